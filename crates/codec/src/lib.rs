@@ -1,0 +1,67 @@
+//! MQTT 3.1, 3.1.1 and 5.0 packets to bytes and back, for clients and servers.
+//!
+//! - [`split_frame`] cuts a byte stream into [`Frame`]s, without allocation and with a size limit.
+//! - [`Packet::decode`] reads a frame into borrowed types. It is strict: whatever the specification
+//!   calls malformed or a protocol error is refused with the right [`ReasonCode`].
+//!   [`Publish::decode`] is the same for the packet that matters most, and never allocates.
+//! - [`Packet::encode`] and the `encode` of each packet type append to the caller's buffer.
+//! - [`PublishHead`] encodes a PUBLISH once and patches it for each of many receivers.
+//!
+//! ```
+//! use tacho_codec::{Direction, Packet, Publish, Version, split_frame};
+//!
+//! let publish = Publish { topic: "greeting", payload: b"hello", ..Publish::default() };
+//! let mut stream = Vec::new();
+//! publish.encode(Version::V311, &mut stream)?;
+//!
+//! let frame = split_frame(&stream, 65_536)?.expect("the whole packet is there");
+//! let packet = Packet::decode(&frame, Version::V311, Direction::ToServer)?;
+//! assert_eq!(packet, Packet::Publish(publish));
+//! let consumed = frame.total_len;
+//! stream.drain(..consumed);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! No I/O, no clock, no state: what depends on earlier packets (unknown topic aliases, packet
+//! identifiers in use, receive maximum) belongs to the session.
+
+mod error;
+mod frame;
+mod head;
+mod packet;
+mod packet_id;
+mod property;
+mod qos;
+mod read;
+mod reason;
+mod text;
+mod varint;
+mod version;
+mod write;
+
+pub use error::{DecodeError, EncodeError};
+pub use frame::{Frame, split_frame};
+pub use head::PublishHead;
+pub use packet::Packet;
+pub use packet::ack::{Ack, AckKind};
+pub use packet::auth::Auth;
+pub use packet::connack::{ConnAck, ConnAckProperties};
+pub use packet::connect::{Connect, ConnectProperties};
+pub use packet::disconnect::Disconnect;
+pub use packet::kind::{PacketType, check_first_byte};
+pub use packet::publish::{Publish, PublishProperties};
+pub use packet::suback::SubAck;
+pub use packet::subscribe::{RetainHandling, Subscribe, SubscribeFilter, SubscribeOptions};
+pub use packet::unsuback::UnsubAck;
+pub use packet::unsubscribe::Unsubscribe;
+pub use packet::will::{Will, WillProperties};
+pub use packet_id::PacketId;
+pub use property::{
+    SubscriptionIds, SubscriptionIdsBuf, SubscriptionIdsIter, UserProperties, UserPropertiesBuf,
+    UserPropertiesIter,
+};
+pub use qos::{InvalidQoS, QoS};
+pub use reason::ReasonCode;
+pub use text::{is_valid_text, is_valid_topic_name};
+pub use varint::{VARINT_MAX, varint_len};
+pub use version::{Direction, Version};

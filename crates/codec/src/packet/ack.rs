@@ -1,0 +1,179 @@
+//! PUBACK, PUBREC, PUBREL and PUBCOMP, which share one layout.
+
+use super::reasons;
+use crate::property::repeated::Span;
+use crate::property::{self, PropertySink, id};
+use crate::read::Reader;
+use crate::write::{
+    Body, Properties, Sink, encode_frame, frame_len, properties_len, put_properties,
+};
+use crate::{
+    DecodeError, EncodeError, Frame, PacketId, PacketType, ReasonCode, UserProperties, Version,
+};
+
+/// Which of the four acknowledgements of PUBLISH.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AckKind {
+    /// Answers a PUBLISH with QoS 1.
+    PubAck,
+    /// Answers a PUBLISH with QoS 2.
+    PubRec,
+    /// Answers PUBREC.
+    PubRel,
+    /// Answers PUBREL.
+    PubComp,
+}
+
+impl AckKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::PubAck, Self::PubRec, Self::PubRel, Self::PubComp];
+
+    /// The packet type.
+    #[inline]
+    #[must_use]
+    pub const fn packet_type(self) -> PacketType {
+        match self {
+            Self::PubAck => PacketType::PubAck,
+            Self::PubRec => PacketType::PubRec,
+            Self::PubRel => PacketType::PubRel,
+            Self::PubComp => PacketType::PubComp,
+        }
+    }
+}
+
+/// The content of PUBACK, PUBREC, PUBREL or PUBCOMP (3.4 to 3.7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ack<'a> {
+    /// The identifier of the PUBLISH.
+    pub packet_id: PacketId,
+    /// Always success before 5.0.
+    pub reason: ReasonCode,
+    /// For people, 5.0 only.
+    pub reason_string: Option<&'a str>,
+    /// 5.0 only.
+    pub user_properties: UserProperties<'a>,
+}
+
+impl<'a> Ack<'a> {
+    /// An acknowledgement without properties.
+    #[inline]
+    #[must_use]
+    pub const fn new(packet_id: PacketId, reason: ReasonCode) -> Self {
+        Self { packet_id, reason, reason_string: None, user_properties: UserProperties::EMPTY }
+    }
+
+    /// Decodes the body of an acknowledgement of this kind. All three forms of 5.0 are legal:
+    /// identifier alone, with reason code, with reason code and properties.
+    ///
+    /// # Errors
+    /// Malformed: cut off, too long (before 5.0: more than two bytes), a reason code that the
+    /// packet may not carry, wrong properties. Protocol error: packet identifier zero, a repeated
+    /// reason string.
+    #[inline]
+    pub fn decode(frame: &Frame<'a>, kind: AckKind, version: Version) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(frame.body);
+        let mut ack = Self::new(reader.packet_id()?, ReasonCode::SUCCESS);
+        if version.is_v5() && !reader.is_empty() {
+            ack.reason = reasons::ack(kind, reader.u8()?)?;
+            if !reader.is_empty() {
+                let block = property::block(&mut reader)?;
+                (ack.reason_string, ack.user_properties) = decode_reason_properties(block)?;
+            }
+        }
+        reader.finish()?;
+        Ok(ack)
+    }
+
+    /// Appends the packet to `out` in its shortest form.
+    ///
+    /// # Errors
+    /// A field that is too long; `out` is then unchanged.
+    #[inline]
+    pub fn encode(
+        &self,
+        kind: AckKind,
+        version: Version,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let first_byte = kind.packet_type().first_byte();
+        let [high, low] = self.packet_id.get().to_be_bytes();
+        if !version.is_v5() || (self.reason == ReasonCode::SUCCESS && !self.has_properties()) {
+            out.extend_from_slice(&[first_byte, 2, high, low]);
+            return Ok(());
+        }
+        encode_frame(first_byte, self, version, out)
+    }
+
+    /// How many bytes [`Ack::encode`] would append.
+    ///
+    /// # Errors
+    /// The same as [`Ack::encode`].
+    pub fn encoded_len(&self, version: Version) -> Result<usize, EncodeError> {
+        frame_len(self, version)
+    }
+
+    #[inline]
+    const fn has_properties(&self) -> bool {
+        self.reason_string.is_some() || !self.user_properties.is_empty()
+    }
+}
+
+impl Body for Ack<'_> {
+    fn write<S: Sink>(&self, version: Version, sink: &mut S) -> Result<(), EncodeError> {
+        sink.put_u16(self.packet_id.get());
+        if !version.is_v5() {
+            return Ok(());
+        }
+        if self.reason != ReasonCode::SUCCESS || self.has_properties() {
+            sink.put_u8(self.reason.value());
+        }
+        put_properties_if_any(
+            sink,
+            &ReasonProperties {
+                reason_string: self.reason_string,
+                user_properties: self.user_properties,
+            },
+        )
+    }
+}
+
+/// The two properties that most answers share.
+pub(super) struct ReasonProperties<'a> {
+    pub(super) reason_string: Option<&'a str>,
+    pub(super) user_properties: UserProperties<'a>,
+}
+
+impl Properties for ReasonProperties<'_> {
+    fn write<S: Sink>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        sink.put_string_property(id::REASON_STRING, self.reason_string)?;
+        sink.put_user_properties(self.user_properties)
+    }
+}
+
+/// Writes a property block unless it would be empty and may therefore be left out.
+pub(super) fn put_properties_if_any<S: Sink>(
+    sink: &mut S,
+    properties: &impl Properties,
+) -> Result<(), EncodeError> {
+    if properties_len(properties)? == 0 { Ok(()) } else { put_properties(sink, properties) }
+}
+
+/// Reads a block that may hold a reason string and user properties only.
+pub(super) fn decode_reason_properties(
+    mut block: Reader<'_>,
+) -> Result<(Option<&str>, UserProperties<'_>), DecodeError> {
+    let mut reason_string = None;
+    let mut user_properties = Span::default();
+    while !block.is_empty() {
+        let before = block.rest();
+        match block.u8()? {
+            id::REASON_STRING => property::once(&mut reason_string, block.string()?)?,
+            id::USER_PROPERTY => {
+                property::user_property(&mut block)?;
+                user_properties.extend(before, block.rest());
+            }
+            _ => return Err(property::NOT_ALLOWED),
+        }
+    }
+    Ok((reason_string, UserProperties::from_span(user_properties)))
+}

@@ -1,0 +1,105 @@
+//! Against `mqtt-protocol-core`, a codec by somebody else: what one writes the other reads.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod build;
+mod parse;
+
+use proptest::prelude::*;
+use support::notation::bytes;
+use support::vectors::{CANONICAL, OTHER_FORMS};
+use support::{decode, encode, strategies};
+use tacho_codec::{Direction, Packet, Version};
+
+fn known_to_both() -> impl Strategy<Value = (Version, Direction, Packet<'static>)> {
+    strategies::any_packet().prop_filter("not known to both", |(version, _, packet)| {
+        *version != Version::V31 && !is_known_difference(packet)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        max_global_rejects: 4_096,
+        ..ProptestConfig::with_cases(256)
+    })]
+
+    #[test]
+    fn they_read_what_we_write((version, _, packet) in known_to_both()) {
+        let ours = encode(&packet, version);
+        let theirs = parse::parse_and_write(&ours, version);
+        prop_assert_eq!(theirs, Ok(ours), "{:?}", packet);
+    }
+
+    #[test]
+    fn we_read_what_they_write((version, direction, packet) in known_to_both()) {
+        let theirs = build::build(&packet, version);
+        prop_assert_eq!(decode(&theirs, version, direction), Ok(packet));
+    }
+
+    #[test]
+    fn they_take_what_we_take_of_damaged_packets(
+        (version, direction, packet) in known_to_both(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..3),
+    ) {
+        let mut bytes = encode(&packet, version);
+        for (at, value) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        they_take_it_if_we_do(&bytes, version, direction)?;
+    }
+}
+
+/// We must never be the more lenient side, apart from what [`is_known_difference`] lists.
+fn they_take_it_if_we_do(
+    bytes: &[u8],
+    version: Version,
+    direction: Direction,
+) -> Result<(), TestCaseError> {
+    let Ok(Some(frame)) = tacho_codec::split_frame(bytes, u32::MAX) else {
+        return Ok(());
+    };
+    if frame.total_len != bytes.len() {
+        return Ok(());
+    }
+    let Ok(packet) = Packet::decode(&frame, version, direction) else {
+        return Ok(());
+    };
+    let version = match &packet {
+        Packet::Connect(connect) => connect.version,
+        _ => version,
+    };
+    if version == Version::V31 || is_known_difference(&packet) {
+        return Ok(());
+    }
+    let theirs = parse::parse_and_write(bytes, version);
+    prop_assert!(theirs.is_ok(), "{theirs:?} for {packet:?}");
+    Ok(())
+}
+
+/// Where they are stricter, and the specification is on our side.
+fn is_known_difference(packet: &Packet<'_>) -> bool {
+    match packet {
+        // 5.0 allows a password without a user name (3.1.2.9).
+        Packet::Connect(connect) => connect.password.is_some() && connect.username.is_none(),
+        // Filters are judged by the topic rules, which are not the codec's.
+        Packet::Subscribe(subscribe) => {
+            subscribe.filters.iter().any(|entry| entry.filter.starts_with("$share"))
+        }
+        Packet::Unsubscribe(unsubscribe) => {
+            unsubscribe.filters.iter().any(|filter| filter.starts_with("$share"))
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn they_take_the_packets_written_by_hand() {
+    for &(version, direction, notation) in CANONICAL.iter().chain(OTHER_FORMS) {
+        if version != Version::V31 {
+            they_take_it_if_we_do(&bytes(notation), version, direction).unwrap();
+        }
+    }
+}

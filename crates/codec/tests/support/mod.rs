@@ -1,0 +1,56 @@
+//! What the tests of this folder share.
+#![allow(dead_code, reason = "each test uses its own part")]
+
+pub(crate) mod notation;
+pub(crate) mod strategies;
+pub(crate) mod vectors;
+
+use tacho_codec::{Connect, DecodeError, Direction, Frame, Packet, Version, split_frame};
+
+/// The only frame in `bytes`.
+pub(crate) fn frame(bytes: &[u8]) -> Frame<'_> {
+    let frame = split_frame(bytes, u32::MAX).unwrap().expect("a whole packet");
+    assert_eq!(frame.total_len, bytes.len(), "one packet and nothing else");
+    frame
+}
+
+/// Decodes the only packet in `bytes`.
+pub(crate) fn decode(
+    bytes: &[u8],
+    version: Version,
+    direction: Direction,
+) -> Result<Packet<'_>, DecodeError> {
+    Packet::decode(&frame(bytes), version, direction)
+}
+
+/// Encodes into a fresh buffer and checks what was promised about the length.
+pub(crate) fn encode(packet: &Packet<'_>, version: Version) -> Vec<u8> {
+    let mut out = vec![0xEE];
+    packet.encode(version, &mut out).unwrap_or_else(|error| panic!("{error}: {packet:?}"));
+    assert_eq!(out[0], 0xEE, "encoding appends");
+    let out = out.split_off(1);
+    assert_eq!(packet.encoded_len(version), Ok(out.len()), "{packet:?}");
+    out
+}
+
+/// Decodes whatever `bytes` start with; if it is legal, writing and reading it again must not
+/// change it. Never panics, whatever the bytes are.
+pub(crate) fn decode_is_stable(bytes: &[u8], version: Version, direction: Direction) -> bool {
+    let Ok(Some(frame)) = split_frame(bytes, u32::MAX) else {
+        return false;
+    };
+    let _ = Connect::reply_version(&frame);
+    let Ok(packet) = Packet::decode(&frame, version, direction) else {
+        return false;
+    };
+    let version = match &packet {
+        Packet::Connect(connect) => connect.version,
+        _ => version,
+    };
+    let _ = format!("{packet:?}");
+    let once = encode(&packet, version);
+    let again = decode(&once, version, direction).expect("what we wrote");
+    assert_eq!(packet, again);
+    assert_eq!(once, encode(&again, version));
+    true
+}

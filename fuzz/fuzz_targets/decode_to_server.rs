@@ -1,0 +1,8 @@
+//! Packets as a server receives them.
+#![no_main]
+
+mod stable;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    stable::check(data, tacho_codec::Direction::ToServer);
+});
