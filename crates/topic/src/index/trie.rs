@@ -1,0 +1,249 @@
+//! The filters with wildcards: a tree by levels.
+//!
+//! Nodes live in one slab. The children with a literal level are found in one hash table by parent
+//! and level, so that a node with a million children costs what one with two does.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+use super::subscribers::Subscribers;
+use crate::level::{Level, Levels, Pending};
+
+/// The index of the root node, which no node can have as its child: marks an absent node too.
+const ROOT: u32 = 0;
+
+/// A tree of filters that contain a wildcard.
+#[derive(Debug)]
+pub(super) struct Trie<K, V> {
+    nodes: Vec<Node<K, V>>,
+    free: Vec<u32>,
+    /// Nodes with a literal level, by parent and level.
+    literals: HashTable<u32>,
+    state: RandomState,
+}
+
+#[derive(Debug)]
+struct Node<K, V> {
+    parent: u32,
+    /// The child for a `+`, or [`ROOT`] for none.
+    plus: u32,
+    literal_children: u32,
+    /// How the parent finds this node.
+    edge: Edge,
+    /// Subscribers of the filter that ends here.
+    here: Subscribers<K, V>,
+    /// Subscribers of the filter that has a `#` below here.
+    multi: Subscribers<K, V>,
+}
+
+#[derive(Debug)]
+enum Edge {
+    Plus,
+    Literal(Level),
+}
+
+impl<K, V> Node<K, V> {
+    fn new(parent: u32, edge: Edge) -> Self {
+        Self {
+            parent,
+            plus: ROOT,
+            literal_children: 0,
+            edge,
+            here: Subscribers::None,
+            multi: Subscribers::None,
+        }
+    }
+
+    fn is_needed(&self) -> bool {
+        self.plus != ROOT
+            || self.literal_children > 0
+            || !self.here.is_empty()
+            || !self.multi.is_empty()
+    }
+
+    fn is_child(&self, parent: u32, level: &str) -> bool {
+        self.parent == parent
+            && matches!(&self.edge, Edge::Literal(own) if own.as_bytes() == level.as_bytes())
+    }
+}
+
+impl<K, V> Default for Trie<K, V> {
+    fn default() -> Self {
+        Self {
+            nodes: vec![Node::new(ROOT, Edge::Plus)],
+            free: Vec::new(),
+            literals: HashTable::new(),
+            state: RandomState::default(),
+        }
+    }
+}
+
+impl<K: Copy + Eq + Hash, V> Trie<K, V> {
+    pub(super) fn insert(&mut self, filter: &str, key: K, value: V) -> Option<V> {
+        let (path, is_multi) = split_multi(filter);
+        let mut node = ROOT;
+        for level in path.into_iter().flat_map(|path| path.split('/')) {
+            node = match self.child(node, level) {
+                Some(child) => child,
+                None => self.add_child(node, level),
+            };
+        }
+        let node = &mut self.nodes[node as usize];
+        if is_multi { node.multi.insert(key, value) } else { node.here.insert(key, value) }
+    }
+
+    pub(super) fn remove(&mut self, filter: &str, key: K) -> Option<V> {
+        let (at, is_multi) = self.find(filter)?;
+        let node = &mut self.nodes[at as usize];
+        let removed = if is_multi { node.multi.remove(key) } else { node.here.remove(key) };
+        self.prune(at);
+        removed
+    }
+
+    pub(super) fn subscribers(&self, filter: &str) -> Option<&Subscribers<K, V>> {
+        let (at, is_multi) = self.find(filter)?;
+        let node = &self.nodes[at as usize];
+        Some(if is_multi { &node.multi } else { &node.here })
+    }
+
+    pub(super) fn for_each_match<'a>(&'a self, topic: &str, found: &mut impl FnMut(&'a K, &'a V)) {
+        if !self.nodes[ROOT as usize].is_needed() {
+            return;
+        }
+        let levels = Levels::new(topic);
+        let mut pending = Pending::<(u32, u32)>::new();
+        let mut next = if topic.starts_with('$') {
+            // No filter that starts with a wildcard applies, so only the literal child counts.
+            let (level, below) = levels.at(0);
+            self.literal(ROOT, level).map(|child| (child, below))
+        } else {
+            Some((ROOT, 0))
+        };
+        while let Some((at, offset)) = next {
+            let node = &self.nodes[at as usize];
+            node.multi.for_each(found);
+            next = None;
+            if levels.is_end(offset) {
+                node.here.for_each(found);
+            } else if node.plus != ROOT || node.literal_children > 0 {
+                let (level, below) = levels.at(offset);
+                if node.literal_children > 0 {
+                    next = self.literal(at, level).map(|child| (child, below));
+                }
+                if node.plus != ROOT {
+                    if let Some(literal) = next {
+                        pending.push(literal);
+                    }
+                    next = Some((node.plus, below));
+                }
+            }
+            next = next.or_else(|| pending.pop());
+        }
+    }
+
+    /// The node where `filter` ends, and whether it does so with a `#`.
+    fn find(&self, filter: &str) -> Option<(u32, bool)> {
+        let (path, is_multi) = split_multi(filter);
+        let mut node = ROOT;
+        for level in path.into_iter().flat_map(|path| path.split('/')) {
+            node = self.child(node, level)?;
+        }
+        Some((node, is_multi))
+    }
+
+    fn child(&self, parent: u32, level: &str) -> Option<u32> {
+        if level == "+" {
+            let plus = self.nodes[parent as usize].plus;
+            return (plus != ROOT).then_some(plus);
+        }
+        self.literal(parent, level)
+    }
+
+    fn literal(&self, parent: u32, level: &str) -> Option<u32> {
+        let hash = hash_edge(&self.state, parent, level.as_bytes());
+        let is_it = |&at: &u32| self.nodes[at as usize].is_child(parent, level);
+        self.literals.find(hash, is_it).copied()
+    }
+
+    fn add_child(&mut self, parent: u32, level: &str) -> u32 {
+        let is_plus = level == "+";
+        let edge = if is_plus { Edge::Plus } else { Edge::Literal(Level::new(level)) };
+        let child = Node::new(parent, edge);
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.nodes[at as usize] = child;
+                at
+            }
+            None => {
+                self.nodes.push(child);
+                // Invariant: four billion nodes do not fit into memory before this fails.
+                u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 nodes")
+            }
+        };
+        if is_plus {
+            self.nodes[parent as usize].plus = at;
+        } else {
+            self.nodes[parent as usize].literal_children += 1;
+            let hash = hash_edge(&self.state, parent, level.as_bytes());
+            let rehash = |&at: &u32| {
+                let node = &self.nodes[at as usize];
+                match &node.edge {
+                    Edge::Literal(level) => hash_edge(&self.state, node.parent, level.as_bytes()),
+                    Edge::Plus => 0,
+                }
+            };
+            self.literals.insert_unique(hash, at, rehash);
+        }
+        at
+    }
+
+    /// Removes `at` and its ancestors as far as nobody needs them.
+    fn prune(&mut self, mut at: u32) {
+        while at != ROOT && !self.nodes[at as usize].is_needed() {
+            let parent = self.nodes[at as usize].parent;
+            let unused = Node::new(ROOT, Edge::Plus);
+            let node = std::mem::replace(&mut self.nodes[at as usize], unused);
+            match &node.edge {
+                Edge::Plus => self.nodes[parent as usize].plus = ROOT,
+                Edge::Literal(level) => {
+                    self.nodes[parent as usize].literal_children -= 1;
+                    let hash = hash_edge(&self.state, parent, level.as_bytes());
+                    if let Ok(found) = self.literals.find_entry(hash, |&present| present == at) {
+                        found.remove();
+                    }
+                }
+            }
+            self.free.push(at);
+            at = parent;
+        }
+    }
+}
+
+/// Splits a trailing `#` from the levels above it, which are none for `#` itself.
+fn split_multi(filter: &str) -> (Option<&str>, bool) {
+    match filter.strip_suffix('#') {
+        Some("") => (None, true),
+        Some(path) => (Some(&path[..path.len() - 1]), true),
+        None => (Some(filter), false),
+    }
+}
+
+fn hash_edge(state: &RandomState, parent: u32, level: &[u8]) -> u64 {
+    let mut hasher = state.build_hasher();
+    hasher.write_u32(parent);
+    hasher.write(level);
+    hasher.finish()
+}
+
+#[cfg(test)]
+impl<K, V> Trie<K, V> {
+    pub(super) fn node_count(&self) -> usize {
+        self.nodes.len() - self.free.len()
+    }
+
+    pub(super) fn slab_len(&self) -> usize {
+        self.nodes.len()
+    }
+}

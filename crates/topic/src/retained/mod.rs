@@ -1,0 +1,184 @@
+//! Retained values by topic, with cursors that survive changes.
+
+mod order;
+mod seek;
+
+use std::collections::BTreeSet;
+use std::collections::btree_set::Range;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use crate::TopicFilter;
+use order::{LevelOrdered, TopicOrder};
+
+/// Retained values by topic.
+///
+/// A topic is found by one hash look-up. Wildcard filters walk the topics in the order of their
+/// levels and jump over what cannot match, so a cursor is nothing but a place in that order and
+/// stays good whatever is inserted or removed meanwhile.
+#[derive(Debug)]
+pub struct RetainedIndex<V> {
+    values: HashMap<Arc<str>, V, RandomState>,
+    ordered: BTreeSet<LevelOrdered>,
+}
+
+/// Where a replay stands: everything before it has been delivered or does not match.
+///
+/// Belongs to one filter; a fresh one ([`RetainedCursor::default`]) starts at the first topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RetainedCursor {
+    /// The first place that may still match.
+    place: String,
+    /// Whether nothing behind `place` can match.
+    ended: bool,
+}
+
+/// Whether a replay has more to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// All matches have been delivered.
+    Done,
+    /// The budget is used up: call again.
+    More,
+}
+
+impl<V> Default for RetainedIndex<V> {
+    fn default() -> Self {
+        Self { values: HashMap::default(), ordered: BTreeSet::new() }
+    }
+}
+
+impl<V> RetainedIndex<V> {
+    /// An empty index.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The value retained for `topic`.
+    pub fn get(&self, topic: &str) -> Option<&V> {
+        self.values.get(topic)
+    }
+
+    /// The value retained for `topic`, to change in place.
+    pub fn get_mut(&mut self, topic: &str) -> Option<&mut V> {
+        self.values.get_mut(topic)
+    }
+
+    /// Retains `value` for `topic`; returns the value it replaces.
+    pub fn insert(&mut self, topic: &str, value: V) -> Option<V> {
+        match self.values.get_mut(topic) {
+            Some(present) => Some(std::mem::replace(present, value)),
+            None => self.insert_new(topic.into(), value),
+        }
+    }
+
+    /// Like [`insert`](Self::insert), but keeps the given text instead of a copy of it.
+    pub fn insert_shared(&mut self, topic: &Arc<str>, value: V) -> Option<V> {
+        match self.values.get_mut(topic) {
+            Some(present) => Some(std::mem::replace(present, value)),
+            None => self.insert_new(Arc::clone(topic), value),
+        }
+    }
+
+    fn insert_new(&mut self, topic: Arc<str>, value: V) -> Option<V> {
+        self.ordered.insert(LevelOrdered(Arc::clone(&topic)));
+        self.values.insert(topic, value)
+    }
+
+    /// Removes and returns the value of `topic`.
+    pub fn remove(&mut self, topic: &str) -> Option<V> {
+        let value = self.values.remove(topic)?;
+        self.ordered.remove(&topic as &dyn TopicOrder);
+        Some(value)
+    }
+
+    /// The number of topics.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether nothing is retained.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// All topics and values, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &V)> {
+        self.values.iter().map(|(topic, value)| (&**topic, value))
+    }
+
+    /// Goes on with the replay of `filter` at `cursor` and calls `found` for matches, in the order
+    /// of topic levels.
+    ///
+    /// At most `budget` steps are made. A step looks at one topic, which may match or not, so at
+    /// most `budget` topics are delivered, possibly none. A topic that is present during the whole
+    /// replay is delivered exactly once; one that comes or goes meanwhile, at most once.
+    pub fn next<'a>(
+        &'a self,
+        filter: &TopicFilter,
+        cursor: &mut RetainedCursor,
+        budget: usize,
+        mut found: impl FnMut(&'a str, &'a V),
+    ) -> Progress {
+        if filter.is_exact() {
+            return self.next_exact(filter.as_str(), cursor, budget, found);
+        }
+        if cursor.ended {
+            return Progress::Done;
+        }
+        let mut ahead = self.topics_from(&cursor.place);
+        for _ in 0..budget {
+            let Some(LevelOrdered(topic)) = ahead.next() else {
+                cursor.ended = true;
+                return Progress::Done;
+            };
+            let visit = seek::visit(filter.as_str(), topic, &mut cursor.place);
+            if visit.is_match
+                && let Some((topic, value)) = self.values.get_key_value(topic)
+            {
+                found(topic, value);
+            }
+            match visit.next {
+                seek::Next::Successor => {}
+                seek::Next::Place => ahead = self.topics_from(&cursor.place),
+                seek::Next::End => {
+                    cursor.ended = true;
+                    return Progress::Done;
+                }
+            }
+        }
+        Progress::More
+    }
+
+    /// The topics at `place` and behind it.
+    fn topics_from(&self, place: &str) -> Range<'_, LevelOrdered> {
+        let from = Bound::Included(&place as &dyn TopicOrder);
+        self.ordered.range::<dyn TopicOrder, _>((from, Bound::Unbounded))
+    }
+
+    fn next_exact<'a>(
+        &'a self,
+        topic: &str,
+        cursor: &mut RetainedCursor,
+        budget: usize,
+        mut found: impl FnMut(&'a str, &'a V),
+    ) -> Progress {
+        if cursor.ended {
+            return Progress::Done;
+        }
+        if budget == 0 {
+            return Progress::More;
+        }
+        if let Some((topic, value)) = self.values.get_key_value(topic) {
+            found(topic, value);
+        }
+        cursor.ended = true;
+        Progress::Done
+    }
+}
+
+#[cfg(test)]
+mod tests;

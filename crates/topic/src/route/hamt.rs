@@ -1,0 +1,193 @@
+//! A persistent hash map: a tree of 16-way nodes in which an update copies only the path to what
+//! changed, while readers keep the tree they have (a hash array mapped trie).
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+/// Bits of the hash that one level of the tree uses.
+const LEVEL_BITS: u32 = 4;
+
+/// Levels until the hash is used up; below, entries with one and the same hash stand in a list.
+const DEPTH_MAX: u32 = u64::BITS / LEVEL_BITS;
+
+/// What the map holds: keys and values in one, hashed by the key.
+pub(super) trait Entry: Clone {
+    fn hash(&self, state: &RandomState) -> u64;
+}
+
+/// A set of entries found by hash and predicate. A clone costs one reference count.
+#[derive(Clone, Debug)]
+pub(super) struct Hamt<T> {
+    root: Arc<Node<T>>,
+    len: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Node<T> {
+    /// Which of the 16 places are taken by an entry; meaningless at [`DEPTH_MAX`].
+    leaf_places: u16,
+    /// Which of the 16 places are taken by a node below.
+    branch_places: u16,
+    /// The entries, in ascending order of their places.
+    leaves: Vec<T>,
+    /// The nodes below, in ascending order of their places.
+    branches: Vec<Arc<Self>>,
+}
+
+impl<T> Default for Hamt<T> {
+    fn default() -> Self {
+        Self { root: Arc::new(Node::empty()), len: 0 }
+    }
+}
+
+impl<T> Hamt<T> {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn get(&self, hash: u64, is_it: impl Fn(&T) -> bool) -> Option<&T> {
+        let mut node = &*self.root;
+        let mut depth = 0;
+        while let Some(at) = node.branch_at(hash, depth) {
+            node = &node.branches[at];
+            depth += 1;
+        }
+        node.find(hash, depth, is_it).map(|at| &node.leaves[at])
+    }
+}
+
+impl<T: Entry> Hamt<T> {
+    /// The entry to change in place, on a path that no other tree shares any more.
+    pub(super) fn get_mut(&mut self, hash: u64, is_it: impl Fn(&T) -> bool) -> Option<&mut T> {
+        self.get(hash, &is_it)?;
+        let (node, depth) = self.last_node_mut(hash);
+        let at = node.find(hash, depth, is_it)?;
+        Some(&mut node.leaves[at])
+    }
+
+    /// Adds an entry whose key is not present.
+    pub(super) fn insert(&mut self, hash: u64, entry: T, state: &RandomState) {
+        self.len += 1;
+        let (mut node, mut depth) = self.last_node_mut(hash);
+        while depth < DEPTH_MAX && node.leaf_places & place_bit(hash, depth) != 0 {
+            // Another entry has the place: both move into a new node below.
+            let other = node.take_leaf(hash, depth);
+            depth += 1;
+            let mut below = Node::empty();
+            below.put_leaf(other.hash(state), depth, other);
+            node = node.put_branch(hash, depth - 1, below);
+        }
+        node.put_leaf(hash, depth, entry);
+    }
+
+    pub(super) fn remove(&mut self, hash: u64, is_it: impl Fn(&T) -> bool) -> Option<T> {
+        self.get(hash, &is_it)?;
+        let removed = Arc::make_mut(&mut self.root).remove(hash, 0, &is_it)?;
+        self.len -= 1;
+        Some(removed)
+    }
+
+    /// The node where the path of `hash` ends, and its depth, no other tree sharing the path.
+    fn last_node_mut(&mut self, hash: u64) -> (&mut Node<T>, u32) {
+        let mut node = Arc::make_mut(&mut self.root);
+        let mut depth = 0;
+        while let Some(at) = node.branch_at(hash, depth) {
+            node = Arc::make_mut(&mut node.branches[at]);
+            depth += 1;
+        }
+        (node, depth)
+    }
+}
+
+impl<T> Node<T> {
+    fn empty() -> Self {
+        Self { leaf_places: 0, branch_places: 0, leaves: Vec::new(), branches: Vec::new() }
+    }
+
+    /// The index of the node below at the hash's place, if there is one.
+    fn branch_at(&self, hash: u64, depth: u32) -> Option<usize> {
+        if depth >= DEPTH_MAX {
+            return None;
+        }
+        let bit = place_bit(hash, depth);
+        (self.branch_places & bit != 0).then(|| index_of(self.branch_places, bit))
+    }
+
+    /// The index of the entry, if this node holds it.
+    fn find(&self, hash: u64, depth: u32, is_it: impl Fn(&T) -> bool) -> Option<usize> {
+        if depth >= DEPTH_MAX {
+            return self.leaves.iter().position(is_it);
+        }
+        let bit = place_bit(hash, depth);
+        let at = index_of(self.leaf_places, bit);
+        (self.leaf_places & bit != 0 && is_it(&self.leaves[at])).then_some(at)
+    }
+
+    /// Puts an entry into a place that is free, or into the list at [`DEPTH_MAX`].
+    fn put_leaf(&mut self, hash: u64, depth: u32, entry: T) {
+        self.leaves.reserve_exact(1);
+        if depth < DEPTH_MAX {
+            let bit = place_bit(hash, depth);
+            self.leaf_places |= bit;
+            self.leaves.insert(index_of(self.leaf_places, bit), entry);
+        } else {
+            self.leaves.push(entry);
+        }
+    }
+
+    /// Takes the entry out of a place that holds one.
+    fn take_leaf(&mut self, hash: u64, depth: u32) -> T {
+        let bit = place_bit(hash, depth);
+        let entry = self.leaves.remove(index_of(self.leaf_places, bit));
+        self.leaf_places &= !bit;
+        self.leaves.shrink_to_fit();
+        entry
+    }
+}
+
+impl<T: Clone> Node<T> {
+    /// Puts a node into a place that is free.
+    fn put_branch(&mut self, hash: u64, depth: u32, below: Self) -> &mut Self {
+        let bit = place_bit(hash, depth);
+        self.branch_places |= bit;
+        let at = index_of(self.branch_places, bit);
+        self.branches.reserve_exact(1);
+        self.branches.insert(at, Arc::new(below));
+        Arc::make_mut(&mut self.branches[at])
+    }
+
+    /// Removes an entry that is present. The depth of the recursion is bounded by [`DEPTH_MAX`].
+    fn remove(&mut self, hash: u64, depth: u32, is_it: &impl Fn(&T) -> bool) -> Option<T> {
+        let Some(at) = self.branch_at(hash, depth) else {
+            let at = self.find(hash, depth, is_it)?;
+            if depth < DEPTH_MAX {
+                return Some(self.take_leaf(hash, depth));
+            }
+            return Some(self.leaves.swap_remove(at));
+        };
+        let below = Arc::make_mut(&mut self.branches[at]);
+        let removed = below.remove(hash, depth + 1, is_it);
+        // A lone entry moves up, so that the tree depends on its entries alone.
+        if below.branches.is_empty() && below.leaves.len() == 1 {
+            let lone = below.leaves.pop()?;
+            self.branch_places &= !place_bit(hash, depth);
+            self.branches.remove(at);
+            self.branches.shrink_to_fit();
+            self.put_leaf(hash, depth, lone);
+        }
+        removed
+    }
+}
+
+fn place_bit(hash: u64, depth: u32) -> u16 {
+    1 << ((hash >> (depth * LEVEL_BITS)) & 0xf)
+}
+
+/// The number of places taken below that of `bit`.
+fn index_of(places: u16, bit: u16) -> usize {
+    (places & (bit - 1)).count_ones() as usize
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! The route map: one writer at a time, readers that never wait.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use arc_swap::ArcSwap;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use super::{Group, RouteSnapshot, SHARDS_MAX, ShardSet};
+use crate::{Filter, SharedFilter};
+
+/// Which shards want which topics: the first of the two levels of routing.
+///
+/// All shards of a process share one map. Each keeps the full filters of its own sessions in a
+/// [`SubscriptionIndex`](crate::SubscriptionIndex), and tells the map when the first of them
+/// subscribes to a filter and when the last one leaves. Readers take a [`RouteSnapshot`]; an update
+/// copies what it changes and publishes a new one.
+#[derive(Debug)]
+pub struct RouteMap {
+    current: ArcSwap<RouteSnapshot>,
+    writer: Mutex<Writer>,
+    shards: usize,
+}
+
+#[derive(Debug, Default)]
+struct Writer {
+    groups: GroupRegistry,
+}
+
+/// All groups that anybody still holds. While somebody does, there is only that one for its filter,
+/// even if it left the map in between.
+#[derive(Debug, Default)]
+struct GroupRegistry {
+    known: HashMap<SharedFilter, Weak<Group>, RandomState>,
+    made: u64,
+    /// How many are known when those that nobody holds are forgotten.
+    forget_at: usize,
+}
+
+impl GroupRegistry {
+    fn group(&mut self, filter: &SharedFilter, shards: usize) -> Arc<Group> {
+        if let Some(group) = self.known.get(filter).and_then(Weak::upgrade) {
+            return group;
+        }
+        if self.known.len() >= self.forget_at {
+            self.known.retain(|_, group| group.strong_count() > 0);
+            self.forget_at = (self.known.len() * 2).max(64);
+        }
+        self.made += 1;
+        let group = Arc::new(Group::new(self.made, filter.clone(), shards));
+        self.known.insert(filter.clone(), Arc::downgrade(&group));
+        group
+    }
+}
+
+/// One change of the route map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouteChange {
+    /// `shard` has its first subscription to `filter`.
+    Add {
+        /// The plain or shared filter.
+        filter: Filter,
+        /// The shard's number, below [`SHARDS_MAX`].
+        shard: usize,
+    },
+    /// `shard` has no subscription to `filter` any more.
+    Remove {
+        /// The plain or shared filter.
+        filter: Filter,
+        /// The shard's number, below [`SHARDS_MAX`].
+        shard: usize,
+    },
+}
+
+impl RouteChange {
+    /// The filter that gains or loses a shard.
+    pub fn filter(&self) -> &Filter {
+        match self {
+            Self::Add { filter, .. } | Self::Remove { filter, .. } => filter,
+        }
+    }
+}
+
+impl Default for RouteMap {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RouteMap {
+    /// An empty map for up to [`SHARDS_MAX`] shards. A process that knows its number of shards
+    /// should say it ([`RouteMap::with_shards`]).
+    pub fn new() -> Self {
+        Self::with_shards(SHARDS_MAX)
+    }
+
+    /// An empty map for `shards` shards, so that shared groups choose their owner among them and
+    /// take no more memory than they need.
+    ///
+    /// # Panics
+    /// When `shards` is 0 or above [`SHARDS_MAX`].
+    pub fn with_shards(shards: usize) -> Self {
+        assert!((1..=SHARDS_MAX).contains(&shards), "between 1 and SHARDS_MAX shards");
+        Self {
+            current: ArcSwap::from_pointee(RouteSnapshot::new()),
+            writer: Mutex::default(),
+            shards,
+        }
+    }
+
+    /// Notes the first subscription of `shard` to `filter`, and returns the group of a shared one.
+    pub fn add(&self, filter: &Filter, shard: usize) -> Option<Arc<Group>> {
+        self.apply(&[RouteChange::Add { filter: filter.clone(), shard }]);
+        let Filter::Shared(shared) = filter else { return None };
+        self.snapshot().group(shared).cloned()
+    }
+
+    /// Notes that `shard` has no subscription to `filter` any more.
+    pub fn remove(&self, filter: &Filter, shard: usize) {
+        self.apply(&[RouteChange::Remove { filter: filter.clone(), shard }]);
+    }
+
+    /// Makes all `changes`, in order, and publishes the result at once. Cheaper than one by one.
+    ///
+    /// # Panics
+    /// When a shard's number is not below the map's number of shards.
+    pub fn apply(&self, changes: &[RouteChange]) {
+        self.publish(changes, false);
+    }
+
+    /// Like [`apply`](Self::apply), and publishes a new version even if nothing differs: whoever
+    /// routes with that version or a later one began after this call did.
+    ///
+    /// # Panics
+    /// When a shard's number is not below the map's number of shards.
+    pub fn apply_as_new_version(&self, changes: &[RouteChange]) {
+        self.publish(changes, true);
+    }
+
+    fn publish(&self, changes: &[RouteChange], always: bool) {
+        for change in changes {
+            let (RouteChange::Add { shard, .. } | RouteChange::Remove { shard, .. }) = change;
+            assert!(*shard < self.shards, "shard {shard} of {}", self.shards);
+        }
+        // A panic of another writer leaves its work unpublished, so the state is good.
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = RouteSnapshot::clone(&self.current.load());
+        let mut group = |filter: &SharedFilter| writer.groups.group(filter, self.shards);
+        if next.apply(changes, &mut group) || always {
+            self.current.store(Arc::new(next));
+        }
+    }
+
+    /// The state of the map now.
+    pub fn snapshot(&self) -> Arc<RouteSnapshot> {
+        self.current.load_full()
+    }
+
+    /// Replaces `snapshot` by the state of the map now, and tells whether that is a newer one.
+    /// Costs little when it is not, so a shard can ask in every turn.
+    pub fn refresh(&self, snapshot: &mut Arc<RouteSnapshot>) -> bool {
+        let current = self.current.load();
+        let is_newer = !Arc::ptr_eq(&current, snapshot);
+        if is_newer {
+            *snapshot = Arc::clone(&current);
+        }
+        is_newer
+    }
+
+    /// The shards with a plain subscription that matches `topic` now, and the groups that match.
+    /// For a series of topics take a [`snapshot`](Self::snapshot).
+    pub fn shards_for(&self, topic: &str, found_group: &mut impl FnMut(&Arc<Group>)) -> ShardSet {
+        self.current.load().shards_for(topic, found_group)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! One state of the route map, as a reader sees it.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+use super::generations::{Generations, TopicHash};
+use super::hamt::{Entry, Hamt};
+use super::targets::Targets;
+use super::tree::Tree;
+use super::{Group, RouteChange, ShardSet};
+use crate::{Filter, SharedFilter, TopicFilter};
+
+/// The routes as they were at one moment. It never changes, whatever happens to the map.
+#[derive(Clone, Debug)]
+pub struct RouteSnapshot {
+    exact: Hamt<ExactRoute>,
+    wildcard: Tree,
+    generations: Generations,
+    state: RandomState,
+    version: u64,
+}
+
+#[derive(Clone, Debug)]
+struct ExactRoute {
+    filter: TopicFilter,
+    targets: Targets,
+}
+
+impl Entry for ExactRoute {
+    fn hash(&self, state: &RandomState) -> u64 {
+        state.hash_one(self.filter.as_str())
+    }
+}
+
+impl RouteSnapshot {
+    pub(super) fn new() -> Self {
+        Self {
+            exact: Hamt::default(),
+            wildcard: Tree::default(),
+            generations: Generations::default(),
+            state: RandomState::default(),
+            version: 0,
+        }
+    }
+
+    /// The shards with a plain subscription that matches the valid topic name `topic`. Calls
+    /// `found_group` for each shared group that matches; shards are not in the result for their
+    /// groups' sake.
+    pub fn shards_for(&self, topic: &str, found_group: &mut impl FnMut(&Arc<Group>)) -> ShardSet {
+        let mut shards = ShardSet::EMPTY;
+        let mut add = |targets: &Targets| {
+            shards = shards.union(targets.shards);
+            targets.for_each_group(found_group);
+        };
+        if let Some(route) = self.exact_route(topic) {
+            add(&route.targets);
+        }
+        self.wildcard.for_each_match(topic, &self.state, add);
+        shards
+    }
+
+    /// What [`RouteSnapshot::shards_for`] says about `topic` is the same in two snapshots of a map
+    /// in which this number is the same.
+    ///
+    /// It changes when an exact filter for this topic changes, or a wildcard filter that has the
+    /// same first level or starts with a wildcard; and, seldom, when one does whose hash falls into
+    /// the same bucket.
+    pub fn generation_for(&self, topic: &str) -> u64 {
+        self.generation_of(self.hash_topic(topic))
+    }
+
+    /// Like [`generation_for`](Self::generation_for), for a topic that is hashed already.
+    #[inline]
+    pub fn generation_of(&self, hash: TopicHash) -> u64 {
+        self.generations.of_topic(hash)
+    }
+
+    /// Hashes a topic, with the same result in all snapshots of one map.
+    #[inline]
+    pub fn hash_topic(&self, topic: &str) -> TopicHash {
+        TopicHash::new(topic, &self.state)
+    }
+
+    /// The group of `filter`, if a shard has a member, connected or not.
+    pub fn group(&self, filter: &SharedFilter) -> Option<&Arc<Group>> {
+        let text = filter.filter().as_str();
+        let targets = if filter.filter().is_exact() {
+            &self.exact_route(text)?.targets
+        } else {
+            self.wildcard.get(text, &self.state)?
+        };
+        targets.group(filter.group())
+    }
+
+    /// The number of changes published before this snapshot, batches counting as one.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The number of distinct exact filters.
+    pub fn exact_len(&self) -> usize {
+        self.exact.len()
+    }
+
+    fn exact_route(&self, topic: &str) -> Option<&ExactRoute> {
+        self.exact.get(self.state.hash_one(topic), |route| route.filter.as_str() == topic)
+    }
+
+    /// Makes this the state after `changes`, and tells whether it differs from the one before.
+    pub(super) fn apply(
+        &mut self,
+        changes: &[RouteChange],
+        new_group: &mut impl FnMut(&SharedFilter) -> Arc<Group>,
+    ) -> bool {
+        self.version += 1;
+        let mut is_changed = false;
+        for change in changes {
+            let filter = change.filter().topic_filter();
+            let edit = |targets: &mut Targets| edit_targets(targets, change, new_group);
+            let has_effect = if filter.is_exact() {
+                self.update_exact(filter, edit)
+            } else {
+                self.wildcard.update(filter.as_str(), &self.state, edit)
+            };
+            if has_effect {
+                self.generations.note(filter, self.version, &self.state);
+                is_changed = true;
+            }
+        }
+        is_changed
+    }
+
+    fn update_exact(
+        &mut self,
+        filter: &TopicFilter,
+        edit: impl FnOnce(&mut Targets) -> bool,
+    ) -> bool {
+        let hash = self.state.hash_one(filter.as_str());
+        let is_it = |route: &ExactRoute| route.filter == *filter;
+        if let Some(route) = self.exact.get_mut(hash, is_it) {
+            let has_effect = edit(&mut route.targets);
+            if route.targets.is_empty() {
+                self.exact.remove(hash, is_it);
+            }
+            return has_effect;
+        }
+        let mut targets = Targets::default();
+        let has_effect = edit(&mut targets);
+        if !targets.is_empty() {
+            let route = ExactRoute { filter: filter.clone(), targets };
+            self.exact.insert(hash, route, &self.state);
+        }
+        has_effect
+    }
+}
+
+/// Applies one change to the targets of its filter; tells whether it had an effect.
+fn edit_targets(
+    targets: &mut Targets,
+    change: &RouteChange,
+    new_group: &mut impl FnMut(&SharedFilter) -> Arc<Group>,
+) -> bool {
+    match change {
+        RouteChange::Add { filter: Filter::Plain(_), shard } => {
+            let is_new = !targets.shards.contains(*shard);
+            targets.shards.insert(*shard);
+            is_new
+        }
+        RouteChange::Remove { filter: Filter::Plain(_), shard } => {
+            let was_present = targets.shards.contains(*shard);
+            targets.shards.remove(*shard);
+            was_present
+        }
+        RouteChange::Add { filter: Filter::Shared(shared), shard } => {
+            targets.add_to_group(shared.group(), *shard, || new_group(shared))
+        }
+        RouteChange::Remove { filter: Filter::Shared(shared), shard } => {
+            targets.remove_from_group(shared.group(), *shard)
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The wildcard filters of the route map: a persistent tree by levels.
+//!
+//! Nodes do not own their children: all are in one persistent hash map, found by parent and level.
+//! So an update copies the nodes that change and not those above them, and dropping a tree of
+//! thousands of levels does not recurse.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+use super::hamt::{Entry, Hamt};
+use super::targets::Targets;
+use crate::level::{Level, Levels, Pending};
+
+/// A tree of filters that contain a wildcard. A clone costs two reference counts.
+#[derive(Clone, Debug)]
+pub(super) struct Tree {
+    root: Arc<Node>,
+    nodes: Hamt<Arc<Node>>,
+    /// The number of the next node: numbers are never used again, so that an old child cannot be
+    /// taken for that of a new parent.
+    next_id: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    id: u64,
+    parent: u64,
+    /// The level under the parent; `+` for the wildcard, which no level of a topic equals.
+    level: Level,
+    literal_children: u32,
+    has_plus: bool,
+    /// Targets of the filter that ends here.
+    here: Targets,
+    /// Targets of the filter that has a `#` below here.
+    multi: Targets,
+}
+
+impl Node {
+    fn new(id: u64, parent: u64, level: &str) -> Self {
+        Self {
+            id,
+            parent,
+            level: Level::new(level),
+            literal_children: 0,
+            has_plus: false,
+            here: Targets::default(),
+            multi: Targets::default(),
+        }
+    }
+
+    fn is_needed(&self) -> bool {
+        self.has_plus
+            || self.literal_children > 0
+            || !self.here.is_empty()
+            || !self.multi.is_empty()
+    }
+
+    fn targets(&self, is_multi: bool) -> &Targets {
+        if is_multi { &self.multi } else { &self.here }
+    }
+}
+
+impl Entry for Arc<Node> {
+    fn hash(&self, state: &RandomState) -> u64 {
+        hash_edge(state, self.parent, self.level.as_bytes())
+    }
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        Self { root: Arc::new(Node::new(0, 0, "")), nodes: Hamt::default(), next_id: 1 }
+    }
+}
+
+impl Tree {
+    /// Calls `found` with the targets of each filter that matches `topic`.
+    pub(super) fn for_each_match(
+        &self,
+        topic: &str,
+        state: &RandomState,
+        mut found: impl FnMut(&Targets),
+    ) {
+        if !self.root.is_needed() {
+            return;
+        }
+        let levels = Levels::new(topic);
+        let mut pending = Pending::<(Option<&Node>, u32)>::new();
+        let mut next = if topic.starts_with('$') {
+            // No filter that starts with a wildcard applies, so only the literal child counts.
+            let (level, below) = levels.at(0);
+            (self.child(&self.root, level, state), below)
+        } else {
+            (Some(&*self.root), 0)
+        };
+        while let (Some(node), offset) = next {
+            next = (None, 0);
+            found(&node.multi);
+            if levels.is_end(offset) {
+                found(&node.here);
+            } else {
+                let (level, below) = levels.at(offset);
+                if node.literal_children > 0 {
+                    next = (self.child(node, level, state), below);
+                }
+                if node.has_plus {
+                    if next.0.is_some() {
+                        pending.push(next);
+                    }
+                    next = (self.child(node, "+", state), below);
+                }
+            }
+            if next.0.is_none() {
+                next = pending.pop().unwrap_or_default();
+            }
+        }
+    }
+
+    /// The targets of `filter`.
+    pub(super) fn get(&self, filter: &str, state: &RandomState) -> Option<&Targets> {
+        let (path, is_multi) = split_multi(filter);
+        let mut node = &*self.root;
+        for level in path.into_iter().flat_map(|path| path.split('/')) {
+            node = self.child(node, level, state)?;
+        }
+        Some(node.targets(is_multi)).filter(|targets| !targets.is_empty())
+    }
+
+    /// Lets `change` work on the targets of `filter`, which may be new or become empty.
+    pub(super) fn update<R>(
+        &mut self,
+        filter: &str,
+        state: &RandomState,
+        change: impl FnOnce(&mut Targets) -> R,
+    ) -> R {
+        let (path, is_multi) = split_multi(filter);
+        let mut ancestors = Vec::new();
+        let mut parent = self.root.id;
+        for level in path.into_iter().flat_map(|path| path.split('/')) {
+            let hash = hash_edge(state, parent, level.as_bytes());
+            let id = match self.nodes.get(hash, |node| is_child(node, parent, level)) {
+                Some(node) => node.id,
+                None => self.add_child(ancestors.last().copied(), parent, level, hash, state),
+            };
+            ancestors.push(Edge { parent, level, hash });
+            parent = id;
+        }
+        let node = self.node_mut(ancestors.last().copied());
+        let result = change(if is_multi { &mut node.multi } else { &mut node.here });
+        self.prune(ancestors);
+        result
+    }
+
+    fn child<'a>(&'a self, parent: &Node, level: &str, state: &RandomState) -> Option<&'a Node> {
+        let hash = hash_edge(state, parent.id, level.as_bytes());
+        self.nodes.get(hash, |node| is_child(node, parent.id, level)).map(|node| &**node)
+    }
+
+    /// The node that `edge` leads to, the root for none, to change in place.
+    fn node_mut(&mut self, edge: Option<Edge<'_>>) -> &mut Node {
+        let Some(Edge { parent, level, hash }) = edge else {
+            return Arc::make_mut(&mut self.root);
+        };
+        let node = self.nodes.get_mut(hash, |node| is_child(node, parent, level));
+        // Invariant: callers name edges that they have just seen or added.
+        Arc::make_mut(node.expect("the edge leads to a node"))
+    }
+
+    fn add_child(
+        &mut self,
+        parent_edge: Option<Edge<'_>>,
+        parent: u64,
+        level: &str,
+        hash: u64,
+        state: &RandomState,
+    ) -> u64 {
+        let parent_node = self.node_mut(parent_edge);
+        if level == "+" {
+            parent_node.has_plus = true;
+        } else {
+            parent_node.literal_children += 1;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        self.nodes.insert(hash, Arc::new(Node::new(id, parent, level)), state);
+        id
+    }
+
+    /// Removes the last node of the path and its ancestors as far as nobody needs them.
+    fn prune(&mut self, mut path: Vec<Edge<'_>>) {
+        while let Some(Edge { parent, level, hash }) = path.pop() {
+            let is_it = |node: &Arc<Node>| is_child(node, parent, level);
+            if self.nodes.get(hash, is_it).is_none_or(|node| node.is_needed()) {
+                return;
+            }
+            self.nodes.remove(hash, is_it);
+            let parent_node = self.node_mut(path.last().copied());
+            if level == "+" {
+                parent_node.has_plus = false;
+            } else {
+                parent_node.literal_children -= 1;
+            }
+        }
+    }
+}
+
+/// How a node is found: by its parent's number and its level.
+#[derive(Clone, Copy)]
+struct Edge<'a> {
+    parent: u64,
+    level: &'a str,
+    hash: u64,
+}
+
+fn is_child(node: &Node, parent: u64, level: &str) -> bool {
+    node.parent == parent && node.level.as_bytes() == level.as_bytes()
+}
+
+fn hash_edge(state: &RandomState, parent: u64, level: &[u8]) -> u64 {
+    let mut hasher = state.build_hasher();
+    hasher.write_u64(parent);
+    hasher.write(level);
+    hasher.finish()
+}
+
+/// Splits a trailing `#` from the levels above it, which are none for `#` itself.
+fn split_multi(filter: &str) -> (Option<&str>, bool) {
+    match filter.strip_suffix('#') {
+        Some("") => (None, true),
+        Some(path) => (Some(&path[..path.len() - 1]), true),
+        None => (Some(filter), false),
+    }
+}

@@ -1,0 +1,222 @@
+//! The route map against a list that is searched with the naive matcher, and with readers beside
+//! a writer.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use proptest::prelude::*;
+use tacho_topic::{Filter, RouteChange, RouteMap, RouteSnapshot, ShardSet, matches};
+
+const SHARDS: usize = 4;
+
+fn change() -> impl Strategy<Value = RouteChange> {
+    let prefix = prop_oneof![3 => Just(""), 1 => Just("$share/g/"), 1 => Just("$share/h/")];
+    (prefix, support::filter(), 0..SHARDS, prop::bool::weighted(0.6)).prop_map(
+        |(prefix, filter, shard, is_add)| {
+            let filter = Filter::parse(&format!("{prefix}{filter}")).expect("a valid filter");
+            if is_add {
+                RouteChange::Add { filter, shard }
+            } else {
+                RouteChange::Remove { filter, shard }
+            }
+        },
+    )
+}
+
+/// All pairs of filter and shard.
+type Oracle = BTreeSet<(Filter, usize)>;
+
+fn note(oracle: &mut Oracle, change: &RouteChange) {
+    match change {
+        RouteChange::Add { filter, shard } => oracle.insert((filter.clone(), *shard)),
+        RouteChange::Remove { filter, shard } => oracle.remove(&(filter.clone(), *shard)),
+    };
+}
+
+/// What a topic reaches: shards, and the shared filters of groups.
+fn routes(snapshot: &RouteSnapshot, topic: &str) -> (Vec<usize>, Vec<String>) {
+    let mut groups = Vec::new();
+    let shards =
+        snapshot.shards_for(topic, &mut |group| groups.push(group.shared_filter().to_string()));
+    groups.sort_unstable();
+    (shards.iter().collect(), groups)
+}
+
+fn expected_routes(oracle: &Oracle, topic: &str) -> (Vec<usize>, Vec<String>) {
+    let (mut shards, mut groups) = (ShardSet::EMPTY, BTreeSet::new());
+    for (filter, shard) in oracle {
+        if !matches(filter.topic_filter().as_str(), topic) {
+            continue;
+        }
+        match filter {
+            Filter::Plain(_) => shards.insert(*shard),
+            Filter::Shared(shared) => {
+                groups.insert(shared.to_string());
+            }
+        }
+    }
+    (shards.iter().collect(), groups.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn equals_the_naive_matcher_and_snapshots_stay_as_they_were(
+        batches in prop::collection::vec(prop::collection::vec(change(), 1..8), 1..40),
+        topics in prop::collection::vec(support::topic(), 12),
+    ) {
+        let map = RouteMap::with_shards(SHARDS);
+        let mut oracle = Oracle::new();
+        let mut history = vec![(map.snapshot(), oracle.clone())];
+        for batch in &batches {
+            map.apply(batch);
+            batch.iter().for_each(|change| note(&mut oracle, change));
+            history.push((map.snapshot(), oracle.clone()));
+        }
+        for (snapshot, oracle) in &history {
+            for topic in &topics {
+                prop_assert_eq!(routes(snapshot, topic), expected_routes(oracle, topic));
+            }
+        }
+        for change in batches.iter().flatten() {
+            let Filter::Shared(shared) = change.filter() else { continue };
+            let is_there = oracle.iter().any(|(filter, _)| filter == change.filter());
+            prop_assert_eq!(map.snapshot().group(shared).is_some(), is_there);
+        }
+    }
+
+    #[test]
+    fn equal_generations_mean_equal_routes(
+        batches in prop::collection::vec(prop::collection::vec(change(), 1..3), 1..40),
+        topics in prop::collection::vec(support::topic(), 12),
+    ) {
+        let map = RouteMap::with_shards(SHARDS);
+        let mut snapshots = vec![map.snapshot()];
+        for batch in &batches {
+            map.apply(batch);
+            snapshots.push(map.snapshot());
+        }
+        for topic in &topics {
+            for pair in snapshots.windows(2) {
+                let generations = [0, 1].map(|at| pair[at].generation_for(topic));
+                prop_assert!(generations[0] <= generations[1]);
+                if generations[0] == generations[1] {
+                    prop_assert_eq!(routes(&pair[0], topic), routes(&pair[1], topic));
+                }
+            }
+        }
+    }
+}
+
+/// How many of `topics` have another generation after `filter` was added.
+fn disturbed(map: &RouteMap, topics: &[String], filter: &str) -> usize {
+    let before = map.snapshot();
+    map.add(&Filter::parse(filter).expect("a valid filter"), 0);
+    let after = map.snapshot();
+    topics
+        .iter()
+        .filter(|topic| before.generation_for(topic) != after.generation_for(topic))
+        .count()
+}
+
+#[test]
+fn exact_filters_leave_other_topics_valid() {
+    let map = RouteMap::new();
+    let topics: Vec<String> = (0..1_000).map(|id| format!("site-{id}/x")).collect();
+    // Each of 4,096 buckets may hold a few of the topics.
+    assert!(disturbed(&map, &topics, "other/y") <= 6);
+    let disturbed = disturbed(&map, &topics, "site-7/x");
+    assert!((1..=6).contains(&disturbed), "{disturbed}");
+}
+
+#[test]
+fn wildcard_filters_leave_other_first_levels_valid() {
+    let map = RouteMap::new();
+    let topics: Vec<String> = (0..256).map(|id| format!("site-{id}/x")).collect();
+    let disturbed_by_level = disturbed(&map, &topics, "site-7/+");
+    assert!((1..=12).contains(&disturbed_by_level), "{disturbed_by_level}");
+    assert_eq!(disturbed(&map, &topics, "+/y"), topics.len());
+    assert_eq!(disturbed(&map, &["$SYS/x".to_owned()], "+/z"), 0);
+}
+
+/// A writer moves pairs of filters between shards in batches; readers never see half of a batch.
+#[test]
+fn readers_see_whole_batches_while_a_writer_works() {
+    let map = RouteMap::with_shards(SHARDS);
+    let exact = Filter::parse("moving/1").unwrap();
+    let wildcard = Filter::parse("moving/+").unwrap();
+    let shared = Filter::parse("$share/g/moving/1").unwrap();
+    let batch = |is_add, shard| {
+        [&exact, &wildcard, &shared].map(|filter| {
+            let filter = filter.clone();
+            if is_add {
+                RouteChange::Add { filter, shard }
+            } else {
+                RouteChange::Remove { filter, shard }
+            }
+        })
+    };
+    map.apply(&batch(true, 0));
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut snapshot = map.snapshot();
+                let (mut reads, mut version) = (0, 0);
+                while !is_done.load(Ordering::Relaxed) || reads < 100 {
+                    map.refresh(&mut snapshot);
+                    assert!(snapshot.version() >= version, "time does not run backwards");
+                    version = snapshot.version();
+                    let mut groups = 0;
+                    let by_exact = snapshot.shards_for("moving/1", &mut |_| groups += 1);
+                    let by_wildcard = snapshot.shards_for("moving/2", &mut |_| {});
+                    assert_eq!((by_exact.len(), groups), (1, 1));
+                    assert_eq!(by_exact, by_wildcard);
+                    reads += 1;
+                }
+            });
+        }
+        for round in 0..1_000 {
+            let (from, to) = (round % SHARDS, (round + 1) % SHARDS);
+            let changes: Vec<_> = batch(true, to).into_iter().chain(batch(false, from)).collect();
+            map.apply(&changes);
+            let noise = Filter::parse(&format!("noise/{round}/+")).unwrap();
+            map.add(&noise, from);
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Several shards write their own filters at once; nothing is lost.
+#[test]
+fn writers_do_not_lose_each_others_changes() {
+    let map = RouteMap::with_shards(SHARDS);
+    let groups: Vec<_> = std::thread::scope(|scope| {
+        let add_all = |shard: usize| {
+            let map = &map;
+            move || {
+                for id in 0..300 {
+                    for text in
+                        [format!("t/{id}"), format!("t/{id}/#"), format!("own/{shard}/{id}")]
+                    {
+                        map.add(&Filter::parse(&text).unwrap(), shard);
+                    }
+                }
+                map.add(&Filter::parse("$share/g/t/+").unwrap(), shard).unwrap()
+            }
+        };
+        let threads: Vec<_> = (0..SHARDS).map(|shard| scope.spawn(add_all(shard))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(groups.iter().all(|group| Arc::ptr_eq(group, &groups[0])));
+    let snapshot = map.snapshot();
+    for id in 0..300 {
+        for topic in [format!("t/{id}"), format!("t/{id}/x")] {
+            assert_eq!(snapshot.shards_for(&topic, &mut |_| {}).len(), SHARDS, "{topic}");
+        }
+        let own = snapshot.shards_for(&format!("own/1/{id}"), &mut |_| {});
+        assert_eq!(own, ShardSet::single(1));
+    }
+}
