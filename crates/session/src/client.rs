@@ -1,0 +1,367 @@
+//! The client's side of a session.
+
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use tacho_codec::{PacketId, QoS, ReasonCode, Version};
+
+use crate::alias::{AliasesIn, AliasesOut};
+use crate::incoming::Incoming;
+use crate::outgoing::{Outgoing, OutgoingLimits};
+use crate::{
+    AliasOut, CommitToken, Counters, Delivery, InMemory, Inbound, Offer, ProtocolError, Transmit,
+};
+
+/// What a client session may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientLimits {
+    /// Our own limit on unacknowledged messages of QoS 1 and 2; the server's Receive Maximum
+    /// counts if it is lower.
+    pub inflight_max: u16,
+    /// The Receive Maximum that our CONNECT grants to the server. Enforced for MQTT 5.0 only.
+    pub receive_maximum: u16,
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        Self { inflight_max: u16::MAX, receive_maximum: u16::MAX }
+    }
+}
+
+/// What CONNECT and CONNACK agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnAckParams {
+    /// The protocol version of this connection.
+    pub version: Version,
+    /// The Session Present flag of CONNACK.
+    pub session_present: bool,
+    /// The server's Receive Maximum; 65,535 if it said none.
+    pub receive_maximum: u16,
+    /// The Topic Alias Maximum that our CONNECT granted to the server.
+    pub topic_alias_maximum_in: u16,
+    /// The server's Topic Alias Maximum; 0 if it said none.
+    pub topic_alias_maximum_out: u16,
+    /// Server Keep Alive, or the keep-alive of our CONNECT if CONNACK has none; 0 is off.
+    pub keep_alive_s: u16,
+    /// How long to wait for PINGRESP; 0 is for ever.
+    pub ping_timeout_s: u16,
+}
+
+impl ConnAckParams {
+    /// A new session with the protocol's defaults and without keep-alive.
+    #[must_use]
+    pub const fn new(version: Version) -> Self {
+        Self {
+            version,
+            session_present: false,
+            receive_maximum: u16::MAX,
+            topic_alias_maximum_in: 0,
+            topic_alias_maximum_out: 0,
+            keep_alive_s: 0,
+            ping_timeout_s: 0,
+        }
+    }
+}
+
+/// What became of a message to publish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Publish<M> {
+    /// Write this packet now; nothing else is ahead of it.
+    Send(Transmit<M>),
+    /// It has its place in the window; `poll_transmit` yields it after the repetitions of a
+    /// resume that are ahead of it.
+    Queued,
+    /// The window is full, or there is no connection; here is the message again.
+    Blocked(M),
+}
+
+/// What time brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeoutEvent {
+    /// Nothing was sent for the keep-alive: write PINGREQ now.
+    SendPingReq,
+    /// PINGRESP did not come in time: close the connection.
+    PingTimeout,
+}
+
+/// Sends PINGREQ when nothing else was sent, and waits for PINGRESP.
+#[derive(Debug, Default)]
+struct Pinger {
+    /// 0 is off.
+    interval_ns: u64,
+    timeout_ns: u64,
+    sent_ns: u64,
+    asked_ns: Option<u64>,
+}
+
+impl Pinger {
+    fn deadline_ns(&self) -> Option<u64> {
+        match self.asked_ns {
+            Some(asked_ns) if self.timeout_ns > 0 => Some(asked_ns.saturating_add(self.timeout_ns)),
+            _ if self.interval_ns > 0 => Some(self.sent_ns.saturating_add(self.interval_ns)),
+            _ => None,
+        }
+    }
+}
+
+/// The client's side of one session; it outlives its connections.
+///
+/// Call order on a connection: after CONNACK [`Session::connack`], then [`Session::publish`] and
+/// the `handle_*` that fits each inbound packet, and after each `handle_*`
+/// [`Session::poll_transmit`] until it is `None`. At its end [`Session::disconnected`].
+#[derive(Debug)]
+pub struct Session<M> {
+    outgoing: Outgoing<M>,
+    incoming: Incoming,
+    pinger: Pinger,
+    aliases_in: AliasesIn,
+    aliases_out: AliasesOut,
+    enforce_receive_maximum: bool,
+    connected: bool,
+}
+
+impl<M: Clone> Session<M> {
+    /// A session without state and connection.
+    #[must_use]
+    pub fn new(limits: ClientLimits) -> Self {
+        Self {
+            outgoing: Outgoing::new(OutgoingLimits {
+                queue_len_max: 0,
+                queue_bytes_max: 0,
+                inflight_max: limits.inflight_max,
+                queue_qos0_offline: false,
+                keep_released: true,
+            }),
+            incoming: Incoming::new(limits.receive_maximum),
+            pinger: Pinger::default(),
+            aliases_in: AliasesIn::default(),
+            aliases_out: AliasesOut::default(),
+            enforce_receive_maximum: false,
+            connected: false,
+        }
+    }
+
+    /// CONNACK accepted the connection. Returns the messages given up because the server has no
+    /// session: those unacknowledged, oldest first. A resumed session sends them again by itself.
+    pub fn connack(&mut self, now_ns: u64, params: ConnAckParams) -> Vec<M> {
+        let mut abandoned = Vec::new();
+        if !params.session_present {
+            abandoned.extend(self.outgoing.drain().into_iter().map(|delivery| delivery.message));
+            self.outgoing.clear();
+            self.incoming.clear();
+        }
+        self.outgoing.connect(params.receive_maximum);
+        self.incoming.connect();
+        self.aliases_in.reset(params.topic_alias_maximum_in);
+        self.aliases_out.reset(params.topic_alias_maximum_out);
+        self.pinger = Pinger {
+            interval_ns: u64::from(params.keep_alive_s) * 1_000_000_000,
+            timeout_ns: u64::from(params.ping_timeout_s) * 1_000_000_000,
+            sent_ns: now_ns,
+            asked_ns: None,
+        };
+        self.enforce_receive_maximum = params.version == Version::V5;
+        self.connected = true;
+        abandoned
+    }
+
+    /// The connection ended. Identifiers of `reserve_id` are free again.
+    pub fn disconnected(&mut self) {
+        self.connected = false;
+        self.outgoing.disconnect();
+        self.incoming.disconnect();
+        self.pinger = Pinger::default();
+    }
+
+    /// Publishes a message.
+    #[inline]
+    pub fn publish(&mut self, now_ns: u64, qos: QoS, message: M) -> Publish<M> {
+        let may = if qos == QoS::AtMostOnce { self.connected } else { self.can_publish() };
+        if !may {
+            return Publish::Blocked(message);
+        }
+        match self.outgoing.offer(now_ns, Delivery::new(qos, message), &mut InMemory) {
+            Offer::SendNow(transmit) => {
+                self.pinger.sent_ns = now_ns;
+                Publish::Send(transmit)
+            }
+            // Neither congestion nor expiry exist here, and the window was open.
+            Offer::Queued | Offer::Dropped(_) => Publish::Queued,
+        }
+    }
+
+    /// Whether a message of QoS 1 or 2 would not be blocked.
+    #[inline]
+    #[must_use]
+    pub fn can_publish(&self) -> bool {
+        self.outgoing.is_open()
+    }
+
+    /// PUBACK arrived. Returns the message that it ends.
+    ///
+    /// # Errors
+    /// It answers something else than a PUBLISH of QoS 1.
+    #[inline]
+    pub fn handle_puback(
+        &mut self,
+        packet_id: PacketId,
+        _reason: ReasonCode,
+    ) -> Result<Option<M>, ProtocolError> {
+        let done = self.outgoing.handle_puback(packet_id, &mut InMemory)?;
+        Ok(done.map(|delivery| delivery.message))
+    }
+
+    /// PUBREC arrived: queues PUBREL. Returns the message if an error `reason` ends it.
+    ///
+    /// # Errors
+    /// It answers something else than a PUBLISH of QoS 2.
+    pub fn handle_pubrec(
+        &mut self,
+        packet_id: PacketId,
+        reason: ReasonCode,
+    ) -> Result<Option<M>, ProtocolError> {
+        let done = self.outgoing.handle_pubrec(packet_id, reason, &mut InMemory)?;
+        Ok(done.map(|delivery| delivery.message))
+    }
+
+    /// PUBCOMP arrived. Returns the message that it ends.
+    ///
+    /// # Errors
+    /// It answers something else than a PUBREL.
+    pub fn handle_pubcomp(
+        &mut self,
+        packet_id: PacketId,
+        _reason: ReasonCode,
+    ) -> Result<Option<M>, ProtocolError> {
+        let done = self.outgoing.handle_pubcomp(packet_id, &mut InMemory)?;
+        Ok(done.map(|delivery| delivery.message))
+    }
+
+    /// PUBLISH arrived, its topic resolved; its acknowledgement is queued.
+    ///
+    /// # Errors
+    /// The server exceeds our Receive Maximum (0x93).
+    #[inline]
+    pub fn handle_publish(
+        &mut self,
+        qos: QoS,
+        packet_id: Option<PacketId>,
+    ) -> Result<Inbound, ProtocolError> {
+        let inbound = self.incoming.handle_publish(qos, packet_id, self.enforce_receive_maximum)?;
+        match inbound {
+            Inbound::New => self.incoming.accept_publish::<M>(
+                qos,
+                packet_id,
+                ReasonCode::SUCCESS,
+                CommitToken::DONE,
+                &mut InMemory,
+            ),
+            Inbound::Duplicate => self.outgoing.counters.duplicates_suppressed += 1,
+        }
+        Ok(inbound)
+    }
+
+    /// PUBREL arrived: queues PUBCOMP.
+    ///
+    /// # Errors
+    /// The server floods PUBREL without reading the answers.
+    pub fn handle_pubrel(&mut self, packet_id: PacketId) -> Result<(), ProtocolError> {
+        let known = self.incoming.handle_pubrel::<M>(packet_id, &mut InMemory)?;
+        self.outgoing.counters.acks_unexpected += u64::from(!known);
+        Ok(())
+    }
+
+    /// PINGRESP arrived.
+    pub fn handle_pingresp(&mut self) {
+        self.pinger.asked_ns = None;
+    }
+
+    /// The topic that stands behind the topic and the topic alias of a PUBLISH; `None` means
+    /// `topic` itself.
+    ///
+    /// # Errors
+    /// The alias is out of range (0x94) or unknown (0x82).
+    #[inline]
+    pub fn resolve_alias(
+        &mut self,
+        topic: &str,
+        alias: Option<NonZeroU16>,
+    ) -> Result<Option<Arc<str>>, ProtocolError> {
+        self.aliases_in.resolve(topic, alias)
+    }
+
+    /// How to send `topic`. Call it only for a PUBLISH that is certainly written next.
+    #[inline]
+    pub fn assign_alias(&mut self, topic: &str) -> AliasOut {
+        self.aliases_out.assign(topic)
+    }
+
+    /// Takes a packet identifier for SUBSCRIBE or UNSUBSCRIBE; `None` if none is free.
+    pub fn reserve_id(&mut self) -> Option<PacketId> {
+        self.outgoing.reserve_id()
+    }
+
+    /// SUBACK or UNSUBACK arrived: its identifier is free. False if it was not reserved.
+    pub fn release_id(&mut self, packet_id: PacketId) -> bool {
+        self.outgoing.release_id(packet_id)
+    }
+
+    /// The next packet to write: acknowledgements, PUBREL, repetitions.
+    #[inline]
+    pub fn poll_transmit(&mut self, now_ns: u64) -> Option<Transmit<M>> {
+        let transmit = match self.incoming.poll_ack(CommitToken::DONE) {
+            Some(ack) => {
+                Transmit::Ack { kind: ack.kind, packet_id: ack.packet_id, reason: ack.reason }
+            }
+            None => self.outgoing.poll(now_ns, CommitToken::DONE, &mut InMemory)?,
+        };
+        self.pinger.sent_ns = now_ns;
+        Some(transmit)
+    }
+
+    /// Whether [`Session::poll_transmit`] has something to do.
+    #[inline]
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        self.incoming.has_ack(CommitToken::DONE) || self.outgoing.has_output(CommitToken::DONE)
+    }
+
+    /// When to call [`Session::handle_timeout`]; it may move later by itself, never earlier,
+    /// except after that call.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<u64> {
+        self.pinger.deadline_ns()
+    }
+
+    /// Keep-alive: what is due at `now_ns`.
+    pub fn handle_timeout(&mut self, now_ns: u64) -> Option<TimeoutEvent> {
+        if self.pinger.deadline_ns()? > now_ns {
+            return None;
+        }
+        if self.pinger.asked_ns.is_some() && self.pinger.timeout_ns > 0 {
+            self.pinger = Pinger::default();
+            return Some(TimeoutEvent::PingTimeout);
+        }
+        self.pinger.sent_ns = now_ns;
+        self.pinger.asked_ns = Some(now_ns);
+        Some(TimeoutEvent::SendPingReq)
+    }
+
+    /// Messages of QoS 1 and 2 published and not acknowledged.
+    #[must_use]
+    pub fn inflight_len(&self) -> usize {
+        self.outgoing.inflight_len()
+    }
+
+    /// Whether there is a connection.
+    #[must_use]
+    pub const fn is_connected(&self) -> bool {
+        self.connected
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.outgoing.counters
+    }
+}

@@ -1,0 +1,76 @@
+//! What a session counted since it was made.
+
+/// Why a message for the peer was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum DropReason {
+    /// QoS 0 without a connection, and the session does not queue QoS 0.
+    Offline,
+    /// The queue holds as many messages as it may.
+    QueueFull,
+    /// The queue holds as many bytes as it may.
+    QueueBytesFull,
+    /// QoS 0 while the connection does not take more output.
+    NoCredit,
+    /// The message expired before it was sent.
+    Expired,
+    /// The message is larger than the client's Maximum Packet Size.
+    PacketTooLarge,
+}
+
+impl DropReason {
+    /// How many reasons there are.
+    pub const COUNT: usize = 6;
+
+    /// All reasons.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Offline,
+        Self::QueueFull,
+        Self::QueueBytesFull,
+        Self::NoCredit,
+        Self::Expired,
+        Self::PacketTooLarge,
+    ];
+
+    /// The name used as metric label and log field.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Offline => "offline",
+            Self::QueueFull => "queue_full",
+            Self::QueueBytesFull => "queue_bytes_full",
+            Self::NoCredit => "no_credit",
+            Self::Expired => "expired",
+            Self::PacketTooLarge => "packet_too_large",
+        }
+    }
+}
+
+/// Counters of one session; they never go back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    dropped: [u64; DropReason::COUNT],
+    /// PUBLISH packets of QoS 2 that were recognised as duplicates.
+    pub duplicates_suppressed: u64,
+    /// Acknowledgements for identifiers that were not in flight.
+    pub acks_unexpected: u64,
+}
+
+impl Counters {
+    /// How many messages were dropped for `reason`.
+    #[must_use]
+    pub const fn dropped(&self, reason: DropReason) -> u64 {
+        self.dropped[reason as usize]
+    }
+
+    /// How many messages were dropped for any reason.
+    #[must_use]
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+
+    #[inline]
+    pub(crate) const fn count_drop(&mut self, reason: DropReason) {
+        self.dropped[reason as usize] += 1;
+    }
+}

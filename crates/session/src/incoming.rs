@@ -1,0 +1,308 @@
+//! The incoming half: acknowledgements in order, duplicate suppression, our receive maximum.
+
+use std::collections::VecDeque;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use tacho_codec::{AckKind, PacketId, QoS, ReasonCode};
+
+use crate::{CommitToken, Persist, ProtocolError, Record};
+
+/// Bound on waiting acknowledgements: no honest peer has more exchanges than identifiers, each
+/// with one PUBREC and one PUBCOMP.
+const ACKS_LEN_MAX: usize = 2 * 65_535;
+
+/// What an incoming PUBLISH is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inbound {
+    /// Route it, then call `accept_publish` exactly once.
+    New,
+    /// A repetition of a QoS 2 message that is known already: neither route nor accept it.
+    Duplicate,
+}
+
+/// An acknowledgement on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ack {
+    pub(crate) kind: AckKind,
+    pub(crate) packet_id: PacketId,
+    pub(crate) reason: ReasonCode,
+}
+
+#[derive(Debug)]
+struct AckSlot {
+    ack: Ack,
+    /// The owner has accepted (or refused) the message; else the slot only keeps the order.
+    accepted: bool,
+    /// Sending it ends the exchange and returns one unit of the receive maximum.
+    returns_credit: bool,
+    token: CommitToken,
+}
+
+/// An incoming QoS 2 exchange between PUBLISH and PUBREL.
+#[derive(Debug)]
+struct Exchange {
+    accepted: bool,
+    /// An acknowledgement slot of this connection waits for `accept_publish`.
+    slot_waits: bool,
+    /// It counts for the receive maximum of this connection.
+    counted: bool,
+    token: CommitToken,
+}
+
+/// The receiving side of one session.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    acks: VecDeque<AckSlot>,
+    exchanges: HashMap<PacketId, Exchange, RandomState>,
+    /// So many slots at the front of `acks` are accepted; the next one, if any, is not.
+    accepted_len: usize,
+    /// The last commit that an identifier's release waits for.
+    released: CommitToken,
+    receive_maximum: u16,
+    /// Exchanges begun on this connection whose last acknowledgement has not left.
+    unacked: u32,
+}
+
+impl Incoming {
+    pub(crate) fn new(receive_maximum: u16) -> Self {
+        Self {
+            acks: VecDeque::new(),
+            exchanges: HashMap::with_hasher(RandomState::default()),
+            accepted_len: 0,
+            released: CommitToken::DONE,
+            receive_maximum: receive_maximum.max(1),
+            unacked: 0,
+        }
+    }
+
+    /// Starts a connection: acknowledgements not sent are void, known identifiers stay.
+    pub(crate) fn connect(&mut self) {
+        self.disconnect();
+        for exchange in self.exchanges.values_mut() {
+            exchange.slot_waits = false;
+            exchange.counted = false;
+        }
+    }
+
+    pub(crate) fn disconnect(&mut self) {
+        self.acks = VecDeque::new();
+        self.accepted_len = 0;
+        self.unacked = 0;
+        if self.exchanges.is_empty() {
+            self.exchanges = HashMap::with_hasher(RandomState::default());
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.exchanges.clear();
+        self.disconnect();
+    }
+
+    pub(crate) fn release_memory(&mut self) {
+        if self.acks.is_empty() {
+            self.acks = VecDeque::new();
+        }
+        if self.exchanges.is_empty() {
+            self.exchanges = HashMap::with_hasher(RandomState::default());
+        }
+    }
+
+    pub(crate) const fn unacked(&self) -> u32 {
+        self.unacked
+    }
+
+    /// `enforce_receive_maximum` is false for MQTT 3.x, which has no such limit; then only the
+    /// number of identifiers bounds the peer.
+    #[inline]
+    pub(crate) fn handle_publish(
+        &mut self,
+        qos: QoS,
+        packet_id: Option<PacketId>,
+        enforce_receive_maximum: bool,
+    ) -> Result<Inbound, ProtocolError> {
+        if qos == QoS::AtMostOnce {
+            return Ok(Inbound::New);
+        }
+        let Some(packet_id) = packet_id else {
+            return Err(ProtocolError::new(
+                ReasonCode::PROTOCOL_ERROR,
+                "a PUBLISH of QoS 1 or 2 has no packet identifier",
+            ));
+        };
+        let credit_max =
+            if enforce_receive_maximum { u32::from(self.receive_maximum) } else { 65_535 };
+        let has_credit = self.unacked < credit_max && self.acks.len() < ACKS_LEN_MAX;
+        if qos == QoS::ExactlyOnce {
+            if let Some(exchange) = self.exchanges.get_mut(&packet_id) {
+                if !exchange.counted {
+                    if !has_credit {
+                        return Err(receive_maximum_exceeded());
+                    }
+                    exchange.counted = true;
+                    self.unacked += 1;
+                }
+                if exchange.accepted {
+                    let token = exchange.token;
+                    self.push_ack(AckKind::PubRec, packet_id, ReasonCode::SUCCESS, token, false)?;
+                } else if !exchange.slot_waits {
+                    exchange.slot_waits = true;
+                    self.reserve_ack(AckKind::PubRec, packet_id);
+                }
+                return Ok(Inbound::Duplicate);
+            }
+            if !has_credit {
+                return Err(receive_maximum_exceeded());
+            }
+            self.exchanges.insert(
+                packet_id,
+                Exchange {
+                    accepted: false,
+                    slot_waits: true,
+                    counted: true,
+                    token: CommitToken::DONE,
+                },
+            );
+            self.reserve_ack(AckKind::PubRec, packet_id);
+        } else {
+            if !has_credit {
+                return Err(receive_maximum_exceeded());
+            }
+            self.reserve_ack(AckKind::PubAck, packet_id);
+        }
+        self.unacked += 1;
+        Ok(Inbound::New)
+    }
+
+    /// Releases the acknowledgement of a new message, to leave once `token` is committed.
+    #[inline]
+    pub(crate) fn accept_publish<M>(
+        &mut self,
+        qos: QoS,
+        packet_id: Option<PacketId>,
+        reason: ReasonCode,
+        token: CommitToken,
+        persist: &mut impl Persist<M>,
+    ) {
+        let Some(packet_id) = packet_id else { return };
+        match qos {
+            QoS::AtMostOnce => {}
+            QoS::AtLeastOnce => self.fill_ack(AckKind::PubAck, packet_id, reason, token, true),
+            QoS::ExactlyOnce => {
+                let refused = reason.is_error();
+                let mut token = token;
+                let mut returns_credit = false;
+                if refused {
+                    // The sender frees the identifier when it sees the error.
+                    returns_credit =
+                        self.exchanges.remove(&packet_id).is_some_and(|exchange| exchange.counted);
+                } else if let Some(exchange) = self.exchanges.get_mut(&packet_id) {
+                    token = token.max(persist.persist(Record::InboundReceived { packet_id }));
+                    exchange.accepted = true;
+                    exchange.slot_waits = false;
+                    exchange.token = token;
+                }
+                self.fill_ack(AckKind::PubRec, packet_id, reason, token, returns_credit);
+            }
+        }
+    }
+
+    /// Queues PUBCOMP; an unknown identifier is answered with 0x92 (MQTT 5.0, 4.3.3).
+    /// Returns whether the identifier was known.
+    pub(crate) fn handle_pubrel<M>(
+        &mut self,
+        packet_id: PacketId,
+        persist: &mut impl Persist<M>,
+    ) -> Result<bool, ProtocolError> {
+        let (reason, returns_credit) = match self.exchanges.remove(&packet_id) {
+            Some(exchange) => {
+                let token = persist.persist(Record::InboundReleased { packet_id });
+                self.released = self.released.max(token);
+                (ReasonCode::SUCCESS, exchange.counted)
+            }
+            None => (ReasonCode::PACKET_IDENTIFIER_NOT_FOUND, false),
+        };
+        // Also for an unknown identifier: its release on an earlier connection may be uncommitted.
+        self.push_ack(AckKind::PubComp, packet_id, reason, self.released, returns_credit)?;
+        Ok(reason == ReasonCode::SUCCESS)
+    }
+
+    #[inline]
+    pub(crate) fn has_ack(&self, committed: CommitToken) -> bool {
+        self.accepted_len > 0 && self.acks.front().is_some_and(|slot| slot.token <= committed)
+    }
+
+    /// The next acknowledgement whose promise is kept.
+    #[inline]
+    pub(crate) fn poll_ack(&mut self, committed: CommitToken) -> Option<Ack> {
+        if !self.has_ack(committed) {
+            return None;
+        }
+        let slot = self.acks.pop_front()?;
+        self.accepted_len -= 1;
+        if slot.returns_credit {
+            self.unacked = self.unacked.saturating_sub(1);
+        }
+        Some(slot.ack)
+    }
+
+    #[inline]
+    fn reserve_ack(&mut self, kind: AckKind, packet_id: PacketId) {
+        self.acks.push_back(AckSlot {
+            ack: Ack { kind, packet_id, reason: ReasonCode::SUCCESS },
+            accepted: false,
+            returns_credit: false,
+            token: CommitToken::DONE,
+        });
+    }
+
+    fn push_ack(
+        &mut self,
+        kind: AckKind,
+        packet_id: PacketId,
+        reason: ReasonCode,
+        token: CommitToken,
+        returns_credit: bool,
+    ) -> Result<(), ProtocolError> {
+        if self.acks.len() >= ACKS_LEN_MAX {
+            return Err(receive_maximum_exceeded());
+        }
+        if self.accepted_len == self.acks.len() {
+            self.accepted_len += 1;
+        }
+        let ack = Ack { kind, packet_id, reason };
+        self.acks.push_back(AckSlot { ack, accepted: true, returns_credit, token });
+        Ok(())
+    }
+
+    /// Messages are usually accepted in the order they came, so the first look hits.
+    #[inline]
+    fn fill_ack(
+        &mut self,
+        kind: AckKind,
+        packet_id: PacketId,
+        reason: ReasonCode,
+        token: CommitToken,
+        returns_credit: bool,
+    ) {
+        let waiting = self.acks.range_mut(self.accepted_len..).find(|slot| {
+            !slot.accepted && slot.ack.packet_id == packet_id && slot.ack.kind == kind
+        });
+        // No slot: the connection the message came from is gone, its acknowledgement is void.
+        let Some(slot) = waiting else { return };
+        slot.accepted = true;
+        slot.ack.reason = reason;
+        slot.token = token;
+        slot.returns_credit = returns_credit;
+        while self.acks.get(self.accepted_len).is_some_and(|slot| slot.accepted) {
+            self.accepted_len += 1;
+        }
+    }
+}
+
+const fn receive_maximum_exceeded() -> ProtocolError {
+    ProtocolError::new(
+        ReasonCode::RECEIVE_MAXIMUM_EXCEEDED,
+        "the peer has more messages of QoS 1 and 2 unacknowledged than it may",
+    )
+}

@@ -1,0 +1,164 @@
+//! How long a session lives without a connection, and when its will is published.
+
+use tacho_codec::Version;
+
+/// The session expiry interval of sessions that never end (MQTT 5.0, 3.1.2.11.2).
+pub const EXPIRY_NEVER: u32 = u32::MAX;
+
+/// A will as the session keeps it: the message and its delay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WillState<M> {
+    /// The message to publish.
+    pub message: M,
+    /// Will Delay Interval in seconds; 0 for MQTT 3.x.
+    pub delay_s: u32,
+}
+
+/// The session expiry interval that a CONNECT asks for, not above `expiry_s_max`.
+///
+/// MQTT 3.x: none with clean session, else the longest the server allows. MQTT 5.0: the property,
+/// 0 if absent.
+#[must_use]
+pub fn session_expiry_s(
+    version: Version,
+    clean_start: bool,
+    property_s: Option<u32>,
+    expiry_s_max: u32,
+) -> u32 {
+    let asked_s = match version {
+        Version::V5 => property_s.unwrap_or(0),
+        _ if clean_start => 0,
+        _ => EXPIRY_NEVER,
+    };
+    asked_s.min(expiry_s_max)
+}
+
+/// The instant `delay_s` after `now_ns`; `None` for never. Cannot overflow.
+pub(crate) const fn deadline_ns(now_ns: u64, delay_s: u32) -> Option<u64> {
+    if delay_s == EXPIRY_NEVER {
+        return None;
+    }
+    Some(now_ns.saturating_add(delay_s as u64 * 1_000_000_000))
+}
+
+/// Session expiry and will: everything that outlives a connection and is driven by time.
+#[derive(Debug)]
+pub(crate) struct Lifetime<M> {
+    expiry_s: u32,
+    will: Option<WillState<M>>,
+    /// `u64::MAX` is none.
+    will_at_ns: u64,
+    ends_at_ns: u64,
+    connected: bool,
+    exists: bool,
+}
+
+/// What came due without a connection.
+pub(crate) enum Due<M> {
+    Will(M),
+    End,
+}
+
+/// What the end of a connection means for the session.
+pub(crate) struct Closing<M> {
+    pub(crate) publish_will: Option<M>,
+    pub(crate) session_ended: bool,
+}
+
+impl<M> Lifetime<M> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            expiry_s: 0,
+            will: None,
+            will_at_ns: u64::MAX,
+            ends_at_ns: u64::MAX,
+            connected: false,
+            exists: false,
+        }
+    }
+
+    pub(crate) const fn exists(&self) -> bool {
+        self.exists
+    }
+
+    #[inline]
+    pub(crate) const fn is_connected(&self) -> bool {
+        self.connected
+    }
+
+    pub(crate) const fn expiry_s(&self) -> u32 {
+        self.expiry_s
+    }
+
+    /// Starts a connection. Returns the previous session's will if a clean start ends that
+    /// session before the will's delay is over; a resume cancels it.
+    pub(crate) fn open(
+        &mut self,
+        clean_start: bool,
+        expiry_s: u32,
+        will: Option<WillState<M>>,
+    ) -> Option<M> {
+        let previous = std::mem::replace(&mut self.will, will);
+        self.expiry_s = expiry_s;
+        self.will_at_ns = u64::MAX;
+        self.ends_at_ns = u64::MAX;
+        self.connected = true;
+        self.exists = true;
+        previous.filter(|_| clean_start).map(|will| will.message)
+    }
+
+    /// Ends the connection. `keep_will` is false only after a normal DISCONNECT; `clean_takeover`
+    /// says that the connection which takes over starts clean.
+    pub(crate) fn close(
+        &mut self,
+        now_ns: u64,
+        keep_will: bool,
+        expiry_override_s: Option<u32>,
+        clean_takeover: bool,
+    ) -> Closing<M> {
+        self.connected = false;
+        if let Some(expiry_s) = expiry_override_s {
+            self.expiry_s = expiry_s;
+        }
+        if !keep_will {
+            self.will = None;
+        }
+        let session_ended = self.expiry_s == 0 || clean_takeover;
+        let will_is_due = session_ended || self.will.as_ref().is_some_and(|w| w.delay_s == 0);
+        let publish_will =
+            if will_is_due { self.will.take().map(|will| will.message) } else { None };
+        self.exists = !session_ended;
+        self.ends_at_ns = u64::MAX;
+        self.will_at_ns = u64::MAX;
+        if !session_ended {
+            self.ends_at_ns = deadline_ns(now_ns, self.expiry_s).unwrap_or(u64::MAX);
+            if let Some(will) = &self.will {
+                // The will fires when its delay is over or the session ends, whichever is first.
+                let delayed_ns = now_ns.saturating_add(u64::from(will.delay_s) * 1_000_000_000);
+                self.will_at_ns = delayed_ns.min(self.ends_at_ns);
+            }
+        }
+        Closing { publish_will, session_ended }
+    }
+
+    pub(crate) const fn deadline_ns(&self) -> Option<u64> {
+        let first_ns =
+            if self.will_at_ns < self.ends_at_ns { self.will_at_ns } else { self.ends_at_ns };
+        if first_ns == u64::MAX { None } else { Some(first_ns) }
+    }
+
+    pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<Due<M>> {
+        if self.will_at_ns <= now_ns && self.will_at_ns != u64::MAX {
+            self.will_at_ns = u64::MAX;
+            if let Some(will) = self.will.take() {
+                return Some(Due::Will(will.message));
+            }
+        }
+        if self.ends_at_ns <= now_ns && self.ends_at_ns != u64::MAX {
+            self.ends_at_ns = u64::MAX;
+            self.exists = false;
+            return Some(Due::End);
+        }
+        None
+    }
+}

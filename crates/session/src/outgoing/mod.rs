@@ -1,0 +1,511 @@
+//! The outgoing half: from an offered message to the end of its exchange.
+
+mod slot;
+mod window;
+
+use std::collections::VecDeque;
+
+use tacho_codec::{PacketId, QoS, ReasonCode};
+
+use crate::queue::Queue;
+use crate::{
+    CommitToken, Counters, Delivery, DropReason, Offer, Persist, ProtocolError, Record, Transmit,
+};
+use slot::{Slot, Stage};
+use window::Window;
+
+/// Bound on waiting PUBRELs: no honest peer answers more exchanges than there are identifiers.
+const RELEASES_LEN_MAX: usize = 65_535;
+
+/// What the outgoing half may hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutgoingLimits {
+    pub(crate) queue_len_max: u32,
+    pub(crate) queue_bytes_max: u64,
+    pub(crate) inflight_max: u16,
+    pub(crate) queue_qos0_offline: bool,
+    /// Keep the message until PUBCOMP instead of PUBREC.
+    pub(crate) keep_released: bool,
+}
+
+/// A PUBREL of this connection in the order of the PUBRECs [MQTT-4.6.0-4].
+#[derive(Debug)]
+struct Release {
+    packet_id: PacketId,
+    reason: ReasonCode,
+    token: CommitToken,
+}
+
+/// The sending side of one session.
+#[derive(Debug)]
+pub(crate) struct Outgoing<M> {
+    window: Window<M>,
+    queue: Queue<M>,
+    releases: VecDeque<Release>,
+    /// The last commit that a release waits for.
+    released: CommitToken,
+    pub(crate) counters: Counters,
+    /// Units of the peer's receive maximum in use on this connection.
+    credit_used: usize,
+    /// How many exchanges may be open: the smaller one of our limit and the peer's.
+    width: usize,
+    inflight_max: u16,
+    queue_qos0_offline: bool,
+    keep_released: bool,
+    connected: bool,
+    congested: bool,
+}
+
+impl<M: Clone> Outgoing<M> {
+    pub(crate) fn new(limits: OutgoingLimits) -> Self {
+        Self {
+            window: Window::new(),
+            queue: Queue::new(limits.queue_len_max, limits.queue_bytes_max),
+            releases: VecDeque::new(),
+            released: CommitToken::DONE,
+            counters: Counters::default(),
+            credit_used: 0,
+            width: 0,
+            inflight_max: limits.inflight_max.max(1),
+            queue_qos0_offline: limits.queue_qos0_offline,
+            keep_released: limits.keep_released,
+            connected: false,
+            congested: false,
+        }
+    }
+
+    /// Starts a connection; everything in flight is going to be sent again, in its order.
+    pub(crate) fn connect(&mut self, peer_receive_maximum: u16) {
+        self.disconnect();
+        self.width = usize::from(self.inflight_max.min(peer_receive_maximum).max(1));
+        self.connected = true;
+        self.window.rewind();
+    }
+
+    pub(crate) fn disconnect(&mut self) {
+        self.connected = false;
+        self.congested = false;
+        self.credit_used = 0;
+        self.releases = VecDeque::new();
+        self.release_memory();
+    }
+
+    /// Forgets queue and exchanges, not the counters.
+    pub(crate) fn clear(&mut self) {
+        self.window.clear();
+        self.queue.clear();
+        self.releases = VecDeque::new();
+        self.credit_used = 0;
+    }
+
+    pub(crate) fn release_memory(&mut self) {
+        self.window.release_memory();
+        self.queue.release_memory();
+        if self.releases.is_empty() {
+            self.releases = VecDeque::new();
+        }
+    }
+
+    pub(crate) const fn set_congested(&mut self, congested: bool) {
+        self.congested = congested;
+    }
+
+    pub(crate) fn queue_len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(crate) const fn queue_bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+
+    pub(crate) const fn inflight_len(&self) -> usize {
+        self.window.live()
+    }
+
+    pub(crate) const fn inflight_max(&self) -> usize {
+        self.width
+    }
+
+    /// Whether a message of QoS 1 or 2 would enter the window at once.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.connected
+            && !self.congested
+            && self.queue.is_empty()
+            && self.window.live() < self.width
+            && self.window.has_room(self.width)
+    }
+
+    #[inline]
+    pub(crate) fn offer(
+        &mut self,
+        now_ns: u64,
+        delivery: Delivery<M>,
+        persist: &mut impl Persist<M>,
+    ) -> Offer<M> {
+        if delivery.is_expired(now_ns) {
+            return self.dropped(DropReason::Expired);
+        }
+        if delivery.qos == QoS::AtMostOnce {
+            return self.offer_qos0(now_ns, delivery, persist);
+        }
+        if self.is_open() && self.window.make_room(self.width) {
+            return self.admit_and_send(delivery, persist);
+        }
+        self.enqueue(now_ns, delivery, persist)
+    }
+
+    #[inline]
+    fn offer_qos0(
+        &mut self,
+        now_ns: u64,
+        delivery: Delivery<M>,
+        persist: &mut impl Persist<M>,
+    ) -> Offer<M> {
+        if !self.connected {
+            if self.queue_qos0_offline {
+                return self.enqueue(now_ns, delivery, persist);
+            }
+            return self.dropped(DropReason::Offline);
+        }
+        if self.congested {
+            return self.dropped(DropReason::NoCredit);
+        }
+        if self.queue.holds_qos0() {
+            return self.enqueue(now_ns, delivery, persist);
+        }
+        Offer::SendNow(Transmit::Publish { delivery, packet_id: None, dup: false })
+    }
+
+    /// Puts a message into the window, and sends it if nothing is ahead of it.
+    #[inline]
+    fn admit_and_send(&mut self, delivery: Delivery<M>, persist: &mut impl Persist<M>) -> Offer<M> {
+        let is_next = self.window.is_sent();
+        let copy = if is_next { Some(delivery.clone()) } else { None };
+        let (packet_id, token) = self.admit(delivery, false, persist);
+        match copy {
+            Some(delivery) if token == CommitToken::DONE => {
+                if let Some((_, slot)) = self.window.next_unsent() {
+                    slot.mark_sent();
+                }
+                self.window.advance();
+                self.credit_used += 1;
+                let packet_id = Some(packet_id);
+                Offer::SendNow(Transmit::Publish { delivery, packet_id, dup: false })
+            }
+            _ => Offer::Queued,
+        }
+    }
+
+    /// Gives a message its identifier. Only QoS 2 waits for the commit of that.
+    #[inline]
+    fn admit(
+        &mut self,
+        delivery: Delivery<M>,
+        from_queue: bool,
+        persist: &mut impl Persist<M>,
+    ) -> (PacketId, CommitToken) {
+        let waits = delivery.qos == QoS::ExactlyOnce;
+        let (packet_id, slot) = self.window.push(Slot::publish(delivery));
+        if let Some(delivery) = &slot.delivery {
+            let token = persist.persist(Record::Sent { packet_id, delivery, from_queue });
+            if waits {
+                slot.token = token;
+            }
+        }
+        (packet_id, slot.token)
+    }
+
+    fn enqueue(
+        &mut self,
+        now_ns: u64,
+        delivery: Delivery<M>,
+        persist: &mut impl Persist<M>,
+    ) -> Offer<M> {
+        if self.queue.refusal(&delivery).is_some() {
+            self.drop_expired(now_ns, persist);
+        }
+        if let Some(reason) = self.queue.refusal(&delivery) {
+            return self.dropped(reason);
+        }
+        if delivery.qos != QoS::AtMostOnce {
+            persist.persist(Record::Enqueued { delivery: &delivery });
+        }
+        self.queue.push(delivery);
+        Offer::Queued
+    }
+
+    /// Drops expired messages at the head of the queue.
+    fn drop_expired(&mut self, now_ns: u64, persist: &mut impl Persist<M>) {
+        while self.queue.front().is_some_and(|delivery| delivery.is_expired(now_ns)) {
+            let Some(delivery) = self.queue.pop() else { return };
+            if delivery.qos != QoS::AtMostOnce {
+                persist.persist(Record::Expired { delivery: &delivery });
+            }
+            self.counters.count_drop(DropReason::Expired);
+        }
+    }
+
+    fn dropped(&mut self, reason: DropReason) -> Offer<M> {
+        self.counters.count_drop(reason);
+        Offer::Dropped(reason)
+    }
+
+    /// Whether `poll` would yield something or let go of something.
+    #[inline]
+    pub(crate) fn has_output(&self, committed: CommitToken) -> bool {
+        if !self.connected {
+            return false;
+        }
+        if self.releases.front().is_some_and(|release| release.token <= committed) {
+            return true;
+        }
+        let unsent = if self.window.is_sent() { None } else { self.window.peek_unsent() };
+        if unsent.is_some_and(|slot| self.may_send(slot, committed)) {
+            return true;
+        }
+        self.queue.front().is_some_and(|delivery| {
+            delivery.qos == QoS::AtMostOnce
+                || (self.window.live() < self.width && self.window.has_room(self.width))
+        })
+    }
+
+    #[inline]
+    fn may_send(&self, slot: &Slot<M>, committed: CommitToken) -> bool {
+        slot.token <= committed && (slot.stage == Stage::Released || self.credit_used < self.width)
+    }
+
+    /// The next PUBLISH or PUBREL.
+    #[inline]
+    pub(crate) fn poll(
+        &mut self,
+        now_ns: u64,
+        committed: CommitToken,
+        persist: &mut impl Persist<M>,
+    ) -> Option<Transmit<M>> {
+        if !self.connected {
+            return None;
+        }
+        if !self.releases.is_empty()
+            && let Some(transmit) = self.poll_release(committed)
+        {
+            return Some(transmit);
+        }
+        if !self.queue.is_empty() {
+            self.fill_window(now_ns, persist);
+        }
+        if !self.window.is_sent()
+            && let Some(transmit) = self.poll_window(committed)
+        {
+            return Some(transmit);
+        }
+        if self.queue.front()?.qos != QoS::AtMostOnce {
+            return None;
+        }
+        let delivery = self.queue.pop()?;
+        Some(Transmit::Publish { delivery, packet_id: None, dup: false })
+    }
+
+    fn poll_release(&mut self, committed: CommitToken) -> Option<Transmit<M>> {
+        while self.releases.front().is_some_and(|release| release.token <= committed) {
+            let Release { packet_id, reason, .. } = self.releases.pop_front()?;
+            if reason == ReasonCode::SUCCESS {
+                // PUBCOMP may have come before PUBREL left; then there is nothing to release.
+                let slot = self.window.get_mut(packet_id).filter(|slot| slot.release_waits);
+                let Some(slot) = slot else { continue };
+                slot.release_waits = false;
+            }
+            return Some(Transmit::PubRel { packet_id, reason });
+        }
+        None
+    }
+
+    /// Moves messages from the queue into the window, so that their commits overlap.
+    fn fill_window(&mut self, now_ns: u64, persist: &mut impl Persist<M>) {
+        self.drop_expired(now_ns, persist);
+        while self.window.live() < self.width
+            && self.queue.front().is_some_and(|delivery| delivery.qos != QoS::AtMostOnce)
+            && self.window.make_room(self.width)
+        {
+            let Some(delivery) = self.queue.pop() else { return };
+            self.admit(delivery, true, persist);
+            self.drop_expired(now_ns, persist);
+        }
+    }
+
+    #[inline]
+    fn poll_window(&mut self, committed: CommitToken) -> Option<Transmit<M>> {
+        let credit_left = self.credit_used < self.width;
+        let (packet_id, slot) = self.window.next_unsent()?;
+        if slot.token > committed {
+            return None;
+        }
+        let transmit = if slot.stage == Stage::Released {
+            slot.on_wire = true;
+            Transmit::PubRel { packet_id, reason: ReasonCode::SUCCESS }
+        } else if credit_left {
+            let dup = slot.sent;
+            slot.mark_sent();
+            self.credit_used += 1;
+            let delivery = slot.delivery.clone()?;
+            Transmit::Publish { delivery, packet_id: Some(packet_id), dup }
+        } else {
+            return None;
+        };
+        self.window.advance();
+        Some(transmit)
+    }
+
+    /// The end of a QoS 1 exchange. Returns its message.
+    #[inline]
+    pub(crate) fn handle_puback(
+        &mut self,
+        packet_id: PacketId,
+        persist: &mut impl Persist<M>,
+    ) -> Result<Option<Delivery<M>>, ProtocolError> {
+        let Some(slot) = self.window.get_mut(packet_id) else {
+            self.counters.acks_unexpected += 1;
+            return Ok(None);
+        };
+        if slot.stage != Stage::Publish || !slot.sent || slot.qos() != Some(QoS::AtLeastOnce) {
+            return Err(mismatch("PUBACK answers something else than a PUBLISH of QoS 1"));
+        }
+        Ok(self.finish(packet_id, persist))
+    }
+
+    /// The first answer of a QoS 2 exchange. An error ends it and returns its message.
+    pub(crate) fn handle_pubrec(
+        &mut self,
+        packet_id: PacketId,
+        reason: ReasonCode,
+        persist: &mut impl Persist<M>,
+    ) -> Result<Option<Delivery<M>>, ProtocolError> {
+        let Some(slot) = self.window.get_mut(packet_id) else {
+            self.counters.acks_unexpected += 1;
+            if !reason.is_error() {
+                let token = self.released;
+                self.push_release(packet_id, ReasonCode::PACKET_IDENTIFIER_NOT_FOUND, token)?;
+            }
+            return Ok(None);
+        };
+        match slot.stage {
+            Stage::Publish if slot.sent && slot.qos() == Some(QoS::ExactlyOnce) => {
+                if reason.is_error() {
+                    return Ok(self.finish(packet_id, persist));
+                }
+                slot.stage = Stage::Released;
+                slot.token = persist.persist(Record::Released { packet_id });
+                if !self.keep_released {
+                    slot.delivery = None;
+                }
+                let token = slot.token;
+                self.released = self.released.max(token);
+                // Not sent on this connection yet: PUBREL takes the place of the repetition.
+                if slot.on_wire {
+                    slot.release_waits = true;
+                    self.push_release(packet_id, ReasonCode::SUCCESS, token)?;
+                }
+                Ok(None)
+            }
+            Stage::Released if slot.on_wire && !slot.release_waits => {
+                slot.release_waits = true;
+                let token = slot.token;
+                self.push_release(packet_id, ReasonCode::SUCCESS, token)?;
+                Ok(None)
+            }
+            Stage::Released => Ok(None),
+            _ => Err(mismatch("PUBREC answers something else than a PUBLISH of QoS 2")),
+        }
+    }
+
+    /// The end of a QoS 2 exchange. Returns its message if it was kept.
+    pub(crate) fn handle_pubcomp(
+        &mut self,
+        packet_id: PacketId,
+        persist: &mut impl Persist<M>,
+    ) -> Result<Option<Delivery<M>>, ProtocolError> {
+        let Some(slot) = self.window.get_mut(packet_id) else {
+            self.counters.acks_unexpected += 1;
+            return Ok(None);
+        };
+        if slot.stage != Stage::Released {
+            return Err(mismatch("PUBCOMP answers something else than a PUBREL"));
+        }
+        Ok(self.finish(packet_id, persist))
+    }
+
+    /// Ends the exchange of a message that cannot be sent to this peer.
+    pub(crate) fn abandon(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
+        if self.window.get_mut(packet_id).is_some_and(|slot| slot.stage == Stage::Publish) {
+            self.finish(packet_id, persist);
+        }
+    }
+
+    #[inline]
+    fn finish(
+        &mut self,
+        packet_id: PacketId,
+        persist: &mut impl Persist<M>,
+    ) -> Option<Delivery<M>> {
+        let slot = self.window.finish(packet_id)?;
+        persist.persist(Record::Acked { packet_id });
+        if slot.uses_credit {
+            self.credit_used -= 1;
+        }
+        slot.delivery
+    }
+
+    fn push_release(
+        &mut self,
+        packet_id: PacketId,
+        reason: ReasonCode,
+        token: CommitToken,
+    ) -> Result<(), ProtocolError> {
+        if self.releases.len() >= RELEASES_LEN_MAX {
+            return Err(mismatch("the peer sends PUBREC faster than it reads PUBREL"));
+        }
+        self.releases.push_back(Release { packet_id, reason, token });
+        Ok(())
+    }
+
+    /// Takes an identifier for SUBSCRIBE or UNSUBSCRIBE; `None` if none is free.
+    pub(crate) fn reserve_id(&mut self) -> Option<PacketId> {
+        let has_room = self.window.make_room(self.width);
+        has_room.then(|| self.window.push(Slot::reserved()).0)
+    }
+
+    /// Returns an identifier of `reserve_id`; false if it is not one.
+    pub(crate) fn release_id(&mut self, packet_id: PacketId) -> bool {
+        let is_reserved =
+            self.window.get_mut(packet_id).is_some_and(|slot| slot.stage == Stage::Reserved);
+        is_reserved && self.window.finish(packet_id).is_some()
+    }
+
+    /// Takes out every message that the peer has not acknowledged, oldest first.
+    pub(crate) fn drain(&mut self) -> Vec<Delivery<M>> {
+        self.drain_where(|_| true)
+    }
+
+    /// Takes out the messages that may go to another receiver instead, oldest first: not those of
+    /// QoS 2 that this one may already have [MQTT-4.8.2-5].
+    pub(crate) fn drain_for_others(&mut self) -> Vec<Delivery<M>> {
+        self.drain_where(|slot| !slot.sent || slot.qos() != Some(QoS::ExactlyOnce))
+    }
+
+    fn drain_where(&mut self, wanted: impl Fn(&Slot<M>) -> bool) -> Vec<Delivery<M>> {
+        let mut deliveries: Vec<_> = self
+            .window
+            .drain()
+            .filter(|slot| slot.stage == Stage::Publish && wanted(slot))
+            .filter_map(|slot| slot.delivery)
+            .collect();
+        deliveries.extend(std::iter::from_fn(|| self.queue.pop()));
+        self.releases = VecDeque::new();
+        self.credit_used = 0;
+        deliveries
+    }
+}
+
+const fn mismatch(sentence: &'static str) -> ProtocolError {
+    ProtocolError::new(ReasonCode::PROTOCOL_ERROR, sentence)
+}

@@ -1,0 +1,284 @@
+//! Packet identifiers in use: a ring in which identifier -> slot is arithmetic.
+//!
+//! Identifiers are given out consecutively, so the slot of an identifier is its distance from
+//! the oldest one. Finished exchanges stay as tombstones until they reach the front. An exchange
+//! that blocks the front while many behind it finish is moved aside to the stragglers, so the
+//! ring's length stays within twice the window.
+
+use std::collections::VecDeque;
+
+use tacho_codec::PacketId;
+
+use super::slot::{Slot, Stage};
+
+#[cfg(test)]
+mod tests;
+
+/// A ring shorter than this never moves its front aside.
+const SPAN_MIN: usize = 64;
+
+/// Identifiers are 1..=65,535.
+const IDS: usize = 65_535;
+
+/// Where an identifier was found.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Ring(usize),
+    Straggler(usize),
+}
+
+/// All identifiers in use, oldest first, and how far this connection got in sending them.
+#[derive(Debug)]
+pub(crate) struct Window<M> {
+    ring: VecDeque<Slot<M>>,
+    stragglers: Option<Box<Stragglers<M>>>,
+    /// The identifier of `ring[0]`, minus 1.
+    base: u16,
+    /// Slots of the ring before this one were sent on this connection, or need no sending.
+    cursor: usize,
+    /// Exchanges that are not over.
+    live: usize,
+}
+
+/// Old exchanges moved out of the ring, oldest first. There are at most as many as the window
+/// is wide, and usually none, so they are searched in order.
+#[derive(Debug)]
+struct Stragglers<M> {
+    slots: Vec<(PacketId, Slot<M>)>,
+    cursor: usize,
+}
+
+impl<M> Window<M> {
+    pub(crate) const fn new() -> Self {
+        Self { ring: VecDeque::new(), stragglers: None, base: 0, cursor: 0, live: 0 }
+    }
+
+    #[inline]
+    pub(crate) const fn live(&self) -> usize {
+        self.live
+    }
+
+    /// Forgets every exchange; identifiers go on from where they are.
+    pub(crate) fn clear(&mut self) {
+        self.base = ((usize::from(self.base) + self.ring.len()) % IDS) as u16;
+        self.ring = VecDeque::new();
+        self.stragglers = None;
+        self.cursor = 0;
+        self.live = 0;
+    }
+
+    pub(crate) fn release_memory(&mut self) {
+        if self.ring.is_empty() {
+            self.ring = VecDeque::new();
+        }
+    }
+
+    /// Starts a connection: everything in flight is to be sent again, nothing uses credit.
+    pub(crate) fn rewind(&mut self) {
+        self.cursor = 0;
+        if let Some(stragglers) = &mut self.stragglers {
+            stragglers.cursor = 0;
+            stragglers.slots.retain(|(_, slot)| slot.stage != Stage::Reserved);
+            stragglers.slots.iter_mut().for_each(|(_, slot)| slot.rewind());
+        }
+        self.stragglers = self.stragglers.take().filter(|stragglers| !stragglers.slots.is_empty());
+        self.ring.iter_mut().for_each(Slot::rewind);
+        self.pop_done();
+    }
+
+    /// Whether everything in the window was sent on this connection.
+    #[inline]
+    pub(crate) fn is_sent(&self) -> bool {
+        self.cursor == self.ring.len() && !self.has_unsent_straggler()
+    }
+
+    #[inline]
+    fn has_unsent_straggler(&self) -> bool {
+        self.stragglers.as_ref().is_some_and(|s| s.cursor < s.slots.len())
+    }
+
+    /// Whether `make_room` would find room.
+    #[inline]
+    pub(crate) fn has_room(&self, width: usize) -> bool {
+        self.ids_known() < IDS - 1 && (self.ring.len() < span_max(width) || self.cursor > 0)
+    }
+
+    /// Makes sure that `push` may be called. False if the oldest exchanges wait to be sent, or
+    /// no identifier is free. `width` is the largest number of live slots.
+    #[inline]
+    pub(crate) fn make_room(&mut self, width: usize) -> bool {
+        let has_room = self.has_room(width);
+        if has_room && self.ring.len() >= span_max(width) {
+            self.move_front_aside();
+        }
+        has_room
+    }
+
+    /// Puts `slot` behind all others under the next free identifier, after `make_room`.
+    #[inline]
+    pub(crate) fn push(&mut self, slot: Slot<M>) -> (PacketId, &mut Slot<M>) {
+        if self.stragglers.is_some() {
+            self.skip_stragglers();
+        }
+        let packet_id = self.id_at(self.ring.len());
+        self.live += usize::from(slot.is_live());
+        let needs_no_sending = !slot.is_live() && self.cursor == self.ring.len();
+        self.cursor += usize::from(needs_no_sending);
+        (packet_id, self.ring.push_back_mut(slot))
+    }
+
+    /// Passes identifiers that belong to stragglers.
+    fn skip_stragglers(&mut self) {
+        while self.is_straggler(self.id_at(self.ring.len())) {
+            if self.ring.is_empty() {
+                self.base = next_base(self.base);
+            } else {
+                self.cursor += usize::from(self.cursor == self.ring.len());
+                self.ring.push_back(Slot::done());
+            }
+        }
+    }
+
+    fn ids_known(&self) -> usize {
+        self.ring.len() + self.stragglers.as_ref().map_or(0, |s| s.slots.len())
+    }
+
+    /// The slot of an identifier in use.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, packet_id: PacketId) -> Option<&mut Slot<M>> {
+        match self.find(packet_id)? {
+            Place::Ring(index) => self.ring.get_mut(index),
+            Place::Straggler(index) => {
+                self.stragglers.as_mut()?.slots.get_mut(index).map(|(_, slot)| slot)
+            }
+        }
+    }
+
+    /// Frees an identifier and returns its slot.
+    #[inline]
+    pub(crate) fn finish(&mut self, packet_id: PacketId) -> Option<Slot<M>> {
+        let slot = match self.find(packet_id)? {
+            Place::Ring(index) => {
+                let slot = std::mem::replace(self.ring.get_mut(index)?, Slot::done());
+                self.pop_done();
+                slot
+            }
+            Place::Straggler(index) => {
+                let stragglers = self.stragglers.as_mut()?;
+                let (_, slot) = stragglers.slots.remove(index);
+                stragglers.cursor -= usize::from(index < stragglers.cursor);
+                if stragglers.slots.is_empty() {
+                    self.stragglers = None;
+                }
+                slot
+            }
+        };
+        self.live -= usize::from(slot.is_live());
+        Some(slot)
+    }
+
+    /// The oldest slot not sent on this connection. Needs no search: skipped slots move the
+    /// cursor for good.
+    #[inline]
+    pub(crate) fn next_unsent(&mut self) -> Option<(PacketId, &mut Slot<M>)> {
+        if self.has_unsent_straggler() {
+            let stragglers = self.stragglers.as_mut()?;
+            let (packet_id, slot) = stragglers.slots.get_mut(stragglers.cursor)?;
+            return Some((*packet_id, slot));
+        }
+        while self.ring.get(self.cursor).is_some_and(|slot| !slot.is_live()) {
+            self.cursor += 1;
+        }
+        let packet_id = self.id_at(self.cursor);
+        self.ring.get_mut(self.cursor).map(|slot| (packet_id, slot))
+    }
+
+    /// Marks what `next_unsent` returned as sent.
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        if let Some(stragglers) = &mut self.stragglers
+            && stragglers.cursor < stragglers.slots.len()
+        {
+            stragglers.cursor += 1;
+        } else {
+            self.cursor += 1;
+        }
+    }
+
+    /// The same as `next_unsent` for a look without change.
+    pub(crate) fn peek_unsent(&self) -> Option<&Slot<M>> {
+        if let Some(stragglers) = &self.stragglers
+            && let Some((_, slot)) = stragglers.slots.get(stragglers.cursor)
+        {
+            return Some(slot);
+        }
+        self.ring.range(self.cursor.min(self.ring.len())..).find(|slot| slot.is_live())
+    }
+
+    /// Takes every message out, oldest first.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Slot<M>> + use<M> {
+        let stragglers = self.stragglers.take().map(|stragglers| stragglers.slots);
+        let base = self.id_at(self.ring.len()).get() - 1;
+        let ring = std::mem::take(&mut self.ring);
+        self.base = base;
+        self.cursor = 0;
+        self.live = 0;
+        stragglers.into_iter().flatten().map(|(_, slot)| slot).chain(ring)
+    }
+
+    #[inline]
+    fn id_at(&self, index: usize) -> PacketId {
+        let id = (usize::from(self.base) + index) % IDS + 1;
+        // Invariant: 1 <= id <= 65,535.
+        PacketId::new(id as u16).unwrap_or(PacketId::FIRST)
+    }
+
+    #[inline]
+    fn find(&self, packet_id: PacketId) -> Option<Place> {
+        let index = (usize::from(packet_id.get() - 1) + IDS - usize::from(self.base)) % IDS;
+        if self.ring.get(index).is_some_and(|slot| slot.stage != Stage::Done) {
+            return Some(Place::Ring(index));
+        }
+        let slots = &self.stragglers.as_ref()?.slots;
+        slots.iter().position(|(id, _)| *id == packet_id).map(Place::Straggler)
+    }
+
+    fn is_straggler(&self, packet_id: PacketId) -> bool {
+        self.stragglers.as_ref().is_some_and(|s| s.slots.iter().any(|(id, _)| *id == packet_id))
+    }
+
+    /// Moves the front, sent long ago, to the stragglers.
+    fn move_front_aside(&mut self) {
+        let front_id = self.id_at(0);
+        let Some(front) = self.ring.pop_front() else { return };
+        self.base = next_base(self.base);
+        self.cursor = self.cursor.saturating_sub(1);
+        let stragglers = self
+            .stragglers
+            .get_or_insert_with(|| Box::new(Stragglers { slots: Vec::new(), cursor: 0 }));
+        // Invariant: the ring's cursor moves only once the stragglers are sent.
+        stragglers.slots.push((front_id, front));
+        stragglers.cursor += 1;
+        self.pop_done();
+    }
+
+    #[inline]
+    fn pop_done(&mut self) {
+        while self.ring.front().is_some_and(|slot| slot.stage == Stage::Done) {
+            self.ring.pop_front();
+            self.base = next_base(self.base);
+            self.cursor = self.cursor.saturating_sub(1);
+        }
+    }
+}
+
+/// The longest ring for a window of `width`.
+#[inline]
+fn span_max(width: usize) -> usize {
+    (2 * width).clamp(SPAN_MIN, IDS)
+}
+
+#[inline]
+fn next_base(base: u16) -> u16 {
+    ((usize::from(base) + 1) % IDS) as u16
+}

@@ -1,0 +1,490 @@
+//! The broker's side of a session.
+
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use tacho_codec::{PacketId, QoS, ReasonCode, Version};
+
+use crate::alias::{AliasesIn, AliasesOut};
+use crate::incoming::Incoming;
+use crate::keep_alive::KeepAlive;
+use crate::lifetime::{Due, Lifetime};
+use crate::outgoing::{Outgoing, OutgoingLimits};
+use crate::{
+    AliasOut, CommitToken, Counters, Delivery, Inbound, Offer, Persist, ProtocolError, Transmit,
+    WillState,
+};
+
+/// What a session may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// Messages in the queue, those in flight not counted.
+    pub queue_len_max: u32,
+    /// Sum of `Delivery::size_bytes` in the queue.
+    pub queue_bytes_max: u64,
+    /// The Receive Maximum granted to the client: messages of QoS 1 and 2 that it may send
+    /// before they are acknowledged. Enforced for MQTT 5.0 only.
+    pub receive_maximum: u16,
+    /// Our own limit on unacknowledged messages of QoS 1 and 2 sent to the client; the client's
+    /// Receive Maximum counts if it is lower.
+    pub inflight_max: u16,
+    /// Queue messages of QoS 0 while there is no connection.
+    pub queue_qos0_offline: bool,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self {
+            queue_len_max: 1_000,
+            queue_bytes_max: 64 * 1024 * 1024,
+            receive_maximum: 1_024,
+            inflight_max: 1_024,
+            queue_qos0_offline: false,
+        }
+    }
+}
+
+/// What an accepted CONNECT agreed on.
+#[derive(Clone, Debug)]
+pub struct ConnectParams<M> {
+    /// The protocol version of this connection.
+    pub version: Version,
+    /// Clean Start, or clean session in MQTT 3.x.
+    pub clean_start: bool,
+    /// The client's Receive Maximum; 65,535 if it said none.
+    pub receive_maximum: u16,
+    /// The Topic Alias Maximum that we grant to the client.
+    pub topic_alias_maximum_in: u16,
+    /// The client's Topic Alias Maximum; 0 if it said none.
+    pub topic_alias_maximum_out: u16,
+    /// The keep-alive in force (Server Keep Alive if there is one); 0 is off.
+    pub keep_alive_s: u16,
+    /// The session expiry interval in force, see [`crate::session_expiry_s`].
+    pub session_expiry_s: u32,
+    /// The will.
+    pub will: Option<WillState<M>>,
+}
+
+/// What `connect` found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connected<M> {
+    /// The Session Present flag for CONNACK. If false, the subscriptions of an earlier session
+    /// have to be removed.
+    pub session_present: bool,
+    /// The delayed will of an earlier session that this clean start ended.
+    pub publish_will: Option<M>,
+}
+
+/// Why a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// DISCONNECT 0x00: the will is deleted.
+    Normal {
+        /// The Session Expiry Interval of the DISCONNECT.
+        expiry_override: Option<u32>,
+    },
+    /// DISCONNECT 0x04 or with any other reason code: the will is published.
+    WithWill {
+        /// The Session Expiry Interval of the DISCONNECT.
+        expiry_override: Option<u32>,
+    },
+    /// The connection closed or timed out.
+    Lost,
+    /// Another connection uses the client identifier.
+    TakenOver {
+        /// That connection starts clean, which ends this session.
+        clean_start: bool,
+    },
+    /// The client broke the protocol.
+    ProtocolError,
+    /// The server stops.
+    ServerShutdown,
+}
+
+/// What the end of a connection asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DisconnectEffects<M> {
+    /// Publish this will now. A will that waits comes from `handle_timeout`.
+    pub publish_will: Option<M>,
+    /// The session is over, like after [`TimeoutEvent::SessionExpired`].
+    pub session_ended: bool,
+    /// The DISCONNECT itself was wrong; the end was handled as [`End::ProtocolError`].
+    pub error: Option<ProtocolError>,
+}
+
+/// What time brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TimeoutEvent<M> {
+    /// Nothing was heard for 1.5 times the keep-alive: close with 0x8D and [`End::Lost`].
+    KeepAliveExpired,
+    /// The delay of a will is over: publish it.
+    PublishWill(M),
+    /// The session is over; its subscriptions have to be removed. What it could not deliver may be
+    /// taken with [`Session::take_undelivered`], else the next connect forgets it.
+    SessionExpired,
+}
+
+/// The broker's side of one session; it outlives its connections.
+///
+/// Call order on a connection: [`Session::connect`], then [`Session::handle_activity`] for every
+/// inbound packet and the `handle_*` that fits it, [`Session::offer`] for every message to the
+/// client, and after each of those [`Session::poll_transmit`] until it is `None` (also after a
+/// commit). At its end [`Session::disconnect`]. Arm a timer for [`Session::next_timeout`] after
+/// connecting and disconnecting, and again whenever it fires.
+#[derive(Debug)]
+pub struct Session<M> {
+    outgoing: Outgoing<M>,
+    incoming: Incoming,
+    lifetime: Lifetime<M>,
+    keep_alive: KeepAlive,
+    aliases_in: AliasesIn,
+    aliases_out: AliasesOut,
+    enforce_receive_maximum: bool,
+}
+
+impl<M: Clone> Session<M> {
+    /// A session without state and connection.
+    #[must_use]
+    pub fn new(limits: SessionLimits) -> Self {
+        Self {
+            outgoing: Outgoing::new(OutgoingLimits {
+                queue_len_max: limits.queue_len_max,
+                queue_bytes_max: limits.queue_bytes_max,
+                inflight_max: limits.inflight_max,
+                queue_qos0_offline: limits.queue_qos0_offline,
+                keep_released: false,
+            }),
+            incoming: Incoming::new(limits.receive_maximum),
+            lifetime: Lifetime::new(),
+            keep_alive: KeepAlive::OFF,
+            aliases_in: AliasesIn::default(),
+            aliases_out: AliasesOut::default(),
+            enforce_receive_maximum: false,
+        }
+    }
+
+    /// Starts a connection, after [`Session::disconnect`] ended the one before.
+    ///
+    /// A resumed session sends its unacknowledged PUBLISH and PUBREL again, in their order.
+    pub fn connect(&mut self, now_ns: u64, params: ConnectParams<M>) -> Connected<M> {
+        let session_present = self.lifetime.exists() && !params.clean_start;
+        if !session_present {
+            self.forget();
+        }
+        let publish_will =
+            self.lifetime.open(params.clean_start, params.session_expiry_s, params.will);
+        self.outgoing.connect(params.receive_maximum);
+        self.incoming.connect();
+        self.aliases_in.reset(params.topic_alias_maximum_in);
+        self.aliases_out.reset(params.topic_alias_maximum_out);
+        self.keep_alive = KeepAlive::new(now_ns, params.keep_alive_s);
+        self.enforce_receive_maximum = params.version == Version::V5;
+        Connected { session_present, publish_will }
+    }
+
+    /// Ends the connection. Without a connection it does nothing.
+    pub fn disconnect(&mut self, now_ns: u64, end: End) -> DisconnectEffects<M> {
+        if !self.lifetime.is_connected() {
+            return DisconnectEffects { publish_will: None, session_ended: false, error: None };
+        }
+        let (keep_will, mut expiry_override_s, clean_takeover) = match end {
+            End::Normal { expiry_override } => (false, expiry_override, false),
+            End::WithWill { expiry_override } => (true, expiry_override, false),
+            End::TakenOver { clean_start } => (true, None, clean_start),
+            End::Lost | End::ProtocolError | End::ServerShutdown => (true, None, false),
+        };
+        let error = self.expiry_error(expiry_override_s);
+        if error.is_some() {
+            expiry_override_s = None;
+        }
+        let keep_will = keep_will || error.is_some();
+        let closing = self.lifetime.close(now_ns, keep_will, expiry_override_s, clean_takeover);
+        self.keep_alive = KeepAlive::OFF;
+        self.aliases_in.reset(0);
+        self.aliases_out.reset(0);
+        self.outgoing.disconnect();
+        self.incoming.disconnect();
+        if closing.session_ended {
+            self.incoming.clear();
+        }
+        DisconnectEffects {
+            publish_will: closing.publish_will,
+            session_ended: closing.session_ended,
+            error,
+        }
+    }
+
+    /// A DISCONNECT must not give a session an expiry that CONNECT refused (MQTT 5.0, 3.14.2.2.2).
+    fn expiry_error(&self, expiry_override_s: Option<u32>) -> Option<ProtocolError> {
+        let asked_s = expiry_override_s?;
+        (asked_s > 0 && self.lifetime.expiry_s() == 0).then_some(ProtocolError::new(
+            ReasonCode::PROTOCOL_ERROR,
+            "DISCONNECT sets a session expiry after CONNECT set none",
+        ))
+    }
+
+    fn forget(&mut self) {
+        self.outgoing.clear();
+        self.incoming.clear();
+    }
+
+    /// Any packet arrived.
+    #[inline]
+    pub fn handle_activity(&mut self, now_ns: u64) {
+        self.keep_alive.heard(now_ns);
+    }
+
+    /// When to call [`Session::handle_timeout`]; it may move later by itself, never earlier.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<u64> {
+        match (self.keep_alive.deadline_ns(), self.lifetime.deadline_ns()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Call it until it yields `None`, then arm the timer for [`Session::next_timeout`] again.
+    pub fn handle_timeout(&mut self, now_ns: u64) -> Option<TimeoutEvent<M>> {
+        if self.keep_alive.deadline_ns().is_some_and(|deadline_ns| deadline_ns <= now_ns) {
+            self.keep_alive = KeepAlive::OFF;
+            return Some(TimeoutEvent::KeepAliveExpired);
+        }
+        match self.lifetime.take_due(now_ns) {
+            Some(Due::Will(message)) => Some(TimeoutEvent::PublishWill(message)),
+            Some(Due::End) => {
+                self.incoming.clear();
+                Some(TimeoutEvent::SessionExpired)
+            }
+            None => {
+                self.release_memory();
+                None
+            }
+        }
+    }
+
+    /// Returns the memory of empty queues. `handle_timeout` and `disconnect` do it too.
+    pub fn release_memory(&mut self) {
+        self.outgoing.release_memory();
+        self.incoming.release_memory();
+    }
+
+    /// PUBLISH arrived, its topic resolved. A new message is to be routed, then accepted.
+    ///
+    /// # Errors
+    /// The client exceeds its Receive Maximum (0x93).
+    #[inline]
+    pub fn handle_publish(
+        &mut self,
+        qos: QoS,
+        packet_id: Option<PacketId>,
+    ) -> Result<Inbound, ProtocolError> {
+        let inbound = self.incoming.handle_publish(qos, packet_id, self.enforce_receive_maximum)?;
+        if inbound == Inbound::Duplicate {
+            self.outgoing.counters.duplicates_suppressed += 1;
+        }
+        Ok(inbound)
+    }
+
+    /// A new message was routed (or refused, with an error `reason`); `token` is the commit of
+    /// everything that was stored for it.
+    ///
+    /// Its PUBACK or PUBREC leaves after those of the messages before it and not before the
+    /// commit. Not calling it yet withholds the acknowledgement, which throttles the client.
+    #[inline]
+    pub fn accept_publish(
+        &mut self,
+        qos: QoS,
+        packet_id: Option<PacketId>,
+        reason: ReasonCode,
+        token: CommitToken,
+        persist: &mut impl Persist<M>,
+    ) {
+        self.incoming.accept_publish(qos, packet_id, reason, token, persist);
+    }
+
+    /// PUBREL arrived: queues PUBCOMP.
+    ///
+    /// # Errors
+    /// The client floods PUBREL without reading the answers.
+    pub fn handle_pubrel(
+        &mut self,
+        packet_id: PacketId,
+        persist: &mut impl Persist<M>,
+    ) -> Result<(), ProtocolError> {
+        let known = self.incoming.handle_pubrel(packet_id, persist)?;
+        self.outgoing.counters.acks_unexpected += u64::from(!known);
+        Ok(())
+    }
+
+    /// The topic that stands behind the topic and the topic alias of a PUBLISH; `None` means
+    /// `topic` itself, which is all that happens without an alias.
+    ///
+    /// # Errors
+    /// The alias is out of range (0x94) or unknown (0x82).
+    #[inline]
+    pub fn resolve_alias(
+        &mut self,
+        topic: &str,
+        alias: Option<NonZeroU16>,
+    ) -> Result<Option<Arc<str>>, ProtocolError> {
+        self.aliases_in.resolve(topic, alias)
+    }
+
+    /// How to send `topic`. Call it only for a PUBLISH that is certainly written next.
+    #[inline]
+    pub fn assign_alias(&mut self, topic: &str) -> AliasOut {
+        self.aliases_out.assign(topic)
+    }
+
+    /// A message for the client.
+    ///
+    /// It is sent now if there is a connection, nothing waits before it and, for QoS 1 and 2, the
+    /// window is open. Else it is queued, or dropped and counted.
+    #[inline]
+    pub fn offer(
+        &mut self,
+        now_ns: u64,
+        delivery: Delivery<M>,
+        persist: &mut impl Persist<M>,
+    ) -> Offer<M> {
+        self.outgoing.offer(now_ns, delivery, persist)
+    }
+
+    /// PUBACK arrived.
+    ///
+    /// # Errors
+    /// It answers something else than a PUBLISH of QoS 1.
+    #[inline]
+    pub fn handle_puback(
+        &mut self,
+        packet_id: PacketId,
+        _reason: ReasonCode,
+        persist: &mut impl Persist<M>,
+    ) -> Result<(), ProtocolError> {
+        self.outgoing.handle_puback(packet_id, persist).map(drop)
+    }
+
+    /// PUBREC arrived: queues PUBREL, or ends the exchange if `reason` is an error.
+    ///
+    /// # Errors
+    /// It answers something else than a PUBLISH of QoS 2.
+    pub fn handle_pubrec(
+        &mut self,
+        packet_id: PacketId,
+        reason: ReasonCode,
+        persist: &mut impl Persist<M>,
+    ) -> Result<(), ProtocolError> {
+        self.outgoing.handle_pubrec(packet_id, reason, persist).map(drop)
+    }
+
+    /// PUBCOMP arrived.
+    ///
+    /// # Errors
+    /// It answers something else than a PUBREL.
+    pub fn handle_pubcomp(
+        &mut self,
+        packet_id: PacketId,
+        _reason: ReasonCode,
+        persist: &mut impl Persist<M>,
+    ) -> Result<(), ProtocolError> {
+        self.outgoing.handle_pubcomp(packet_id, persist).map(drop)
+    }
+
+    /// The PUBLISH just yielded is too large for the client and was not written: its exchange
+    /// ends as if it had been acknowledged (MQTT 5.0, 3.1.2.11.4).
+    pub fn abandon(&mut self, packet_id: Option<PacketId>, persist: &mut impl Persist<M>) {
+        if let Some(packet_id) = packet_id {
+            self.outgoing.abandon(packet_id, persist);
+        }
+        self.outgoing.counters.count_drop(crate::DropReason::PacketTooLarge);
+    }
+
+    /// The next packet to write. Everything that `committed` covers may leave.
+    ///
+    /// Acknowledgements first, then PUBREL, repetitions, and queued messages as the window allows.
+    #[inline]
+    pub fn poll_transmit(
+        &mut self,
+        now_ns: u64,
+        committed: CommitToken,
+        persist: &mut impl Persist<M>,
+    ) -> Option<Transmit<M>> {
+        if let Some(ack) = self.incoming.poll_ack(committed) {
+            return Some(Transmit::Ack {
+                kind: ack.kind,
+                packet_id: ack.packet_id,
+                reason: ack.reason,
+            });
+        }
+        self.outgoing.poll(now_ns, committed, persist)
+    }
+
+    /// Whether [`Session::poll_transmit`] has something to do.
+    #[inline]
+    #[must_use]
+    pub fn has_output(&self, committed: CommitToken) -> bool {
+        self.incoming.has_ack(committed) || self.outgoing.has_output(committed)
+    }
+
+    /// While the connection takes no more output, offers of QoS 1 and 2 are queued and those of
+    /// QoS 0 dropped. A new connection starts uncongested.
+    pub fn set_congested(&mut self, congested: bool) {
+        self.outgoing.set_congested(congested);
+    }
+
+    /// Takes out the messages that the client has not got, oldest first, to give those of shared
+    /// subscriptions to others: for a session that ended. QoS 2 messages that were sent may have
+    /// arrived and are not among them.
+    pub fn take_undelivered(&mut self) -> Vec<Delivery<M>> {
+        self.outgoing.drain_for_others()
+    }
+
+    /// Messages in the queue, those in flight not counted.
+    #[must_use]
+    pub fn queue_len(&self) -> usize {
+        self.outgoing.queue_len()
+    }
+
+    /// Bytes in the queue by `Delivery::size_bytes`.
+    #[must_use]
+    pub fn queue_bytes(&self) -> u64 {
+        self.outgoing.queue_bytes()
+    }
+
+    /// Messages of QoS 1 and 2 sent or about to be sent, and not acknowledged.
+    #[must_use]
+    pub fn inflight_len(&self) -> usize {
+        self.outgoing.inflight_len()
+    }
+
+    /// How many more messages of QoS 1 and 2 the window takes at once.
+    #[must_use]
+    pub fn window_left(&self) -> usize {
+        self.outgoing.inflight_max().saturating_sub(self.outgoing.inflight_len())
+    }
+
+    /// Messages received on this connection whose last acknowledgement has not been yielded.
+    #[must_use]
+    pub const fn inbound_unacked(&self) -> u32 {
+        self.incoming.unacked()
+    }
+
+    /// Whether there is a connection.
+    #[inline]
+    #[must_use]
+    pub const fn is_connected(&self) -> bool {
+        self.lifetime.is_connected()
+    }
+
+    /// Whether the session has state that a connect could resume.
+    #[must_use]
+    pub const fn exists(&self) -> bool {
+        self.lifetime.exists()
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.outgoing.counters
+    }
+}

@@ -1,0 +1,132 @@
+//! The bounded queue: limits, drop policy, message expiry, congestion.
+
+use tacho_codec::QoS::{AtLeastOnce, AtMostOnce, ExactlyOnce};
+use tacho_session::server::End;
+use tacho_session::{DropReason, SubscriptionIdList};
+
+use super::*;
+
+fn offline(limits: SessionLimits) -> Session<&'static str> {
+    let mut session = connected_with(limits, params());
+    session.disconnect(0, End::Lost);
+    session
+}
+
+fn sized(message: &'static str, size_bytes: u32) -> Delivery<&'static str> {
+    Delivery { size_bytes, ..Delivery::new(AtLeastOnce, message) }
+}
+
+#[test]
+fn a_full_queue_drops_the_newest_message() {
+    let mut session = offline(SessionLimits { queue_len_max: 2, ..SessionLimits::default() });
+    assert_eq!(offer(&mut session, AtLeastOnce, "a"), Offer::Queued);
+    assert_eq!(offer(&mut session, ExactlyOnce, "b"), Offer::Queued);
+    assert_eq!(offer(&mut session, AtLeastOnce, "c"), Offer::Dropped(DropReason::QueueFull));
+    session.connect(0, params());
+    let expected = [publish(AtLeastOnce, "a", 1, false), publish(ExactlyOnce, "b", 2, false)];
+    assert_eq!(poll_all(&mut session), expected);
+    assert_eq!(session.counters().dropped(DropReason::QueueFull), 1);
+}
+
+#[test]
+fn the_queue_is_bounded_in_bytes_too() {
+    let mut session = offline(SessionLimits { queue_bytes_max: 100, ..SessionLimits::default() });
+    assert_eq!(session.offer(0, sized("a", 60), &mut InMemory), Offer::Queued);
+    let dropped = Offer::Dropped(DropReason::QueueBytesFull);
+    assert_eq!(session.offer(0, sized("b", 41), &mut InMemory), dropped);
+    assert_eq!(session.offer(0, sized("c", 40), &mut InMemory), Offer::Queued);
+    assert_eq!((session.queue_len(), session.queue_bytes()), (2, 100));
+    session.connect(0, params());
+    assert_eq!(poll_all(&mut session).len(), 2);
+    assert_eq!((session.queue_len(), session.queue_bytes()), (0, 0));
+}
+
+#[test]
+fn qos_0_without_connection_is_dropped_or_queued_as_configured() {
+    let mut session = offline(SessionLimits::default());
+    assert_eq!(offer(&mut session, AtMostOnce, "a"), Offer::Dropped(DropReason::Offline));
+    let limits = SessionLimits { queue_qos0_offline: true, ..SessionLimits::default() };
+    let mut session = offline(limits);
+    assert_eq!(offer(&mut session, AtMostOnce, "a"), Offer::Queued);
+    session.connect(0, params());
+    assert_eq!(offer(&mut session, AtMostOnce, "b"), Offer::Queued, "a is ahead of it");
+    let expected = [publish(AtMostOnce, "a", 0, false), publish(AtMostOnce, "b", 0, false)];
+    assert_eq!(poll_all(&mut session), expected);
+    assert!(matches!(offer(&mut session, AtMostOnce, "c"), Offer::SendNow(_)));
+}
+
+#[test]
+fn expired_messages_vanish_from_the_queue_and_are_counted() {
+    let mut session = offline(SessionLimits::default());
+    let mut log = Log::default();
+    for (message, expires_at_ns) in [("a", 5), ("b", u64::MAX), ("c", 7), ("d", 20)] {
+        let delivery = Delivery { expires_at_ns, ..Delivery::new(AtLeastOnce, message) };
+        assert_eq!(session.offer(0, delivery, &mut log), Offer::Queued);
+    }
+    session.connect(10, params());
+    let mut sent = Vec::new();
+    while let Some(transmit) = session.poll_transmit(10, CommitToken::DONE, &mut log) {
+        if let Transmit::Publish { delivery, .. } = transmit {
+            sent.push(delivery.message);
+        }
+    }
+    assert_eq!(sent, ["b", "d"]);
+    assert_eq!(session.counters().dropped(DropReason::Expired), 2);
+    assert_eq!(log.names[4..], ["Expired", "Sent", "Expired", "Sent"]);
+}
+
+#[test]
+fn an_expired_message_is_not_even_queued() {
+    let mut session = connected();
+    let delivery = Delivery { expires_at_ns: 5, ..Delivery::new(AtMostOnce, "a") };
+    let dropped = Offer::Dropped(DropReason::Expired);
+    assert_eq!(session.offer(5, delivery, &mut InMemory), dropped);
+}
+
+#[test]
+fn a_full_queue_makes_room_by_dropping_what_expired() {
+    let mut session = offline(SessionLimits { queue_len_max: 1, ..SessionLimits::default() });
+    let delivery = Delivery { expires_at_ns: 5, ..Delivery::new(AtLeastOnce, "a") };
+    session.offer(0, delivery, &mut InMemory);
+    assert_eq!(session.offer(6, sized("b", 1), &mut InMemory), Offer::Queued);
+}
+
+#[test]
+fn the_expiry_interval_sent_is_what_is_left() {
+    let delivery = |expires_at_ns| Delivery { expires_at_ns, ..Delivery::new(AtMostOnce, ()) };
+    assert_eq!(delivery(u64::MAX).expiry_left_s(5), None);
+    assert_eq!(delivery(10 * SECOND_NS).expiry_left_s(3 * SECOND_NS), Some(7));
+    assert_eq!(delivery(10 * SECOND_NS).expiry_left_s(10 * SECOND_NS - 1), Some(1));
+    assert_eq!(delivery(u64::MAX - 1).expiry_left_s(0), Some(u32::MAX));
+}
+
+#[test]
+fn congestion_queues_qos_1_and_2_and_drops_qos_0() {
+    let mut session = connected();
+    session.set_congested(true);
+    assert_eq!(offer(&mut session, AtMostOnce, "a"), Offer::Dropped(DropReason::NoCredit));
+    assert_eq!(offer(&mut session, AtLeastOnce, "b"), Offer::Queued);
+    session.set_congested(false);
+    assert_eq!(offer(&mut session, AtLeastOnce, "c"), Offer::Queued, "b is ahead of it");
+    let expected = [publish(AtLeastOnce, "b", 1, false), publish(AtLeastOnce, "c", 2, false)];
+    assert_eq!(poll_all(&mut session), expected);
+}
+
+#[test]
+fn drop_reasons_have_distinct_names() {
+    let mut names = DropReason::ALL.map(DropReason::name);
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+#[test]
+fn subscription_identifiers_keep_their_order() {
+    let mut ids = SubscriptionIdList::NONE;
+    assert!(ids.is_empty() && ids.as_slice().is_empty());
+    for id in [7, 0, 3, 268_435_455] {
+        ids.push(id);
+    }
+    assert_eq!(ids.as_slice(), [7, 3, 268_435_455]);
+    assert_eq!(SubscriptionIdList::one(7).as_slice(), [7]);
+    assert_eq!([1, 2].into_iter().collect::<SubscriptionIdList>().as_slice(), [1, 2]);
+}

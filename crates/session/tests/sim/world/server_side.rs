@@ -1,0 +1,248 @@
+//! What the server does in a run, with the routing and the journal behind it.
+
+use tacho_codec::{AckKind, Direction, PacketId, QoS, ReasonCode, Version};
+use tacho_session::{AliasOut, CommitToken, Delivery, Inbound, Offer, Transmit, server};
+
+use super::{Waiting, World, topic_number};
+use crate::journal::Kind;
+use crate::ledger::{Msg, TOPICS};
+use crate::wire::{self, Event};
+
+impl World {
+    pub(super) fn server_offer(&mut self) {
+        if self.down_next >= self.setup.messages {
+            return;
+        }
+        let (qos, topic) = (self.draw_qos(), self.draw_topic());
+        let msg = Msg { id: self.down_next, topic };
+        self.down_next += 1;
+        let mut delivery = Delivery { size_bytes: 100, ..Delivery::new(qos, msg) };
+        let expires = self.rng.percent(10);
+        if expires {
+            delivery.expires_at_ns = self.now_ns + self.rng.below(200_000_000);
+        }
+        let offer = self.server.offer(self.now_ns, delivery, &mut self.journal);
+        let dropped = matches!(offer, Offer::Dropped(_));
+        self.down.promised(msg, qos, dropped || expires || is_too_large(msg));
+        if let Offer::SendNow(transmit) = offer {
+            self.server_write(transmit);
+        }
+        self.server_poll();
+    }
+
+    pub(super) fn set_congested(&mut self, congested: bool) {
+        self.congested = congested;
+        self.server.set_congested(congested);
+        if self.rng.percent(50) {
+            self.server_poll();
+        }
+    }
+
+    pub(super) fn server_poll(&mut self) {
+        if self.congested {
+            return;
+        }
+        loop {
+            let committed = self.journal.committed;
+            let transmit = self.server.poll_transmit(self.now_ns, committed, &mut self.journal);
+            let Some(transmit) = transmit else { break };
+            self.server_write(transmit);
+        }
+        assert!(!self.server.has_output(self.journal.committed), "poll_transmit left something");
+    }
+
+    pub(super) fn server_write(&mut self, transmit: Transmit<Msg>) {
+        assert!(self.server_online, "output without a connection");
+        let version = self.setup.version;
+        let bytes = match transmit {
+            Transmit::Publish { delivery, packet_id, dup } => {
+                self.server_sends.publish(delivery.message, packet_id, dup);
+                if let Some(packet_id) = packet_id.filter(|_| delivery.qos == QoS::ExactlyOnce) {
+                    self.journal.require(Kind::Sent, packet_id);
+                }
+                if is_too_large(delivery.message) {
+                    packet_id.into_iter().for_each(|id| self.server_sends.abandoned(id));
+                    return self.server.abandon(packet_id, &mut self.journal);
+                }
+                let alias = self.server.assign_alias(TOPICS[delivery.message.topic]);
+                assert!(alias == AliasOut::None || version == Version::V5);
+                wire::publish(version, &delivery, packet_id, dup, alias)
+            }
+            Transmit::Ack { kind, packet_id, reason } => {
+                self.server_acks.ack(kind, packet_id);
+                self.check_promise(kind, packet_id, reason);
+                wire::ack(version, kind, packet_id, reason)
+            }
+            Transmit::PubRel { packet_id, reason } => {
+                self.server_sends.pubrel(packet_id, reason);
+                self.journal.require_if_any(Kind::Released, packet_id);
+                wire::ack(version, AckKind::PubRel, packet_id, reason)
+            }
+        };
+        self.down_write(&bytes);
+    }
+
+    pub(super) fn down_write(&mut self, bytes: &[u8]) {
+        if self.server_on_link && !self.link.broken {
+            self.link.down.write(bytes);
+        }
+    }
+
+    /// What an acknowledgement promises is committed.
+    pub(super) fn check_promise(&self, kind: AckKind, packet_id: PacketId, reason: ReasonCode) {
+        match kind {
+            AckKind::PubComp => self.journal.require_if_any(Kind::InboundReleased, packet_id),
+            _ if reason.is_error() => {}
+            _ => {
+                self.journal.require_routed(self.inbound_ids[&packet_id]);
+                if kind == AckKind::PubRec {
+                    self.journal.require(Kind::InboundReceived, packet_id);
+                }
+            }
+        }
+    }
+
+    pub(super) fn lose_server(&mut self) {
+        if self.server_online {
+            let effects = self.server.disconnect(self.now_ns, server::End::Lost);
+            assert!(!effects.session_ended && effects.error.is_none());
+            self.server_online = false;
+            self.congested = false;
+        }
+    }
+
+    pub(super) fn up_deliver(&mut self) {
+        self.link.up.deliver(&mut self.rng);
+        let (version, direction) = (self.setup.version, Direction::ToServer);
+        while let Some((event, len)) = wire::decode(self.link.up.arrived(), version, direction) {
+            self.link.up.consume(len);
+            self.server.handle_activity(self.now_ns);
+            self.server_handle(event);
+        }
+        if self.server_online {
+            self.server_poll();
+        }
+    }
+
+    pub(super) fn server_handle(&mut self, event: Event) {
+        match event {
+            Event::Connect { clean_start, receive_maximum, alias_max, keep_alive_s } => {
+                self.server_connect(clean_start, receive_maximum, alias_max, keep_alive_s);
+            }
+            Event::Publish { id, qos, packet_id, topic, alias } => {
+                let known = self.server.resolve_alias(&topic, alias).expect("aliases are legal");
+                let msg = Msg { id, topic: topic_number(known.as_deref().unwrap_or(&topic)) };
+                self.server_acks.received(qos, packet_id);
+                self.inbound_ids.extend(packet_id.map(|packet_id| (packet_id, id)));
+                let inbound = self.server.handle_publish(qos, packet_id);
+                if inbound.expect("the client keeps our receive maximum") == Inbound::New {
+                    self.route(msg, qos, packet_id);
+                }
+                if !self.setup.accept_late {
+                    self.accept_some();
+                }
+            }
+            Event::Ack { kind: AckKind::PubRel, packet_id, .. } => {
+                self.server_acks.received_pubrel(packet_id);
+                self.server.handle_pubrel(packet_id, &mut self.journal).expect("PUBREL");
+            }
+            Event::Ack { kind, packet_id, reason } => {
+                self.server_sends.ack(kind, packet_id, reason);
+                let journal = &mut self.journal;
+                match kind {
+                    AckKind::PubAck => self.server.handle_puback(packet_id, reason, journal),
+                    AckKind::PubRec => self.server.handle_pubrec(packet_id, reason, journal),
+                    _ => self.server.handle_pubcomp(packet_id, reason, journal),
+                }
+                .expect("the client answers what was sent");
+            }
+            Event::PingReq => {
+                let ping = wire::ping(self.setup.version, Direction::ToClient);
+                self.down_write(&ping);
+            }
+            other => panic!("a client never sends {other:?}"),
+        }
+    }
+
+    pub(super) fn server_connect(
+        &mut self,
+        clean_start: bool,
+        receive_maximum: u16,
+        alias_max: u16,
+        keep_alive_s: u16,
+    ) {
+        if self.server_online {
+            let end = server::End::TakenOver { clean_start };
+            let effects = self.server.disconnect(self.now_ns, end);
+            assert_eq!(effects.session_ended, clean_start);
+        }
+        self.accept_all();
+        if clean_start {
+            self.up.excuse_all();
+            self.down.excuse_all();
+        }
+        let existed = self.server.exists();
+        let params = server::ConnectParams {
+            version: self.setup.version,
+            clean_start,
+            receive_maximum,
+            topic_alias_maximum_in: self.setup.server_alias_max,
+            topic_alias_maximum_out: alias_max,
+            keep_alive_s,
+            session_expiry_s: u32::MAX,
+            will: None,
+        };
+        let connected = self.server.connect(self.now_ns, params);
+        assert_eq!(connected.session_present, existed && !clean_start);
+        self.server_online = true;
+        self.server_on_link = true;
+        self.congested = false;
+        self.server_sends.connect(receive_maximum, connected.session_present);
+        self.server_acks.connect();
+        let receive_maximum = self.rng.between(1, self.setup.server_receive_maximum.into());
+        let connack = wire::connack(
+            self.setup.version,
+            connected.session_present,
+            receive_maximum as u16,
+            self.setup.server_alias_max,
+        );
+        self.down_write(&connack);
+    }
+
+    pub(super) fn accept_all(&mut self) {
+        while let Some(waiting) = self.waiting.pop_front() {
+            self.accept(waiting);
+        }
+    }
+
+    /// Accepts the oldest message that waits, now and then another one.
+    pub(super) fn accept_some(&mut self) {
+        let index = if self.rng.percent(80) { 0 } else { self.rng.below(4) as usize };
+        if let Some(waiting) = self.waiting.remove(index) {
+            self.accept(waiting);
+        }
+        if self.server_online {
+            self.server_poll();
+        }
+    }
+
+    pub(super) fn route(&mut self, msg: Msg, qos: QoS, packet_id: Option<PacketId>) {
+        let mut token = CommitToken::DONE;
+        if !self.is_refused(msg) {
+            self.up.delivered(msg, qos);
+            token = self.journal.route(msg.id);
+        }
+        self.waiting.push_back(Waiting { msg, qos, packet_id, token });
+    }
+
+    pub(super) fn accept(&mut self, Waiting { msg, qos, packet_id, token }: Waiting) {
+        let reason =
+            if self.is_refused(msg) { ReasonCode::QUOTA_EXCEEDED } else { ReasonCode::SUCCESS };
+        self.server.accept_publish(qos, packet_id, reason, token, &mut self.journal);
+    }
+}
+
+/// Some messages are larger than the client's Maximum Packet Size.
+const fn is_too_large(msg: Msg) -> bool {
+    msg.id % 23 == 11
+}
