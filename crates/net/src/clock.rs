@@ -1,0 +1,26 @@
+//! The clock that all loops share.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds of `CLOCK_MONOTONIC`: comparable between the threads and the processes of a machine.
+///
+/// Handlers take the time of their turn from [`Net::now_ns`](crate::Net::now_ns), which costs
+/// nothing; this function is for those who need the time at this very moment.
+#[must_use]
+#[inline]
+pub fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    (now.tv_sec as u64) * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_does_not_go_back() {
+        let first = now_ns();
+        assert!(first > 0);
+        assert!(now_ns() >= first);
+    }
+}

@@ -1,0 +1,51 @@
+//! The event loops of Tacho: one thread per core, each with an edge-triggered readiness loop.
+//!
+//! This crate moves bytes, time and messages between threads; it knows nothing about MQTT. The
+//! broker and the load generator both implement [`Handler`] and let a [`Loop`] drive it:
+//!
+//! - **Sockets.** [`Loop`] accepts connections and reads each ready one once per turn into a
+//!   reused buffer; [`Handler::input`] consumes what it can. Output is appended to
+//!   [`Net::out`] and leaves in exactly one write per connection and turn.
+//! - **Time.** [`Net::now_ns`] is read once per turn; [`Net::set_timer`] has a resolution of about
+//!   a millisecond, [`Next::At`] wakes the loop with the precision of the kernel's timers.
+//! - **Other shards.** [`Net::post`] collects messages during a turn and delivers them with one
+//!   lock and at most one wake-up per target; [`Net::detach`] and [`Net::attach`] move a
+//!   connection with everything that belongs to it.
+//!
+//! A turn is: wait for events, note what became ready, deliver mail, fire timers, read ready
+//! connections, accept, report closed connections, [`Handler::turn`], flush, post mail. Every step
+//! is bounded, so that one busy connection, peer or listener cannot starve the others.
+
+pub mod clock;
+
+mod alarm;
+mod config;
+mod conn;
+mod cpus;
+mod event_loop;
+mod filter;
+mod handler;
+mod handover;
+mod limits;
+mod listener;
+mod mailbox;
+mod net;
+mod output;
+mod pool;
+mod reading;
+mod timers;
+mod writing;
+
+pub use config::LoopConfig;
+pub use conn::ConnId;
+pub use cpus::{bind_to_cpus, usable_cpus};
+pub use event_loop::Loop;
+pub use filter::Filter;
+pub use handler::{Closed, Handler, Next};
+pub use handover::Detached;
+pub use limits::{FdLimit, raise_fd_limit};
+pub use listener::bind;
+pub use mailbox::{Mailbox, OUTSIDE, Remote, mailboxes};
+pub use net::{Counters, Net};
+pub use output::Output;
+pub use timers::TimerId;

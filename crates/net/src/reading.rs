@@ -1,0 +1,310 @@
+//! What happens when a connection has something to read.
+
+use std::io::{ErrorKind, Read};
+
+use mio::event::Event;
+
+use crate::conn::Phase;
+use crate::net::Net;
+use crate::{Closed, ConnId, Handler};
+
+/// The reused buffer: the first half holds the bytes that were left over, reads begin right behind
+/// them.
+pub(crate) struct ReadBuffer {
+    bytes: Box<[u8]>,
+    read_bytes_max: usize,
+}
+
+impl ReadBuffer {
+    pub(crate) fn new(read_bytes_max: usize) -> Self {
+        Self { bytes: vec![0; 2 * read_bytes_max].into_boxed_slice(), read_bytes_max }
+    }
+}
+
+/// What one read has brought.
+enum Got {
+    Bytes(usize),
+    /// Nothing for now.
+    Nothing,
+    /// The connection is over; this was noted.
+    End,
+}
+
+impl<H: Handler> Net<H> {
+    /// Notes what the kernel reports about the connection at `index`.
+    #[inline]
+    pub(crate) fn note_event(&mut self, index: usize, event: &Event) {
+        let Some((id, conn)) = self.conns.at_index(index) else { return };
+        let over = event.is_read_closed() || event.is_error();
+        if event.is_readable() || over {
+            conn.readable = true;
+            conn.read_closed |= over;
+            let waits = conn.paused && conn.phase == Phase::Open;
+            if !conn.on_ready && !waits {
+                conn.on_ready = true;
+                self.ready.push_back(id);
+            }
+        }
+        if conn.write_blocked && (event.is_writable() || event.is_error()) {
+            if conn.phase == Phase::Connecting {
+                self.push_ready(id);
+                return;
+            }
+            conn.write_blocked = false;
+            self.push_dirty(id);
+        }
+    }
+
+    /// Serves a connection of the ready list: one read at most.
+    #[inline]
+    pub(crate) fn serve(&mut self, handler: &mut H, id: ConnId, buffer: &mut ReadBuffer) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        conn.on_ready = false;
+        match conn.phase {
+            Phase::Open => {}
+            Phase::Connecting => return self.finish_connect(handler, id),
+            Phase::Ending => return,
+            Phase::Lingering => return self.discard_input(id, buffer),
+        }
+        if conn.paused {
+            if let Some(error) = conn.broken.take() {
+                self.fail(id, Closed::Error(error));
+            }
+            return;
+        }
+        if std::mem::take(&mut conn.hand_partial) && !conn.partial.is_empty() {
+            let kept = std::mem::take(&mut conn.partial);
+            return self.hand_kept(handler, id, kept);
+        }
+        if !conn.readable {
+            return;
+        }
+        if conn.filter.is_some() {
+            self.read_filtered(handler, id, buffer);
+        } else if conn.partial.is_empty() {
+            if let Got::Bytes(len) = self.read(id, &mut buffer.bytes[..buffer.read_bytes_max]) {
+                self.hand(handler, id, &buffer.bytes[..len]);
+            }
+        } else {
+            self.read_behind_partial(handler, id, buffer);
+        }
+        self.keep_ready(id);
+    }
+
+    /// Hands `data` to the handler and keeps what it does not consume.
+    #[inline]
+    fn hand(&mut self, handler: &mut H, id: ConnId, data: &[u8]) {
+        let consumed = handler.input(self, id, data);
+        debug_assert!(consumed <= data.len(), "a handler cannot consume more than it is given");
+        if consumed < data.len()
+            && let Some(conn) = self.conns.get_mut(id)
+            && conn.phase == Phase::Open
+        {
+            conn.partial.extend_from_slice(&data[consumed..]);
+        }
+    }
+
+    /// Hands bytes that are already in a buffer of their own, and keeps the rest in it.
+    fn hand_kept(&mut self, handler: &mut H, id: ConnId, mut kept: Vec<u8>) {
+        let consumed = handler.input(self, id, &kept).min(kept.len());
+        if consumed < kept.len()
+            && let Some(conn) = self.conns.get_mut(id)
+            && conn.phase == Phase::Open
+        {
+            kept.drain(..consumed);
+            if kept.capacity() > 4 * kept.len() + 4096 {
+                kept.shrink_to_fit();
+            }
+            conn.partial = kept;
+        } else {
+            self.pool.give(kept);
+        }
+        self.keep_ready(id);
+    }
+
+    /// A connection whose readiness is not exhausted, or whose end was announced, stays on the
+    /// list.
+    #[inline]
+    fn keep_ready(&mut self, id: ConnId) {
+        if let Some(conn) = self.conns.get_mut(id)
+            && conn.phase == Phase::Open
+            && (conn.readable || conn.hand_partial)
+            && (!conn.paused || conn.broken.is_some())
+        {
+            self.push_ready(id);
+        }
+    }
+
+    fn read_behind_partial(&mut self, handler: &mut H, id: ConnId, buffer: &mut ReadBuffer) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        let mut kept = std::mem::take(&mut conn.partial);
+        let front = kept.len();
+        if front > buffer.read_bytes_max {
+            // Part of something large: it grows in its own buffer.
+            let got = self.read(id, &mut buffer.bytes[..buffer.read_bytes_max]);
+            if let Got::Bytes(len) = got {
+                kept.extend_from_slice(&buffer.bytes[..len]);
+                return self.hand_kept(handler, id, kept);
+            }
+            self.put_back(id, kept);
+            return;
+        }
+        let end = front + buffer.read_bytes_max;
+        match self.read(id, &mut buffer.bytes[front..end]) {
+            Got::Bytes(len) => {
+                buffer.bytes[..front].copy_from_slice(&kept);
+                kept.clear();
+                if kept.capacity() <= 4096 {
+                    self.put_back(id, kept);
+                }
+                self.hand(handler, id, &buffer.bytes[..front + len]);
+                self.release_partial(id);
+            }
+            Got::Nothing => self.put_back(id, kept),
+            Got::End => {}
+        }
+    }
+
+    fn put_back(&mut self, id: ConnId, kept: Vec<u8>) {
+        if let Some(conn) = self.conns.get_mut(id)
+            && conn.phase == Phase::Open
+        {
+            conn.partial = kept;
+        }
+    }
+
+    /// An empty buffer for partial input is not kept.
+    fn release_partial(&mut self, id: ConnId) {
+        if let Some(conn) = self.conns.get_mut(id)
+            && conn.partial.is_empty()
+        {
+            conn.partial = Vec::new();
+        }
+    }
+
+    fn read_filtered(&mut self, handler: &mut H, id: ConnId, buffer: &mut ReadBuffer) {
+        let Got::Bytes(len) = self.read(id, &mut buffer.bytes[..buffer.read_bytes_max]) else {
+            return;
+        };
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        let Some(filtering) = conn.filter.as_mut() else { return };
+        let mut plain = std::mem::take(&mut conn.partial);
+        if plain.capacity() == 0 {
+            plain = self.pool.take();
+        }
+        let before = plain.len();
+        let result = filtering.filter.inbound(&buffer.bytes[..len], &mut plain);
+        if filtering.filter.wants_write() || result.is_err() {
+            self.push_dirty(id);
+        }
+        if plain.len() > before {
+            self.hand_kept(handler, id, plain);
+        } else if plain.is_empty() {
+            self.pool.give(plain);
+        } else {
+            self.put_back(id, plain);
+        }
+        if let Err(error) = result {
+            self.end(id, Closed::Error(error));
+        }
+    }
+
+    /// Input of a connection that is closed for the handler is read and forgotten, so that the
+    /// kernel does not answer it with a reset that would destroy our last output.
+    fn discard_input(&mut self, id: ConnId, buffer: &mut ReadBuffer) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        if !conn.readable || conn.eof {
+            return;
+        }
+        self.read(id, &mut buffer.bytes[..buffer.read_bytes_max]);
+        if let Some(conn) = self.conns.get(id)
+            && conn.readable
+        {
+            self.push_ready(id);
+        }
+    }
+
+    /// One read. A short one ends readiness, unless the end was announced: then only the end does.
+    #[inline]
+    fn read(&mut self, id: ConnId, into: &mut [u8]) -> Got {
+        let Some(conn) = self.conns.get_mut(id) else { return Got::Nothing };
+        self.counters.reads += 1;
+        match conn.stream.read(into) {
+            Ok(0) => {
+                conn.readable = false;
+                conn.eof = true;
+                self.input_ended(id);
+                Got::End
+            }
+            Ok(len) => {
+                self.counters.read_bytes += len as u64;
+                conn.readable = len == into.len() || conn.read_closed || conn.broken.is_some();
+                Got::Bytes(len)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Got::Nothing,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                conn.readable = false;
+                match conn.broken.take() {
+                    Some(error) => {
+                        self.fail(id, Closed::Error(error));
+                        Got::End
+                    }
+                    None => Got::Nothing,
+                }
+            }
+            Err(error) => {
+                conn.readable = false;
+                if conn.phase == Phase::Lingering {
+                    self.drop_conn(id);
+                } else {
+                    self.fail(id, Closed::Error(error));
+                }
+                Got::End
+            }
+        }
+    }
+
+    /// The peer will send no more.
+    fn input_ended(&mut self, id: ConnId) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        if conn.phase == Phase::Lingering {
+            if conn.fin_sent || conn.broken.is_some() {
+                self.drop_conn(id);
+            }
+            return;
+        }
+        match conn.broken.take() {
+            Some(error) => self.fail(id, Closed::Error(error)),
+            None => self.end(id, Closed::ByPeer),
+        }
+    }
+
+    /// An outgoing connection has an event: find out how it went.
+    fn finish_connect(&mut self, handler: &mut H, id: ConnId) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        let result = match conn.stream.take_error() {
+            Ok(Some(error)) | Err(error) => Err(error),
+            Ok(None) => match conn.stream.peer_addr() {
+                Ok(_) => Ok(()),
+                Err(error) if error.kind() == ErrorKind::NotConnected && !conn.read_closed => {
+                    return;
+                }
+                Err(error) => Err(error),
+            },
+        };
+        if result.is_err() {
+            // Not open for the handler, and its index is not free before it was told.
+            conn.phase = Phase::Ending;
+            handler.connected(self, id, result);
+            self.drop_conn(id);
+            return;
+        }
+        conn.phase = Phase::Open;
+        conn.write_blocked = false;
+        if !conn.output.is_empty() || conn.filter.is_some() {
+            self.push_dirty(id);
+        }
+        handler.connected(self, id, result);
+        self.keep_ready(id);
+    }
+}

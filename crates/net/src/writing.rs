@@ -1,0 +1,141 @@
+//! The flush at the end of a turn: one write per connection with output.
+
+use std::io::ErrorKind;
+use std::net::Shutdown;
+
+use crate::conn::{Conn, Phase};
+use crate::net::Net;
+use crate::pool::BufferPool;
+use crate::{Closed, ConnId, Handler};
+
+impl<H: Handler> Net<H> {
+    /// Writes once to every connection that has output and is not blocked.
+    pub(crate) fn flush(&mut self, handler: &mut H) {
+        if self.dirty.is_empty() {
+            return;
+        }
+        let mut flushing = std::mem::take(&mut self.flushing);
+        std::mem::swap(&mut self.dirty, &mut flushing);
+        for id in flushing.drain(..) {
+            self.flush_one(id);
+        }
+        self.flushing = flushing;
+        // Output appended here leaves in the next turn, which does not sleep then.
+        for id in std::mem::take(&mut self.drained) {
+            if self.is_open(id) {
+                handler.drained(self, id);
+            }
+        }
+    }
+
+    #[inline]
+    fn flush_one(&mut self, id: ConnId) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        conn.on_dirty = false;
+        if conn.write_blocked || conn.phase == Phase::Connecting {
+            return;
+        }
+        let lingering = conn.phase == Phase::Lingering;
+        if conn.filter.is_some()
+            && conn.broken.is_none()
+            && let Err(error) = translate(conn, &mut self.pool)
+        {
+            if lingering {
+                self.drop_conn(id);
+            } else {
+                self.fail(id, Closed::Error(error));
+            }
+            return;
+        }
+        let output = match &mut conn.filter {
+            Some(filtering) => &mut filtering.wire,
+            None => &mut conn.output,
+        };
+        if output.len_bytes() > self.limits.output_high_bytes {
+            conn.above_high = true;
+        }
+        if output.is_empty() {
+            output.clear(&mut self.pool);
+        } else {
+            self.counters.writes += 1;
+            match output.write_to(&mut conn.stream, &mut self.pool) {
+                Ok(written) => {
+                    self.counters.written_bytes += written.taken as u64;
+                    let left = !output.is_empty();
+                    if written.taken < written.offered {
+                        conn.write_blocked = true;
+                    } else if left {
+                        self.push_dirty(id);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => conn.write_blocked = true,
+                Err(error) if error.kind() == ErrorKind::Interrupted => self.push_dirty(id),
+                Err(error) => return self.fail_write(id, error),
+            }
+        }
+        if lingering {
+            self.finish_lingering(id);
+        } else {
+            self.check_low_mark(id);
+        }
+    }
+
+    /// Notes when output that was above the high-water mark has fallen to the low one.
+    #[inline]
+    fn check_low_mark(&mut self, id: ConnId) {
+        if let Some(conn) = self.conns.get_mut(id)
+            && conn.above_high
+            && conn.output_bytes() <= self.limits.output_low_bytes
+        {
+            conn.above_high = false;
+            self.drained.push(id);
+        }
+    }
+
+    /// When a closed connection has written everything, it sends FIN and waits for the peer's.
+    fn finish_lingering(&mut self, id: ConnId) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        if conn.output_bytes() > 0 || conn.fin_sent {
+            return;
+        }
+        if conn.eof || conn.stream.shutdown(Shutdown::Write).is_err() {
+            self.drop_conn(id);
+            return;
+        }
+        conn.fin_sent = true;
+    }
+
+    /// Writing is impossible from now on. What the peer has sent before is still read: its last
+    /// words count.
+    fn fail_write(&mut self, id: ConnId, error: std::io::Error) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        if conn.phase == Phase::Lingering {
+            self.drop_conn(id);
+            return;
+        }
+        conn.output.clear(&mut self.pool);
+        if let Some(filtering) = &mut conn.filter {
+            filtering.wire.clear(&mut self.pool);
+        }
+        conn.broken = Some(error);
+        conn.readable = true;
+        self.push_ready(id);
+    }
+}
+
+/// Moves output through the filter, to the bytes for the wire.
+fn translate<S: AsRef<[u8]>>(conn: &mut Conn<S>, pool: &mut BufferPool) -> std::io::Result<()> {
+    let Some(filtering) = &mut conn.filter else { return Ok(()) };
+    let filter = &mut filtering.filter;
+    filtering.wire.prepare(pool);
+    let wire = filtering.wire.as_vec_mut();
+    if conn.output.is_empty() {
+        filter.outbound(&[], wire)?;
+    }
+    conn.output.drain_into(pool, |plain| filter.outbound(plain, wire))?;
+    if conn.phase == Phase::Lingering && !filtering.finished {
+        filtering.finished = true;
+        filter.finish(wire);
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! A toy filter: input, output, hand-over, its own words, and its errors.
+
+mod common;
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use common::*;
+use tacho_net::{Filter, LoopConfig, mailboxes};
+
+/// Every byte is combined with a key that moves on with every byte, separately per direction, so
+/// that a lost or repeated byte spoils all that follow. A zero byte on the plain side is a greeting
+/// that is answered by the filter itself; 0xff is an error.
+struct Toy {
+    inbound_key: u8,
+    outbound_key: u8,
+    greetings: usize,
+}
+
+impl Toy {
+    fn new() -> Self {
+        Self { inbound_key: 1, outbound_key: 1, greetings: 0 }
+    }
+}
+
+fn translate(key: &mut u8, bytes: &[u8], into: &mut Vec<u8>) {
+    for byte in bytes {
+        into.push(byte ^ *key);
+        *key = key.wrapping_mul(13).wrapping_add(7);
+    }
+}
+
+impl Filter for Toy {
+    fn inbound(&mut self, wire: &[u8], plain: &mut Vec<u8>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        translate(&mut self.inbound_key, wire, &mut bytes);
+        for byte in bytes {
+            match byte {
+                0 => self.greetings += 1,
+                0xff => {
+                    self.greetings += 1;
+                    return Err(io::Error::other("a bad byte"));
+                }
+                byte => plain.push(byte),
+            }
+        }
+        Ok(())
+    }
+
+    fn outbound(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
+        translate(&mut self.outbound_key, plain, wire);
+        for _ in 0..std::mem::take(&mut self.greetings) {
+            translate(&mut self.outbound_key, b"<hi>", wire);
+        }
+        Ok(())
+    }
+
+    fn wants_write(&self) -> bool {
+        self.greetings > 0
+    }
+
+    fn finish(&mut self, wire: &mut Vec<u8>) {
+        translate(&mut self.outbound_key, b"<bye>", wire);
+    }
+}
+
+fn encode(bytes: &[u8]) -> Vec<u8> {
+    let mut wire = Vec::new();
+    translate(&mut 1, bytes, &mut wire);
+    wire
+}
+
+fn filtered(mut probe: Probe) -> Probe {
+    probe.on_accepted = Box::new(|net, conn| net.set_filter(conn, Box::new(Toy::new())));
+    probe
+}
+
+#[test]
+fn bytes_pass_through_the_filter_both_ways() {
+    let server = start(filtered(Probe {
+        on_input: Box::new(|net, conn, data| {
+            // Only whole groups of three; shared and copied output alternate.
+            let len = data.len() - data.len() % 3;
+            for group in data[..len].chunks(3) {
+                net.out(conn).push_shared(Arc::from(&group[..2]));
+                net.out(conn).extend_from_slice(&group[2..]);
+            }
+            len
+        }),
+        ..Probe::default()
+    }));
+    let plain: Vec<u8> = (0..300_000).map(|at| (at % 250) as u8 + 1).collect();
+    let wire = encode(&plain);
+    let mut client = server.client();
+    let mut reader = client.try_clone().unwrap();
+    let len = plain.len();
+    let reading = std::thread::spawn(move || read_exactly(&mut reader, len));
+    let (mut position, mut piece) = (0, 1);
+    while position < wire.len() {
+        let end = wire.len().min(position + piece);
+        write(&mut client, &wire[position..end]);
+        position = end;
+        piece = piece * 5 % 4099 + 1;
+    }
+    assert!(encode(&reading.join().unwrap()) == plain);
+    // The peer has closed: there is no one to say farewell to, but the filter still does.
+    assert_eq!(finish(client).len(), 5);
+}
+
+#[test]
+fn the_filter_can_speak_by_itself_and_says_farewell() {
+    let server = start(filtered(Probe {
+        on_input: Box::new(|net, conn, data| {
+            net.out(conn).extend_from_slice(b"closing");
+            net.close(conn);
+            data.len()
+        }),
+        ..Probe::default()
+    }));
+    let mut client = server.client();
+    let wire = encode(b"\0\0x");
+    write(&mut client, &wire[..2]);
+    let mut got = read_exactly(&mut client, 8);
+    write(&mut client, &wire[2..]);
+    client.read_to_end(&mut got).unwrap();
+    assert_eq!(encode(&got), b"<hi><hi>closing<bye>");
+}
+
+#[test]
+fn an_error_of_the_filter_ends_the_connection_after_its_last_words() {
+    let (log, logged) = events::<String>();
+    let ends = log.clone();
+    let server = start(filtered(Probe {
+        on_input: Box::new(move |_, _, data| {
+            log.send(String::from_utf8_lossy(data).into_owned()).unwrap();
+            data.len()
+        }),
+        on_closed: Box::new(move |_, _, reason| ends.send(format!("{reason:?}")).unwrap()),
+        ..Probe::default()
+    }));
+    let mut client = server.client();
+    write(&mut client, &encode(b"good\xffbad"));
+    let mut got = Vec::new();
+    client.read_to_end(&mut got).unwrap();
+    assert_eq!(encode(&got), b"<hi><bye>");
+    assert_eq!(next(&logged), "good");
+    assert!(next(&logged).contains("a bad byte"));
+}
+
+#[test]
+fn decrypted_bytes_that_were_not_consumed_are_handed_again() {
+    let mut calls = 0;
+    let server = start(filtered(Probe {
+        on_input: Box::new(move |net, conn, data| {
+            calls += 1;
+            if calls % 2 == 1 {
+                net.pause_read(conn);
+                net.set_timer(net.now_ns(), 0);
+                return 0;
+            }
+            net.out(conn).extend_from_slice(&data[..1]);
+            net.resume_read(conn);
+            1
+        }),
+        on_timer: Box::new(|net, _| {
+            let conns: Vec<_> = net.open_connections().collect();
+            for conn in conns {
+                net.resume_read(conn);
+            }
+        }),
+        ..Probe::default()
+    }));
+    let mut client = server.client();
+    write(&mut client, &encode(b"abcdefgh"));
+    assert_eq!(encode(&read_exactly(&mut client, 8)), b"abcdefgh");
+}
+
+#[test]
+fn the_filter_moves_with_its_connection() {
+    const LEN: usize = 5_000_000;
+    let loops: Vec<_> = mailboxes(2)
+        .into_iter()
+        .map(|mailbox| {
+            let config = LoopConfig { listeners: vec![local()], ..LoopConfig::default() };
+            let probe = filtered(Probe {
+                on_input: Box::new(|net, conn, data| {
+                    if data.len() < 4 {
+                        return 0;
+                    }
+                    // More than the kernel takes: translated and untranslated output move too.
+                    net.out(conn).push_shared(Arc::from(vec![7; LEN]));
+                    net.out(conn).extend_from_slice(&data[..4]);
+                    let target = (net.shard() + 1) % 2;
+                    let detached = net.detach(conn, &data[4..]).unwrap();
+                    net.post(target, Mail::Conn(Box::new(detached)));
+                    data.len()
+                }),
+                on_mail: Box::new(|net, _, mail| {
+                    if let Mail::Conn(detached) = mail {
+                        net.attach(*detached);
+                    }
+                }),
+                ..Probe::default()
+            });
+            start_with(config, mailbox, probe)
+        })
+        .collect();
+    let mut client = loops[0].client();
+    let wire = encode(b"onceuponatime");
+    write(&mut client, &wire[..10]);
+    std::thread::sleep(std::time::Duration::from_millis(10));
+    write(&mut client, &wire[10..]);
+    let plain = encode(&read_exactly(&mut client, 3 * (LEN + 4)));
+    for (round, word) in [b"once", b"upon", b"atim"].into_iter().enumerate() {
+        let part = &plain[round * (LEN + 4)..][..LEN + 4];
+        assert!(part[..LEN].iter().all(|&byte| byte == 7));
+        assert_eq!(&part[LEN..], word);
+    }
+}
