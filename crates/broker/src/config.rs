@@ -1,0 +1,290 @@
+//! The broker's configuration: as typed ([`RawConfig`]) and as it will run ([`Config`]).
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a configuration cannot be used. The text says what, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration file {path}: {source}")]
+    Read {
+        /// The file's path as given.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not the TOML we expect; the text points at the line.
+    #[error("{path}: {source}")]
+    Parse {
+        /// The file's path as given.
+        path: String,
+        /// Where and why, with the line quoted.
+        source: Box<toml::de::Error>,
+    },
+    /// A value is out of its range.
+    #[error("`{key}` is {value}, but must be {expected}")]
+    OutOfRange {
+        /// The setting's name as in the file.
+        key: &'static str,
+        /// The value given.
+        value: u64,
+        /// The allowed range in words.
+        expected: &'static str,
+    },
+    /// A listener that others can reach needs a decision, since there is no access control yet.
+    #[error(
+        "the listener {0} is not on loopback and anybody who reaches it may publish and subscribe: \
+         set `allow_anonymous = true` (or pass --allow-anonymous) if that is meant, \
+         or listen on 127.0.0.1"
+    )]
+    OpenListener(SocketAddr),
+    /// No address to listen on.
+    #[error("no listener is configured: add `listen = [\"127.0.0.1:1883\"]` or pass --listen")]
+    NoListener,
+}
+
+/// The configuration file as typed. Every key is optional; unknown keys are errors.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawConfig {
+    /// Addresses to listen on, `host:port` with numeric hosts.
+    pub listen: Option<Vec<SocketAddr>>,
+    /// Event loops, each a thread; 0 or absent means one per usable core.
+    pub shards: Option<usize>,
+    /// Lets clients without credentials in on listeners that are not loopback.
+    pub allow_anonymous: Option<bool>,
+    /// Pins shard i to the i-th usable core.
+    pub pin_shards: Option<bool>,
+    /// Limits, each with a default.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// Every bound the broker keeps, with its default. A limit that is reached is counted.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Connections at once; more are refused (5.0: 0x97, 3.x: 3). 0 = as many as descriptors allow.
+    pub connections_max: usize,
+    /// Sessions, connected or not; new ones are refused beyond it.
+    pub sessions_max: usize,
+    /// Subscriptions of one session; more get SUBACK 0x97 (3.x: 0x80).
+    pub subscriptions_per_session_max: usize,
+    /// Levels of a filter with wildcards, which cost memory each; more get SUBACK 0x97 (3.x: 0x80).
+    pub filter_levels_max: usize,
+    /// Bytes of one packet either way; larger incoming ones end the connection (0x95).
+    pub packet_size_max: u32,
+    /// QoS 1 and 2 publishes a client may have unacknowledged (5.0's Receive Maximum).
+    pub receive_maximum: u16,
+    /// QoS 1 and 2 publishes the broker has unacknowledged per client, at most.
+    pub inflight_max: u16,
+    /// Messages waiting for one session; the newest is dropped beyond it.
+    pub session_queue_len_max: u32,
+    /// Bytes of messages waiting for one session; the newest is dropped beyond it.
+    pub session_queue_bytes_max: u64,
+    /// Unsent output of one connection above which QoS 0 messages to it are dropped, and QoS 1 and
+    /// 2 messages wait in its session.
+    pub output_bytes_max: usize,
+    /// Topic aliases a 5.0 client may use towards the broker.
+    pub topic_alias_maximum: u16,
+    /// Seconds a connection may take to send its whole CONNECT.
+    pub connect_timeout_s: u32,
+    /// Longest keep-alive; longer ones (and none) are lowered to it for 5.0 clients. 0 = any.
+    pub keep_alive_max_s: u16,
+    /// Longest session expiry; longer ones are lowered to it. 4294967295 = any.
+    pub session_expiry_max_s: u32,
+    /// Retained messages, per shard; a new topic beyond it is not retained (0x97).
+    pub retained_count_max: usize,
+    /// Bytes of retained messages, per shard; the same policy.
+    pub retained_bytes_max: u64,
+    /// Messages waiting in one shared subscription while none of its members is connected.
+    pub shared_queue_len_max: usize,
+    /// Deliveries one shard makes in a turn before it looks at its sockets again.
+    pub deliveries_per_turn_max: usize,
+    /// Messages whose fan-out is unfinished, per shard, before publishers are held back.
+    pub fanout_backlog_max: usize,
+    /// Topics whose matches each shard remembers.
+    pub route_cache_topics_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 0,
+            sessions_max: 1_000_000,
+            subscriptions_per_session_max: 1_000,
+            filter_levels_max: 256,
+            packet_size_max: 1024 * 1024,
+            receive_maximum: 1_024,
+            inflight_max: 1_024,
+            session_queue_len_max: 10_000,
+            session_queue_bytes_max: 64 * 1024 * 1024,
+            output_bytes_max: 1024 * 1024,
+            topic_alias_maximum: 32,
+            connect_timeout_s: 10,
+            keep_alive_max_s: 0,
+            session_expiry_max_s: u32::MAX,
+            retained_count_max: 1_000_000,
+            retained_bytes_max: 1024 * 1024 * 1024,
+            shared_queue_len_max: 10_000,
+            deliveries_per_turn_max: 8_192,
+            fanout_backlog_max: 1_024,
+            route_cache_topics_max: 65_536,
+        }
+    }
+}
+
+/// The configuration as it will run: complete and cross-checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Addresses to listen on.
+    pub listen: Vec<SocketAddr>,
+    /// Event loops; at least 1, at most 64.
+    pub shards: usize,
+    /// Whether shard i is pinned to the i-th usable core.
+    pub pin_shards: bool,
+    /// All limits.
+    pub limits: Limits,
+}
+
+impl RawConfig {
+    /// Reads a TOML file.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not TOML, or has an unknown key or a value of the wrong type.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: shown.clone(), source })?;
+        toml::from_str(&text)
+            .map_err(|source| ConfigError::Parse { path: shown, source: Box::new(source) })
+    }
+
+    /// Fills in the defaults and checks everything against everything.
+    ///
+    /// # Errors
+    /// A limit is out of range, or a listener that is not loopback lacks `allow_anonymous`.
+    pub fn resolve(self) -> Result<Config, ConfigError> {
+        let listen = self.listen.unwrap_or_else(|| vec![SocketAddr::from(([127, 0, 0, 1], 1883))]);
+        if listen.is_empty() {
+            return Err(ConfigError::NoListener);
+        }
+        if !self.allow_anonymous.unwrap_or(false)
+            && let Some(open) = listen.iter().find(|a| !a.ip().is_loopback())
+        {
+            return Err(ConfigError::OpenListener(*open));
+        }
+        let shards = match self.shards.unwrap_or(0) {
+            0 => std::thread::available_parallelism().map_or(1, usize::from).min(SHARDS_MAX),
+            n => n,
+        };
+        self.limits.check()?;
+        check_range("shards", shards as u64, 1, SHARDS_MAX as u64, "from 1 to 64")?;
+        let pin_shards = self.pin_shards.unwrap_or(false);
+        Ok(Config { listen, shards, pin_shards, limits: self.limits })
+    }
+}
+
+impl Config {
+    /// The effective configuration as a file that would produce it.
+    pub fn describe(&self) -> String {
+        let listen: Vec<String> = self.listen.iter().map(|a| format!("\"{a}\"")).collect();
+        // Invariant: numbers only, which TOML can always express.
+        let limits = toml::to_string(&self.limits).unwrap_or_default();
+        format!(
+            "listen = [{}]\nshards = {}\npin_shards = {}\n\n[limits]\n{limits}",
+            listen.join(", "),
+            self.shards,
+            self.pin_shards
+        )
+    }
+}
+
+/// Shards are kept as bits of one `u64` in the route map.
+pub const SHARDS_MAX: usize = 64;
+
+impl Limits {
+    fn check(&self) -> Result<(), ConfigError> {
+        let not_zero = "at least 1";
+        for (key, value) in [
+            ("limits.sessions_max", self.sessions_max as u64),
+            ("limits.subscriptions_per_session_max", self.subscriptions_per_session_max as u64),
+            ("limits.filter_levels_max", self.filter_levels_max as u64),
+            ("limits.receive_maximum", u64::from(self.receive_maximum)),
+            ("limits.inflight_max", u64::from(self.inflight_max)),
+            ("limits.connect_timeout_s", u64::from(self.connect_timeout_s)),
+            ("limits.deliveries_per_turn_max", self.deliveries_per_turn_max as u64),
+            ("limits.fanout_backlog_max", self.fanout_backlog_max as u64),
+            ("limits.route_cache_topics_max", self.route_cache_topics_max as u64),
+        ] {
+            check_range(key, value, 1, u64::MAX, not_zero)?;
+        }
+        // 268,435,460 = the largest Remaining Length plus its five-byte header.
+        let size = u64::from(self.packet_size_max);
+        check_range("limits.packet_size_max", size, 128, 268_435_460, "from 128 to 268435460")?;
+        let output = self.output_bytes_max as u64;
+        check_range("limits.output_bytes_max", output, 4096, 1 << 30, "from 4096 to 1073741824")
+    }
+}
+
+fn check_range(
+    key: &'static str,
+    value: u64,
+    min: u64,
+    max: u64,
+    expected: &'static str,
+) -> Result<(), ConfigError> {
+    if value < min || value > max {
+        return Err(ConfigError::OutOfRange { key, value, expected });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        let raw: RawConfig = toml::from_str(text).map_err(|e| e.to_string())?;
+        raw.resolve().map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn empty_file_listens_on_loopback_only() {
+        let config = parse("").unwrap();
+        assert_eq!(config.listen, ["127.0.0.1:1883".parse().unwrap()]);
+        assert!(config.shards >= 1);
+    }
+
+    #[test]
+    fn open_listener_needs_allow_anonymous() {
+        let error = parse("listen = ['0.0.0.0:1883']").unwrap_err();
+        assert!(error.contains("0.0.0.0:1883") && error.contains("allow_anonymous"), "{error}");
+        parse("listen = ['0.0.0.0:1883']\nallow_anonymous = true").unwrap();
+    }
+
+    #[test]
+    fn description_is_a_configuration_file_again() {
+        let config = parse("shards = 3\n[limits]\ninflight_max = 7").unwrap();
+        let again = parse(&config.describe()).unwrap();
+        assert_eq!((again.shards, again.limits.inflight_max), (3, 7));
+        assert_eq!(again.describe(), config.describe());
+    }
+
+    #[test]
+    fn unknown_key_names_line_and_key() {
+        let error = parse("shards = 2\n[limits]\npacket_size = 5\n").unwrap_err();
+        assert!(error.contains("line 3") && error.contains("packet_size"), "{error}");
+    }
+
+    #[test]
+    fn limits_out_of_range_are_named() {
+        let error = parse("[limits]\nreceive_maximum = 0").unwrap_err();
+        assert!(error.contains("limits.receive_maximum"), "{error}");
+        let error = parse("shards = 65").unwrap_err();
+        assert!(error.contains("shards") && error.contains("64"), "{error}");
+    }
+}

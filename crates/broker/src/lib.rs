@@ -1,0 +1,17 @@
+//! The MQTT broker: shards that own sessions, route messages between them, and keep every queue
+//! bounded.
+//!
+//! One thread per shard runs a [`tacho_net::Loop`]; what it does with bytes is in the private
+//! `shard` module. Nothing here blocks, reads a clock, or knows of the load generator.
+
+mod config;
+mod keys;
+mod mail;
+mod message;
+mod server;
+mod shard;
+mod stats;
+
+pub use config::{Config, ConfigError, Limits, RawConfig, SHARDS_MAX};
+pub use server::{Broker, StartError, Stopper};
+pub use stats::{Counter, ShardStats};

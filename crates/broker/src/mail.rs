@@ -1,0 +1,53 @@
+//! What shards tell each other.
+
+use std::sync::Arc;
+
+use tacho_topic::{Group, RetainedCursor, TopicFilter};
+
+use crate::keys::SessionRef;
+use crate::message::Message;
+use crate::shard::Detached;
+
+/// One entry of a shard's mailbox.
+pub(crate) enum Mail {
+    /// A connection whose session this shard owns; its CONNECT is still unread.
+    Adopt(Box<Detached>),
+    /// Deliver to every matching subscription of the shard's sessions.
+    Deliver(Message),
+    /// Members of a shared subscription came or went: for its owner.
+    GroupChanged(Arc<Group>),
+    /// Deliver to one member of a shared subscription.
+    DeliverShared(Arc<Group>, Message),
+    /// Keep as the retained message of its topic; an empty payload removes it.
+    Retain(Message),
+    /// Read retained messages for a new subscription.
+    ReplayRequest(Box<ReplayRequest>),
+    /// The answer.
+    ReplayBatch(Box<ReplayBatch>),
+    /// Say goodbye to the clients and end.
+    Shutdown,
+}
+
+/// One pull of retained messages: the owner keeps no state, the cursor is all there is.
+pub(crate) struct ReplayRequest {
+    pub(crate) session: SessionRef,
+    /// Which of the session's replays this is.
+    pub(crate) replay: u32,
+    pub(crate) filter: TopicFilter,
+    /// Where to go on.
+    pub(crate) cursor: RetainedCursor,
+    /// Values that live routing delivered to this subscription are not wanted again: those routed
+    /// with this version of the route map or a later one.
+    pub(crate) visible_version: u64,
+}
+
+/// Some retained messages, and where to go on.
+pub(crate) struct ReplayBatch {
+    pub(crate) session: SessionRef,
+    pub(crate) replay: u32,
+    pub(crate) messages: Vec<Message>,
+    /// `None` when the owner has no more.
+    pub(crate) next: Option<RetainedCursor>,
+    /// A straggler outside the cursor: a value that reached its owner after the replay did.
+    pub(crate) late: bool,
+}

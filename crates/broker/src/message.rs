@@ -1,0 +1,218 @@
+//! A published message as all shards share it: one allocation, reference-counted, immutable.
+
+use std::sync::Arc;
+
+use tacho_codec::{Publish, PublishProperties, QoS, UserPropertiesBuf, Will};
+use triomphe::ThinArc;
+
+/// Who published a message: the owning shard and the session's generation there.
+///
+/// Only compared for equality, to honour No Local [MQTT-3.8.3-3].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Source(u64);
+
+impl Source {
+    /// A source no session ever has.
+    pub(crate) const NONE: Self = Self(u64::MAX);
+
+    pub(crate) fn new(shard: usize, generation: u32) -> Self {
+        Self((shard as u64) << 32 | u64::from(generation))
+    }
+}
+
+/// The properties that travel with a message unaltered, owned; absent for most messages.
+#[derive(Debug, Default)]
+pub(crate) struct Properties {
+    payload_format_utf8: Option<bool>,
+    response_topic: Option<Box<str>>,
+    correlation_data: Option<Box<[u8]>>,
+    content_type: Option<Box<str>>,
+    user: UserPropertiesBuf,
+    user_bytes: usize,
+}
+
+impl Properties {
+    fn of(p: &PublishProperties<'_>) -> Option<Box<Self>> {
+        let absent = p.payload_format_utf8.is_none()
+            && p.response_topic.is_none()
+            && p.correlation_data.is_none()
+            && p.content_type.is_none()
+            && p.user_properties.is_empty();
+        if absent {
+            return None;
+        }
+        let user = p.user_properties;
+        Some(Box::new(Self {
+            payload_format_utf8: p.payload_format_utf8,
+            response_topic: p.response_topic.map(Into::into),
+            correlation_data: p.correlation_data.map(Into::into),
+            content_type: p.content_type.map(Into::into),
+            user: user.into(),
+            user_bytes: user.iter().map(|(name, value)| name.len() + value.len()).sum(),
+        }))
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.response_topic.as_ref().map_or(0, |t| t.len())
+            + self.correlation_data.as_ref().map_or(0, |d| d.len())
+            + self.content_type.as_ref().map_or(0, |t| t.len())
+            + self.user_bytes
+    }
+}
+
+/// What is known of a message beside its payload.
+#[derive(Debug)]
+pub(crate) struct Header {
+    /// Shared with the route cache, so that a repeated topic costs no copy.
+    pub(crate) topic: Arc<str>,
+    pub(crate) properties: Option<Box<Properties>>,
+    pub(crate) qos: QoS,
+    /// The publisher's RETAIN flag.
+    pub(crate) retain: bool,
+    /// When the message ceases to be deliverable; `u64::MAX` is never.
+    pub(crate) expires_at_ns: u64,
+    /// When this process took the message in. Orders retained values of one topic.
+    pub(crate) stamp_ns: u64,
+    /// The version of the route map that live routing used.
+    pub(crate) routed_version: u64,
+    pub(crate) source: Source,
+}
+
+/// A shared, immutable message. Cloning costs one atomic increment.
+#[derive(Clone, Debug)]
+pub(crate) struct Message(ThinArc<Header, u8>);
+
+/// The facts about a message that only the taking shard knows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Intake {
+    pub(crate) now_ns: u64,
+    pub(crate) routed_version: u64,
+    pub(crate) source: Source,
+}
+
+impl Message {
+    /// Copies an incoming PUBLISH out of the read buffer: one allocation unless it has properties.
+    pub(crate) fn from_publish(topic: Arc<str>, publish: &Publish<'_>, intake: Intake) -> Self {
+        let p = &publish.properties;
+        let header = Header {
+            topic,
+            properties: Properties::of(p),
+            qos: publish.qos,
+            retain: publish.retain,
+            expires_at_ns: expiry(intake.now_ns, p.message_expiry_s),
+            stamp_ns: intake.now_ns,
+            routed_version: intake.routed_version,
+            source: intake.source,
+        };
+        Self(ThinArc::from_header_and_slice(header, publish.payload))
+    }
+
+    /// Copies a will out of CONNECT. Its expiry interval starts when it is published, so until
+    /// then `expires_at_ns` is relative.
+    pub(crate) fn from_will(will: &Will<'_>) -> Self {
+        let p = &will.properties;
+        let publish = Publish {
+            dup: false,
+            qos: will.qos,
+            retain: will.retain,
+            topic: will.topic,
+            packet_id: None,
+            properties: PublishProperties {
+                payload_format_utf8: p.payload_format_utf8,
+                message_expiry_s: p.message_expiry_s,
+                response_topic: p.response_topic,
+                correlation_data: p.correlation_data,
+                content_type: p.content_type,
+                user_properties: p.user_properties,
+                ..PublishProperties::default()
+            },
+            payload: will.payload,
+        };
+        let intake = Intake { now_ns: 0, routed_version: 0, source: Source::NONE };
+        Self::from_publish(will.topic.into(), &publish, intake)
+    }
+
+    /// The will as a message taken in now: its expiry interval starts.
+    pub(crate) fn will_published(&self, intake: Intake) -> Self {
+        let will = self.header();
+        let interval_s = match will.expires_at_ns {
+            u64::MAX => None,
+            relative_ns => Some(remaining_s(relative_ns, 0)),
+        };
+        let mut publish = self.as_publish(intake.now_ns);
+        publish.properties.message_expiry_s = interval_s;
+        Self::from_publish(Arc::clone(&will.topic), &publish, intake)
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        &self.0.header.header
+    }
+
+    /// Whether both are handles of one and the same message.
+    #[inline]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        std::ptr::eq(self.header(), other.header())
+    }
+
+    pub(crate) fn topic(&self) -> &str {
+        &self.header().topic
+    }
+
+    pub(crate) fn payload(&self) -> &[u8] {
+        &self.0.slice
+    }
+
+    /// Bytes this message counts for in queue limits: topic, properties and payload.
+    pub(crate) fn size_bytes(&self) -> usize {
+        let properties = self.header().properties.as_ref().map_or(0, |p| p.size_bytes());
+        self.payload().len() + self.topic().len() + properties
+    }
+
+    pub(crate) fn is_expired(&self, now_ns: u64) -> bool {
+        now_ns >= self.header().expires_at_ns
+    }
+
+    /// The message as a packet for one receiver; flags, identifiers and aliases are the caller's.
+    pub(crate) fn as_publish(&self, now_ns: u64) -> Publish<'_> {
+        let header = self.header();
+        let mut properties = PublishProperties::default();
+        if let Some(p) = &header.properties {
+            properties.payload_format_utf8 = p.payload_format_utf8;
+            properties.response_topic = p.response_topic.as_deref();
+            properties.correlation_data = p.correlation_data.as_deref();
+            properties.content_type = p.content_type.as_deref();
+            properties.user_properties = p.user.view();
+        }
+        if header.expires_at_ns != u64::MAX {
+            properties.message_expiry_s = Some(remaining_s(header.expires_at_ns, now_ns));
+        }
+        Publish {
+            dup: false,
+            qos: header.qos,
+            retain: header.retain,
+            topic: &header.topic,
+            packet_id: None,
+            properties,
+            payload: self.payload(),
+        }
+    }
+}
+
+/// A message's payload, kept alive by reference while it waits in an output queue.
+pub(crate) struct SharedPayload(pub(crate) Message);
+
+impl AsRef<[u8]> for SharedPayload {
+    fn as_ref(&self) -> &[u8] {
+        self.0.payload()
+    }
+}
+
+fn expiry(now_ns: u64, message_expiry_s: Option<u32>) -> u64 {
+    message_expiry_s.map_or(u64::MAX, |s| now_ns.saturating_add(u64::from(s) * 1_000_000_000))
+}
+
+/// Whole seconds left, rounded up so that a message still alive never says 0 [MQTT-3.3.2-6].
+fn remaining_s(expires_at_ns: u64, now_ns: u64) -> u32 {
+    let left_ns = expires_at_ns.saturating_sub(now_ns);
+    u32::try_from(left_ns.div_ceil(1_000_000_000)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,244 @@
+//! The broker as a whole: binds, starts one thread per shard, stops them.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use tacho_net::{
+    FdLimit, Loop, LoopConfig, Mailbox, Remote, bind, mailboxes, raise_fd_limit, usable_cpus,
+};
+use tacho_topic::RouteMap;
+
+use crate::config::Config;
+use crate::mail::Mail;
+use crate::shard::{Shard, Shared};
+use crate::stats::ShardStats;
+
+/// Pending connections the kernel keeps per listener; it lowers this to `net.core.somaxconn`.
+const BACKLOG: u32 = 4096;
+/// Descriptors kept free for listeners, event loops, logs and polite refusals.
+const FDS_RESERVED: u64 = 128;
+
+/// Why the broker cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}{}", hint(source))]
+    Bind {
+        /// The address as configured.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A shard's event loop could not be created or failed.
+    #[error("shard {shard} failed")]
+    Shard {
+        /// Its number.
+        shard: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A shard's thread panicked: a defect of the broker.
+    #[error("shard {shard} panicked")]
+    Panicked {
+        /// Its number.
+        shard: usize,
+    },
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            " (another broker is running there: stop it, or choose --listen)"
+        }
+        io::ErrorKind::PermissionDenied => " (ports below 1024 need a privilege)",
+        io::ErrorKind::AddrNotAvailable => " (this machine has no such address)",
+        _ => "",
+    }
+}
+
+/// A running broker. Dropping it leaves its threads running; use [`Broker::stop`] and
+/// [`Broker::join`].
+pub struct Broker {
+    addresses: Vec<SocketAddr>,
+    connections_max: usize,
+    remote: Remote<Mail>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+    stats: Vec<Arc<ShardStats>>,
+}
+
+/// Asks a broker to stop, from any thread.
+#[derive(Clone)]
+pub struct Stopper {
+    remote: Remote<Mail>,
+}
+
+impl Broker {
+    /// Binds all listeners, raises the descriptor limit, and starts the shards.
+    ///
+    /// # Errors
+    /// A listener cannot be bound or an event loop cannot be created.
+    pub fn start(config: Config) -> Result<Self, StartError> {
+        let fd_limit = raise_fd_limit().unwrap_or(FdLimit { soft: 1024, hard: 1024 });
+        let listeners = bind_all(&config)?;
+        let addresses = listeners
+            .iter()
+            .map(TcpListener::local_addr)
+            .collect::<Result<_, _>>()
+            .map_err(|source| StartError::Bind { address: config.listen[0], source })?;
+        let connections_max = connections_max(&config, fd_limit);
+        let shared = Arc::new(Shared {
+            routes: RouteMap::with_shards(config.shards),
+            sessions_per_shard_max: config.limits.sessions_max.div_ceil(config.shards),
+            connections_max,
+            connections: AtomicUsize::new(0),
+            limits: config.limits.clone(),
+        });
+        let boxes = mailboxes::<Mail>(config.shards);
+        let remote = boxes[0].remote();
+        let mut broker =
+            Self { addresses, connections_max, remote, threads: Vec::new(), stats: Vec::new() };
+        for (id, mailbox) in boxes.into_iter().enumerate() {
+            let stats = Arc::new(ShardStats::default());
+            broker.stats.push(Arc::clone(&stats));
+            let loop_config = loop_config(&config, id, &listeners)?;
+            let started = start_shard(id, loop_config, mailbox, Arc::clone(&shared), stats);
+            match started {
+                Ok(thread) => broker.threads.push(thread),
+                Err(source) => {
+                    broker.stopper().stop();
+                    return Err(StartError::Shard { shard: id, source });
+                }
+            }
+        }
+        Ok(broker)
+    }
+
+    /// The addresses listened on, with the ports the system chose where 0 was asked for.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Connections accepted at once.
+    pub fn connections_max(&self) -> usize {
+        self.connections_max
+    }
+
+    /// Each shard's counters.
+    pub fn stats(&self) -> &[Arc<ShardStats>] {
+        &self.stats
+    }
+
+    /// A handle that can ask this broker to stop.
+    pub fn stopper(&self) -> Stopper {
+        Stopper { remote: self.remote.clone() }
+    }
+
+    /// Asks the broker to stop: 5.0 clients get DISCONNECT 0x8B, connections are closed.
+    pub fn stop(&self) {
+        self.stopper().stop();
+    }
+
+    /// Waits until all shards have ended.
+    ///
+    /// # Errors
+    /// A shard failed or panicked.
+    pub fn join(self) -> Result<(), StartError> {
+        let mut result = Ok(());
+        for (shard, thread) in self.threads.into_iter().enumerate() {
+            let ended = match thread.join() {
+                Ok(ended) => ended.map_err(|source| StartError::Shard { shard, source }),
+                Err(_) => Err(StartError::Panicked { shard }),
+            };
+            if result.is_ok() {
+                result = ended;
+            }
+        }
+        result
+    }
+}
+
+impl Stopper {
+    /// See [`Broker::stop`].
+    pub fn stop(&self) {
+        for shard in 0..self.remote.shards() {
+            self.remote.post(shard, Mail::Shutdown);
+        }
+    }
+}
+
+fn bind_all(config: &Config) -> Result<Vec<TcpListener>, StartError> {
+    let bind_one = |&address: &SocketAddr| {
+        bind(address, BACKLOG).map_err(|source| StartError::Bind { address, source })
+    };
+    config.listen.iter().map(bind_one).collect()
+}
+
+/// As many as configured, and never more than descriptors allow.
+fn connections_max(config: &Config, fd_limit: FdLimit) -> usize {
+    let possible = fd_limit.soft.saturating_sub(FDS_RESERVED).max(16) as usize;
+    match config.limits.connections_max {
+        0 => possible,
+        wanted => {
+            if wanted > possible {
+                tracing::warn!(
+                    "limits.connections_max is {wanted}, but {} descriptors allow {possible}: \
+                     raise `ulimit -n`",
+                    fd_limit.soft
+                );
+            }
+            wanted.min(possible)
+        }
+    }
+}
+
+fn loop_config(
+    config: &Config,
+    id: usize,
+    listeners: &[TcpListener],
+) -> Result<LoopConfig, StartError> {
+    let clone = |l: &TcpListener| l.try_clone();
+    let listeners = listeners.iter().map(clone).collect::<Result<_, _>>();
+    Ok(LoopConfig {
+        listeners: listeners.map_err(|source| StartError::Shard { shard: id, source })?,
+        output_high_bytes: config.limits.output_bytes_max,
+        output_low_bytes: config.limits.output_bytes_max / 4,
+        cpu: if config.pin_shards { nth_usable_cpu(id) } else { None },
+        ..LoopConfig::default()
+    })
+}
+
+/// More shards than CPUs go round.
+fn nth_usable_cpu(shard: usize) -> Option<usize> {
+    let cpus = usable_cpus();
+    (!cpus.is_empty()).then(|| cpus[shard % cpus.len()])
+}
+
+fn start_shard(
+    id: usize,
+    config: LoopConfig,
+    mailbox: Mailbox<Mail>,
+    shared: Arc<Shared>,
+    stats: Arc<ShardStats>,
+) -> io::Result<JoinHandle<io::Result<()>>> {
+    let (ready, started) = mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new().name(format!("shard-{id}")).spawn(move || {
+        let event_loop = match Loop::new(config, mailbox) {
+            Ok(event_loop) => event_loop,
+            Err(error) => {
+                let _ = ready.send(Err(error));
+                return Ok(());
+            }
+        };
+        let _ = ready.send(Ok(()));
+        event_loop.run(&mut Shard::new(id, shared, stats))
+    })?;
+    match started.recv() {
+        Ok(Ok(())) => Ok(thread),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(io::Error::other("its thread ended at once")),
+    }
+}

@@ -1,0 +1,277 @@
+//! CONNECT: who it is, which shard owns the session, what both sides agree on.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tacho_codec::{ConnAck, Connect, Frame, Packet, QoS, ReasonCode, Version, Will};
+use tacho_net::ConnId;
+use tacho_session::WillState;
+use tacho_session::server::{self, ConnectParams, End, SessionLimits};
+use tacho_topic::owner_shard;
+
+use super::connection::{Connection, Flow, encode};
+use super::publish::may_publish;
+use super::session::{Copy, NO_GROUP, Session};
+use super::{Net, Shard};
+use crate::config::Limits;
+use crate::keys::{ClientKey, TenantId};
+use crate::mail::Mail;
+use crate::message::Message;
+
+/// What the broker grants; CONNACK says what differs from what the client asked for.
+struct Agreed {
+    keep_alive_s: u16,
+    session_expiry_s: u32,
+}
+
+impl Shard {
+    /// Handles the first packet of a connection. `unread` starts with it.
+    pub(super) fn first_packet(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        frame: &Frame<'_>,
+        unread: &[u8],
+    ) -> Flow {
+        let connect = match Connect::decode(frame) {
+            Ok(connect) => connect,
+            Err(error) => {
+                self.stats.protocol_errors_total.increment();
+                // A CONNACK where the bytes tell which version's; else just the close.
+                match Connect::reply_version(frame) {
+                    Some(version) => self.refuse(net, conn, version, error.reason),
+                    None => self.drop_connection(net, conn),
+                }
+                return Flow::Stop;
+            }
+        };
+        if let Some(reason) = self.reason_to_refuse(&connect) {
+            self.refuse(net, conn, connect.version, reason);
+            return Flow::Stop;
+        }
+        let (key, assigned) = self.client_key(&connect, net.shards());
+        let owner = self.owner(&key, net.shards());
+        if owner == self.id {
+            return self.connect(net, conn, &connect, key, assigned);
+        }
+        self.move_connection(net, conn, owner, unread);
+        Flow::Stop
+    }
+
+    fn move_connection(&mut self, net: &mut Net, conn: ConnId, owner: usize, unread: &[u8]) {
+        if let Connection::Opening { timer, .. } = self.connections[conn.index()] {
+            net.cancel_timer(timer);
+        }
+        self.connection_gone(conn);
+        if let Some(detached) = net.detach(conn, unread) {
+            net.post(owner, Mail::Adopt(Box::new(detached)));
+        }
+    }
+
+    fn reason_to_refuse(&self, connect: &Connect<'_>) -> Option<ReasonCode> {
+        if self.stopping {
+            return Some(ReasonCode::SERVER_UNAVAILABLE);
+        }
+        if self.shared.connections.load(Ordering::Relaxed) > self.shared.connections_max {
+            self.stats.refused_connections_total.increment();
+            return Some(ReasonCode::QUOTA_EXCEEDED);
+        }
+        if connect.properties.authentication_method.is_some() {
+            return Some(ReasonCode::BAD_AUTHENTICATION_METHOD);
+        }
+        if connect.will.as_ref().is_some_and(|will| !may_publish(will.topic)) {
+            return Some(ReasonCode::NOT_AUTHORIZED);
+        }
+        let v5 = connect.version == Version::V5;
+        if !v5 && connect.client_id.is_empty() && !connect.clean_start {
+            return Some(ReasonCode::CLIENT_IDENTIFIER_NOT_VALID); // [MQTT-3.1.3-8] of 3.1.1
+        }
+        None
+    }
+
+    fn client_key(&self, connect: &Connect<'_>, shards: usize) -> (ClientKey, bool) {
+        let tenant = TenantId::DEFAULT;
+        if !connect.client_id.is_empty() {
+            return (ClientKey { tenant, client_id: connect.client_id.into() }, false);
+        }
+        // An identifier that this shard owns saves moving the connection.
+        loop {
+            let client_id = format!("auto-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
+            let key = ClientKey { tenant, client_id: client_id.into() };
+            if self.owner(&key, shards) == self.id && !self.by_client.contains_key(&key) {
+                return (key, true);
+            }
+        }
+    }
+
+    fn owner(&self, key: &ClientKey, shards: usize) -> usize {
+        owner_shard(key.tenant.0, key.client_id.as_bytes(), shards)
+    }
+
+    fn refuse(&mut self, net: &mut Net, conn: ConnId, version: Version, reason: ReasonCode) {
+        self.stats.refused_connects_total.increment();
+        let connack = Packet::ConnAck(ConnAck::refusal(reason));
+        encode(&connack, version, net, conn);
+        self.drop_connection(net, conn);
+    }
+
+    fn connect(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        connect: &Connect<'_>,
+        key: ClientKey,
+        assigned: bool,
+    ) -> Flow {
+        if let Some(&slot) = self.by_client.get(&key) {
+            self.take_over(net, slot, connect.clean_start);
+        }
+        // Taking over may have ended the session.
+        let existing = self.by_client.get(&key).copied();
+        if existing.is_none() && self.sessions.len() >= self.shared.sessions_per_shard_max {
+            self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
+            return Flow::Stop;
+        }
+        if let Connection::Opening { timer, .. } = self.connections[conn.index()] {
+            net.cancel_timer(timer);
+        }
+        let slot = match existing {
+            Some(slot) => slot,
+            None => self.new_session(key),
+        };
+        let agreed = agree(connect, self.limits());
+        let params = ConnectParams {
+            version: connect.version,
+            clean_start: connect.clean_start,
+            receive_maximum: connect.properties.receive_maximum.unwrap_or(u16::MAX),
+            topic_alias_maximum_in: self.limits().topic_alias_maximum,
+            topic_alias_maximum_out: connect.properties.topic_alias_maximum.unwrap_or(0),
+            keep_alive_s: agreed.keep_alive_s,
+            session_expiry_s: agreed.session_expiry_s,
+            will: connect.will.as_ref().map(will_state),
+        };
+        let now_ns = net.now_ns();
+        let session = &mut self.sessions[slot as usize];
+        let connected = session.machine.connect(now_ns, params);
+        session.connection = Some(conn);
+        session.version = connect.version;
+        session.owes_pingresp = false;
+        session.packet_size_max = connect.properties.packet_size_max.unwrap_or(u32::MAX);
+        self.set_connection(
+            conn,
+            Connection::Active { id: conn, session: slot, version: connect.version },
+        );
+        // CONNACK before whatever the steps below may send to this session [MQTT-3.2.0-1].
+        self.acknowledge(net, conn, slot, connect, &agreed, connected.session_present, assigned);
+        self.members_connected(net, slot, true);
+        if let Some(will) = connected.publish_will {
+            self.publish_will(net, &will.message);
+        }
+        self.arm_timer(net, slot);
+        self.pump(net, slot);
+        Flow::Continue
+    }
+
+    /// The same client id again: the old connection ends before the new one's CONNACK
+    /// [MQTT-3.1.4-3]; clean start ends the session too.
+    fn take_over(&mut self, net: &mut Net, slot: u32, clean_start: bool) {
+        if let Some(old) = self.sessions[slot as usize].connection {
+            self.stats.takeovers_total.increment();
+            self.say_goodbye(net, old, ReasonCode::SESSION_TAKEN_OVER);
+            self.session_disconnected(net, slot, End::TakenOver { clean_start });
+        }
+        if clean_start && self.sessions.contains(slot as usize) {
+            let undelivered = self.take_undelivered_of_groups(slot);
+            self.remove_all_subscriptions(net, slot);
+            self.cancel_all_replays(net, slot);
+            self.redistribute(net, undelivered);
+        }
+    }
+
+    fn new_session(&mut self, key: ClientKey) -> u32 {
+        let limits = self.limits();
+        let machine = server::Session::<Copy>::new(SessionLimits {
+            queue_len_max: limits.session_queue_len_max,
+            queue_bytes_max: limits.session_queue_bytes_max,
+            receive_maximum: limits.receive_maximum,
+            inflight_max: limits.inflight_max,
+            queue_qos0_offline: false,
+        });
+        self.next_generation = self.next_generation.wrapping_add(1);
+        let session = Session {
+            generation: self.next_generation,
+            key: key.clone(),
+            machine,
+            connection: None,
+            version: Version::V5,
+            packet_size_max: u32::MAX,
+            subscriptions: hashbrown::HashMap::default(),
+            timer: None,
+            owes_pingresp: false,
+            replays: None,
+        };
+        let slot = self.sessions.insert(Box::new(session)) as u32;
+        self.by_client.insert(key, slot);
+        self.stats.sessions.set(self.sessions.len() as u64);
+        slot
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn acknowledge(
+        &self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: u32,
+        connect: &Connect<'_>,
+        agreed: &Agreed,
+        session_present: bool,
+        assigned: bool,
+    ) {
+        let mut connack =
+            ConnAck { session_present, reason: ReasonCode::SUCCESS, ..ConnAck::default() };
+        let client_id: Arc<str> = Arc::clone(&self.sessions[slot as usize].key.client_id);
+        if connect.version == Version::V5 {
+            let limits = self.limits();
+            let p = &mut connack.properties;
+            // Said only where they differ from what the client asked for or from the default.
+            p.assigned_client_id = assigned.then_some(&*client_id);
+            let asked_expiry_s = connect.properties.session_expiry_s.unwrap_or(0);
+            p.session_expiry_s =
+                (agreed.session_expiry_s != asked_expiry_s).then_some(agreed.session_expiry_s);
+            p.server_keep_alive_s =
+                (agreed.keep_alive_s != connect.keep_alive_s).then_some(agreed.keep_alive_s);
+            p.receive_maximum =
+                (limits.receive_maximum != u16::MAX).then_some(limits.receive_maximum);
+            p.packet_size_max = Some(limits.packet_size_max);
+            p.topic_alias_maximum =
+                (limits.topic_alias_maximum > 0).then_some(limits.topic_alias_maximum);
+        }
+        encode(&Packet::ConnAck(connack), connect.version, net, conn);
+    }
+}
+
+fn agree(connect: &Connect<'_>, limits: &Limits) -> Agreed {
+    let v5 = connect.version == Version::V5;
+    let asked_s = if v5 {
+        connect.properties.session_expiry_s.unwrap_or(0)
+    } else if connect.clean_start {
+        0
+    } else {
+        u32::MAX
+    };
+    // Only a 5.0 client can be told of another keep-alive.
+    let max_s = limits.keep_alive_max_s;
+    let lower = v5 && max_s > 0 && (connect.keep_alive_s == 0 || connect.keep_alive_s > max_s);
+    Agreed {
+        keep_alive_s: if lower { max_s } else { connect.keep_alive_s },
+        session_expiry_s: asked_s.min(limits.session_expiry_max_s),
+    }
+}
+
+fn will_state(will: &Will<'_>) -> WillState<Copy> {
+    debug_assert!(will.qos <= QoS::ExactlyOnce);
+    WillState {
+        message: Copy { message: Message::from_will(will), group: NO_GROUP },
+        delay_s: will.properties.delay_s.unwrap_or(0),
+    }
+}

@@ -1,0 +1,309 @@
+//! Connections: what has been accepted, who may send what, and how a connection ends.
+
+use std::sync::atomic::Ordering;
+
+use tacho_codec::{
+    DecodeError, Direction, Disconnect, Frame, Packet, PacketId, Publish, ReasonCode, Version,
+    split_frame,
+};
+use tacho_net::{Closed, ConnId, TimerId};
+use tacho_session::InMemory;
+use tacho_session::server::End;
+
+use super::lifetime::TimerToken;
+use super::{Detached, Net, Shard};
+
+/// What a connection is to its shard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Connection {
+    /// No such connection.
+    Vacant,
+    /// Accepted; its CONNECT has not come yet.
+    Opening { id: ConnId, timer: TimerId },
+    /// Its session is connected.
+    Active { id: ConnId, session: u32, version: Version },
+    /// Refused or ended by us; what remains is to send what was said.
+    Closing,
+}
+
+/// What to do after a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Continue,
+    /// The connection is no longer ours to read.
+    Stop,
+}
+
+/// Connections above the limit that are kept long enough to be told why they are refused.
+const REFUSALS_MAX: usize = 64;
+/// The first byte of CONNECT.
+const CONNECT: u8 = 0x10;
+/// The first byte of PUBACK.
+const PUBACK: u8 = 0x40;
+/// The packet type PUBLISH in the first byte's upper half.
+const PUBLISH: u8 = 0x30;
+
+impl Shard {
+    pub(super) fn connection_accepted(&mut self, net: &mut Net, conn: ConnId) {
+        self.stats.accepted_total.increment();
+        let open = self.shared.connections.fetch_add(1, Ordering::Relaxed);
+        self.set_connection(conn, Connection::Closing);
+        self.stats.connections.add(1);
+        if self.stopping || open >= self.shared.connections_max + REFUSALS_MAX {
+            self.stats.refused_connections_total.increment();
+            net.abort(conn);
+            return;
+        }
+        self.open(net, conn);
+    }
+
+    /// A connection left this shard: closed, or moved to another one.
+    pub(super) fn connection_gone(&mut self, conn: ConnId) {
+        self.connections[conn.index()] = Connection::Vacant;
+        self.throttle.forget(conn);
+        self.stats.connections.set(self.stats.connections.value() - 1);
+    }
+
+    fn open(&mut self, net: &mut Net, conn: ConnId) {
+        let deadline_ns = net.now_ns() + u64::from(self.limits().connect_timeout_s) * 1_000_000_000;
+        let token = TimerToken::Connect { connection: conn.index() as u32 };
+        let timer = net.set_timer(deadline_ns, token.encode());
+        self.set_connection(conn, Connection::Opening { id: conn, timer });
+    }
+
+    pub(super) fn adopt(&mut self, net: &mut Net, detached: Detached) {
+        let conn = net.attach(detached);
+        self.stats.connections.add(1);
+        self.open(net, conn);
+    }
+
+    pub(super) fn set_connection(&mut self, conn: ConnId, state: Connection) {
+        let index = conn.index();
+        if index >= self.connections.len() {
+            self.connections.resize(index + 1, Connection::Vacant);
+        }
+        self.connections[index] = state;
+    }
+
+    /// Handles every whole packet in `data`; returns how many bytes they took.
+    pub(super) fn connection_input(&mut self, net: &mut Net, conn: ConnId, data: &[u8]) -> usize {
+        let mut used = 0;
+        let mut session = match self.connections[conn.index()] {
+            Connection::Active { session, .. } => Some(session),
+            Connection::Opening { .. } => None,
+            Connection::Vacant | Connection::Closing => return data.len(),
+        };
+        if session.is_none() && data.first().is_some_and(|&b| b != CONNECT) {
+            // [MQTT-3.1.0-1]: known from one byte, so nothing is kept for the claimed length.
+            self.stats.protocol_errors_total.increment();
+            self.drop_connection(net, conn);
+            return data.len();
+        }
+        while used < data.len() {
+            let frame = match split_frame(&data[used..], self.limits().packet_size_max) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) => {
+                    self.protocol_error(net, conn, &error);
+                    return data.len();
+                }
+            };
+            let start = used;
+            used += frame.total_len;
+            let flow = match session {
+                Some(slot) => self.packet(net, conn, slot, &frame),
+                None => self.first_packet(net, conn, &frame, &data[start..]),
+            };
+            if flow == Flow::Stop {
+                return data.len();
+            }
+            if session.is_none()
+                && let Connection::Active { session: slot, .. } = self.connections[conn.index()]
+            {
+                session = Some(slot);
+            }
+        }
+        if let Some(slot) = session {
+            self.after_input(net, conn, slot);
+        }
+        used
+    }
+
+    fn after_input(&mut self, net: &mut Net, conn: ConnId, slot: u32) {
+        let now_ns = net.now_ns();
+        self.sessions[slot as usize].machine.handle_activity(now_ns);
+        self.pump(net, slot);
+        if self.must_throttle(net) {
+            self.hold_publisher(net, conn);
+        }
+    }
+
+    #[inline]
+    fn packet(&mut self, net: &mut Net, conn: ConnId, slot: u32, frame: &Frame<'_>) -> Flow {
+        let version = self.sessions[slot as usize].version;
+        if frame.first_byte & 0xf0 == PUBLISH {
+            return match Publish::decode(frame, version, Direction::ToServer) {
+                Ok(publish) => self.publish_received(net, conn, slot, &publish),
+                Err(error) => self.protocol_error(net, conn, &error),
+            };
+        }
+        if let (PUBACK, &[high, low]) = (frame.first_byte, frame.body)
+            && let Some(packet_id) = PacketId::new(u16::from_be_bytes([high, low]))
+        {
+            // The usual PUBACK, in all versions, without the general decoder.
+            let machine = &mut self.sessions[slot as usize].machine;
+            let reason = ReasonCode::SUCCESS;
+            return match machine.handle_puback(packet_id, reason, &mut InMemory) {
+                Ok(()) => Flow::Continue,
+                Err(error) => self.end_connection(net, conn, error.reason()),
+            };
+        }
+        match Packet::decode(frame, version, Direction::ToServer) {
+            Ok(packet) => self.other_packet(net, conn, slot, &packet),
+            Err(error) => self.protocol_error(net, conn, &error),
+        }
+    }
+
+    fn other_packet(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: u32,
+        packet: &Packet<'_>,
+    ) -> Flow {
+        let machine = &mut self.sessions[slot as usize].machine;
+        let persist = &mut InMemory;
+        let handled = match packet {
+            Packet::PubAck(ack) => machine.handle_puback(ack.packet_id, ack.reason, persist),
+            Packet::PubRec(ack) => machine.handle_pubrec(ack.packet_id, ack.reason, persist),
+            Packet::PubComp(ack) => machine.handle_pubcomp(ack.packet_id, ack.reason, persist),
+            Packet::PubRel(ack) => machine.handle_pubrel(ack.packet_id, persist),
+            Packet::Subscribe(subscribe) => return self.subscribe(net, conn, slot, subscribe),
+            Packet::Unsubscribe(unsubscribe) => {
+                return self.unsubscribe(net, conn, slot, unsubscribe);
+            }
+            Packet::PingReq => {
+                self.pinged(net, conn, slot);
+                Ok(())
+            }
+            Packet::Disconnect(disconnect) => {
+                return self.disconnected(net, conn, slot, disconnect);
+            }
+            // A second CONNECT [MQTT-3.1.0-2], AUTH without a method [MQTT-4.12.0-6]; the codec
+            // refuses what only a server may send.
+            _ => return self.end_connection(net, conn, ReasonCode::PROTOCOL_ERROR),
+        };
+        match handled {
+            Ok(()) => Flow::Continue,
+            Err(error) => self.end_connection(net, conn, error.reason()),
+        }
+    }
+
+    fn disconnected(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: u32,
+        disconnect: &Disconnect<'_>,
+    ) -> Flow {
+        // Any reason but 0x00 publishes the will [MQTT-3.1.2-10].
+        let expiry_override = disconnect.session_expiry_s;
+        let end = if disconnect.reason == ReasonCode::NORMAL_DISCONNECTION {
+            End::Normal { expiry_override }
+        } else {
+            End::WithWill { expiry_override }
+        };
+        if let Some(error) = self.session_disconnected(net, slot, end) {
+            // [MQTT-3.14.2-2]: an expiry cannot appear where CONNECT said none.
+            self.stats.protocol_errors_total.increment();
+            self.say_goodbye(net, conn, error.reason());
+        } else {
+            self.set_connection(conn, Connection::Closing);
+            net.close(conn);
+        }
+        Flow::Stop
+    }
+
+    /// Refuses malformed input: says why where the version allows it, then closes.
+    pub(super) fn protocol_error(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        error: &DecodeError,
+    ) -> Flow {
+        tracing::debug!(shard = self.id, connection = conn.index(), %error, "protocol error");
+        match self.connections[conn.index()] {
+            Connection::Active { .. } => self.end_connection(net, conn, error.reason),
+            _ => {
+                self.stats.protocol_errors_total.increment();
+                self.drop_connection(net, conn);
+                Flow::Stop
+            }
+        }
+    }
+
+    /// Ends a connection for an error: DISCONNECT with the reason on 5.0, then close; the will is
+    /// published [MQTT-4.13.1-1].
+    pub(super) fn end_connection(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        reason: ReasonCode,
+    ) -> Flow {
+        if let Connection::Active { session, .. } = self.connections[conn.index()] {
+            self.stats.protocol_errors_total.increment();
+            self.say_goodbye(net, conn, reason);
+            self.session_disconnected(net, session, End::ProtocolError);
+        } else {
+            self.drop_connection(net, conn);
+        }
+        Flow::Stop
+    }
+
+    /// Sends DISCONNECT to a 5.0 client, and closes the connection in any case.
+    pub(super) fn say_goodbye(&mut self, net: &mut Net, conn: ConnId, reason: ReasonCode) {
+        if let Connection::Active { version: Version::V5, .. } = self.connections[conn.index()] {
+            let disconnect = Packet::Disconnect(Disconnect::new(reason));
+            encode(&disconnect, Version::V5, net, conn);
+        }
+        self.set_connection(conn, Connection::Closing);
+        net.close(conn);
+    }
+
+    /// Closes a connection that has no session.
+    pub(super) fn drop_connection(&mut self, net: &mut Net, conn: ConnId) {
+        if let Connection::Opening { timer, .. } = self.connections[conn.index()] {
+            net.cancel_timer(timer);
+        }
+        self.set_connection(conn, Connection::Closing);
+        net.close(conn);
+    }
+
+    pub(super) fn connection_closed(&mut self, net: &mut Net, conn: ConnId, why: &Closed) {
+        let state = self.connections[conn.index()];
+        self.connection_gone(conn);
+        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+        match state {
+            Connection::Opening { timer, .. } => {
+                net.cancel_timer(timer);
+            }
+            Connection::Active { session, .. } => {
+                tracing::debug!(
+                    shard = self.id,
+                    connection = conn.index(),
+                    ?why,
+                    "connection lost"
+                );
+                self.session_disconnected(net, session, End::Lost);
+            }
+            Connection::Vacant | Connection::Closing => {}
+        }
+    }
+}
+
+/// Appends a packet of ours to a connection's output.
+pub(crate) fn encode(packet: &Packet<'_>, version: Version, net: &mut Net, conn: ConnId) {
+    // Invariant: packets we make are far below the largest Remaining Length.
+    let encoded = packet.encode(version, net.out(conn).as_vec_mut());
+    debug_assert!(encoded.is_ok(), "a packet of our own making must be encodable");
+}

@@ -1,0 +1,278 @@
+//! Messages going out: fan-out to local sessions, and a session's output to its connection.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use tacho_codec::{Ack, AckKind, PacketId, QoS, ReasonCode, Version};
+use tacho_net::ConnId;
+use tacho_session::{CommitToken, Delivery, DropReason, InMemory, Offer, Transmit};
+
+use super::publish::effective_qos;
+use super::routes::{Scope, Target};
+use super::session::{Copy, NO_GROUP};
+use super::{Net, Shard};
+use crate::message::{Message, SharedPayload, Source};
+
+/// Payloads from this size on go to the socket by reference instead of being copied.
+const BY_REFERENCE_BYTES: usize = 4096;
+
+/// The acknowledgement a publisher gets once its message has been handed to every receiver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acknowledge {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+    pub(crate) qos: QoS,
+    pub(crate) packet_id: PacketId,
+}
+
+/// A message and how far its fan-out has come.
+#[derive(Debug)]
+pub(crate) struct FanOut {
+    message: Message,
+    targets: Rc<[Target]>,
+    position: usize,
+    acknowledge: Option<Acknowledge>,
+    /// The newest session when the targets were matched. A later one may have got the slot of a
+    /// target that ended meanwhile.
+    newest_session: u32,
+}
+
+impl FanOut {
+    pub(crate) fn new(
+        message: Message,
+        targets: Rc<[Target]>,
+        acknowledge: Option<Acknowledge>,
+    ) -> Self {
+        Self { message, targets, position: 0, acknowledge, newest_session: 0 }
+    }
+}
+
+impl Shard {
+    /// Delivers to all targets at once, unless earlier fan-outs are unfinished or this one is
+    /// larger than a turn allows: then it waits its turn, so that order never breaks.
+    #[inline]
+    pub(super) fn fan_out(&mut self, net: &mut Net, mut fan_out: FanOut) {
+        let targets_len = fan_out.targets.len();
+        fan_out.newest_session = self.next_generation;
+        if self.fan_outs.is_empty() && targets_len <= self.deliveries_left {
+            self.deliveries_left -= targets_len;
+            let finished = self.advance(net, &mut fan_out, usize::MAX);
+            debug_assert!(finished, "an unlimited budget suffices");
+        } else {
+            self.fan_outs.push_back(fan_out);
+        }
+    }
+
+    /// Goes on with the unfinished fan-outs, first in first out, within the turn's budget.
+    pub(super) fn continue_fan_outs(&mut self, net: &mut Net) {
+        let mut budget = self.limits().deliveries_per_turn_max;
+        self.deliveries_left = budget;
+        while budget > 0
+            && let Some(mut fan_out) = self.fan_outs.pop_front()
+        {
+            let before = fan_out.position;
+            let publisher = fan_out.acknowledge;
+            if !self.advance(net, &mut fan_out, budget) {
+                self.fan_outs.push_front(fan_out);
+                return;
+            }
+            // An empty fan-out costs a little too.
+            budget = budget.saturating_sub((fan_out.position - before).max(1));
+            if let Some(publisher) = publisher
+                && self.is_session(publisher)
+            {
+                self.pump(net, publisher.slot);
+            }
+        }
+        if self.fan_outs.is_empty() && self.fan_outs.capacity() > 1024 {
+            self.fan_outs = VecDeque::new();
+        }
+    }
+
+    /// Delivers to up to `budget` more targets; true when none is left.
+    fn advance(&mut self, net: &mut Net, fan_out: &mut FanOut, budget: usize) -> bool {
+        let end = fan_out.targets.len().min(fan_out.position.saturating_add(budget));
+        let source = fan_out.message.header().source;
+        if end - fan_out.position > 1 {
+            self.heads.begin(&fan_out.message);
+        }
+        for target in &fan_out.targets[fan_out.position..end] {
+            let Some(session) = self.sessions.get(target.session as usize) else { continue };
+            if session.generation.wrapping_sub(fan_out.newest_session).cast_signed() > 0 {
+                continue;
+            }
+            let own = target.scope != Scope::Everyone
+                && Source::new(self.id, session.generation) == source;
+            match target.scope {
+                Scope::Others if own => continue,
+                Scope::Own if !own => continue,
+                _ => self.deliver_to(net, target, &fan_out.message),
+            }
+        }
+        fan_out.position = end;
+        self.heads.end();
+        if end < fan_out.targets.len() {
+            return false;
+        }
+        if let Some(a) = fan_out.acknowledge
+            && self.is_session(a)
+        {
+            let machine = &mut self.sessions[a.slot as usize].machine;
+            let (reason, token) = (ReasonCode::SUCCESS, CommitToken::DONE);
+            machine.accept_publish(a.qos, Some(a.packet_id), reason, token, &mut InMemory);
+        }
+        true
+    }
+
+    fn is_session(&self, a: Acknowledge) -> bool {
+        self.sessions.get(a.slot as usize).is_some_and(|s| s.generation == a.generation)
+    }
+
+    #[inline]
+    fn deliver_to(&mut self, net: &mut Net, target: &Target, message: &Message) {
+        let header = message.header();
+        if header.retain {
+            self.note_live_retained(target.session, message);
+        }
+        let delivery = Delivery {
+            message: Copy { message: message.clone(), group: NO_GROUP },
+            qos: effective_qos(header.qos, target.qos),
+            retain: header.retain && target.retain_as_published,
+            subscription_ids: target.subscription_ids.clone(),
+            size_bytes: message.size_bytes() as u32,
+            expires_at_ns: header.expires_at_ns,
+        };
+        self.offer(net, target.session, delivery);
+    }
+
+    /// Gives a session one message: sent at once if it can be, else queued or dropped by the
+    /// session's limits.
+    #[inline]
+    pub(super) fn offer(&mut self, net: &mut Net, slot: u32, delivery: Delivery<Copy>) {
+        let now_ns = net.now_ns();
+        let session = &mut *self.sessions[slot as usize];
+        let connection = session.connection;
+        if let Some(conn) = connection
+            && net.output_bytes(conn) > self.shared.limits.output_bytes_max
+        {
+            // Until the loop says that the output has drained.
+            session.machine.set_congested(true);
+        }
+        match session.machine.offer(now_ns, delivery, &mut InMemory) {
+            Offer::SendNow(transmit) => {
+                if let Some(conn) = connection {
+                    self.transmit(net, slot, conn, transmit);
+                }
+            }
+            Offer::Queued => {}
+            Offer::Dropped(reason) => self.count_drop(reason),
+        }
+    }
+
+    pub(super) fn count_drop(&self, reason: DropReason) {
+        match reason {
+            DropReason::Expired => self.stats.dropped_expired_total.increment(),
+            DropReason::Offline => self.stats.dropped_offline_total.increment(),
+            DropReason::PacketTooLarge => self.stats.dropped_too_large_total.increment(),
+            DropReason::NoCredit => self.stats.dropped_output_full_total.increment(),
+            DropReason::QueueFull | DropReason::QueueBytesFull => {
+                self.stats.dropped_queue_full_total.increment();
+            }
+        }
+    }
+
+    /// Moves a session's waiting output to its connection, up to the high-water mark.
+    pub(super) fn pump(&mut self, net: &mut Net, slot: u32) {
+        let now_ns = net.now_ns();
+        loop {
+            let Some(session) = self.sessions.get_mut(slot as usize) else { return };
+            let Some(conn) = session.connection else { return };
+            if net.output_bytes(conn) > self.shared.limits.output_bytes_max {
+                session.machine.set_congested(true);
+                return;
+            }
+            let next = session.machine.poll_transmit(now_ns, CommitToken::DONE, &mut InMemory);
+            match next {
+                Some(transmit) => self.transmit(net, slot, conn, transmit),
+                None => break,
+            }
+        }
+        if self.sessions[slot as usize].replays.is_some() {
+            self.continue_replay(net, slot);
+        }
+    }
+
+    #[inline]
+    fn transmit(&mut self, net: &mut Net, slot: u32, conn: ConnId, transmit: Transmit<Copy>) {
+        match transmit {
+            Transmit::Publish { delivery, packet_id, dup } => {
+                self.write_publish(net, slot, conn, &delivery, packet_id, dup);
+            }
+            Transmit::Ack { kind, packet_id, reason } => {
+                self.write_ack(net, slot, conn, kind, Ack::new(packet_id, reason));
+            }
+            Transmit::PubRel { packet_id, reason } => {
+                self.write_ack(net, slot, conn, AckKind::PubRel, Ack::new(packet_id, reason));
+            }
+        }
+    }
+
+    #[inline]
+    fn write_ack(&self, net: &mut Net, slot: u32, conn: ConnId, kind: AckKind, ack: Ack<'_>) {
+        let version = self.sessions[slot as usize].version;
+        let encoded = ack.encode(kind, version, net.out(conn).as_vec_mut());
+        debug_assert!(encoded.is_ok(), "an acknowledgement without properties is always encodable");
+    }
+
+    fn write_publish(
+        &mut self,
+        net: &mut Net,
+        slot: u32,
+        conn: ConnId,
+        delivery: &Delivery<Copy>,
+        packet_id: Option<PacketId>,
+        dup: bool,
+    ) {
+        let message = &delivery.message.message;
+        let session = &mut *self.sessions[slot as usize];
+        let mut publish = message.as_publish(net.now_ns());
+        publish.qos = delivery.qos;
+        publish.retain = delivery.retain;
+        publish.dup = dup;
+        publish.packet_id = packet_id;
+        let v5 = session.version == Version::V5;
+        if v5 && !delivery.subscription_ids.is_empty() {
+            self.ids.clear();
+            for &id in delivery.subscription_ids.as_slice() {
+                // Invariant: the codec accepted this identifier in SUBSCRIBE.
+                let pushed = self.ids.push(id);
+                debug_assert!(pushed.is_ok(), "a subscription identifier within its range");
+            }
+            publish.properties.subscription_ids = self.ids.view();
+        }
+        if session.packet_size_max != u32::MAX
+            && publish
+                .encoded_len(session.version)
+                .is_ok_and(|len| len > session.packet_size_max as usize)
+        {
+            // [MQTT-3.1.2-25]: as if it had been delivered.
+            self.stats.dropped_too_large_total.increment();
+            session.machine.abandon(packet_id, &mut InMemory);
+            return;
+        }
+        self.stats.publishes_out_total.increment();
+        let output = net.out(conn);
+        let bytes = output.as_vec_mut();
+        if let Some(head) = self.heads.head(message, &publish, session.version) {
+            head.append(bytes, dup, publish.retain, publish.qos, packet_id);
+        } else {
+            let written = publish.encode_head(session.version, bytes);
+            debug_assert!(written.is_ok(), "a message taken in can be sent out");
+        }
+        if publish.payload.len() < BY_REFERENCE_BYTES {
+            bytes.extend_from_slice(publish.payload);
+        } else {
+            output.push_shared(SharedPayload(message.clone()));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A shard: one thread's connections, the sessions it owns, and their subscriptions.
+//!
+//! The parts: [`connection`] frames and dispatches packets, [`connect`] opens sessions,
+//! [`publish`] takes messages in, [`deliver`] sends them out, [`subscribe`] keeps subscriptions,
+//! [`shared`] their groups, [`retained`] the retained messages and their replay, [`lifetime`] the
+//! timers and the ends of sessions, [`throttle`] holds publishers back.
+
+mod connect;
+mod connection;
+mod deliver;
+mod heads;
+mod lifetime;
+mod publish;
+mod retained;
+mod routes;
+mod session;
+mod shared;
+mod subscribe;
+mod subscriptions;
+mod throttle;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use slab::Slab;
+use tacho_codec::SubscriptionIdsBuf;
+use tacho_net::{Closed, ConnId, Handler, Next};
+use tacho_topic::{RetainedIndex, RouteMap, RouteSnapshot, SubscriptionIndex};
+
+use crate::config::Limits;
+use crate::keys::{ClientKey, SessionRef};
+use crate::mail::Mail;
+use crate::message::{Message, SharedPayload};
+use crate::stats::ShardStats;
+
+use connection::Connection;
+use deliver::FanOut;
+use heads::Heads;
+use retained::RecentReplay;
+use routes::RouteCache;
+use session::Session;
+use shared::LocalGroups;
+use subscriptions::SubscriptionOptions;
+use throttle::Throttle;
+
+pub(crate) type Net = tacho_net::Net<Shard>;
+pub(crate) type Detached = tacho_net::Detached<SharedPayload>;
+
+/// What all shards share.
+pub(crate) struct Shared {
+    pub(crate) routes: RouteMap,
+    pub(crate) limits: Limits,
+    pub(crate) connections_max: usize,
+    pub(crate) sessions_per_shard_max: usize,
+    /// Connections open now in all shards.
+    pub(crate) connections: AtomicUsize,
+}
+
+/// One thread's part of the broker.
+pub(crate) struct Shard {
+    id: usize,
+    shared: Arc<Shared>,
+    stats: Arc<ShardStats>,
+    /// The route map as loaded after the last read.
+    snapshot: Arc<RouteSnapshot>,
+    /// By [`ConnId::index`].
+    connections: Vec<Connection>,
+    sessions: Slab<Box<Session>>,
+    by_client: HashMap<ClientKey, u32, RandomState>,
+    next_generation: u32,
+    index: SubscriptionIndex<u32, SubscriptionOptions>,
+    routes: RouteCache,
+    groups: LocalGroups,
+    retained: RetainedIndex<Message>,
+    retained_bytes: u64,
+    recent_replays: VecDeque<RecentReplay>,
+    fan_outs: VecDeque<FanOut>,
+    /// What this turn's budget of deliveries still allows.
+    deliveries_left: usize,
+    heads: Heads,
+    throttle: Throttle,
+    /// Reused for the subscription identifiers of the packet being written.
+    ids: SubscriptionIdsBuf,
+    stopping: bool,
+    stop_deadline_ns: u64,
+}
+
+impl Shard {
+    pub(crate) fn new(id: usize, shared: Arc<Shared>, stats: Arc<ShardStats>) -> Self {
+        Self {
+            id,
+            snapshot: shared.routes.snapshot(),
+            routes: RouteCache::new(shared.limits.route_cache_topics_max),
+            stats,
+            connections: Vec::new(),
+            sessions: Slab::new(),
+            by_client: HashMap::default(),
+            next_generation: 0,
+            index: SubscriptionIndex::new(),
+            groups: LocalGroups::default(),
+            retained: RetainedIndex::new(),
+            retained_bytes: 0,
+            recent_replays: VecDeque::new(),
+            fan_outs: VecDeque::new(),
+            deliveries_left: shared.limits.deliveries_per_turn_max,
+            heads: Heads::default(),
+            throttle: Throttle::default(),
+            ids: SubscriptionIdsBuf::new(),
+            stopping: false,
+            stop_deadline_ns: u64::MAX,
+            shared,
+        }
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    /// Loads the route map if it changed: after every socket read and before routing.
+    #[inline]
+    fn refresh_routes(&mut self) {
+        self.shared.routes.refresh(&mut self.snapshot);
+    }
+
+    fn session_ref(&self, slot: u32) -> SessionRef {
+        let generation = self.sessions[slot as usize].generation;
+        SessionRef { shard: self.id as u16, slot, generation }
+    }
+
+    /// The session's slot, if it still is the session that was meant.
+    fn resolve(&self, session: SessionRef) -> Option<u32> {
+        let found = self.sessions.get(session.slot as usize)?;
+        (found.generation == session.generation).then_some(session.slot)
+    }
+}
+
+impl Handler for Shard {
+    type Mail = Mail;
+    type Shared = SharedPayload;
+
+    fn accepted(&mut self, net: &mut Net, conn: ConnId, _listener: usize) {
+        self.connection_accepted(net, conn);
+    }
+
+    fn input(&mut self, net: &mut Net, conn: ConnId, data: &[u8]) -> usize {
+        self.refresh_routes();
+        self.connection_input(net, conn, data)
+    }
+
+    fn closed(&mut self, net: &mut Net, conn: ConnId, why: Closed) {
+        self.connection_closed(net, conn, &why);
+    }
+
+    fn drained(&mut self, net: &mut Net, conn: ConnId) {
+        if let Connection::Active { session, .. } = self.connections[conn.index()] {
+            self.output_drained(net, conn, session);
+        }
+    }
+
+    fn timer(&mut self, net: &mut Net, token: u64) {
+        self.timer_fired(net, token);
+    }
+
+    fn mail(&mut self, net: &mut Net, from: usize, mail: Mail) {
+        match mail {
+            Mail::Adopt(detached) => self.adopt(net, *detached),
+            Mail::Deliver(message) => self.deliver_forwarded(net, message),
+            Mail::GroupChanged(group) => self.group_changed(net, &group),
+            Mail::DeliverShared(group, message) => self.deliver_to_member(net, &group, message),
+            Mail::Retain(message) => self.retain(net, message),
+            Mail::ReplayRequest(request) => self.replay_requested(net, from, *request),
+            Mail::ReplayBatch(batch) => self.replay_arrived(net, *batch),
+            Mail::Shutdown => self.shut_down(net),
+        }
+    }
+
+    fn turn(&mut self, net: &mut Net) -> Next {
+        self.continue_fan_outs(net);
+        self.release_publishers(net);
+        self.stats.route_cache_evictions_total.set(self.routes.evictions);
+        if self.stopping {
+            return self.finish_stopping(net);
+        }
+        if self.fan_outs.is_empty() { Next::Sleep } else { Next::Again }
+    }
+}

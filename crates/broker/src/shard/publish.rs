@@ -1,0 +1,141 @@
+//! Messages coming in: from a client's PUBLISH, from a will, from another shard.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tacho_codec::{Publish, QoS, ReasonCode};
+use tacho_net::ConnId;
+use tacho_session::{CommitToken, InMemory, Inbound};
+use tacho_topic::owner_shard;
+
+use super::connection::Flow;
+use super::deliver::{Acknowledge, FanOut};
+use super::routes::Destinations;
+use super::{Net, Shard};
+use crate::keys::TenantId;
+use crate::mail::Mail;
+use crate::message::{Intake, Message, Source};
+
+impl Shard {
+    /// A client's PUBLISH.
+    #[inline]
+    pub(super) fn publish_received(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: u32,
+        publish: &Publish<'_>,
+    ) -> Flow {
+        self.stats.publishes_in_total.increment();
+        let now_ns = net.now_ns();
+        let session = &mut self.sessions[slot as usize];
+        // Before the duplicate is let go: it may be what defines the alias on this connection.
+        let alias = publish.properties.topic_alias;
+        let aliased = match session.machine.resolve_alias(publish.topic, alias) {
+            Ok(aliased) => aliased,
+            Err(error) => return self.end_connection(net, conn, error.reason()),
+        };
+        match session.machine.handle_publish(publish.qos, publish.packet_id) {
+            Ok(Inbound::New) => {}
+            Ok(Inbound::Duplicate) => return Flow::Continue,
+            Err(error) => return self.end_connection(net, conn, error.reason()),
+        }
+        let topic = aliased.as_deref().unwrap_or(publish.topic);
+        if topic.starts_with('$') && !may_publish(topic) {
+            return self.refuse_publish(slot, publish, ReasonCode::NOT_AUTHORIZED);
+        }
+        let route = self.routes.lookup(topic, self.id, &self.index, &self.snapshot);
+        let to = route.to.clone();
+        let intake = Intake {
+            now_ns,
+            routed_version: self.snapshot.version(),
+            source: Source::new(self.id, session.generation),
+        };
+        let message = Message::from_publish(Arc::clone(&route.topic), publish, intake);
+        let acknowledge = publish.packet_id.map(|packet_id| Acknowledge {
+            slot,
+            generation: session.generation,
+            qos: publish.qos,
+            packet_id,
+        });
+        self.send_to(net, message, to, acknowledge);
+        Flow::Continue
+    }
+
+    fn refuse_publish(&mut self, slot: u32, publish: &Publish<'_>, reason: ReasonCode) -> Flow {
+        let machine = &mut self.sessions[slot as usize].machine;
+        let (qos, id) = (publish.qos, publish.packet_id);
+        machine.accept_publish(qos, id, reason, CommitToken::DONE, &mut InMemory);
+        Flow::Continue
+    }
+
+    /// Publishes a will, with the same rights and routes as any message.
+    pub(super) fn publish_will(&mut self, net: &mut Net, will: &Message) {
+        self.refresh_routes();
+        let intake = Intake {
+            now_ns: net.now_ns(),
+            routed_version: self.snapshot.version(),
+            source: Source::NONE,
+        };
+        let message = will.will_published(intake);
+        let route = self.routes.lookup(message.topic(), self.id, &self.index, &self.snapshot);
+        let to = route.to.clone();
+        self.send_to(net, message, to, None);
+    }
+
+    /// Sends a message everywhere it belongs: the retained store, shared subscriptions, other
+    /// shards, this shard's subscribers.
+    #[inline]
+    fn send_to(
+        &mut self,
+        net: &mut Net,
+        message: Message,
+        to: Destinations,
+        acknowledge: Option<Acknowledge>,
+    ) {
+        if message.header().retain {
+            self.send_to_retained_owner(net, &message);
+        }
+        if let Some(groups) = &to.groups {
+            self.route_to_groups(net, groups, &message);
+        }
+        for shard in to.remote.iter() {
+            self.stats.forwarded_total.increment();
+            net.post(shard, Mail::Deliver(message.clone()));
+        }
+        self.fan_out(net, FanOut::new(message, to.local, acknowledge));
+    }
+
+    /// Another shard's message, for this shard's subscribers.
+    pub(super) fn deliver_forwarded(&mut self, net: &mut Net, message: Message) {
+        self.refresh_routes();
+        let route = self.routes.lookup(message.topic(), self.id, &self.index, &self.snapshot);
+        let local = Rc::clone(&route.to.local);
+        self.fan_out(net, FanOut::new(message, local, None));
+    }
+
+    fn send_to_retained_owner(&mut self, net: &mut Net, message: &Message) {
+        let owner = self.retained_owner(message.topic(), net.shards());
+        if owner == self.id {
+            self.retain(net, message.clone());
+        } else {
+            net.post(owner, Mail::Retain(message.clone()));
+        }
+    }
+
+    pub(super) fn retained_owner(&self, topic: &str, shards: usize) -> usize {
+        owner_shard(TenantId::DEFAULT.0, topic.as_bytes(), shards)
+    }
+}
+
+/// `$SYS` and `$share` belong to the broker; other `$` topics are the users' own.
+pub(super) fn may_publish(topic: &str) -> bool {
+    let first = topic.split('/').next().unwrap_or(topic);
+    first != "$SYS" && first != "$share"
+}
+
+/// The QoS a delivery has: what was published, at most what was subscribed [MQTT-3.8.4-8].
+#[inline]
+pub(super) fn effective_qos(published: QoS, subscribed: QoS) -> QoS {
+    published.min(subscribed)
+}

@@ -1,0 +1,214 @@
+//! Each shard's memory of who wants which topic: matches are computed once and kept while valid.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use tacho_codec::QoS;
+use tacho_session::SubscriptionIdList;
+use tacho_topic::{Group, RouteSnapshot, ShardSet, SubscriptionIndex, TopicFilter, TopicHash};
+
+use super::subscriptions::{SubscriptionOptions, merge_targets};
+
+/// One local session that gets a copy.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) session: u32,
+    /// The highest QoS among the session's matching subscriptions.
+    pub(crate) qos: QoS,
+    pub(crate) retain_as_published: bool,
+    pub(crate) scope: Scope,
+    /// Those of all the session's matching subscriptions.
+    pub(crate) subscription_ids: SubscriptionIdList,
+}
+
+/// Whose publishes a target gets: a session that mixes No Local with other subscriptions to one
+/// topic has two targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Everyone,
+    Others,
+    Own,
+}
+
+/// Where one topic's messages go. Cheap to clone, so that routing borrows nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Destinations {
+    /// Other shards with matching subscriptions.
+    pub(crate) remote: ShardSet,
+    /// Matching shared subscriptions, if any.
+    pub(crate) groups: Option<Rc<[Arc<Group>]>>,
+    /// Sessions of this shard.
+    pub(crate) local: Rc<[Target]>,
+}
+
+/// A topic and where its messages go.
+#[derive(Debug)]
+pub(crate) struct Route {
+    pub(crate) topic: Arc<str>,
+    pub(crate) to: Destinations,
+    hash: u64,
+    map_generation: u64,
+    local_generation: u64,
+    recently_used: bool,
+}
+
+/// A bounded map topic -> [`Route`]; a full map replaces an entry not used lately (clock).
+pub(crate) struct RouteCache {
+    /// Slots by topic, hashed with the route map's seed.
+    table: HashTable<u32>,
+    routes: Vec<Route>,
+    /// The last look-up of a topic too long to be remembered.
+    long: Option<Route>,
+    hand: usize,
+    topics_max: usize,
+    generations: LocalGenerations,
+    pub(crate) evictions: u64,
+}
+
+/// Counts changes of this shard's own wildcard subscriptions per hashed first level.
+struct LocalGenerations {
+    levels: Box<[u64; LEVELS]>,
+    leading_wildcard: u64,
+}
+
+const LEVELS: usize = 256;
+/// Longer topics are not remembered: full of them, the cache would hold gigabytes.
+const TOPIC_REMEMBERED_BYTES_MAX: usize = 1024;
+
+impl RouteCache {
+    pub(crate) fn new(topics_max: usize) -> Self {
+        Self {
+            table: HashTable::new(),
+            routes: Vec::new(),
+            long: None,
+            hand: 0,
+            topics_max: topics_max.max(1),
+            generations: LocalGenerations { levels: Box::new([0; LEVELS]), leading_wildcard: 0 },
+            evictions: 0,
+        }
+    }
+
+    /// The route of a topic: remembered if still valid, else matched anew.
+    #[inline]
+    pub(crate) fn lookup(
+        &mut self,
+        topic: &str,
+        shard: usize,
+        index: &SubscriptionIndex<u32, SubscriptionOptions>,
+        snapshot: &RouteSnapshot,
+    ) -> &Route {
+        let topic_hash = snapshot.hash_topic(topic);
+        let hash = topic_hash.topic();
+        let map_generation = snapshot.generation_of(topic_hash);
+        let local_generation = self.generations.of(topic_hash);
+        let found = self.table.find(hash, |&i| &*self.routes[i as usize].topic == topic).copied();
+        let slot = match found {
+            Some(slot) => {
+                let route = &mut self.routes[slot as usize];
+                route.recently_used = true;
+                if route.map_generation != map_generation
+                    || route.local_generation != local_generation
+                {
+                    route.to = match_topic(topic, shard, index, snapshot);
+                    route.map_generation = map_generation;
+                    route.local_generation = local_generation;
+                }
+                slot
+            }
+            None => {
+                let to = match_topic(topic, shard, index, snapshot);
+                let route = Route {
+                    topic: topic.into(),
+                    to,
+                    hash,
+                    map_generation,
+                    local_generation,
+                    recently_used: false,
+                };
+                if topic.len() > TOPIC_REMEMBERED_BYTES_MAX {
+                    return self.long.insert(route);
+                }
+                self.insert(route)
+            }
+        };
+        &self.routes[slot as usize]
+    }
+
+    /// This shard's subscriptions to `filter`, which hashes to `hash`, changed.
+    pub(crate) fn local_change(&mut self, filter: &TopicFilter, hash: TopicHash) {
+        let topic = filter.as_str();
+        if filter.is_exact() {
+            // It concerns one topic: make just that entry stale.
+            let is_topic = |&slot: &u32| &*self.routes[slot as usize].topic == topic;
+            if let Some(&slot) = self.table.find(hash.topic(), is_topic) {
+                self.routes[slot as usize].local_generation = u64::MAX;
+            }
+        } else if filter.starts_with_wildcard() {
+            self.generations.leading_wildcard += 1;
+        } else {
+            self.generations.levels[level(hash)] += 1;
+        }
+    }
+
+    fn insert(&mut self, route: Route) -> u32 {
+        let hash = route.hash;
+        let slot = if self.routes.len() < self.topics_max {
+            self.routes.push(route);
+            self.routes.len() - 1
+        } else {
+            let slot = self.victim();
+            let old_hash = self.routes[slot].hash;
+            if let Ok(entry) = self.table.find_entry(old_hash, |&i| i as usize == slot) {
+                entry.remove();
+            }
+            self.evictions += 1;
+            self.routes[slot] = route;
+            slot
+        };
+        let slot = slot as u32;
+        let routes = &self.routes;
+        self.table.insert_unique(hash, slot, |&i| routes[i as usize].hash);
+        slot
+    }
+
+    fn victim(&mut self) -> usize {
+        loop {
+            self.hand = (self.hand + 1) % self.routes.len();
+            let route = &mut self.routes[self.hand];
+            if !route.recently_used {
+                return self.hand;
+            }
+            route.recently_used = false;
+        }
+    }
+}
+
+impl LocalGenerations {
+    #[inline]
+    fn of(&self, topic: TopicHash) -> u64 {
+        // A sum of counters that only grow: an equal sum means that neither moved.
+        self.leading_wildcard + self.levels[level(topic)]
+    }
+}
+
+#[inline]
+fn level(topic: TopicHash) -> usize {
+    topic.first_level() as usize % LEVELS
+}
+
+#[cold]
+fn match_topic(
+    topic: &str,
+    shard: usize,
+    index: &SubscriptionIndex<u32, SubscriptionOptions>,
+    snapshot: &RouteSnapshot,
+) -> Destinations {
+    let mut groups = Vec::new();
+    let mut remote = snapshot.shards_for(topic, &mut |group| groups.push(Arc::clone(group)));
+    remote.remove(shard);
+    let mut matched = Vec::new();
+    index.for_each_match(topic, |&session, options| matched.push((session, *options)));
+    let groups = if groups.is_empty() { None } else { Some(groups.into()) };
+    Destinations { remote, groups, local: merge_targets(matched).into() }
+}

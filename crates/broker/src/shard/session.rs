@@ -1,0 +1,53 @@
+//! A session as its shard keeps it: the protocol machine and what surrounds it.
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use tacho_codec::Version;
+use tacho_net::{ConnId, TimerId};
+use tacho_session::server;
+use tacho_topic::Filter;
+
+use crate::keys::ClientKey;
+use crate::message::Message;
+
+use super::retained::Replays;
+
+/// A message on its way to one session, and the shared subscription it came through, if any.
+///
+/// The group matters when the session ends with the message undelivered: it goes to another member.
+#[derive(Clone, Debug)]
+pub(crate) struct Copy {
+    pub(crate) message: Message,
+    /// `NO_GROUP` for an ordinary subscription.
+    pub(crate) group: GroupRef,
+}
+
+/// One of the shard's groups. The slot may have gone to another group since: compare the id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GroupRef {
+    pub(crate) slot: u32,
+    pub(crate) id: u32,
+}
+
+/// No shared subscription.
+pub(crate) const NO_GROUP: GroupRef = GroupRef { slot: u32::MAX, id: 0 };
+
+/// One session, connected or not. Boxed, so that an idle one costs no more than it is.
+pub(crate) struct Session {
+    pub(crate) generation: u32,
+    pub(crate) key: ClientKey,
+    pub(crate) machine: server::Session<Copy>,
+    pub(crate) connection: Option<ConnId>,
+    pub(crate) version: Version,
+    /// The client's Maximum Packet Size; `u32::MAX` when it named none.
+    pub(crate) packet_size_max: u32,
+    /// Every filter as subscribed, shared ones with their whole `$share/...` name.
+    pub(crate) subscriptions: HashMap<Arc<str>, Filter, RandomState>,
+    pub(crate) timer: Option<(TimerId, u64)>,
+    /// A PINGREQ came while the output was full: one PINGRESP follows once it is not.
+    pub(crate) owes_pingresp: bool,
+    /// Present while retained messages are being replayed.
+    pub(crate) replays: Option<Box<Replays>>,
+}

@@ -1,0 +1,204 @@
+//! SUBSCRIBE and UNSUBSCRIBE: filters into the indexes, retained messages requested, codes back.
+
+use std::sync::Arc;
+
+use tacho_codec::{
+    Packet, ReasonCode, RetainHandling, SubAck, Subscribe, SubscribeFilter, UnsubAck, Unsubscribe,
+    UserProperties, Version,
+};
+use tacho_net::ConnId;
+use tacho_topic::{Filter, RouteChange};
+
+use super::connection::{Flow, encode};
+use super::subscriptions::SubscriptionOptions;
+use super::{Net, Shard};
+
+/// A new subscription that wants the retained messages.
+struct WantsReplay {
+    filter: tacho_topic::TopicFilter,
+    options: SubscriptionOptions,
+}
+
+impl Shard {
+    pub(super) fn subscribe(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: u32,
+        subscribe: &Subscribe<'_>,
+    ) -> Flow {
+        if self.is_deaf(net, conn) {
+            return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
+        }
+        let version = self.sessions[slot as usize].version;
+        let mut reasons = Vec::with_capacity(subscribe.filters.len());
+        let mut changes = Vec::new();
+        let mut replays = Vec::new();
+        for requested in &subscribe.filters {
+            let options = SubscriptionOptions::new(&requested.options, subscribe.subscription_id);
+            let reason =
+                self.add_subscription(net, slot, requested, options, &mut changes, &mut replays);
+            if reason == ReasonCode::PROTOCOL_ERROR {
+                self.shared.routes.apply(&changes);
+                return self.end_connection(net, conn, reason);
+            }
+            reasons.push(if version == Version::V5 || !reason.is_error() {
+                reason
+            } else {
+                ReasonCode::UNSPECIFIED_ERROR // 3.x knows one failure code, 0x80.
+            });
+        }
+        // The update is visible to every publisher before SUBACK leaves.
+        if replays.is_empty() {
+            self.shared.routes.apply(&changes);
+        } else {
+            // A version of its own tells what was routed before these subscriptions, even if the
+            // shard had others to the same filters.
+            self.shared.routes.apply_as_new_version(&changes);
+        }
+        self.refresh_routes();
+        let packet_id = subscribe.packet_id;
+        let suback = SubAck {
+            packet_id,
+            reasons,
+            reason_string: None,
+            user_properties: UserProperties::EMPTY,
+        };
+        encode(&Packet::SubAck(suback), version, net, conn);
+        for wanted in replays {
+            self.start_replay(net, slot, wanted.filter, wanted.options);
+        }
+        Flow::Continue
+    }
+
+    fn add_subscription(
+        &mut self,
+        net: &mut Net,
+        slot: u32,
+        requested: &SubscribeFilter<'_>,
+        options: SubscriptionOptions,
+        changes: &mut Vec<RouteChange>,
+        replays: &mut Vec<WantsReplay>,
+    ) -> ReasonCode {
+        let Ok(filter) = Filter::parse(requested.filter) else {
+            return ReasonCode::TOPIC_FILTER_INVALID;
+        };
+        if options.no_local && matches!(filter, Filter::Shared(_)) {
+            return ReasonCode::PROTOCOL_ERROR; // [MQTT-3.8.3-4]
+        }
+        let pattern = filter.topic_filter();
+        if !pattern.is_exact() && pattern.level_count() > self.limits().filter_levels_max {
+            return ReasonCode::QUOTA_EXCEEDED;
+        }
+        let limit = self.limits().subscriptions_per_session_max;
+        let session = &mut *self.sessions[slot as usize];
+        let known = session.subscriptions.contains_key(requested.filter);
+        if !known && session.subscriptions.len() >= limit {
+            return ReasonCode::QUOTA_EXCEEDED;
+        }
+        let name: Arc<str> = requested.filter.into();
+        session.subscriptions.insert(name, filter.clone());
+        if !known {
+            self.stats.subscriptions.add(1);
+        }
+        match filter {
+            Filter::Plain(filter) => {
+                let first = !self.index.contains_filter(&filter);
+                self.index.insert(&filter, slot, options);
+                self.routes.local_change(&filter, self.snapshot.hash_topic(filter.as_str()));
+                if first {
+                    changes.push(add(Filter::Plain(filter.clone()), self.id));
+                }
+                let handling = requested.options.retain_handling;
+                let wanted = match handling {
+                    RetainHandling::Always => true,
+                    RetainHandling::IfNew => !known,
+                    RetainHandling::Never => false,
+                };
+                if wanted {
+                    replays.push(WantsReplay { filter, options });
+                }
+            }
+            // Shared subscriptions get no retained messages [MQTT-4.8.2-... "no replay"].
+            Filter::Shared(shared) => self.join_group(net, slot, &shared, options),
+        }
+        ReasonCode::granted(options.qos)
+    }
+
+    pub(super) fn unsubscribe(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: u32,
+        unsubscribe: &Unsubscribe<'_>,
+    ) -> Flow {
+        if self.is_deaf(net, conn) {
+            return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
+        }
+        let version = self.sessions[slot as usize].version;
+        let mut changes = Vec::new();
+        let mut reasons = Vec::with_capacity(unsubscribe.filters.len());
+        for name in &unsubscribe.filters {
+            let removed = self.sessions[slot as usize].subscriptions.remove(*name);
+            reasons.push(match removed {
+                Some(filter) => {
+                    self.remove_subscription(net, slot, &filter, &mut changes);
+                    ReasonCode::SUCCESS
+                }
+                None if Filter::parse(name).is_err() => ReasonCode::TOPIC_FILTER_INVALID,
+                None => ReasonCode::NO_SUBSCRIPTION_EXISTED,
+            });
+        }
+        self.shared.routes.apply(&changes);
+        self.refresh_routes();
+        let packet_id = unsubscribe.packet_id;
+        let unsuback = UnsubAck {
+            packet_id,
+            reasons,
+            reason_string: None,
+            user_properties: UserProperties::EMPTY,
+        };
+        encode(&Packet::UnsubAck(unsuback), version, net, conn);
+        Flow::Continue
+    }
+
+    fn remove_subscription(
+        &mut self,
+        net: &mut Net,
+        slot: u32,
+        filter: &Filter,
+        changes: &mut Vec<RouteChange>,
+    ) {
+        self.stats.subscriptions.set(self.stats.subscriptions.value().saturating_sub(1));
+        match filter {
+            Filter::Plain(filter) => {
+                self.cancel_replay(net, slot, filter);
+                self.index.remove(filter, slot);
+                self.routes.local_change(filter, self.snapshot.hash_topic(filter.as_str()));
+                if !self.index.contains_filter(filter) {
+                    changes.push(remove(Filter::Plain(filter.clone()), self.id));
+                }
+            }
+            Filter::Shared(shared) => self.leave_group(net, slot, shared),
+        }
+    }
+
+    /// Takes all subscriptions of an ended session out of the indexes.
+    pub(super) fn remove_all_subscriptions(&mut self, net: &mut Net, slot: u32) {
+        let subscriptions = std::mem::take(&mut self.sessions[slot as usize].subscriptions);
+        let mut changes = Vec::new();
+        for filter in subscriptions.values() {
+            self.remove_subscription(net, slot, filter, &mut changes);
+        }
+        self.shared.routes.apply(&changes);
+        self.refresh_routes();
+    }
+}
+
+fn add(filter: Filter, shard: usize) -> RouteChange {
+    RouteChange::Add { filter, shard }
+}
+
+fn remove(filter: Filter, shard: usize) -> RouteChange {
+    RouteChange::Remove { filter, shard }
+}

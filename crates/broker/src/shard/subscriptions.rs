@@ -1,0 +1,110 @@
+//! A subscription's options, and how several that match one topic become one delivery.
+
+use tacho_codec::{QoS, SubscribeOptions};
+use tacho_session::SubscriptionIdList;
+
+use super::routes::{Scope, Target};
+
+/// What a subscription asked for, as the index keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SubscriptionOptions {
+    pub(crate) qos: QoS,
+    pub(crate) no_local: bool,
+    pub(crate) retain_as_published: bool,
+    /// 0 = none; identifiers start at 1 [MQTT-3.8.2.1.2].
+    pub(crate) id: u32,
+}
+
+impl SubscriptionOptions {
+    pub(crate) fn new(options: &SubscribeOptions, id: Option<u32>) -> Self {
+        Self {
+            qos: options.qos,
+            no_local: options.no_local,
+            retain_as_published: options.retain_as_published,
+            id: id.unwrap_or(0),
+        }
+    }
+
+    /// The identifier as deliveries carry it.
+    pub(crate) fn id_list(&self) -> SubscriptionIdList {
+        if self.id == 0 { SubscriptionIdList::NONE } else { SubscriptionIdList::one(self.id) }
+    }
+}
+
+/// One copy per session, with the highest QoS and every identifier [MQTT-3.3.4-2], [MQTT-3.3.4-4].
+///
+/// No Local takes a subscription out for its own session's publishes only, so a session that mixes
+/// both kinds gets one target for others' messages and one for its own.
+pub(crate) fn merge_targets(mut matched: Vec<(u32, SubscriptionOptions)>) -> Vec<Target> {
+    matched.sort_by_key(|(session, _)| *session);
+    let mut targets = Vec::with_capacity(matched.len());
+    for same in matched.chunk_by(|a, b| a.0 == b.0) {
+        let session = same[0].0;
+        let mut all = same.iter().map(|(_, options)| options);
+        if !all.any(|o| o.no_local) {
+            targets.push(merge(session, Scope::Everyone, same));
+            continue;
+        }
+        targets.push(merge(session, Scope::Others, same));
+        let own: Vec<_> = same.iter().filter(|(_, o)| !o.no_local).copied().collect();
+        if !own.is_empty() {
+            targets.push(merge(session, Scope::Own, &own));
+        }
+    }
+    targets
+}
+
+fn merge(session: u32, scope: Scope, same: &[(u32, SubscriptionOptions)]) -> Target {
+    let options = || same.iter().map(|(_, o)| o);
+    Target {
+        session,
+        qos: options().map(|o| o.qos).max().unwrap_or(QoS::AtMostOnce),
+        retain_as_published: options().any(|o| o.retain_as_published),
+        scope,
+        subscription_ids: options().map(|o| o.id).filter(|&id| id != 0).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(qos: QoS, no_local: bool, id: u32) -> SubscriptionOptions {
+        SubscriptionOptions { qos, no_local, retain_as_published: false, id }
+    }
+
+    #[test]
+    fn overlapping_subscriptions_merge_to_max_qos_and_all_ids() {
+        let targets = merge_targets(vec![
+            (7, options(QoS::AtMostOnce, false, 1)),
+            (3, options(QoS::AtMostOnce, false, 0)),
+            (7, options(QoS::ExactlyOnce, false, 2)),
+        ]);
+        assert_eq!(targets.len(), 2);
+        assert_eq!(
+            (targets[0].session, &targets[0].subscription_ids),
+            (3, &SubscriptionIdList::NONE)
+        );
+        assert_eq!((targets[1].session, targets[1].qos), (7, QoS::ExactlyOnce));
+        assert_eq!(targets[1].subscription_ids, SubscriptionIdList::from_iter([1, 2]));
+    }
+
+    #[test]
+    fn no_local_leaves_the_other_subscription_for_own_messages() {
+        let targets = merge_targets(vec![
+            (7, options(QoS::ExactlyOnce, true, 1)),
+            (7, options(QoS::AtLeastOnce, false, 2)),
+        ]);
+        assert_eq!(targets.len(), 2);
+        assert_eq!((targets[0].scope, targets[0].qos), (Scope::Others, QoS::ExactlyOnce));
+        assert_eq!((targets[1].scope, targets[1].qos), (Scope::Own, QoS::AtLeastOnce));
+        assert_eq!(targets[1].subscription_ids, SubscriptionIdList::one(2));
+    }
+
+    #[test]
+    fn no_local_alone_gets_only_others() {
+        let targets = merge_targets(vec![(7, options(QoS::AtLeastOnce, true, 0))]);
+        assert_eq!(targets.len(), 1);
+        assert_eq!(targets[0].scope, Scope::Others);
+    }
+}

@@ -1,0 +1,170 @@
+//! In steady state a publish costs one allocation and a delivery none, whatever the QoS.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{Client, PATIENCE, TestBroker};
+use tacho_codec::{Packet, PacketId, Publish, QoS, Version};
+
+struct Counting;
+
+/// Of all threads: the broker's are among them, and the test's own allocates nothing meanwhile.
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+#[allow(unsafe_code, reason = "an allocator cannot be written without")]
+// SAFETY: all calls are passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const SUBSCRIBERS: usize = 10;
+const PUBLISHES_PER_ROUND: usize = 50;
+const ROUNDS: usize = 40;
+/// For what grows now and then: event lists, mailboxes, timers.
+const SLACK: u64 = 100;
+
+/// One publisher and its subscribers, all bytes prepared.
+struct Course {
+    publisher: Client,
+    subscribers: Vec<Client>,
+    publishes: Vec<u8>,
+    /// What the publisher sends when its messages have been received: PUBREL.
+    releases: Vec<u8>,
+    qos: QoS,
+    payload_len: usize,
+    buffer: Vec<u8>,
+    answers: Vec<u8>,
+}
+
+impl Course {
+    fn new(broker: &TestBroker, qos: QoS, version: Version, payload_len: usize) -> Self {
+        let topic = "building/7/floor/3/temperature";
+        let subscribers = (0..SUBSCRIBERS)
+            .map(|i| {
+                let mut subscriber = broker.connected(&format!("sub-{i}"), version);
+                subscriber.subscribe(if i % 2 == 0 { topic } else { "building/+/#" }, qos);
+                subscriber
+            })
+            .collect();
+        let publisher = broker.connected("pub", version);
+        publisher.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut publishes, mut releases) = (Vec::new(), Vec::new());
+        for i in 1..=PUBLISHES_PER_ROUND as u16 {
+            let packet_id = PacketId::new(i).filter(|_| qos != QoS::AtMostOnce);
+            let payload = &vec![7; payload_len];
+            let publish = Publish { topic, qos, packet_id, payload, ..Publish::default() };
+            Packet::Publish(publish).encode(version, &mut publishes).unwrap();
+            if qos == QoS::ExactlyOnce {
+                releases.extend([0x62, 2, 0, i as u8]);
+            }
+        }
+        let buffer = vec![0; 1 << 20];
+        let answers = Vec::with_capacity(1 << 16);
+        Self { publisher, subscribers, publishes, releases, qos, payload_len, buffer, answers }
+    }
+
+    /// Every message published, delivered, acknowledged on both sides.
+    fn round(&mut self) {
+        let count = PUBLISHES_PER_ROUND;
+        self.publisher.stream.write_all(&self.publishes).unwrap();
+        if self.qos != QoS::AtMostOnce {
+            self.read_all(None, count * 4);
+        }
+        if !self.releases.is_empty() {
+            self.publisher.stream.write_all(&self.releases).unwrap();
+            self.read_all(None, count * 4);
+        }
+        for i in 0..SUBSCRIBERS {
+            self.subscribers[i].stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            // The packets differ only in what is patched, so each is as long as the published one.
+            self.read_all(Some(i), self.publishes.len());
+            if self.qos == QoS::AtMostOnce {
+                continue;
+            }
+            let packet_len = self.publishes.len() / count;
+            let id_at = packet_len - self.payload_len - self.id_offset();
+            let first = if self.qos == QoS::AtLeastOnce { 0x40 } else { 0x50 };
+            self.answers.clear();
+            for packet in self.buffer[..self.publishes.len()].chunks(packet_len) {
+                self.answers.extend_from_slice(&[first, 2, packet[id_at], packet[id_at + 1]]);
+            }
+            let stream = &mut self.subscribers[i].stream;
+            stream.write_all(&self.answers).unwrap();
+            if self.qos == QoS::ExactlyOnce {
+                self.read_all(Some(i), count * 4);
+                self.answers.chunks_mut(4).for_each(|answer| answer[0] = 0x70);
+                self.subscribers[i].stream.write_all(&self.answers).unwrap();
+            }
+        }
+    }
+
+    /// How far before the payload the packet identifier starts.
+    fn id_offset(&self) -> usize {
+        if self.publisher.version == Version::V5 { 3 } else { 2 }
+    }
+
+    fn read_all(&mut self, subscriber: Option<usize>, len: usize) {
+        let stream = match subscriber {
+            Some(i) => &mut self.subscribers[i].stream,
+            None => &mut self.publisher.stream,
+        };
+        stream.read_exact(&mut self.buffer[..len]).unwrap();
+    }
+}
+
+/// How often anything allocates while so many messages are published.
+fn allocations(shards: usize, qos: QoS, version: Version, payload_len: usize) -> (u64, u64) {
+    let broker = TestBroker::start(shards);
+    let mut course = Course::new(&broker, qos, version, payload_len);
+    for _ in 0..10 {
+        course.round();
+    }
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    for _ in 0..ROUNDS {
+        course.round();
+    }
+    let made = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    (made, (PUBLISHES_PER_ROUND * ROUNDS) as u64)
+}
+
+#[test]
+fn a_publish_costs_one_allocation_and_a_delivery_none() {
+    for shards in [1, 2] {
+        for qos in common::ALL_QOS {
+            for (version, payload_len) in
+                [(Version::V311, 100), (Version::V5, 100), (Version::V311, 8_192)]
+            {
+                let (made, publishes) = allocations(shards, qos, version, payload_len);
+                let what = format!("{shards} shards, {qos:?}, {version:?}, {payload_len} B");
+                println!("{what}: {made} for {publishes} publishes");
+                // Large payloads wait by reference, and the list of them grows where a socket is
+                // behind: less than once in so many deliveries.
+                let lists =
+                    if payload_len > 4_096 { publishes * SUBSCRIBERS as u64 / 32 } else { 0 };
+                assert!(made <= publishes + lists + SLACK, "{what}: {made}");
+            }
+        }
+    }
+}

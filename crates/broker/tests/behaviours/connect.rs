@@ -1,0 +1,281 @@
+//! CONNECT: who may come in, and what both sides agree on.
+
+use std::time::{Duration, Instant};
+
+use tacho_codec::{Connect, ConnectProperties, Packet, QoS, ReasonCode, Version};
+
+use crate::common::{TestBroker, VERSIONS, connect, each_broker, wait_until, will};
+
+/// What a refused CONNECT got: CONNACK's code and the close, or the close alone.
+fn refusal(broker: &TestBroker, version: Version, packet: &str) -> Option<u8> {
+    let mut client = broker.client(version);
+    client.send_notation(packet);
+    let frame = client.frame()?;
+    assert_eq!((frame[0], frame[2]), (0x20, 0), "CONNACK without session present: {frame:02x?}");
+    client.expect_closed();
+    Some(frame[3])
+}
+
+// 1
+#[test]
+fn anything_before_connect_is_closed_at_once() {
+    let broker = TestBroker::start(1);
+    for packet in ["c000", "30 | <a> 'x'", "e000", "f0 | 18 [15 <m>]", "30 ff ff ff 7f", "00", "47"]
+    {
+        let mut client = broker.client(Version::V5);
+        client.send_notation(packet);
+        client.expect_closed();
+    }
+    assert_eq!(broker.counter("protocol_errors_total"), 7);
+}
+
+// 1
+#[test]
+fn a_connect_that_claims_256_megabytes_is_closed_by_its_header() {
+    let broker = TestBroker::start(1);
+    let mut client = broker.client(Version::V311);
+    client.send_notation("10 ff ff ff 7f");
+    client.expect_closed();
+}
+
+// 2
+#[test]
+fn second_connect_is_a_protocol_error_and_publishes_the_will() {
+    each_broker(|broker| {
+        let mut watcher = broker.connected("watcher", Version::V5);
+        watcher.subscribe("w", QoS::AtMostOnce);
+        for version in VERSIONS {
+            let mut client = broker.client(version);
+            let connect = Connect { will: Some(will("w", b"gone")), ..connect("c", version) };
+            client.connect(&connect);
+            client.send(&Packet::Connect(connect.clone()));
+            if version == Version::V5 {
+                assert_eq!(client.expect_disconnect(), ReasonCode::PROTOCOL_ERROR);
+            } else {
+                client.expect_closed();
+            }
+            assert_eq!(watcher.receive().payload, b"gone");
+        }
+    });
+}
+
+// 3
+#[test]
+fn wrong_protocol_name_is_closed_and_unknown_level_answered() {
+    let broker = TestBroker::start(1);
+    assert_eq!(refusal(&broker, Version::V311, "10 | <MQTX> 04 02 0000 <a>"), None);
+    assert_eq!(refusal(&broker, Version::V311, "10 | <MQTT> 03 02 0000 <a>"), Some(1));
+    assert_eq!(refusal(&broker, Version::V31, "10 | <MQIsdp> 04 02 0000 <a>"), Some(1));
+    assert_eq!(refusal(&broker, Version::V5, "10 | <MQTT> 06 02 0000 [] <a>"), Some(0x84));
+}
+
+// 3
+#[test]
+fn mqtt_3_1_is_served() {
+    let broker = TestBroker::start(1);
+    let mut client = broker.client(Version::V31);
+    client.send_notation("10 | <MQIsdp> 03 02 003c <old>");
+    assert_eq!(client.frame().unwrap(), [0x20, 2, 0, 0]);
+    client.ping();
+}
+
+// 4, 5
+#[test]
+fn malformed_connect_is_refused() {
+    let broker = TestBroker::start(1);
+    for (v3, what) in [
+        ("10 | <MQTT> 04 03 0000 <a>", "reserved flag"),
+        ("10 | <MQTT> 04 0a 0000 <a>", "will QoS without will"),
+        ("10 | <MQTT> 04 22 0000 <a>", "will retain without will"),
+        ("10 | <MQTT> 04 1e 0000 <a> <w> <x>", "will QoS 3"),
+        ("10 | <MQTT> 04 42 0000 <a> <secret>", "password without user name"),
+        ("10 | <MQTT> 04 02 0000 <a> 00", "trailing byte"),
+        ("10 | <MQTT> 04 02 0000 0005 'ab'", "cut client identifier"),
+        ("10 | <MQTT> 04 02 00", "cut keep-alive"),
+        ("10 | <MQTT> 04 06 0000 <a> <w>", "no will payload"),
+    ] {
+        // 3.1.1 has no code for it; 3 is the nearest.
+        let code = refusal(&broker, Version::V311, v3);
+        assert!(code.is_none_or(|code| code == 3), "{what}: {code:?}");
+    }
+    for (v5, what) in [
+        ("10 | <MQTT> 05 03 0000 [] <a>", "reserved flag"),
+        ("10 | <MQTT> 05 1e 0000 [] <a> [] <w> <x>", "will QoS 3"),
+        ("10 | <MQTT> 05 02 0000 [] <a> 00", "trailing byte"),
+        ("10 | <MQTT> 05 02 0000 05 <a>", "properties past the end"),
+    ] {
+        assert_eq!(refusal(&broker, Version::V5, v5), Some(0x81), "{what}");
+    }
+}
+
+// 4
+#[test]
+fn password_without_user_name_is_for_v5() {
+    let broker = TestBroker::start(1);
+    let mut client = broker.client(Version::V5);
+    client.send_notation("10 | <MQTT> 05 42 0000 [] <a> <secret>");
+    assert_eq!(client.frame().unwrap()[..4][2..], [0, 0]);
+}
+
+// 6
+#[test]
+fn empty_client_identifier_gets_an_assigned_one() {
+    each_broker(|broker| {
+        let mut assigned = Vec::new();
+        let mut clients = Vec::new();
+        for _ in 0..5 {
+            let mut client = broker.client(Version::V5);
+            let id = client.connect_with(&connect("", Version::V5), |connack| {
+                assert_eq!(connack.reason, ReasonCode::SUCCESS);
+                connack.properties.assigned_client_id.expect("an identifier").to_owned()
+            });
+            assigned.push(id);
+            clients.push(client);
+        }
+        assigned.sort();
+        assigned.dedup();
+        assert_eq!(assigned.len(), 5);
+        // It is a real one: the session can be resumed with it.
+        let keep = ConnectProperties { session_expiry_s: Some(60), ..Default::default() };
+        let mut client = broker.client(Version::V5);
+        let connect_keep = Connect { properties: keep, ..connect("", Version::V5) };
+        let id = client.connect_with(&connect_keep, |connack| {
+            connack.properties.assigned_client_id.unwrap().to_owned()
+        });
+        drop(client);
+        let again = Connect { client_id: &id, clean_start: false, ..connect_keep };
+        assert_eq!(broker.client(Version::V5).connect(&again), (true, ReasonCode::SUCCESS));
+    });
+}
+
+// 6
+#[test]
+fn empty_client_identifier_before_v5_needs_a_clean_session() {
+    let broker = TestBroker::start(1);
+    assert_eq!(refusal(&broker, Version::V311, "10 | <MQTT> 04 00 0000 <>"), Some(2));
+    assert_eq!(refusal(&broker, Version::V31, "10 | <MQIsdp> 03 02 0000 <>"), Some(2));
+    for _ in 0..2 {
+        let mut client = broker.client(Version::V311);
+        let connack = client.connect(&connect("", Version::V311));
+        assert_eq!(connack, (false, ReasonCode::SUCCESS));
+    }
+}
+
+// 11, 48
+#[test]
+fn connack_says_every_limit_that_is_enforced_and_no_other() {
+    let broker = TestBroker::configured(
+        "shards = 1\n[limits]\nreceive_maximum = 7\npacket_size_max = 2000\n\
+         topic_alias_maximum = 3\nkeep_alive_max_s = 30\nsession_expiry_max_s = 100",
+    );
+    let asked = ConnectProperties { session_expiry_s: Some(1000), ..Default::default() };
+    let asked = Connect { keep_alive_s: 60, properties: asked, ..connect("c", Version::V5) };
+    broker.client(Version::V5).connect_with(&asked, |connack| {
+        let p = &connack.properties;
+        assert_eq!(p.receive_maximum, Some(7));
+        assert_eq!(p.packet_size_max, Some(2000));
+        assert_eq!(p.topic_alias_maximum, Some(3));
+        assert_eq!(p.server_keep_alive_s, Some(30));
+        assert_eq!(p.session_expiry_s, Some(100));
+        // All QoS levels, retained messages, wildcards, identifiers, shared subscriptions: served.
+        assert_eq!((p.maximum_qos, p.retain_available), (None, None));
+        assert_eq!(p.wildcard_subscription_available, None);
+        assert_eq!((p.subscription_id_available, p.shared_subscription_available), (None, None));
+        assert_eq!((p.assigned_client_id, p.reason_string), (None, None));
+    });
+    let modest = ConnectProperties { session_expiry_s: Some(10), ..Default::default() };
+    let modest = Connect { keep_alive_s: 20, properties: modest, ..connect("c", Version::V5) };
+    broker.client(Version::V5).connect_with(&modest, |connack| {
+        let p = &connack.properties;
+        assert_eq!((p.server_keep_alive_s, p.session_expiry_s), (None, None));
+    });
+    // No keep-alive is more than the limit, too.
+    broker.client(Version::V5).connect_with(&connect("c", Version::V5), |connack| {
+        assert_eq!(connack.properties.server_keep_alive_s, Some(30));
+    });
+}
+
+// 11, 12
+#[test]
+fn lowered_keep_alive_and_expiry_are_enforced() {
+    let broker = TestBroker::configured(
+        "shards = 3\n[limits]\nkeep_alive_max_s = 1\nsession_expiry_max_s = 1",
+    );
+    let asked = ConnectProperties { session_expiry_s: Some(1000), ..Default::default() };
+    let asked = Connect { keep_alive_s: 600, properties: asked, ..connect("c", Version::V5) };
+    let mut client = broker.client(Version::V5);
+    client.connect(&asked);
+    assert_eq!(client.expect_disconnect(), ReasonCode::KEEP_ALIVE_TIMEOUT);
+    assert_eq!(broker.counter("sessions"), 1);
+    wait_until("the session expires", || broker.counter("sessions") == 0);
+}
+
+// 12
+#[test]
+fn silence_of_one_and_a_half_keep_alives_closes_whatever_is_sent_to_the_client() {
+    let broker = TestBroker::start(3);
+    let mut watcher = broker.connected("watcher", Version::V5);
+    watcher.subscribe("w", QoS::AtMostOnce);
+    let mut silent = broker.client(Version::V5);
+    let will = Some(will("w", b"gone"));
+    silent.connect(&Connect { keep_alive_s: 1, will, ..connect("silent", Version::V5) });
+    silent.subscribe("t", QoS::AtMostOnce);
+    let mut pinging = broker.client(Version::V311);
+    pinging.connect(&Connect { keep_alive_s: 1, ..connect("pinging", Version::V311) });
+    let mut forever = broker.connected("forever", Version::V311);
+    let start = Instant::now();
+    let mut got = 0;
+    let closed_after = loop {
+        pinging.ping();
+        watcher.publish("t", b"to the silent one", QoS::AtMostOnce, false);
+        match silent.frame_within(Duration::from_millis(100)) {
+            Ok(Some(frame)) if frame[0] == 0xe0 => {
+                assert_eq!(frame[2], 0x8d);
+                break start.elapsed();
+            }
+            Ok(Some(_)) => got += 1,
+            Ok(None) => panic!("closed without DISCONNECT"),
+            Err(()) => {}
+        }
+    };
+    silent.expect_closed();
+    assert!(closed_after >= Duration::from_millis(1400), "{closed_after:?}");
+    assert!(got > 0);
+    assert_eq!(watcher.receive().payload, b"gone");
+    forever.ping();
+    pinging.ping();
+}
+
+// 13
+#[test]
+fn slow_or_half_sent_connect_times_out() {
+    let broker = TestBroker::configured("shards = 3\n[limits]\nconnect_timeout_s = 1");
+    let mut good = broker.connected("good", Version::V311);
+    let mut silent = broker.client(Version::V5);
+    let mut half = broker.client(Version::V5);
+    half.send_raw(&[0x10, 20, 0, 4, b'M', b'Q']);
+    let mut dripping = broker.client(Version::V5);
+    let start = Instant::now();
+    dripping.send_raw(&[0x10]);
+    while dripping.frame_within(Duration::from_millis(100)).is_err() {
+        let _ = std::io::Write::write_all(&mut dripping.stream, &[0x7f]);
+        assert!(start.elapsed() < crate::common::PATIENCE);
+    }
+    silent.expect_closed();
+    half.expect_closed();
+    assert_eq!(broker.counter("connect_timeouts_total"), 3);
+    good.ping();
+}
+
+// 52
+#[test]
+fn authentication_methods_are_refused() {
+    let broker = TestBroker::start(1);
+    let method = "10 | <MQTT> 05 02 0000 [15 <SCRAM>] <a>";
+    assert_eq!(refusal(&broker, Version::V5, method), Some(0x8c));
+    let data_alone = "10 | <MQTT> 05 02 0000 [16 <data>] <a>";
+    assert_eq!(refusal(&broker, Version::V5, data_alone), Some(0x82));
+    let mut client = broker.connected("c", Version::V5);
+    client.send_notation("f0 | 18 [15 <SCRAM>]");
+    assert_eq!(client.expect_disconnect(), ReasonCode::PROTOCOL_ERROR);
+}

@@ -1,0 +1,18 @@
+//! What MQTT demands of a broker, one test for each thing that brokers commonly get wrong. The
+//! number in each test's comment is the line of the project's list of such behaviours.
+
+#![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod connect;
+mod lifecycle;
+mod malformed;
+mod properties;
+mod publish;
+mod retain;
+mod sessions;
+mod shared;
+mod subscribe;
+mod will;

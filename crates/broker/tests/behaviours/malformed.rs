@@ -1,0 +1,185 @@
+//! Packets that no client may send, on an established connection: 5.0 is told why, 3.x closed.
+
+use tacho_codec::{ReasonCode, Version};
+
+use crate::common::{TestBroker, VERSIONS};
+
+const MALFORMED: u8 = 0x81;
+const PROTOCOL: u8 = 0x82;
+const TOPIC_NAME: u8 = 0x90;
+
+/// In every version's form; `[]` is where 5.0 has its properties.
+const IN_ALL_VERSIONS: &[(&str, u8, &str)] = &[
+    // 14
+    ("30 80 80 80 80 01", MALFORMED, "a remaining length of five bytes"),
+    // 15
+    ("30 | 0003 eda080 []", MALFORMED, "a surrogate"),
+    ("30 | 0002 c080 []", MALFORMED, "an overlong form"),
+    ("30 | 0002 e282 []", MALFORMED, "a cut sequence"),
+    ("30 | 0003 610062 []", MALFORMED, "U+0000"),
+    ("82 | 0001 [] 0002 c080 00", MALFORMED, "an overlong form in a filter"),
+    ("a2 | 0001 [] 0003 610062", MALFORMED, "U+0000 in a filter"),
+    // 16
+    ("80 | 0001 [] <a> 00", MALFORMED, "SUBSCRIBE with flags 0000"),
+    ("a0 | 0001 [] <a>", MALFORMED, "UNSUBSCRIBE with flags 0000"),
+    ("60 | 0001", MALFORMED, "PUBREL with flags 0000"),
+    ("42 | 0001", MALFORMED, "PUBACK with flags 0010"),
+    ("c1 00", MALFORMED, "PINGREQ with flags 0001"),
+    ("e1 00", MALFORMED, "DISCONNECT with flags 0001"),
+    // 17
+    ("32 | <a> 0000 []", PROTOCOL, "PUBLISH with identifier 0"),
+    ("82 | 0000 [] <a> 00", PROTOCOL, "SUBSCRIBE with identifier 0"),
+    ("a2 | 0000 [] <a>", PROTOCOL, "UNSUBSCRIBE with identifier 0"),
+    ("40 | 0000", PROTOCOL, "PUBACK with identifier 0"),
+    ("62 | 0000", PROTOCOL, "PUBREL with identifier 0"),
+    // 18
+    ("36 | <a> 0001 []", MALFORMED, "QoS 3"),
+    ("38 | <a> []", MALFORMED, "DUP with QoS 0"),
+    ("30 | <a/+> []", TOPIC_NAME, "a wildcard in a topic name"),
+    ("30 | <#> []", TOPIC_NAME, "a wildcard as topic name"),
+    // 19
+    ("82 | 0001 []", PROTOCOL, "SUBSCRIBE without filter"),
+    ("a2 | 0001 []", PROTOCOL, "UNSUBSCRIBE without filter"),
+    ("82 | 0001 [] <a>", MALFORMED, "SUBSCRIBE without the options byte"),
+    ("82 | 0001 [] <a> 03", MALFORMED, "SUBSCRIBE with QoS 3"),
+    ("82 | 0001 [] <a> c0", MALFORMED, "SUBSCRIBE with reserved option bits"),
+    // 21
+    ("20 | 00 00 []", PROTOCOL, "CONNACK from a client"),
+    ("90 | 0001 [] 00", PROTOCOL, "SUBACK from a client"),
+    ("b0 | 0001", PROTOCOL, "UNSUBACK from a client"),
+    ("d0 00", PROTOCOL, "PINGRESP from a client"),
+    ("c0 01 00", MALFORMED, "PINGREQ with a body"),
+    ("00 00", MALFORMED, "packet type 0"),
+    // 22
+    ("40 01 00", MALFORMED, "half an identifier"),
+    ("40 | 0001 ff", MALFORMED, "an unknown reason code, or a body too long"),
+];
+
+const IN_V5: &[(&str, u8, &str)] = &[
+    // 14
+    ("30 | <a> 80 00", MALFORMED, "an overlong property length"),
+    // 15
+    ("30 | <a> [26 0002 c080 <v>]", MALFORMED, "an overlong form in a user property"),
+    // 18
+    ("30 | <> []", PROTOCOL, "no topic and no alias"),
+    // 19
+    ("82 | 0001 [] <a> 30", PROTOCOL, "retain handling 3"),
+    // 22
+    ("40 | 0001 00 [26 <k>]", MALFORMED, "a cut property of an acknowledgement"),
+    // 23
+    ("30 | <a> [11 00000001]", PROTOCOL, "a property that PUBLISH has not"),
+    ("30 | <a> [02 00000001 02 00000001]", PROTOCOL, "a property twice"),
+    ("30 | <a> 7f 01 00", MALFORMED, "properties past the end"),
+    ("30 | <a> [01 02]", PROTOCOL, "a boolean of 2"),
+    ("82 | 0001 [0b 00] <a> 00", PROTOCOL, "subscription identifier 0"),
+    ("82 | 0001 [0b 01 0b 02] <a> 00", PROTOCOL, "two subscription identifiers"),
+    ("30 | <a> [0b 01]", PROTOCOL, "a subscription identifier from a client"),
+    // 50
+    ("30 | <a> [08 <a/#>]", PROTOCOL, "a response topic with a wildcard"),
+    // 46
+    ("30 | <a> [23 0000]", 0x94, "topic alias 0"),
+];
+
+const IN_V3: &[(&str, &str)] = &[
+    // 18
+    ("30 | <>", "an empty topic"),
+    // 21
+    ("f0 | 00 []", "AUTH"),
+    ("e0 01 00", "DISCONNECT with a body"),
+    // 22
+    ("40 | 0001 00", "an acknowledgement with a reason code"),
+];
+
+/// 0x81 and 0x82 are hard to tell apart and clients cannot do anything with the difference, but a
+/// change of ours should be seen.
+#[track_caller]
+fn refuses(broker: &TestBroker, version: Version, packet: &str, reason: u8, what: &str) {
+    let mut client = broker.connected("client", version);
+    client.send_notation(packet);
+    if version == Version::V5 {
+        let said = client.frame().unwrap_or_else(|| panic!("{what}: closed without DISCONNECT"));
+        assert_eq!(said[0], 0xe0, "{what}: {said:02x?}");
+        let said = said[2];
+        let either = matches!(said, MALFORMED | PROTOCOL) && matches!(reason, MALFORMED | PROTOCOL);
+        assert!(said == reason || either, "{what}: expected {reason:#04x}, got {said:#04x}");
+    }
+    assert_eq!(client.frame(), None, "{what}: {version:?} not closed");
+}
+
+// 14 to 19, 21, 22, 24
+#[test]
+fn illegal_packets_close_the_connection_with_the_reason() {
+    let broker = TestBroker::start(1);
+    for (packet, reason, what) in IN_ALL_VERSIONS {
+        for version in VERSIONS {
+            // 3.1.1 has no properties; a lone `[]` is their empty block.
+            let packet = match version {
+                Version::V5 => (*packet).to_owned(),
+                _ => packet.replace("[]", ""),
+            };
+            refuses(&broker, version, &packet, *reason, what);
+        }
+    }
+    let expected = IN_ALL_VERSIONS.len() as u64 * 3;
+    assert_eq!(broker.counter("protocol_errors_total"), expected);
+}
+
+// 14, 15, 18, 19, 22, 23, 46, 50
+#[test]
+fn illegal_properties_close_the_connection_with_the_reason() {
+    let broker = TestBroker::start(1);
+    for (packet, reason, what) in IN_V5 {
+        refuses(&broker, Version::V5, packet, *reason, what);
+    }
+}
+
+// 18, 21, 22, 24
+#[test]
+fn what_only_v5_allows_closes_older_connections() {
+    let broker = TestBroker::start(1);
+    for (packet, what) in IN_V3 {
+        refuses(&broker, Version::V311, packet, 0, what);
+    }
+}
+
+// 15
+#[test]
+fn byte_order_mark_is_part_of_the_topic() {
+    let broker = TestBroker::start(1);
+    let mut client = broker.connected("c", Version::V5);
+    client.subscribe("\u{feff}t", tacho_codec::QoS::AtMostOnce);
+    client.publish("t", b"without", tacho_codec::QoS::AtMostOnce, false);
+    client.publish("\u{feff}t", b"with", tacho_codec::QoS::AtMostOnce, false);
+    let message = client.receive();
+    assert_eq!((message.topic.as_str(), message.payload.as_slice()), ("\u{feff}t", &b"with"[..]));
+}
+
+// 22
+#[test]
+fn v5_acknowledgements_may_be_short_or_long() {
+    let broker = TestBroker::start(1);
+    let mut client = broker.connected("c", Version::V5);
+    client.subscribe("t", tacho_codec::QoS::AtLeastOnce);
+    for ack in ["00", "00 []", "10 [1f <why> 26 <k> <v>]", ""] {
+        client.publish("t", b"x", tacho_codec::QoS::AtMostOnce, false);
+        client.send_notation("32 | <t> 7fff [] 'x'");
+        let mut id = None;
+        for _ in 0..3 {
+            let bytes = client.frame().unwrap();
+            if bytes[0] == 0x32 {
+                id = Some(u16::from_be_bytes([bytes[5], bytes[6]]));
+            }
+        }
+        client.send_notation(&format!("40 | {:04x} {ack}", id.expect("a QoS 1 delivery")));
+        client.ping();
+    }
+}
+
+// 19
+#[test]
+fn no_local_on_a_shared_subscription_is_a_protocol_error() {
+    let broker = TestBroker::start(3);
+    let mut client = broker.connected("c", Version::V5);
+    client.send_notation("82 | 0001 [] <plain> 00 <$share/g/a> 04");
+    assert_eq!(client.expect_disconnect(), ReasonCode::PROTOCOL_ERROR);
+}

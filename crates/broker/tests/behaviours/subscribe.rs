@@ -1,0 +1,264 @@
+//! SUBSCRIBE and UNSUBSCRIBE: codes, filters, options.
+
+use tacho_codec::{
+    Connect, ConnectProperties, Packet, PacketId, QoS, ReasonCode, SubAck, Subscribe,
+};
+use tacho_codec::{SubscribeFilter, SubscribeOptions, UnsubAck, Unsubscribe, Version};
+
+use crate::common::{VERSIONS, connect, each_broker};
+
+const SUB_IDS: [u32; 3] = [1, 128, 268_435_455];
+
+// 20
+#[test]
+fn invalid_filters_get_a_failure_code_and_subscribe_to_nothing() {
+    each_broker(|broker| {
+        for version in [Version::V311, Version::V5] {
+            let mut client = broker.connected("c", version);
+            for filter in ["a#", "a/#/b", "a+", "+a", "", "$share//x", "$share/a", "$share/a/"] {
+                let reason = client.subscribe(filter, QoS::AtMostOnce);
+                let expected = if version == Version::V5 { 0x8f } else { 0x80 };
+                assert_eq!(reason.value(), expected, "{filter:?}");
+            }
+            let reason = client.subscribe("$share/a+/x", QoS::AtMostOnce);
+            assert!(reason.is_error());
+            assert_eq!(broker.counter("subscriptions"), 0);
+        }
+    });
+}
+
+// 40
+#[test]
+fn suback_has_one_code_per_filter_in_order() {
+    each_broker(|broker| {
+        for version in VERSIONS {
+            let mut client = broker.connected("c", version);
+            let filter = |filter, qos| SubscribeFilter {
+                filter,
+                options: SubscribeOptions { qos, ..Default::default() },
+            };
+            client.send(&Packet::Subscribe(Subscribe {
+                packet_id: PacketId::new(7).unwrap(),
+                subscription_id: None,
+                filters: vec![
+                    filter("a", QoS::ExactlyOnce),
+                    filter("a#", QoS::ExactlyOnce),
+                    filter("b", QoS::AtMostOnce),
+                    filter("c", QoS::AtLeastOnce),
+                ],
+                user_properties: Default::default(),
+            }));
+            client.expect(|packet| match packet {
+                Packet::SubAck(SubAck { packet_id, reasons, .. }) => {
+                    let failure = if version == Version::V5 { 0x8f } else { 0x80 };
+                    let codes: Vec<u8> = reasons.iter().map(|r| r.value()).collect();
+                    assert_eq!((packet_id.get(), codes), (7, vec![2, failure, 0, 1]));
+                }
+                other => panic!("{other:?}"),
+            });
+        }
+    });
+}
+
+// 40
+#[test]
+fn the_same_filter_replaces_its_options() {
+    each_broker(|broker| {
+        let mut client = broker.connected("c", Version::V5);
+        for filter in ["t", "+", "$share/g/s"] {
+            client.subscribe(filter, QoS::AtMostOnce);
+        }
+        for filter in ["t", "+", "$share/g/s"] {
+            client.subscribe(filter, QoS::AtLeastOnce);
+        }
+        assert_eq!(broker.counter("subscriptions"), 3);
+        client.unsubscribe("+");
+        let mut publisher = broker.connected("pub", Version::V5);
+        for topic in ["t", "s"] {
+            publisher.publish(topic, b"x", QoS::ExactlyOnce, false);
+            assert_eq!(client.receive_and_ack().qos, QoS::AtLeastOnce);
+        }
+        client.ping();
+    });
+}
+
+// 41
+#[test]
+fn overlapping_filters_give_one_copy_with_the_highest_qos_and_every_identifier() {
+    each_broker(|broker| {
+        let mut client = broker.connected("c", Version::V5);
+        let mut publisher = broker.connected("pub", Version::V5);
+        let filters = ["t/a", "t/+", "#"];
+        for (i, filter) in filters.into_iter().enumerate() {
+            let qos = QoS::try_from(i as u8).unwrap();
+            let options = SubscribeOptions { qos, ..Default::default() };
+            client.subscribe_with(filter, options, Some(SUB_IDS[i]));
+        }
+        publisher.publish("t/a", b"x", QoS::ExactlyOnce, false);
+        let mut message = client.receive_and_ack();
+        message.subscription_ids.sort();
+        assert_eq!((message.qos, message.subscription_ids), (QoS::ExactlyOnce, SUB_IDS.to_vec()));
+        client.ping();
+        publisher.publish("u", b"x", QoS::AtMostOnce, false);
+        assert_eq!(client.receive().subscription_ids, [268_435_455]);
+        client.unsubscribe("#");
+        publisher.publish("t/a", b"x", QoS::AtMostOnce, false);
+        assert_eq!(client.receive().subscription_ids.len(), 2);
+        // Without an identifier in the new SUBSCRIBE there is none any more.
+        client.subscribe("t/a", QoS::AtMostOnce);
+        publisher.publish("t/a", b"x", QoS::AtMostOnce, false);
+        assert_eq!(client.receive().subscription_ids, [128]);
+    });
+}
+
+// 41, 42
+#[test]
+fn options_survive_the_connection() {
+    each_broker(|broker| {
+        let properties = ConnectProperties { session_expiry_s: Some(60), ..Default::default() };
+        let keep = Connect { clean_start: false, properties, ..connect("c", Version::V5) };
+        let mut client = broker.client(Version::V5);
+        client.connect(&keep);
+        let options = SubscribeOptions {
+            qos: QoS::AtLeastOnce,
+            no_local: true,
+            retain_as_published: true,
+            ..Default::default()
+        };
+        client.subscribe_with("t", options, Some(77));
+        client.disconnect();
+        let mut client = broker.client(Version::V5);
+        assert_eq!(client.connect(&keep), (true, ReasonCode::SUCCESS));
+        client.publish("t", b"own", QoS::AtLeastOnce, false);
+        let mut publisher = broker.connected("pub", Version::V5);
+        publisher.publish("t", b"other", QoS::ExactlyOnce, true);
+        let message = client.receive_and_ack();
+        assert_eq!(message.payload, b"other");
+        assert_eq!((message.qos, message.retain), (QoS::AtLeastOnce, true));
+        assert_eq!(message.subscription_ids, [77]);
+        client.ping();
+    });
+}
+
+// 42
+#[test]
+fn no_local_blocks_only_the_own_client() {
+    each_broker(|broker| {
+        let options = SubscribeOptions { no_local: true, ..Default::default() };
+        let mut clients: Vec<_> = (0..4)
+            .map(|i| {
+                let mut client = broker.connected(&format!("c{i}"), Version::V5);
+                client.subscribe_with("t", options, None);
+                client.subscribe_with("mixed", options, Some(1));
+                client.subscribe_with("+", SubscribeOptions::default(), Some(2));
+                client.unsubscribe("+");
+                client
+            })
+            .collect();
+        for i in 0..4 {
+            clients[i].publish("t", &[i as u8], QoS::AtMostOnce, false);
+            for (k, client) in clients.iter_mut().enumerate() {
+                if k != i {
+                    assert_eq!(client.receive().payload, [i as u8]);
+                }
+            }
+            clients[i].ping();
+        }
+        // Another filter of the same session that matches still lets it through.
+        clients[0].subscribe_with("+", SubscribeOptions::default(), Some(2));
+        clients[0].publish("mixed", b"m", QoS::AtMostOnce, false);
+        assert_eq!(clients[0].receive().subscription_ids, [2]);
+        clients[1].publish("mixed", b"m", QoS::AtMostOnce, false);
+        let mut ids = clients[0].receive().subscription_ids;
+        ids.sort();
+        assert_eq!(ids, [1, 2]);
+    });
+}
+
+// 43
+#[test]
+fn wildcards_match_what_they_should() {
+    each_broker(|broker| {
+        let cases: &[(&str, &[&str], &[&str])] = &[
+            ("a/#", &["a", "a/", "a/b", "a/b/c"], &["ab", "b/a", "/a"]),
+            ("a/+", &["a/", "a/b"], &["a", "a/b/c"]),
+            ("+/+", &["/", "a/b", "/x"], &["a", "a/b/c", "$x/y"]),
+            ("/x", &["/x"], &["x"]),
+            ("#", &["a", "/", "a/b"], &["$a", "$a/b"]),
+            ("+", &["a"], &["/", "$a"]),
+            ("$a/#", &["$a", "$a/b"], &["a"]),
+            ("$a/+", &["$a/b"], &["$b/b"]),
+        ];
+        let mut publisher = broker.connected("pub", Version::V5);
+        for (filter, matching, others) in cases {
+            let mut client = broker.connected("c", Version::V5);
+            client.subscribe(filter, QoS::AtLeastOnce);
+            for topic in others.iter().chain(*matching) {
+                publisher.publish(topic, b"x", QoS::AtLeastOnce, false);
+            }
+            for topic in *matching {
+                assert_eq!(client.receive_and_ack().topic, *topic, "{filter}");
+            }
+            client.ping();
+        }
+    });
+}
+
+// 43
+#[test]
+fn sys_topics_can_be_subscribed_to() {
+    each_broker(|broker| {
+        let mut client = broker.connected("c", Version::V5);
+        assert_eq!(client.subscribe("$SYS/#", QoS::AtMostOnce), ReasonCode::GRANTED_QOS_0);
+    });
+}
+
+// 44
+#[test]
+fn unsuback_tells_what_was_there_and_nothing_new_comes() {
+    each_broker(|broker| {
+        let mut client = broker.connected("c", Version::V5);
+        let mut publisher = broker.connected("pub", Version::V5);
+        client.subscribe("t", QoS::ExactlyOnce);
+        publisher.publish("t", b"in flight", QoS::ExactlyOnce, false);
+        let message = client.receive();
+        client.send(&Packet::Unsubscribe(Unsubscribe {
+            packet_id: PacketId::new(9).unwrap(),
+            filters: vec!["t", "never", "t"],
+            user_properties: Default::default(),
+        }));
+        client.expect(|packet| match packet {
+            Packet::UnsubAck(UnsubAck { packet_id, reasons, .. }) => {
+                let codes: Vec<u8> = reasons.iter().map(|r| r.value()).collect();
+                assert_eq!((packet_id.get(), codes), (9, vec![0, 0x11, 0x11]));
+            }
+            other => panic!("{other:?}"),
+        });
+        publisher.publish("t", b"too late", QoS::ExactlyOnce, false);
+        // What is in flight goes on.
+        let id = message.packet_id.unwrap();
+        client.send(&Packet::PubRec(tacho_codec::Ack::new(id, ReasonCode::SUCCESS)));
+        assert_eq!(client.expect_ack(0x62), id);
+        client.send(&Packet::PubComp(tacho_codec::Ack::new(id, ReasonCode::SUCCESS)));
+        client.ping();
+        let mut old = broker.connected("old", Version::V311);
+        assert_eq!(old.unsubscribe("never"), None);
+    });
+}
+
+// 40
+#[test]
+fn too_many_subscriptions_are_refused_one_by_one() {
+    let broker = crate::common::TestBroker::configured(
+        "shards = 1\n[limits]\nsubscriptions_per_session_max = 2",
+    );
+    for (version, failure) in [(Version::V5, 0x97), (Version::V311, 0x80)] {
+        let mut client = broker.connected("c", version);
+        client.subscribe("a", QoS::AtMostOnce);
+        client.subscribe("b", QoS::AtMostOnce);
+        assert_eq!(client.subscribe("c", QoS::AtMostOnce).value(), failure);
+        assert_eq!(client.subscribe("b", QoS::AtLeastOnce), ReasonCode::GRANTED_QOS_1);
+        client.unsubscribe("a");
+        assert_eq!(client.subscribe("c", QoS::AtMostOnce), ReasonCode::GRANTED_QOS_0);
+    }
+}

@@ -1,0 +1,174 @@
+//! Wills.
+
+use std::time::{Duration, Instant};
+
+use tacho_codec::{Connect, ConnectProperties, QoS, ReasonCode, UserPropertiesBuf, Version, Will};
+
+use crate::common::{Client, TestBroker, VERSIONS, connect, each_broker, will};
+
+fn mortal<'a>(broker: &TestBroker, version: Version, will: Will<'a>) -> Client {
+    let mut client = broker.client(version);
+    client.connect(&Connect { will: Some(will), ..connect("mortal", version) });
+    client
+}
+
+// 53
+#[test]
+fn published_on_every_end_but_a_normal_disconnect_and_never_twice() {
+    each_broker(|broker| {
+        let mut watcher = broker.connected("watcher", Version::V5);
+        watcher.subscribe("w", QoS::AtMostOnce);
+        for version in VERSIONS {
+            let client = mortal(broker, version, will("w", b"lost"));
+            drop(client);
+            assert_eq!(watcher.receive().payload, b"lost");
+            let mut client = mortal(broker, version, will("w", b"broken"));
+            client.send_notation("ff 00");
+            assert_eq!(watcher.receive().payload, b"broken");
+            mortal(broker, version, will("w", b"never")).disconnect();
+            watcher.ping();
+        }
+        for (disconnect, published) in [("e0 | 04", true), ("e0 | 00", false), ("e0 | 80 []", true)]
+        {
+            let mut client = mortal(broker, Version::V5, will("w", b"said"));
+            client.send_notation(disconnect);
+            client.expect_closed();
+            if published {
+                assert_eq!(watcher.receive().payload, b"said", "{disconnect}");
+            }
+            watcher.ping();
+        }
+    });
+}
+
+// 54
+#[test]
+fn delayed_will_waits_and_a_resume_cancels_it() {
+    each_broker(|broker| {
+        let mut watcher = broker.connected("watcher", Version::V5);
+        watcher.subscribe("w", QoS::AtMostOnce);
+        let mut will = will("w", b"gone");
+        will.properties.delay_s = Some(1);
+        let properties = ConnectProperties { session_expiry_s: Some(100), ..Default::default() };
+        let connect = Connect {
+            clean_start: false,
+            properties,
+            will: Some(will),
+            ..connect("mortal", Version::V5)
+        };
+        let mut client = broker.client(Version::V5);
+        client.connect(&connect);
+        drop(client);
+        let mut client = broker.client(Version::V5);
+        client.connect(&connect);
+        let resumed = Instant::now();
+        while resumed.elapsed() < Duration::from_millis(1200) {
+            watcher.expect_nothing();
+        }
+        let lost = Instant::now();
+        drop(client);
+        assert_eq!(watcher.receive().payload, b"gone");
+        assert!(lost.elapsed() >= Duration::from_millis(950), "{:?}", lost.elapsed());
+    });
+}
+
+// 54
+#[test]
+fn delayed_will_fires_when_the_session_ends_before() {
+    each_broker(|broker| {
+        let mut watcher = broker.connected("watcher", Version::V5);
+        watcher.subscribe("w", QoS::AtMostOnce);
+        let mut will = will("w", b"gone");
+        will.properties.delay_s = Some(1000);
+        for session_expiry_s in [None, Some(1)] {
+            let properties = ConnectProperties { session_expiry_s, ..Default::default() };
+            let connect =
+                Connect { properties, will: Some(will), ..connect("mortal", Version::V5) };
+            let mut client = broker.client(Version::V5);
+            client.connect(&connect);
+            drop(client);
+            assert_eq!(watcher.receive().payload, b"gone");
+        }
+    });
+}
+
+// 54
+#[test]
+fn a_clean_start_ends_the_waiting_session_and_its_will_fires_after_connack() {
+    each_broker(|broker| {
+        for name in ["m1", "m2", "m3", "m4"] {
+            let mut will = will("w", b"gone");
+            will.properties.delay_s = Some(1000);
+            let properties =
+                ConnectProperties { session_expiry_s: Some(100), ..Default::default() };
+            let connect_keep =
+                Connect { properties, will: Some(will), ..connect(name, Version::V5) };
+            let mut watcher = broker.connected("watcher", Version::V5);
+            watcher.subscribe("w", QoS::AtMostOnce);
+            let mut client = broker.client(Version::V5);
+            client.connect(&connect_keep);
+            drop(client);
+            watcher.expect_nothing();
+            let mut client = broker.client(Version::V5);
+            let connack = client.connect(&connect(name, Version::V5));
+            assert_eq!(connack, (false, ReasonCode::SUCCESS));
+            assert_eq!(watcher.receive().payload, b"gone");
+        }
+    });
+}
+
+// 55
+#[test]
+fn will_keeps_qos_retain_and_properties_except_the_delay() {
+    each_broker(|broker| {
+        let mut user = UserPropertiesBuf::new();
+        user.push("k", "v").unwrap();
+        for qos in [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce] {
+            let mut will = Will { qos, retain: true, ..will("w", b"gone") };
+            will.properties.message_expiry_s = Some(100);
+            will.properties.content_type = Some("text/plain");
+            will.properties.response_topic = Some("answers");
+            will.properties.correlation_data = Some(b"id");
+            will.properties.payload_format_utf8 = Some(true);
+            will.properties.user_properties = user.view();
+            let mut live = broker.connected("live", Version::V5);
+            live.subscribe("w", QoS::ExactlyOnce);
+            while live.frame_within(crate::common::QUIET).is_ok() {}
+            drop(mortal(broker, Version::V5, will));
+            let message = live.receive_and_ack();
+            assert_eq!((message.qos, message.retain), (qos, false));
+            let mut late = broker.connected("late", Version::V5);
+            late.subscribe("w", QoS::ExactlyOnce);
+            let retained = late.receive_and_ack();
+            assert_eq!((retained.qos, retained.retain), (qos, true));
+            for got in [message, retained] {
+                assert!(got.message_expiry_s.is_some_and(|s| (90..=100).contains(&s)));
+                assert_eq!(got.content_type.as_deref(), Some("text/plain"));
+                assert_eq!(got.response_topic.as_deref(), Some("answers"));
+                assert_eq!(got.correlation_data.as_deref(), Some(&b"id"[..]));
+                assert_eq!(got.payload_format_utf8, Some(true));
+                assert_eq!(got.user_properties, [("k".to_owned(), "v".to_owned())]);
+                assert_eq!(got.payload, b"gone");
+            }
+            live.publish("w", b"", QoS::AtMostOnce, true);
+            live.receive();
+            live.ping();
+        }
+    });
+}
+
+// 55
+#[test]
+fn will_topics_nobody_may_publish_to_are_refused() {
+    let broker = TestBroker::start(1);
+    for (packet, code) in [
+        ("10 | <MQTT> 05 06 0000 [] <c> [] <w/+> <x>", 0x90),
+        ("10 | <MQTT> 05 06 0000 [] <c> [] <$SYS/x> <x>", 0x87),
+        ("10 | <MQTT> 04 06 0000 <c> <$SYS/x> <x>", 5),
+    ] {
+        let mut client = broker.client(Version::V5);
+        client.send_notation(packet);
+        assert_eq!(client.frame().unwrap()[3], code, "{packet}");
+        client.expect_closed();
+    }
+}
