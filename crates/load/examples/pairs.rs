@@ -1,0 +1,168 @@
+//! Publishers and subscribers in pairs against any broker, from the command line: the smallest
+//! complete use of the engine, and the measure of the generator's own cost.
+//!
+//! ```text
+//! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 qos=1 rate=30000 cpu=1
+//! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 pairs=100 window=16
+//! ```
+//! `pid=` names the broker's process, whose CPU time is then shown beside the generator's.
+
+use std::collections::HashMap;
+use std::error::Error;
+
+use tacho_codec::{QoS, Version};
+use tacho_load::{
+    CatchUp, Client, Engine, Event, Group, Histogram, Pace, Phase, PhaseKind, PhasePolicy, Plan,
+    PublishBlock, Rate, Scale, Stream, Subscription, Timing,
+};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let target = args.next().ok_or("usage: pairs HOST:PORT [name=value ..]")?.parse()?;
+    let options: HashMap<String, String> =
+        args.filter_map(|arg| arg.split_once('=').map(|(k, v)| (k.into(), v.into()))).collect();
+    let number = |name: &str, default: u64| -> Result<u64, Box<dyn Error>> {
+        options.get(name).map_or(Ok(default), |text| Ok(text.parse()?))
+    };
+    let pairs = number("pairs", 1_000)?;
+    let qos = QoS::try_from(number("qos", 1)? as u8)?;
+    let rate = number("rate", 10_000)?;
+    let pace = match number("window", 0)? as u32 {
+        0 => Pace::Open {
+            rate: Rate::per_second_shared(rate, pairs),
+            phase: PhasePolicy::Uniform,
+            catch_up: CatchUp::CatchUp,
+        },
+        window => Pace::Closed { window },
+    };
+    let second = 1_000_000_000;
+    let group = |name: &str, publish, clients| Group {
+        name: name.into(),
+        targets: Vec::new(),
+        version: Version::V5,
+        clean_start: true,
+        session_expiry_s: 0,
+        keep_alive_s: 60,
+        connects_per_s: Some(5_000.0),
+        inflight_max: 1_000,
+        waiting_max: 100_000,
+        publish,
+        clients,
+    };
+    let publishers = (0..pairs).map(|i| Client {
+        id: format!("pub-{i}"),
+        streams: vec![Stream { topic: format!("test/{i}"), block: 0 }],
+        ..Client::default()
+    });
+    let subscribers = (0..pairs).map(|i| Client {
+        id: format!("sub-{i}"),
+        subscriptions: vec![Subscription { filter: format!("test/{i}"), qos: QoS::ExactlyOnce }],
+        ..Client::default()
+    });
+    let block =
+        PublishBlock { qos, retain: false, payload_bytes: number("payload", 128)? as u32, pace };
+    let mut plan = Plan {
+        run_id: std::process::id(),
+        seed: 1,
+        threads: number("threads", 1)? as usize,
+        cpus: options.get("cpu").map(|cpu| cpu.parse()).transpose()?.into_iter().collect(),
+        timing: if number("spin", 0)? == 1 { Timing::Spin } else { Timing::Sleep },
+        targets: vec![target],
+        sources: Vec::new(),
+        groups: vec![
+            group("publishers", vec![block], publishers.collect()),
+            group("subscribers", Vec::new(), subscribers.collect()),
+        ],
+        routes: Vec::new(),
+        phases: vec![
+            Phase::Connect { timeout_ns: 10 * second },
+            Phase::Subscribe { timeout_ns: 10 * second },
+            Phase::Probe { timeout_ns: 10 * second },
+            Phase::WarmUp { duration_ns: second, scale: Scale::ONE },
+            Phase::Measure { duration_ns: number("seconds", 3)? * second, scale: Scale::ONE },
+            Phase::Drain { timeout_ns: 2 * second },
+            Phase::Disconnect,
+        ],
+        overrun_after_ns: Plan::OVERRUN_AFTER_NS,
+    };
+    plan.routes = plan.derive_routes();
+    let broker = number("pid", 0)?;
+    let mut broker_cpu_ns = 0;
+    let engine = Engine::start(plan)?;
+    for event in engine.events() {
+        match event {
+            Event::Phase { kind: PhaseKind::Measure, .. } => broker_cpu_ns = cpu_ns(broker),
+            Event::Phase { kind: PhaseKind::Drain, .. } => {
+                broker_cpu_ns = cpu_ns(broker) - broker_cpu_ns;
+            }
+            Event::Failed { client, why } => println!("client {client}: {why}"),
+            Event::Measured(totals) => print(&totals, broker_cpu_ns),
+            Event::Finished(summary) => println!("{}", summary.end),
+            Event::Phase { .. } | Event::Interval(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// CPU time of all threads of a process; 0 if there is none.
+fn cpu_ns(pid: u64) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let stats = tasks.filter_map(|task| {
+        let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    });
+    stats.sum()
+}
+
+fn print(totals: &tacho_load::Totals, broker_cpu_ns: u64) {
+    let per_s = 1e9 / totals.len_ns as f64;
+    let (sent, received) = (totals.counters.sent, totals.counters.received);
+    println!(
+        "offered {:.0}/s  in {:.0}/s  out {:.0}/s  TPS {:.0}  overrun {}  dropped {}",
+        totals.counters.offered as f64 * per_s,
+        sent as f64 * per_s,
+        received as f64 * per_s,
+        (sent + received) as f64 * per_s,
+        totals.counters.overrun,
+        totals.counters.dropped,
+    );
+    let delivery = totals.delivery;
+    println!(
+        "sent {}  received {}  lost {}  duplicates {}  out of order {}  violations {}  drained {}",
+        delivery.sent,
+        delivery.received,
+        delivery.lost,
+        delivery.duplicates,
+        delivery.out_of_order,
+        totals.violations.total(),
+        totals.drained,
+    );
+    let line = |name: &str, h: &Histogram| {
+        let q = |q| h.value_at_quantile(q);
+        println!(
+            "{name:>10} us: mean {:.0}  p50 {}  p99 {}  p99.9 {}  max {}",
+            h.mean(),
+            q(0.5),
+            q(0.99),
+            q(0.999),
+            h.max()
+        );
+    };
+    line("e2e", &totals.e2e);
+    line("service", &totals.service);
+    line("send delay", &totals.send_delay);
+    line("ack", &totals.ack);
+    let cpu_ns: u64 = totals.threads.iter().map(|usage| usage.cpu_ns).sum();
+    println!(
+        "generator: {:.1} % busy, {:.3} us CPU per message (in + out)",
+        totals.threads.iter().map(tacho_load::ThreadUsage::busy).sum::<f64>() * 100.0,
+        cpu_ns as f64 / 1e3 / (sent + received).max(1) as f64,
+    );
+    if broker_cpu_ns > 0 {
+        println!(
+            "broker: {:.3} us CPU per message; the generator takes {:.2} x as much",
+            broker_cpu_ns as f64 / 1e3 / (sent + received).max(1) as f64,
+            cpu_ns as f64 / broker_cpu_ns as f64,
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! Sets the generator threads up.
+
+use std::io;
+use std::sync::{Arc, mpsc};
+use std::thread::{Builder, JoinHandle};
+
+use tacho_net::{Loop, LoopConfig, Remote, mailboxes};
+
+use crate::mail::{Mail, Report, ReportBody};
+use crate::placement::Placement;
+use crate::plan::{Plan, Timing};
+use crate::verifier::Streams;
+use crate::worker::{Common, StreamHome, Worker};
+
+/// Starts one event loop per generator thread.
+pub(super) fn start(
+    common: &Arc<Common>,
+    sender: &mpsc::Sender<Report>,
+) -> io::Result<(Vec<JoinHandle<()>>, Remote<Mail>)> {
+    let plan = &common.plan;
+    let boxes = mailboxes::<Mail>(plan.threads);
+    let remote = boxes[0].remote();
+    let mut threads = Vec::with_capacity(plan.threads);
+    for (thread, mailbox) in boxes.into_iter().enumerate() {
+        let config = LoopConfig {
+            spin: plan.timing == Timing::Spin,
+            cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[thread % plan.cpus.len()]),
+            ..LoopConfig::default()
+        };
+        let event_loop = Loop::<Worker>::new(config, mailbox)?;
+        let (common, sender) = (Arc::clone(common), sender.clone());
+        let work = move || {
+            let mut worker = Worker::new(thread, common, sender.clone());
+            if let Err(error) = event_loop.run(&mut worker) {
+                let body = ReportBody::Broken(error.to_string());
+                // The controller outlives its threads.
+                let _ = sender.send(Report { thread, body });
+            }
+        };
+        threads.push(Builder::new().name(format!("load-{thread}")).spawn(work)?);
+    }
+    Ok((threads, remote))
+}
+
+impl Common {
+    /// Places clients and streams.
+    pub(crate) fn new(plan: Plan) -> Self {
+        let placement = Placement::new(&plan);
+        let streams = Arc::new(Streams::new(&plan));
+        let mut receivers = vec![0; streams.infos.len()];
+        for route in &plan.routes {
+            receivers[route.stream as usize] += 1;
+        }
+        let mut counts = vec![0; plan.threads];
+        let homes = plan
+            .streams()
+            .map(|(client, _, block)| {
+                let thread = placement.thread_of[client as usize];
+                let local = counts[usize::from(thread)];
+                counts[usize::from(thread)] += 1;
+                let wants_credit =
+                    block.pace.per_second().is_none() && block.qos == tacho_codec::QoS::AtMostOnce;
+                StreamHome { thread, wants_credit, local }
+            })
+            .collect();
+        Self { plan, streams, placement, homes, receivers }
+    }
+}

@@ -1,0 +1,37 @@
+//! Tacho's load generator: thousands of virtual MQTT clients per thread that publish on an
+//! absolute schedule, verify every delivery, and record latency from the *intended* send time.
+//!
+//! The crate takes a resolved [`Plan`] (pure data, no scenario files), runs it with an
+//! [`Engine`], and reports [`Event`]s: phase changes, one [`IntervalSnapshot`] per second, the
+//! [`Totals`] of each measured step, and at last a [`Summary`].
+//!
+//! ```text
+//! Plan -> Engine::start -> threads of virtual clients -> Event, Event, .. -> Event::Finished
+//! ```
+//!
+//! What each message carries is in [`payload`]; when it is due, in [`schedule`].
+
+mod controller;
+mod engine;
+pub mod events;
+mod mail;
+pub mod payload;
+mod placement;
+pub mod plan;
+mod recorder;
+pub mod schedule;
+mod verifier;
+mod worker;
+
+pub use engine::{AbortHandle, Engine, StartError};
+pub use events::{
+    Counters, Delivery, End, Event, Failure, Gap, Histogram, IntervalSnapshot, PhaseKind, Summary,
+    ThreadUsage, Totals, Violations,
+};
+pub use plan::{
+    CatchUp, Client, ClientIndex, Group, Pace, Phase, PhasePolicy, Plan, PlanError, PublishBlock,
+    Rate, Receiver, Route, Scale, SharedGroup, Stream, StreamIndex, Subscription, Timing,
+};
+
+/// Parts of a [`Plan`] that are the protocol's own.
+pub use tacho_codec::{QoS, Version};

@@ -1,0 +1,295 @@
+//! Judges every received message: expected, lost, duplicate, out of order, damaged, foreign.
+//!
+//! A [`Verifier`] belongs to one generator thread and serves the receivers on it. It knows from
+//! the plan's routes which streams each receiver must get; [`Verifier::observe`] takes one
+//! delivery, [`Verifier::settle`] closes the books of a window once its drain is over.
+
+use std::sync::Arc;
+
+use tacho_codec::QoS;
+
+use crate::events::{Delivery, Violations};
+use crate::payload::{Header, Pool};
+use crate::plan::{ClientIndex, Plan, Receiver, StreamIndex};
+
+mod routes;
+mod settle;
+mod shared;
+mod tracker;
+
+use shared::SharedTracker;
+use tracker::{Observation, Tracker};
+
+pub(crate) use settle::{Books, StreamEnds, settle_shared};
+
+use routes::{Entry, ReceiverTable, SharedEntry};
+
+/// What all threads know about the streams.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    /// The run's number as payloads carry it.
+    pub(crate) run: u32,
+    pub(crate) pool: Pool,
+    pub(crate) infos: Vec<StreamInfo>,
+}
+
+/// One stream as its receivers must see it.
+#[derive(Debug)]
+pub(crate) struct StreamInfo {
+    pub(crate) topic: Box<str>,
+    pub(crate) payload_bytes: usize,
+}
+
+impl Streams {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let infos: Vec<StreamInfo> = plan
+            .streams()
+            .map(|(_, stream, block)| StreamInfo {
+                topic: stream.topic.as_str().into(),
+                payload_bytes: block.payload_bytes as usize,
+            })
+            .collect();
+        let largest = infos.iter().map(|info| info.payload_bytes).max().unwrap_or(0);
+        Self { run: plan.run_id & 0x00FF_FFFF, pool: Pool::new(plan.seed, largest), infos }
+    }
+}
+
+/// The measured window, by intended time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+}
+
+impl Window {
+    /// No message is in it.
+    pub(crate) const NONE: Self = Self { start_ns: u64::MAX, end_ns: u64::MAX };
+
+    #[inline]
+    pub(crate) const fn contains(&self, intended_ns: u64) -> bool {
+        self.start_ns <= intended_ns && intended_ns < self.end_ns
+    }
+}
+
+/// A received PUBLISH, as far as the verifier looks at it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Received<'a> {
+    pub(crate) topic: &'a str,
+    pub(crate) payload: &'a [u8],
+    pub(crate) dup: bool,
+}
+
+/// What [`Verifier::observe`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// A first delivery: to be recorded.
+    Delivered {
+        header: Header,
+        /// Deliveries of the stream that are now settled: this one, and those that it revealed
+        /// as missing. None for a delivery that was revealed before.
+        settled: u64,
+    },
+    /// The first readiness probe of a stream at a receiver.
+    Probe { stream: StreamIndex, receiver: Receiver },
+    /// Counted, nothing to record.
+    Other,
+}
+
+/// Counts by window.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    delivery: Delivery,
+    violations: Violations,
+}
+
+/// Judges the deliveries to the receivers of one thread.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    streams: Arc<Streams>,
+    clients: Vec<ClientState>,
+    entries: Vec<Entry>,
+    shared: Vec<ReceiverTable>,
+    shared_entries: Vec<SharedEntry>,
+    window: Window,
+    /// Outside and inside of the window.
+    tallies: [Tally; 2],
+}
+
+#[derive(Debug)]
+struct ClientState {
+    index: ClientIndex,
+    routes: ReceiverTable,
+    /// Tables in `shared` of the groups it is a member of.
+    groups: Vec<u32>,
+    /// Is anything expected here?
+    receives: bool,
+    failed: bool,
+    received_in_window: u64,
+}
+
+impl Verifier {
+    /// The measured window from now on.
+    pub(crate) const fn set_window(&mut self, window: Window) {
+        self.window = window;
+    }
+
+    pub(crate) const fn window(&self) -> Window {
+        self.window
+    }
+
+    /// The client's connection failed: what it misses is counted, but no violation.
+    pub(crate) fn set_failed(&mut self, client: usize) {
+        self.clients[client].failed = true;
+    }
+
+    pub(crate) fn is_failed(&self, client: usize) -> bool {
+        self.clients[client].failed
+    }
+
+    /// Takes the routes to the client that no probe has taken yet.
+    pub(crate) fn unprobed(&mut self, client: usize) -> Vec<(StreamIndex, Receiver)> {
+        let table = &self.clients[client].routes;
+        self.entries[table.range()]
+            .iter_mut()
+            .filter_map(|entry| {
+                let first = !std::mem::replace(&mut entry.probed, true);
+                first.then_some((entry.stream, table.receiver))
+            })
+            .collect()
+    }
+
+    /// The broker granted `qos` for a filter: routes through it are judged by no more.
+    pub(crate) fn set_granted(&mut self, client: usize, filter: &str, qos: QoS) {
+        let state = &self.clients[client];
+        let shared = filter.strip_prefix("$share/").and_then(|rest| rest.split_once('/'));
+        let streams = &self.streams.infos;
+        let matches = |stream: u32, filter: &str| {
+            tacho_topic::matches(filter, &streams[stream as usize].topic)
+        };
+        match shared {
+            None => {
+                for entry in &mut self.entries[state.routes.range()] {
+                    if matches(entry.stream, filter) {
+                        entry.qos = entry.qos.min(qos);
+                    }
+                }
+            }
+            Some((_, filter)) => {
+                for group in &state.groups {
+                    for entry in &mut self.shared_entries[self.shared[*group as usize].range()] {
+                        if matches(entry.stream, filter) {
+                            entry.qos = entry.qos.min(qos);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Judges one delivery to `client` (its position on this thread).
+    #[inline]
+    pub(crate) fn observe(
+        &mut self,
+        now_ns: u64,
+        client: usize,
+        received: &Received<'_>,
+    ) -> Verdict {
+        let Some(header) =
+            Header::decode(received.payload).filter(|header| header.run == self.streams.run)
+        else {
+            self.now_tally(now_ns).delivery.unexpected += 1;
+            return Verdict::Other;
+        };
+        if !self.is_intact(&header, received) {
+            let tally = self.now_tally(now_ns);
+            tally.delivery.corrupted += 1;
+            tally.violations.corrupted += 1;
+            return Verdict::Other;
+        }
+        if header.probe {
+            return self.observe_probe(client, header.stream);
+        }
+        let inside = self.window.contains(header.intended_ns);
+        let state = &mut self.clients[client];
+        let mut judged = None;
+        if let Some(at) = state.routes.find(header.stream) {
+            let entry = &mut self.entries[at];
+            let observation = entry.tracker.observe(header.seq, inside);
+            judged = Some((observation, entry.qos, entry.overlapping));
+        }
+        // A client may have a plain subscription and be a member of a group as well: a second
+        // copy is then the group's.
+        if !matches!(judged, Some((Observation::New { .. } | Observation::OutOfOrder, ..))) {
+            for group in &state.groups {
+                if let Some(at) = self.shared[*group as usize].find(header.stream) {
+                    let entry = &mut self.shared_entries[at];
+                    judged = Some((entry.tracker.observe(header.seq), entry.qos, false));
+                    if matches!(judged, Some((Observation::New { .. }, ..))) {
+                        break;
+                    }
+                }
+            }
+        }
+        let Tally { delivery, violations } = &mut self.tallies[usize::from(inside)];
+        let settled = match judged {
+            Some((Observation::New { skipped }, ..)) => 1 + skipped,
+            Some((Observation::OutOfOrder, ..)) => {
+                delivery.out_of_order += 1;
+                violations.out_of_order += u64::from(!state.failed);
+                0
+            }
+            Some((Observation::Duplicate, qos, overlapping)) => {
+                delivery.duplicates += 1;
+                delivery.duplicates_flagged += u64::from(received.dup);
+                violations.duplicates +=
+                    u64::from(qos != QoS::AtLeastOnce && !overlapping && !state.failed);
+                return Verdict::Other;
+            }
+            Some((Observation::Late, ..)) => {
+                delivery.late += 1;
+                return Verdict::Other;
+            }
+            None => {
+                delivery.unexpected += 1;
+                return Verdict::Other;
+            }
+        };
+        state.received_in_window += u64::from(inside);
+        delivery.negative += u64::from(header.intended_ns > now_ns);
+        Verdict::Delivered { header, settled }
+    }
+
+    #[inline]
+    fn is_intact(&self, header: &Header, received: &Received<'_>) -> bool {
+        self.streams.infos.get(header.stream as usize).is_some_and(|info| {
+            *info.topic == *received.topic
+                && self.streams.pool.is_intact(header, received.payload, info.payload_bytes)
+        })
+    }
+
+    fn observe_probe(&mut self, client: usize, stream: StreamIndex) -> Verdict {
+        let state = &self.clients[client];
+        if let Some(at) = state.routes.find(stream)
+            && !std::mem::replace(&mut self.entries[at].probed, true)
+        {
+            return Verdict::Probe { stream, receiver: Receiver::Client(state.index) };
+        }
+        for group in &state.groups {
+            let table = &self.shared[*group as usize];
+            if let Some(at) = table.find(stream)
+                && !std::mem::replace(&mut self.shared_entries[at].probed, true)
+            {
+                return Verdict::Probe { stream, receiver: table.receiver };
+            }
+        }
+        Verdict::Other
+    }
+
+    /// Where to count what carries no trustworthy time: in the window once it has begun.
+    const fn now_tally(&mut self, now_ns: u64) -> &mut Tally {
+        &mut self.tallies[(now_ns >= self.window.start_ns) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests;

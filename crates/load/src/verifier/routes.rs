@@ -1,0 +1,149 @@
+//! Finds the tracker of a stream at a receiver, and builds these tables from the plan.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use tacho_codec::QoS;
+
+use super::{ClientState, SharedTracker, Streams, Tracker, Verifier, Window};
+use crate::plan::{ClientIndex, Plan, Receiver, Route, SharedGroup, StreamIndex};
+
+/// One plain route.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) tracker: Tracker,
+    pub(super) stream: StreamIndex,
+    pub(super) qos: QoS,
+    pub(super) overlapping: bool,
+    pub(super) probed: bool,
+}
+
+/// One route of a shared group, as far as its members are on this thread.
+#[derive(Debug)]
+pub(super) struct SharedEntry {
+    pub(super) tracker: SharedTracker,
+    pub(super) stream: StreamIndex,
+    pub(super) qos: QoS,
+    pub(super) probed: bool,
+}
+
+/// The entries of one receiver: they lie side by side, in order of streams.
+#[derive(Debug)]
+pub(super) struct ReceiverTable {
+    pub(super) receiver: Receiver,
+    first_entry: usize,
+    count: usize,
+    lookup: Lookup,
+}
+
+#[derive(Debug)]
+enum Lookup {
+    /// The streams are `base..base + count`.
+    Dense {
+        base: StreamIndex,
+    },
+    Sparse(hashbrown::HashMap<StreamIndex, u32, foldhash::fast::FixedState>),
+}
+
+impl ReceiverTable {
+    fn new(receiver: Receiver, first_entry: usize, routes: &[Route]) -> Self {
+        let base = routes.first().map_or(0, |route| route.stream);
+        let dense = routes.iter().zip(base..).all(|(route, stream)| route.stream == stream);
+        let lookup = if dense {
+            Lookup::Dense { base }
+        } else {
+            Lookup::Sparse(routes.iter().map(|route| route.stream).zip(0..).collect())
+        };
+        Self { receiver, first_entry, count: routes.len(), lookup }
+    }
+
+    /// Position of the entry for `stream`.
+    #[inline]
+    pub(super) fn find(&self, stream: StreamIndex) -> Option<usize> {
+        let at = match &self.lookup {
+            Lookup::Dense { base } => stream.wrapping_sub(*base) as usize,
+            Lookup::Sparse(map) => *map.get(&stream)? as usize,
+        };
+        (at < self.count).then_some(self.first_entry + at)
+    }
+
+    pub(super) const fn range(&self) -> Range<usize> {
+        self.first_entry..self.first_entry + self.count
+    }
+}
+
+impl Verifier {
+    /// For the clients of one thread; a client's position in `clients` is its number in the
+    /// other methods.
+    pub(crate) fn new(streams: Arc<Streams>, plan: &Plan, clients: &[ClientIndex]) -> Self {
+        let mut by_receiver: HashMap<Receiver, Vec<Route>> = HashMap::new();
+        for route in &plan.routes {
+            by_receiver.entry(route.receiver).or_default().push(*route);
+        }
+        for routes in by_receiver.values_mut() {
+            routes.sort_by_key(|route| route.stream);
+        }
+        let numbers: HashMap<SharedGroup<'_>, u32> =
+            plan.shared_groups().into_iter().zip(0..).collect();
+        let all: Vec<_> = plan.clients().map(|(_, client)| client).collect();
+        let mut verifier = Self {
+            streams,
+            clients: Vec::with_capacity(clients.len()),
+            entries: Vec::new(),
+            shared: Vec::new(),
+            shared_entries: Vec::new(),
+            window: Window::NONE,
+            tallies: Default::default(),
+        };
+        let mut tables: HashMap<u32, u32> = HashMap::new();
+        for &index in clients {
+            let receiver = Receiver::Client(index);
+            let routes = by_receiver.get(&receiver).map_or(&[][..], Vec::as_slice);
+            let table = ReceiverTable::new(receiver, verifier.entries.len(), routes);
+            verifier.entries.extend(routes.iter().map(|route| Entry {
+                tracker: Tracker::default(),
+                stream: route.stream,
+                qos: route.qos,
+                overlapping: route.overlapping,
+                probed: false,
+            }));
+            let mut groups: Vec<u32> = all[index as usize]
+                .subscriptions
+                .iter()
+                .filter_map(|subscription| SharedGroup::of(&subscription.filter))
+                .map(|group| numbers[&group])
+                .map(|group| {
+                    *tables.entry(group).or_insert_with(|| {
+                        verifier.add_group(
+                            Receiver::Shared(group),
+                            by_receiver.get(&Receiver::Shared(group)).map_or(&[], Vec::as_slice),
+                        )
+                    })
+                })
+                .collect();
+            groups.sort_unstable();
+            groups.dedup();
+            verifier.clients.push(ClientState {
+                index,
+                receives: !routes.is_empty() || !groups.is_empty(),
+                routes: table,
+                groups,
+                failed: false,
+                received_in_window: 0,
+            });
+        }
+        verifier
+    }
+
+    fn add_group(&mut self, receiver: Receiver, routes: &[Route]) -> u32 {
+        self.shared.push(ReceiverTable::new(receiver, self.shared_entries.len(), routes));
+        self.shared_entries.extend(routes.iter().map(|route| SharedEntry {
+            tracker: SharedTracker::default(),
+            stream: route.stream,
+            qos: route.qos,
+            probed: false,
+        }));
+        self.shared.len() as u32 - 1
+    }
+}

@@ -1,0 +1,217 @@
+//! Closes the books of a window: what was sent against what arrived.
+
+use tacho_codec::QoS;
+
+use super::shared::Receipts;
+use super::tracker::Hole;
+use super::{Tally, Verifier};
+use crate::events::{Delivery, Gap, Totals, Violations};
+use crate::plan::{Receiver, StreamIndex};
+
+/// What a stream sent since the books were closed last: messages `from..to`, of which
+/// `window_from..window_to` were intended for the measured window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct StreamEnds {
+    pub(crate) from: u64,
+    pub(crate) window_from: u64,
+    pub(crate) window_to: u64,
+    pub(crate) to: u64,
+    /// The publisher's connection failed.
+    pub(crate) failed: bool,
+}
+
+impl StreamEnds {
+    /// Parts of a hole outside and inside of the window.
+    fn split(&self, hole: Hole) -> [u64; 2] {
+        if hole.lost < hole.to - hole.from {
+            // Merged holes reach over the start of the window by less than one hole.
+            if hole.to <= self.window_from || hole.from >= self.window_to {
+                return [hole.lost, 0];
+            }
+            let outside = hole.lost.min(self.window_from.saturating_sub(hole.from));
+            return [outside, hole.lost - outside];
+        }
+        let inside = hole.to.min(self.window_to).saturating_sub(hole.from.max(self.window_from));
+        [hole.lost - inside, inside]
+    }
+
+    const fn expected(&self) -> [u64; 2] {
+        let inside = self.window_to - self.window_from;
+        [self.to - self.from - inside, inside]
+    }
+}
+
+/// Closed books: of one thread, or of several added up.
+#[derive(Debug, Default)]
+pub(crate) struct Books {
+    pub(crate) outside: Delivery,
+    pub(crate) window: Delivery,
+    pub(crate) violations: Violations,
+    /// Lost at QoS 1 or 2, or not delivered yet.
+    pub(crate) undelivered: u64,
+    pub(crate) gaps: Vec<Gap>,
+    pub(crate) gaps_cut: u64,
+    pub(crate) received_min_max: Option<(u64, u64)>,
+    pub(crate) shared: Vec<SharedBook>,
+}
+
+/// What the members of a shared group on one thread got of one stream.
+#[derive(Debug)]
+pub(crate) struct SharedBook {
+    pub(crate) receiver: Receiver,
+    pub(crate) stream: StreamIndex,
+    pub(crate) qos: QoS,
+    pub(crate) failed: bool,
+    pub(crate) receipts: Receipts,
+}
+
+impl Books {
+    /// Adds the books of another thread.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.outside.add(&other.outside);
+        self.window.add(&other.window);
+        self.violations.add(&other.violations);
+        self.undelivered += other.undelivered;
+        self.gaps_cut += other.gaps_cut;
+        for gap in other.gaps {
+            self.push_gap(gap);
+        }
+        self.received_min_max = match (self.received_min_max, other.received_min_max) {
+            (Some((min, max)), Some((other_min, other_max))) => {
+                Some((min.min(other_min), max.max(other_max)))
+            }
+            (one, other) => one.or(other),
+        };
+        self.shared.extend(other.shared);
+    }
+
+    fn push_gap(&mut self, gap: Gap) {
+        if self.gaps.len() < Totals::GAPS_MAX {
+            self.gaps.push(gap);
+        } else {
+            self.gaps_cut += 1;
+        }
+    }
+
+    /// Enters one route: everything expected of it, less its holes.
+    fn enter(&mut self, route: &RouteEnd<'_>, holes: impl FnOnce(&mut dyn FnMut(Hole))) {
+        let expected = route.ends.expected();
+        let (mut lost, mut tail) = ([0, 0], [0, 0]);
+        holes(&mut |hole| {
+            let [outside, inside] = route.ends.split(hole);
+            lost[0] += outside;
+            lost[1] += inside;
+            if hole.to == route.ends.to {
+                tail = [outside, inside];
+            }
+            self.push_gap(Gap {
+                stream: route.stream,
+                receiver: route.receiver,
+                first_seq: hole.from,
+                count: hole.lost,
+                span: hole.to - hole.from,
+            });
+        });
+        for (at, delivery) in [&mut self.outside, &mut self.window].into_iter().enumerate() {
+            delivery.expected += expected[at];
+            delivery.lost += lost[at];
+            delivery.undelivered += tail[at];
+            delivery.received += expected[at].saturating_sub(lost[at]);
+        }
+        if route.qos > QoS::AtMostOnce && !route.failed && !route.ends.failed {
+            let undelivered = tail[0] + tail[1];
+            self.violations.lost += lost[0] + lost[1] - undelivered;
+            self.undelivered += undelivered;
+        }
+    }
+}
+
+struct RouteEnd<'a> {
+    receiver: Receiver,
+    stream: StreamIndex,
+    qos: QoS,
+    failed: bool,
+    ends: &'a StreamEnds,
+}
+
+impl Verifier {
+    /// Closes the books; `ends` has every stream of the plan. Shared groups are handed out as
+    /// receipts for [`settle_shared`], because other threads may have members too.
+    pub(crate) fn settle(&mut self, ends: &[StreamEnds]) -> Books {
+        let [outside, window] = std::mem::take(&mut self.tallies);
+        let mut books = Books::default();
+        for (part, Tally { delivery, violations }) in
+            [&mut books.outside, &mut books.window].into_iter().zip([outside, window])
+        {
+            *part = delivery;
+            books.violations.add(&violations);
+        }
+        for client in &mut self.clients {
+            for entry in &mut self.entries[client.routes.range()] {
+                let ends = &ends[entry.stream as usize];
+                let route = RouteEnd {
+                    receiver: client.routes.receiver,
+                    stream: entry.stream,
+                    qos: entry.qos,
+                    failed: client.failed,
+                    ends,
+                };
+                books.enter(&route, |lost| entry.tracker.settle(ends.to, lost));
+            }
+            if client.receives {
+                let received = std::mem::take(&mut client.received_in_window);
+                let (min, max) = books.received_min_max.unwrap_or((received, received));
+                books.received_min_max = Some((min.min(received), max.max(received)));
+            }
+        }
+        for (index, table) in self.shared.iter().enumerate() {
+            let failed = self
+                .clients
+                .iter()
+                .any(|client| client.failed && client.groups.contains(&(index as u32)));
+            for entry in &mut self.shared_entries[table.range()] {
+                books.shared.push(SharedBook {
+                    receiver: table.receiver,
+                    stream: entry.stream,
+                    qos: entry.qos,
+                    failed,
+                    receipts: entry.tracker.settle(ends[entry.stream as usize].to),
+                });
+            }
+        }
+        books
+    }
+}
+
+/// Unites what the threads' members of shared groups got and enters it into the books.
+pub(crate) fn settle_shared(books: &mut Books, ends: &[StreamEnds]) {
+    let mut shared = std::mem::take(&mut books.shared);
+    shared.sort_by_key(|book| (book.receiver, book.stream));
+    let same = |a: &SharedBook, b: &SharedBook| (a.receiver, a.stream) == (b.receiver, b.stream);
+    for parts in shared.chunk_by_mut(same) {
+        let [first, others @ ..] = parts else { continue };
+        let ends = &ends[first.stream as usize];
+        let mut duplicates = [0, 0];
+        for other in others {
+            first.qos = first.qos.min(other.qos);
+            first.failed |= other.failed;
+            first.receipts.unite(&other.receipts, |seq| {
+                let inside = (ends.window_from..ends.window_to).contains(&seq);
+                duplicates[usize::from(inside)] += 1;
+            });
+        }
+        books.outside.duplicates += duplicates[0];
+        books.window.duplicates += duplicates[1];
+        if first.qos != QoS::AtLeastOnce && !first.failed {
+            books.violations.duplicates += duplicates[0] + duplicates[1];
+        }
+        let route = RouteEnd {
+            receiver: first.receiver,
+            stream: first.stream,
+            qos: first.qos,
+            failed: first.failed,
+            ends,
+        };
+        books.enter(&route, |lost| first.receipts.holes(ends.from, ends.to, lost));
+    }
+}

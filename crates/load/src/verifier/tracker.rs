@@ -1,0 +1,148 @@
+//! What one receiver has got of one stream: the next sequence number and the holes before it.
+
+use std::collections::VecDeque;
+
+/// Runs of missing messages that a tracker keeps apart. A broker that drops every other
+/// message for hours must not fill the generator's memory: beyond this the oldest are merged.
+const HOLES_MAX: usize = 1_024;
+
+/// What one delivery turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Observation {
+    /// A new message; `skipped` messages before it have not come (yet).
+    New {
+        /// Messages that this one revealed as missing.
+        skipped: u64,
+    },
+    /// A missing message, after a later one.
+    OutOfOrder,
+    /// Seen before.
+    Duplicate,
+    /// Of a window that is already accounted for, where it was counted as lost or received.
+    Late,
+}
+
+/// Messages missing in a run: `lost` of those in `from..to` (all of them unless runs were
+/// merged).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hole {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) lost: u64,
+    /// The message behind it, which revealed it, is in the measured window. Only holes of the
+    /// same kind are merged, so that loss in the warm-up does not mix with loss in the window.
+    inside: bool,
+}
+
+impl Hole {
+    pub(crate) const fn exact(from: u64, to: u64) -> Self {
+        Self { from, to, lost: to - from, inside: false }
+    }
+}
+
+/// Follows one stream at one receiver. Sequence numbers on the wire are 32 bits wide and are
+/// extended to 64 here.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tracker {
+    next: u64,
+    floor: u64,
+    #[expect(clippy::box_collection, reason = "most trackers never see a hole: 8 bytes, not 32")]
+    holes: Option<Box<VecDeque<Hole>>>,
+}
+
+impl Tracker {
+    /// Takes note of a delivery, which is `inside` the measured window or not.
+    #[inline]
+    pub(crate) fn observe(&mut self, seq: u32, inside: bool) -> Observation {
+        let seq = widen(seq, self.next);
+        if seq == self.next {
+            self.next += 1;
+            return Observation::New { skipped: 0 };
+        }
+        self.observe_irregular(seq, inside)
+    }
+
+    #[cold]
+    fn observe_irregular(&mut self, seq: u64, inside: bool) -> Observation {
+        if seq > self.next {
+            let hole = Hole { inside, ..Hole::exact(self.next, seq) };
+            let holes = self.holes.get_or_insert_default();
+            holes.push_back(hole);
+            if holes.len() > HOLES_MAX {
+                merge_oldest(holes);
+            }
+            self.next = seq + 1;
+            return Observation::New { skipped: hole.lost };
+        }
+        if seq < self.floor {
+            return Observation::Late;
+        }
+        let filled = self.holes.as_mut().is_some_and(|holes| fill(holes, seq));
+        if filled { Observation::OutOfOrder } else { Observation::Duplicate }
+    }
+
+    /// Closes the books on everything before `to`: hands each hole out, then expects `to` next.
+    pub(crate) fn settle(&mut self, to: u64, mut lost: impl FnMut(Hole)) {
+        for hole in self.holes.take().into_iter().flat_map(|holes| *holes) {
+            lost(hole);
+        }
+        if self.next < to {
+            lost(Hole::exact(self.next, to));
+        }
+        self.next = self.next.max(to);
+        self.floor = self.next;
+    }
+}
+
+/// The 64-bit number nearest to `near` whose low half is `seq`.
+#[inline]
+pub(crate) const fn widen(seq: u32, near: u64) -> u64 {
+    let distance = seq.wrapping_sub(near as u32).cast_signed() as i64;
+    match near.checked_add_signed(distance) {
+        Some(wide) => wide,
+        None => seq as u64,
+    }
+}
+
+/// Takes `seq` out of the hole that contains it; false when none does.
+fn fill(holes: &mut VecDeque<Hole>, seq: u64) -> bool {
+    let at = holes.partition_point(|hole| hole.to <= seq);
+    let Some(hole) = holes.get_mut(at).filter(|hole| hole.from <= seq) else {
+        return false;
+    };
+    if hole.lost < hole.to - hole.from {
+        // A merged hole has forgotten which of its messages were missing.
+        hole.lost -= 1;
+        if hole.lost == 0 {
+            holes.remove(at);
+        }
+        return true;
+    }
+    let part = |from, to| Hole { inside: hole.inside, ..Hole::exact(from, to) };
+    let (before, after) = (part(hole.from, seq), part(seq + 1, hole.to));
+    match (before.lost > 0, after.lost > 0) {
+        (true, true) => {
+            *hole = before;
+            holes.insert(at + 1, after);
+        }
+        (true, false) => *hole = before,
+        (false, true) => *hole = after,
+        (false, false) => {
+            holes.remove(at);
+        }
+    }
+    true
+}
+
+fn merge_oldest(holes: &mut VecDeque<Hole>) {
+    // Those outside of the window come first; where only one is left, it stays alone.
+    let at = usize::from(holes[0].inside != holes[1].inside);
+    if let Some(second) = holes.remove(at + 1) {
+        let first = &mut holes[at];
+        first.lost += second.lost;
+        first.to = second.to;
+    }
+}
+
+#[cfg(test)]
+mod tests;

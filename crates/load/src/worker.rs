@@ -1,0 +1,282 @@
+//! One generator thread: its virtual clients, their streams and subscriptions, on one event
+//! loop.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, mpsc};
+
+use tacho_net::{Closed, ConnId, Handler, Net, Next, clock};
+
+use crate::events::{Failure, Histogram, histogram};
+use crate::mail::{Enter, Mail, Report, ReportBody};
+use crate::placement::Placement;
+use crate::plan::{ClientIndex, Plan, Timing};
+use crate::recorder::{Recorder, Scope};
+use crate::verifier::{Streams, Verifier, Window};
+
+mod client;
+mod connect;
+mod input;
+mod phase;
+mod probe;
+mod send;
+mod stream;
+mod subscribe;
+
+use client::{State, VirtualClient};
+use phase::PhaseState;
+use stream::VirtualStream;
+
+/// What all threads share, read-only.
+#[derive(Debug)]
+pub(crate) struct Common {
+    pub(crate) plan: Plan,
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) placement: Placement,
+    pub(crate) homes: Vec<StreamHome>,
+    /// Routes of each stream: the deliveries that one message causes.
+    pub(crate) receivers: Vec<u32>,
+}
+
+/// Where a stream lives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StreamHome {
+    pub(crate) thread: u16,
+    /// Closed mode at QoS 0: the publisher waits for deliveries.
+    pub(crate) wants_credit: bool,
+    /// Its number on that thread.
+    pub(crate) local: u32,
+}
+
+/// The handler of one thread's loop.
+pub(crate) struct Worker {
+    thread: usize,
+    common: Arc<Common>,
+    reports: mpsc::Sender<Report>,
+    clients: Vec<VirtualClient>,
+    streams: Vec<VirtualStream>,
+    /// Client of each connection, by its index.
+    client_of: Vec<u32>,
+    verifier: Verifier,
+    recorder: Recorder,
+    phase: PhaseState,
+    upcoming: VecDeque<Enter>,
+    /// Next due time of every open stream that is not waiting for something else.
+    due: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Clients to connect, subscribe or disconnect, with the time at which to do so.
+    pacing: VecDeque<(u64, u32)>,
+    /// Streams of closed mode that may send.
+    willing: VecDeque<u32>,
+    /// Clients with streams that wait for their window or for the socket.
+    blocked: Vec<u32>,
+    /// Clients among them that may go on.
+    unblocked: Vec<u32>,
+    /// Clients that wait for their socket to take output.
+    congested: Vec<u32>,
+    probes: probe::Probes,
+    totals: Running,
+    connect_latency: Histogram,
+    suback_latency: Histogram,
+}
+
+/// Counts that the controller asks for.
+#[derive(Debug, Default)]
+struct Running {
+    /// Clients up.
+    alive: usize,
+    /// Clients that reached CONNACK, ever.
+    connected: u64,
+    /// Filters granted.
+    subscribed: u64,
+    /// Since the books were closed.
+    expected: u64,
+    received: u64,
+    /// Messages taken from schedules, dropped ones included.
+    taken: u64,
+    /// Messages of QoS 1 and 2 without their last acknowledgement.
+    unacked: u64,
+}
+
+impl Worker {
+    pub(crate) fn new(thread: usize, common: Arc<Common>, reports: mpsc::Sender<Report>) -> Self {
+        let members = common.placement.clients_of(thread);
+        let verifier = Verifier::new(Arc::clone(&common.streams), &common.plan, &members);
+        let recorder = Recorder::new(common.plan.overrun_after_ns);
+        let mut worker = Self {
+            thread,
+            reports,
+            clients: Vec::with_capacity(members.len()),
+            streams: Vec::new(),
+            client_of: Vec::new(),
+            verifier,
+            recorder,
+            phase: PhaseState::default(),
+            upcoming: VecDeque::new(),
+            due: BinaryHeap::new(),
+            pacing: VecDeque::new(),
+            willing: VecDeque::new(),
+            blocked: Vec::new(),
+            unblocked: Vec::new(),
+            congested: Vec::new(),
+            probes: probe::Probes::default(),
+            totals: Running::default(),
+            connect_latency: histogram(),
+            suback_latency: histogram(),
+            common: Arc::clone(&common),
+        };
+        worker.add_clients(&common, &members);
+        worker
+    }
+
+    fn add_clients(&mut self, common: &Common, members: &[ClientIndex]) {
+        let mut positions = vec![None; common.placement.thread_of.len()];
+        for (local, &client) in (0u32..).zip(members) {
+            positions[client as usize] = Some(local);
+        }
+        let mut block_sizes: Vec<Vec<u64>> =
+            common.plan.groups.iter().map(|group| vec![0; group.publish.len()]).collect();
+        let (mut index, mut stream_index) = (0, 0);
+        for (group_index, group) in common.plan.groups.iter().enumerate() {
+            for (rank, client) in group.clients.iter().enumerate() {
+                let first_stream = self.streams.len() as u32;
+                for stream in &client.streams {
+                    let ordinal = &mut block_sizes[group_index][stream.block];
+                    if let Some(local) = positions[index as usize] {
+                        self.streams.push(VirtualStream::new(
+                            local,
+                            stream_index,
+                            *ordinal,
+                            stream,
+                            (group, &group.publish[stream.block]),
+                            common.receivers[stream_index as usize],
+                        ));
+                    }
+                    *ordinal += 1;
+                    stream_index += 1;
+                }
+                if positions[index as usize].is_some() {
+                    let streams = first_stream..self.streams.len() as u32;
+                    self.clients.push(VirtualClient::new(index, group_index, rank, group, streams));
+                }
+                index += 1;
+            }
+        }
+        for stream in &mut self.streams {
+            let group = self.clients[stream.client as usize].group;
+            stream.siblings = block_sizes[group][stream.block];
+        }
+    }
+
+    fn report(&self, body: ReportBody) {
+        // The controller outlives its threads unless it panicked; then nobody wants reports.
+        let _ = self.reports.send(Report { thread: self.thread, body });
+    }
+
+    fn spin(&self) -> bool {
+        self.common.plan.timing == Timing::Spin
+    }
+
+    fn client_of(&self, conn: ConnId) -> Option<usize> {
+        let client = *self.client_of.get(conn.index())? as usize;
+        (self.clients.get(client)?.conn == Some(conn)).then_some(client)
+    }
+
+    /// The client is of no use any more.
+    fn fail(&mut self, net: &mut Net<Self>, client: usize, why: Failure) {
+        let state = &mut self.clients[client];
+        if matches!(state.state, State::Failed | State::Closing | State::Closed) {
+            return;
+        }
+        self.totals.alive -= usize::from(state.state.is_up());
+        self.totals.unacked -= state.session.inflight_len() as u64;
+        state.state = State::Failed;
+        state.session.disconnected();
+        if let Some(conn) = state.conn.take() {
+            net.abort(conn);
+        }
+        let index = state.index;
+        self.verifier.set_failed(client);
+        for stream in &mut self.streams[self.clients[client].streams()] {
+            stream.failed = true;
+        }
+        self.phase.dead.extend(std::mem::take(&mut self.clients[client].waiting));
+        self.report(ReportBody::Failed { client: index, why });
+        self.waive_probes(net, client);
+    }
+
+    /// The address that the client connects from, if the plan has a choice of them.
+    fn source_of(&self, index: ClientIndex) -> Option<SocketAddr> {
+        let sources = &self.common.plan.sources;
+        let count = sources.len().max(1);
+        sources.get(index as usize % count).map(|ip| (*ip, 0).into())
+    }
+}
+
+impl Handler for Worker {
+    type Mail = Mail;
+    type Shared = Vec<u8>;
+
+    fn accepted(&mut self, net: &mut Net<Self>, conn: ConnId, _listener: usize) {
+        // There are no listeners.
+        net.abort(conn);
+    }
+
+    fn connected(&mut self, net: &mut Net<Self>, conn: ConnId, result: io::Result<()>) {
+        let Some(client) = self.client_of(conn) else { return };
+        match result {
+            Ok(()) => self.send_connect(net, client, conn),
+            Err(error) => {
+                self.clients[client].conn = None;
+                self.fail(net, client, Failure::Connect(connect::sentence(&error)));
+            }
+        }
+    }
+
+    fn input(&mut self, net: &mut Net<Self>, conn: ConnId, data: &[u8]) -> usize {
+        self.handle_input(net, conn, data)
+    }
+
+    fn closed(&mut self, net: &mut Net<Self>, conn: ConnId, why: Closed) {
+        let Some(client) = self.client_of(conn) else { return };
+        self.clients[client].conn = None;
+        if self.clients[client].state == State::Closing {
+            self.clients[client].state = State::Closed;
+            return;
+        }
+        let why = match why {
+            Closed::ByPeer | Closed::ByUs => Failure::Closed,
+            Closed::Error(error) => Failure::Broken(error.to_string()),
+        };
+        self.fail(net, client, why);
+    }
+
+    fn timer(&mut self, net: &mut Net<Self>, token: u64) {
+        self.keep_alive(net, token as usize);
+    }
+
+    fn mail(&mut self, net: &mut Net<Self>, _from: usize, mail: Mail) {
+        match mail {
+            Mail::Enter(enter) => self.announce(enter),
+            Mail::Cut(at_ns) => self.cut(at_ns),
+            Mail::GiveUp { timeout_ns } => self.give_up(net, timeout_ns),
+            Mail::Tell => self.report(ReportBody::Status(self.status())),
+            Mail::TellEnds => self.tell_ends(),
+            Mail::Settle(ends) => self.settle(&ends),
+            Mail::Stop => self.stop(net),
+            Mail::Credit { stream, deliveries } => self.credit(stream, deliveries),
+            Mail::Probed { stream, receiver } => self.probed(stream, receiver),
+        }
+    }
+
+    fn turn(&mut self, net: &mut Net<Self>) -> Next {
+        let now_ns = clock::now_ns();
+        self.advance(net, now_ns);
+        self.work_off_pacing(net, now_ns);
+        let more_probes = self.send_probes(net, now_ns);
+        let again = self.send_due(net) || more_probes;
+        self.note_idle(net, now_ns);
+        if again { Next::Again } else { self.next_wake_up() }
+    }
+}

@@ -1,0 +1,107 @@
+//! One virtual client: its connection's state and its session.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use tacho_codec::{PacketId, ReasonCode, Version};
+use tacho_net::ConnId;
+use tacho_session::client::{ClientLimits, Session};
+
+use crate::plan::{ClientIndex, Group};
+
+/// A message as the session keeps it until it is acknowledged. The payload is made again when
+/// the message has to be repeated.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Message {
+    /// The stream's number on this thread.
+    pub(super) stream: u32,
+    pub(super) seq: u32,
+    pub(super) probe: bool,
+    pub(super) intended_ns: u64,
+    pub(super) sent_ns: u64,
+}
+
+/// Where a client is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Not connected yet.
+    Idle,
+    /// The TCP connection is under way, since the time given.
+    Connecting { since_ns: u64 },
+    /// CONNECT is sent; the time is still that of the first step.
+    Greeting { since_ns: u64 },
+    /// CONNACK came.
+    Up,
+    /// SUBSCRIBE is sent, so many SUBACKs are missing.
+    Subscribing { since_ns: u64, missing: u32 },
+    /// DISCONNECT is sent.
+    Closing,
+    /// Ended as planned.
+    Closed,
+    /// Ended otherwise.
+    Failed,
+}
+
+impl State {
+    pub(super) const fn is_up(self) -> bool {
+        matches!(self, Self::Up | Self::Subscribing { .. })
+    }
+}
+
+/// One client of the plan.
+#[derive(Debug)]
+pub(super) struct VirtualClient {
+    pub(super) index: ClientIndex,
+    /// Position of its group in the plan, and its own within the group.
+    pub(super) group: usize,
+    pub(super) rank: usize,
+    pub(super) version: Version,
+    pub(super) conn: Option<ConnId>,
+    pub(super) state: State,
+    pub(super) session: Session<Message>,
+    first_stream: u32,
+    end_stream: u32,
+    /// Streams that wait for the inflight window or the socket, in the order of their messages.
+    pub(super) waiting: VecDeque<u32>,
+    /// Is in the worker's list of blocked clients.
+    pub(super) is_blocked: bool,
+    /// Is in the worker's list of clients to go on with.
+    pub(super) is_unblocked: bool,
+    /// SUBSCRIBEs without SUBACK: identifier, first filter, number of filters.
+    pub(super) subscribes: Vec<(PacketId, usize, usize)>,
+    /// The last reason with which the broker refused a message.
+    pub(super) refusal: Option<ReasonCode>,
+}
+
+impl VirtualClient {
+    pub(super) fn new(
+        index: ClientIndex,
+        group_index: usize,
+        rank: usize,
+        group: &Group,
+        streams: Range<u32>,
+    ) -> Self {
+        let limits = ClientLimits { inflight_max: group.inflight_max, ..ClientLimits::default() };
+        Self {
+            index,
+            group: group_index,
+            rank,
+            version: group.version,
+            conn: None,
+            state: State::Idle,
+            session: Session::new(limits),
+            first_stream: streams.start,
+            end_stream: streams.end,
+            waiting: VecDeque::new(),
+            is_blocked: false,
+            is_unblocked: false,
+            subscribes: Vec::new(),
+            refusal: None,
+        }
+    }
+
+    /// Its streams' numbers on this thread.
+    pub(super) const fn streams(&self) -> Range<usize> {
+        self.first_stream as usize..self.end_stream as usize
+    }
+}

@@ -1,0 +1,262 @@
+//! Connecting, keeping alive and disconnecting.
+
+use tacho_codec::{Ack, ConnAck, Connect, ConnectProperties, Disconnect, QoS, ReasonCode};
+use tacho_net::{ConnId, Net};
+use tacho_session::client::{ConnAckParams, TimeoutEvent};
+
+use super::client::State;
+use super::{Failure, Worker};
+use crate::events::PhaseKind;
+use crate::mail::ReportBody;
+use crate::recorder::record;
+
+/// Clients per turn that disconnect or subscribe, so that a turn stays short.
+const CLIENTS_PER_TURN_MAX: usize = 64;
+
+impl Worker {
+    /// Plans the connects: client `i` of a group is due `i / rate` after the start.
+    pub(super) fn plan_connects(&mut self, start_ns: u64) {
+        let mut pacing: Vec<(u64, u32)> = (0..)
+            .zip(&self.clients)
+            .filter(|(_, client)| client.state == State::Idle)
+            .map(|(local, client)| {
+                let rate = self.common.plan.groups[client.group].connects_per_s;
+                let after_ns = rate.map_or(0.0, |rate| client.rank as f64 * 1e9 / rate);
+                (start_ns + after_ns as u64, local)
+            })
+            .collect();
+        pacing.sort_unstable();
+        self.pacing = pacing.into();
+    }
+
+    /// Plans the disconnects: all at once.
+    pub(super) fn plan_disconnects(&mut self, start_ns: u64) {
+        self.pacing = (0..).zip(&self.clients).map(|(local, _)| (start_ns, local)).collect();
+    }
+
+    /// Connects, subscribes or disconnects the clients that are due.
+    pub(super) fn work_off_pacing(&mut self, net: &mut Net<Self>, now_ns: u64) {
+        for _ in 0..CLIENTS_PER_TURN_MAX {
+            let Some((_, local)) = self.pacing.pop_front_if(|(due_ns, _)| *due_ns <= now_ns) else {
+                break;
+            };
+            match self.phase.kind() {
+                Some(PhaseKind::Connect) => self.connect(net, local as usize),
+                Some(PhaseKind::Subscribe) => self.subscribe(net, local as usize),
+                Some(PhaseKind::Disconnect) => self.disconnect(net, local as usize),
+                _ => {}
+            }
+        }
+        self.report_if_done();
+    }
+
+    /// Tells the controller once that nothing is left to do in this phase.
+    pub(super) fn report_if_done(&mut self) {
+        if !self.phase.is_unfinished() {
+            return;
+        }
+        let done = self.pacing.is_empty()
+            && match self.phase.kind() {
+                Some(PhaseKind::Connect) => !self.clients.iter().any(|client| {
+                    matches!(client.state, State::Connecting { .. } | State::Greeting { .. })
+                }),
+                Some(PhaseKind::Subscribe) => !self
+                    .clients
+                    .iter()
+                    .any(|client| matches!(client.state, State::Subscribing { .. })),
+                Some(PhaseKind::Disconnect) => {
+                    !self.clients.iter().any(|client| client.state == State::Closing)
+                }
+                Some(PhaseKind::Probe) => self.probes.is_complete(),
+                _ => false,
+            };
+        if done && let Some(index) = self.phase.take_unfinished() {
+            self.report(ReportBody::Done { index });
+        }
+    }
+
+    fn connect(&mut self, net: &mut Net<Self>, local: usize) {
+        let client = &mut self.clients[local];
+        let plan = &self.common.plan;
+        let group = &plan.groups[client.group];
+        let targets = if group.targets.is_empty() { &plan.targets } else { &group.targets };
+        let target = targets[client.index as usize % targets.len()];
+        let index = client.index;
+        client.state = State::Connecting { since_ns: tacho_net::clock::now_ns() };
+        match net.connect(target, self.source_of(index)) {
+            Ok(conn) => {
+                self.clients[local].conn = Some(conn);
+                if self.client_of.len() <= conn.index() {
+                    self.client_of.resize(conn.index() + 1, u32::MAX);
+                }
+                self.client_of[conn.index()] = local as u32;
+            }
+            Err(error) => self.fail(net, local, Failure::Connect(sentence(&error))),
+        }
+    }
+
+    /// The TCP connection is there: CONNECT.
+    pub(super) fn send_connect(&mut self, net: &mut Net<Self>, local: usize, conn: ConnId) {
+        let state = &mut self.clients[local];
+        let State::Connecting { since_ns } = state.state else { return };
+        state.state = State::Greeting { since_ns };
+        let group = &self.common.plan.groups[state.group];
+        let client = &group.clients[state.rank];
+        let properties = ConnectProperties {
+            session_expiry_s: Some(group.session_expiry_s).filter(|expiry_s| *expiry_s > 0),
+            ..ConnectProperties::default()
+        };
+        let connect = Connect {
+            version: group.version,
+            clean_start: group.clean_start,
+            keep_alive_s: group.keep_alive_s,
+            client_id: &client.id,
+            username: client.username.as_deref(),
+            password: client.password.as_deref(),
+            will: None,
+            properties,
+        };
+        if let Err(error) = connect.encode(net.out(conn).as_vec_mut()) {
+            self.fail(net, local, Failure::Connect(error.to_string()));
+        }
+    }
+
+    pub(super) fn handle_connack(
+        &mut self,
+        net: &mut Net<Self>,
+        local: usize,
+        connack: &ConnAck<'_>,
+        now_ns: u64,
+    ) -> Result<(), Failure> {
+        let client = &mut self.clients[local];
+        let State::Greeting { since_ns } = client.state else {
+            return Err(Failure::Protocol("a CONNACK without CONNECT".into()));
+        };
+        if connack.reason.is_error() {
+            return Err(Failure::Refused(connack.reason));
+        }
+        let group = &self.common.plan.groups[client.group];
+        let properties = &connack.properties;
+        let qos_max = properties.maximum_qos.unwrap_or(QoS::ExactlyOnce);
+        let streams = &self.streams[client.streams()];
+        if streams.iter().any(|stream| stream.qos > qos_max) {
+            return Err(Failure::Protocol(format!("it allows no more than QoS {qos_max}")));
+        }
+        if properties.retain_available == Some(false) && streams.iter().any(|stream| stream.retain)
+        {
+            return Err(Failure::Protocol("it does not allow retained messages".into()));
+        }
+        let size_max = properties.packet_size_max.unwrap_or(u32::MAX) as usize;
+        if streams.iter().any(|stream| stream.head.frame_len() > size_max) {
+            return Err(Failure::Protocol(format!("it takes no packets above {size_max} bytes")));
+        }
+        let keep_alive_s = properties.server_keep_alive_s.unwrap_or(group.keep_alive_s);
+        client.session.connack(
+            now_ns,
+            ConnAckParams {
+                session_present: connack.session_present,
+                receive_maximum: properties.receive_maximum.unwrap_or(u16::MAX),
+                keep_alive_s,
+                ping_timeout_s: keep_alive_s,
+                ..ConnAckParams::new(client.version)
+            },
+        );
+        client.state = State::Up;
+        self.totals.alive += 1;
+        self.totals.connected += 1;
+        record(&mut self.connect_latency, now_ns.saturating_sub(since_ns));
+        if let Some(deadline_ns) = client.session.next_timeout() {
+            net.set_timer(deadline_ns, local as u64);
+        }
+        Ok(())
+    }
+
+    /// A client's keep-alive timer went off.
+    pub(super) fn keep_alive(&mut self, net: &mut Net<Self>, local: usize) {
+        let client = &mut self.clients[local];
+        let Some(conn) = client.conn.filter(|_| client.state.is_up()) else { return };
+        match client.session.handle_timeout(net.now_ns()) {
+            Some(TimeoutEvent::SendPingReq) => net.out(conn).extend_from_slice(&[0xC0, 0]),
+            Some(TimeoutEvent::PingTimeout) => return self.fail(net, local, Failure::PingTimeout),
+            None => {}
+        }
+        if let Some(deadline_ns) = client.session.next_timeout() {
+            net.set_timer(deadline_ns, local as u64);
+        }
+    }
+
+    fn disconnect(&mut self, net: &mut Net<Self>, local: usize) {
+        let client = &mut self.clients[local];
+        let was_up = client.state.is_up();
+        let Some(conn) = client.conn else {
+            if client.state == State::Idle {
+                client.state = State::Closed;
+            }
+            return;
+        };
+        self.totals.alive -= usize::from(was_up);
+        client.state = State::Closing;
+        self.totals.unacked -= client.session.inflight_len() as u64;
+        client.session.disconnected();
+        if was_up {
+            let disconnect = Disconnect { reason: ReasonCode::SUCCESS, ..Disconnect::default() };
+            // Invariant: a DISCONNECT without properties always fits.
+            disconnect
+                .encode(client.version, net.out(conn).as_vec_mut())
+                .expect("an empty DISCONNECT is encodable");
+        }
+        net.close(conn);
+    }
+
+    /// Gives up clients that have waited longer than `timeout_ns` for CONNACK or SUBACK.
+    pub(super) fn give_up(&mut self, net: &mut Net<Self>, timeout_ns: u64) {
+        let now_ns = net.now_ns();
+        for local in 0..self.clients.len() {
+            let state = self.clients[local].state;
+            let (State::Connecting { since_ns }
+            | State::Greeting { since_ns }
+            | State::Subscribing { since_ns, .. }) = state
+            else {
+                continue;
+            };
+            let waited_ns = now_ns.saturating_sub(since_ns);
+            if waited_ns < timeout_ns {
+                continue;
+            }
+            let waited_ms = waited_ns / 1_000_000;
+            let why = if state.is_up() {
+                Failure::SubscribeTimeout { waited_ms }
+            } else {
+                Failure::ConnectTimeout { waited_ms }
+            };
+            self.fail(net, local, why);
+        }
+    }
+
+    /// Appends an acknowledgement.
+    #[inline]
+    pub(super) fn encode_ack(
+        kind: tacho_codec::AckKind,
+        ack: Ack<'_>,
+        version: tacho_codec::Version,
+        out: &mut Vec<u8>,
+    ) {
+        // Invariant: an acknowledgement without properties always fits.
+        ack.encode(kind, version, out).expect("an acknowledgement is encodable");
+    }
+}
+
+/// What went wrong with a connect, and what to do where that is not obvious.
+pub(super) fn sentence(error: &std::io::Error) -> String {
+    use rustix::io::Errno;
+
+    let hint = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE | Errno::NFILE) => "raise the limit of open files (ulimit -n)",
+        Some(Errno::ADDRNOTAVAIL) => {
+            "local ports have run out: widen net.ipv4.ip_local_port_range, or use more source or \
+             target addresses"
+        }
+        _ => return error.to_string(),
+    };
+    format!("{error}; {hint}")
+}

@@ -1,0 +1,399 @@
+//! Phases, intervals and windows on one thread: everything that happens at a time rather than
+//! because something arrived.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use rustix::time::{ClockId, clock_gettime};
+use tacho_net::{Net, clock};
+
+use super::{Recorder, Scope, Window, Worker};
+use crate::events::{PhaseKind, ThreadUsage};
+use crate::mail::{Ended, Enter, Interval, ReportBody, Status, Task};
+use crate::plan::{Pace, Scale};
+use crate::schedule::{Phase, Schedule};
+use crate::verifier::StreamEnds;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Where the thread is in the plan.
+#[derive(Debug)]
+pub(super) struct PhaseState {
+    current: Option<Enter>,
+    /// The controller waits for `Done`.
+    unfinished: bool,
+    /// The running interval.
+    number: u64,
+    start_ns: u64,
+    edge_ns: u64,
+    /// The next time at which [`Worker::advance`] has something to do.
+    wake_ns: u64,
+    /// Messages intended from here on are not sent.
+    pub(super) load_end_ns: u64,
+    scale: Option<Scale>,
+    /// Open streams whose client is down.
+    pub(super) dead: Vec<u32>,
+    usage: UsageMeter,
+    /// Taken from schedules, or waiting for it, at the last edge.
+    offered: u64,
+    attempted: u64,
+    /// Sent before the running interval.
+    sent: u64,
+}
+
+impl Default for PhaseState {
+    fn default() -> Self {
+        Self {
+            current: None,
+            unfinished: false,
+            number: 0,
+            start_ns: 0,
+            edge_ns: u64::MAX,
+            wake_ns: u64::MAX,
+            load_end_ns: 0,
+            scale: None,
+            dead: Vec::new(),
+            usage: UsageMeter::default(),
+            offered: 0,
+            attempted: 0,
+            sent: 0,
+        }
+    }
+}
+
+impl PhaseState {
+    pub(super) fn kind(&self) -> Option<PhaseKind> {
+        self.current.map(|enter| enter.task.kind())
+    }
+
+    pub(super) const fn is_loading(&self, now_ns: u64) -> bool {
+        now_ns < self.load_end_ns
+    }
+
+    pub(super) const fn next_edge_ns(&self) -> u64 {
+        self.edge_ns
+    }
+
+    /// Does the controller wait for `Done`?
+    pub(super) const fn is_unfinished(&self) -> bool {
+        self.unfinished
+    }
+
+    /// The phase that the controller waits for; once.
+    pub(super) fn take_unfinished(&mut self) -> Option<usize> {
+        let unfinished = std::mem::replace(&mut self.unfinished, false);
+        self.current.filter(|_| unfinished).map(|enter| enter.index)
+    }
+}
+
+/// CPU time of this thread.
+#[derive(Debug, Default)]
+struct UsageMeter {
+    wall_ns: u64,
+    cpu_ns: u64,
+    idle_spin_ns: u64,
+    last_turn_ns: u64,
+    last_activity: u64,
+}
+
+impl UsageMeter {
+    /// Usage since the last call.
+    fn read(&mut self, cpu: Option<usize>) -> ThreadUsage {
+        let wall_ns = clock::now_ns();
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        let cpu_ns = time.tv_sec as u64 * SECOND_NS + time.tv_nsec as u64;
+        let usage = ThreadUsage {
+            cpu,
+            wall_ns: wall_ns - self.wall_ns,
+            cpu_ns: cpu_ns - self.cpu_ns,
+            idle_spin_ns: std::mem::take(&mut self.idle_spin_ns),
+        };
+        (self.wall_ns, self.cpu_ns) = (wall_ns, cpu_ns);
+        usage
+    }
+}
+
+impl Worker {
+    /// Does what is due by time: closes intervals, enters phases.
+    #[inline]
+    pub(super) fn advance(&mut self, net: &mut Net<Self>, now_ns: u64) {
+        if now_ns >= self.phase.wake_ns {
+            self.advance_to(net, now_ns);
+        }
+    }
+
+    #[cold]
+    fn advance_to(&mut self, net: &mut Net<Self>, now_ns: u64) {
+        loop {
+            let next_start_ns = self.upcoming.front().map_or(u64::MAX, |enter| enter.start_ns);
+            if self.phase.edge_ns.min(next_start_ns) > now_ns {
+                break;
+            }
+            if self.phase.edge_ns < next_start_ns {
+                self.rotate(self.phase.edge_ns);
+            } else if let Some(enter) = self.upcoming.pop_front() {
+                self.rotate(enter.start_ns);
+                self.enter(net, enter);
+            }
+        }
+        self.note_wake_up();
+    }
+
+    pub(super) fn note_wake_up(&mut self) {
+        let next_start_ns = self.upcoming.front().map_or(u64::MAX, |enter| enter.start_ns);
+        self.phase.wake_ns = self.phase.edge_ns.min(next_start_ns);
+    }
+
+    /// A phase is announced: its window counts from now on, because messages of other threads
+    /// may arrive before this thread enters the phase.
+    pub(super) fn announce(&mut self, enter: Enter) {
+        if let Task::Load { end_ns, measure: true, .. } = enter.task {
+            self.verifier.set_window(Window { start_ns: enter.start_ns, end_ns });
+        }
+        self.upcoming.push_back(enter);
+        self.note_wake_up();
+    }
+
+    /// Stops publishing at `at_ns`, and forgets what was announced.
+    pub(super) fn cut(&mut self, at_ns: u64) {
+        self.upcoming.clear();
+        self.phase.load_end_ns = self.phase.load_end_ns.min(at_ns);
+        let window = self.verifier.window();
+        if at_ns <= window.start_ns {
+            self.verifier.set_window(Window::NONE);
+        } else if at_ns < window.end_ns {
+            self.verifier.set_window(Window { end_ns: at_ns, ..window });
+        }
+        self.note_wake_up();
+    }
+
+    fn enter(&mut self, net: &mut Net<Self>, enter: Enter) {
+        self.phase.current = Some(enter);
+        self.phase.number = 0;
+        self.phase.start_ns = enter.start_ns;
+        self.phase.edge_ns = enter.start_ns + SECOND_NS;
+        self.phase.unfinished = true;
+        if !matches!(enter.task, Task::Probe) {
+            self.stop_probes();
+        }
+        let scope = match enter.task {
+            Task::Load { measure: false, .. } => Scope::All,
+            Task::Load { .. } | Task::Drain => Scope::Window(self.verifier.window()),
+            _ => Scope::Nothing,
+        };
+        self.recorder.set_scope(scope);
+        match enter.task {
+            Task::Connect => self.plan_connects(enter.start_ns),
+            Task::Subscribe => self.plan_subscribes(enter.start_ns),
+            Task::Probe => self.start_probes(net, enter.start_ns),
+            Task::Load { end_ns, scale, .. } => self.load(enter.start_ns, end_ns, scale),
+            Task::Drain => {}
+            Task::Disconnect => self.plan_disconnects(enter.start_ns),
+        }
+    }
+
+    /// Starts the schedules, or goes on with them.
+    fn load(&mut self, start_ns: u64, end_ns: u64, scale: Scale) {
+        let goes_on = self.phase.scale == Some(scale) && self.phase.load_end_ns == start_ns;
+        self.phase.load_end_ns = end_ns;
+        if goes_on {
+            return;
+        }
+        self.phase.scale = Some(scale);
+        self.phase.dead.clear();
+        for position in std::mem::take(&mut self.blocked) {
+            let client = &mut self.clients[position as usize];
+            client.waiting.clear();
+            client.is_blocked = false;
+        }
+        let seed = self.common.plan.seed;
+        let mut due = Vec::new();
+        for (local, stream) in (0u32..).zip(&mut self.streams) {
+            stream.is_willing = false;
+            stream.under_way = 0;
+            if let Pace::Open { rate, phase, .. } = stream.pace {
+                let seed = seed ^ (stream.block as u64) << 32;
+                let phase = Phase::of(phase, stream.ordinal, stream.siblings, seed);
+                let schedule = Schedule::new(start_ns, rate, scale, phase);
+                due.push(Reverse((schedule.next_ns(), local)));
+                stream.schedule = Some(schedule);
+            }
+        }
+        self.due = due.into();
+        for local in 0..self.streams.len() as u32 {
+            self.make_willing(local);
+        }
+    }
+
+    /// Ends the running interval at `at_ns`.
+    fn rotate(&mut self, at_ns: u64) {
+        let (start_ns, number) = (self.phase.start_ns, self.phase.number);
+        self.phase.start_ns = at_ns;
+        self.phase.number += 1;
+        self.phase.edge_ns = at_ns + SECOND_NS;
+        let Some(enter) = self.phase.current.filter(|_| at_ns > start_ns) else { return };
+        if at_ns - start_ns >= SECOND_NS {
+            self.write_off_stalled();
+        }
+        self.count_offered(at_ns);
+        let cpus = &self.common.plan.cpus;
+        let cpu = (!cpus.is_empty()).then(|| cpus[self.thread % cpus.len()]);
+        let interval = Interval {
+            index: enter.index,
+            kind: enter.task.kind(),
+            number,
+            start_ns,
+            len_ns: at_ns - start_ns,
+            connected: self.totals.alive as u64,
+            sample: Recorder::rotate(&mut self.recorder),
+            usage: self.phase.usage.read(cpu),
+        };
+        self.report(ReportBody::Interval(Box::new(interval)));
+    }
+
+    /// Counts what the schedules made due until `at_ns`: taken from them, or waiting.
+    fn count_offered(&mut self, at_ns: u64) {
+        let until_ns = at_ns.min(self.phase.load_end_ns);
+        self.drop_dead(until_ns);
+        let (clients, streams) = (&mut self.clients, &self.streams);
+        let backlog_of = |local: u32| {
+            let schedule = streams[local as usize].schedule.as_ref();
+            schedule.map_or(0, |schedule| schedule.remaining_before(until_ns))
+        };
+        let mut held_back = 0;
+        self.blocked.retain(|&position| {
+            let client = &mut clients[position as usize];
+            held_back += client.waiting.iter().map(|&local| backlog_of(local)).sum::<u64>();
+            client.is_blocked = !client.waiting.is_empty();
+            client.is_blocked
+        });
+        let is_late = |top: &Reverse<(u64, u32)>| top.0.0 < until_ns;
+        let late = if self.due.peek().is_some_and(is_late) {
+            self.due.iter().filter(|top| is_late(top)).map(|top| backlog_of(top.0.1)).sum()
+        } else {
+            0
+        };
+        let counters = &mut self.recorder.sample.counters;
+        let sent = self.phase.sent + counters.sent;
+        let (offered, attempted) = (self.totals.taken + held_back + late, sent + held_back);
+        counters.offered = offered - self.phase.offered;
+        // What was held back at the last edge may have been dropped since.
+        counters.attempted = attempted.saturating_sub(self.phase.attempted);
+        (self.phase.offered, self.phase.attempted, self.phase.sent) = (offered, attempted, sent);
+    }
+
+    /// Drops what streams without connection were due to send until `until_ns`.
+    fn drop_dead(&mut self, until_ns: u64) {
+        for local in &self.phase.dead {
+            let Some(schedule) = &mut self.streams[*local as usize].schedule else { continue };
+            let count = schedule.remaining_before(until_ns);
+            schedule.skip(count);
+            self.totals.taken += count;
+            self.recorder.sample.counters.dropped += count;
+        }
+    }
+
+    /// Closed streams at QoS 0 wait for deliveries, which may be lost without a later message
+    /// that would reveal it: a stream without any progress for a second starts anew. What it
+    /// waited for is reported as lost.
+    fn write_off_stalled(&mut self) {
+        for local in 0..self.streams.len() as u32 {
+            let stream = &mut self.streams[local as usize];
+            if stream.under_way > 0
+                && !stream.progressed
+                && stream.qos == tacho_codec::QoS::AtMostOnce
+            {
+                stream.under_way = 0;
+                self.make_willing(local);
+            }
+            self.streams[local as usize].progressed = false;
+        }
+    }
+
+    pub(super) fn status(&self) -> Status {
+        let held_back = self
+            .blocked
+            .iter()
+            .flat_map(|position| &self.clients[*position as usize].waiting)
+            .filter(|local| {
+                let schedule = self.streams[**local as usize].schedule.as_ref();
+                schedule.is_some_and(|schedule| schedule.next_ns() < self.phase.load_end_ns)
+            })
+            .count();
+        // A late generator may not have sent everything yet that was due before the end.
+        let late = self.due.peek().is_some_and(|top| top.0.0 < self.phase.load_end_ns);
+        Status {
+            expected: self.totals.expected,
+            received: self.totals.received,
+            outstanding: self.totals.unacked + held_back as u64 + u64::from(late),
+            probes_missing: self.probes.missing(),
+            probes_expected: self.probes.expected(),
+            unprobed: self.probes.first_missing().map(|local| self.streams[local].index),
+        }
+    }
+
+    /// The drain is over: nothing more is sent; says what was.
+    pub(super) fn tell_ends(&mut self) {
+        let end_ns = self.phase.load_end_ns;
+        let mut left = 0;
+        for stream in &mut self.streams {
+            if let Some(schedule) = &mut stream.schedule {
+                let count = schedule.remaining_before(end_ns);
+                schedule.skip(count);
+                left += count;
+            }
+        }
+        self.totals.taken += left;
+        self.recorder.sample.counters.dropped += left;
+        for position in std::mem::take(&mut self.blocked) {
+            let client = &mut self.clients[position as usize];
+            client.waiting.clear();
+            client.is_blocked = false;
+        }
+        self.due.clear();
+        self.phase.scale = None;
+        let ends = self.streams.iter().map(|stream| (stream.index, stream.ends())).collect();
+        self.report(ReportBody::Ends(ends));
+    }
+
+    /// Closes the books of the window.
+    pub(super) fn settle(&mut self, ends: &Arc<[StreamEnds]>) {
+        self.rotate(clock::now_ns().max(self.phase.start_ns));
+        self.phase.current = None;
+        self.phase.edge_ns = u64::MAX;
+        self.note_wake_up();
+        let books = self.verifier.settle(ends);
+        self.verifier.set_window(Window::NONE);
+        self.recorder.set_scope(Scope::Nothing);
+        for stream in &mut self.streams {
+            stream.settle();
+        }
+        (self.totals.expected, self.totals.received) = (0, 0);
+        self.report(ReportBody::Books(Box::new(books)));
+    }
+
+    pub(super) fn stop(&mut self, net: &mut Net<Self>) {
+        self.rotate(clock::now_ns().max(self.phase.start_ns));
+        self.report(ReportBody::Ended(Box::new(Ended {
+            connect: self.connect_latency.clone(),
+            suback: self.suback_latency.clone(),
+            connected: self.totals.connected,
+            subscribed: self.totals.subscribed,
+        })));
+        net.stop();
+    }
+
+    /// Spinning: a turn without reads and writes was idle.
+    pub(super) fn note_idle(&mut self, net: &Net<Self>, now_ns: u64) {
+        if !self.spin() {
+            return;
+        }
+        let counters = net.counters();
+        let activity = counters.reads + counters.writes;
+        let meter = &mut self.phase.usage;
+        if activity == meter.last_activity {
+            meter.idle_spin_ns += now_ns.saturating_sub(meter.last_turn_ns);
+        }
+        (meter.last_activity, meter.last_turn_ns) = (activity, now_ns);
+    }
+}

@@ -1,0 +1,168 @@
+//! One publisher stream as its thread sees it.
+
+use tacho_codec::{EncodeError, Publish, PublishHead, QoS, Version};
+
+use crate::plan::{CatchUp, Group, Pace, PublishBlock, Stream, StreamIndex};
+use crate::schedule::Schedule;
+use crate::verifier::{StreamEnds, Window};
+
+/// Marks a stream that has sent nothing for the window yet.
+const NOTHING: u64 = u64::MAX;
+
+/// A topic that one client publishes to.
+#[derive(Debug)]
+pub(super) struct VirtualStream {
+    /// Its client's number on this thread.
+    pub(super) client: u32,
+    pub(super) index: StreamIndex,
+    /// Position among the streams of its block, and how many there are.
+    pub(super) ordinal: u64,
+    pub(super) siblings: u64,
+    pub(super) block: usize,
+    pub(super) pace: Pace,
+    pub(super) qos: QoS,
+    pub(super) retain: bool,
+    pub(super) payload_bytes: usize,
+    /// Deliveries that each message causes.
+    pub(super) receivers: u64,
+    /// Everything of the PUBLISH before its payload.
+    pub(super) head: PublishHead,
+    pub(super) schedule: Option<Schedule>,
+    /// Number of the next message.
+    pub(super) next_seq: u64,
+    /// Closed mode: what is under way, in deliveries at QoS 0 and else in messages.
+    pub(super) under_way: u64,
+    /// Closed mode: is in the list of willing streams, or waits for its client.
+    pub(super) is_willing: bool,
+    /// Closed mode: made progress since the last look.
+    pub(super) progressed: bool,
+    pub(super) failed: bool,
+    settled: u64,
+    window_from: u64,
+    window_to: u64,
+}
+
+impl VirtualStream {
+    pub(super) fn new(
+        client: u32,
+        index: StreamIndex,
+        ordinal: u64,
+        stream: &Stream,
+        (group, block): (&Group, &PublishBlock),
+        receivers: u32,
+    ) -> Self {
+        let payload_bytes = block.payload_bytes as usize;
+        Self {
+            client,
+            index,
+            ordinal,
+            siblings: 0,
+            block: stream.block,
+            pace: block.pace,
+            qos: block.qos,
+            retain: block.retain,
+            payload_bytes,
+            receivers: receivers.into(),
+            // Invariant: `Plan::check` bounds topic and payload.
+            head: head(stream, group.version, block).expect("a checked plan fits into packets"),
+            schedule: None,
+            next_seq: 0,
+            under_way: 0,
+            is_willing: false,
+            progressed: false,
+            failed: false,
+            settled: 0,
+            window_from: NOTHING,
+            window_to: 0,
+        }
+    }
+
+    pub(super) const fn catch_up(&self) -> CatchUp {
+        match self.pace {
+            Pace::Open { catch_up, .. } => catch_up,
+            Pace::Closed { .. } => CatchUp::CatchUp,
+        }
+    }
+
+    /// When the next message of an open stream is due.
+    #[inline]
+    pub(super) fn next_ns(&self) -> u64 {
+        self.schedule.as_ref().map_or(u64::MAX, Schedule::next_ns)
+    }
+
+    /// Takes the next sequence number, for a message with this intended time.
+    #[inline]
+    pub(super) const fn number(&mut self, intended_ns: u64, window: &Window) -> u64 {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        if window.contains(intended_ns) {
+            if self.window_from == NOTHING {
+                self.window_from = seq;
+            }
+            self.window_to = self.next_seq;
+        }
+        seq
+    }
+
+    /// Does closed mode allow a further message?
+    #[inline]
+    pub(super) const fn may_send_closed(&self) -> bool {
+        match self.pace {
+            Pace::Closed { window } => match self.qos {
+                QoS::AtMostOnce => {
+                    self.under_way + self.receivers <= window as u64 * self.receivers
+                }
+                _ => self.under_way < window as u64,
+            },
+            Pace::Open { .. } => false,
+        }
+    }
+
+    /// What one message adds to `under_way`.
+    pub(super) const fn cost(&self) -> u64 {
+        match self.qos {
+            QoS::AtMostOnce => self.receivers,
+            _ => 1,
+        }
+    }
+
+    /// What was sent since the last [`VirtualStream::settle`].
+    pub(super) const fn ends(&self) -> StreamEnds {
+        let (window_from, window_to) = match self.window_from {
+            NOTHING => (self.next_seq, self.next_seq),
+            from => (from, self.window_to),
+        };
+        StreamEnds {
+            from: self.settled,
+            window_from,
+            window_to,
+            to: self.next_seq,
+            failed: self.failed,
+        }
+    }
+
+    /// Closes the books.
+    pub(super) const fn settle(&mut self) {
+        self.settled = self.next_seq;
+        self.window_from = NOTHING;
+    }
+}
+
+fn head(
+    stream: &Stream,
+    version: Version,
+    block: &PublishBlock,
+) -> Result<PublishHead, EncodeError> {
+    // Only the length of the payload goes into the head.
+    let payload = vec![0; block.payload_bytes as usize];
+    let publish = Publish {
+        qos: block.qos,
+        retain: block.retain,
+        topic: &stream.topic,
+        payload: &payload,
+        ..Publish::default()
+    };
+    let mut head = PublishHead::new();
+    head.encode(&publish, version)?;
+    Ok(head)
+}

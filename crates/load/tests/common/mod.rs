@@ -1,0 +1,425 @@
+//! A tiny MQTT broker for tests, which can drop, double and reorder on purpose, and plans for
+//! it.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tacho_codec::{
+    Ack, ConnAck, Connect, Direction, Packet, PacketId, Publish, QoS, ReasonCode, SubAck, Version,
+    split_frame,
+};
+use tacho_load::payload::Header;
+use tacho_load::{
+    CatchUp, Client, Engine, Event, Failure, Group, IntervalSnapshot, Pace, Phase, PhasePolicy,
+    Plan, PublishBlock, Rate, Scale, Stream, Subscription, Summary, Timing, Totals,
+};
+use tacho_net::{Closed, ConnId, Handler, Loop, LoopConfig, Net, Remote, mailboxes};
+
+/// What to do to one delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    Drop,
+    Double,
+    /// Deliver it after the next message to the same receiver.
+    Swap,
+    /// Change a byte.
+    Damage,
+    /// Close the receiver's connection instead.
+    Close,
+}
+
+type Decide = Box<dyn FnMut(&Header) -> Fault + Send>;
+
+/// How the broker behaves.
+pub(crate) struct Behaviour {
+    pub(crate) fault: Decide,
+    /// Answers CONNECT with this; without it, not at all.
+    pub(crate) connack: fn(&str) -> Option<ReasonCode>,
+    /// Answers SUBSCRIBE with this instead of what was asked for.
+    pub(crate) suback: Option<ReasonCode>,
+    /// Never acknowledges a PUBLISH.
+    pub(crate) mute: bool,
+    /// Acknowledges QoS 1 with this.
+    pub(crate) puback: ReasonCode,
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self {
+            fault: Box::new(|_| Fault::None),
+            connack: |_| Some(ReasonCode::SUCCESS),
+            suback: None,
+            mute: false,
+            puback: ReasonCode::SUCCESS,
+        }
+    }
+}
+
+/// Deals with load messages only; probes are always delivered.
+pub(crate) fn with_fault(mut fault: impl FnMut(&Header) -> Fault + Send + 'static) -> Behaviour {
+    Behaviour {
+        fault: Box::new(move |header| if header.probe { Fault::None } else { fault(header) }),
+        ..Behaviour::default()
+    }
+}
+
+/// A running broker; stops when dropped.
+pub(crate) struct Broker {
+    pub(crate) addr: SocketAddr,
+    remote: Remote<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Broker {
+    pub(crate) fn start(behaviour: Behaviour) -> Self {
+        let listener = tacho_net::bind(([127, 0, 0, 1], 0).into(), 1024).expect("bind");
+        let addr = listener.local_addr().expect("address");
+        let mailbox = mailboxes(1).pop().expect("one mailbox");
+        let remote = mailbox.remote();
+        let config = LoopConfig { listeners: vec![listener], ..LoopConfig::default() };
+        let event_loop = Loop::<Responder>::new(config, mailbox).expect("loop");
+        let thread = std::thread::spawn(move || {
+            let mut responder = Responder {
+                behaviour,
+                peers: HashMap::new(),
+                subscriptions: Vec::new(),
+                turns: HashMap::new(),
+            };
+            event_loop.run(&mut responder).expect("loop runs");
+        });
+        Self { addr, remote, thread: Some(thread) }
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        self.remote.post(0, ());
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("the test broker does not panic");
+        }
+    }
+}
+
+struct Peer {
+    version: Version,
+    next_id: PacketId,
+    held: Option<(String, Vec<u8>, QoS)>,
+}
+
+struct Interest {
+    conn: ConnId,
+    group: Option<String>,
+    filter: String,
+    qos: QoS,
+}
+
+struct Responder {
+    behaviour: Behaviour,
+    peers: HashMap<ConnId, Peer>,
+    subscriptions: Vec<Interest>,
+    turns: HashMap<String, usize>,
+}
+
+impl Responder {
+    fn send(&mut self, net: &mut Net<Self>, conn: ConnId, packet: &Packet<'_>) {
+        let version = self.peers.get(&conn).map_or(Version::V5, |peer| peer.version);
+        packet.encode(version, net.out(conn).as_vec_mut()).expect("encodable");
+    }
+
+    fn route(&mut self, net: &mut Net<Self>, publish: &Publish<'_>) {
+        let mut targets = Vec::new();
+        let mut groups: HashMap<String, Vec<(ConnId, QoS)>> = HashMap::new();
+        for interest in &self.subscriptions {
+            if tacho_topic::matches(&interest.filter, publish.topic) {
+                let target = (interest.conn, interest.qos.min(publish.qos));
+                match &interest.group {
+                    None => targets.push(target),
+                    Some(group) => groups.entry(group.clone()).or_default().push(target),
+                }
+            }
+        }
+        for (group, members) in groups {
+            let turn = self.turns.entry(group).or_default();
+            targets.push(members[*turn % members.len()]);
+            *turn += 1;
+        }
+        for (conn, qos) in targets {
+            let header = Header::decode(publish.payload).expect("only load clients publish here");
+            match (self.behaviour.fault)(&header) {
+                Fault::Drop => {}
+                Fault::None => self.deliver(net, conn, publish.topic, publish.payload, qos),
+                Fault::Double => {
+                    self.deliver(net, conn, publish.topic, publish.payload, qos);
+                    self.deliver(net, conn, publish.topic, publish.payload, qos);
+                }
+                Fault::Swap => {
+                    if let Some(peer) = self.peers.get_mut(&conn) {
+                        peer.held = Some((publish.topic.into(), publish.payload.into(), qos));
+                    }
+                }
+                Fault::Damage => {
+                    let mut payload = publish.payload.to_vec();
+                    payload[25] ^= 0x80;
+                    self.deliver(net, conn, publish.topic, &payload, qos);
+                }
+                Fault::Close => net.abort(conn),
+            }
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        net: &mut Net<Self>,
+        conn: ConnId,
+        topic: &str,
+        payload: &[u8],
+        qos: QoS,
+    ) {
+        let Some(peer) = self.peers.get_mut(&conn) else { return };
+        let packet_id = (qos != QoS::AtMostOnce).then_some(peer.next_id);
+        peer.next_id = peer.next_id.next();
+        let held = peer.held.take();
+        let publish = Publish { qos, topic, packet_id, payload, ..Publish::default() };
+        self.send(net, conn, &Packet::Publish(publish));
+        if let Some((topic, payload, qos)) = held {
+            self.deliver(net, conn, &topic, &payload, qos);
+        }
+    }
+
+    fn handle(&mut self, net: &mut Net<Self>, conn: ConnId, packet: &Packet<'_>) {
+        let done = |packet_id| Ack::new(packet_id, ReasonCode::SUCCESS);
+        match packet {
+            Packet::Publish(publish) => {
+                if let Some(packet_id) = publish.packet_id.filter(|_| !self.behaviour.mute) {
+                    let answer = match publish.qos {
+                        QoS::ExactlyOnce => Packet::PubRec(done(packet_id)),
+                        _ => Packet::PubAck(Ack::new(packet_id, self.behaviour.puback)),
+                    };
+                    self.send(net, conn, &answer);
+                }
+                self.route(net, publish);
+            }
+            Packet::PubRel(ack) => self.send(net, conn, &Packet::PubComp(done(ack.packet_id))),
+            Packet::PubRec(ack) => self.send(net, conn, &Packet::PubRel(done(ack.packet_id))),
+            Packet::Subscribe(subscribe) => {
+                let mut reasons = Vec::new();
+                for filter in &subscribe.filters {
+                    let qos = filter.options.qos;
+                    reasons.push(self.behaviour.suback.unwrap_or_else(|| ReasonCode::granted(qos)));
+                    let shared = filter.filter.strip_prefix("$share/");
+                    let (group, filter) = match shared.and_then(|rest| rest.split_once('/')) {
+                        Some((group, filter)) => (Some(group.to_owned()), filter),
+                        None => (None, filter.filter),
+                    };
+                    self.subscriptions.push(Interest { conn, group, filter: filter.into(), qos });
+                }
+                let suback = SubAck {
+                    packet_id: subscribe.packet_id,
+                    reasons,
+                    reason_string: None,
+                    user_properties: Default::default(),
+                };
+                self.send(net, conn, &Packet::SubAck(suback));
+            }
+            Packet::PingReq => self.send(net, conn, &Packet::PingResp),
+            Packet::Disconnect(_) => net.close(conn),
+            _ => {}
+        }
+    }
+
+    fn greet(&mut self, net: &mut Net<Self>, conn: ConnId, connect: &Connect<'_>) {
+        let peer = Peer { version: connect.version, next_id: PacketId::FIRST, held: None };
+        self.peers.insert(conn, peer);
+        let Some(reason) = (self.behaviour.connack)(connect.client_id) else { return };
+        self.send(net, conn, &Packet::ConnAck(ConnAck::refusal(reason)));
+        if reason.is_error() {
+            net.close(conn);
+        }
+    }
+}
+
+impl Handler for Responder {
+    type Mail = ();
+    type Shared = Vec<u8>;
+
+    fn accepted(&mut self, _net: &mut Net<Self>, _conn: ConnId, _listener: usize) {}
+
+    fn input(&mut self, net: &mut Net<Self>, conn: ConnId, data: &[u8]) -> usize {
+        let mut used = 0;
+        while let Some(frame) = split_frame(&data[used..], u32::MAX).expect("frames") {
+            used += frame.total_len;
+            let version = self.peers.get(&conn).map_or(Version::V5, |peer| peer.version);
+            let packet = Packet::decode(&frame, version, Direction::ToServer).expect("packets");
+            match packet {
+                Packet::Connect(connect) => self.greet(net, conn, &connect),
+                other => self.handle(net, conn, &other),
+            }
+        }
+        used
+    }
+
+    fn closed(&mut self, _net: &mut Net<Self>, conn: ConnId, _why: Closed) {
+        self.peers.remove(&conn);
+        self.subscriptions.retain(|interest| interest.conn != conn);
+    }
+
+    fn mail(&mut self, net: &mut Net<Self>, _from: usize, _mail: ()) {
+        net.stop();
+    }
+}
+
+/// A plan of one publish block: `publishers` streams to topics `t/0..`, paced by `pace`.
+pub(crate) struct Scene {
+    pub(crate) publishers: usize,
+    pub(crate) filters: Vec<String>,
+    pub(crate) publish_qos: QoS,
+    pub(crate) subscribe_qos: QoS,
+    pub(crate) pace: Pace,
+    pub(crate) version: Version,
+    pub(crate) threads: usize,
+    pub(crate) payload_bytes: u32,
+    pub(crate) inflight_max: u16,
+    pub(crate) warm_up_ms: u64,
+    pub(crate) measure_ms: u64,
+    pub(crate) drain_ms: u64,
+}
+
+pub(crate) const fn open(per_second: u64) -> Pace {
+    Pace::Open {
+        rate: Rate { messages: per_second, per_ns: 1_000_000_000 },
+        phase: PhasePolicy::Uniform,
+        catch_up: CatchUp::CatchUp,
+    }
+}
+
+impl Scene {
+    /// `pairs` publishers at 100 messages per second with a subscriber each.
+    pub(crate) fn pairs(pairs: usize, qos: QoS) -> Self {
+        Self {
+            publishers: pairs,
+            filters: (0..pairs).map(|i| format!("t/{i}")).collect(),
+            publish_qos: qos,
+            subscribe_qos: QoS::ExactlyOnce,
+            pace: open(100),
+            version: Version::V5,
+            threads: 1,
+            payload_bytes: 128,
+            inflight_max: 100,
+            warm_up_ms: 200,
+            measure_ms: 1_000,
+            // Ends as soon as everything has arrived; busy machines need their time.
+            drain_ms: 20_000,
+        }
+    }
+
+    pub(crate) fn plan(&self, target: SocketAddr) -> Plan {
+        let stream = |i: usize| Stream { topic: format!("t/{i}"), block: 0 };
+        let publishers = (0..self.publishers)
+            .map(|i| Client {
+                id: format!("pub-{i}"),
+                streams: vec![stream(i)],
+                ..Client::default()
+            })
+            .collect();
+        let subscribers = (0..)
+            .zip(&self.filters)
+            .map(|(i, filter): (usize, _)| Client {
+                id: format!("sub-{i}"),
+                subscriptions: vec![Subscription {
+                    filter: filter.clone(),
+                    qos: self.subscribe_qos,
+                }],
+                ..Client::default()
+            })
+            .collect();
+        let group = |name: &str, publish: Vec<PublishBlock>, clients: Vec<Client>| Group {
+            name: name.into(),
+            targets: Vec::new(),
+            version: self.version,
+            clean_start: true,
+            session_expiry_s: 0,
+            keep_alive_s: 60,
+            connects_per_s: None,
+            inflight_max: self.inflight_max,
+            waiting_max: 100_000,
+            publish,
+            clients,
+        };
+        let block = PublishBlock {
+            qos: self.publish_qos,
+            retain: false,
+            payload_bytes: self.payload_bytes,
+            pace: self.pace,
+        };
+        let ms = 1_000_000;
+        let mut plan = Plan {
+            run_id: 0x00AB_CDEF,
+            seed: 42,
+            threads: self.threads,
+            cpus: Vec::new(),
+            timing: Timing::Sleep,
+            targets: vec![target],
+            sources: Vec::new(),
+            groups: vec![
+                group("publishers", vec![block], publishers),
+                group("subscribers", Vec::new(), subscribers),
+            ],
+            routes: Vec::new(),
+            phases: vec![
+                Phase::Connect { timeout_ns: 5_000 * ms },
+                Phase::Subscribe { timeout_ns: 5_000 * ms },
+                Phase::Probe { timeout_ns: 5_000 * ms },
+                Phase::WarmUp { duration_ns: self.warm_up_ms * ms, scale: Scale::ONE },
+                Phase::Measure { duration_ns: self.measure_ms * ms, scale: Scale::ONE },
+                Phase::Drain { timeout_ns: self.drain_ms * ms },
+                Phase::Disconnect,
+            ],
+            overrun_after_ns: Plan::OVERRUN_AFTER_NS,
+        };
+        plan.routes = plan.derive_routes();
+        plan
+    }
+}
+
+/// All that a run reported.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) phases: Vec<&'static str>,
+    pub(crate) intervals: Vec<IntervalSnapshot>,
+    pub(crate) failures: Vec<(u32, Failure)>,
+    pub(crate) totals: Vec<Totals>,
+    pub(crate) summary: Summary,
+}
+
+impl Outcome {
+    pub(crate) fn only(&self) -> &Totals {
+        assert_eq!(self.totals.len(), 1, "{self:?}");
+        &self.totals[0]
+    }
+}
+
+/// Runs a plan to its end.
+pub(crate) fn run(plan: Plan) -> Outcome {
+    collect(&Engine::start(plan).expect("the plan is good"))
+}
+
+pub(crate) fn collect(engine: &Engine) -> Outcome {
+    let (mut phases, mut intervals) = (Vec::new(), Vec::new());
+    let (mut failures, mut totals) = (Vec::new(), Vec::new());
+    loop {
+        match engine.next_event(Duration::from_secs(30)).expect("events until the end") {
+            Event::Phase { kind, .. } => phases.push(kind.name()),
+            Event::Interval(interval) => intervals.push(*interval),
+            Event::Failed { client, why } => failures.push((client, why)),
+            Event::Measured(measured) => totals.push(*measured),
+            Event::Finished(summary) => {
+                return Outcome { phases, intervals, failures, totals, summary: *summary };
+            }
+        }
+    }
+}

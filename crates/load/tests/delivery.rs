@@ -1,0 +1,266 @@
+//! Runs against a tiny broker: everything arrives, and everything that does not is named.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{Behaviour, Broker, Fault, Scene, open, run, with_fault};
+use tacho_codec::{QoS, ReasonCode, Version};
+use tacho_load::{End, Failure, Pace, Receiver};
+
+#[test]
+fn all_levels_and_versions_deliver_everything() {
+    let broker = Broker::start(Behaviour::default());
+    for (qos, version) in [
+        (QoS::AtMostOnce, Version::V5),
+        (QoS::AtLeastOnce, Version::V311),
+        (QoS::ExactlyOnce, Version::V31),
+        (QoS::ExactlyOnce, Version::V5),
+    ] {
+        let scene = Scene { version, ..Scene::pairs(20, qos) };
+        let outcome = run(scene.plan(broker.addr));
+        let totals = outcome.only();
+        assert_eq!(outcome.summary.end, End::Completed);
+        assert_eq!((outcome.summary.connected, outcome.summary.subscribed), (40, 20));
+        let delivery = totals.delivery;
+        // 20 streams x 100 per second x 1 s, exactly.
+        assert_eq!((delivery.sent, delivery.received, delivery.lost), (2_000, 2_000, 0));
+        assert_eq!(totals.violations.total(), 0, "{totals:?}");
+        assert_eq!((delivery.unexpected, delivery.corrupted, delivery.negative), (0, 0, 0));
+        assert!(totals.drained);
+        assert_eq!(totals.e2e.len(), 2_000);
+        assert_eq!(totals.service.len(), 2_000);
+        assert_eq!(totals.send_delay.len(), 2_000);
+        let acks = if qos == QoS::AtMostOnce { 0 } else { 2_000 };
+        assert_eq!(totals.ack.len(), acks);
+        assert_eq!(totals.counters.offered, 2_000);
+        assert_eq!(totals.received_min_max, Some((100, 100)));
+        assert_eq!(
+            outcome.phases,
+            ["connect", "subscribe", "probe", "warm-up", "measure", "drain", "disconnect"]
+        );
+    }
+}
+
+#[test]
+fn drops_doubles_and_swaps_are_reported_exactly() {
+    let counts: Arc<[AtomicU64; 4]> = Arc::default();
+    let seen = Arc::clone(&counts);
+    let behaviour = with_fault(move |header| {
+        // The warm-up is 20 messages per stream; they are counted as outside.
+        if header.seq < 20 || header.seq >= 115 {
+            return Fault::None;
+        }
+        let (fault, at) = match header.seq % 10 {
+            3 => (Fault::Drop, 0),
+            5 => (Fault::Double, 1),
+            7 => (Fault::Swap, 2),
+            9 => (Fault::Damage, 3),
+            _ => return Fault::None,
+        };
+        seen[at].fetch_add(1, Ordering::Relaxed);
+        fault
+    });
+    let broker = Broker::start(behaviour);
+    let scene = Scene { drain_ms: 3_000, ..Scene::pairs(3, QoS::AtLeastOnce) };
+    let outcome = run(scene.plan(broker.addr));
+    let totals = outcome.only();
+    let [dropped, doubled, swapped, damaged] =
+        [0, 1, 2, 3].map(|at| counts[at].load(Ordering::Relaxed));
+    assert!(dropped >= 27 && doubled >= 27 && swapped >= 27 && damaged >= 27, "{counts:?}");
+    let delivery = totals.delivery;
+    assert_eq!(delivery.sent, 300);
+    assert_eq!(delivery.lost, dropped + damaged);
+    assert_eq!(delivery.duplicates, doubled);
+    assert_eq!(delivery.out_of_order, swapped);
+    assert_eq!(delivery.corrupted, damaged);
+    assert_eq!(delivery.received, 300 - delivery.lost);
+    assert_eq!(totals.gaps.len() as u64, dropped + damaged);
+    assert!(totals.gaps.iter().all(|gap| {
+        gap.count == 1
+            && matches!(gap.first_seq % 10, 3 | 9)
+            && gap.receiver == Receiver::Client(gap.stream + 3)
+    }));
+    // At QoS 1 doubles are allowed, loss is not.
+    assert_eq!(totals.violations.lost, delivery.lost);
+    assert_eq!(totals.violations.duplicates, 0);
+    assert!(!totals.drained);
+    assert_eq!((totals.outside.lost, totals.outside.duplicates), (0, 0));
+}
+
+#[test]
+fn fan_out_and_shared_groups_on_two_threads() {
+    let broker = Broker::start(Behaviour::default());
+    let mut scene = Scene { threads: 2, ..Scene::pairs(4, QoS::AtLeastOnce) };
+    scene.filters = vec!["t/+".into(), "#".into(), "t/0".into()];
+    scene.filters.extend((0..5).map(|_| "$share/workers/t/#".to_owned()));
+    let outcome = run(scene.plan(broker.addr));
+    let totals = outcome.only();
+    // Two wildcard subscribers and the group get 400 each, the exact one 100.
+    assert_eq!((totals.delivery.sent, totals.delivery.expected), (400, 1_300));
+    assert_eq!((totals.delivery.received, totals.delivery.duplicates), (1_300, 0));
+    assert_eq!(totals.violations.total(), 0);
+    assert!(totals.drained);
+    assert_eq!(totals.threads.len(), 2);
+    assert!(totals.threads.iter().all(|usage| usage.wall_ns > 900_000_000));
+}
+
+#[test]
+fn a_shared_group_that_loses_and_doubles_is_found_out() {
+    let behaviour = with_fault(|header| match header.seq {
+        30 => Fault::Drop,
+        40 => Fault::Double,
+        _ => Fault::None,
+    });
+    let broker = Broker::start(behaviour);
+    let mut scene = Scene { threads: 2, drain_ms: 3_000, ..Scene::pairs(2, QoS::ExactlyOnce) };
+    scene.filters = (0..4).map(|_| "$share/workers/t/#".to_owned()).collect();
+    let outcome = run(scene.plan(broker.addr));
+    let totals = outcome.only();
+    assert_eq!((totals.delivery.lost, totals.delivery.duplicates), (2, 2));
+    assert_eq!((totals.violations.lost, totals.violations.duplicates), (2, 2));
+    assert!(totals.gaps.iter().all(|gap| gap.first_seq == 30));
+}
+
+#[test]
+fn closed_mode_keeps_its_window_and_verifies() {
+    for (qos, threads) in
+        [(QoS::AtMostOnce, 1), (QoS::AtMostOnce, 2), (QoS::AtLeastOnce, 1), (QoS::ExactlyOnce, 2)]
+    {
+        let broker = Broker::start(Behaviour::default());
+        let mut scene = Scene { threads, measure_ms: 300, ..Scene::pairs(4, qos) };
+        scene.pace = Pace::Closed { window: 8 };
+        // A subscriber on all topics binds all streams into one cluster.
+        scene.filters.push("t/#".into());
+        let outcome = run(scene.plan(broker.addr));
+        let totals = outcome.only();
+        assert!(totals.delivery.sent > 100, "{totals:?}");
+        assert_eq!(totals.delivery.received, totals.delivery.sent * 2);
+        assert_eq!(totals.violations.total(), 0);
+        assert_eq!(totals.counters.offered, totals.counters.sent);
+        assert!(totals.drained);
+    }
+}
+
+#[test]
+fn closed_mode_survives_loss() {
+    let mut count = 0;
+    let behaviour = with_fault(move |_| {
+        count += 1;
+        if count % 10 == 0 { Fault::Drop } else { Fault::None }
+    });
+    let broker = Broker::start(behaviour);
+    let pace = Pace::Closed { window: 4 };
+    let scene = Scene { pace, drain_ms: 3_000, ..Scene::pairs(2, QoS::AtMostOnce) };
+    let outcome = run(scene.plan(broker.addr));
+    let delivery = outcome.only().delivery;
+    assert!(delivery.sent > 30);
+    assert!(delivery.lost.abs_diff(delivery.sent / 10) <= 2, "{delivery:?}");
+    // QoS 0 promises nothing.
+    assert_eq!(outcome.only().violations.total(), 0);
+}
+
+#[test]
+fn the_inflight_window_holds_messages_back_and_loses_none() {
+    let behaviour = Behaviour { mute: true, ..Behaviour::default() };
+    let broker = Broker::start(behaviour);
+    let mut scene = Scene { inflight_max: 5, drain_ms: 100, ..Scene::pairs(2, QoS::AtLeastOnce) };
+    scene.warm_up_ms = 0;
+    let mut plan = scene.plan(broker.addr);
+    // Without acknowledgements the probe itself would use the window up.
+    plan.phases.remove(2);
+    let outcome = run(plan);
+    let totals = outcome.only();
+    assert_eq!((totals.counters.offered, totals.counters.attempted), (200, 200));
+    assert_eq!((totals.counters.sent, totals.counters.acked), (10, 0));
+    // What was never sent is dropped in the end, and nothing of it counts as lost.
+    assert_eq!(totals.counters.dropped, 190);
+    assert_eq!((totals.delivery.sent, totals.delivery.lost), (10, 0));
+    assert!(!totals.drained);
+}
+
+#[test]
+fn clients_that_are_refused_or_cut_off_are_named() {
+    let behaviour = Behaviour {
+        connack: |id| match id {
+            "pub-1" => Some(ReasonCode::NOT_AUTHORIZED),
+            _ => Some(ReasonCode::SUCCESS),
+        },
+        ..with_fault(|header| {
+            if header.stream == 2 && header.seq == 50 { Fault::Close } else { Fault::None }
+        })
+    };
+    let broker = Broker::start(behaviour);
+    let scene = Scene { drain_ms: 3_000, ..Scene::pairs(3, QoS::AtLeastOnce) };
+    let outcome = run(scene.plan(broker.addr));
+    assert_eq!(outcome.summary.end, End::Completed);
+    assert_eq!(outcome.summary.connected, 5);
+    assert_eq!(outcome.failures.len(), 2);
+    assert_eq!(outcome.failures[0], (1, Failure::Refused(ReasonCode::NOT_AUTHORIZED)));
+    assert_eq!(outcome.failures[1].0, 5);
+    let totals = outcome.only();
+    // Stream 0 is complete; stream 1 never sent; stream 2 lost its receiver.
+    assert_eq!(totals.delivery.sent, 200);
+    assert_eq!(totals.counters.offered, 300);
+    assert_eq!(totals.counters.dropped, 100);
+    assert!(totals.delivery.lost >= 60, "{totals:?}");
+    assert!(totals.gaps.iter().all(|gap| gap.stream == 2));
+    assert_eq!(totals.violations.total(), 0);
+}
+
+#[test]
+fn a_refused_filter_is_named_and_the_run_fails_at_its_probe() {
+    let behaviour = Behaviour { suback: Some(ReasonCode::NOT_AUTHORIZED), ..Behaviour::default() };
+    let broker = Broker::start(behaviour);
+    let outcome =
+        run(Scene { version: Version::V311, ..Scene::pairs(1, QoS::AtMostOnce) }.plan(broker.addr));
+    assert!(matches!(
+        &outcome.failures[..],
+        [(1, Failure::SubscribeRefused { filter, .. })] if filter == "t/0"
+    ));
+}
+
+#[test]
+fn nobody_listens() {
+    let addr =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("bind");
+    let outcome = run(Scene::pairs(2, QoS::AtMostOnce).plan(addr));
+    assert!(
+        matches!(&outcome.summary.end, End::Unreachable(why) if why.contains("refused")),
+        "{outcome:?}"
+    );
+    assert_eq!(outcome.failures.len(), 4);
+}
+
+#[test]
+fn rates_are_exact_whatever_the_numbers() {
+    let broker = Broker::start(Behaviour::default());
+    // 7 streams at 333 per second.
+    let scene = Scene { pace: open(333), warm_up_ms: 100, ..Scene::pairs(7, QoS::AtMostOnce) };
+    let outcome = run(scene.plan(broker.addr));
+    let totals = outcome.only();
+    assert!(totals.delivery.sent.abs_diff(7 * 333) <= 7, "{totals:?}");
+    assert_eq!(totals.delivery.lost, 0);
+}
+
+#[test]
+fn what_a_slow_broker_still_has_is_no_breach_but_silence_is() {
+    // Nothing of stream 0 from message 60 on; stream 1 goes on.
+    let hole =
+        || {
+            with_fault(|header| {
+                if header.stream == 0 && header.seq >= 60 { Fault::Drop } else { Fault::None }
+            })
+        };
+    for (drain_ms, violations) in [(0, 0), (3_000, 60)] {
+        let broker = Broker::start(hole());
+        let scene = Scene { drain_ms, ..Scene::pairs(2, QoS::AtLeastOnce) };
+        let outcome = run(scene.plan(broker.addr));
+        let totals = outcome.only();
+        assert!(totals.delivery.lost > 0, "{totals:?}");
+        assert_eq!(totals.delivery.undelivered, totals.delivery.lost);
+        assert_eq!(totals.violations.lost, violations, "{totals:?}");
+        assert!(!totals.drained);
+    }
+}
