@@ -1,0 +1,213 @@
+//! One process: CPU of all its threads, memory, descriptors.
+
+use std::collections::HashMap;
+
+use procfs_core::FromRead;
+use procfs_core::process::{Schedstat, Stat, Status};
+
+use crate::cpus::TICK_NS;
+use crate::{MonitorError, ProcRoot};
+
+/// Samples one process by its id.
+///
+/// CPU is the sum of `task/*/schedstat` (nanoseconds, exact). A thread that has ended keeps the
+/// time it had at the last sample, and `PID/stat`, which counts ended threads to their end but in
+/// ticks of 10 ms, is the floor: when it shows more than the sum (a thread lived and died between
+/// two samples), the sample takes its figure and says so in [`ProcessSample::cpu_source`].
+#[derive(Debug)]
+pub struct ProcessSampler {
+    root: ProcRoot,
+    pid: u32,
+    /// CPU nanoseconds of each live thread at the last sample.
+    threads: HashMap<u32, u64>,
+    /// CPU nanoseconds of the threads that were seen and have ended.
+    ended_ns: u64,
+    /// The total of the last sample: it never goes back.
+    cpu_ns: u64,
+}
+
+/// Where a sample's CPU time was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuSource {
+    /// The sum over the threads' `schedstat`, exact to the nanosecond.
+    Schedstat,
+    /// `PID/stat`, in ticks of 10 ms: the kernel has no `schedstat`, or threads ended between two
+    /// samples with time that only the process total still knows.
+    Stat,
+}
+
+/// One thread of a sampled process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadSample {
+    /// Thread id.
+    pub tid: u32,
+    /// Thread name as the kernel has it (at most 15 bytes).
+    pub name: String,
+    /// CPU time of this thread since it began, in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+/// A process at one moment.
+#[derive(Clone, Debug)]
+pub struct ProcessSample {
+    /// When, in nanoseconds of the caller's monotonic clock.
+    pub at_ns: u64,
+    /// CPU time of all threads since the process began, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Where `cpu_ns` was read.
+    pub cpu_source: CpuSource,
+    /// Resident memory in bytes.
+    pub rss_bytes: u64,
+    /// The largest resident memory so far, in bytes.
+    pub rss_max_bytes: u64,
+    /// The live threads.
+    pub threads: Vec<ThreadSample>,
+    /// Open descriptors; `None` where the system does not let us look.
+    pub open_fds: Option<u64>,
+    /// The cores that the process may use.
+    pub cores_allowed: Vec<usize>,
+}
+
+impl ProcessSampler {
+    /// A sampler for process `pid` of this machine.
+    pub fn new(pid: u32) -> Self {
+        Self::with_root(ProcRoot::default(), pid)
+    }
+
+    /// A sampler for process `pid` below `root`.
+    pub fn with_root(root: ProcRoot, pid: u32) -> Self {
+        Self { root, pid, threads: HashMap::new(), ended_ns: 0, cpu_ns: 0 }
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Takes one sample, stamped `now_ns`.
+    ///
+    /// # Errors
+    /// [`MonitorError::ProcessGone`] once the process has ended; other errors when a file cannot
+    /// be read or understood.
+    pub fn sample(&mut self, now_ns: u64) -> Result<ProcessSample, MonitorError> {
+        let stat: Stat = self.parse("stat")?;
+        if matches!(stat.state, 'Z' | 'X' | 'x') {
+            return Err(MonitorError::ProcessGone { pid: self.pid });
+        }
+        let status: Status = self.parse("status")?;
+        let threads = self.threads()?;
+        let (cpu_ns, cpu_source) = self.account(&threads, (stat.utime + stat.stime) * TICK_NS);
+        let kib = |value: Option<u64>| value.unwrap_or(0) * 1024;
+        Ok(ProcessSample {
+            at_ns: now_ns,
+            cpu_ns,
+            cpu_source,
+            rss_bytes: kib(status.vmrss),
+            rss_max_bytes: kib(status.vmhwm),
+            threads,
+            open_fds: std::fs::read_dir(self.path("fd")).ok().map(|fds| fds.count() as u64),
+            cores_allowed: status
+                .cpus_allowed_list
+                .unwrap_or_default()
+                .into_iter()
+                .flat_map(|(first, last)| first as usize..=last as usize)
+                .collect(),
+        })
+    }
+
+    /// Adds up the threads and compares with the process total of `PID/stat`.
+    fn account(&mut self, threads: &[ThreadSample], stat_ns: u64) -> (u64, CpuSource) {
+        let before = std::mem::take(&mut self.threads);
+        self.threads = threads.iter().map(|thread| (thread.tid, thread.cpu_ns)).collect();
+        for (tid, cpu_ns) in before {
+            // A thread id that came back with less time is another thread.
+            if self.threads.get(&tid).is_none_or(|now_ns| *now_ns < cpu_ns) {
+                self.ended_ns += cpu_ns;
+            }
+        }
+        let live_ns: u64 = threads.iter().map(|thread| thread.cpu_ns).sum();
+        let sum_ns = self.ended_ns + live_ns;
+        let no_schedstat = live_ns == 0 && stat_ns > 0;
+        // User and system time are each rounded, so two ticks are within rounding.
+        let (value_ns, source) = if no_schedstat || stat_ns > sum_ns + 2 * TICK_NS {
+            (stat_ns, CpuSource::Stat)
+        } else {
+            (sum_ns, CpuSource::Schedstat)
+        };
+        self.cpu_ns = self.cpu_ns.max(value_ns);
+        (self.cpu_ns, source)
+    }
+
+    /// The live threads. One that ends while we look is left out.
+    fn threads(&self) -> Result<Vec<ThreadSample>, MonitorError> {
+        let path = self.path("task");
+        let entries = std::fs::read_dir(&path)
+            .map_err(|source| self.gone_or(MonitorError::Read { path: path.clone(), source }))?;
+        let mut threads = Vec::new();
+        for entry in entries.flatten() {
+            let Some(tid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            let directory = entry.path();
+            let Ok(name) = std::fs::read_to_string(directory.join("comm")) else { continue };
+            let cpu_ns = Schedstat::from_file(directory.join("schedstat"))
+                .map_or(0, |schedstat| schedstat.sum_exec_runtime);
+            threads.push(ThreadSample { tid, name: name.trim_end().to_owned(), cpu_ns });
+        }
+        threads.sort_unstable_by_key(|thread| thread.tid);
+        Ok(threads)
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.root.path(format!("{}/{name}", self.pid))
+    }
+
+    fn parse<T: FromRead>(&self, name: &str) -> Result<T, MonitorError> {
+        self.root.parse(format!("{}/{name}", self.pid)).map_err(|error| self.gone_or(error))
+    }
+
+    /// A file that is missing because the whole process is gone is reported as that.
+    fn gone_or(&self, error: MonitorError) -> MonitorError {
+        match &error {
+            MonitorError::Read { source, .. }
+                // ESRCH: the process ended between opening the file and reading it.
+                if source.kind() == std::io::ErrorKind::NotFound
+                    || source.raw_os_error() == Some(3) =>
+            {
+                match self.root.path("stat").exists() {
+                    true => MonitorError::ProcessGone { pid: self.pid },
+                    false => error,
+                }
+            }
+            _ => error,
+        }
+    }
+}
+
+impl ProcessSample {
+    /// CPU between `earlier` and this, one core = 100; 0 when no time has passed.
+    pub fn cpu_percent_since(&self, earlier: &Self) -> f64 {
+        match self.at_ns.saturating_sub(earlier.at_ns) {
+            0 => 0.0,
+            elapsed_ns => {
+                self.cpu_ns.saturating_sub(earlier.cpu_ns) as f64 * 100.0 / elapsed_ns as f64
+            }
+        }
+    }
+
+    /// The CPU of each thread that is in both samples, one core = 100.
+    pub fn threads_percent_since(&self, earlier: &Self) -> Vec<(u32, f64)> {
+        let elapsed_ns = self.at_ns.saturating_sub(earlier.at_ns);
+        if elapsed_ns == 0 {
+            return Vec::new();
+        }
+        let mut shares = Vec::new();
+        for thread in &self.threads {
+            if let Some(before) = earlier.threads.iter().find(|before| before.tid == thread.tid) {
+                let cpu_ns = thread.cpu_ns.saturating_sub(before.cpu_ns);
+                shares.push((thread.tid, cpu_ns as f64 * 100.0 / elapsed_ns as f64));
+            }
+        }
+        shares
+    }
+}
