@@ -1,0 +1,31 @@
+//! Tacho's laboratory: scenarios, runs, verdicts, the run record and its renderings.
+//!
+//! ```text
+//! scenario file -> Scenario -> load::Plan -> load::Engine -> events + samples
+//!     -> Collector -> RunRecord (judged) -> summary.json, report.html, table on the terminal
+//! ```
+//!
+//! - [`scenario`]: files, variables, checks; errors point at the line.
+//! - [`plan`](mod@plan): every client and topic spelled out for the load generator.
+//! - [`run`](mod@run): drives the generator, samples broker and host, collects.
+//! - [`record`]: the run record, a versioned contract.
+//! - [`verdict`]: what a run is worth.
+//! - [`output`]: the files of a run directory.
+//! - [`report`]: the record for people.
+//!
+//! Nothing here opens a socket or starts a process: the caller says where the broker is.
+
+mod clock;
+pub mod environment;
+pub mod format;
+pub mod output;
+pub mod plan;
+mod probe;
+pub mod record;
+pub mod report;
+pub mod run;
+pub mod scenario;
+pub mod threshold;
+pub mod verdict;
+
+pub use clock::Timestamp;

@@ -1,0 +1,178 @@
+//! The directory that a run leaves.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use super::{HistogramLog, SeriesWriter};
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::record::RunRecord;
+
+/// A file of the run directory that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {source}", path.display())]
+pub struct OutputError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// The directory of one run, and the writers of its files:
+///
+/// | file | content |
+/// |---|---|
+/// | `scenario.toml` | the scenario, every variable replaced and every default spelled out |
+/// | `environment.json` | the machine and its settings |
+/// | `timeseries.csv` | a row per second |
+/// | `latency.hlog` | a histogram per second and latency, HdrHistogram's interval log 1.3 |
+/// | `summary.json` | the run record |
+/// | `report.html` | all of it to look at, self-contained |
+/// | `broker.log` | what the broker said, when the caller started one |
+///
+/// The first two are written at the start and the next two as the run goes on, so that a run that
+/// is killed leaves what it measured.
+#[derive(Debug)]
+pub struct RunDirectory {
+    path: PathBuf,
+}
+
+impl RunDirectory {
+    /// Creates `path` with its parents. An existing directory is used as it is: files of an
+    /// earlier run in it are replaced.
+    ///
+    /// # Errors
+    /// When the directory cannot be created.
+    pub fn create(path: &Path) -> Result<Self, OutputError> {
+        fs::create_dir_all(path).map_err(|source| OutputError { path: path.to_owned(), source })?;
+        let directory = Self { path: path.to_owned() };
+        // A verdict of an earlier run must not stand beside the files of this one.
+        for stale in ["summary.json", "report.html"] {
+            let path = directory.file(stale);
+            match fs::remove_file(&path) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    return Err(OutputError { path, source });
+                }
+                _ => {}
+            }
+        }
+        Ok(directory)
+    }
+
+    /// `<time>-<name>`, with only characters that every file system takes.
+    pub fn run_name(started: Timestamp, name: &str) -> String {
+        let usable = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let name: String = name.chars().map(|c| if usable(c) { c } else { '-' }).collect();
+        let name = name.trim_matches(['.', '-']);
+        format!("{}-{}", started.compact(), if name.is_empty() { "run" } else { name })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of one of its files.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), OutputError> {
+        let path = self.file(name);
+        fs::write(&path, text).map_err(|source| OutputError { path, source })
+    }
+
+    /// An error about one of its files.
+    pub(crate) fn error(&self, name: &str, source: io::Error) -> OutputError {
+        OutputError { path: self.file(name), source }
+    }
+
+    fn open(&self, name: &str) -> Result<BufWriter<File>, OutputError> {
+        File::create(self.file(name)).map(BufWriter::new).map_err(|source| self.error(name, source))
+    }
+
+    /// Writes `scenario.toml`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_scenario(&self, toml: &str) -> Result<(), OutputError> {
+        self.write("scenario.toml", toml)
+    }
+
+    /// Writes `environment.json`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_environment(&self, environment: &Environment) -> Result<(), OutputError> {
+        self.write("environment.json", &json(environment))
+    }
+
+    /// Writes `summary.json`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_summary(&self, record: &RunRecord) -> Result<(), OutputError> {
+        self.write("summary.json", &json(record))
+    }
+
+    /// Writes `report.html`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_report(&self, html: &str) -> Result<(), OutputError> {
+        self.write("report.html", html)
+    }
+
+    /// Begins `timeseries.csv`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn series(&self) -> Result<SeriesWriter<BufWriter<File>>, OutputError> {
+        SeriesWriter::new(self.open("timeseries.csv")?)
+            .map_err(|source| self.error("timeseries.csv", source))
+    }
+
+    /// Begins `latency.hlog`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn histograms(
+        &self,
+        started: Timestamp,
+    ) -> Result<HistogramLog<BufWriter<File>>, OutputError> {
+        HistogramLog::new(self.open("latency.hlog")?, started)
+            .map_err(|source| self.error("latency.hlog", source))
+    }
+}
+
+/// Pretty JSON with a line break at its end.
+pub(crate) fn json<T: serde::Serialize>(value: &T) -> String {
+    // Invariant: our structures have string keys and finite or optional numbers.
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_else(|_| "null".to_owned());
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_safe() {
+        let name = RunDirectory::run_name(Timestamp::now(), "../a b/ü");
+        assert!(name.ends_with("-a-b"), "{name}");
+        assert!(RunDirectory::run_name(Timestamp::now(), "../..").ends_with("-run"));
+    }
+
+    #[test]
+    fn an_old_verdict_is_removed() {
+        let place = tempfile::tempdir().expect("temporary directory");
+        let path = place.path().join("a/b");
+        RunDirectory::create(&path).expect("creates");
+        fs::write(path.join("summary.json"), "{}").expect("writes");
+        RunDirectory::create(&path).expect("takes an existing one");
+        assert!(!path.join("summary.json").exists());
+        fs::write(place.path().join("file"), "").expect("writes");
+        let error = RunDirectory::create(&place.path().join("file")).expect_err("is a file");
+        assert!(error.to_string().contains("cannot write"), "{error}");
+    }
+}

@@ -1,0 +1,245 @@
+//! From a scenario to a plan: every client, topic and rate spelled out for the load generator.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use tacho_load as load;
+use tacho_load::{QoS, Version};
+
+use crate::scenario::{
+    Connect, Group, Model, PhasePolicy, ProtocolVersion, Publish, Rate, Scenario, TimeSpan, Timing,
+};
+
+/// Clients per source address: the system has about 28,000 local ports per address and target.
+const CLIENTS_PER_SOURCE: u64 = 20_000;
+
+/// How a plan differs from its scenario: what the machine and the command line decide.
+#[derive(Clone, Debug)]
+pub struct PlanOptions {
+    /// Resolved addresses of the broker.
+    pub targets: Vec<SocketAddr>,
+    /// Generator threads.
+    pub threads: usize,
+    /// Cores to pin them to; empty pins nothing.
+    pub cpus: Vec<usize>,
+    /// Identity of the run in every payload.
+    pub run_id: u32,
+}
+
+/// Spells a scenario out.
+///
+/// # Errors
+/// A sentence, when clients would share an identifier, a topic or filter is not valid, or
+/// something else that only the whole shows.
+pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, load::PlanError> {
+    let mut plan = load::Plan {
+        run_id: options.run_id,
+        seed: scenario.seed,
+        threads: options.threads,
+        cpus: options.cpus.clone(),
+        timing: match scenario.load.timing {
+            Timing::Sleep => load::Timing::Sleep,
+            Timing::Spin => load::Timing::Spin,
+        },
+        targets: options.targets.clone(),
+        sources: sources(&options.targets, scenario.clients()),
+        groups: scenario
+            .groups
+            .iter()
+            .filter(|(_, group)| group.clients > 0)
+            .map(|(name, group)| load_group(name, group, scenario.target.version))
+            .collect(),
+        routes: Vec::new(),
+        phases: Vec::new(),
+        overrun_after_ns: load::Plan::OVERRUN_AFTER_NS,
+    };
+    plan.routes = plan.derive_routes();
+    plan.phases = phases(scenario, !plan.routes.is_empty());
+    plan.check()?;
+    Ok(plan)
+}
+
+fn load_group(name: &str, group: &Group, version: ProtocolVersion) -> load::Group {
+    let client = |index: u64| load::Client {
+        id: group.client_id.expand(index),
+        username: group.connect.username.as_ref().map(|template| template.expand(index)),
+        password: group.connect.password.as_ref().map(|text| text.expand(index).into_bytes()),
+        streams: group
+            .publish
+            .iter()
+            .enumerate()
+            .map(|(block, publish)| load::Stream { topic: publish.topic.expand(index), block })
+            .collect(),
+        subscriptions: group
+            .subscribe
+            .iter()
+            .map(|subscribe| load::Subscription {
+                filter: subscribe.filter.expand(index),
+                qos: qos(subscribe.qos),
+            })
+            .collect(),
+    };
+    load::Group {
+        name: name.to_owned(),
+        targets: Vec::new(),
+        version: match version {
+            ProtocolVersion::V31 => Version::V31,
+            ProtocolVersion::V311 => Version::V311,
+            ProtocolVersion::V5 => Version::V5,
+        },
+        clean_start: group.connect.clean_start,
+        session_expiry_s: seconds(group.connect.session_expiry),
+        keep_alive_s: u16::try_from(seconds(group.connect.keep_alive)).unwrap_or(u16::MAX),
+        connects_per_s: connects_per_s(&group.connect, group.clients),
+        inflight_max: group.inflight,
+        waiting_max: group.waiting,
+        publish: group.publish.iter().map(|publish| block(publish, group.clients)).collect(),
+        clients: (0..u64::from(group.clients)).map(client).collect(),
+    }
+}
+
+/// Whole seconds, rounded up: a session that is to last half a second must not last none.
+fn seconds(span: TimeSpan) -> u32 {
+    u32::try_from(span.0.as_nanos().div_ceil(1_000_000_000)).unwrap_or(u32::MAX)
+}
+
+fn connects_per_s(connect: &Connect, clients: u32) -> Option<f64> {
+    match (connect.rate, connect.ramp) {
+        (Some(rate), _) => Some(rate.0),
+        (None, Some(ramp)) if !ramp.0.is_zero() => Some(f64::from(clients) / ramp.0.as_secs_f64()),
+        _ => None,
+    }
+}
+
+fn block(publish: &Publish, clients: u32) -> load::PublishBlock {
+    load::PublishBlock {
+        qos: qos(publish.qos),
+        retain: publish.retain,
+        payload_bytes: publish.payload.size,
+        pace: match &publish.model {
+            Model::Closed { window } => load::Pace::Closed { window: *window },
+            Model::Open { rate, phase, catch_up } => load::Pace::Open {
+                rate: exact(*rate, clients),
+                phase: match phase {
+                    PhasePolicy::Uniform => load::PhasePolicy::Uniform,
+                    PhasePolicy::Random => load::PhasePolicy::Random,
+                    PhasePolicy::Aligned => load::PhasePolicy::Aligned,
+                },
+                catch_up: match catch_up {
+                    true => load::CatchUp::CatchUp,
+                    false => load::CatchUp::Skip,
+                },
+            },
+        },
+    }
+}
+
+/// The rate of one stream as a fraction: exact for whole numbers, to a thousandth of a message
+/// per second for others.
+fn exact(rate: Rate, clients: u32) -> load::Rate {
+    let (per_second, shared_by) = match rate {
+        Rate::Total(total) => (total.0, u64::from(clients)),
+        Rate::PerClient(each) => (each.0, 1),
+    };
+    match per_second.fract() == 0.0 {
+        true => load::Rate::per_second_shared(per_second as u64, shared_by),
+        false => load::Rate {
+            messages: ((per_second * 1e3).round() as u64).max(1),
+            per_ns: shared_by * 1_000_000_000_000,
+        },
+    }
+}
+
+/// Invariant: scenarios hold 0, 1 or 2 only.
+fn qos(value: u8) -> QoS {
+    match value {
+        0 => QoS::AtMostOnce,
+        1 => QoS::AtLeastOnce,
+        _ => QoS::ExactlyOnce,
+    }
+}
+
+/// Further loopback addresses to connect from, when one has too few ports.
+fn sources(targets: &[SocketAddr], clients: u64) -> Vec<IpAddr> {
+    let loopback = targets.iter().all(|target| target.is_ipv4() && target.ip().is_loopback());
+    if !loopback || clients <= CLIENTS_PER_SOURCE {
+        return Vec::new();
+    }
+    let count = clients.div_ceil(CLIENTS_PER_SOURCE).min(250) as u8;
+    (1..=count).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))).collect()
+}
+
+fn phases(scenario: &Scenario, anyone_receives: bool) -> Vec<load::Phase> {
+    let lengths = &scenario.phases;
+    let timeout_ns = lengths.connect_timeout.as_ns();
+    let scale = load::Scale::ONE;
+    let mut phases =
+        vec![load::Phase::Connect { timeout_ns }, load::Phase::Subscribe { timeout_ns }];
+    if lengths.ready_probe && anyone_receives {
+        phases.push(load::Phase::Probe { timeout_ns });
+    }
+    if !lengths.warmup.0.is_zero() {
+        phases.push(load::Phase::WarmUp { duration_ns: lengths.warmup.as_ns(), scale });
+    }
+    phases.push(load::Phase::Measure { duration_ns: lengths.measure.as_ns(), scale });
+    phases.push(load::Phase::Drain { timeout_ns: lengths.drain.as_ns() });
+    phases.push(load::Phase::Disconnect);
+    phases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Builtin, Limits, PerSecond};
+
+    fn options() -> PlanOptions {
+        PlanOptions {
+            targets: vec![SocketAddr::from(([127, 0, 0, 1], 1883))],
+            threads: 1,
+            cpus: vec![],
+            run_id: 7,
+        }
+    }
+
+    fn symmetric(vars: &[(&str, &str)]) -> Scenario {
+        let vars: Vec<_> = vars.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        let source = Builtin::find("symmetric").expect("is built in").source();
+        Scenario::parse(&source, &vars, Limits { descriptors_max: 1 << 20 }).expect("parses")
+    }
+
+    #[test]
+    fn symmetric_spelled_out() {
+        let plan = plan(&symmetric(&[]), &options()).expect("a plan");
+        assert_eq!(plan.client_count(), 2000);
+        assert_eq!(plan.routes.len(), 1000);
+        assert!((plan.offered_in_per_s() - 10_000.0).abs() < 1e-6);
+        assert!((plan.offered_out_per_s() - 10_000.0).abs() < 1e-6);
+        assert_eq!(plan.groups[0].connects_per_s, Some(500.0));
+        assert_eq!(plan.groups[0].clients[3].streams[0].topic, "test/m1/3");
+        assert_eq!(plan.groups[1].clients[3].subscriptions[0].filter, "test/m1/3");
+        assert_eq!(plan.routes[0].qos, QoS::AtLeastOnce);
+        assert_eq!(plan.phases.len(), 7);
+        assert!(plan.sources.is_empty());
+    }
+
+    #[test]
+    fn a_warm_up_of_zero_is_left_out() {
+        let plan = plan(&symmetric(&[("warmup", "0s")]), &options()).expect("a plan");
+        assert!(!plan.phases.iter().any(|phase| matches!(phase, load::Phase::WarmUp { .. })));
+    }
+
+    #[test]
+    fn many_clients_on_loopback_get_more_source_addresses() {
+        let many = [("publishers", "30000"), ("subscribers", "20000")];
+        let plan = plan(&symmetric(&many), &options()).expect("a plan");
+        assert_eq!(plan.sources.len(), 3);
+    }
+
+    #[test]
+    fn rates_stay_exact() {
+        let rate = exact(Rate::Total(PerSecond(10_000.0)), 3000);
+        assert_eq!((rate.messages, rate.per_ns), (10_000, 3_000_000_000_000));
+        let rate = exact(Rate::PerClient(PerSecond(0.5)), 3000);
+        assert!((rate.per_second() - 0.5).abs() < 1e-9);
+        assert_eq!(exact(Rate::PerClient(PerSecond(1e-9)), 1).messages, 1);
+    }
+}

@@ -1,0 +1,146 @@
+//! The run record: what a run was, what it measured, and what that is worth.
+//!
+//! `summary.json` is this structure. It is a contract: within one [`SCHEMA_VERSION`] fields are
+//! added, never renamed, removed or given another meaning. Everything else in a run directory
+//! (report, tables, time series) renders the same data.
+
+mod latency;
+mod series;
+mod step;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use latency::{CurvePoint, LatencyStats, curve, percentile};
+pub use series::SeriesRow;
+pub use step::{Gate, LostRange, Step, ThresholdResult, ViolationCounts};
+
+/// Version of the record's form.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What a run is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Everything offered was carried, in order, and all thresholds hold.
+    Ok,
+    /// The generator may have been the bottleneck: the figures say nothing about the broker.
+    GeneratorBound,
+    /// Less than 99 % of the offered load was carried, or clients failed.
+    NotSustained,
+    /// The figures still changed during the window: they describe a transient.
+    NotSteady,
+    /// A message was lost, duplicated, reordered or damaged against its QoS.
+    QosViolation,
+    /// A threshold does not hold.
+    ThresholdFailed,
+    /// The run did not come to its end.
+    Aborted,
+}
+
+impl Verdict {
+    /// As `summary.json` writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::GeneratorBound => "generator_bound",
+            Self::NotSustained => "not_sustained",
+            Self::NotSteady => "not_steady",
+            Self::QosViolation => "qos_violation",
+            Self::ThresholdFailed => "threshold_failed",
+            Self::Aborted => "aborted",
+        }
+    }
+}
+
+/// Everything about a run but its time series and histograms, which have files of their own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// [`SCHEMA_VERSION`] of the program that wrote it.
+    pub schema_version: u32,
+    /// Version of the program that wrote it.
+    pub tool_version: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the run: its time and its scenario.
+    pub name: String,
+    /// The scenario's description.
+    pub description: String,
+    /// When the run began, RFC 3339 in UTC.
+    pub started_at: String,
+    /// How long it took from start to end, in seconds.
+    pub elapsed_s: f64,
+    /// What it is worth.
+    pub verdict: Verdict,
+    /// Why, a sentence each; empty when the verdict is `ok`.
+    pub reasons: Vec<String>,
+    /// What a reader must know before comparing the figures with others.
+    pub notes: Vec<String>,
+    /// What was loaded.
+    pub target: TargetRecord,
+    /// Where broker and generator ran.
+    pub placement: Placement,
+    /// The variables of the scenario with their values.
+    pub vars: BTreeMap<String, crate::scenario::VarValue>,
+    /// Seed of payloads and random phases.
+    pub seed: u64,
+    /// Time from TCP connect to CONNACK, in microseconds.
+    pub connect_us: LatencyStats,
+    /// Time from SUBSCRIBE to SUBACK, in microseconds.
+    pub suback_us: LatencyStats,
+    /// Clients of the scenario.
+    pub clients: u64,
+    /// Clients that were connected.
+    pub clients_connected: u64,
+    /// Failures of single clients.
+    pub client_failures: u64,
+    /// The first of them, a sentence each.
+    pub first_failures: Vec<String>,
+    /// The thresholds and whether they hold.
+    pub thresholds: Vec<ThresholdResult>,
+    /// One entry per measured window.
+    pub steps: Vec<Step>,
+}
+
+/// What was loaded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetRecord {
+    /// Where it came from.
+    pub kind: TargetKind,
+    /// `mqtt://host:port`.
+    pub broker: String,
+    /// Protocol version of the clients.
+    pub version: String,
+    /// The command that started the broker, when the run started it.
+    pub command: Option<String>,
+    /// Its process id, when the run started it.
+    pub pid: Option<u32>,
+}
+
+/// Where the broker under test came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetKind {
+    /// `tacho broker`, started by the run.
+    BuiltIn,
+    /// Started by the run with a given command.
+    Command,
+    /// Running already.
+    Url,
+}
+
+/// Where broker and generator ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// Broker and generator shared one machine.
+    pub one_machine: bool,
+    /// Cores of the broker; empty when unknown.
+    pub broker_cores: Vec<usize>,
+    /// Cores of the generator's threads; empty when not pinned.
+    pub generator_cores: Vec<usize>,
+    /// Generator threads.
+    pub generator_threads: usize,
+    /// `sleep` or `spin`.
+    pub timing: String,
+}

@@ -1,0 +1,56 @@
+//! One second of a run.
+
+use serde::{Deserialize, Serialize};
+
+/// What happened in one interval: a row of `timeseries.csv`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeriesRow {
+    /// Start of the interval in seconds since the start of the run.
+    pub start_s: f64,
+    /// Its length in seconds: 1, or less for the last one of a phase.
+    pub length_s: f64,
+    /// The phase it belongs to.
+    pub phase: String,
+    /// Clients connected at its end.
+    pub connected: u64,
+    /// Messages that were due, per second.
+    pub offered_in_per_s: f64,
+    /// Messages written, per second.
+    pub sent_per_s: f64,
+    /// Messages acknowledged, per second.
+    pub acked_per_s: f64,
+    /// Verified first deliveries, per second.
+    pub received_per_s: f64,
+    /// Messages written more than a millisecond late.
+    pub overrun: u64,
+    /// Messages never sent.
+    pub dropped: u64,
+    /// Median of the end-to-end latency, in microseconds.
+    pub e2e_p50_us: Option<u64>,
+    /// 95th percentile.
+    pub e2e_p95_us: Option<u64>,
+    /// 99th percentile.
+    pub e2e_p99_us: Option<u64>,
+    /// Largest.
+    pub e2e_max_us: Option<u64>,
+    /// 99th percentile of the service time.
+    pub service_p99_us: Option<u64>,
+    /// 99th percentile of the send delay.
+    pub send_delay_p99_us: Option<u64>,
+    /// 99th percentile of the time from PUBLISH to its last acknowledgement.
+    pub ack_p99_us: Option<u64>,
+    /// CPU of the broker process, one core = 100.
+    pub broker_cpu_percent: Option<f64>,
+    /// Resident memory of the broker in bytes.
+    pub broker_rss_bytes: Option<u64>,
+    /// 1 - idle - steal of the broker's cores.
+    pub broker_cores_busy_percent: Option<f64>,
+    /// CPU of the generator's threads, spinning excluded, one core = 100.
+    pub generator_cpu_percent: f64,
+    /// 1 - idle of the host.
+    pub host_cpu_percent: Option<f64>,
+    /// Time that the hypervisor gave to others.
+    pub host_steal_percent: Option<f64>,
+    /// Memory in use on the host.
+    pub host_memory_percent: Option<f64>,
+}

@@ -1,0 +1,207 @@
+//! One measured window.
+
+use serde::{Deserialize, Serialize};
+
+use super::{LatencyStats, Verdict};
+use crate::threshold::{LatencyKind, Metric, Threshold};
+
+/// What was measured in one window of constant load. Rates are per second of the window;
+/// utilisation is absent (`null`) where it could not be observed, as with a remote broker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// What this window is worth by itself.
+    pub verdict: Verdict,
+    /// Length of the window in seconds.
+    pub window_s: f64,
+    /// Publish rate that the schedule asked for.
+    pub offered_in_per_s: f64,
+    /// Delivery rate that it implies.
+    pub offered_out_per_s: f64,
+    /// Publish rate that clients handed to their connections.
+    pub attempted_in_per_s: f64,
+    /// Publish rate that the broker took: acknowledged at QoS 1 and 2, written at QoS 0.
+    pub achieved_in_per_s: f64,
+    /// Verified first deliveries per second.
+    pub achieved_out_per_s: f64,
+    /// `achieved_in_per_s` + `achieved_out_per_s`.
+    pub tps: f64,
+    /// From the time a message was due to its receipt.
+    pub latency_us: LatencyStats,
+    /// From the time it was written to its receipt.
+    pub service_us: LatencyStats,
+    /// From the time it was due to the time it was written: the generator's lateness.
+    pub send_delay_us: LatencyStats,
+    /// From PUBLISH to PUBACK or PUBCOMP.
+    pub ack_us: LatencyStats,
+    /// Messages sent that were due in the window.
+    pub sent: u64,
+    /// Deliveries that they had to cause.
+    pub expected: u64,
+    /// Of these, deliveries that came.
+    pub received: u64,
+    /// Of these, deliveries that did not come.
+    pub lost: u64,
+    /// Of the lost, those after which nothing else of their publisher and topic came: the broker
+    /// may have lost them or still have had them when the drain ended.
+    pub undelivered: u64,
+    /// Which messages were lost: at most [`LostRange::MAX`] runs of them.
+    pub lost_ranges: Vec<LostRange>,
+    /// Further runs, which are only counted.
+    pub lost_ranges_cut: u64,
+    /// Further copies.
+    pub duplicates: u64,
+    /// First deliveries behind a later message of the same publisher and topic.
+    pub out_of_order: u64,
+    /// Messages that nobody expected: of other runs, or at the wrong receiver.
+    pub unexpected: u64,
+    /// Damaged messages.
+    pub corrupted: u64,
+    /// Messages sent more than a millisecond late.
+    pub overrun: u64,
+    /// Messages that were due and never sent.
+    pub dropped: u64,
+    /// Messages that the broker refused in its acknowledgement.
+    pub refused: u64,
+    /// Breaches of the QoS contract, warm-up included.
+    pub violations: ViolationCounts,
+    /// Did everything outstanding arrive before the drain's time was over?
+    pub drained: bool,
+    /// Deliveries to the receiver that got fewest.
+    pub received_min: Option<u64>,
+    /// Deliveries to the receiver that got most.
+    pub received_max: Option<u64>,
+    /// CPU of the broker process over the window, one core = 100.
+    pub broker_cpu_percent: Option<f64>,
+    /// CPU of the broker process per message in or out, in microseconds.
+    pub broker_cpu_us_per_message: Option<f64>,
+    /// Where the broker's CPU time was read: `schedstat` (exact) or `stat` (10 ms ticks).
+    pub broker_cpu_source: Option<String>,
+    /// 1 - idle - steal of the cores that the broker may use, in percent of these cores.
+    pub broker_cores_busy_percent: Option<f64>,
+    /// Resident memory of the broker at the end of the window, in bytes.
+    pub broker_rss_bytes: Option<u64>,
+    /// Threads of the broker at the end of the window.
+    pub broker_threads: Option<u64>,
+    /// 1 - idle of the host, in percent.
+    pub host_cpu_percent: Option<f64>,
+    /// Time that the hypervisor gave to others, in percent.
+    pub host_steal_percent: Option<f64>,
+    /// CPU of programs other than broker and generator on the broker's host, when the generator
+    /// runs there too; one core = 100.
+    pub other_cpu_percent: Option<f64>,
+    /// Memory in use on the host, in percent.
+    pub host_memory_percent: Option<f64>,
+    /// CPU of the generator's threads, spinning excluded, one core = 100.
+    pub generator_cpu_percent: f64,
+    /// The busiest generator thread, in percent of its time.
+    pub generator_thread_busy_max_percent: f64,
+    /// The health checks of the generator.
+    pub gates: Vec<Gate>,
+}
+
+/// A health check of the generator; a step that fails one says nothing about the broker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// What is checked.
+    pub name: String,
+    /// Unit of the figure and its limit: `percent` or `microseconds`.
+    pub unit: String,
+    /// The figure.
+    pub value: f64,
+    /// What it must stay below.
+    pub limit: f64,
+    /// Does it?
+    pub passed: bool,
+}
+
+/// A run of messages that a receiver did not get.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostRange {
+    /// Client identifier of the publisher.
+    pub publisher: String,
+    /// Topic.
+    pub topic: String,
+    /// Client identifier of the receiver, or the shared subscription.
+    pub receiver: String,
+    /// Sequence number of the first one; each publisher counts each of its topics from 0.
+    pub first_seq: u64,
+    /// How many.
+    pub count: u64,
+    /// Sequence numbers from the first to the last lost one: the same as `count`, except where so
+    /// many were lost that neighbouring runs were merged.
+    pub span: u64,
+}
+
+impl LostRange {
+    /// Runs that a record has at most.
+    pub const MAX: usize = 1000;
+}
+
+/// Breaches of the QoS contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViolationCounts {
+    /// Lost at QoS 1 or 2.
+    pub lost: u64,
+    /// Duplicated at QoS 0 or 2.
+    pub duplicates: u64,
+    /// Out of order.
+    pub out_of_order: u64,
+    /// Damaged.
+    pub corrupted: u64,
+}
+
+/// A threshold and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThresholdResult {
+    /// The condition, such as `e2e_p99<10ms`.
+    pub condition: String,
+    /// The worst figure of all steps, in the metric's unit; absent when it could not be measured.
+    pub value: Option<f64>,
+    /// Whether it holds. A figure that could not be measured fails.
+    pub passed: bool,
+}
+
+impl ThresholdResult {
+    /// The figure with its unit.
+    pub fn shown(&self) -> String {
+        match (self.value, Threshold::parse(&self.condition)) {
+            (Some(value), Ok(threshold)) => threshold.metric.show(value),
+            (Some(value), Err(_)) => value.to_string(),
+            (None, _) => "too few samples, or not observable".to_owned(),
+        }
+    }
+}
+
+impl ViolationCounts {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.lost + self.duplicates + self.out_of_order + self.corrupted
+    }
+}
+
+impl Step {
+    /// Achieved publish rate in percent of the offered one.
+    pub fn achieved_percent(&self) -> f64 {
+        match self.offered_in_per_s > 0.0 {
+            true => self.achieved_in_per_s * 100.0 / self.offered_in_per_s,
+            false => 100.0,
+        }
+    }
+
+    /// The figure that a threshold is about; `None` where it could not be measured.
+    pub fn metric(&self, metric: Metric) -> Option<f64> {
+        match metric {
+            Metric::Latency(LatencyKind::EndToEnd, statistic) => self.latency_us.get(statistic),
+            Metric::Latency(LatencyKind::Service, statistic) => self.service_us.get(statistic),
+            Metric::Latency(LatencyKind::SendDelay, statistic) => self.send_delay_us.get(statistic),
+            Metric::Lost => Some(self.lost as f64),
+            Metric::Duplicates => Some(self.duplicates as f64),
+            Metric::OutOfOrder => Some(self.out_of_order as f64),
+            Metric::Achieved => Some(self.achieved_percent()),
+            Metric::Tps => Some(self.tps),
+            Metric::BrokerCpu => self.broker_cpu_percent,
+            Metric::HostCpu => self.host_cpu_percent,
+            Metric::BrokerRss => self.broker_rss_bytes.map(|bytes| bytes as f64),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Renderings of the run record for people: `report.html` and the table on the terminal.
+
+mod axis;
+mod chart;
+mod charts;
+mod html;
+mod tables;
+mod text;
+
+use crate::environment::Environment;
+use crate::record::{RunRecord, SeriesRow};
+use crate::run::StepCurves;
+
+pub use html::html;
+pub use text::summary_text;
+
+/// What a report shows.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportData<'a> {
+    /// The record.
+    pub record: &'a RunRecord,
+    /// Its seconds.
+    pub rows: &'a [SeriesRow],
+    /// Percentile curves, one per step.
+    pub curves: &'a [StepCurves],
+    /// The machine.
+    pub environment: &'a Environment,
+}

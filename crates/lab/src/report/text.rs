@@ -1,0 +1,93 @@
+//! The table at the end of a run, for terminals and logs.
+
+use std::fmt::Write as _;
+
+use super::tables::{LATENCY_HEADS, latencies, lost, tables};
+use crate::record::{RunRecord, Step, Verdict};
+
+/// Runs of lost messages that are shown.
+const LOST_SHOWN: usize = 5;
+
+/// The summary of a run as plain text, every figure with its unit.
+pub fn summary_text(record: &RunRecord) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}: {}", record.scenario, record.description);
+    let _ = writeln!(
+        out,
+        "target {}, MQTT {}, {} of {} clients connected",
+        record.target.broker, record.target.version, record.clients_connected, record.clients
+    );
+    for (index, step) in record.steps.iter().enumerate() {
+        if record.steps.len() > 1 {
+            let _ = writeln!(out, "\nstep {}", index + 1);
+        }
+        step_text(&mut out, step);
+    }
+    let _ = writeln!(out);
+    for result in &record.thresholds {
+        let mark = if result.passed { "holds" } else { "does not hold" };
+        let _ = writeln!(out, "threshold {}: {mark}: {}", result.condition, result.shown());
+    }
+    for note in &record.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    let _ = writeln!(out, "verdict: {}", record.verdict.name());
+    if record.verdict != Verdict::Ok {
+        for reason in &record.reasons {
+            let _ = writeln!(out, "  {reason}");
+        }
+    }
+    out
+}
+
+fn step_text(out: &mut String, step: &Step) {
+    let tables = tables(step);
+    // Two tables side by side fit into 100 columns.
+    for pair in tables.chunks(2) {
+        let _ = writeln!(out);
+        let titles: Vec<String> =
+            pair.iter().map(|table| format!("{:<48}", table.title.to_uppercase())).collect();
+        let _ = writeln!(out, "{}", titles.join("  ").trim_end());
+        let lines = pair.iter().map(|table| table.rows.len()).max().unwrap_or(0);
+        for line in 0..lines {
+            let cells: Vec<String> = pair
+                .iter()
+                .map(|table| match table.rows.get(line) {
+                    Some(row) => {
+                        let mark = if row.failed { "!" } else { " " };
+                        format!("  {:<26}{:>18}{mark} ", row.name, row.value)
+                    }
+                    None => " ".repeat(48),
+                })
+                .collect();
+            let _ = writeln!(out, "{}", cells.join("  ").trim_end());
+        }
+    }
+    let _ = write!(out, "\n{:<18}", "LATENCY");
+    for head in LATENCY_HEADS {
+        let _ = write!(out, "{head:>10}");
+    }
+    let _ = writeln!(out);
+    let mut too_few = false;
+    for (name, cells) in latencies(step) {
+        let _ = write!(out, "  {name:<16}");
+        for cell in cells {
+            too_few |= cell.is_none();
+            let _ = write!(out, "{:>10}", cell.unwrap_or_else(|| "-".to_owned()));
+        }
+        let _ = writeln!(out);
+    }
+    if too_few {
+        let _ = writeln!(out, "  - : too few samples for this percentile");
+    }
+    let (lines, more) = lost(step, LOST_SHOWN);
+    if !lines.is_empty() {
+        let _ = writeln!(out, "\nLOST (sequence numbers)");
+        for (between, which) in lines {
+            let _ = writeln!(out, "  {between}: {which}");
+        }
+        if more > 0 {
+            let _ = writeln!(out, "  and {more} more, see summary.json");
+        }
+    }
+}

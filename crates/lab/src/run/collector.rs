@@ -1,0 +1,450 @@
+//! Events and samples in, the run record out. Knows no threads, files or clocks.
+
+use std::collections::BTreeMap;
+
+use tacho_load::{
+    Counters, Event, Failure, IntervalSnapshot, PhaseKind, Summary, ThreadUsage, Totals,
+};
+use tacho_monitor::CpuSource;
+
+use super::names::Names;
+use crate::probe::{Samples, Usage};
+use crate::record::{
+    CurvePoint, LatencyStats, LostRange, Placement, RunRecord, SCHEMA_VERSION, SeriesRow, Step,
+    TargetRecord, Verdict, ViolationCounts, curve, percentile,
+};
+use crate::scenario::{Scenario, VarValue};
+use crate::threshold::Thresholds;
+use crate::verdict;
+
+/// Failures of single clients that the record quotes.
+const FAILURES_QUOTED: usize = 10;
+
+/// What is known about a run before it starts.
+#[derive(Clone, Debug)]
+pub struct RunFacts {
+    /// Scenario name.
+    pub scenario: String,
+    /// Run name.
+    pub name: String,
+    /// Description of the scenario.
+    pub description: String,
+    /// Start, RFC 3339.
+    pub started_at: String,
+    /// What is loaded.
+    pub target: TargetRecord,
+    /// Where things run.
+    pub placement: Placement,
+    /// Variables.
+    pub vars: BTreeMap<String, VarValue>,
+    /// Seed.
+    pub seed: u64,
+    /// Thresholds.
+    pub thresholds: Thresholds,
+    /// Clients of the plan.
+    pub clients: u64,
+    /// Delivery rate that the plan implies at its publish rate.
+    pub offered_out_per_s: f64,
+    /// Names of clients and topics.
+    pub names: Names,
+    /// At least one publisher is closed: there is no rate to reach.
+    pub closed: bool,
+    /// Every publisher uses QoS 1 or 2: acknowledgements tell what the broker took.
+    pub acknowledged: bool,
+}
+
+/// Percentile curves of a step.
+#[derive(Clone, Debug, Default)]
+pub struct StepCurves {
+    /// End to end.
+    pub latency: Vec<CurvePoint>,
+    /// Written to received.
+    pub service: Vec<CurvePoint>,
+    /// Due to written.
+    pub send_delay: Vec<CurvePoint>,
+}
+
+/// Collects one run.
+#[derive(Debug)]
+pub(super) struct Collector {
+    facts: RunFacts,
+    started_ns: u64,
+    phase: Option<PhaseKind>,
+    phase_index: usize,
+    last: Samples,
+    /// Samples at the beginning of the current window.
+    opened: Option<Samples>,
+    /// Usage of each closed window by phase index.
+    windows: BTreeMap<usize, Usage>,
+    rows: Vec<(usize, SeriesRow)>,
+    steps: Vec<(usize, Step)>,
+    curves: Vec<StepCurves>,
+    failures: u64,
+    first_failures: Vec<String>,
+    exhausted: bool,
+    summary: Option<Box<Summary>>,
+}
+
+impl Collector {
+    /// Begins a run at `started_ns` with the first samples.
+    pub(super) fn new(facts: RunFacts, started_ns: u64, first: Samples) -> Self {
+        Self {
+            facts,
+            started_ns,
+            phase: None,
+            phase_index: 0,
+            last: first,
+            opened: None,
+            windows: BTreeMap::new(),
+            rows: Vec::new(),
+            steps: Vec::new(),
+            curves: Vec::new(),
+            failures: 0,
+            first_failures: Vec::new(),
+            exhausted: false,
+            summary: None,
+        }
+    }
+
+    /// Takes one event with samples taken right after it. Returns the row that it completes.
+    pub(super) fn handle(&mut self, event: Event, samples: Samples) -> Option<SeriesRow> {
+        match event {
+            Event::Phase { kind, index, .. } => {
+                self.close_window(&samples);
+                if kind == PhaseKind::Measure {
+                    self.opened = Some(samples);
+                }
+                self.phase = Some(kind);
+                self.phase_index = index;
+                None
+            }
+            Event::Interval(interval) => Some(self.interval(&interval, samples)),
+            Event::Failed { client, why } => {
+                self.failed(client, &why);
+                None
+            }
+            Event::Measured(totals) => {
+                self.close_window(&samples);
+                self.measured(&totals);
+                None
+            }
+            Event::Finished(summary) => {
+                self.summary = Some(summary);
+                None
+            }
+        }
+    }
+
+    /// Whether `kind` needs samples: those that bound a window or end a second.
+    pub(super) fn wants_samples(event: &Event) -> bool {
+        matches!(event, Event::Phase { .. } | Event::Interval(_) | Event::Measured(_))
+    }
+
+    fn close_window(&mut self, samples: &Samples) {
+        if let Some(opened) = self.opened.take() {
+            let mut samples = samples.clone();
+            if samples.broker.is_none() {
+                // It has ended: what it used until its last sample is better than nothing.
+                samples.broker.clone_from(&self.last.broker);
+            }
+            self.windows.insert(self.phase_index, samples.since(&opened));
+        }
+    }
+
+    fn interval(&mut self, interval: &IntervalSnapshot, samples: Samples) -> SeriesRow {
+        let usage = samples.since(&self.last);
+        let broker = self.last.broker.take();
+        self.last = samples;
+        self.last.broker = self.last.broker.take().or(broker);
+        let length_s = interval.len_ns as f64 / 1e9;
+        let rate = |count: u64| if length_s > 0.0 { count as f64 / length_s } else { 0.0 };
+        let counters = &interval.counters;
+        let any_e2e = !interval.e2e.is_empty();
+        let row = SeriesRow {
+            start_s: interval.start_ns.saturating_sub(self.started_ns) as f64 / 1e9,
+            length_s,
+            phase: interval.phase.name().to_owned(),
+            connected: interval.connected,
+            offered_in_per_s: rate(counters.offered),
+            sent_per_s: rate(counters.sent),
+            acked_per_s: rate(counters.acked),
+            received_per_s: rate(counters.received),
+            overrun: counters.overrun,
+            dropped: counters.dropped,
+            e2e_p50_us: percentile(&interval.e2e, 0.5),
+            e2e_p95_us: percentile(&interval.e2e, 0.95),
+            e2e_p99_us: percentile(&interval.e2e, 0.99),
+            e2e_max_us: any_e2e.then(|| interval.e2e.max()),
+            service_p99_us: percentile(&interval.service, 0.99),
+            send_delay_p99_us: percentile(&interval.send_delay, 0.99),
+            ack_p99_us: percentile(&interval.ack, 0.99),
+            broker_cpu_percent: usage.broker_cpu_percent,
+            broker_rss_bytes: usage.broker_rss_bytes,
+            broker_cores_busy_percent: usage.broker_cores_busy_percent,
+            generator_cpu_percent: busy_percent(&interval.threads).0,
+            host_cpu_percent: usage.host_cpu_percent,
+            host_steal_percent: usage.host_steal_percent,
+            host_memory_percent: usage.host_memory_percent,
+        };
+        self.rows.push((interval.phase_index, row.clone()));
+        row
+    }
+
+    fn failed(&mut self, client: u32, why: &Failure) {
+        self.failures += 1;
+        let sentence = format!("{}: {why}", self.facts.names.client(client));
+        // The generator's own limits: descriptors (EMFILE, ENFILE) and local ports
+        // (EADDRNOTAVAIL), by the words of the C library.
+        if let Failure::Connect(words) = why {
+            let words = words.to_lowercase();
+            self.exhausted |= words.contains("too many open files")
+                || words.contains("cannot assign requested address")
+                || words.contains("can't assign requested address");
+        }
+        if self.first_failures.len() < FAILURES_QUOTED {
+            self.first_failures.push(sentence);
+        }
+    }
+
+    fn measured(&mut self, totals: &Totals) {
+        let usage = self.windows.get(&totals.phase_index).cloned().unwrap_or_default();
+        let mut step = step(totals, &usage, &self.facts);
+        step.gates =
+            verdict::gates(&step, self.facts.closed, self.facts.placement.broker_cores.len());
+        self.curves.push(StepCurves {
+            latency: curve(&totals.e2e),
+            service: curve(&totals.service),
+            send_delay: curve(&totals.send_delay),
+        });
+        self.steps.push((totals.phase_index, step));
+    }
+
+    /// The record and what belongs to it, judged. `aborted` says why the run was cut short.
+    pub(super) fn finish(
+        self,
+        elapsed_s: f64,
+        aborted: Option<String>,
+    ) -> (RunRecord, Vec<SeriesRow>, Vec<StepCurves>) {
+        let mut verdicts = Vec::new();
+        let mut reasons = Vec::new();
+        if let Some(sentence) = aborted {
+            verdicts.push(Verdict::Aborted);
+            reasons.push(sentence);
+        } else if self.steps.is_empty() {
+            verdicts.push(Verdict::Aborted);
+            reasons.push("the run ended before anything was measured".to_owned());
+        }
+        let mut steps = Vec::new();
+        for (phase_index, mut step) in self.steps {
+            let rows: Vec<&SeriesRow> = self
+                .rows
+                .iter()
+                .filter(|(index, row)| {
+                    *index == phase_index && row.phase == "measure" && row.length_s > 0.9
+                })
+                .map(|(_, row)| row)
+                .collect();
+            let (verdict, sentences) = verdict::judge_step(&step, &rows);
+            step.verdict = verdict;
+            verdicts.push(verdict);
+            reasons.extend(sentences);
+            steps.push(step);
+        }
+        if self.failures > 0 {
+            verdicts.push(match self.exhausted {
+                true => Verdict::GeneratorBound,
+                false => Verdict::NotSustained,
+            });
+            let first = self.first_failures.first().map_or("", String::as_str);
+            reasons.push(format!("{} failures of clients, the first: {first}", self.failures));
+        }
+        let thresholds = verdict::judge_thresholds(&self.facts.thresholds, &steps);
+        for result in thresholds.iter().filter(|result| !result.passed) {
+            verdicts.push(Verdict::ThresholdFailed);
+            reasons.push(verdict::threshold_sentence(result));
+        }
+        let summary = self.summary;
+        let stats = |histogram: Option<&tacho_load::Histogram>| {
+            histogram.map_or_else(LatencyStats::default, LatencyStats::of)
+        };
+        let record = RunRecord {
+            schema_version: SCHEMA_VERSION,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            notes: notes(&self.facts, &steps),
+            scenario: self.facts.scenario,
+            name: self.facts.name,
+            description: self.facts.description,
+            started_at: self.facts.started_at,
+            elapsed_s: round(elapsed_s, 3),
+            verdict: verdict::worst(verdicts),
+            reasons,
+            target: self.facts.target,
+            placement: self.facts.placement,
+            vars: self.facts.vars,
+            seed: self.facts.seed,
+            connect_us: stats(summary.as_ref().map(|summary| &summary.connect)),
+            suback_us: stats(summary.as_ref().map(|summary| &summary.suback)),
+            clients: self.facts.clients,
+            clients_connected: summary.as_ref().map_or(0, |summary| summary.connected),
+            client_failures: self.failures,
+            first_failures: self.first_failures,
+            thresholds,
+            steps,
+        };
+        (record, self.rows.into_iter().map(|(_, row)| row).collect(), self.curves)
+    }
+}
+
+/// What a reader must know before comparing figures.
+fn notes(facts: &RunFacts, steps: &[Step]) -> Vec<String> {
+    let mut notes: Vec<String> = steps.iter().filter_map(verdict::disturbed).collect();
+    if facts.placement.one_machine {
+        notes.push(
+            "One-machine run: generator and broker share this machine, and on loopback the \
+             sender's core runs the receiver's TCP. Do not compare with runs over a network."
+                .to_owned(),
+        );
+    }
+    if facts.closed {
+        notes.push(
+            "Closed model: publishers wait for the broker, so latency is not that of a fixed load."
+                .to_owned(),
+        );
+    }
+    if facts.target.pid.is_none() {
+        notes.push("CPU and memory of the broker process were not observed.".to_owned());
+    }
+    notes
+}
+
+fn round(value: f64, digits: i32) -> f64 {
+    let factor = 10_f64.powi(digits);
+    (value * factor).round() / factor
+}
+
+/// CPU of programs that are neither the broker nor the generator, one core = 100.
+fn others(totals: &Totals, usage: &Usage) -> Option<f64> {
+    let generator_ns: u64 = totals.threads.iter().map(|thread| thread.cpu_ns).sum();
+    let known_ns = generator_ns + usage.broker_cpu_ns?;
+    let others_ns = usage.host_programs_ns?.saturating_sub(known_ns);
+    (totals.len_ns > 0).then(|| round(others_ns as f64 * 100.0 / totals.len_ns as f64, 2))
+}
+
+/// Busy time of the generator's threads in percent of a core: the sum and the largest.
+fn busy_percent(threads: &[ThreadUsage]) -> (f64, f64) {
+    let busy = || threads.iter().map(|thread| thread.busy() * 100.0);
+    (round(busy().sum(), 2), round(busy().fold(0.0, f64::max), 2))
+}
+
+/// One step out of the engine's totals and what was used meanwhile.
+fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
+    let window_s = totals.len_ns as f64 / 1e9;
+    let rate = |count: u64| match window_s > 0.0 {
+        true => round(count as f64 / window_s, 2),
+        false => 0.0,
+    };
+    let counters: &Counters = &totals.counters;
+    let delivery = &totals.delivery;
+    let achieved_in = if facts.acknowledged { counters.acked } else { counters.sent };
+    let messages = counters.sent + counters.received;
+    let percent = |value: Option<f64>| value.map(|value| round(value, 2));
+    let closed_out = || {
+        // Without a schedule the deliveries due are those that the sent messages had to cause.
+        rate(delivery.expected)
+    };
+    Step {
+        verdict: Verdict::Ok,
+        window_s: round(window_s, 3),
+        offered_in_per_s: rate(counters.offered),
+        offered_out_per_s: match facts.closed {
+            true => closed_out(),
+            false => round(facts.offered_out_per_s, 2),
+        },
+        attempted_in_per_s: rate(counters.attempted),
+        achieved_in_per_s: rate(achieved_in),
+        achieved_out_per_s: rate(counters.received),
+        tps: rate(achieved_in + counters.received),
+        latency_us: LatencyStats::of(&totals.e2e),
+        service_us: LatencyStats::of(&totals.service),
+        send_delay_us: LatencyStats::of(&totals.send_delay),
+        ack_us: LatencyStats::of(&totals.ack),
+        sent: delivery.sent,
+        expected: delivery.expected,
+        received: delivery.received,
+        lost: delivery.lost,
+        undelivered: delivery.undelivered,
+        lost_ranges: totals
+            .gaps
+            .iter()
+            .take(LostRange::MAX)
+            .map(|gap| facts.names.lost_range(gap))
+            .collect(),
+        lost_ranges_cut: totals.gaps_cut + totals.gaps.len().saturating_sub(LostRange::MAX) as u64,
+        duplicates: delivery.duplicates,
+        out_of_order: delivery.out_of_order,
+        unexpected: delivery.unexpected,
+        corrupted: delivery.corrupted,
+        overrun: counters.overrun,
+        dropped: counters.dropped,
+        refused: counters.refused,
+        violations: ViolationCounts {
+            lost: totals.violations.lost,
+            duplicates: totals.violations.duplicates,
+            out_of_order: totals.violations.out_of_order,
+            corrupted: totals.violations.corrupted,
+        },
+        drained: totals.drained,
+        received_min: totals.received_min_max.map(|(min, _)| min),
+        received_max: totals.received_min_max.map(|(_, max)| max),
+        broker_cpu_percent: percent(usage.broker_cpu_percent),
+        broker_cpu_us_per_message: usage
+            .broker_cpu_ns
+            .filter(|_| messages > 0)
+            .map(|cpu_ns| round(cpu_ns as f64 / 1e3 / messages as f64, 3)),
+        broker_cpu_source: usage.broker_cpu_source.map(|source| match source {
+            CpuSource::Schedstat => "schedstat".to_owned(),
+            CpuSource::Stat => "stat".to_owned(),
+        }),
+        broker_cores_busy_percent: percent(usage.broker_cores_busy_percent),
+        broker_rss_bytes: usage.broker_rss_bytes,
+        broker_threads: usage.broker_threads,
+        host_cpu_percent: percent(usage.host_cpu_percent),
+        host_steal_percent: percent(usage.host_steal_percent),
+        other_cpu_percent: others(totals, usage),
+        host_memory_percent: percent(usage.host_memory_percent),
+        generator_cpu_percent: busy_percent(&totals.threads).0,
+        generator_thread_busy_max_percent: busy_percent(&totals.threads).1,
+        gates: Vec::new(),
+    }
+}
+
+/// The facts that a scenario knows; the rest is the machine's.
+impl RunFacts {
+    /// Takes over what the scenario says.
+    pub fn of(
+        scenario: &Scenario,
+        plan: &tacho_load::Plan,
+        name: String,
+        started_at: String,
+        target: TargetRecord,
+        placement: Placement,
+    ) -> Self {
+        let paces = || plan.groups.iter().flat_map(|group| &group.publish);
+        Self {
+            scenario: scenario.name.clone(),
+            name,
+            description: scenario.description.clone(),
+            started_at,
+            target,
+            placement,
+            vars: scenario.vars.clone(),
+            seed: scenario.seed,
+            thresholds: scenario.thresholds.clone(),
+            clients: plan.client_count() as u64,
+            offered_out_per_s: plan.offered_out_per_s(),
+            names: Names::of(scenario, plan),
+            closed: paces().any(|block| block.pace.per_second().is_none()),
+            acknowledged: paces().all(|block| u8::from(block.qos) > 0),
+        }
+    }
+}

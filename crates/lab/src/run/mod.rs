@@ -1,0 +1,11 @@
+//! Running a scenario: the load generator is driven, sampled, recorded and judged.
+
+mod collector;
+mod names;
+mod runner;
+#[cfg(test)]
+mod tests;
+
+pub use collector::{RunFacts, StepCurves};
+pub use names::Names;
+pub use runner::{Ending, Outcome, Progress, RunConfig, RunError, run};

@@ -1,0 +1,131 @@
+//! Who a stream or a receiver of the plan is, without keeping every name of the plan.
+
+use tacho_load::{Gap, Plan, Receiver};
+
+use crate::record::LostRange;
+use crate::scenario::{Scenario, Template};
+
+/// Names by the positions that the plan gives to clients and streams.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    groups: Vec<GroupNames>,
+    /// `$share/name/filter` by number.
+    shared: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct GroupNames {
+    clients: u64,
+    client_id: Template,
+    topics: Vec<Template>,
+}
+
+impl Names {
+    /// The names of a plan that was made from `scenario`.
+    pub(super) fn of(scenario: &Scenario, plan: &Plan) -> Self {
+        let groups = scenario.groups.values().filter(|group| group.clients > 0);
+        Self {
+            groups: groups
+                .map(|group| GroupNames {
+                    clients: u64::from(group.clients),
+                    client_id: group.client_id.clone(),
+                    topics: group.publish.iter().map(|publish| publish.topic.clone()).collect(),
+                })
+                .collect(),
+            shared: plan
+                .shared_groups()
+                .iter()
+                .map(|group| format!("$share/{}/{}", group.name, group.filter))
+                .collect(),
+        }
+    }
+
+    /// Client identifier and topic of a stream.
+    fn stream(&self, stream: u32) -> (String, String) {
+        let mut rest = u64::from(stream);
+        for group in &self.groups {
+            let topics = group.topics.len() as u64;
+            let streams = group.clients * topics;
+            if rest < streams {
+                let client = rest / topics;
+                let topic = &group.topics[(rest % topics) as usize];
+                return (group.client_id.expand(client), topic.expand(client));
+            }
+            rest -= streams;
+        }
+        (format!("stream {stream}"), String::new())
+    }
+
+    /// Client identifier of a receiver, or the shared subscription.
+    fn receiver(&self, receiver: Receiver) -> String {
+        match receiver {
+            Receiver::Client(client) => self.client(client),
+            Receiver::Shared(number) => self
+                .shared
+                .get(number as usize)
+                .cloned()
+                .unwrap_or_else(|| format!("shared group {number}")),
+        }
+    }
+
+    /// Client identifier of a client.
+    pub(super) fn client(&self, client: u32) -> String {
+        let mut rest = u64::from(client);
+        for group in &self.groups {
+            if rest < group.clients {
+                return group.client_id.expand(rest);
+            }
+            rest -= group.clients;
+        }
+        format!("client {client}")
+    }
+
+    /// A run of lost messages with names.
+    pub(super) fn lost_range(&self, gap: &Gap) -> LostRange {
+        let (publisher, topic) = self.stream(gap.stream);
+        LostRange {
+            publisher,
+            topic,
+            receiver: self.receiver(gap.receiver),
+            first_seq: gap.first_seq,
+            count: gap.count,
+            span: gap.span,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{PlanOptions, plan};
+    use crate::scenario::{Limits, SourceText};
+
+    #[test]
+    fn names_are_those_of_the_plan() {
+        let text = "name = 'x'\n[groups.a]\nclients = 3\n\
+            [[groups.a.publish]]\ntopic = 'one/{{i}}'\nrate = { total = 1 }\n\
+            [[groups.a.publish]]\ntopic = 'two/{{i}}'\nrate = { total = 1 }\n\
+            [groups.b]\nclients = 0\n[groups.c]\nclients = 2\n\
+            [[groups.c.subscribe]]\nfilter = '$share/s{{i}}/#'\n";
+        let limits = Limits { descriptors_max: 1000 };
+        let scenario = Scenario::parse(&SourceText::new("x", text), &[], limits).expect("parses");
+        let options = PlanOptions {
+            targets: vec![([127, 0, 0, 1], 1883).into()],
+            threads: 1,
+            cpus: vec![],
+            run_id: 1,
+        };
+        let plan = plan(&scenario, &options).expect("a plan");
+        let names = Names::of(&scenario, &plan);
+        for (index, (client, stream, _)) in plan.streams().enumerate() {
+            let (_, known) = plan.clients().nth(client as usize).expect("a client");
+            assert_eq!(names.stream(index as u32), (known.id.clone(), stream.topic.clone()));
+        }
+        for (index, (_, client)) in plan.clients().enumerate() {
+            assert_eq!(names.client(index as u32), client.id);
+        }
+        assert_eq!(names.receiver(Receiver::Shared(1)), "$share/s1/#");
+        assert_eq!(names.receiver(Receiver::Client(4)), "c_m1_1");
+        assert_eq!(names.client(99), "client 99");
+    }
+}

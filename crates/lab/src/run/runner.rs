@@ -1,0 +1,242 @@
+//! The loop that drives the load generator through a scenario.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tacho_load::{End, Engine, Event, PhaseKind, PlanError, StartError};
+
+use super::collector::{Collector, RunFacts, StepCurves};
+use crate::clock::{self, Timestamp};
+use crate::environment::Environment;
+use crate::output::{OutputError, RunDirectory};
+use crate::plan::{PlanOptions, plan};
+use crate::probe::{Probe, Samples};
+use crate::record::{Placement, RunRecord, SeriesRow, TargetRecord};
+use crate::report;
+use crate::scenario::Scenario;
+
+/// How long the loop waits for an event before it looks at the stop flag.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Everything that a run needs beside its scenario.
+#[derive(Clone, Debug)]
+pub struct RunConfig {
+    /// What to run.
+    pub scenario: Scenario,
+    /// Name of the run.
+    pub name: String,
+    /// When it began.
+    pub started: Timestamp,
+    /// What to load, for the record.
+    pub target: TargetRecord,
+    /// The target's addresses.
+    pub addresses: Vec<SocketAddr>,
+    /// Where things run.
+    pub placement: Placement,
+}
+
+/// News of a running run.
+#[derive(Clone, Debug)]
+pub enum Progress {
+    /// A phase began.
+    Phase {
+        /// Which.
+        kind: PhaseKind,
+        /// How long it is planned to take; absent where that depends on the broker.
+        planned: Option<Duration>,
+    },
+    /// A second passed.
+    Second {
+        /// What happened in it.
+        row: Box<SeriesRow>,
+        /// Clients of the scenario.
+        clients: u64,
+    },
+    /// A client failed.
+    Failed(String),
+}
+
+/// A finished run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The record, as written to `summary.json`.
+    pub record: RunRecord,
+    /// Why the engine ended.
+    pub ending: Ending,
+}
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All phases were run.
+    Completed,
+    /// Somebody stopped it.
+    Aborted,
+    /// The broker could not be reached, went away, or did not deliver the readiness probe.
+    TargetFailed(String),
+    /// The generator itself failed.
+    GeneratorFailed(String),
+}
+
+/// A run that could not begin, or whose results could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The scenario cannot run as a whole.
+    #[error("{0}")]
+    Plan(#[from] PlanError),
+    /// The system refused a resource.
+    #[error("{0}")]
+    System(std::io::Error),
+    /// A file could not be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+/// Runs a scenario to its end or until `stop` becomes true, reports on the way, and leaves all
+/// files in `directory`.
+///
+/// # Errors
+/// When the scenario cannot run, threads cannot be started or files cannot be written. A broker
+/// that cannot be reached is no error but an [`Ending`].
+pub fn run(
+    config: &RunConfig,
+    directory: &RunDirectory,
+    stop: &AtomicBool,
+    mut on_progress: impl FnMut(Progress),
+) -> Result<Outcome, RunError> {
+    let plan = plan(
+        &config.scenario,
+        &PlanOptions {
+            targets: config.addresses.clone(),
+            threads: config.placement.generator_threads,
+            cpus: config.placement.generator_cores.clone(),
+            run_id: (config.started.subsecond_ns() / 1000) ^ std::process::id(),
+        },
+    )?;
+    let scenario_toml = config.scenario.to_toml();
+    let environment = Environment::read(config.placement.clone(), &scenario_toml);
+    directory.write_scenario(&scenario_toml)?;
+    directory.write_environment(&environment)?;
+    let mut series = directory.series()?;
+    let mut histograms = directory.histograms(config.started)?;
+
+    let facts = RunFacts::of(
+        &config.scenario,
+        &plan,
+        config.name.clone(),
+        config.started.rfc3339(),
+        config.target.clone(),
+        config.placement.clone(),
+    );
+    let clients = facts.clients;
+    let names = facts.names.clone();
+    let mut probe = Probe::new(
+        config.target.pid,
+        config.placement.broker_cores.clone(),
+        config.placement.one_machine,
+    );
+    let started_ns = clock::now_ns();
+    let mut collector = Collector::new(facts, started_ns, probe.sample());
+    let phases = plan.phases.clone();
+    let engine = Engine::start(plan).map_err(|error| match error {
+        StartError::Plan(error) => RunError::Plan(error),
+        StartError::System(error) => RunError::System(error),
+    })?;
+
+    let mut stopping = false;
+    let end = loop {
+        if stop.load(Ordering::Relaxed) && !stopping {
+            stopping = true;
+            engine.abort();
+        }
+        let asked_ns = clock::now_ns();
+        let Some(event) = engine.next_event(POLL) else {
+            // No event, and no wait for one either: the generator is gone without a last word.
+            if clock::now_ns() - asked_ns < POLL.as_nanos() as u64 / 2 {
+                break End::Thread("it ended without a report".to_owned());
+            }
+            continue;
+        };
+        let samples =
+            if Collector::wants_samples(&event) { probe.sample() } else { Samples::default() };
+        match &event {
+            Event::Phase { kind, index, .. } => on_progress(Progress::Phase {
+                kind: *kind,
+                planned: phases.get(*index).and_then(planned),
+            }),
+            Event::Interval(interval) => {
+                let start_s = interval.start_ns.saturating_sub(started_ns) as f64 / 1e9;
+                let length_s = interval.len_ns as f64 / 1e9;
+                for (tag, histogram) in [
+                    ("e2e", &interval.e2e),
+                    ("service", &interval.service),
+                    ("send_delay", &interval.send_delay),
+                    ("ack", &interval.ack),
+                ] {
+                    histograms
+                        .write(tag, start_s, length_s, histogram)
+                        .map_err(|source| directory.error("latency.hlog", source))?;
+                }
+            }
+            Event::Failed { client, why } => {
+                on_progress(Progress::Failed(format!("{}: {why}", names.client(*client))));
+            }
+            Event::Measured(_) | Event::Finished(_) => {}
+        }
+        let finished = match &event {
+            Event::Finished(summary) => Some(summary.end.clone()),
+            _ => None,
+        };
+        if let Some(row) = collector.handle(event, samples) {
+            series.write(&row).map_err(|source| directory.error("timeseries.csv", source))?;
+            on_progress(Progress::Second { row: Box::new(row), clients });
+        }
+        if let Some(end) = finished {
+            break end;
+        }
+    };
+    series.flush().map_err(|source| directory.error("timeseries.csv", source))?;
+    histograms.flush().map_err(|source| directory.error("latency.hlog", source))?;
+
+    let (ending, aborted) = ending(end);
+    let elapsed_s = clock::now_ns().saturating_sub(started_ns) as f64 / 1e9;
+    let (record, rows, curves) = collector.finish(elapsed_s, aborted);
+    write_results(directory, &record, &rows, &curves, &environment)?;
+    Ok(Outcome { record, ending })
+}
+
+/// How the engine's end is told: the ending, and the reason for the verdict `aborted`.
+fn ending(end: End) -> (Ending, Option<String>) {
+    let sentence = end.to_string();
+    match end {
+        End::Completed => (Ending::Completed, None),
+        End::Aborted => (Ending::Aborted, Some("the run was stopped before its end".to_owned())),
+        End::Unreachable(_) | End::ProbeFailed { .. } | End::AllLost(_) => {
+            (Ending::TargetFailed(sentence.clone()), Some(sentence))
+        }
+        End::Thread(_) => (Ending::GeneratorFailed(sentence.clone()), Some(sentence)),
+    }
+}
+
+fn planned(phase: &tacho_load::Phase) -> Option<Duration> {
+    match phase {
+        tacho_load::Phase::WarmUp { duration_ns, .. }
+        | tacho_load::Phase::Measure { duration_ns, .. } => {
+            Some(Duration::from_nanos(*duration_ns))
+        }
+        _ => None,
+    }
+}
+
+fn write_results(
+    directory: &RunDirectory,
+    record: &RunRecord,
+    rows: &[SeriesRow],
+    curves: &[StepCurves],
+    environment: &Environment,
+) -> Result<(), OutputError> {
+    directory.write_summary(record)?;
+    directory.write_report(&report::html(&report::ReportData { record, rows, curves, environment }))
+}

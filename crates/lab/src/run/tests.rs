@@ -1,0 +1,402 @@
+//! The collector against made-up event streams, and the files that come out of it.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use tacho_load::{
+    Counters, Delivery, End, Event, Failure, Gap, IntervalSnapshot, PhaseKind, Receiver, Summary,
+    ThreadUsage, Totals, Violations,
+};
+use tacho_monitor::{CpuSource, ProcessSample};
+
+use super::collector::{Collector, RunFacts};
+use super::names::Names;
+use crate::environment::Environment;
+use crate::probe::Samples;
+use crate::record::{LostRange, Placement, RunRecord, TargetKind, TargetRecord, Verdict};
+use crate::report::{ReportData, html, summary_text};
+use crate::threshold::{Threshold, Thresholds};
+
+const SECOND_NS: u64 = 1_000_000_000;
+const RATE: u64 = 10_000;
+const SECONDS: u64 = 9;
+
+fn facts() -> RunFacts {
+    RunFacts {
+        scenario: "symmetric <b>".to_owned(),
+        name: "20260101-000000-symmetric".to_owned(),
+        description: "One & one.".to_owned(),
+        started_at: "2026-01-01T00:00:00.000Z".to_owned(),
+        target: TargetRecord {
+            kind: TargetKind::BuiltIn,
+            broker: "mqtt://127.0.0.1:1883".to_owned(),
+            version: "5".to_owned(),
+            command: Some("tacho broker".to_owned()),
+            pid: Some(7),
+        },
+        placement: Placement {
+            one_machine: true,
+            broker_cores: vec![0],
+            generator_cores: vec![1],
+            generator_threads: 1,
+            timing: "sleep".to_owned(),
+        },
+        vars: BTreeMap::new(),
+        seed: 1,
+        thresholds: Thresholds::default(),
+        clients: 2000,
+        offered_out_per_s: RATE as f64,
+        names: Names::default(),
+        closed: false,
+        acknowledged: true,
+    }
+}
+
+fn histogram(value_us: u64, count: u64) -> Histogram<u64> {
+    let mut histogram = Histogram::new(3).expect("three digits");
+    histogram.record_n(value_us, count).expect("grows");
+    histogram
+}
+
+/// The broker after `seconds`, with a quarter of a core used.
+fn samples(seconds: u64) -> Samples {
+    Samples {
+        broker: Some(ProcessSample {
+            at_ns: seconds * SECOND_NS,
+            cpu_ns: seconds * SECOND_NS / 4,
+            cpu_source: CpuSource::Schedstat,
+            rss_bytes: 10 << 20,
+            rss_max_bytes: 10 << 20,
+            threads: Vec::new(),
+            open_fds: None,
+            cores_allowed: vec![0],
+        }),
+        ..Samples::default()
+    }
+}
+
+fn interval(second: u64, latency_us: u64, received: u64) -> Event {
+    Event::Interval(Box::new(IntervalSnapshot {
+        phase: PhaseKind::Measure,
+        phase_index: 4,
+        start_ns: second * SECOND_NS,
+        len_ns: SECOND_NS,
+        connected: 2000,
+        counters: Counters {
+            offered: RATE,
+            attempted: RATE,
+            sent: RATE,
+            acked: RATE,
+            received,
+            ..Counters::default()
+        },
+        e2e: histogram(latency_us, received),
+        service: histogram(latency_us / 2, received),
+        send_delay: histogram(50, RATE),
+        ack: histogram(300, RATE),
+        threads: vec![ThreadUsage {
+            cpu: Some(1),
+            wall_ns: SECOND_NS,
+            cpu_ns: SECOND_NS / 5,
+            idle_spin_ns: 0,
+        }],
+    }))
+}
+
+fn totals() -> Totals {
+    let messages = RATE * SECONDS;
+    Totals {
+        phase_index: 4,
+        start_ns: 0,
+        len_ns: SECONDS * SECOND_NS,
+        counters: Counters {
+            offered: messages,
+            attempted: messages,
+            sent: messages,
+            acked: messages,
+            received: messages,
+            ..Counters::default()
+        },
+        delivery: Delivery {
+            sent: messages,
+            expected: messages,
+            received: messages,
+            ..Delivery::default()
+        },
+        outside: Delivery::default(),
+        violations: Violations::default(),
+        gaps: Vec::new(),
+        gaps_cut: 0,
+        e2e: histogram(400, messages),
+        service: histogram(350, messages),
+        send_delay: histogram(50, messages),
+        ack: histogram(300, messages),
+        received_min_max: Some((90, 90)),
+        drained: true,
+        threads: vec![ThreadUsage {
+            cpu: Some(1),
+            wall_ns: SECONDS * SECOND_NS,
+            cpu_ns: SECONDS * SECOND_NS / 5,
+            idle_spin_ns: 0,
+        }],
+    }
+}
+
+fn finished(end: End) -> Event {
+    Event::Finished(Box::new(Summary {
+        end,
+        connected: 2000,
+        subscribed: 1000,
+        failures: 0,
+        connect: histogram(900, 2000),
+        suback: histogram(500, 1000),
+    }))
+}
+
+fn phase(kind: PhaseKind, index: usize) -> Event {
+    Event::Phase { kind, index, at_ns: 0 }
+}
+
+/// Plays a run; `latency` and `received` by second, then `totals`.
+fn play(
+    facts: RunFacts,
+    latency: impl Fn(u64) -> u64,
+    received: impl Fn(u64) -> u64,
+    totals: Option<Totals>,
+    failures: Vec<Failure>,
+    aborted: Option<&str>,
+) -> (RunRecord, String) {
+    let mut collector = Collector::new(facts, 0, samples(0));
+    for why in failures {
+        assert!(collector.handle(Event::Failed { client: 3, why }, samples(0)).is_none());
+    }
+    collector.handle(phase(PhaseKind::Measure, 4), samples(0));
+    for second in 0..SECONDS {
+        let event = interval(second, latency(second), received(second));
+        assert!(Collector::wants_samples(&event));
+        let row = collector.handle(event, samples(second + 1)).expect("completes a row");
+        assert_eq!((row.broker_cpu_percent, row.generator_cpu_percent), (Some(25.0), 20.0));
+    }
+    collector.handle(phase(PhaseKind::Drain, 5), samples(SECONDS));
+    if let Some(totals) = totals {
+        collector.handle(Event::Measured(Box::new(totals)), samples(SECONDS + 1));
+    }
+    collector.handle(finished(End::Completed), Samples::default());
+    let (record, rows, curves) = collector.finish(12.5, aborted.map(str::to_owned));
+    let environment = Environment::read(record.placement.clone(), "");
+    let page = html(&ReportData {
+        record: &record,
+        rows: &rows,
+        curves: &curves,
+        environment: &environment,
+    });
+    (record, page)
+}
+
+fn verdict_of(totals: Totals) -> (Verdict, String) {
+    let (record, _) = play(facts(), |_| 400, |_| RATE, Some(totals), vec![], None);
+    (record.verdict, record.reasons.join("; "))
+}
+
+#[test]
+fn a_good_run() {
+    let (record, page) = play(facts(), |_| 400, |_| RATE, Some(totals()), vec![], None);
+    assert_eq!((record.verdict, record.reasons.as_slice()), (Verdict::Ok, &[][..]));
+    let step = &record.steps[0];
+    assert_eq!(step.tps, 20_000.0);
+    assert_eq!(step.offered_in_per_s, 10_000.0);
+    assert_eq!(step.latency_us.p99, Some(400));
+    assert_eq!(step.broker_cpu_percent, Some(25.0));
+    // 9 s x 25 % over 180,000 messages.
+    assert_eq!(step.broker_cpu_us_per_message, Some(12.5));
+    assert_eq!(step.generator_cpu_percent, 20.0);
+    assert_eq!(step.host_cpu_percent, None);
+    assert_eq!(step.broker_rss_bytes, Some(10 << 20));
+    assert_eq!((record.clients_connected, record.connect_us.p50), (2000, Some(900)));
+    assert!(record.notes[0].contains("One-machine run"));
+
+    let text = summary_text(&record);
+    for words in [
+        "TPS (in + out)",
+        "20,000 msg/s",
+        "400 µs",
+        "verdict: ok",
+        "One-machine",
+        "25.0 %",
+        "10.0 MiB",
+    ] {
+        assert!(text.contains(words), "{words} in\n{text}");
+    }
+    for words in
+        ["symmetric &lt;b&gt;", "One &amp; one.", "<svg", "Latency by percentile", "99.9 %"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("symmetric <b>") && !page.contains("<script"));
+    // Nothing is loaded from anywhere.
+    for outside in ["http:", "https:", "src=", "url(", "@import"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn the_summary_has_the_documented_form() {
+    let (record, _) = play(facts(), |_| 400, |_| RATE, Some(totals()), vec![], None);
+    let json: serde_json::Value = serde_json::to_value(&record).expect("serialises");
+    for name in ["schema_version", "scenario", "name", "description", "verdict", "steps"] {
+        assert!(!json[name].is_null(), "{name}");
+    }
+    assert_eq!(json["verdict"], "ok");
+    let step = &json["steps"][0];
+    for name in [
+        "offered_in_per_s",
+        "achieved_in_per_s",
+        "achieved_out_per_s",
+        "tps",
+        "sent",
+        "received",
+        "lost",
+        "duplicates",
+        "out_of_order",
+        "broker_cpu_percent",
+        "broker_rss_bytes",
+        "generator_cpu_percent",
+    ] {
+        assert!(step[name].is_number(), "{name}");
+    }
+    for name in ["broker_cores_busy_percent", "host_cpu_percent", "host_memory_percent"] {
+        assert!(step.get(name).is_some(), "{name}");
+    }
+    for latency in ["latency_us", "service_us", "send_delay_us"] {
+        for name in ["mean", "p50", "p90", "p95", "p99", "p999", "max"] {
+            assert!(step[latency][name].is_number(), "{latency}.{name}");
+        }
+    }
+    let back: RunRecord = serde_json::from_value(json).expect("reads back");
+    assert_eq!(back, record);
+}
+
+#[test]
+fn a_broken_contract_outranks_everything_but_an_abort() {
+    let mut broken = totals();
+    broken.violations.lost = 2;
+    broken.delivery.lost = 2;
+    broken.gaps =
+        vec![
+            Gap { stream: 7, receiver: Receiver::Client(9), first_seq: 40, count: 2, span: 2 };
+            LostRange::MAX + 1
+        ];
+    broken.threads[0].cpu_ns = broken.threads[0].wall_ns;
+    let (verdict, reasons) = verdict_of(broken.clone());
+    assert_eq!(verdict, Verdict::QosViolation);
+    assert!(
+        reasons.contains("2 lost") && reasons.contains("busiest generator thread"),
+        "{reasons}"
+    );
+    let (record, _) = play(facts(), |_| 400, |_| RATE, Some(broken), vec![], Some("stopped"));
+    assert_eq!(record.verdict, Verdict::Aborted);
+}
+
+#[test]
+fn losses_within_the_contract_are_no_violation() {
+    let mut qos0 = totals();
+    qos0.delivery.lost = 5;
+    assert_eq!(verdict_of(qos0).0, Verdict::Ok);
+}
+
+#[test]
+fn a_generator_at_its_limit_makes_the_run_invalid() {
+    let mut busy = totals();
+    busy.threads[0].cpu_ns = busy.threads[0].wall_ns * 85 / 100;
+    assert_eq!(verdict_of(busy).0, Verdict::GeneratorBound);
+
+    let mut late = totals();
+    late.send_delay = histogram(1500, RATE);
+    let (verdict, reasons) = verdict_of(late);
+    assert_eq!(verdict, Verdict::GeneratorBound);
+    assert!(reasons.contains("send delay p99"), "{reasons}");
+
+    let mut spinning = totals();
+    spinning.threads[0].cpu_ns = spinning.threads[0].wall_ns;
+    spinning.threads[0].idle_spin_ns = spinning.threads[0].wall_ns * 9 / 10;
+    assert_eq!(verdict_of(spinning).0, Verdict::Ok);
+}
+
+#[test]
+fn a_saturated_broker_explains_a_busy_generator_in_a_closed_run() {
+    let mut busy = totals();
+    busy.threads[0].cpu_ns = busy.threads[0].wall_ns;
+    let closed = RunFacts { closed: true, ..facts() };
+    let (record, _) = play(closed.clone(), |_| 400, |_| RATE, Some(busy.clone()), vec![], None);
+    // The broker used a quarter of its core: the generator was the limit.
+    assert_eq!(record.verdict, Verdict::GeneratorBound);
+    let mut saturated = record.steps[0].clone();
+    saturated.broker_cpu_percent = Some(99.0);
+    assert!(crate::verdict::gates(&saturated, true, 1).iter().all(|gate| gate.passed));
+}
+
+#[test]
+fn less_than_offered_is_not_sustained() {
+    let mut short = totals();
+    short.counters.acked = short.counters.acked * 98 / 100;
+    let (verdict, reasons) = verdict_of(short);
+    assert_eq!(verdict, Verdict::NotSustained);
+    assert!(reasons.contains("9800 of 10000 messages per second in (98.00 %)"), "{reasons}");
+    let mut short = totals();
+    short.counters.received = short.counters.received * 98 / 100;
+    assert_eq!(verdict_of(short).0, Verdict::NotSustained);
+}
+
+#[test]
+fn a_trend_in_the_window_is_not_steady() {
+    let (record, _) = play(facts(), |second| 400 << second, |_| RATE, Some(totals()), vec![], None);
+    assert_eq!(record.verdict, Verdict::NotSteady, "{:?}", record.reasons);
+    let (record, _) =
+        play(facts(), |_| 400, |second| RATE - 200 * second, Some(totals()), vec![], None);
+    assert_eq!(record.verdict, Verdict::NotSteady, "{:?}", record.reasons);
+    // A small latency may double: that is noise.
+    let slow_start = |second| if second < 3 { 100 } else { 400 };
+    let (record, _) = play(facts(), slow_start, |_| RATE, Some(totals()), vec![], None);
+    assert_eq!(record.verdict, Verdict::Ok, "{:?}", record.reasons);
+}
+
+#[test]
+fn thresholds_are_judged() {
+    let with = |text: &str| RunFacts {
+        thresholds: Thresholds(vec![Threshold::parse(text).expect(text)]),
+        ..facts()
+    };
+    let judge = |text: &str| play(with(text), |_| 400, |_| RATE, Some(totals()), vec![], None).0;
+    assert_eq!(judge("e2e_p99<1ms").verdict, Verdict::Ok);
+    let failed = judge("e2e_p99<100us");
+    assert_eq!(failed.verdict, Verdict::ThresholdFailed);
+    assert!(
+        failed.reasons[0].contains("e2e_p99<100us does not hold: 400 µs"),
+        "{:?}",
+        failed.reasons
+    );
+    // What was not observed cannot be judged.
+    assert_eq!(judge("host_cpu<75%").verdict, Verdict::ThresholdFailed);
+}
+
+#[test]
+fn failed_clients_are_told() {
+    let refused = vec![Failure::Closed; 12];
+    let (record, page) = play(facts(), |_| 400, |_| RATE, Some(totals()), refused, None);
+    assert_eq!((record.verdict, record.client_failures), (Verdict::NotSustained, 12));
+    assert_eq!(record.first_failures.len(), 10);
+    assert!(record.reasons[0].contains("client 3: the broker closed the connection"));
+    assert!(page.contains("First failures of clients"));
+    let ports = vec![Failure::Connect("Cannot assign requested address (os error 99)".to_owned())];
+    let (record, _) = play(facts(), |_| 400, |_| RATE, Some(totals()), ports, None);
+    assert_eq!(record.verdict, Verdict::GeneratorBound);
+}
+
+#[test]
+fn a_run_without_a_window_is_aborted() {
+    let (record, page) = play(facts(), |_| 400, |_| RATE, None, vec![], None);
+    assert_eq!((record.verdict, record.steps.len()), (Verdict::Aborted, 0));
+    assert!(page.contains("aborted") && summary_text(&record).contains("verdict: aborted"));
+    let (record, _) = play(facts(), |_| 400, |_| RATE, None, vec![], Some("no broker"));
+    assert_eq!(record.reasons, ["no broker"]);
+}

@@ -1,0 +1,33 @@
+//! The scenarios that come with the program.
+
+use super::error::{SourceText, closest};
+
+/// A scenario that comes with the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Builtin {
+    /// The name to run it by.
+    pub name: &'static str,
+    /// The file.
+    pub text: &'static str,
+}
+
+/// All of them.
+pub const BUILTIN: [Builtin; 1] =
+    [Builtin { name: "symmetric", text: include_str!("../../scenarios/symmetric.toml") }];
+
+impl Builtin {
+    /// The scenario called `name`.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        BUILTIN.iter().find(|builtin| builtin.name == name)
+    }
+
+    /// The scenario whose name `typed` most resembles, if it is a slip.
+    pub fn closest(typed: &str) -> Option<&'static str> {
+        closest(typed, BUILTIN.iter().map(|builtin| builtin.name))
+    }
+
+    /// Its text, under the name that messages use.
+    pub fn source(&self) -> SourceText {
+        SourceText::new(&format!("{}.toml (built in)", self.name), self.text)
+    }
+}

@@ -1,0 +1,344 @@
+//! From the file as typed to a scenario that can run, or the first reason why not.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::Spanned;
+
+use super::error::{ScenarioError, SourceText};
+use super::quantity::{TimeSpan, Whole};
+use super::raw::{RawConnect, RawGroup, RawLoad, RawPhases, RawPublish, RawScenario, RawTarget};
+use super::template::Template;
+use super::types::{
+    BrokerUrl, Connect, Group, LoadOptions, Model, Payload, PhasePolicy, Phases, ProtocolVersion,
+    Publish, Rate, Scenario, Subscribe, Target, Timing,
+};
+use super::vars::{Substitution, VarValue};
+use super::{Limits, PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MIN};
+use crate::threshold::{Threshold, Thresholds};
+
+/// Descriptors that a run needs beside one per client: files, timers, the report.
+const DESCRIPTORS_RESERVED: u64 = 64;
+
+/// Checks one scenario; knows where values come from.
+pub(super) struct Checker<'a> {
+    pub(super) source: &'a SourceText,
+    pub(super) substitution: &'a Substitution<'a>,
+    pub(super) limits: Limits,
+}
+
+type Checked<T> = Result<T, ScenarioError>;
+
+impl Checker<'_> {
+    /// An error at a place, with the variables that the value came from.
+    pub(super) fn error(&self, span: Range<usize>, title: impl Into<String>) -> ScenarioError {
+        let explanation = self.substitution.explain(span.start);
+        let error = ScenarioError::new(title).at(self.source, span);
+        match explanation {
+            Some(explanation) => error.help(explanation),
+            None => error,
+        }
+    }
+
+    pub(super) fn scenario(
+        &self,
+        raw: RawScenario,
+        vars: BTreeMap<String, VarValue>,
+    ) -> Checked<Scenario> {
+        let name = raw.name.get_ref().trim().to_owned();
+        if name.is_empty() || name.contains("{{") {
+            return Err(self
+                .error(raw.name.span(), "a scenario needs a name of its own")
+                .label("letters, digits, '-'"));
+        }
+        let groups_span = raw.groups.span();
+        let mut groups = BTreeMap::new();
+        for (group_name, group) in raw.groups.into_inner() {
+            let checked = self.group(group_name.get_ref(), group)?;
+            groups.insert(group_name.into_inner(), checked);
+        }
+        let scenario = Scenario {
+            name,
+            description: raw.description,
+            seed: raw.seed.map_or(Ok(1), |seed| self.whole(&seed, "a seed", 0, i64::MAX as u64))?,
+            vars,
+            target: self.target(&raw.target)?,
+            load: self.load(&raw.load)?,
+            phases: self.phases(&raw.phases)?,
+            thresholds: self.thresholds(&raw.thresholds)?,
+            groups,
+        };
+        let publishes = |group: &Group| group.clients > 0 && !group.publish.is_empty();
+        if !scenario.groups.values().any(publishes) {
+            return Err(self
+                .error(groups_span, "no client publishes, so there is nothing to measure")
+                .help("give a group with clients a [[groups.<name>.publish]]"));
+        }
+        Ok(scenario)
+    }
+
+    fn target(&self, raw: &RawTarget) -> Checked<Target> {
+        let broker = raw.broker.as_ref().map(|broker| {
+            BrokerUrl::parse(broker.get_ref()).map_err(|title| self.error(broker.span(), title))
+        });
+        Ok(Target {
+            broker: broker.transpose()?,
+            version: match &raw.version {
+                None => ProtocolVersion::default(),
+                Some(version) => match version.get_ref().as_str() {
+                    "3" | "3.1" => ProtocolVersion::V31,
+                    "4" | "3.1.1" => ProtocolVersion::V311,
+                    "5" | "5.0" => ProtocolVersion::V5,
+                    other => {
+                        return Err(self
+                            .error(version.span(), format!("there is no MQTT version '{other}'"))
+                            .label("\"3.1\", \"3.1.1\" or \"5\""));
+                    }
+                },
+            },
+        })
+    }
+
+    fn load(&self, raw: &RawLoad) -> Checked<LoadOptions> {
+        let threads = raw.threads.as_ref().map(|threads| {
+            let what = "the number of generator threads";
+            self.whole(threads, what, 1, 1024).map(|threads| threads as u16)
+        });
+        let timing = raw.timing.as_ref().map(|timing| match timing.get_ref().as_str() {
+            "sleep" => Ok(Timing::Sleep),
+            "spin" => Ok(Timing::Spin),
+            _ => Err(self.choice(timing, "timing", "\"sleep\" or \"spin\"")),
+        });
+        Ok(LoadOptions {
+            threads: threads.transpose()?,
+            timing: timing.transpose()?.unwrap_or_default(),
+        })
+    }
+
+    fn phases(&self, raw: &RawPhases) -> Checked<Phases> {
+        let span = |value: &Option<Spanned<TimeSpan>>, default| {
+            value.as_ref().map_or_else(|| TimeSpan::from_secs(default), |value| *value.get_ref())
+        };
+        if let Some(measure) = &raw.measure
+            && measure.get_ref().0 < std::time::Duration::from_millis(100)
+        {
+            return Err(self
+                .error(measure.span(), "the measured phase is too short to measure anything")
+                .label("at least 100ms; 30s and more give steady figures"));
+        }
+        Ok(Phases {
+            connect_timeout: span(&raw.connect_timeout, 30),
+            ready_probe: raw.ready_probe.unwrap_or(true),
+            warmup: span(&raw.warmup, 5),
+            measure: span(&raw.measure, 30),
+            drain: span(&raw.drain, 5),
+        })
+    }
+
+    fn thresholds(&self, raw: &BTreeMap<Spanned<String>, Spanned<String>>) -> Checked<Thresholds> {
+        let checked = raw.iter().map(|(name, condition)| {
+            Threshold::from_parts(name.get_ref(), condition.get_ref())
+                .map_err(|title| self.error(condition.span(), title))
+        });
+        Ok(Thresholds(checked.collect::<Checked<_>>()?))
+    }
+
+    fn group(&self, name: &str, raw: RawGroup) -> Checked<Group> {
+        let clients = self.whole(&raw.clients, "the number of clients", 0, i32::MAX as u64)?;
+        let room = self.limits.descriptors_max.saturating_sub(DESCRIPTORS_RESERVED);
+        if clients > room {
+            let max = self.limits.descriptors_max;
+            return Err(self
+                .error(
+                    raw.clients.span(),
+                    format!("{clients} clients need more open files than this system allows"),
+                )
+                .label(format!("at most {room} here"))
+                .help(format!(
+                    "the hard limit is {max} ('ulimit -Hn'): raise it, or use fewer clients"
+                )));
+        }
+        let template = |text: &Spanned<String>| self.template(text);
+        let client_id = match &raw.client_id {
+            Some(text) => template(text)?,
+            None => Template::parse(&format!("{name}_{{{{machine}}}}_{{{{i}}}}"))
+                .map_err(|title| self.error(raw.clients.span(), title))?,
+        };
+        if let Some(text) = raw.client_id.as_ref().filter(|_| !client_id.is_unique(clients)) {
+            return Err(self
+                .error(text.span(), "clients of this group would have the same client id")
+                .label("put {{i}}, the client's number, into it"));
+        }
+        let publish = raw.publish.iter().map(|publish| self.publish(publish));
+        let subscribe = raw.subscribe.iter().map(|subscribe| {
+            Ok(Subscribe {
+                filter: self.topic(&subscribe.filter, "filter")?,
+                qos: subscribe.qos.as_ref().map_or(Ok(2), |qos| self.qos(qos))?,
+            })
+        });
+        let whole = |value: &Option<Spanned<Whole>>, what, max, default| {
+            value.as_ref().map_or(Ok(default), |value| self.whole(value, what, 1, max))
+        };
+        Ok(Group {
+            clients: clients as u32,
+            client_id,
+            inflight: whole(&raw.inflight, "an inflight window", 65_535, 65_535)? as u16,
+            waiting: whole(&raw.waiting, "a waiting queue", u64::from(u32::MAX), 10_000)? as u32,
+            connect: self.connect(&raw.connect)?,
+            publish: publish.collect::<Checked<_>>()?,
+            subscribe: subscribe.collect::<Checked<_>>()?,
+        })
+    }
+
+    fn connect(&self, raw: &RawConnect) -> Checked<Connect> {
+        if let (Some(rate), Some(_)) = (&raw.rate, &raw.ramp) {
+            return Err(self
+                .error(rate.span(), "a group connects by 'rate' or by 'ramp', not by both")
+                .label("remove one of them"));
+        }
+        if let Some(rate) =
+            raw.rate.as_ref().filter(|rate| !rate.get_ref().0.is_normal() || rate.get_ref().0 < 0.0)
+        {
+            return Err(self.error(rate.span(), "at a rate of 0 no client would ever connect"));
+        }
+        let span = |value: &Option<Spanned<TimeSpan>>, default| {
+            value.as_ref().map_or_else(|| TimeSpan::from_secs(default), |value| *value.get_ref())
+        };
+        let keep_alive = span(&raw.keep_alive, 300);
+        if let Some(value) = raw.keep_alive.as_ref().filter(|_| keep_alive.0.as_secs() > 65_535) {
+            return Err(self.error(value.span(), "a keep-alive is at most 65535 seconds"));
+        }
+        let template = |text: &Option<Spanned<String>>| {
+            text.as_ref().map(|text| self.template(text)).transpose()
+        };
+        let ramp = raw.ramp.as_ref().map(|ramp| *ramp.get_ref());
+        let rate = raw.rate.as_ref().map(|rate| *rate.get_ref());
+        Ok(Connect {
+            ramp: ramp.or_else(|| rate.is_none().then(|| TimeSpan::from_secs(2))),
+            rate,
+            clean_start: raw.clean_start.unwrap_or(true),
+            session_expiry: span(&raw.session_expiry, 0),
+            keep_alive,
+            username: template(&raw.username)?,
+            password: template(&raw.password)?,
+        })
+    }
+
+    fn publish(&self, raw: &RawPublish) -> Checked<Publish> {
+        let size = match &raw.payload.size {
+            None => 128,
+            Some(size) if size.get_ref().0 < PAYLOAD_BYTES_MIN as i64 => {
+                return Err(self
+                    .error(
+                        size.span(),
+                        format!("a payload of {} bytes is too small to measure", size.get_ref().0),
+                    )
+                    .label(format!("at least {PAYLOAD_BYTES_MIN}"))
+                    .help("every message carries who sent it, its number and when it was due"));
+            }
+            Some(size) => self.whole(size, "a payload size", 0, PAYLOAD_BYTES_MAX)?,
+        };
+        Ok(Publish {
+            topic: self.topic(&raw.topic, "topic")?,
+            qos: raw.qos.as_ref().map_or(Ok(0), |qos| self.qos(qos))?,
+            retain: raw.retain,
+            model: self.model(raw)?,
+            payload: Payload { size: size as u32 },
+        })
+    }
+
+    fn model(&self, raw: &RawPublish) -> Checked<Model> {
+        let closed = match raw.model.as_ref().map(|model| model.get_ref().as_str()) {
+            None | Some("open") => false,
+            Some("closed") => true,
+            Some(_) => {
+                let model = raw.model.as_ref().unwrap_or(&raw.topic);
+                return Err(self.choice(model, "model", "\"open\" or \"closed\""));
+            }
+        };
+        if closed {
+            let window = raw
+                .window
+                .as_ref()
+                .map_or(Ok(1), |window| self.whole(window, "a window", 1, 65_535))?;
+            return Ok(Model::Closed { window: window as u32 });
+        }
+        let Some(rate) = &raw.rate else {
+            return Err(self
+                .error(raw.topic.span(), "this stream has no rate")
+                .help("add rate = { total = 100 } or rate = { per_client = 10 }"));
+        };
+        let phase = match raw.phase.as_ref().map(|phase| (phase, phase.get_ref().as_str())) {
+            None | Some((_, "uniform")) => PhasePolicy::Uniform,
+            Some((_, "random")) => PhasePolicy::Random,
+            Some((_, "aligned")) => PhasePolicy::Aligned,
+            Some((phase, _)) => {
+                let choices = "\"uniform\", \"random\" or \"aligned\"";
+                return Err(self.choice(phase, "phase", choices));
+            }
+        };
+        let value = match (&rate.get_ref().total, &rate.get_ref().per_client) {
+            (Some(total), None) => Rate::Total(*self.rate(total)?),
+            (None, Some(each)) => Rate::PerClient(*self.rate(each)?),
+            _ => {
+                return Err(self
+                    .error(rate.span(), "a rate is either a total or per client")
+                    .label("{ total = 100 } or { per_client = 10 }"));
+            }
+        };
+        Ok(Model::Open { rate: value, phase, catch_up: raw.catch_up.unwrap_or(true) })
+    }
+
+    fn rate<'r>(&self, rate: &'r Spanned<super::PerSecond>) -> Checked<&'r super::PerSecond> {
+        match rate.get_ref().0 {
+            value if value > 0.0 && value <= 1e9 => Ok(rate.get_ref()),
+            value if value > 1e9 => {
+                Err(self.error(rate.span(), "more than 1,000,000,000 messages per second"))
+            }
+            value => Err(self
+                .error(rate.span(), format!("a rate of {value} publishes nothing to measure"))
+                .label("more than 0 messages per second")),
+        }
+    }
+
+    fn qos(&self, qos: &Spanned<Whole>) -> Checked<u8> {
+        match qos.get_ref().0 {
+            value @ 0..=2 => Ok(value as u8),
+            other => {
+                Err(self.error(qos.span(), format!("there is no QoS {other}")).label("0, 1 or 2"))
+            }
+        }
+    }
+
+    fn whole(&self, value: &Spanned<Whole>, what: &str, min: u64, max: u64) -> Checked<u64> {
+        let number = value.get_ref().0;
+        match u64::try_from(number) {
+            Ok(number) if (min..=max).contains(&number) => Ok(number),
+            _ => Err(self
+                .error(value.span(), format!("{what} cannot be {number}"))
+                .label(format!("between {min} and {max}"))),
+        }
+    }
+
+    fn choice(&self, value: &Spanned<String>, key: &str, choices: &str) -> ScenarioError {
+        self.error(value.span(), format!("'{key}' cannot be '{}'", value.get_ref())).label(choices)
+    }
+
+    fn template(&self, text: &Spanned<String>) -> Checked<Template> {
+        Template::parse(text.get_ref()).map_err(|title| self.error(text.span(), title))
+    }
+
+    fn topic(&self, text: &Spanned<String>, what: &str) -> Checked<Template> {
+        let template = self.template(text)?;
+        let first = template.expand(0);
+        if first.is_empty() {
+            return Err(self.error(text.span(), format!("a {what} cannot be empty")));
+        }
+        if what == "topic" && first.contains(['+', '#']) {
+            return Err(self
+                .error(text.span(), "a topic to publish to cannot have wildcards")
+                .label("'+' and '#' are for filters"));
+        }
+        Ok(template)
+    }
+}

@@ -1,0 +1,113 @@
+//! A scenario file as typed: shapes and types only, no judgement.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::quantity::{PerSecond, TimeSpan, Whole};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a scenario")]
+pub(super) struct RawScenario {
+    pub(super) name: Spanned<String>,
+    #[serde(default)]
+    pub(super) description: String,
+    pub(super) seed: Option<Spanned<Whole>>,
+    #[serde(default)]
+    pub(super) target: RawTarget,
+    #[serde(default)]
+    pub(super) load: RawLoad,
+    #[serde(default)]
+    pub(super) phases: RawPhases,
+    #[serde(default)]
+    pub(super) thresholds: BTreeMap<Spanned<String>, Spanned<String>>,
+    pub(super) groups: Spanned<BTreeMap<Spanned<String>, RawGroup>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table of target settings")]
+pub(super) struct RawTarget {
+    pub(super) broker: Option<Spanned<String>>,
+    pub(super) version: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table of load settings")]
+pub(super) struct RawLoad {
+    pub(super) threads: Option<Spanned<Whole>>,
+    pub(super) timing: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table of phases")]
+pub(super) struct RawPhases {
+    pub(super) connect_timeout: Option<Spanned<TimeSpan>>,
+    pub(super) ready_probe: Option<bool>,
+    pub(super) warmup: Option<Spanned<TimeSpan>>,
+    pub(super) measure: Option<Spanned<TimeSpan>>,
+    pub(super) drain: Option<Spanned<TimeSpan>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table that describes a group of clients")]
+pub(super) struct RawGroup {
+    pub(super) clients: Spanned<Whole>,
+    pub(super) client_id: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) connect: RawConnect,
+    #[serde(default)]
+    pub(super) publish: Vec<RawPublish>,
+    #[serde(default)]
+    pub(super) subscribe: Vec<RawSubscribe>,
+    pub(super) inflight: Option<Spanned<Whole>>,
+    pub(super) waiting: Option<Spanned<Whole>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table of connect settings")]
+pub(super) struct RawConnect {
+    pub(super) ramp: Option<Spanned<TimeSpan>>,
+    pub(super) rate: Option<Spanned<PerSecond>>,
+    pub(super) clean_start: Option<bool>,
+    pub(super) session_expiry: Option<Spanned<TimeSpan>>,
+    pub(super) keep_alive: Option<Spanned<TimeSpan>>,
+    pub(super) username: Option<Spanned<String>>,
+    pub(super) password: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table that describes what is published")]
+pub(super) struct RawPublish {
+    pub(super) topic: Spanned<String>,
+    pub(super) qos: Option<Spanned<Whole>>,
+    #[serde(default)]
+    pub(super) retain: bool,
+    pub(super) rate: Option<Spanned<RawRate>>,
+    pub(super) model: Option<Spanned<String>>,
+    pub(super) window: Option<Spanned<Whole>>,
+    pub(super) phase: Option<Spanned<String>>,
+    pub(super) catch_up: Option<bool>,
+    #[serde(default)]
+    pub(super) payload: RawPayload,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { total = 100 } or { per_client = 10 }")]
+pub(super) struct RawRate {
+    pub(super) total: Option<Spanned<PerSecond>>,
+    pub(super) per_client: Option<Spanned<PerSecond>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table such as { size = 128 }")]
+pub(super) struct RawPayload {
+    pub(super) size: Option<Spanned<Whole>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table that describes a subscription")]
+pub(super) struct RawSubscribe {
+    pub(super) filter: Spanned<String>,
+    pub(super) qos: Option<Spanned<Whole>>,
+}

@@ -1,0 +1,304 @@
+//! A checked scenario. Its serialised form is a scenario file again.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::quantity::{PerSecond, TimeSpan};
+use super::template::Template;
+use super::vars::VarValue;
+use crate::threshold::Thresholds;
+
+/// What to run, checked and with all variables replaced.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Scenario {
+    /// Short name; part of the run directory's name.
+    pub name: String,
+    /// One sentence.
+    pub description: String,
+    /// Seed of payload fill and random phases.
+    pub seed: u64,
+    /// The values that the variables had. They have been replaced already and are kept for the
+    /// record.
+    pub vars: BTreeMap<String, VarValue>,
+    /// The broker.
+    pub target: Target,
+    /// The generator.
+    pub load: LoadOptions,
+    /// How long the phases are.
+    pub phases: Phases,
+    /// What must hold for the run to pass.
+    pub thresholds: Thresholds,
+    /// Groups of clients by name.
+    pub groups: BTreeMap<String, Group>,
+}
+
+/// Which broker, in which protocol version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Target {
+    /// `mqtt://host:port`; without it the run starts a broker of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broker: Option<BrokerUrl>,
+    /// Protocol version of all clients.
+    pub version: ProtocolVersion,
+}
+
+/// Address of a broker: `mqtt://host:port`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokerUrl {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port, 1883 unless given.
+    pub port: u16,
+}
+
+/// Protocol version of the clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub enum ProtocolVersion {
+    /// MQTT 3.1.
+    #[serde(rename = "3.1")]
+    V31,
+    /// MQTT 3.1.1.
+    #[serde(rename = "3.1.1")]
+    V311,
+    /// MQTT 5.0.
+    #[default]
+    #[serde(rename = "5")]
+    V5,
+}
+
+/// How the generator works.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LoadOptions {
+    /// Generator threads; the runner chooses when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u16>,
+    /// How threads wait for the next due message.
+    pub timing: Timing,
+}
+
+/// How generator threads wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Timing {
+    /// Sleep until the next message is due.
+    #[default]
+    Sleep,
+    /// Never sleep; takes a core per thread.
+    Spin,
+}
+
+/// Lengths of the phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Phases {
+    /// Clients without CONNACK or SUBACK after this are given up.
+    pub connect_timeout: TimeSpan,
+    /// Send one message over every path before the load begins.
+    pub ready_probe: bool,
+    /// Load that is not measured.
+    pub warmup: TimeSpan,
+    /// Load that is measured.
+    pub measure: TimeSpan,
+    /// Longest wait for outstanding messages afterwards.
+    pub drain: TimeSpan,
+}
+
+/// Clients that do the same.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    /// How many.
+    pub clients: u32,
+    /// Client identifiers.
+    pub client_id: Template,
+    /// QoS 1 and 2 messages that a client may have unacknowledged.
+    pub inflight: u16,
+    /// Messages of a client that may wait for that window before further ones are dropped.
+    pub waiting: u32,
+    /// How they connect.
+    pub connect: Connect,
+    /// What each of them publishes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub publish: Vec<Publish>,
+    /// What each of them subscribes to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subscribe: Vec<Subscribe>,
+}
+
+/// How clients connect.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Connect {
+    /// Connections per second of the group; `None` with a ramp of zero: all at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<PerSecond>,
+    /// Or: all of the group connect within this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ramp: Option<TimeSpan>,
+    /// Clean start (5.0) or clean session (3.x).
+    pub clean_start: bool,
+    /// How long the session outlives the connection (5.0).
+    pub session_expiry: TimeSpan,
+    /// Keep-alive; zero turns it off.
+    pub keep_alive: TimeSpan,
+    /// User name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub username: Option<Template>,
+    /// Password.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<Template>,
+}
+
+/// One stream that each client of a group publishes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Publish {
+    /// Topic name.
+    pub topic: Template,
+    /// 0, 1 or 2.
+    pub qos: u8,
+    /// Retain flag.
+    pub retain: bool,
+    /// When messages are due.
+    #[serde(flatten)]
+    pub model: Model,
+    /// Payload.
+    pub payload: Payload,
+}
+
+/// When messages are due.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "model", rename_all = "lowercase")]
+pub enum Model {
+    /// An absolute schedule.
+    Open {
+        /// How many.
+        rate: Rate,
+        /// Where in its period a stream starts.
+        phase: PhasePolicy,
+        /// Send messages whose time has passed late (true) or skip them (false).
+        catch_up: bool,
+    },
+    /// As fast as the broker lets it, `window` messages per stream under way.
+    Closed {
+        /// Messages under way.
+        window: u32,
+    },
+}
+
+/// A rate of a group's stream.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rate {
+    /// Over all clients of the group.
+    Total(PerSecond),
+    /// Of each client.
+    PerClient(PerSecond),
+}
+
+/// Where in its period a stream starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PhasePolicy {
+    /// Evenly spread.
+    #[default]
+    Uniform,
+    /// Seeded random.
+    Random,
+    /// All at once.
+    Aligned,
+}
+
+/// A payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Payload {
+    /// Bytes, the 24 of the measurement header included.
+    pub size: u32,
+}
+
+/// One subscription of each client of a group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Subscribe {
+    /// Topic filter; `$share/group/filter` for a shared one.
+    pub filter: Template,
+    /// Maximum QoS asked for.
+    pub qos: u8,
+}
+
+impl Rate {
+    /// Messages per second over all `clients` of the group.
+    pub fn total(self, clients: u32) -> f64 {
+        match self {
+            Self::Total(rate) => rate.0,
+            Self::PerClient(rate) => rate.0 * f64::from(clients),
+        }
+    }
+}
+
+impl Scenario {
+    /// Clients of all groups.
+    pub fn clients(&self) -> u64 {
+        self.groups.values().map(|group| u64::from(group.clients)).sum()
+    }
+
+    /// Makes every publisher closed with `window` messages under way.
+    pub fn close(&mut self, window: u32) {
+        for publish in self.groups.values_mut().flat_map(|group| &mut group.publish) {
+            publish.model = Model::Closed { window };
+        }
+    }
+
+    /// The scenario as a file that gives the same scenario again, every default spelled out.
+    pub fn to_toml(&self) -> String {
+        // Invariant: every field has a TOML form; maps have string keys.
+        toml::to_string(self).unwrap_or_else(|error| format!("# not representable: {error}\n"))
+    }
+}
+
+impl BrokerUrl {
+    /// Parses `mqtt://host[:port]`; the scheme may be left out, `tcp://` is the same.
+    ///
+    /// # Errors
+    /// A sentence, when it is something else.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let complaint = || format!("'{text}' is not a broker address: write mqtt://host:port");
+        let rest = match text.split_once("://") {
+            None => text,
+            Some(("mqtt" | "tcp", rest)) => rest,
+            Some((scheme, _)) => {
+                return Err(format!(
+                    "'{text}': the scheme '{scheme}' is not supported, write mqtt://host:port"
+                ));
+            }
+        };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let (host, port) = match rest.rsplit_once(':') {
+            // A bare IPv6 address has colons, but no brackets around it.
+            Some((host, port)) if !host.contains(':') || host.ends_with(']') => (
+                host,
+                port.parse().ok().filter(|port| *port != 0).ok_or_else(|| {
+                    format!("'{text}': '{port}' is not a port between 1 and 65535")
+                })?,
+            ),
+            _ => (rest, 1883),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let usable = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
+        if host.is_empty() || !host.chars().all(usable) {
+            return Err(complaint());
+        }
+        Ok(Self { host: host.to_owned(), port })
+    }
+}
+
+impl std::fmt::Display for BrokerUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "mqtt://[{}]:{}", self.host, self.port),
+            false => write!(f, "mqtt://{}:{}", self.host, self.port),
+        }
+    }
+}
+
+impl Serialize for BrokerUrl {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
