@@ -1,0 +1,147 @@
+//! `tacho broker`: the broker by itself, until a signal ends it.
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tacho_broker::{Broker, ConfigError, RawConfig};
+use tracing_subscriber::filter::LevelFilter;
+
+/// Exit code for a configuration that cannot be used.
+const INVALID_CONFIG: u8 = 104;
+
+/// Run the broker: MQTT 3.1, 3.1.1 and 5.0 on one port.
+///
+/// Without arguments it listens on 127.0.0.1:1883 only. It stops on SIGTERM or Ctrl-C and tells
+/// 5.0 clients so. Sessions live in memory: nothing survives the end of the process.
+#[derive(Args, Debug)]
+pub(crate) struct BrokerArgs {
+    /// Configuration file (TOML); flags override it.
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address to listen on, host:port with a numeric host; may be repeated. Port 0: a free one.
+    #[arg(short, long, value_name = "ADDRESS")]
+    listen: Vec<SocketAddr>,
+    /// Event loops, each a thread. Default: one per usable core.
+    #[arg(short, long, value_name = "N")]
+    shards: Option<usize>,
+    /// Pin each shard to a core of its own.
+    #[arg(long)]
+    pin: bool,
+    /// Let clients without credentials in on listeners that are not on loopback.
+    #[arg(long)]
+    allow_anonymous: bool,
+    /// Connections at once; 0 means as many as descriptors allow.
+    #[arg(long, value_name = "N")]
+    connections_max: Option<usize>,
+    /// Largest packet in bytes, either way.
+    #[arg(long, value_name = "BYTES")]
+    packet_size_max: Option<u32>,
+    /// Unacknowledged QoS 1 and 2 messages per client, from the broker.
+    #[arg(long, value_name = "N")]
+    inflight_max: Option<u16>,
+    /// Messages that may wait for one session.
+    #[arg(long, value_name = "N")]
+    session_queue_len_max: Option<u32>,
+    /// Check the configuration, print the effective limits, and exit.
+    #[arg(long)]
+    check_config: bool,
+    /// Log only warnings and errors.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Log every connection that ends; twice: more.
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+impl BrokerArgs {
+    fn raw_config(&self) -> Result<RawConfig, ConfigError> {
+        let mut raw = match &self.config {
+            Some(path) => RawConfig::read(path)?,
+            None => RawConfig::default(),
+        };
+        if !self.listen.is_empty() {
+            raw.listen = Some(self.listen.clone());
+        }
+        raw.shards = self.shards.or(raw.shards);
+        raw.pin_shards = if self.pin { Some(true) } else { raw.pin_shards };
+        raw.allow_anonymous = if self.allow_anonymous { Some(true) } else { raw.allow_anonymous };
+        let limits = &mut raw.limits;
+        limits.connections_max = self.connections_max.unwrap_or(limits.connections_max);
+        limits.packet_size_max = self.packet_size_max.unwrap_or(limits.packet_size_max);
+        limits.inflight_max = self.inflight_max.unwrap_or(limits.inflight_max);
+        limits.session_queue_len_max =
+            self.session_queue_len_max.unwrap_or(limits.session_queue_len_max);
+        Ok(raw)
+    }
+
+    fn log_level(&self) -> LevelFilter {
+        match (self.quiet, self.verbose) {
+            (true, _) => LevelFilter::WARN,
+            (false, 0) => LevelFilter::INFO,
+            (false, 1) => LevelFilter::DEBUG,
+            (false, _) => LevelFilter::TRACE,
+        }
+    }
+}
+
+/// Runs the broker until SIGTERM or SIGINT.
+pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
+    tracing_subscriber::fmt()
+        .with_max_level(args.log_level())
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
+    let config = match args.raw_config().and_then(RawConfig::resolve) {
+        Ok(config) => config,
+        Err(error) => {
+            eprintln!("tacho broker: {error}");
+            return Ok(ExitCode::from(INVALID_CONFIG));
+        }
+    };
+    if args.check_config {
+        println!("{}", config.describe());
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Before the shards start, so that no signal finds the default handler.
+    let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot handle signals")?;
+    let shards = config.shards;
+    let broker = Broker::start(config)?;
+    let listeners: Vec<String> = broker.addresses().iter().map(ToString::to_string).collect();
+    tracing::info!(
+        "listening on {} with {shards} shards (epoll or kqueue), up to {} connections; \
+         sessions live in memory only",
+        listeners.join(", "),
+        broker.connections_max(),
+    );
+    let stopper = broker.stopper();
+    let handle = signals.handle();
+    let waiter = std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            stopper.stop();
+        }
+    });
+    let stats = broker.stats().to_vec();
+    let result = broker.join();
+    handle.close();
+    // The waiter only forwards a signal; whatever it did, the broker has ended.
+    let _ = waiter.join();
+    let total = |name: &str| -> u64 {
+        let all = stats.iter().flat_map(|s| s.values());
+        all.filter(|(n, _)| *n == name).map(|(_, value)| value).sum()
+    };
+    tracing::info!(
+        "stopped after {} connections, {} messages in, {} out",
+        total("accepted_total"),
+        total("publishes_in_total"),
+        total("publishes_out_total"),
+    );
+    result?;
+    Ok(ExitCode::SUCCESS)
+}

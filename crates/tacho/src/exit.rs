@@ -1,0 +1,85 @@
+//! Exit codes: a contract with scripts.
+
+use tacho_lab::record::Verdict;
+use tacho_lab::run::Ending;
+
+/// Everything went well; for `tacho run`: the verdict is `ok`.
+pub(crate) const OK: u8 = 0;
+/// Wrong usage, or something unexpected.
+pub(crate) const UNEXPECTED: u8 = 1;
+/// A threshold does not hold. That 99 % of the offered load must be carried is one of every run.
+pub(crate) const THRESHOLD: u8 = 99;
+/// The scenario or a setting makes no sense.
+pub(crate) const INVALID_CONFIG: u8 = 104;
+/// Stopped by a signal.
+pub(crate) const ABORTED: u8 = 105;
+/// Messages were lost, duplicated, reordered or damaged against their QoS.
+pub(crate) const QOS_VIOLATION: u8 = 110;
+/// The figures say nothing about the broker: the generator was the bottleneck, or the load was not
+/// steady yet.
+pub(crate) const INVALID_RUN: u8 = 111;
+/// The broker could not be reached, went away, or did not deliver the readiness probe.
+pub(crate) const TARGET_UNREACHABLE: u8 = 112;
+
+/// The table for `--help`.
+pub(crate) const HELP: &str = "\
+Exit codes:
+    0  the verdict is ok
+    1  wrong usage, or something unexpected
+   99  a threshold failed, or less than 99 % of the offered load was carried (not_sustained)
+  104  the scenario or a setting makes no sense
+  105  stopped by a signal; the report shows what was measured until then
+  110  QoS contract broken: lost, duplicated, reordered or damaged messages (qos_violation)
+  111  invalid run: the generator was the bottleneck (generator_bound), or the load was not
+       steady in the measured window (not_steady)
+  112  the broker could not be reached, went away, or did not deliver the readiness probe";
+
+/// An error with its exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// Exit code.
+    pub(crate) code: u8,
+    /// What is wrong, where, and what to do.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// An error; `message` is a sentence without a prefix.
+    pub(crate) fn new(code: u8, message: impl std::fmt::Display) -> Self {
+        Self { code, message: format!("error: {message}") }
+    }
+}
+
+/// The exit code of a run that came to an end of some kind.
+pub(crate) fn code_of(verdict: Verdict, ending: &Ending) -> u8 {
+    match (ending, verdict) {
+        (Ending::Aborted, _) => ABORTED,
+        (Ending::TargetFailed(_), _) => TARGET_UNREACHABLE,
+        (Ending::GeneratorFailed(_), _) => UNEXPECTED,
+        (Ending::Completed, verdict) => match verdict {
+            Verdict::Ok => OK,
+            Verdict::ThresholdFailed | Verdict::NotSustained => THRESHOLD,
+            Verdict::Aborted => UNEXPECTED,
+            Verdict::QosViolation => QOS_VIOLATION,
+            Verdict::GeneratorBound | Verdict::NotSteady => INVALID_RUN,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes() {
+        assert_eq!(code_of(Verdict::Ok, &Ending::Completed), 0);
+        assert_eq!(code_of(Verdict::NotSustained, &Ending::Completed), 99);
+        assert_eq!(code_of(Verdict::NotSteady, &Ending::Completed), 111);
+        assert_eq!(code_of(Verdict::QosViolation, &Ending::Completed), 110);
+        assert_eq!(code_of(Verdict::Aborted, &Ending::Aborted), 105);
+        assert_eq!(code_of(Verdict::Aborted, &Ending::TargetFailed(String::new())), 112);
+        for code in ["  0  ", " 1  ", " 99  ", "104  ", "105  ", "110  ", "111  ", "112  "] {
+            assert!(HELP.contains(code), "{code}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Tacho: measures how much an MQTT broker can carry, and is a broker that carries more.
+//!
+//! Arguments in, exit code out. What the commands do is in the library crates.
+
+mod broker_command;
+mod exit;
+mod run;
+mod scenario;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use exit::Failure;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Measures how much an MQTT broker can carry, and is a broker that carries more.
+#[derive(Parser, Debug)]
+#[command(name = "tacho", version, arg_required_else_help = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Load a broker with a scenario, verify every delivery, and report.
+    ///
+    /// Without --broker and --broker-cmd, Tacho's own broker is started for the run, on a free port
+    /// of 127.0.0.1 and, where there is more than one core, on cores of its own.
+    Run(Box<run::RunArguments>),
+    /// List, show and check scenarios.
+    Scenario(scenario::ScenarioArguments),
+    Broker(broker_command::BrokerArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output and are no error.
+            let _ = error.print();
+            let code = if error.use_stderr() { exit::UNEXPECTED } else { exit::OK };
+            return ExitCode::from(code);
+        }
+    };
+    let result = match &cli.command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::Scenario(arguments) => scenario::scenario(arguments),
+        Command::Broker(args) => {
+            return broker_command::run(args).unwrap_or_else(|error| {
+                eprintln!("tacho: {error:#}");
+                ExitCode::FAILURE
+            });
+        }
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(Failure { code, message }) => {
+            eprintln!("{message}");
+            ExitCode::from(code)
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! `tacho run` and `tacho scenario` as a user meets them: files, sentences, exit codes.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn tacho(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    tacho(arguments).output().expect("starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs, and checks the exit code and that standard error has all `words`.
+fn fails(arguments: &[&str], code: i32, words: &[&str]) {
+    let output = output(arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    for word in words {
+        assert!(said.contains(word), "{arguments:?}: no {word:?} in {said}");
+    }
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+fn summary(directory: &Path) -> serde_json::Value {
+    let text = fs::read_to_string(directory.join("summary.json")).expect("a summary");
+    serde_json::from_str(&text).expect("is JSON")
+}
+
+const SMALL: [&str; 12] = [
+    "--var",
+    "publishers=10",
+    "--var",
+    "subscribers=10",
+    "--var",
+    "target_throughput=200",
+    "--var",
+    "ramp_up=200ms",
+    "--var",
+    "warmup=500ms",
+    "--var",
+    "duration=2s",
+];
+
+#[test]
+fn wrong_usage_exits_with_1() {
+    fails(&["run"], 1, &["<SCENARIO>"]);
+    fails(&["walk"], 1, &["walk"]);
+    fails(&["run", "symmetric", "--var", "qos"], 1, &["name=value"]);
+    fails(&["run", "symmetric", "--threshold", "e2e_p98<1ms"], 1, &["no figure 'e2e_p98'"]);
+    fails(&["run", "symmetric", "--threshold", "e2e_p99<1"], 1, &["for example 10ms"]);
+    fails(&["run", "symmetric", "--closed-window", "0"], 1, &["closed-window"]);
+    fails(&["run", "symmetric", "--timing", "doze"], 1, &["sleep", "spin"]);
+    fails(&["run", "symmetric", "--broker", "http://x:1"], 1, &["write mqtt://host:port"]);
+    fails(&["run", "symmetric", "--broker", "mqtt://x:99999"], 1, &["not a port"]);
+    fails(
+        &["run", "symmetric", "--broker", "mqtt://127.0.0.1:1", "--broker-cmd", "x {port}"],
+        1,
+        &["cannot be used with"],
+    );
+    let help = output(&["run", "--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    assert!(text(&help.stdout).contains("Exit codes:"));
+}
+
+#[test]
+fn a_scenario_that_makes_no_sense_exits_with_104() {
+    fails(&["run", "symetric"], 104, &["did you mean 'symmetric'?"]);
+    fails(&["run", "elephants"], 104, &["neither a built-in scenario nor a file", "symmetric"]);
+    fails(&["run", "missing.toml"], 104, &["cannot read the scenario 'missing.toml'"]);
+    for (variable, words) in [
+        ("qos=3", &["there is no QoS 3", "set with --var"][..]),
+        ("target_throughput=0", &["a rate of 0"]),
+        ("publishers=100000000", &["open files", "ulimit -Hn"]),
+        ("payload_size=10", &["10 bytes is too small", "at least 24"]),
+        ("publisher=1", &["did you mean 'publishers'?"]),
+        ("duration=tomorrow", &["not a length of time"]),
+    ] {
+        fails(&["run", "symmetric", "--var", variable], 104, words);
+    }
+    fails(&["run", "symmetric", "--broker-cmd", "mosquitto"], 104, &["where {port} goes"]);
+    fails(&["run", "symmetric", "--broker-cores", "9999"], 104, &["no core 9999"]);
+}
+
+#[test]
+fn an_error_in_a_file_points_at_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("mine.toml");
+    let mut text = String::from("name = 'mine'\n[groups.pub]\nclients = 1\n");
+    text.push_str("[[groups.pub.publish]]\ntopic = 'a'\nqoss = 1\nrate = { total = 1 }\n");
+    fs::File::create(&file).and_then(|mut file| file.write_all(text.as_bytes())).expect("writes");
+    let name = file.to_str().expect("a name");
+    fails(&["run", name], 104, &["mine.toml:6:1", "did you mean 'qos'?", "qoss = 1"]);
+    fails(&["scenario", "check", name], 104, &["mine.toml:6:1"]);
+}
+
+#[test]
+fn a_broker_that_is_not_there_exits_with_112() {
+    let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr()).expect("a port");
+    let broker = format!("mqtt://{port}");
+    fails(&["run", "symmetric", "--broker", &broker], 112, &["cannot connect to mqtt://127.0.0.1"]);
+    fails(
+        &["run", "symmetric", "--broker", "mqtt://no.such.host.invalid:1883"],
+        112,
+        &["cannot find"],
+    );
+}
+
+#[test]
+fn a_broker_command_that_fails_is_quoted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("run");
+    let dir = dir.to_str().expect("a name");
+    let command = "sh -c 'echo cannot bind >&2; exit 3' {port}";
+    fails(
+        &["run", "symmetric", "--dir", dir, "--broker-cmd", command],
+        112,
+        &["ended before it listened", "exit status: 3", "cannot bind"],
+    );
+}
+
+#[test]
+fn a_run_leaves_its_files_and_verifies_every_message() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("run");
+    let mut command = tacho(&["run", "symmetric", "--json", "--seed", "7", "--dir"]);
+    let output = command.arg(&dir).args(SMALL).output().expect("starts");
+    let said = text(&output.stderr);
+    let summary = summary(&dir);
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    assert_eq!(printed, summary);
+    assert_eq!(
+        (&summary["schema_version"], &summary["scenario"]),
+        (&1.into(), &"symmetric".into())
+    );
+    let step = &summary["steps"][0];
+    for (name, value) in [("sent", 400), ("received", 400), ("lost", 0), ("duplicates", 0)] {
+        assert_eq!(step[name], value, "{name}: {said}\n{summary:#}");
+    }
+    assert!(step["broker_cpu_percent"].is_number() || !Path::new("/proc/self/task").exists());
+    assert!(step["generator_cpu_percent"].is_number() && step["latency_us"]["p50"].is_number());
+    // Four hundred samples are too few for a 99.9th percentile.
+    assert!(step["latency_us"]["p999"].is_null());
+    // On a shared machine the generator may have been late; nothing else may be wrong.
+    let code = output.status.code();
+    match summary["verdict"].as_str() {
+        Some("ok") => assert_eq!(code, Some(0)),
+        Some("generator_bound" | "not_steady") => assert_eq!(code, Some(111)),
+        Some("not_sustained") => assert_eq!(code, Some(99)),
+        verdict => panic!("{verdict:?}: {said}\n{summary:#}"),
+    }
+    for (file, words) in [
+        ("timeseries.csv", "start_s,length_s,phase"),
+        ("latency.hlog", "#[Histogram log format version 1.3]"),
+        ("environment.json", "\"net.core.somaxconn\""),
+        ("scenario.toml", "seed = 7"),
+        ("report.html", "<svg"),
+        ("broker.log", "listening"),
+    ] {
+        let content = fs::read_to_string(dir.join(file)).expect(file);
+        assert!(content.contains(words), "{file}: {content}");
+    }
+    // The resolved scenario is a scenario.
+    let resolved = dir.join("scenario.toml");
+    let checked = tacho(&["scenario", "check"]).arg(&resolved).output().expect("starts");
+    assert_eq!(text(&checked.stdout), fs::read_to_string(resolved).expect("reads"));
+}
+
+#[test]
+fn a_threshold_that_does_not_hold_fails_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("run");
+    let mut command = tacho(&["run", "symmetric", "--threshold", "e2e_max<1us", "--dir"]);
+    let output = command.arg(&dir).args(SMALL).output().expect("starts");
+    let shown = text(&output.stdout);
+    assert!(shown.contains("threshold e2e_max<1us: does not hold"), "{shown}");
+    // The generator's health comes first on a busy machine.
+    assert!(matches!(output.status.code(), Some(99 | 111)), "{shown}");
+    assert!(shown.contains("TPS (in + out)") && shown.contains("report: "), "{shown}");
+}
+
+#[test]
+fn closed_mode_needs_no_rate() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("run");
+    let mut command = tacho(&["run", "symmetric", "--quiet", "--closed-window", "4", "--dir"]);
+    let output = command.arg(&dir).args(SMALL).output().expect("starts");
+    assert_eq!((text(&output.stdout), text(&output.stderr)), (String::new(), String::new()));
+    let summary = summary(&dir);
+    let step = &summary["steps"][0];
+    assert!(step["achieved_in_per_s"].as_f64() > Some(1000.0), "{summary:#}");
+    assert_eq!(step["lost"], 0);
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_ends_the_run_with_a_partial_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("run");
+    let mut command = tacho(&["run", "symmetric", "--dir"]);
+    command.arg(&dir).args(SMALL).args(["--var", "duration=60s"]);
+    let mut child = command.spawn().expect("starts");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let measuring =
+        || fs::read_to_string(dir.join("broker.log")).is_ok_and(|log| log.contains("listening"));
+    while !measuring() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // Well into the measured window.
+    std::thread::sleep(Duration::from_millis(3500));
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).expect("a pid");
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("is alive");
+    let status = child.wait().expect("ends");
+    assert_eq!(status.code(), Some(105));
+    let summary = summary(&dir);
+    assert_eq!(summary["verdict"], "aborted", "{summary:#}");
+    assert!(summary["steps"][0]["received"].as_u64() > Some(0), "{summary:#}");
+    assert!(dir.join("report.html").exists());
+    // The broker was stopped too.
+    let broker = summary["target"]["pid"].as_u64().expect("a broker of its own");
+    assert!(!Path::new(&format!("/proc/{broker}")).exists());
+}
+
+#[test]
+fn scenarios_are_listed_and_shown() {
+    let list = text(&output(&["scenario", "list"]).stdout);
+    assert!(list.contains("symmetric  "), "{list}");
+    let shown = output(&["scenario", "show", "symmetric"]);
+    assert!(text(&shown.stdout).contains("[vars]"));
+    let checked = output(&["scenario", "check", "symmetric", "--var", "qos=2"]);
+    assert!(text(&checked.stdout).contains("qos = 2"), "{}", text(&checked.stdout));
+}

@@ -1,0 +1,41 @@
+//! Independent MQTT programs against Tacho: their view of the protocol, not ours.
+//!
+//! A peer that the machine does not have turns its tests into ignored ones, by name; with
+//! `TACHO_REQUIRE_PEERS=1` it is a failure. `cargo xtask peers` installs them.
+
+mod against_mosquitto;
+mod broker;
+mod mosquitto_clients;
+mod process;
+mod scripts;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use process::Peer;
+
+/// What a test says when it fails.
+type Verdict = Result<(), Failed>;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    mosquitto_clients::register(&mut trials);
+    scripts::register(&mut trials);
+    against_mosquitto::register(&mut trials);
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// A test that needs peers: runs with them, is ignored without, fails where they are mandatory.
+fn trial(name: String, peers: &[Peer], test: impl FnOnce() -> Verdict + Send + 'static) -> Trial {
+    let missing: Vec<&str> =
+        peers.iter().filter(|peer| peer.find().is_none()).map(|peer| peer.name()).collect();
+    if missing.is_empty() {
+        return Trial::test(name, test);
+    }
+    let why = format!("no {}", missing.join(", no "));
+    if std::env::var("TACHO_REQUIRE_PEERS").is_ok_and(|value| value == "1") {
+        let complaint = format!("{why}, and TACHO_REQUIRE_PEERS=1 makes it mandatory");
+        return Trial::test(name, move || Err(complaint.into()));
+    }
+    Trial::test(name, test).with_ignored_flag(true).with_kind(why)
+}

@@ -1,0 +1,201 @@
+// Checks a broker through mqtt.js: mqttjs_client.cjs PORT VERSION CHECK QOS.
+'use strict';
+
+const assert = require('node:assert');
+const { spawn } = require('node:child_process');
+const { createRequire } = require('node:module');
+
+const mqtt = createRequire(`${process.env.TACHO_PEERS_DIR}/`)('mqtt');
+
+const PATIENCE_MS = 10_000;
+const [port, version, checkName, qosText] = process.argv.slice(2);
+const qos = Number(qosText);
+
+function deadline(promise, complaint) {
+  const late = new Promise((_, reject) => {
+    setTimeout(() => reject(new Error(complaint)), PATIENCE_MS).unref();
+  });
+  return Promise.race([promise, late]);
+}
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A connected client whose messages wait in a list. */
+class Client {
+  static async connect(options = {}) {
+    const client = new Client();
+    client.messages = [];
+    const { keep, ...rest } = options;
+    client.mqtt = mqtt.connect({
+      host: '127.0.0.1',
+      port: Number(port),
+      protocolVersion: version === '5' ? 5 : 4,
+      reconnectPeriod: 0,
+      clean: !keep,
+      ...(version === '5' ? { properties: { sessionExpiryInterval: keep ? 300 : 0 } } : {}),
+      ...rest,
+    });
+    client.mqtt.on('message', (topic, payload, packet) => client.messages.push(packet));
+    const connected = new Promise((resolve, reject) => {
+      client.mqtt.once('connect', resolve);
+      client.mqtt.once('error', reject);
+    });
+    const connack = await deadline(connected, 'no CONNACK');
+    client.sessionPresent = connack.sessionPresent;
+    return client;
+  }
+
+  async subscribe(filter, wanted = qos) {
+    const granted = await deadline(this.mqtt.subscribeAsync(filter, { qos: wanted }), 'no SUBACK');
+    assert.strictEqual(granted[0].qos, wanted, 'another QoS was granted');
+  }
+
+  publish(topic, payload, options = {}) {
+    return deadline(this.mqtt.publishAsync(topic, payload, { qos, ...options }), 'no ack');
+  }
+
+  async take(count) {
+    const start = Date.now();
+    while (this.messages.length < count) {
+      const waited = Date.now() - start;
+      assert.ok(waited < PATIENCE_MS, `only ${this.messages.length} of ${count} arrived`);
+      await pause(5);
+    }
+    return this.messages.splice(0, count);
+  }
+
+  async expectSilence() {
+    await pause(300);
+    assert.deepStrictEqual(this.messages.map((packet) => packet.topic), [], 'unexpected');
+  }
+
+  leave() {
+    return this.mqtt.endAsync();
+  }
+}
+
+const payloads = (count) => Array.from({ length: count }, (_, n) => Buffer.from(`payload-${n}`));
+
+const checks = {
+  async deliver() {
+    const subscriber = await Client.connect();
+    await subscriber.subscribe('deliver/+');
+    const publisher = await Client.connect();
+    const sent = [...payloads(100), Buffer.alloc(0), Buffer.alloc(256_000, 'tacho')];
+    for (const payload of sent) await publisher.publish('deliver/a', payload);
+    const got = await subscriber.take(sent.length);
+    got.forEach((packet, n) => {
+      assert.ok(packet.payload.equals(sent[n]), `payload ${n} differs`);
+      assert.deepStrictEqual([packet.qos, packet.retain, packet.dup], [qos, false, false]);
+    });
+    await subscriber.expectSilence();
+  },
+
+  async retained() {
+    const publisher = await Client.connect();
+    await publisher.publish('kept/a', 'old', { retain: true });
+    await publisher.publish('kept/a', 'new', { retain: true });
+    await publisher.publish('kept/b', 'other', { retain: true });
+    await publisher.publish('kept/b', '', { retain: true });
+    const subscriber = await Client.connect();
+    await subscriber.subscribe('kept/#');
+    const [packet] = await subscriber.take(1);
+    assert.deepStrictEqual([packet.topic, String(packet.payload)], ['kept/a', 'new']);
+    assert.strictEqual(packet.retain, true);
+    await subscriber.expectSilence();
+  },
+
+  async will() {
+    const watcher = await Client.connect();
+    await watcher.subscribe('wills/#');
+    const victim = spawn(process.execPath, [__filename, port, version, 'victim', qosText], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await deadline(
+      new Promise((resolve) => {
+        victim.stdout.once('data', resolve);
+      }),
+      'the victim never connected',
+    );
+    await watcher.expectSilence();
+    victim.kill('SIGKILL');
+    const [packet] = await watcher.take(1);
+    assert.deepStrictEqual([packet.topic, String(packet.payload)], ['wills/victim', 'gone']);
+    const polite = await Client.connect({ will: { topic: 'wills/polite', payload: 'gone', qos } });
+    await polite.leave();
+    await watcher.expectSilence();
+  },
+
+  async victim() {
+    await Client.connect({ will: { topic: 'wills/victim', payload: 'gone', qos } });
+    console.log('ready');
+    await pause(60_000);
+  },
+
+  async shared() {
+    const members = [];
+    for (let n = 0; n < 3; n += 1) {
+      const member = await Client.connect();
+      await member.subscribe('$share/group/chores/#');
+      members.push(member);
+    }
+    const publisher = await Client.connect();
+    const sent = payloads(60);
+    for (const payload of sent) await publisher.publish('chores/item', payload);
+    const total = () => members.reduce((sum, member) => sum + member.messages.length, 0);
+    const start = Date.now();
+    while (total() < sent.length) {
+      assert.ok(Date.now() - start < PATIENCE_MS, `only ${total()} of ${sent.length} arrived`);
+      await pause(5);
+    }
+    await pause(300);
+    const got = members.flatMap((member) => member.messages.map((m) => String(m.payload)));
+    assert.deepStrictEqual(got.sort(), sent.map(String).sort(), 'not each exactly once');
+  },
+
+  async resume() {
+    let reader = await Client.connect({ clientId: 'reader', keep: true });
+    assert.strictEqual(reader.sessionPresent, false);
+    await reader.subscribe('mail/#');
+    await reader.leave();
+    const publisher = await Client.connect();
+    const sent = payloads(50);
+    for (const payload of sent) await publisher.publish('mail/in', payload);
+    reader = await Client.connect({ clientId: 'reader', keep: true });
+    assert.strictEqual(reader.sessionPresent, true, 'the session is gone');
+    const got = await reader.take(sent.length);
+    assert.deepStrictEqual(got.map((p) => String(p.payload)), sent.map(String));
+    await reader.expectSilence();
+  },
+
+  async properties() {
+    const subscriber = await Client.connect();
+    await subscriber.subscribe('props/#');
+    const publisher = await Client.connect();
+    const given = {
+      payloadFormatIndicator: true,
+      messageExpiryInterval: 1000,
+      responseTopic: 'reply/here',
+      correlationData: Buffer.from([0, 1, 255]),
+      userProperties: { a: ['1', '3'], b: '2' },
+      contentType: 'text/plain',
+    };
+    await publisher.publish('props/x', 'text', { properties: given });
+    const [packet] = await subscriber.take(1);
+    const got = packet.properties;
+    assert.deepStrictEqual({ ...got.userProperties }, given.userProperties);
+    assert.strictEqual(got.responseTopic, 'reply/here');
+    assert.ok(got.correlationData.equals(given.correlationData));
+    assert.strictEqual(got.contentType, 'text/plain');
+    assert.strictEqual(got.payloadFormatIndicator, true);
+    assert.ok(got.messageExpiryInterval >= 990 && got.messageExpiryInterval <= 1000);
+  },
+};
+
+checks[checkName]().then(
+  () => process.exit(0),
+  (error) => {
+    console.error(error);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,199 @@
+//! Foreign programs: where they are, how they are started, and that they are gone afterwards.
+
+use std::env;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+
+/// How long anything in these tests may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A program that is not ours.
+#[derive(Clone, Copy)]
+pub(crate) enum Peer {
+    Mosquitto,
+    MosquittoPub,
+    MosquittoSub,
+    /// Makes a foreign program write line by line.
+    Stdbuf,
+    Paho,
+    MqttJs,
+}
+
+impl Peer {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Mosquitto => "mosquitto",
+            Self::MosquittoPub => "mosquitto_pub",
+            Self::MosquittoSub => "mosquitto_sub",
+            Self::Stdbuf => "stdbuf",
+            Self::Paho => "paho-mqtt",
+            Self::MqttJs => "mqtt.js",
+        }
+    }
+
+    /// The program to start, if it is there and complete.
+    pub(crate) fn find(self) -> Option<PathBuf> {
+        match self {
+            Self::Paho => {
+                let python = peers_dir().join("venv").join("bin").join("python");
+                python.is_file().then_some(python)
+            }
+            Self::MqttJs => {
+                let library = peers_dir().join("node_modules").join("mqtt");
+                library.is_dir().then(|| on_path("node")).flatten()
+            }
+            _ => on_path(self.name()),
+        }
+    }
+
+    /// A command for it.
+    pub(crate) fn command(self) -> Result<Command, Failed> {
+        let program = self.find().ok_or_else(|| format!("no {}", self.name()))?;
+        let mut command = Command::new(program);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(command)
+    }
+}
+
+/// Where `cargo xtask peers` installs clients.
+pub(crate) fn peers_dir() -> PathBuf {
+    let beside_target = || {
+        let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        tmp.parent().unwrap_or(tmp).join("peers")
+    };
+    env::var_os("TACHO_PEERS_DIR").map_or_else(beside_target, PathBuf::from)
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/usr/local/sbin".into()])
+        .map(|folder| folder.join(program))
+        .find(|candidate| candidate.is_file())
+}
+
+/// A port of the loopback address that was free a moment ago.
+pub(crate) fn free_port() -> Result<u16, Failed> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    Ok(listener.local_addr()?.port())
+}
+
+/// Waits until something listens on a port.
+pub(crate) fn wait_for_port(port: u16) -> Result<(), Failed> {
+    wait_until("nothing listens on the port", || {
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+    })
+}
+
+/// Asks again and again, until `PATIENCE` is over.
+pub(crate) fn wait_until(complaint: &str, mut met: impl FnMut() -> bool) -> Result<(), Failed> {
+    let start = Instant::now();
+    while !met() {
+        if start.elapsed() > PATIENCE {
+            return Err(format!("{complaint} after {} s", PATIENCE.as_secs()).into());
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// A child whose output is read line by line; killed when dropped.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    name: String,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl Running {
+    pub(crate) fn start(mut command: Command) -> Result<Self, Failed> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let mut child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
+        let (sender, lines) = sync_channel(100_000);
+        let outputs: [Option<Box<dyn Read + Send>>; 2] = [
+            child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+            child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+        ];
+        for output in outputs.into_iter().flatten() {
+            let sender = sender.clone();
+            thread::spawn(move || {
+                for line in BufReader::new(output).lines().map_while(Result::ok) {
+                    if sender.send(line).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        Ok(Self { child, name, lines, seen: Vec::new() })
+    }
+
+    /// Waits for a line that `wanted` accepts.
+    pub(crate) fn wait_for_line(&mut self, wanted: impl Fn(&str) -> bool) -> Result<(), Failed> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => {
+                    let found = wanted(&line);
+                    self.seen.push(line);
+                    if found {
+                        return Ok(());
+                    }
+                }
+                Err(_) => {
+                    return Err(
+                        format!("{} did not say it; it said {:?}", self.name, self.seen).into()
+                    );
+                }
+            }
+        }
+    }
+
+    /// Waits for the end; returns the status and everything that was said.
+    pub(crate) fn finish(mut self) -> Result<(ExitStatus, Vec<String>), Failed> {
+        let deadline = Instant::now() + PATIENCE;
+        // The channel closes when both outputs have.
+        while let Ok(line) =
+            self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
+            self.seen.push(line);
+        }
+        let child = &mut self.child;
+        wait_until(&format!("{} still runs", self.name), || {
+            child.try_wait().is_ok_and(|status| status.is_some())
+        })
+        .map_err(|error| format!("{}; it said {:?}", error.message().unwrap_or(""), self.seen))?;
+        Ok((self.child.wait()?, std::mem::take(&mut self.seen)))
+    }
+
+    /// Waits for the end and insists on success.
+    pub(crate) fn succeed(self) -> Result<Vec<String>, Failed> {
+        let name = self.name.clone();
+        let (status, said) = self.finish()?;
+        if !status.success() {
+            return Err(format!("{name} ended with {status}: {said:#?}").into());
+        }
+        Ok(said)
+    }
+
+    /// Ends it without a farewell, as a crash would.
+    pub(crate) fn kill(mut self) -> Result<(), Failed> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,41 @@
+//! paho-mqtt (Python) and mqtt.js (Node) against Tacho's broker.
+//!
+//! Both scripts know the same checks by name, so that two implementations judge each behaviour.
+
+use std::path::Path;
+
+use libtest_mimic::Trial;
+
+use crate::broker::Broker;
+use crate::process::{Peer, Running, peers_dir};
+use crate::{Verdict, trial};
+
+const VERSIONS: [&str; 2] = ["3.1.1", "5"];
+
+pub(crate) fn register(trials: &mut Vec<Trial>) {
+    for (peer, script) in [(Peer::Paho, "paho_client.py"), (Peer::MqttJs, "mqttjs_client.cjs")] {
+        for version in VERSIONS {
+            let mut checks: Vec<(&str, u8)> = vec![("deliver", 0), ("deliver", 1), ("deliver", 2)];
+            checks.extend([("retained", 1), ("will", 1), ("shared", 1), ("resume", 1)]);
+            checks.push(("resume", 2));
+            if version == "5" {
+                checks.push(("properties", 1));
+            }
+            for (check, qos) in checks {
+                let name = format!("{}_{version}_{check}_qos{qos}", peer.name());
+                trials.push(trial(name, &[peer], move || run(peer, script, version, check, qos)));
+            }
+        }
+    }
+}
+
+fn run(peer: Peer, script: &str, version: &str, check: &str, qos: u8) -> Verdict {
+    let broker = Broker::tacho()?;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("peers");
+    let mut command = peer.command()?;
+    command.arg(folder.join(script));
+    command.args([&broker.port.to_string(), version, check, &qos.to_string()]);
+    command.env("TACHO_PEERS_DIR", peers_dir());
+    Running::start(command)?.succeed()?;
+    Ok(())
+}
