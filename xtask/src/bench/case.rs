@@ -1,0 +1,125 @@
+//! What is measured.
+
+/// One workload on one broker.
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) what: String,
+    pub(super) kind: Kind,
+}
+
+pub(super) enum Kind {
+    /// The echo floor at so many frames per second in.
+    Floor { rate: u64 },
+    /// A scenario against a broker.
+    Load { subject: Subject, load: Load },
+    /// Memory per idle connection.
+    Idle { connections: u64 },
+    /// A scenario while bad clients try.
+    Abuse { load: Load, clients: usize },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    Tacho { shards: usize },
+    Mosquitto,
+}
+
+/// A scenario with its variables.
+#[derive(Clone)]
+pub(super) struct Load {
+    pub(super) scenario: &'static str,
+    pub(super) vars: Vec<(&'static str, String)>,
+}
+
+const FAN_OUT: &str = "bench/scenarios/fan-out.toml";
+const CLOSED: &str = "bench/scenarios/closed.toml";
+
+/// Every case, in the order of the first round.
+pub(super) fn all() -> Vec<Case> {
+    let tacho = Subject::Tacho { shards: 1 };
+    let two_shards = Subject::Tacho { shards: 2 };
+    let mut cases = vec![floor(20), floor(60)];
+    for tps_k in [20, 60] {
+        for qos in [0, 1] {
+            cases.push(symmetric(tacho, qos, tps_k));
+            cases.push(symmetric(Subject::Mosquitto, qos, tps_k));
+        }
+    }
+    for qos in [0, 1] {
+        cases.push(symmetric(two_shards, qos, 60));
+    }
+    cases.push(symmetric(tacho, 1, 30));
+    cases.push(symmetric(tacho, 2, 30));
+    for subject in [tacho, Subject::Mosquitto] {
+        for qos in [0, 1] {
+            cases.push(fan_out(subject, qos));
+            cases.push(closed(subject, qos));
+        }
+    }
+    cases.push(Case {
+        name: "tacho_idle_10k".to_owned(),
+        what: "10,000 connections with one subscription each: memory".to_owned(),
+        kind: Kind::Idle { connections: 10_000 },
+    });
+    cases.push(Case {
+        name: "tacho_abuse_20k".to_owned(),
+        what: "symmetric, QoS 1, 20K TPS, while 1,000 bad clients try".to_owned(),
+        kind: Kind::Abuse { load: symmetric_load(1, 20), clients: 1_000 },
+    });
+    cases
+}
+
+fn floor(tps_k: u64) -> Case {
+    Case {
+        name: format!("floor_{tps_k}k"),
+        what: format!("128-byte frames echoed without a broker, {tps_k}K in + out per second"),
+        kind: Kind::Floor { rate: tps_k * 500 },
+    }
+}
+
+fn symmetric(subject: Subject, qos: u8, tps_k: u64) -> Case {
+    Case {
+        name: format!("{}_qos{qos}_{tps_k}k", subject.name()),
+        what: format!("symmetric 1000 to 1000, 128 B, QoS {qos}, {tps_k}K TPS (in + out)"),
+        kind: Kind::Load { subject, load: symmetric_load(qos, tps_k) },
+    }
+}
+
+fn symmetric_load(qos: u8, tps_k: u64) -> Load {
+    let throughput = (tps_k * 500).to_string();
+    let vars = vec![
+        ("qos", qos.to_string()),
+        ("target_throughput", throughput),
+        ("ramp_up", "1s".to_owned()),
+        ("warmup", "2s".to_owned()),
+    ];
+    Load { scenario: "symmetric", vars }
+}
+
+fn fan_out(subject: Subject, qos: u8) -> Case {
+    let vars = vec![("qos", qos.to_string())];
+    Case {
+        name: format!("{}_fanout_qos{qos}", subject.name()),
+        what: format!("10 publishers to 2,000 subscribers each, QoS {qos}, 100K out/s"),
+        kind: Kind::Load { subject, load: Load { scenario: FAN_OUT, vars } },
+    }
+}
+
+fn closed(subject: Subject, qos: u8) -> Case {
+    let vars = vec![("qos", qos.to_string())];
+    Case {
+        name: format!("{}_closed_qos{qos}", subject.name()),
+        what: format!("closed mode, window 16, 100 to 100, QoS {qos}"),
+        kind: Kind::Load { subject, load: Load { scenario: CLOSED, vars } },
+    }
+}
+
+impl Subject {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tacho { shards: 1 } => "tacho",
+            Self::Tacho { .. } => "tacho2",
+            Self::Mosquitto => "mosquitto",
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What runs found, and medians over rounds.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// One run of one case. Metrics are named by what they are and their unit.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Sample {
+    pub(super) case: String,
+    pub(super) round: usize,
+    /// The run's verdict, or `ok` where there is none.
+    pub(super) verdict: String,
+    /// Why, where the verdict is another one.
+    pub(super) reasons: Vec<String>,
+    pub(super) metrics: BTreeMap<&'static str, f64>,
+}
+
+/// Every metric that a run may have, in the order of the tables.
+pub(super) const METRICS: [&str; 18] = [
+    "cpu_us_per_message",
+    "cpu_us_per_delivery",
+    "tps",
+    "in_per_s",
+    "out_per_s",
+    "broker_cpu_percent",
+    "generator_cpu_percent",
+    "latency_us_mean",
+    "latency_us_p50",
+    "latency_us_p99",
+    "latency_us_p999",
+    "send_delay_us_p99",
+    "sent",
+    "received",
+    "lost",
+    "duplicates",
+    "out_of_order",
+    "rss_bytes_per_connection",
+];
+
+/// All samples of a session.
+#[derive(Default)]
+pub(super) struct Figures {
+    samples: Vec<Sample>,
+}
+
+impl Sample {
+    pub(super) fn new(case: &str, round: usize) -> Self {
+        Self {
+            case: case.to_owned(),
+            round,
+            verdict: "ok".to_owned(),
+            reasons: Vec::new(),
+            metrics: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn set(&mut self, metric: &'static str, value: Option<f64>) {
+        debug_assert!(METRICS.contains(&metric), "{metric} is not in the table");
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            self.metrics.insert(metric, value);
+        }
+    }
+
+    /// One line for the terminal.
+    pub(super) fn line(&self) -> String {
+        let shown = [
+            ("cpu_us_per_message", "us/msg"),
+            ("tps", "TPS"),
+            ("broker_cpu_percent", "% broker"),
+            ("generator_cpu_percent", "% generator"),
+            ("latency_us_p50", "us p50"),
+            ("latency_us_p99", "us p99"),
+            ("lost", "lost"),
+            ("rss_bytes_per_connection", "B/connection"),
+        ];
+        let mut line = format!("{:<26}", self.case);
+        for (metric, unit) in shown {
+            if let Some(value) = self.metrics.get(metric) {
+                line.push_str(&format!(" {} {unit}", number(*value)));
+            }
+        }
+        if self.verdict != "ok" {
+            line.push_str(&format!(" [{}: {}]", self.verdict, self.reasons.join("; ")));
+        }
+        line
+    }
+}
+
+impl Figures {
+    pub(super) fn push(&mut self, sample: Sample) {
+        self.samples.push(sample);
+    }
+
+    pub(super) fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    pub(super) fn of<'a>(&'a self, case: &'a str) -> impl Iterator<Item = &'a Sample> {
+        self.samples.iter().filter(move |sample| sample.case == case)
+    }
+
+    /// The median over the rounds of a case.
+    pub(super) fn median(&self, case: &str, metric: &str) -> Option<f64> {
+        let values = self.of(case).filter_map(|sample| sample.metrics.get(metric).copied());
+        median(values.collect())
+    }
+
+    /// The verdicts of a case's rounds, each once.
+    pub(super) fn verdicts<'a>(&'a self, case: &'a str) -> Vec<&'a str> {
+        let mut verdicts: Vec<&str> = self.of(case).map(|sample| sample.verdict.as_str()).collect();
+        verdicts.sort_unstable();
+        verdicts.dedup();
+        verdicts
+    }
+
+    /// Who could not do more: a side that used its core up.
+    pub(super) fn bottleneck(&self, case: &str) -> &'static str {
+        let busy = |metric| self.median(case, metric).is_some_and(|percent| percent >= 95.0);
+        match (busy("broker_cpu_percent"), busy("generator_cpu_percent")) {
+            (true, true) => "both",
+            (true, false) => "broker",
+            (false, true) => "generator",
+            (false, false) => "none",
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        length if length % 2 == 1 => values.get(middle).copied(),
+        _ => Some(f64::midpoint(*values.get(middle - 1)?, *values.get(middle)?)),
+    }
+}
+
+/// As many digits as mean something.
+pub(super) fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1000.0 => grouped(value),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ if value == 0.0 => "0".to_owned(),
+        _ => format!("{value:.2}"),
+    }
+}
+
+fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value < 0.0 { format!("-{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn numbers_have_the_digits_that_mean_something() {
+        let cases = [
+            (0.0, "0"),
+            (1.234, "1.23"),
+            (12.34, "12.3"),
+            (123.4, "123"),
+            (1234567.0, "1,234,567"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
+        }
+    }
+}

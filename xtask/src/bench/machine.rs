@@ -1,0 +1,101 @@
+//! The machine that figures belong to.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::shell;
+
+/// A machine that is busier than this, over all cores, is not idle.
+const IDLE_SHARE_MAX: f64 = 0.1;
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Machine {
+    pub(super) cpu: String,
+    pub(super) cores: usize,
+    pub(super) memory_gib: f64,
+    pub(super) kernel: String,
+    pub(super) virtualised: bool,
+    pub(super) rustc: String,
+    pub(super) mosquitto: String,
+    pub(super) revision: String,
+}
+
+impl Machine {
+    pub(super) fn look() -> Self {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = field(&cpuinfo, "model name").unwrap_or("unknown");
+        let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let kib: f64 = field(&memory, "MemTotal")
+            .and_then(|text| text.split_whitespace().next()?.parse().ok())
+            .unwrap_or(0.0);
+        let version = |program: &str, argument: &str| {
+            let output = shell::command(program).arg(argument).output();
+            let text = output.map(|output| output.stdout).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text).into_owned();
+            text.lines().next().unwrap_or("absent").trim().to_owned()
+        };
+        let mosquitto = shell::find("mosquitto")
+            .map_or_else(|| "absent".to_owned(), |path| version(&path.to_string_lossy(), "-h"));
+        let mut describe = shell::command("git");
+        describe.args(["describe", "--always", "--dirty", "--abbrev=10"]);
+        Self {
+            cpu: model.to_owned(),
+            cores: cpuinfo.lines().filter(|line| line.starts_with("processor")).count(),
+            memory_gib: kib / 1024.0 / 1024.0,
+            kernel: version("uname", "-srm"),
+            virtualised: cpuinfo.contains(" hypervisor"),
+            rustc: version("rustc", "--version"),
+            mosquitto,
+            revision: shell::output(&mut describe).unwrap_or_default().trim().to_owned(),
+        }
+    }
+}
+
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.split_once(':').map(|(_, value)| value.trim())
+}
+
+/// Share of all cores that is busy during a short look, 0 to 1.
+fn busy_share() -> Option<f64> {
+    let look = || -> Option<(u64, u64)> {
+        let text = fs::read_to_string("/proc/stat").ok()?;
+        let line = text.lines().next()?;
+        let fields: Vec<u64> = line
+            .split_whitespace()
+            .skip(1)
+            .take(8)
+            .filter_map(|field| field.parse().ok())
+            .collect();
+        // user nice system idle iowait irq softirq steal
+        let idle = fields.get(3)? + fields.get(4)?;
+        Some((idle, fields.iter().sum()))
+    };
+    let (idle_before, total_before) = look()?;
+    thread::sleep(Duration::from_millis(500));
+    let (idle, total) = look()?;
+    let passed = total.checked_sub(total_before).filter(|passed| *passed > 0)?;
+    Some(1.0 - (idle - idle_before) as f64 / passed as f64)
+}
+
+/// Waits until the machine does next to nothing, at most so many seconds; says whether it does.
+pub(super) fn wait_until_idle(seconds_max: u64) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(seconds_max);
+    loop {
+        match busy_share() {
+            Some(share) if share > IDLE_SHARE_MAX && Instant::now() < deadline => {}
+            Some(share) => return share <= IDLE_SHARE_MAX,
+            None => return true,
+        }
+    }
+}
+
+/// Date and time in UTC, as `2026-01-31T23:59:59Z`.
+pub(super) fn utc_now() -> Result<String> {
+    let text = shell::output(shell::command("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))?;
+    Ok(text.trim().to_owned())
+}

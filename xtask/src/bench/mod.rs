@@ -1,0 +1,102 @@
+//! `cargo xtask bench`: the speed that the project promises, measured and kept as a record.
+//!
+//! Broker on one core, generator on another, every case once per round and the rounds interleaved,
+//! so that a slow minute of the machine hits all cases alike; figures are medians of the rounds.
+
+mod abuse;
+mod case;
+mod figures;
+mod machine;
+mod report;
+mod runner;
+mod target;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::shell;
+use case::Case;
+use figures::Figures;
+use runner::Runner;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Only cases whose name contains this; may be given several times
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Times that every case runs
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Measured seconds of every run
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+    /// One round of two seconds, and no record: to see that everything works
+    #[arg(long)]
+    quick: bool,
+    /// Seconds to wait before each run until the machine is idle
+    #[arg(long, default_value_t = 60)]
+    idle_wait: u64,
+    /// Name the cases and stop
+    #[arg(long)]
+    list: bool,
+    /// Last part of the record's name under bench/runs
+    #[arg(long, default_value = "speed")]
+    name: String,
+    /// Core of the broker
+    #[arg(long, default_value_t = 0)]
+    broker_cpu: usize,
+    /// Core of the generator
+    #[arg(long, default_value_t = 1)]
+    generator_cpu: usize,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut options = options.clone();
+    if options.quick {
+        options.rounds = 1;
+        options.seconds = 2;
+        options.idle_wait = 0;
+    }
+    let wanted = |case: &Case| {
+        options.only.is_empty() || options.only.iter().any(|part| case.name.contains(part))
+    };
+    let cases: Vec<Case> = case::all().into_iter().filter(wanted).collect();
+    if options.list {
+        cases.iter().for_each(|case| println!("{:<26} {}", case.name, case.what));
+        return Ok(());
+    }
+    if cases.is_empty() || options.rounds == 0 || options.seconds == 0 {
+        bail!("nothing to measure: `--list` names the cases");
+    }
+    shell::run(shell::cargo().args(["build", "--release", "-p", "tacho", "-p", "xtask"]))?;
+    let runner = Runner::new(&options)?;
+    let started = machine::utc_now().context("cannot read the date")?;
+    let mut figures = Figures::default();
+    for round in 1..=options.rounds {
+        // Every other round backwards: a drift of the machine favours nobody.
+        let mut order: Vec<&Case> = cases.iter().collect();
+        if round % 2 == 0 {
+            order.reverse();
+        }
+        for case in order {
+            if !machine::wait_until_idle(options.idle_wait) && !options.quick {
+                eprintln!("other programs are busy: figures will be worth little");
+            }
+            match runner.run(case, round) {
+                Ok(sample) => {
+                    println!("{round}/{} {}", options.rounds, sample.line());
+                    figures.push(sample);
+                }
+                // One broken case must not cost the others of a long session.
+                Err(error) => eprintln!("{round}/{} {}: {error:#}", options.rounds, case.name),
+            }
+        }
+    }
+    let results = target::judge(&figures);
+    print!("\n{}", report::targets(&results));
+    if !options.quick {
+        let folder = report::write(&options, &started, &cases, &figures, &results)?;
+        println!("\nrecord: {}", folder.display());
+    }
+    Ok(())
+}

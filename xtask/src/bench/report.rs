@@ -1,0 +1,159 @@
+//! The record under `bench/runs`: tables for people, the same as data.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::Options;
+use super::case::Case;
+use super::figures::{Figures, METRICS, number};
+use super::machine::Machine;
+use super::target::Verdict;
+use crate::shell;
+
+/// Writes README.md, results.json and results.csv; returns their folder.
+pub(super) fn write(
+    options: &Options,
+    started: &str,
+    cases: &[Case],
+    figures: &Figures,
+    verdicts: &[Verdict],
+) -> Result<PathBuf> {
+    let machine = Machine::look();
+    let date = started.get(..10).unwrap_or(started);
+    let folder = shell::root().join("bench/runs").join(format!("{date}-{}", options.name));
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {folder:?}"))?;
+    let record = json!({
+        "schema_version": 1,
+        "started_at": started,
+        "rounds": options.rounds,
+        "seconds": options.seconds,
+        "broker_core": options.broker_cpu,
+        "generator_core": options.generator_cpu,
+        "machine": machine,
+        "targets": verdicts,
+        "samples": figures.samples(),
+    });
+    let text = serde_json::to_string_pretty(&record).context("cannot write JSON")?;
+    let files = [
+        ("README.md", readme(options, started, &machine, cases, figures, verdicts)),
+        ("results.json", text + "\n"),
+        ("results.csv", csv(figures)),
+    ];
+    for (name, text) in files {
+        fs::write(folder.join(name), text).with_context(|| format!("cannot write {name}"))?;
+    }
+    Ok(folder)
+}
+
+/// The targets as a table.
+pub(super) fn targets(verdicts: &[Verdict]) -> String {
+    let mut text = "| target | bound | measured | met |\n|---|---|---|---|\n".to_owned();
+    for verdict in verdicts {
+        let bound =
+            verdict.bound.map_or_else(|| "reported".to_owned(), |bound| bound.text(verdict.unit));
+        let value = verdict.value.map_or_else(
+            || "not measured".to_owned(),
+            |value| format!("{} {}", number(value), verdict.unit),
+        );
+        let met = match verdict.passed {
+            Some(true) => "yes",
+            Some(false) => "**no**",
+            None => "",
+        };
+        let _ = writeln!(text, "| {} | {bound} | {value} | {met} |", verdict.target);
+    }
+    text
+}
+
+fn readme(
+    options: &Options,
+    started: &str,
+    machine: &Machine,
+    cases: &[Case],
+    figures: &Figures,
+    verdicts: &[Verdict],
+) -> String {
+    let mut text = format!("# Speed, {}\n\n", started.get(..10).unwrap_or(started));
+    let _ = writeln!(
+        text,
+        "`cargo xtask bench --rounds {} --seconds {}`, started {started}, revision {}.\n",
+        options.rounds, options.seconds, machine.revision
+    );
+    let _ = writeln!(
+        text,
+        "One machine: {}, {} cores{}, {:.0} GiB, {}, {}. Peer: {} with `set_tcp_nodelay true`, \
+         `persistence false`, everything else at its default.",
+        machine.cpu,
+        machine.cores,
+        if machine.virtualised { " (virtual)" } else { "" },
+        machine.memory_gib,
+        machine.kernel,
+        machine.rustc,
+        machine.mosquitto,
+    );
+    let _ = writeln!(
+        text,
+        "Broker on core {}, generator on core {}, MQTT 5.0, medians of {} interleaved rounds of \
+         {} s. On loopback the sender's core runs the receiver's TCP: figures compare brokers on \
+         this machine, they do not predict another one.\n",
+        options.broker_cpu, options.generator_cpu, options.rounds, options.seconds
+    );
+    let _ = writeln!(text, "## Targets\n\n{}", targets(verdicts));
+    if machine.cores < 4 {
+        text.push_str(
+            "Two shards against one on cores of their own need a machine with four cores: not \
+             measured here.\n\n",
+        );
+    }
+    text.push_str("## Cases\n\n");
+    text.push_str(
+        "CPU is the broker's, per message in or out; \"bottleneck\" names who used its core up.\n\n",
+    );
+    text.push_str(
+        "| case | us/message | TPS | broker CPU % | generator CPU % | p50 us | p99 us \
+         | lost | bottleneck | verdicts |\n|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    let shown = [
+        "cpu_us_per_message",
+        "tps",
+        "broker_cpu_percent",
+        "generator_cpu_percent",
+        "latency_us_p50",
+        "latency_us_p99",
+        "lost",
+    ];
+    for case in cases {
+        let _ = write!(text, "| {} |", case.name);
+        for metric in shown {
+            let value = figures.median(&case.name, metric).map(number).unwrap_or_default();
+            let _ = write!(text, " {value} |");
+        }
+        let bottleneck = figures.bottleneck(&case.name);
+        let verdicts = figures.verdicts(&case.name).join(", ");
+        let _ = writeln!(text, " {bottleneck} | {verdicts} |");
+    }
+    text.push_str("\nWhat the cases are:\n\n");
+    for case in cases {
+        let _ = writeln!(text, "- `{}`: {}", case.name, case.what);
+    }
+    text
+}
+
+fn csv(figures: &Figures) -> String {
+    let mut text = format!("case,round,verdict,{}\n", METRICS.join(","));
+    for sample in figures.samples() {
+        let _ = write!(text, "{},{},{}", sample.case, sample.round, sample.verdict);
+        for metric in METRICS {
+            match sample.metrics.get(metric) {
+                Some(value) => drop(write!(text, ",{value}")),
+                None => text.push(','),
+            }
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,293 @@
+//! Running one case: the broker on its core, the generator on the other.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde_json::Value;
+
+use super::Options;
+use super::abuse::Abuse;
+use super::case::{Case, Kind, Load, Subject};
+use super::figures::Sample;
+use crate::floor::Floor;
+use crate::shell;
+
+const MOSQUITTO_CONF: &str = "allow_anonymous true\nset_tcp_nodelay true\npersistence false\n\
+    log_type error\n";
+
+pub(super) struct Runner {
+    options: Options,
+    tacho: PathBuf,
+    xtask: PathBuf,
+    /// Where runs leave their directories.
+    folder: PathBuf,
+}
+
+impl Runner {
+    pub(super) fn new(options: &Options) -> Result<Self> {
+        if options.broker_cpu == options.generator_cpu {
+            bail!("broker and generator need a core each");
+        }
+        // Everything started from here stays on these two cores.
+        pin(&[options.broker_cpu, options.generator_cpu])?;
+        let release = shell::target_dir().join("release");
+        let folder = shell::target_dir().join("bench");
+        fs::create_dir_all(&folder).context("cannot create the folder for runs")?;
+        fs::write(folder.join("mosquitto.conf"), MOSQUITTO_CONF).context("cannot write")?;
+        Ok(Self {
+            options: options.clone(),
+            tacho: release.join("tacho"),
+            xtask: release.join("xtask"),
+            folder,
+        })
+    }
+
+    pub(super) fn run(&self, case: &Case, round: usize) -> Result<Sample> {
+        let sample = Sample::new(&case.name, round);
+        match &case.kind {
+            Kind::Floor { rate } => self.floor(sample, *rate),
+            Kind::Load { subject, load } => {
+                let dir = self.dir(case, round)?;
+                let core = self.options.broker_cpu;
+                let broker = [
+                    format!("--broker-cmd={}", self.broker_command(*subject)?),
+                    format!("--broker-cores={core}"),
+                ];
+                let summary = self.tacho_run(load, &dir, &broker, || {})?;
+                read_summary(sample, &summary)
+            }
+            Kind::Idle { connections } => self.idle(sample, &self.dir(case, round)?, *connections),
+            Kind::Abuse { load, clients } => {
+                self.abuse(sample, &self.dir(case, round)?, load, *clients)
+            }
+        }
+    }
+
+    fn dir(&self, case: &Case, round: usize) -> Result<PathBuf> {
+        let dir = self.folder.join(format!("{}-{round}", case.name));
+        if dir.exists() {
+            fs::remove_dir_all(&dir).with_context(|| format!("cannot clear {dir:?}"))?;
+        }
+        Ok(dir)
+    }
+
+    fn floor(&self, mut sample: Sample, rate: u64) -> Result<Sample> {
+        let mut command = shell::command(&self.xtask);
+        command.args(["floor", "--rate", &rate.to_string()]);
+        command.args(["--seconds", &self.options.seconds.to_string()]);
+        command.args(["--server-cpu", &self.options.broker_cpu.to_string()]);
+        command.args(["--client-cpu", &self.options.generator_cpu.to_string()]);
+        let floor: Floor =
+            serde_json::from_str(&shell::output(&mut command)?).context("odd floor")?;
+        let seconds = self.options.seconds as f64;
+        let (sent, received) = (floor.sent as f64, floor.received as f64);
+        sample.set("cpu_us_per_message", Some(floor.server_cpu_us_per_frame));
+        sample.set("tps", Some((sent + received) / seconds));
+        sample.set("in_per_s", Some(sent / seconds));
+        sample.set("out_per_s", Some(received / seconds));
+        sample.set("broker_cpu_percent", Some(floor.server_cpu_percent));
+        sample.set("generator_cpu_percent", Some(floor.client_cpu_percent));
+        sample.set("latency_us_mean", Some(floor.latency_us_mean));
+        sample.set("latency_us_p50", Some(floor.latency_us_p50));
+        sample.set("latency_us_p99", Some(floor.latency_us_p99));
+        sample.set("sent", Some(sent));
+        sample.set("received", Some(received));
+        sample.set("lost", Some(sent - received));
+        Ok(sample)
+    }
+
+    fn broker_command(&self, subject: Subject) -> Result<String> {
+        Ok(match subject {
+            Subject::Tacho { shards } => {
+                let tacho = self.tacho.display();
+                format!("{tacho} broker --quiet --listen 127.0.0.1:{{port}} --shards {shards}")
+            }
+            Subject::Mosquitto => {
+                let program = shell::find("mosquitto").context("no mosquitto on this machine")?;
+                let conf = self.folder.join("mosquitto.conf");
+                format!("{} -c {} -p {{port}}", program.display(), conf.display())
+            }
+        })
+    }
+
+    /// Runs a scenario and returns its summary; `during` is called again and again meanwhile.
+    fn tacho_run(
+        &self,
+        load: &Load,
+        dir: &Path,
+        broker: &[String],
+        mut during: impl FnMut(),
+    ) -> Result<Value> {
+        let mut command = shell::command(&self.tacho);
+        command.args(["run", load.scenario, "--quiet", "--dir"]).arg(dir).args(broker);
+        let core = self.options.generator_cpu.to_string();
+        command.args(["--generator-cores", &core, "--threads", "1"]);
+        for (name, value) in &load.vars {
+            command.args(["--var", &format!("{name}={value}")]);
+        }
+        command.args(["--var", &format!("duration={}s", self.options.seconds)]);
+        let errors = self.folder.join("stderr.txt");
+        command.stdout(Stdio::null());
+        command.stderr(fs::File::create(&errors).context("cannot create a file")?);
+        let shown = shell::display(&command);
+        let mut child = Running(command.spawn().with_context(|| format!("cannot run {shown}"))?);
+        let deadline = Instant::now() + Duration::from_secs(120 + self.options.seconds);
+        let status = loop {
+            if let Some(status) = child.0.try_wait().context("cannot wait for the run")? {
+                break status;
+            }
+            if Instant::now() > deadline {
+                bail!("`{shown}` does not end");
+            }
+            during();
+            thread::sleep(Duration::from_millis(100));
+        };
+        let text = fs::read_to_string(dir.join("summary.json"));
+        let text = text.with_context(|| {
+            let said = fs::read_to_string(&errors).unwrap_or_default();
+            format!("`{shown}` left no summary, {status}: {}", said.trim())
+        })?;
+        serde_json::from_str(&text).context("summary.json is not JSON")
+    }
+
+    /// Starts Tacho's broker on its core.
+    fn start_broker(&self) -> Result<(Running, u16)> {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .and_then(|listener| listener.local_addr())
+            .context("no free port")?
+            .port();
+        pin(&[self.options.broker_cpu])?;
+        let listen = format!("127.0.0.1:{port}");
+        let mut command = shell::command(&self.tacho);
+        command.args(["broker", "--quiet", "--listen", &listen, "--shards", "1"]);
+        let child = command.spawn().context("cannot start the broker");
+        // What is started from now on belongs to the generator's side.
+        pin(&[self.options.generator_cpu])?;
+        let running = Running(child?);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+            if Instant::now() > deadline {
+                bail!("the broker does not listen");
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok((running, port))
+    }
+
+    fn with_broker(&self, work: impl FnOnce(u32, u16) -> Result<Sample>) -> Result<Sample> {
+        let result = self.start_broker().and_then(|(broker, port)| work(broker.0.id(), port));
+        pin(&[self.options.broker_cpu, self.options.generator_cpu])?;
+        result
+    }
+
+    fn idle(&self, mut sample: Sample, dir: &Path, connections: u64) -> Result<Sample> {
+        let vars = vec![("connections", connections.to_string())];
+        let load = Load { scenario: "bench/scenarios/idle.toml", vars };
+        self.with_broker(|pid, port| {
+            thread::sleep(Duration::from_millis(500));
+            let before = rss_bytes(pid)?;
+            let mut most = before;
+            let watch = || most = most.max(rss_bytes(pid).unwrap_or(0));
+            let summary = self.tacho_run(&load, dir, &running_broker(pid, port), watch)?;
+            let per_connection = (most - before) as f64 / connections as f64;
+            sample.set("rss_bytes_per_connection", Some(per_connection));
+            let connected = summary.get("clients_connected").and_then(Value::as_u64);
+            if connected != Some(connections + 2) {
+                bail!("only {connected:?} of {connections} clients were connected");
+            }
+            read_summary(sample, &summary)
+        })
+    }
+
+    fn abuse(&self, sample: Sample, dir: &Path, load: &Load, clients: usize) -> Result<Sample> {
+        self.with_broker(|pid, port| {
+            let abuse = Abuse::start(port, clients)?;
+            let summary = self.tacho_run(load, dir, &running_broker(pid, port), || {});
+            let attempts = abuse.stop();
+            if attempts < clients as u64 {
+                bail!("only {attempts} bad clients tried");
+            }
+            read_summary(sample, &summary?)
+        })
+    }
+}
+
+fn running_broker(pid: u32, port: u16) -> [String; 2] {
+    [format!("--broker=mqtt://127.0.0.1:{port}"), format!("--broker-pid={pid}")]
+}
+
+/// A child that does not outlive us.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        // A broker deserves the polite way; what ignores it is killed.
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        for _ in 0..50 {
+            if matches!(self.0.try_wait(), Ok(Some(_))) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Keeps this thread and what it starts on some cores.
+fn pin(cpus: &[usize]) -> Result<()> {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|cpu| set.set(*cpu));
+    sched_setaffinity(None, &set).with_context(|| format!("cannot run on cores {cpus:?}"))
+}
+
+fn rss_bytes(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/status");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    Ok(kib.context("no VmRSS")? * 1024)
+}
+
+/// Takes the figures out of `summary.json`.
+fn read_summary(mut sample: Sample, summary: &Value) -> Result<Sample> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    sample.verdict = summary.get("verdict").map(text).context("the summary has no verdict")?;
+    let reasons = summary.get("reasons").and_then(Value::as_array);
+    sample.reasons = reasons.into_iter().flatten().map(text).collect();
+    let step = summary.pointer("/steps/0").context("the summary has no step")?;
+    let figure = |path: &str| step.pointer(path).and_then(Value::as_f64);
+    for (metric, path) in [
+        ("tps", "/tps"),
+        ("in_per_s", "/achieved_in_per_s"),
+        ("out_per_s", "/achieved_out_per_s"),
+        ("broker_cpu_percent", "/broker_cpu_percent"),
+        ("generator_cpu_percent", "/generator_cpu_percent"),
+        ("latency_us_mean", "/latency_us/mean"),
+        ("latency_us_p50", "/latency_us/p50"),
+        ("latency_us_p99", "/latency_us/p99"),
+        ("latency_us_p999", "/latency_us/p999"),
+        ("send_delay_us_p99", "/send_delay_us/p99"),
+        ("sent", "/sent"),
+        ("received", "/received"),
+        ("lost", "/lost"),
+        ("duplicates", "/duplicates"),
+        ("out_of_order", "/out_of_order"),
+    ] {
+        sample.set(metric, figure(path));
+    }
+    let cpu_us_per_s = figure("/broker_cpu_percent").map(|percent| percent * 1e4);
+    let per = |rate: Option<f64>| Some(cpu_us_per_s? / rate.filter(|rate| *rate > 0.0)?);
+    sample.set("cpu_us_per_message", per(figure("/tps")));
+    sample.set("cpu_us_per_delivery", per(figure("/achieved_out_per_s")));
+    Ok(sample)
+}

@@ -1,0 +1,149 @@
+//! The speed to reach, and whether it was.
+
+use serde::Serialize;
+
+use super::figures::{Figures, number};
+
+/// A promise and what became of it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Verdict {
+    pub(super) target: String,
+    pub(super) bound: Option<Bound>,
+    pub(super) unit: &'static str,
+    /// Absent when its cases were not measured.
+    pub(super) value: Option<f64>,
+    /// Absent where there is no bound or no value.
+    pub(super) passed: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Bound {
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Self::AtMost(limit) => value <= limit,
+            Self::AtLeast(limit) => value >= limit,
+        }
+    }
+
+    pub(super) fn text(self, unit: &str) -> String {
+        match self {
+            Self::AtMost(limit) => format!("at most {} {unit}", number(limit)),
+            Self::AtLeast(limit) => format!("at least {} {unit}", number(limit)),
+        }
+    }
+}
+
+struct Judge<'f> {
+    figures: &'f Figures,
+    verdicts: Vec<Verdict>,
+}
+
+const CPU: &str = "cpu_us_per_message";
+const TIMES: &str = "x";
+
+/// Compares medians with the promises.
+pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {
+    use Bound::{AtLeast, AtMost};
+    let mut judge = Judge { figures, verdicts: Vec::new() };
+    judge.cpu("QoS 0 at 60K TPS against the floor", "tacho_qos0_60k", "floor_60k", AtMost(1.15));
+    judge.cpu("QoS 1 at 60K TPS against the floor", "tacho_qos1_60k", "floor_60k", AtMost(1.45));
+    judge.one("QoS 2 at 30K TPS", "tacho_qos2_30k", CPU, "us per message", None);
+    for (qos, tps, limit) in [(0, 60, 0.88), (1, 60, 0.75), (0, 20, 0.95), (1, 20, 0.95)] {
+        judge.cpu(
+            &format!("QoS {qos} at {tps}K TPS against mosquitto"),
+            &format!("tacho_qos{qos}_{tps}k"),
+            &format!("mosquitto_qos{qos}_{tps}k"),
+            AtMost(limit),
+        );
+    }
+    for (qos, limit) in [(0, 4.0), (1, 5.5)] {
+        judge.one(
+            &format!("fan-out 10 to 2,000, 100K out/s, QoS {qos}"),
+            &format!("tacho_fanout_qos{qos}"),
+            "cpu_us_per_delivery",
+            "us per delivery",
+            Some(AtMost(limit)),
+        );
+    }
+    for (qos, limit) in [(0, 2e6), (1, 1e6)] {
+        judge.one(
+            &format!("closed mode, window 16, 100 to 100, QoS {qos}"),
+            &format!("tacho_closed_qos{qos}"),
+            "tps",
+            "TPS",
+            Some(AtLeast(limit)),
+        );
+    }
+    for qos in [0, 1] {
+        judge.cpu(
+            &format!("two shards on one core against one, 60K TPS, QoS {qos}"),
+            &format!("tacho2_qos{qos}_60k"),
+            &format!("tacho_qos{qos}_60k"),
+            AtMost(1.25),
+        );
+    }
+    let p99 = "latency_us_p99";
+    judge.one("p99 at 30K TPS, QoS 1", "tacho_qos1_30k", p99, "us", Some(AtMost(2000.0)));
+    judge.one(
+        "memory per idle connection with one subscription",
+        "tacho_idle_10k",
+        "rss_bytes_per_connection",
+        "bytes",
+        Some(AtMost(6.0 * 1024.0)),
+    );
+    let case = "tacho_qos1_60k";
+    let generator = figures.median(case, "generator_cpu_percent");
+    let broker = figures.median(case, "broker_cpu_percent");
+    let share = ratio(generator, broker);
+    judge.push("generator's CPU against the broker's, 60K TPS, QoS 1", share, TIMES, AtMost(1.0));
+    judge.one("p99 of good clients while 1,000 bad ones try", "tacho_abuse_20k", p99, "us", None);
+    let lost = Some(AtMost(0.0));
+    judge.one("lost by good clients meanwhile", "tacho_abuse_20k", "lost", "messages", lost);
+    judge.verdicts
+}
+
+fn ratio(value: Option<f64>, reference: Option<f64>) -> Option<f64> {
+    Some(value? / reference.filter(|reference| *reference > 0.0)?)
+}
+
+impl Judge<'_> {
+    /// CPU per message of one case in terms of another's.
+    fn cpu(&mut self, target: &str, case: &str, reference: &str, bound: Bound) {
+        let value = ratio(self.figures.median(case, CPU), self.figures.median(reference, CPU));
+        self.push(target, value, TIMES, bound);
+    }
+
+    /// One metric of one case.
+    fn one(
+        &mut self,
+        target: &str,
+        case: &str,
+        metric: &str,
+        unit: &'static str,
+        bound: Option<Bound>,
+    ) {
+        let value = self.figures.median(case, metric);
+        self.record(target, value, unit, bound);
+    }
+
+    fn push(&mut self, target: &str, value: Option<f64>, unit: &'static str, bound: Bound) {
+        self.record(target, value, unit, Some(bound));
+    }
+
+    fn record(
+        &mut self,
+        target: &str,
+        value: Option<f64>,
+        unit: &'static str,
+        bound: Option<Bound>,
+    ) {
+        let passed = value.zip(bound).map(|(value, bound)| bound.holds(value));
+        self.verdicts.push(Verdict { target: target.to_owned(), bound, unit, value, passed });
+    }
+}

@@ -1,0 +1,44 @@
+//! Cores, descriptors and the CPU time of processes.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Keeps this thread, and those that it starts, on one core.
+pub(crate) fn pin_self(cpu: usize) -> Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    sched_setaffinity(None, &set).with_context(|| format!("cannot run on core {cpu}"))
+}
+
+/// CPU time of all live threads of a process, in nanoseconds.
+pub(crate) fn cpu_ns(pid: u32) -> Result<u64> {
+    let tasks = format!("/proc/{pid}/task");
+    let mut total = 0;
+    for entry in fs::read_dir(&tasks).with_context(|| format!("cannot list {tasks}"))? {
+        let path = entry.context("cannot list threads")?.path().join("schedstat");
+        // A thread may end between the listing and the look.
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let first = text.split_whitespace().next().unwrap_or("0");
+        total += first.parse::<u64>().with_context(|| format!("odd schedstat: {text:?}"))?;
+    }
+    Ok(total)
+}
+
+/// Raises the soft limit of open files to the hard one.
+pub(super) fn raise_descriptor_limit() -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    setrlimit(Resource::Nofile, wanted).context("cannot raise the limit of open files")
+}
+
+/// The monotonic clock.
+pub(super) fn now_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let rest = u64::try_from(time.tv_nsec).unwrap_or_default();
+    seconds * 1_000_000_000 + rest
+}

@@ -1,0 +1,57 @@
+//! Chores of the Tacho repository, run as `cargo xtask <chore>`.
+
+#[cfg(target_os = "linux")]
+mod bench;
+#[cfg(target_os = "linux")]
+mod floor;
+mod peers;
+mod shell;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Chores of the Tacho repository", version)]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Run everything that must pass before a change lands
+    Test(test::Options),
+    /// Check the repository's style rules alone
+    Tidy,
+    /// Measure the speed that the project promises, against its peers
+    #[cfg(target_os = "linux")]
+    Bench(bench::Options),
+    /// Measure the echo floor: the kernel's share of the symmetric scenario
+    #[cfg(target_os = "linux")]
+    Floor(floor::Options),
+    /// Install the independent MQTT clients that the tests talk to
+    Peers,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match arguments.chore {
+        Chore::Test(options) => test::run(&options),
+        Chore::Tidy => tidy::run(),
+        #[cfg(target_os = "linux")]
+        Chore::Bench(options) => bench::run(&options),
+        #[cfg(target_os = "linux")]
+        Chore::Floor(options) => floor::run(&options),
+        Chore::Peers => peers::install(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The independent MQTT programs that the tests talk to.
+//!
+//! Debian's mosquitto and its command line clients come from the system's packages; paho-mqtt
+//! and mqtt.js are installed into `peers` in the target folder, never into the system.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell;
+
+/// Pinned, so that a test that fails tomorrow fails because of us.
+const PAHO: &str = "paho-mqtt==2.1.0";
+const MQTT_JS: &str = "mqtt@5.16.0";
+
+const DEBIAN_PROGRAMS: [(&str, &str); 3] = [
+    ("mosquitto", "mosquitto"),
+    ("mosquitto_pub", "mosquitto-clients"),
+    ("mosquitto_sub", "mosquitto-clients"),
+];
+
+/// Where the clients from PyPI and npm are installed.
+pub(crate) fn dir() -> PathBuf {
+    shell::target_dir().join("peers")
+}
+
+/// True where a missing peer is a failure and not a skipped test.
+pub(crate) fn required() -> bool {
+    env::var("TACHO_REQUIRE_PEERS").is_ok_and(|value| value == "1")
+}
+
+/// Installs what is missing; fails after having tried all of them.
+pub(crate) fn install() -> Result<()> {
+    let mut missing = Vec::new();
+    for (name, result) in
+        [("mosquitto", mosquitto()), ("paho-mqtt", paho()), ("mqtt (npm)", mqtt_js())]
+    {
+        match result {
+            Ok(()) => eprintln!("{name}: present"),
+            Err(error) => {
+                eprintln!("{name}: missing: {error:#}");
+                missing.push(name);
+            }
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    bail!("missing peers: {} (tests that need them are skipped by name)", missing.join(", "))
+}
+
+fn mosquitto() -> Result<()> {
+    let absent = || DEBIAN_PROGRAMS.iter().filter(|(program, _)| shell::find(program).is_none());
+    if absent().next().is_none() {
+        return Ok(());
+    }
+    if shell::in_ci() && is_root() && shell::find("apt-get").is_some() {
+        apt_install(&["mosquitto", "mosquitto-clients"])?;
+    }
+    match absent().next() {
+        None => Ok(()),
+        Some((program, package)) => {
+            bail!("no `{program}` on this machine: apt-get install {package}")
+        }
+    }
+}
+
+fn paho() -> Result<()> {
+    let venv = dir().join("venv");
+    let python = venv.join("bin").join("python");
+    let stamp = venv.join(".installed");
+    if fs::read_to_string(&stamp).is_ok_and(|text| text == PAHO) && python.is_file() {
+        return Ok(());
+    }
+    fs::create_dir_all(dir()).context("cannot create the folder for peers")?;
+    let venv_command = || {
+        let mut command = shell::command("python3");
+        command.args(["-m", "venv", "--clear"]).arg(&venv);
+        command
+    };
+    if let Err(error) = shell::run(&mut venv_command()) {
+        // Debian splits the venv module from the interpreter.
+        if !(shell::in_ci() && is_root() && shell::find("apt-get").is_some()) {
+            return Err(error);
+        }
+        apt_install(&["python3", "python3-venv"])?;
+        shell::run(&mut venv_command())?;
+    }
+    shell::run(shell::command(&python).args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        PAHO,
+    ]))?;
+    fs::write(&stamp, PAHO).context("cannot record what was installed")
+}
+
+fn mqtt_js() -> Result<()> {
+    let installed = dir().join("node_modules").join("mqtt").join("package.json");
+    let wanted = MQTT_JS.rsplit('@').next().unwrap_or_default();
+    let has_wanted = |text: String| text.contains(&format!("\"version\": \"{wanted}\""));
+    if fs::read_to_string(&installed).is_ok_and(has_wanted) {
+        return Ok(());
+    }
+    fs::create_dir_all(dir()).context("cannot create the folder for peers")?;
+    let package = dir().join("package.json");
+    if !package.exists() {
+        fs::write(&package, "{\"private\": true}\n").context("cannot write package.json")?;
+    }
+    let mut npm = shell::command("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--no-save", "--loglevel=error", MQTT_JS]);
+    shell::run(npm.current_dir(dir()))
+}
+
+fn apt_install(packages: &[&str]) -> Result<()> {
+    shell::run(shell::command("apt-get").args(["update", "-q"]))?;
+    let mut apt = shell::command("apt-get");
+    apt.env("DEBIAN_FRONTEND", "noninteractive");
+    shell::run(apt.args(["install", "-q", "-y", "--no-install-recommends"]).args(packages))
+}
+
+fn is_root() -> bool {
+    shell::output(shell::command("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
