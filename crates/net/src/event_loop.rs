@@ -101,8 +101,11 @@ impl<H: Handler> Loop<H> {
             // Their ends may have left work to do.
             next = Next::Again;
         }
+        // Mail before output: who reads an answer can rely on what it tells other loops.
+        self.net.mail.send();
         self.net.flush(handler);
         self.net.expire_lingering();
+        // What the handler posted while it learnt that output was drained.
         self.net.mail.send();
         if !self.net.listening {
             self.listeners.clear();

@@ -234,7 +234,7 @@ impl<M> MailRoom<M> {
         posted + self.outgoing[shard].len()
     }
 
-    /// Sends what the turn has collected. True if something went to this very loop.
+    /// Sends what the turn has collected.
     pub(crate) fn send(&mut self) {
         for shard in self.targets.drain(..) {
             let mails = std::mem::take(&mut self.outgoing[shard]);

@@ -299,7 +299,8 @@ impl<H: Handler> Net<H> {
     }
 
     /// Posts a mail to `shard` (which may be this one). All mails of a turn go out at its end,
-    /// together and in order; a mail to a loop that has ended is dropped.
+    /// together and in order, and before its output is written: whoever reads that output finds
+    /// them in the mailboxes already. A mail to a loop that has ended is dropped.
     ///
     /// # Panics
     /// If there is no such shard.

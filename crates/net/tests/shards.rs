@@ -59,6 +59,52 @@ fn mail_wakes_a_sleeping_loop_and_keeps_its_order() {
     });
 }
 
+// Output once left before the mail of its turn: a peer could act on an answer before the other
+// loops had heard of it.
+#[test]
+fn who_reads_an_answer_finds_the_mail_of_its_turn_delivered_first() {
+    const BYSTANDERS: usize = 32;
+    let (got, mails) = events();
+    let loops = start_all(2, |_| {
+        let got = got.clone();
+        let mut conns = Vec::new();
+        Probe {
+            on_input: Box::new(move |net, conn, data| {
+                if data == b"join" {
+                    net.out(conn).extend_from_slice(b"!");
+                    conns.push(conn);
+                    return data.len();
+                }
+                net.post(1, Mail::Number(1));
+                net.out(conn).extend_from_slice(b"!");
+                // Further output prolongs the flush.
+                for &other in &conns {
+                    net.out(other).extend_from_slice(b"?");
+                }
+                data.len()
+            }),
+            on_mail: Box::new(move |_, _, mail| {
+                if let Mail::Number(number) = mail {
+                    got.send(number).unwrap();
+                }
+            }),
+            ..Probe::default()
+        }
+    });
+    let mut bystanders: Vec<_> = (0..BYSTANDERS).map(|_| loops[0].client()).collect();
+    for bystander in &mut bystanders {
+        write(bystander, b"join");
+        assert_eq!(read_exactly(bystander, 1), b"!");
+    }
+    let mut client = loops[0].client();
+    for round in 0..500 {
+        write(&mut client, b"ask");
+        assert_eq!(read_exactly(&mut client, 1), b"!");
+        loops[1].remote.post(1, Mail::Number(2));
+        assert_eq!((next(&mails), next(&mails)), (1, 2), "round {round}");
+    }
+}
+
 #[test]
 fn three_loops_that_mail_each_other_lose_nothing() {
     // Each mail is passed on until it has made its hops; numbers carry the hops left.

@@ -9,6 +9,9 @@
 //! subscription live and is not replayed. One routed with an older version may arrive at its owner
 //! after the replay passed: owners remember recent replays and send such latecomers on. A value
 //! older than one the session has since seen live is skipped.
+//!
+//! A publisher's acknowledgement leaves after its message is in the owner's mailbox, and requests
+//! queue behind it: who subscribes after an acknowledgement gets what was acknowledged.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -157,7 +160,11 @@ impl Shard {
     pub(super) fn replay_requested(&mut self, net: &mut Net, from: usize, request: ReplayRequest) {
         let batch = self.read_batch(net.now_ns(), &request);
         self.remember_replay(net, request);
-        net.post(from, Mail::ReplayBatch(Box::new(batch)));
+        if from == self.id {
+            self.replay_arrived(net, batch);
+        } else {
+            net.post(from, Mail::ReplayBatch(Box::new(batch)));
+        }
     }
 
     /// Latecomers exist only where messages travel between shards.
@@ -262,7 +269,9 @@ impl Shard {
                 cursor: replay.cursor.clone(),
                 visible_version: replay.visible_version,
             };
-            if owner != self.id {
+            // Through the mailbox also on this shard: behind the retained messages of other shards
+            // that wait in it, whose publishers may have their acknowledgement already.
+            if net.shards() > 1 {
                 replays.asked = true;
                 net.post(owner, Mail::ReplayRequest(Box::new(request)));
                 return;

@@ -38,6 +38,7 @@ fn retained_qos_is_kept_and_the_last_message_counts() {
         for published in [QoS::ExactlyOnce, QoS::AtLeastOnce, QoS::AtMostOnce] {
             let payload = [published as u8];
             publisher.publish("r", &payload, published, true);
+            publisher.ping();
             for subscribed in ALL_QOS {
                 let mut late = broker.connected("late", Version::V5);
                 late.subscribe("r", subscribed);
@@ -108,6 +109,29 @@ fn subscribing_again_replays_also_what_came_live() {
             client.unsubscribe(filter);
             publisher.publish("r", b"", QoS::AtLeastOnce, true);
             client.ping();
+        }
+    });
+}
+
+// 35, 37. An acknowledgement once could overtake the message on its way to another shard.
+#[test]
+fn who_subscribes_after_an_acknowledgement_gets_what_was_acknowledged() {
+    each_broker(|broker| {
+        // On every shard there are some of both.
+        let mut publishers: Vec<_> =
+            (0..4).map(|i| broker.connected(&format!("pub-{i}"), Version::V311)).collect();
+        let mut clients: Vec<_> =
+            (0..8).map(|i| broker.connected(&format!("c-{i}"), Version::V311)).collect();
+        for round in 0..100_u32 {
+            let topic = format!("r/{}", round % 5);
+            let publisher = &mut publishers[round as usize % 4];
+            publisher.publish(&topic, &round.to_be_bytes(), QoS::AtLeastOnce, true);
+            for client in &mut clients {
+                client.subscribe(&topic, QoS::AtMostOnce);
+                let message = client.receive();
+                assert_eq!((message.payload, message.retain), (round.to_be_bytes().into(), true));
+                client.unsubscribe(&topic);
+            }
         }
     });
 }
