@@ -4,6 +4,7 @@
 //! added, never renamed, removed or given another meaning. Everything else in a run directory
 //! (report, tables, time series) renders the same data.
 
+mod campaign;
 mod latency;
 mod series;
 mod step;
@@ -12,6 +13,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use campaign::{
+    Capacity, DeclaredLost, Finding, Position, Recommendation, RunKind, Series, Severity,
+    SharedFairness, Skipped, StepTarget, Trial, TrialOutcome,
+};
 pub use latency::{CurvePoint, LatencyStats, curve, percentile};
 pub use series::SeriesRow;
 pub use step::{Gate, LostRange, Step, ThresholdResult, ViolationCounts};
@@ -20,10 +25,11 @@ pub use step::{Gate, LostRange, Step, ThresholdResult, ViolationCounts};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// What a run is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Everything offered was carried, in order, and all thresholds hold.
+    #[default]
     Ok,
     /// The generator may have been the bottleneck: the figures say nothing about the broker.
     GeneratorBound,
@@ -55,12 +61,18 @@ impl Verdict {
 }
 
 /// Everything about a run but its time series and histograms, which have files of their own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// A ladder, a search or a suite has one too: its `steps` are those of all its runs, which keep
+/// records of their own in [`Step::directory`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// [`SCHEMA_VERSION`] of the program that wrote it.
     pub schema_version: u32,
     /// Version of the program that wrote it.
     pub tool_version: String,
+    /// What kind of measurement it is.
+    #[serde(default)]
+    pub kind: RunKind,
     /// Name of the scenario.
     pub scenario: String,
     /// Name of the run: its time and its scenario.
@@ -77,8 +89,11 @@ pub struct RunRecord {
     pub reasons: Vec<String>,
     /// What a reader must know before comparing the figures with others.
     pub notes: Vec<String>,
-    /// What was loaded.
+    /// What was loaded; of several brokers the first.
     pub target: TargetRecord,
+    /// All brokers that were loaded.
+    #[serde(default)]
+    pub targets: Vec<TargetRecord>,
     /// Where broker and generator ran.
     pub placement: Placement,
     /// The variables of the scenario with their values.
@@ -101,11 +116,29 @@ pub struct RunRecord {
     pub thresholds: Vec<ThresholdResult>,
     /// One entry per measured window.
     pub steps: Vec<Step>,
+    /// Which steps belong together; empty for a single run.
+    #[serde(default)]
+    pub series: Vec<Series>,
+    /// Points that this machine could not run.
+    #[serde(default)]
+    pub skipped: Vec<Skipped>,
+    /// The load at which each series reaches an objective.
+    #[serde(default)]
+    pub recommendations: Vec<Recommendation>,
+    /// The result of a search.
+    #[serde(default)]
+    pub capacity: Option<Capacity>,
+    /// What a reader should know about the figures.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
 }
 
 /// What was loaded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetRecord {
+    /// Its name in the scenario; empty for the only or default one.
+    #[serde(default)]
+    pub name: String,
     /// Where it came from.
     pub kind: TargetKind,
     /// `mqtt://host:port`.
@@ -119,10 +152,11 @@ pub struct TargetRecord {
 }
 
 /// Where the broker under test came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
     /// `tacho broker`, started by the run.
+    #[default]
     BuiltIn,
     /// Started by the run with a given command.
     Command,

@@ -1,16 +1,37 @@
 //! One measured window.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::{LatencyStats, Verdict};
+use super::{DeclaredLost, LatencyStats, SharedFairness, StepTarget, Verdict};
+use crate::scenario::VarValue;
 use crate::threshold::{LatencyKind, Metric, Threshold};
 
 /// What was measured in one window of constant load. Rates are per second of the window;
 /// utilisation is absent (`null`) where it could not be observed, as with a remote broker.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// What this window is worth by itself.
     pub verdict: Verdict,
+    /// Which step this is among others, such as `10,000 msg/s`; empty in a single run.
+    #[serde(default)]
+    pub label: String,
+    /// Name of the scenario.
+    #[serde(default)]
+    pub scenario: String,
+    /// Name of the series that it belongs to; empty in a single run.
+    #[serde(default)]
+    pub series: String,
+    /// Value of the stepped variable, where that is a number.
+    #[serde(default)]
+    pub x: Option<f64>,
+    /// The variables of the scenario with their values.
+    #[serde(default)]
+    pub vars: BTreeMap<String, VarValue>,
+    /// Directory of the step's own run, below that of the record; empty in a single run.
+    #[serde(default)]
+    pub directory: String,
     /// Length of the window in seconds.
     pub window_s: f64,
     /// Publish rate that the schedule asked for.
@@ -33,6 +54,12 @@ pub struct Step {
     pub send_delay_us: LatencyStats,
     /// From PUBLISH to PUBACK or PUBCOMP.
     pub ack_us: LatencyStats,
+    /// Round trip to the broker's host, measured by the side.
+    #[serde(default)]
+    pub rtt_us: LatencyStats,
+    /// From TCP connect to CONNACK, of the run that the step belongs to.
+    #[serde(default)]
+    pub connect_us: LatencyStats,
     /// Messages sent that were due in the window.
     pub sent: u64,
     /// Deliveries that they had to cause.
@@ -64,12 +91,28 @@ pub struct Step {
     pub refused: u64,
     /// Breaches of the QoS contract, warm-up included.
     pub violations: ViolationCounts,
+    /// Losses that the scenario declares; they are not in `lost`.
+    #[serde(default)]
+    pub declared_lost: DeclaredLost,
+    /// How shared subscriptions spread their messages.
+    #[serde(default)]
+    pub shared: Vec<SharedFairness>,
+    /// The part of each broker, when there are several.
+    #[serde(default)]
+    pub targets: Vec<StepTarget>,
     /// Did everything outstanding arrive before the drain's time was over?
     pub drained: bool,
     /// Deliveries to the receiver that got fewest.
     pub received_min: Option<u64>,
     /// Deliveries to the receiver that got most.
     pub received_max: Option<u64>,
+    /// The CPU that objectives are about, in percent of what the broker may use: of its host
+    /// (1 - idle) when it has one of its own, of its cores otherwise.
+    #[serde(default)]
+    pub cpu_percent: Option<f64>,
+    /// Whose CPU that is: `host`, `broker cores` or `broker process`.
+    #[serde(default)]
+    pub whose_cpu: Option<String>,
     /// CPU of the broker process over the window, one core = 100.
     pub broker_cpu_percent: Option<f64>,
     /// CPU of the broker process per message in or out, in microseconds.

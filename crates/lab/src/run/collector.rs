@@ -10,8 +10,8 @@ use tacho_monitor::CpuSource;
 use super::names::Names;
 use crate::probe::{Samples, Usage};
 use crate::record::{
-    CurvePoint, LatencyStats, LostRange, Placement, RunRecord, SCHEMA_VERSION, SeriesRow, Step,
-    TargetRecord, Verdict, ViolationCounts, curve, percentile,
+    CurvePoint, LatencyStats, LostRange, Placement, RunKind, RunRecord, SCHEMA_VERSION, SeriesRow,
+    Step, TargetRecord, Verdict, ViolationCounts, curve, percentile,
 };
 use crate::scenario::{Scenario, VarValue};
 use crate::threshold::Thresholds;
@@ -234,8 +234,14 @@ impl Collector {
             verdicts.push(Verdict::Aborted);
             reasons.push("the run ended before anything was measured".to_owned());
         }
+        let stats = |histogram: Option<&tacho_load::Histogram>| {
+            histogram.map_or_else(LatencyStats::default, LatencyStats::of)
+        };
+        let summary = self.summary;
+        let connect_us = stats(summary.as_ref().map(|summary| &summary.connect));
         let mut steps = Vec::new();
         for (phase_index, mut step) in self.steps {
+            step.connect_us = connect_us;
             let rows: Vec<&SeriesRow> = self
                 .rows
                 .iter()
@@ -263,14 +269,11 @@ impl Collector {
             verdicts.push(Verdict::ThresholdFailed);
             reasons.push(verdict::threshold_sentence(result));
         }
-        let summary = self.summary;
-        let stats = |histogram: Option<&tacho_load::Histogram>| {
-            histogram.map_or_else(LatencyStats::default, LatencyStats::of)
-        };
         let record = RunRecord {
             schema_version: SCHEMA_VERSION,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             notes: notes(&self.facts, &steps),
+            kind: RunKind::Run,
             scenario: self.facts.scenario,
             name: self.facts.name,
             description: self.facts.description,
@@ -278,11 +281,12 @@ impl Collector {
             elapsed_s: round(elapsed_s, 3),
             verdict: verdict::worst(verdicts),
             reasons,
+            targets: vec![self.facts.target.clone()],
             target: self.facts.target,
             placement: self.facts.placement,
             vars: self.facts.vars,
             seed: self.facts.seed,
-            connect_us: stats(summary.as_ref().map(|summary| &summary.connect)),
+            connect_us,
             suback_us: stats(summary.as_ref().map(|summary| &summary.suback)),
             clients: self.facts.clients,
             clients_connected: summary.as_ref().map_or(0, |summary| summary.connected),
@@ -290,6 +294,7 @@ impl Collector {
             first_failures: self.first_failures,
             thresholds,
             steps,
+            ..RunRecord::default()
         };
         (record, self.rows.into_iter().map(|(_, row)| row).collect(), self.curves)
     }
@@ -354,6 +359,8 @@ fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
     };
     Step {
         verdict: Verdict::Ok,
+        scenario: facts.scenario.clone(),
+        vars: facts.vars.clone(),
         window_s: round(window_s, 3),
         offered_in_per_s: rate(counters.offered),
         offered_out_per_s: match facts.closed {
@@ -415,6 +422,7 @@ fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
         generator_cpu_percent: busy_percent(&totals.threads).0,
         generator_thread_busy_max_percent: busy_percent(&totals.threads).1,
         gates: Vec::new(),
+        ..Step::default()
     }
 }
 

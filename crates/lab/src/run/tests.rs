@@ -28,6 +28,7 @@ fn facts() -> RunFacts {
         description: "One & one.".to_owned(),
         started_at: "2026-01-01T00:00:00.000Z".to_owned(),
         target: TargetRecord {
+            name: String::new(),
             kind: TargetKind::BuiltIn,
             broker: "mqtt://127.0.0.1:1883".to_owned(),
             version: "5".to_owned(),

@@ -189,6 +189,7 @@ impl Broker {
     /// For the run record.
     pub(super) fn record(&self, version: ProtocolVersion) -> TargetRecord {
         TargetRecord {
+            name: String::new(),
             kind: self.kind,
             broker: self.url.to_string(),
             version: match version {
