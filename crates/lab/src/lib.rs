@@ -10,6 +10,7 @@
 //! - [`run`](mod@run): drives the generator, samples broker and host, collects.
 //! - [`record`]: the run record, a versioned contract.
 //! - [`verdict`]: what a run is worth.
+//! - [`published`]: results of others to stand beside ours.
 //! - [`output`]: the files of a run directory.
 //! - [`report`]: the record for people.
 //!
@@ -21,6 +22,7 @@ pub mod format;
 pub mod output;
 pub mod plan;
 mod probe;
+pub mod published;
 pub mod record;
 pub mod report;
 pub mod run;
