@@ -1,8 +1,8 @@
 //! The published results whose workloads Tacho reproduces, as data to stand beside ours.
 //!
 //! Two reports: a guide that measured EMQX 5.1.6 with the service XMeter ([`guide`]) and the report
-//! of BifroMQ ([`bifromq`]). Both name their hardware ([`Source`]): whoever shows a figure of theirs
-//! shows that too. The figures are in `data/*.csv`; where the guide has only a drawn curve, they
+//! of BifroMQ ([`bifromq`]). Both name their hardware ([`Source`]): whoever shows a figure of
+//! theirs shows that too. The figures are in `data/*.csv`; where the guide has only a drawn curve, they
 //! are read off it ([`GuidePoint::from_table`] tells).
 
 use std::sync::LazyLock;
@@ -243,7 +243,7 @@ mod tests {
     fn names_of_the_bifromq_report_agree_with_their_columns() {
         assert_eq!(bifromq().len(), 62);
         for row in bifromq() {
-            let count = |count: u32| match count % 1000 == 0 || count == 1200 {
+            let count = |count: u32| match count.is_multiple_of(1000) || count == 1200 {
                 true => format!("{}k", f64::from(count) / 1e3),
                 false => count.to_string(),
             };
