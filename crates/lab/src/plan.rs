@@ -1,6 +1,6 @@
 //! From a scenario to a plan: every client, topic and rate spelled out for the load generator.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use tacho_load as load;
 use tacho_load::{QoS, Version};
@@ -15,8 +15,8 @@ const CLIENTS_PER_SOURCE: u64 = 20_000;
 /// How a plan differs from its scenario: what the machine and the command line decide.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
-    /// Resolved addresses of the broker.
-    pub targets: Vec<SocketAddr>,
+    /// Resolved addresses of the broker, with how to reach them.
+    pub targets: Vec<load::Target>,
     /// Generator threads.
     pub threads: usize,
     /// Cores to pin them to; empty pins nothing.
@@ -159,8 +159,9 @@ fn qos(value: u8) -> QoS {
 }
 
 /// Further loopback addresses to connect from, when one has too few ports.
-fn sources(targets: &[SocketAddr], clients: u64) -> Vec<IpAddr> {
-    let loopback = targets.iter().all(|target| target.is_ipv4() && target.ip().is_loopback());
+fn sources(targets: &[load::Target], clients: u64) -> Vec<IpAddr> {
+    let loopback =
+        targets.iter().all(|target| target.addr.is_ipv4() && target.addr.ip().is_loopback());
     if !loopback || clients <= CLIENTS_PER_SOURCE {
         return Vec::new();
     }
@@ -188,12 +189,14 @@ fn phases(scenario: &Scenario, anyone_receives: bool) -> Vec<load::Phase> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
     use crate::scenario::{Builtin, Limits, PerSecond};
 
     fn options() -> PlanOptions {
         PlanOptions {
-            targets: vec![SocketAddr::from(([127, 0, 0, 1], 1883))],
+            targets: vec![SocketAddr::from(([127, 0, 0, 1], 1883)).into()],
             threads: 1,
             cpus: vec![],
             run_id: 7,

@@ -62,7 +62,8 @@ fn the_resolved_file_gives_the_same_scenario() {
         assert_eq!(parse(&resolved, &[]).expect(&resolved), scenario, "{resolved}");
     }
     let mut scenario = parse(
-        "name = 'x'\nseed = 7\n[target]\nbroker = 'mqtt://[::1]:1884'\nversion = '3.1.1'\n\
+        "name = 'x'\nseed = 7\n[target]\nbroker = 'wss://[::1]:1884/x'\nversion = '3.1.1'\n\
+         tls = { ca = 'ca.pem', cert = 'c.pem', key = 'k.pem', alpn = ['mqtt'] }\n\
          [load]\nthreads = 3\ntiming = 'spin'\n[thresholds]\ne2e_p99 = '<10ms'\n\
          [groups.all]\nclients = 3\nconnect = { rate = '5/s', username = 'u{{i}}' }\n\
          [[groups.all.publish]]\ntopic = 'a/{{i % 2}}'\nrate = { per_client = 0.5 }\n\
@@ -122,6 +123,15 @@ fn wrong_files_are_explained_where_they_are_wrong() {
         ("[phases]", "[phases", &["not TOML"]),
         ("[phases]", "[thresholds]\ne2e_p99 = '10ms'\n[phases]", &["none of <"]),
         ("[phases]", "[load]\ntiming = 'spinning'\n[phases]", &["cannot be 'spinning'"]),
+        (
+            "[target]\n",
+            "[target]\nbroker = 'mqtt://x'\ntls = { insecure = true }\n",
+            &["TLS settings for a mqtt:// broker", "mqtts://"],
+        ),
+        ("[target]\n", "[target]\ntls = { cert = 'x' }\n", &["has no key"]),
+        ("[target]\n", "[target]\ntls = { key = 'x' }\n", &["has no certificate"]),
+        ("[target]\n", "[target]\ntls = { ca = 'x', insecure = true }\n", &["nothing is verified"]),
+        ("[target]\n", "[target]\ntls = { server_name = '' }\n", &["cannot be empty"]),
         ("[target]\n", "[target]\nbroker = 'http://x'\n", &["'http' is not supported"]),
         ("connect = { ramp", "connect = { rate = 5, ramp", &["not by both"]),
     ] {

@@ -18,7 +18,8 @@ use tacho_load::{
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
-    let target = args.next().ok_or("usage: pairs HOST:PORT [name=value ..]")?.parse()?;
+    let target: std::net::SocketAddr =
+        args.next().ok_or("usage: pairs HOST:PORT [name=value ..]")?.parse()?;
     let options: HashMap<String, String> =
         args.filter_map(|arg| arg.split_once('=').map(|(k, v)| (k.into(), v.into()))).collect();
     let number = |name: &str, default: u64| -> Result<u64, Box<dyn Error>> {
@@ -67,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         threads: number("threads", 1)? as usize,
         cpus: options.get("cpu").map(|cpu| cpu.parse()).transpose()?.into_iter().collect(),
         timing: if number("spin", 0)? == 1 { Timing::Spin } else { Timing::Sleep },
-        targets: vec![target],
+        targets: vec![target.into()],
         sources: Vec::new(),
         groups: vec![
             group("publishers", vec![block], publishers.collect()),

@@ -30,7 +30,8 @@ pub use events::{
 };
 pub use plan::{
     CatchUp, Client, ClientIndex, Group, Pace, Phase, PhasePolicy, Plan, PlanError, PublishBlock,
-    Rate, Receiver, Route, Scale, SharedGroup, Stream, StreamIndex, Subscription, Timing,
+    Rate, Receiver, Route, Scale, SharedGroup, Stream, StreamIndex, Subscription, Target, Timing,
+    Transport,
 };
 
 /// Parts of a [`Plan`] that are the protocol's own.

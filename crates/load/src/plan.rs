@@ -4,15 +4,15 @@
 //! client has its identifier, every stream its topic. Numbers of streams and clients are their
 //! positions: stream 0 is the first stream of the first client of the first group, and so on.
 
-use std::net::SocketAddr;
-
 use tacho_codec::{QoS, Version};
 
 mod check;
 mod expect;
+mod target;
 
 pub use check::PlanError;
 pub use expect::SharedGroup;
+pub use target::{Target, Transport};
 
 /// Position of a client in the plan, counted through all groups in order.
 pub type ClientIndex = u32;
@@ -37,7 +37,7 @@ pub struct Plan {
     pub timing: Timing,
     /// Where clients connect; client `i` takes `targets[i % targets.len()]` unless its group
     /// has targets of its own.
-    pub targets: Vec<SocketAddr>,
+    pub targets: Vec<Target>,
     /// Source addresses to connect from, taken in turn; empty leaves the choice to the system.
     pub sources: Vec<std::net::IpAddr>,
     /// The clients.
@@ -68,7 +68,7 @@ pub struct Group {
     /// Name for reports.
     pub name: String,
     /// Targets of this group only; empty means the plan's.
-    pub targets: Vec<SocketAddr>,
+    pub targets: Vec<Target>,
     /// Protocol version.
     pub version: Version,
     /// Clean start (5.0) or clean session (3.x).

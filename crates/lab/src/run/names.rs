@@ -110,7 +110,7 @@ mod tests {
         let limits = Limits { descriptors_max: 1000 };
         let scenario = Scenario::parse(&SourceText::new("x", text), &[], limits).expect("parses");
         let options = PlanOptions {
-            targets: vec![([127, 0, 0, 1], 1883).into()],
+            targets: vec![std::net::SocketAddr::from(([127, 0, 0, 1], 1883)).into()],
             threads: 1,
             cpus: vec![],
             run_id: 1,

@@ -1,6 +1,5 @@
 //! The loop that drives the load generator through a scenario.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -30,8 +29,8 @@ pub struct RunConfig {
     pub started: Timestamp,
     /// What to load, for the record.
     pub target: TargetRecord,
-    /// The target's addresses.
-    pub addresses: Vec<SocketAddr>,
+    /// The target's addresses, with how to reach them.
+    pub addresses: Vec<tacho_load::Target>,
     /// Where things run.
     pub placement: Placement,
 }

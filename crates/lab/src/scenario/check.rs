@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::PathBuf;
 
 use toml::Spanned;
 
+use super::broker_url::BrokerUrl;
 use super::error::{ScenarioError, SourceText};
 use super::quantity::{TimeSpan, Whole};
-use super::raw::{RawConnect, RawGroup, RawLoad, RawPhases, RawPublish, RawScenario, RawTarget};
+use super::raw::{
+    RawConnect, RawGroup, RawLoad, RawPhases, RawPublish, RawScenario, RawTarget, RawTls,
+};
 use super::template::Template;
 use super::types::{
-    BrokerUrl, Connect, Group, LoadOptions, Model, Payload, PhasePolicy, Phases, ProtocolVersion,
-    Publish, Rate, Scenario, Subscribe, Target, Timing,
+    Connect, Group, LoadOptions, Model, Payload, PhasePolicy, Phases, ProtocolVersion, Publish,
+    Rate, Scenario, Subscribe, Target, Timing, TlsOptions,
 };
 use super::vars::{Substitution, VarValue};
 use super::{Limits, PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MIN};
@@ -81,8 +85,18 @@ impl Checker<'_> {
         let broker = raw.broker.as_ref().map(|broker| {
             BrokerUrl::parse(broker.get_ref()).map_err(|title| self.error(broker.span(), title))
         });
+        let broker = broker.transpose()?;
+        if let (Some(url), Some(tls)) = (&broker, &raw.tls)
+            && !url.scheme.uses_tls()
+        {
+            let scheme = url.scheme.name();
+            return Err(self
+                .error(tls.span(), format!("TLS settings for a {scheme}:// broker"))
+                .help("a broker with TLS is addressed as mqtts://host:port or wss://host:port"));
+        }
         Ok(Target {
-            broker: broker.transpose()?,
+            broker,
+            tls: raw.tls.as_ref().map_or_else(|| Ok(TlsOptions::default()), |tls| self.tls(tls))?,
             version: match &raw.version {
                 None => ProtocolVersion::default(),
                 Some(version) => match version.get_ref().as_str() {
@@ -96,6 +110,36 @@ impl Checker<'_> {
                     }
                 },
             },
+        })
+    }
+
+    fn tls(&self, raw: &Spanned<RawTls>) -> Checked<TlsOptions> {
+        let tls = raw.get_ref();
+        let alone = match (&tls.cert, &tls.key) {
+            (Some(cert), None) => Some((cert, "this certificate has no key: add key = \"FILE\"")),
+            (None, Some(key)) => Some((key, "this key has no certificate: add cert = \"FILE\"")),
+            _ => None,
+        };
+        if let Some((path, title)) = alone {
+            return Err(self.error(path.span(), title));
+        }
+        if let (true, Some(ca)) = (tls.insecure, &tls.ca) {
+            return Err(self
+                .error(ca.span(), "nothing is verified with insecure = true")
+                .label("remove one of them"));
+        }
+        let path = |path: &Option<Spanned<PathBuf>>| path.as_ref().map(|p| p.get_ref().clone());
+        let text = |text: &Spanned<String>| match text.get_ref().as_str() {
+            "" => Err(self.error(text.span(), "this cannot be empty")),
+            text => Ok(text.to_owned()),
+        };
+        Ok(TlsOptions {
+            ca: path(&tls.ca),
+            cert: path(&tls.cert),
+            key: path(&tls.key),
+            insecure: tls.insecure,
+            server_name: tls.server_name.as_ref().map(text).transpose()?,
+            alpn: tls.alpn.iter().map(text).collect::<Checked<_>>()?,
         })
     }
 

@@ -9,6 +9,7 @@
 //!
 //! Strings that differ from client to client keep `{{i}}` and `{{machine}}` as a [`Template`].
 
+mod broker_url;
 mod builtin;
 mod check;
 mod error;
@@ -21,13 +22,14 @@ mod vars;
 use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 
+pub use broker_url::{BrokerUrl, Scheme};
 pub use builtin::{BUILTIN, Builtin};
 pub use error::{ScenarioError, SourceText};
 pub use quantity::{PerSecond, TimeSpan};
 pub use template::Template;
 pub use types::{
-    BrokerUrl, Connect, Group, LoadOptions, Model, Payload, PhasePolicy, Phases, ProtocolVersion,
-    Publish, Rate, Scenario, Subscribe, Target, Timing,
+    Connect, Group, LoadOptions, Model, Payload, PhasePolicy, Phases, ProtocolVersion, Publish,
+    Rate, Scenario, Subscribe, Target, Timing, TlsOptions,
 };
 pub use vars::VarValue;
 

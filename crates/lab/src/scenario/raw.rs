@@ -1,6 +1,7 @@
 //! A scenario file as typed: shapes and types only, no judgement.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -30,6 +31,20 @@ pub(super) struct RawScenario {
 pub(super) struct RawTarget {
     pub(super) broker: Option<Spanned<String>>,
     pub(super) version: Option<Spanned<String>>,
+    pub(super) tls: Option<Spanned<RawTls>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table of TLS settings")]
+pub(super) struct RawTls {
+    pub(super) ca: Option<Spanned<PathBuf>>,
+    pub(super) cert: Option<Spanned<PathBuf>>,
+    pub(super) key: Option<Spanned<PathBuf>>,
+    #[serde(default)]
+    pub(super) insecure: bool,
+    pub(super) server_name: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) alpn: Vec<Spanned<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,9 +1,11 @@
 //! A checked scenario. Its serialised form is a scenario file again.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::broker_url::BrokerUrl;
 use super::quantity::{PerSecond, TimeSpan};
 use super::template::Template;
 use super::vars::VarValue;
@@ -36,20 +38,46 @@ pub struct Scenario {
 /// Which broker, in which protocol version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Target {
-    /// `mqtt://host:port`; without it the run starts a broker of its own.
+    /// Where it is; without it the run starts a broker of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broker: Option<BrokerUrl>,
     /// Protocol version of all clients.
     pub version: ProtocolVersion,
+    /// How connections are encrypted.
+    #[serde(skip_serializing_if = "TlsOptions::is_default")]
+    pub tls: TlsOptions,
 }
 
-/// Address of a broker: `mqtt://host:port`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokerUrl {
-    /// Host name or address.
-    pub host: String,
-    /// TCP port, 1883 unless given.
-    pub port: u16,
+/// How connections to the broker are encrypted. Only `mqtts://` and `wss://` look at it.
+///
+/// Files are PEM; their paths count from the current directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TlsOptions {
+    /// Certificates to trust, instead of the system's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca: Option<PathBuf>,
+    /// The clients' own certificate, with its chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cert: Option<PathBuf>,
+    /// The private key to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+    /// Take any certificate of the broker for good.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
+    /// The name that the broker's certificate must have, instead of the host's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
+    /// Application protocols to offer (ALPN).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alpn: Vec<String>,
+}
+
+impl TlsOptions {
+    /// Is nothing said?
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Protocol version of the clients.
@@ -249,56 +277,5 @@ impl Scenario {
     pub fn to_toml(&self) -> String {
         // Invariant: every field has a TOML form; maps have string keys.
         toml::to_string(self).unwrap_or_else(|error| format!("# not representable: {error}\n"))
-    }
-}
-
-impl BrokerUrl {
-    /// Parses `mqtt://host[:port]`; the scheme may be left out, `tcp://` is the same.
-    ///
-    /// # Errors
-    /// A sentence, when it is something else.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let complaint = || format!("'{text}' is not a broker address: write mqtt://host:port");
-        let rest = match text.split_once("://") {
-            None => text,
-            Some(("mqtt" | "tcp", rest)) => rest,
-            Some((scheme, _)) => {
-                return Err(format!(
-                    "'{text}': the scheme '{scheme}' is not supported, write mqtt://host:port"
-                ));
-            }
-        };
-        let rest = rest.strip_suffix('/').unwrap_or(rest);
-        let (host, port) = match rest.rsplit_once(':') {
-            // A bare IPv6 address has colons, but no brackets around it.
-            Some((host, port)) if !host.contains(':') || host.ends_with(']') => (
-                host,
-                port.parse().ok().filter(|port| *port != 0).ok_or_else(|| {
-                    format!("'{text}': '{port}' is not a port between 1 and 65535")
-                })?,
-            ),
-            _ => (rest, 1883),
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        let usable = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
-        if host.is_empty() || !host.chars().all(usable) {
-            return Err(complaint());
-        }
-        Ok(Self { host: host.to_owned(), port })
-    }
-}
-
-impl std::fmt::Display for BrokerUrl {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.host.contains(':') {
-            true => write!(f, "mqtt://[{}]:{}", self.host, self.port),
-            false => write!(f, "mqtt://{}:{}", self.host, self.port),
-        }
-    }
-}
-
-impl Serialize for BrokerUrl {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }

@@ -1,3 +1,5 @@
+use std::net::SocketAddr;
+
 use super::*;
 
 /// A client with one stream.
@@ -41,7 +43,7 @@ pub(crate) fn plan_of(clients: Vec<(QoS, Client)>) -> Plan {
         threads: 1,
         cpus: Vec::new(),
         timing: Timing::Sleep,
-        targets: vec![([127, 0, 0, 1], 1883).into()],
+        targets: vec![SocketAddr::from(([127, 0, 0, 1], 1883)).into()],
         sources: Vec::new(),
         groups,
         routes: Vec::new(),

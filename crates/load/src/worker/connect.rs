@@ -80,10 +80,10 @@ impl Worker {
         let plan = &self.common.plan;
         let group = &plan.groups[client.group];
         let targets = if group.targets.is_empty() { &plan.targets } else { &group.targets };
-        let target = targets[client.index as usize % targets.len()];
+        let addr = targets[client.index as usize % targets.len()].addr;
         let index = client.index;
         client.state = State::Connecting { since_ns: tacho_net::clock::now_ns() };
-        match net.connect(target, self.source_of(index)) {
+        match net.connect(addr, self.source_of(index)) {
             Ok(conn) => {
                 self.clients[local].conn = Some(conn);
                 if self.client_of.len() <= conn.index() {

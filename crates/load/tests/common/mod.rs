@@ -363,7 +363,7 @@ impl Scene {
             threads: self.threads,
             cpus: Vec::new(),
             timing: Timing::Sleep,
-            targets: vec![target],
+            targets: vec![target.into()],
             sources: Vec::new(),
             groups: vec![
                 group("publishers", vec![block], publishers),

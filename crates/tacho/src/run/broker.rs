@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tacho_lab::output::RunDirectory;
 use tacho_lab::record::{TargetKind, TargetRecord};
-use tacho_lab::scenario::{BrokerUrl, ProtocolVersion, Scenario};
+use tacho_lab::scenario::{BrokerUrl, ProtocolVersion, Scenario, Scheme};
 
 use super::arguments::RunArguments;
 use super::cores::Cores;
@@ -73,6 +73,12 @@ impl Target {
         let Some(url) = &scenario.target.broker else {
             return Ok(Self::BuiltIn { shards: arguments.shards });
         };
+        if url.scheme != Scheme::Mqtt {
+            return Err(Failure::new(
+                exit::INVALID_CONFIG,
+                format!("{url}: clients speak plain TCP only, write mqtt://"),
+            ));
+        }
         let unreachable = |sentence: String| Failure::new(exit::TARGET_UNREACHABLE, sentence);
         let addresses: Vec<SocketAddr> = (url.host.as_str(), url.port)
             .to_socket_addrs()
@@ -167,7 +173,7 @@ impl Target {
         process.wait_until_it_accepts(address, stop)?;
         Ok(Broker {
             kind,
-            url: BrokerUrl { host: "127.0.0.1".to_owned(), port },
+            url: BrokerUrl::new(Scheme::Mqtt, "127.0.0.1", port),
             addresses: vec![address],
             foreign_pid: None,
             process: Some(process),

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         name,
         started,
         target: broker.record(scenario.target.version),
-        addresses: broker.addresses().to_vec(),
+        addresses: broker.addresses().iter().map(|address| (*address).into()).collect(),
         placement: placement(&scenario, &cores, broker.is_local()),
         scenario,
     };
