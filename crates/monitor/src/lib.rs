@@ -16,11 +16,25 @@
 mod cpus;
 mod error;
 mod host;
+mod metric;
 mod process;
 mod root;
+mod row;
+mod source;
 
 pub use cpus::{CpuTimes, parse_cpu_list};
 pub use error::MonitorError;
 pub use host::{CoreTimes, HostSample, HostSampler, LoadAverage};
+pub use metric::{METRICS, Metric};
 pub use process::{CpuSource, ProcessSample, ProcessSampler, ThreadSample};
 pub use root::ProcRoot;
+pub use row::{
+    CoreRow, CpuPercent, HostRow, InterfaceRates, MemoryBytes, Pressure, ProcessRow, TcpRates,
+};
+pub use source::{
+    INTERVAL, MonitorSpec, ProcessSelector, SourceError, SourceSpec, TokenSource, WatchedProcess,
+    interval,
+};
+
+/// The environment variable that holds the token of an agent, on both sides.
+pub const TOKEN_VARIABLE: &str = "TACHO_MONITOR_TOKEN";

@@ -5,6 +5,7 @@
 //! (report, tables, time series) renders the same data.
 
 mod campaign;
+mod hosts;
 mod latency;
 mod series;
 mod step;
@@ -17,6 +18,7 @@ pub use campaign::{
     Capacity, DeclaredLost, Finding, Position, Recommendation, RunKind, Series, Severity,
     SharedFairness, Skipped, StepTarget, Trial, TrialOutcome,
 };
+pub use hosts::{HostUse, MetricUse, MonitorRecord, ResourceRow};
 pub use latency::{CurvePoint, LatencyStats, curve, percentile};
 pub use series::SeriesRow;
 pub use step::{Gate, LostRange, Step, ThresholdResult, ViolationCounts};
@@ -114,6 +116,9 @@ pub struct RunRecord {
     pub first_failures: Vec<String>,
     /// The thresholds and whether they hold.
     pub thresholds: Vec<ThresholdResult>,
+    /// Where host figures came from.
+    #[serde(default)]
+    pub monitors: Vec<MonitorRecord>,
     /// One entry per measured window.
     pub steps: Vec<Step>,
     /// Which steps belong together; empty for a single run.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DeclaredLost, LatencyStats, SharedFairness, StepTarget, Verdict};
+use super::{DeclaredLost, HostUse, LatencyStats, SharedFairness, StepTarget, Verdict};
 use crate::scenario::VarValue;
 use crate::threshold::{LatencyKind, Metric, Threshold};
 
@@ -138,6 +138,9 @@ pub struct Step {
     pub generator_cpu_percent: f64,
     /// The busiest generator thread, in percent of its time.
     pub generator_thread_busy_max_percent: f64,
+    /// What the watched hosts spent.
+    #[serde(default)]
+    pub hosts: Vec<HostUse>,
     /// The health checks of the generator.
     pub gates: Vec<Gate>,
 }

@@ -8,7 +8,7 @@ mod tables;
 mod text;
 
 use crate::environment::Environment;
-use crate::record::{RunRecord, SeriesRow};
+use crate::record::{ResourceRow, RunRecord, SeriesRow};
 use crate::run::StepCurves;
 
 pub use html::html;
@@ -23,6 +23,8 @@ pub struct ReportData<'a> {
     pub rows: &'a [SeriesRow],
     /// Percentile curves, one per step.
     pub curves: &'a [StepCurves],
+    /// The watched hosts, in the order of time; each row names its host.
+    pub hosts: &'a [ResourceRow],
     /// The machine.
     pub environment: &'a Environment,
 }

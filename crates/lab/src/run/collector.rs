@@ -293,6 +293,7 @@ impl Collector {
             client_failures: self.failures,
             first_failures: self.first_failures,
             thresholds,
+            monitors: Vec::new(),
             steps,
             ..RunRecord::default()
         };
@@ -421,6 +422,7 @@ fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
         host_memory_percent: percent(usage.host_memory_percent),
         generator_cpu_percent: busy_percent(&totals.threads).0,
         generator_thread_busy_max_percent: busy_percent(&totals.threads).1,
+        hosts: Vec::new(),
         gates: Vec::new(),
         ..Step::default()
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tacho_load::{End, Engine, Event, PhaseKind, PlanError, StartError};
+use tacho_monitor::MonitorSpec;
 
 use super::collector::{Collector, RunFacts, StepCurves};
 use crate::clock::{self, Timestamp};
@@ -33,6 +34,8 @@ pub struct RunConfig {
     pub addresses: Vec<tacho_load::Target>,
     /// Where things run.
     pub placement: Placement,
+    /// What watches hosts beside the built-in samples of a local broker.
+    pub monitors: Vec<MonitorSpec>,
 }
 
 /// News of a running run.
@@ -237,5 +240,11 @@ fn write_results(
     environment: &Environment,
 ) -> Result<(), OutputError> {
     directory.write_summary(record)?;
-    directory.write_report(&report::html(&report::ReportData { record, rows, curves, environment }))
+    directory.write_report(&report::html(&report::ReportData {
+        record,
+        rows,
+        curves,
+        hosts: &[],
+        environment,
+    }))
 }

@@ -189,6 +189,7 @@ fn play(
         record: &record,
         rows: &rows,
         curves: &curves,
+        hosts: &[],
         environment: &environment,
     });
     (record, page)

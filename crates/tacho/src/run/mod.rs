@@ -47,6 +47,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         target: broker.record(scenario.target.version),
         addresses: broker.addresses().iter().map(|address| (*address).into()).collect(),
         placement: placement(&scenario, &cores, broker.is_local()),
+        monitors: Vec::new(),
         scenario,
     };
     let mut display = Display::new(arguments.quiet, &config);

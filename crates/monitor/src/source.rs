@@ -1,0 +1,368 @@
+//! Where rows come from: what `--monitor` says.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How often a source is asked unless the user says otherwise.
+pub const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Where the network protocol of collectd is spoken by default.
+const COLLECTD_PORT: u16 = 25_826;
+
+/// One `--monitor`: a source, and what it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorSpec {
+    /// The target of the scenario whose host this is; absent for the only one, or all.
+    pub target: Option<String>,
+    /// Where the rows come from.
+    pub source: SourceSpec,
+    /// How often.
+    pub interval: Duration,
+    /// Processes to watch on that host (collectd and Prometheus know their own).
+    pub processes: Vec<WatchedProcess>,
+}
+
+/// A kind of source with its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceSpec {
+    /// The machine that this program runs on.
+    Local,
+    /// A `tacho monitor --listen` elsewhere.
+    Agent {
+        /// `host:port`.
+        address: String,
+        /// Where the token is.
+        token: TokenSource,
+    },
+    /// A Prometheus endpoint: node_exporter's, or a broker's own.
+    Prometheus {
+        /// `http://host:port/path`.
+        url: String,
+    },
+    /// collectd's network protocol, sent to us.
+    Collectd {
+        /// UDP address to listen on.
+        listen: SocketAddr,
+        /// Only this host's values, by the name that its collectd sends.
+        host: Option<String>,
+    },
+}
+
+/// Where an agent's token is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum TokenSource {
+    /// In the environment variable [`crate::TOKEN_VARIABLE`].
+    Environment,
+    /// In a file.
+    File(PathBuf),
+    /// Here.
+    Given(String),
+}
+
+/// How a process is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessSelector {
+    /// By its id.
+    Pid(u32),
+    /// By its name.
+    Name(String),
+    /// By the TCP port that it listens on.
+    Port(u16),
+}
+
+/// A process to watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchedProcess {
+    /// How to find it.
+    pub selector: ProcessSelector,
+    /// The target of the scenario that it is the broker of.
+    pub target: Option<String>,
+}
+
+/// A `--monitor` that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a monitor: {why}")]
+pub struct SourceError {
+    text: String,
+    why: String,
+}
+
+impl fmt::Debug for TokenSource {
+    /// Never shows a token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Environment => f.write_str("Environment"),
+            Self::File(path) => write!(f, "File({})", path.display()),
+            Self::Given(_) => f.write_str("Given"),
+        }
+    }
+}
+
+impl fmt::Display for SourceSpec {
+    /// As the user would write it, without a token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => f.write_str("local"),
+            Self::Agent { address, .. } => write!(f, "agent://{address}"),
+            Self::Prometheus { url } => write!(f, "prometheus+{url}"),
+            Self::Collectd { listen, host: None } => write!(f, "collectd://{listen}"),
+            Self::Collectd { listen, host: Some(host) } => {
+                write!(f, "collectd://{listen}?host={host}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for ProcessSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pid(pid) => write!(f, "process {pid}"),
+            Self::Name(name) => write!(f, "a process named {name}"),
+            Self::Port(port) => write!(f, "a process that listens on port {port}"),
+        }
+    }
+}
+
+impl MonitorSpec {
+    /// The machine that this program runs on.
+    pub fn local(processes: Vec<WatchedProcess>) -> Self {
+        Self { target: None, source: SourceSpec::Local, interval: INTERVAL, processes }
+    }
+
+    /// Parses `[TARGET=]SOURCE`, where a source is one of
+    ///
+    /// - `local`
+    /// - `agent://HOST:PORT[?token-file=PATH|token=TOKEN][&port=N|process=NAME|pid=N][&interval=T]`
+    /// - `prometheus+http://HOST:PORT/PATH[#interval=T]`
+    /// - `collectd://[ADDRESS][:PORT][?host=NAME]`
+    ///
+    /// # Errors
+    /// A sentence that quotes the text and says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, SourceError> {
+        parse(text).map_err(|why| SourceError { text: without_token(text), why })
+    }
+}
+
+/// The text without a token in it, for messages.
+fn without_token(text: &str) -> String {
+    match text.split_once("token=") {
+        Some((before, after)) => {
+            let rest = after.find('&').map_or("", |at| &after[at..]);
+            format!("{before}token=...{rest}")
+        }
+        None => text.to_owned(),
+    }
+}
+
+fn parse(text: &str) -> Result<MonitorSpec, String> {
+    let name_char = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let (target, source) = match text.split_once('=') {
+        Some((name, rest)) if !name.is_empty() && name.chars().all(name_char) => {
+            (Some(name.to_owned()), rest)
+        }
+        _ => (None, text),
+    };
+    let mut spec = MonitorSpec {
+        target,
+        source: SourceSpec::Local,
+        interval: INTERVAL,
+        processes: Vec::new(),
+    };
+    if source == "local" {
+        return Ok(spec);
+    }
+    let (scheme, rest) = source.split_once("://").ok_or_else(|| {
+        "write local, agent://HOST:PORT, prometheus+http://HOST:PORT/metrics or \
+         collectd://ADDRESS:PORT, with NAME= in front to bind it to a target"
+            .to_owned()
+    })?;
+    match scheme {
+        "agent" => agent(rest, &mut spec)?,
+        "prometheus+http" => prometheus(rest, &mut spec)?,
+        "prometheus+https" => {
+            return Err("TLS is not spoken to Prometheus endpoints; use http on a trusted network"
+                .to_owned());
+        }
+        "collectd" => spec.source = collectd(rest)?,
+        other => {
+            return Err(format!(
+                "{other}:// is not known; there are agent, prometheus+http and collectd"
+            ));
+        }
+    }
+    Ok(spec)
+}
+
+/// `a=b&c=d`.
+fn query(text: &str) -> impl Iterator<Item = Result<(&str, &str), String>> {
+    text.split('&').filter(|part| !part.is_empty()).map(|part| {
+        part.split_once('=').ok_or_else(|| format!("'{part}' has no value: write {part}=..."))
+    })
+}
+
+fn agent(rest: &str, spec: &mut MonitorSpec) -> Result<(), String> {
+    let (address, options) = rest.split_once('?').unwrap_or((rest, ""));
+    let address = address.trim_end_matches('/');
+    let port = address.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    if !matches!(port, Some(Ok(port)) if port > 0) {
+        return Err("an agent has a host and a port: agent://HOST:PORT".to_owned());
+    }
+    let mut token = TokenSource::Environment;
+    for option in query(options) {
+        let (key, value) = option?;
+        let process = |selector| WatchedProcess { selector, target: spec.target.clone() };
+        match key {
+            "token" => token = TokenSource::Given(value.to_owned()),
+            "token-file" => token = TokenSource::File(PathBuf::from(value)),
+            "interval" => spec.interval = interval(value)?,
+            "port" => spec.processes.push(process(ProcessSelector::Port(number(key, value)?))),
+            "pid" => spec.processes.push(process(ProcessSelector::Pid(number(key, value)?))),
+            "process" => {
+                spec.processes.push(process(ProcessSelector::Name(value.to_owned())));
+            }
+            other => {
+                return Err(format!(
+                    "the option {other} is not known; there are token, token-file, port, pid, \
+                     process and interval"
+                ));
+            }
+        }
+    }
+    spec.source = SourceSpec::Agent { address: address.to_owned(), token };
+    Ok(())
+}
+
+fn prometheus(rest: &str, spec: &mut MonitorSpec) -> Result<(), String> {
+    let (address, options) = rest.split_once('#').unwrap_or((rest, ""));
+    for option in query(options) {
+        match option? {
+            ("interval", value) => spec.interval = interval(value)?,
+            (other, _) => {
+                return Err(format!("the option {other} is not known; there is #interval=T"));
+            }
+        }
+    }
+    let host = address.split(['/', '?']).next().unwrap_or_default();
+    if host.is_empty() || host.starts_with(':') {
+        return Err("it has no host: prometheus+http://HOST:PORT/metrics".to_owned());
+    }
+    let path = if address.len() == host.len() { "/metrics" } else { "" };
+    spec.source = SourceSpec::Prometheus { url: format!("http://{address}{path}") };
+    Ok(())
+}
+
+fn collectd(rest: &str) -> Result<SourceSpec, String> {
+    let (address, options) = rest.split_once('?').unwrap_or((rest, ""));
+    let mut host = None;
+    for option in query(options) {
+        match option? {
+            ("host", value) => host = Some(value.to_owned()),
+            (other, _) => {
+                return Err(format!("the option {other} is not known; there is host=NAME"));
+            }
+        }
+    }
+    let address = match address.trim_end_matches('/') {
+        "" => format!("0.0.0.0:{COLLECTD_PORT}"),
+        port if port.starts_with(':') => format!("0.0.0.0{port}"),
+        host if host.parse::<std::net::IpAddr>().is_ok() => format!("{host}:{COLLECTD_PORT}"),
+        whole => whole.to_owned(),
+    };
+    let listen = address.parse().map_err(|_| {
+        format!("'{address}' is no address to listen on: write collectd://0.0.0.0:{COLLECTD_PORT}")
+    })?;
+    Ok(SourceSpec::Collectd { listen, host })
+}
+
+fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
+    value.parse().map_err(|_| format!("{key}={value}: '{value}' is not a number that fits"))
+}
+
+/// Parses `500ms`, `1s`, `1m`: from 100 ms to an hour.
+pub fn interval(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let factor = match &text[digits..] {
+        "ms" => 0.001,
+        "s" | "" => 1.0,
+        "m" => 60.0,
+        _ => return Err(format!("'{text}' is no interval: write 500ms, 1s or 1m")),
+    };
+    let seconds = text[..digits]
+        .parse::<f64>()
+        .map_err(|_| format!("'{text}' is no interval: write 500ms, 1s or 1m"))?
+        * factor;
+    if !(0.1..=3600.0).contains(&seconds) {
+        return Err(format!("the interval {text} is not between 100ms and 60m"));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_parsed() {
+        let spec = MonitorSpec::parse("local").expect("local");
+        assert_eq!((spec.target, spec.source), (None, SourceSpec::Local));
+
+        let spec =
+            MonitorSpec::parse("node1=agent://10.0.0.1:7777?token=abc&port=1883&interval=500ms")
+                .expect("an agent");
+        assert_eq!(spec.target.as_deref(), Some("node1"));
+        assert_eq!(spec.interval, Duration::from_millis(500));
+        assert_eq!(spec.processes[0].selector, ProcessSelector::Port(1883));
+        assert_eq!(spec.processes[0].target.as_deref(), Some("node1"));
+        let token = TokenSource::Given("abc".to_owned());
+        assert_eq!(spec.source, SourceSpec::Agent { address: "10.0.0.1:7777".to_owned(), token });
+        assert_eq!(spec.source.to_string(), "agent://10.0.0.1:7777");
+        assert!(!format!("{spec:?}").contains("abc"), "a token must not be shown");
+
+        let spec = MonitorSpec::parse("agent://[::1]:7?token-file=/t").expect("IPv6");
+        let token = TokenSource::File("/t".into());
+        assert_eq!(spec.source, SourceSpec::Agent { address: "[::1]:7".to_owned(), token });
+
+        let url = |text: &str| match MonitorSpec::parse(text).expect(text).source {
+            SourceSpec::Prometheus { url } => url,
+            other => panic!("{other}"),
+        };
+        assert_eq!(url("prometheus+http://a:9100"), "http://a:9100/metrics");
+        assert_eq!(url("b=prometheus+http://a:9100/x?y=z"), "http://a:9100/x?y=z");
+
+        let listen = |text: &str| match MonitorSpec::parse(text).expect(text).source {
+            SourceSpec::Collectd { listen, host } => (listen.to_string(), host),
+            other => panic!("{other}"),
+        };
+        assert_eq!(listen("collectd://"), ("0.0.0.0:25826".to_owned(), None));
+        assert_eq!(listen("collectd://:1"), ("0.0.0.0:1".to_owned(), None));
+        assert_eq!(
+            listen("collectd://127.0.0.1?host=h1"),
+            ("127.0.0.1:25826".to_owned(), Some("h1".to_owned()))
+        );
+    }
+
+    #[test]
+    fn nonsense_is_named_and_tokens_are_not_repeated() {
+        for (text, word) in [
+            ("", "write local"),
+            ("broker.example", "write local"),
+            ("agent://a", "host and a port"),
+            ("agent://a:0", "host and a port"),
+            ("agent://a:1?colour=red", "colour"),
+            ("agent://a:1?port=70000", "70000"),
+            ("agent://a:1?interval=1h", "interval"),
+            ("agent://a:1?interval=1ms", "between"),
+            ("prometheus+https://a/metrics", "TLS"),
+            ("prometheus+http:///metrics", "no host"),
+            ("collectd://name:1", "listen"),
+            ("ftp://a", "ftp"),
+        ] {
+            let error = MonitorSpec::parse(text).expect_err(text).to_string();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+        let error = MonitorSpec::parse("agent://a:1?token=secret&x=1").expect_err("x").to_string();
+        assert!(!error.contains("secret"), "{error}");
+    }
+}
