@@ -240,3 +240,13 @@ fn scenarios_are_listed_and_shown() {
     let checked = output(&["scenario", "check", "symmetric", "--var", "qos=2"]);
     assert!(text(&checked.stdout).contains("qos = 2"), "{}", text(&checked.stdout));
 }
+
+#[test]
+fn named_targets_must_exist() {
+    fails(&["run", "symmetric", "--broker", "node7=mqtt://127.0.0.1:1"], 104, &["named targets"]);
+    fails(
+        &["run", "symmetric", "--shards", "2", "--broker-cmd", "x {port}"],
+        1,
+        &["--shards cannot be used here"],
+    );
+}

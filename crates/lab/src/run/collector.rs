@@ -31,8 +31,8 @@ pub struct RunFacts {
     pub description: String,
     /// Start, RFC 3339.
     pub started_at: String,
-    /// What is loaded.
-    pub target: TargetRecord,
+    /// What is loaded, at least one broker.
+    pub targets: Vec<TargetRecord>,
     /// Where things run.
     pub placement: Placement,
     /// Variables.
@@ -281,8 +281,8 @@ impl Collector {
             elapsed_s: round(elapsed_s, 3),
             verdict: verdict::worst(verdicts),
             reasons,
-            targets: vec![self.facts.target.clone()],
-            target: self.facts.target,
+            target: self.facts.targets.first().cloned().unwrap_or_default(),
+            targets: self.facts.targets,
             placement: self.facts.placement,
             vars: self.facts.vars,
             seed: self.facts.seed,
@@ -317,7 +317,7 @@ fn notes(facts: &RunFacts, steps: &[Step]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if facts.target.pid.is_none() {
+    if facts.targets.iter().any(|target| target.pid.is_none()) {
         notes.push("CPU and memory of the broker process were not observed.".to_owned());
     }
     notes
@@ -436,7 +436,7 @@ impl RunFacts {
         plan: &tacho_load::Plan,
         name: String,
         started_at: String,
-        target: TargetRecord,
+        targets: Vec<TargetRecord>,
         placement: Placement,
     ) -> Self {
         let paces = || plan.groups.iter().flat_map(|group| &group.publish);
@@ -445,7 +445,7 @@ impl RunFacts {
             name,
             description: scenario.description.clone(),
             started_at,
-            target,
+            targets,
             placement,
             vars: scenario.vars.clone(),
             seed: scenario.seed,

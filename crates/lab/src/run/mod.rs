@@ -8,4 +8,4 @@ mod tests;
 
 pub use collector::{RunFacts, StepCurves};
 pub use names::Names;
-pub use runner::{Ending, Outcome, Progress, RunConfig, RunError, run};
+pub use runner::{Ending, Outcome, Progress, RunConfig, RunError, RunTarget, run};

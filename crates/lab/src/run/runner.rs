@@ -28,14 +28,25 @@ pub struct RunConfig {
     pub name: String,
     /// When it began.
     pub started: Timestamp,
-    /// What to load, for the record.
-    pub target: TargetRecord,
-    /// The target's addresses, with how to reach them.
-    pub addresses: Vec<tacho_load::Target>,
+    /// What to load, at least one broker.
+    pub targets: Vec<RunTarget>,
     /// Where things run.
     pub placement: Placement,
     /// What watches hosts beside the built-in samples of a local broker.
     pub monitors: Vec<MonitorSpec>,
+}
+
+/// A broker to load.
+#[derive(Clone, Debug)]
+pub struct RunTarget {
+    /// For the record.
+    pub record: TargetRecord,
+    /// Its addresses, with how to reach them.
+    pub addresses: Vec<tacho_load::Target>,
+    /// Cores that it was given; empty when unknown.
+    pub cores: Vec<usize>,
+    /// Does it run on this machine?
+    pub is_local: bool,
 }
 
 /// News of a running run.
@@ -64,6 +75,12 @@ pub enum Progress {
 pub struct Outcome {
     /// The record, as written to `summary.json`.
     pub record: RunRecord,
+    /// Its seconds.
+    pub rows: Vec<SeriesRow>,
+    /// Percentile curves, one per step.
+    pub curves: Vec<StepCurves>,
+    /// The machine.
+    pub environment: Environment,
     /// Why the engine ended.
     pub ending: Ending,
 }
@@ -111,7 +128,7 @@ pub fn run(
     let plan = plan(
         &config.scenario,
         &PlanOptions {
-            targets: config.addresses.clone(),
+            targets: config.targets.iter().flat_map(|target| target.addresses.clone()).collect(),
             threads: config.placement.generator_threads,
             cpus: config.placement.generator_cores.clone(),
             run_id: (config.started.subsecond_ns() / 1000) ^ std::process::id(),
@@ -129,15 +146,16 @@ pub fn run(
         &plan,
         config.name.clone(),
         config.started.rfc3339(),
-        config.target.clone(),
+        config.targets.iter().map(|target| target.record.clone()).collect(),
         config.placement.clone(),
     );
     let clients = facts.clients;
     let names = facts.names.clone();
+    let first = config.targets.first();
     let mut probe = Probe::new(
-        config.target.pid,
-        config.placement.broker_cores.clone(),
-        config.placement.one_machine,
+        first.and_then(|target| target.record.pid),
+        first.map(|target| target.cores.clone()).unwrap_or_default(),
+        first.is_some_and(|target| target.is_local),
     );
     let started_ns = clock::now_ns();
     let mut collector = Collector::new(facts, started_ns, probe.sample());
@@ -206,7 +224,7 @@ pub fn run(
     let elapsed_s = clock::now_ns().saturating_sub(started_ns) as f64 / 1e9;
     let (record, rows, curves) = collector.finish(elapsed_s, aborted);
     write_results(directory, &record, &rows, &curves, &environment)?;
-    Ok(Outcome { record, ending })
+    Ok(Outcome { record, rows, curves, environment, ending })
 }
 
 /// How the engine's end is told: the ending, and the reason for the verdict `aborted`.

@@ -27,14 +27,14 @@ fn facts() -> RunFacts {
         name: "20260101-000000-symmetric".to_owned(),
         description: "One & one.".to_owned(),
         started_at: "2026-01-01T00:00:00.000Z".to_owned(),
-        target: TargetRecord {
+        targets: vec![TargetRecord {
             name: String::new(),
             kind: TargetKind::BuiltIn,
             broker: "mqtt://127.0.0.1:1883".to_owned(),
             version: "5".to_owned(),
             command: Some("tacho broker".to_owned()),
             pid: Some(7),
-        },
+        }],
         placement: Placement {
             one_machine: true,
             broker_cores: vec![0],

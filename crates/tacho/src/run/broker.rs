@@ -11,8 +11,8 @@ use tacho_lab::output::RunDirectory;
 use tacho_lab::record::{TargetKind, TargetRecord};
 use tacho_lab::scenario::{BrokerUrl, ProtocolVersion, Scenario, Scheme};
 
-use super::arguments::RunArguments;
 use super::cores::Cores;
+use super::target_arguments::{Named, TargetArguments};
 use super::unless_stopped;
 use crate::exit::{self, Failure};
 
@@ -27,8 +27,16 @@ const LINES_SHOWN: usize = 10;
 
 /// What to load, before it is ready.
 #[derive(Debug)]
-pub(super) enum Target {
-    /// A broker that is running.
+pub(crate) struct Target {
+    /// Name in the scenario; empty for the default one.
+    name: String,
+    source: Source,
+}
+
+/// Where a broker comes from.
+#[derive(Debug)]
+enum Source {
+    /// It is running.
     Url { url: BrokerUrl, addresses: Vec<SocketAddr>, pid: Option<u32> },
     /// A command with `{port}` in it.
     Command { template: String },
@@ -39,6 +47,7 @@ pub(super) enum Target {
 /// A broker that accepts connections.
 #[derive(Debug)]
 pub(super) struct Broker {
+    name: String,
     kind: TargetKind,
     url: BrokerUrl,
     addresses: Vec<SocketAddr>,
@@ -56,80 +65,56 @@ struct Process {
 }
 
 impl Target {
-    /// What the arguments and the scenario name.
-    pub(super) fn of(arguments: &RunArguments, scenario: &Scenario) -> Result<Self, Failure> {
-        if let Some(template) = &arguments.broker_cmd {
-            if !template.contains("{port}") {
-                return Err(Failure::new(
-                    exit::INVALID_CONFIG,
-                    format!(
-                        "--broker-cmd '{template}' does not say where {{port}} goes: the broker \
-                         must listen on the port that the run chooses"
-                    ),
-                ));
-            }
-            return Ok(Self::Command { template: template.clone() });
-        }
-        let Some(url) = &scenario.target.broker else {
-            return Ok(Self::BuiltIn { shards: arguments.shards });
+    /// The targets of `scenario`: what the arguments say about each, else what the scenario says,
+    /// else Tacho's own broker.
+    pub(super) fn of(
+        arguments: &TargetArguments,
+        scenario: &Scenario,
+    ) -> Result<Vec<Self>, Failure> {
+        let targets = wanted(scenario);
+        arguments.check(&targets.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())?;
+        let target = |(name, url): (String, Option<BrokerUrl>)| {
+            let source = Source::of(arguments, &name, url)?;
+            Ok(Self { name, source })
         };
-        if url.scheme != Scheme::Mqtt {
-            return Err(Failure::new(
-                exit::INVALID_CONFIG,
-                format!("{url}: clients speak plain TCP only, write mqtt://"),
-            ));
+        let targets: Vec<Self> = targets.into_iter().map(target).collect::<Result<_, Failure>>()?;
+        let useless = |flag: &str, what: &str| {
+            let sentence = format!("the argument {flag} cannot be used here: {what}");
+            Err(Failure::new(exit::UNEXPECTED, sentence))
+        };
+        let built_in = |target: &Self| matches!(target.source, Source::BuiltIn { .. });
+        if arguments.shards.is_some() && !targets.iter().any(built_in) {
+            return useless("--shards", "Tacho's own broker is not among those under test");
         }
-        let unreachable = |sentence: String| Failure::new(exit::TARGET_UNREACHABLE, sentence);
-        let addresses: Vec<SocketAddr> = (url.host.as_str(), url.port)
-            .to_socket_addrs()
-            .map_err(|error| {
-                unreachable(format!("cannot find the host of {url}: {error}; check the name"))
-            })?
-            .collect();
-        // Of several addresses the first that answers is loaded, not all in turn.
-        let mut last = "it has no address".to_owned();
-        for address in addresses {
-            match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-                Ok(_) => {
-                    let pid = arguments.broker_pid;
-                    return Ok(Self::Url { url: url.clone(), addresses: vec![address], pid });
-                }
-                Err(error) => last = error.to_string(),
-            }
+        if arguments.broker_cores.is_some() && !targets.iter().any(Self::starts_a_broker) {
+            return useless("--broker-cores", "the run starts no broker");
         }
-        Err(unreachable(format!("cannot connect to {url}: {last}; is a broker listening there?")))
+        Ok(targets)
     }
 
     /// Does the run start the broker?
     pub(super) fn starts_a_broker(&self) -> bool {
-        !matches!(self, Self::Url { .. })
-    }
-
-    /// Does the broker run on this machine?
-    pub(super) fn is_local(&self) -> bool {
-        match self {
-            Self::Url { addresses, pid, .. } => {
-                pid.is_some() || addresses.iter().all(|address| address.ip().is_loopback())
-            }
-            _ => true,
-        }
+        !matches!(self.source, Source::Url { .. })
     }
 
     /// Starts the broker if that is asked for, and waits until it accepts connections.
     pub(super) fn ready(
         self,
         cores: &Cores,
+        which: (usize, usize),
         directory: &RunDirectory,
         stop: &AtomicBool,
     ) -> Result<Broker, Failure> {
-        let (kind, template) = match self {
-            Self::Url { url, addresses, pid } => {
+        let name = self.name;
+        let (kind, template) = match self.source {
+            Source::Url { url, addresses, pid } => {
                 let kind = TargetKind::Url;
-                return Ok(Broker { kind, url, addresses, foreign_pid: pid, process: None });
+                return Ok(Broker { name, kind, url, addresses, foreign_pid: pid, process: None });
             }
-            Self::Command { template } => (TargetKind::Command, template),
-            Self::BuiltIn { shards } => {
-                let shards = shards.map_or_else(|| cores.broker.len().max(1), usize::from);
+            Source::Command { template } => (TargetKind::Command, template),
+            Source::BuiltIn { shards } => {
+                let cores = cores.of_broker(which).len().max(1);
+                let shards = shards.map_or(cores, usize::from);
                 (
                     TargetKind::BuiltIn,
                     format!("broker --listen 127.0.0.1:{{port}} --shards {shards}"),
@@ -154,7 +139,10 @@ impl Target {
                 (command, words)
             }
         };
-        let log = directory.file("broker.log");
+        let log = directory.file(&match name.as_str() {
+            "" => "broker.log".to_owned(),
+            name => format!("broker-{name}.log"),
+        });
         let output = File::create(&log)
             .and_then(|file| Ok((file.try_clone()?, file)))
             .map_err(|error| unexpected(format!("cannot write {}: {error}", log.display())))?;
@@ -162,7 +150,7 @@ impl Target {
         // A group of its own: Ctrl-C on the terminal must reach the run first.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let child = cores.for_broker(|| command.spawn()).map_err(|error| {
+        let child = cores.for_broker(which, || command.spawn()).map_err(|error| {
             Failure::new(
                 exit::TARGET_UNREACHABLE,
                 format!("cannot start the broker '{shown}': {error}"),
@@ -172,6 +160,7 @@ impl Target {
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         process.wait_until_it_accepts(address, stop)?;
         Ok(Broker {
+            name,
             kind,
             url: BrokerUrl::new(Scheme::Mqtt, "127.0.0.1", port),
             addresses: vec![address],
@@ -182,9 +171,13 @@ impl Target {
 }
 
 impl Broker {
-    /// Its addresses.
-    pub(super) fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+    /// Its addresses, with how to reach them.
+    pub(super) fn addresses(&self) -> Vec<tacho_load::Target> {
+        let target = |address: &SocketAddr| tacho_load::Target {
+            name: self.name.clone(),
+            ..(*address).into()
+        };
+        self.addresses.iter().map(target).collect()
     }
 
     /// Does it run on this machine?
@@ -195,7 +188,7 @@ impl Broker {
     /// For the run record.
     pub(super) fn record(&self, version: ProtocolVersion) -> TargetRecord {
         TargetRecord {
-            name: String::new(),
+            name: self.name.clone(),
             kind: self.kind,
             broker: self.url.to_string(),
             version: match version {
@@ -208,11 +201,66 @@ impl Broker {
         }
     }
 
-    /// Stops a broker that the run started. Tells what it said if it had ended by itself.
-    pub(super) fn stop(&mut self) -> Option<String> {
-        let mut process = self.process.take()?;
+    /// What a broker that the run started said when it ended by itself; `None` while it lives.
+    pub(super) fn last_words(&mut self) -> Option<String> {
+        let process = self.process.as_mut()?;
         let ended = process.child.try_wait().ok().flatten();
         ended.map(|status| process.obituary("ended during the run", status))
+    }
+}
+
+/// The targets that a scenario names, with the addresses that it gives them: the default one.
+fn wanted(scenario: &Scenario) -> Vec<(String, Option<BrokerUrl>)> {
+    vec![(String::new(), scenario.target.broker.clone())]
+}
+
+impl Source {
+    /// The broker of the target `name`, for which the scenario may give an address.
+    fn of(
+        arguments: &TargetArguments,
+        name: &str,
+        url: Option<BrokerUrl>,
+    ) -> Result<Self, Failure> {
+        if let Some(template) = Named::of(&arguments.broker_cmds, name) {
+            if !template.contains("{port}") {
+                return Err(Failure::new(
+                    exit::INVALID_CONFIG,
+                    format!(
+                        "--broker-cmd '{template}' does not say where {{port}} goes: the broker \
+                         must listen on the port that the run chooses"
+                    ),
+                ));
+            }
+            return Ok(Self::Command { template: template.clone() });
+        }
+        let Some(url) = Named::of(&arguments.brokers, name).cloned().or(url) else {
+            return Ok(Self::BuiltIn { shards: arguments.shards });
+        };
+        if url.scheme != Scheme::Mqtt {
+            return Err(Failure::new(
+                exit::INVALID_CONFIG,
+                format!("{url}: clients speak plain TCP only, write mqtt://"),
+            ));
+        }
+        let unreachable = |sentence: String| Failure::new(exit::TARGET_UNREACHABLE, sentence);
+        let addresses: Vec<SocketAddr> = (url.host.as_str(), url.port)
+            .to_socket_addrs()
+            .map_err(|error| {
+                unreachable(format!("cannot find the host of {url}: {error}; check the name"))
+            })?
+            .collect();
+        // Of several addresses the first that answers is loaded, not all in turn.
+        let mut last = "it has no address".to_owned();
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+                Ok(_) => {
+                    let pid = Named::of(&arguments.broker_pids, name).copied();
+                    return Ok(Self::Url { url, addresses: vec![address], pid });
+                }
+                Err(error) => last = error.to_string(),
+            }
+        }
+        Err(unreachable(format!("cannot connect to {url}: {last}; is a broker listening there?")))
     }
 }
 

@@ -1,31 +1,27 @@
-//! Which cores broker and generator run on.
+//! Which cores brokers and generator run on.
 
 use tacho_lab::scenario::Scenario;
 use tacho_net::{bind_to_cpus, usable_cpus};
 
-use super::arguments::RunArguments;
 use super::broker::Target;
+use super::target_arguments::TargetArguments;
 use crate::exit::{self, Failure};
 
 /// The division of the machine's cores.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Cores {
-    /// Cores of the broker that the run starts; empty leaves it to the system.
+    /// Cores of the brokers that the run starts; empty leaves it to the system.
     pub(super) broker: Vec<usize>,
     /// Cores of the generator's threads; empty leaves it to the system.
     pub(super) generator: Vec<usize>,
-    /// Generator threads.
-    pub(super) threads: usize,
+    /// All cores that this process may use.
+    allowed: Vec<usize>,
 }
 
 impl Cores {
-    /// Gives a broker that the run starts one half of the cores that this process may use, and the
+    /// Gives brokers that the run starts one half of the cores that this process may use, and the
     /// generator the other, unless the arguments say otherwise.
-    pub(super) fn choose(
-        arguments: &RunArguments,
-        scenario: &Scenario,
-        target: &Target,
-    ) -> Result<Self, Failure> {
+    pub(super) fn choose(arguments: &TargetArguments, targets: &[Target]) -> Result<Self, Failure> {
         let allowed = allowed_cores();
         let given = [&arguments.broker_cores, &arguments.generator_cores];
         for core in given.into_iter().flatten().flat_map(|list| &list.0) {
@@ -37,7 +33,7 @@ impl Cores {
             }
         }
         let (mut broker, mut generator) = (Vec::new(), Vec::new());
-        if target.starts_a_broker() && allowed.len() >= 2 {
+        if targets.iter().any(Target::starts_a_broker) && allowed.len() >= 2 {
             let (first, second) = allowed.split_at(allowed.len() / 2);
             (broker, generator) = (first.to_vec(), second.to_vec());
         }
@@ -47,23 +43,40 @@ impl Cores {
         if let Some(cores) = &arguments.generator_cores {
             generator.clone_from(&cores.0);
         }
-        let threads = match (scenario.load.threads, generator.len()) {
-            (Some(threads), _) => usize::from(threads),
-            (None, 0) if target.is_local() => (allowed.len() / 2).max(1),
-            (None, 0) => allowed.len().max(1),
-            (None, cores) => cores,
-        };
-        Ok(Self { broker, generator, threads })
+        Ok(Self { broker, generator, allowed })
     }
 
-    /// Runs `start` while this thread may only use the broker's cores: what it starts inherits
-    /// them.
-    pub(super) fn for_broker<T>(&self, start: impl FnOnce() -> T) -> T {
+    /// The cores of broker `index` of `count`: its part of all, or all where there are too few to
+    /// divide.
+    pub(super) fn of_broker(&self, (index, count): (usize, usize)) -> &[usize] {
+        match self.broker.len() / count.max(1) {
+            0 => &self.broker,
+            _ => {
+                let from = index * self.broker.len() / count;
+                let to = (index + 1) * self.broker.len() / count;
+                &self.broker[from..to]
+            }
+        }
+    }
+
+    /// Generator threads for a run of `scenario`.
+    pub(super) fn threads(&self, scenario: &Scenario, broker_is_local: bool) -> usize {
+        match (scenario.load.threads, self.generator.len()) {
+            (Some(threads), _) => usize::from(threads),
+            (None, 0) if broker_is_local => (self.allowed.len() / 2).max(1),
+            (None, 0) => self.allowed.len().max(1),
+            (None, cores) => cores,
+        }
+    }
+
+    /// Runs `start` while this thread may only use the cores of broker `index` of `count`: what it
+    /// starts inherits them.
+    pub(super) fn for_broker<T>(&self, which: (usize, usize), start: impl FnOnce() -> T) -> T {
         if self.broker.is_empty() {
             return start();
         }
         let before = allowed_cores();
-        bind(&self.broker);
+        bind(self.of_broker(which));
         let started = start();
         bind(&before);
         started
@@ -86,4 +99,23 @@ fn allowed_cores() -> Vec<usize> {
 /// Binds this thread to `cores`; without effect where the system does not allow it.
 fn bind(cores: &[usize]) {
     let _ = bind_to_cpus(cores);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_brokers_divide_the_cores() {
+        let cores = |broker: &[usize]| Cores {
+            broker: broker.to_vec(),
+            generator: vec![],
+            allowed: vec![0, 1, 2, 3],
+        };
+        assert_eq!(cores(&[0, 1, 2]).of_broker((0, 1)), [0, 1, 2]);
+        assert_eq!(cores(&[0, 1, 2]).of_broker((0, 2)), [0]);
+        assert_eq!(cores(&[0, 1, 2]).of_broker((1, 2)), [1, 2]);
+        assert_eq!(cores(&[0]).of_broker((1, 2)), [0]);
+        assert!(cores(&[]).of_broker((1, 2)).is_empty());
+    }
 }

@@ -32,7 +32,7 @@ enum Style {
 
 impl Display {
     /// Begins, saying what is going to happen.
-    pub(super) fn new(quiet: bool, config: &RunConfig) -> Self {
+    pub(super) fn new(quiet: bool, config: &RunConfig, title: Option<&str>) -> Self {
         let style = match (quiet, std::io::stderr().is_terminal()) {
             (true, _) => Style::Silent,
             (false, false) => Style::Lines { until_next: SECONDS_PER_LINE },
@@ -48,14 +48,24 @@ impl Display {
         };
         let display =
             Self { style, phase: String::new(), planned: None, seconds_in_phase: 0.0, failures: 0 };
-        let command = config.target.command.as_ref();
-        let command = command.map_or(String::new(), |command| format!(" ({command})"));
+        if let Some(title) = title {
+            display.line(title);
+            return display;
+        }
+        let brokers = config.targets.iter().map(|target| {
+            let command = target.record.command.as_ref();
+            let command = command.map_or(String::new(), |command| format!(" ({command})"));
+            match target.record.name.as_str() {
+                "" => format!("broker {}{command}", target.record.broker),
+                name => format!("broker {name} {}{command}", target.record.broker),
+            }
+        });
+        let version = config.targets.first().map_or("?", |target| &target.record.version);
         display.line(&format!(
-            "{}: {} clients, MQTT {}, broker {}{command}",
+            "{}: {} clients, MQTT {version}, {}",
             config.scenario.name,
             thousands(config.scenario.clients()),
-            config.target.version,
-            config.target.broker,
+            brokers.collect::<Vec<_>>().join(", "),
         ));
         display
     }

@@ -1,0 +1,107 @@
+//! Arguments that say something about the scenario's load, and where its results go.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tacho_lab::scenario::{Scenario, Timing};
+use tacho_lab::threshold::Threshold;
+
+use super::target_arguments::{Named, TargetArguments};
+use crate::exit::Failure;
+use crate::scenario::{load, parse_var};
+
+/// Changes to a scenario.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LoadArguments {
+    /// Set a variable of the scenario; may be given several times
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_var)]
+    pub(crate) vars: Vec<(String, String)>,
+
+    /// Fail the run unless this holds, for example 'e2e_p99<10ms'; may be given several times
+    ///
+    /// Figures: e2e_, service_ and send_delay_ with mean, p50, p90, p95, p99, p999 or max; lost,
+    /// duplicates, out_of_order, achieved (percent of the offered rate), tps, broker_cpu, host_cpu,
+    /// broker_rss. Comparisons: <, <=, >, >=, ==.
+    #[arg(long = "threshold", value_name = "CONDITION", value_parser = Threshold::parse)]
+    pub(crate) thresholds: Vec<Threshold>,
+
+    /// Generator threads; one per generator core by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+
+    /// How generator threads wait for the next message: sleep, or spin, which takes whole cores
+    #[arg(long, value_name = "HOW")]
+    timing: Option<TimingArgument>,
+
+    /// Publish as fast as the broker lets each publisher, with N messages under way, instead of at
+    /// the scenario's rate
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535))]
+    closed_window: Option<u32>,
+
+    /// Seed of payloads and random phases, instead of the scenario's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    seed: Option<u64>,
+}
+
+/// Where results go.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct OutputArguments {
+    /// Directory for the results, instead of runs/<time>-<name>
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// No progress and no table; the exit code and the files tell
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Print the run record (summary.json) to standard output instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TimingArgument {
+    /// Sleep until the next message is due
+    Sleep,
+    /// Never sleep; takes a whole core per thread
+    Spin,
+}
+
+impl LoadArguments {
+    /// The scenario `name` with everything that the command line says about it; `vars` come
+    /// after those of the command line.
+    pub(crate) fn scenario(
+        &self,
+        name: &str,
+        vars: &[(String, String)],
+        targets: &TargetArguments,
+    ) -> Result<Scenario, Failure> {
+        let vars: Vec<(String, String)> = self.vars.iter().chain(vars).cloned().collect();
+        let mut scenario = load(name, &vars)?;
+        for threshold in &self.thresholds {
+            // A file has one condition per figure, and the command line wins.
+            scenario.thresholds.0.retain(|known| known.metric != threshold.metric);
+            scenario.thresholds.0.push(threshold.clone());
+        }
+        if let Some(threads) = self.threads {
+            scenario.load.threads = Some(threads);
+        }
+        match self.timing {
+            Some(TimingArgument::Sleep) => scenario.load.timing = Timing::Sleep,
+            Some(TimingArgument::Spin) => scenario.load.timing = Timing::Spin,
+            None => {}
+        }
+        if let Some(window) = self.closed_window {
+            scenario.close(window);
+        }
+        if let Some(seed) = self.seed {
+            scenario.seed = seed;
+        }
+        if let Some(broker) = Named::of(&targets.brokers, "") {
+            scenario.target.broker = Some(broker.clone());
+        } else if Named::of(&targets.broker_cmds, "").is_some() {
+            scenario.target.broker = None;
+        }
+        Ok(scenario)
+    }
+}

@@ -1,0 +1,161 @@
+//! A stage: brokers that are ready and cores that are divided, on which scenarios run one after
+//! another.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use tacho_lab::Timestamp;
+use tacho_lab::output::RunDirectory;
+use tacho_lab::record::Placement;
+use tacho_lab::run::{Outcome, RunConfig, RunError, RunTarget};
+use tacho_lab::scenario::{Scenario, Timing};
+
+use super::broker::{Broker, Target};
+use super::cores::Cores;
+use super::progress::Display;
+use super::target_arguments::TargetArguments;
+use crate::exit::{self, Failure};
+
+/// Brokers under test with what a run needs beside its scenario.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    brokers: Vec<Broker>,
+    cores: Cores,
+    stop: Arc<AtomicBool>,
+    quiet: bool,
+}
+
+/// One run on a stage.
+#[derive(Debug)]
+pub(crate) struct Performance {
+    /// What to run.
+    pub(crate) scenario: Scenario,
+    /// Name of the run.
+    pub(crate) name: String,
+    /// Which run this is among several, for the progress display.
+    pub(crate) title: Option<String>,
+}
+
+/// What does not change from stage to stage: the arguments, the division of the cores, the stop
+/// flag.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    arguments: TargetArguments,
+    cores: Option<Cores>,
+    stop: Arc<AtomicBool>,
+    quiet: bool,
+}
+
+impl Setting {
+    /// Takes over the process: signals raise the stop flag, descriptors are as many as allowed.
+    pub(crate) fn new(arguments: &TargetArguments, quiet: bool) -> Result<Self, Failure> {
+        let stop = stop_flag()?;
+        // Best effort: what is too much was refused with the scenario, and the rest fails with
+        // words.
+        let _ = tacho_net::raise_fd_limit();
+        Ok(Self { arguments: arguments.clone(), cores: None, stop, quiet })
+    }
+
+    /// Checks what `scenario` needs before anything is created: brokers that are there answer,
+    /// cores exist.
+    pub(crate) fn targets(&mut self, scenario: &Scenario) -> Result<Vec<Target>, Failure> {
+        let targets = Target::of(&self.arguments, scenario)?;
+        if self.cores.is_none() {
+            self.cores = Some(Cores::choose(&self.arguments, &targets)?);
+        }
+        Ok(targets)
+    }
+
+    /// Starts the brokers that are to be started, their output below `directory`.
+    pub(crate) fn stage(
+        &mut self,
+        targets: Vec<Target>,
+        directory: &RunDirectory,
+    ) -> Result<Stage, Failure> {
+        let cores = match &self.cores {
+            Some(cores) => cores.clone(),
+            None => Cores::choose(&self.arguments, &targets)?,
+        };
+        let count = targets.len();
+        let mut brokers = Vec::with_capacity(count);
+        for (index, target) in targets.into_iter().enumerate() {
+            brokers.push(target.ready(&cores, (index, count), directory, &self.stop)?);
+        }
+        cores.pin_this_thread();
+        Ok(Stage { brokers, cores, stop: Arc::clone(&self.stop), quiet: self.quiet })
+    }
+}
+
+impl Stage {
+    /// Runs one scenario; its files go to `directory`.
+    pub(crate) fn perform(
+        &self,
+        performance: Performance,
+        directory: &RunDirectory,
+    ) -> Result<Outcome, Failure> {
+        let Performance { scenario, name, title } = performance;
+        let version = scenario.target.version;
+        let config = RunConfig {
+            name,
+            started: Timestamp::now(),
+            targets: self
+                .brokers
+                .iter()
+                .enumerate()
+                .map(|(index, broker)| RunTarget {
+                    record: broker.record(version),
+                    addresses: broker.addresses(),
+                    cores: self.cores.of_broker((index, self.brokers.len())).to_vec(),
+                    is_local: broker.is_local(),
+                })
+                .collect(),
+            placement: self.placement(&scenario),
+            monitors: Vec::new(),
+            scenario,
+        };
+        let mut display = Display::new(self.quiet, &config, title.as_deref());
+        let outcome =
+            tacho_lab::run::run(&config, directory, &self.stop, |news| display.show(news));
+        display.end();
+        outcome.map_err(|error| match error {
+            RunError::Plan(error) => Failure::new(exit::INVALID_CONFIG, error),
+            error => Failure::new(exit::UNEXPECTED, error),
+        })
+    }
+
+    /// What a broker that ended by itself said; `None` while all that were started live.
+    pub(crate) fn last_words(&mut self) -> Option<String> {
+        self.brokers.iter_mut().find_map(Broker::last_words)
+    }
+
+    fn placement(&self, scenario: &Scenario) -> Placement {
+        let one_machine = self.brokers.iter().any(Broker::is_local);
+        Placement {
+            one_machine,
+            broker_cores: self.cores.broker.clone(),
+            generator_cores: self.cores.generator.clone(),
+            generator_threads: self.cores.threads(scenario, one_machine),
+            timing: match scenario.load.timing {
+                Timing::Sleep => "sleep".to_owned(),
+                Timing::Spin => "spin".to_owned(),
+            },
+        }
+    }
+}
+
+/// Creates a run directory.
+pub(crate) fn create(path: &Path) -> Result<RunDirectory, Failure> {
+    RunDirectory::create(path).map_err(|error| Failure::new(exit::UNEXPECTED, error))
+}
+
+/// Becomes true on SIGINT, SIGTERM and SIGHUP.
+fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+    }
+    Ok(stop)
+}

@@ -1,0 +1,155 @@
+//! Arguments that say which brokers are loaded, and where things run.
+
+use clap::Args;
+use tacho_lab::scenario::BrokerUrl;
+use tacho_monitor::parse_cpu_list;
+
+use crate::exit::{self, Failure};
+
+/// Which brokers, on which cores.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TargetArguments {
+    /// Load this broker, which is running already; NAME=URL for a named target of the scenario,
+    /// may then be given several times
+    #[arg(long = "broker", value_name = "[NAME=]mqtt://HOST:PORT",
+          value_parser = |text: &str| Named::parse(text, BrokerUrl::parse))]
+    pub(super) brokers: Vec<Named<BrokerUrl>>,
+
+    /// Process id of that broker, when it runs on this machine: its CPU and memory are then
+    /// sampled; NAME=PID for a named target
+    #[arg(long = "broker-pid", value_name = "[NAME=]PID", requires = "brokers",
+          value_parser = |text: &str| Named::parse(text, parse_pid))]
+    pub(super) broker_pids: Vec<Named<u32>>,
+
+    /// Start this broker for the run and stop it afterwards; {port} becomes a free loopback port
+    ///
+    /// The command is run by sh, must listen on 127.0.0.1 and stay in the foreground, for example
+    /// --broker-cmd 'mosquitto -p {port}'. Its output goes to broker.log in the run directory.
+    /// NAME=COMMAND for a named target; may then be given several times.
+    #[arg(long = "broker-cmd", value_name = "[NAME=]COMMAND",
+          value_parser = |text: &str| Named::parse(text, |command| Ok(command.to_owned())))]
+    pub(super) broker_cmds: Vec<Named<String>>,
+
+    /// Shards (event loops) of Tacho's own broker; as many as it has cores by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(super) shards: Option<u16>,
+
+    /// Cores of brokers that the run starts, such as 0-3; half of all by default. Several brokers
+    /// divide them
+    #[arg(long, value_name = "LIST", value_parser = parse_cores)]
+    pub(super) broker_cores: Option<CoreList>,
+
+    /// Cores of the generator's threads, such as 4-7; the other half by default, or with --broker
+    /// wherever the system puts them
+    #[arg(long, value_name = "LIST", value_parser = parse_cores)]
+    pub(super) generator_cores: Option<CoreList>,
+}
+
+impl TargetArguments {
+    /// Checks what is said about targets against the names that the scenario has.
+    pub(super) fn check(&self, names: &[&str]) -> Result<(), Failure> {
+        let complain = |sentence: String| Err(Failure::new(exit::INVALID_CONFIG, sentence));
+        let urls = self.brokers.iter().map(|named| ("--broker", named.name.as_str()));
+        let commands = self.broker_cmds.iter().map(|named| ("--broker-cmd", named.name.as_str()));
+        let pids = self.broker_pids.iter().map(|named| ("--broker-pid", named.name.as_str()));
+        for (flag, name) in urls.clone().chain(commands).chain(pids.clone()) {
+            if !names.contains(&name) && !name.is_empty() {
+                let known: Vec<&str> =
+                    names.iter().copied().filter(|known| !known.is_empty()).collect();
+                return complain(match known.is_empty() {
+                    true => format!("{flag} {name}=...: the scenario has no named targets"),
+                    false => format!(
+                        "{flag} {name}=...: the scenario has no target '{name}', only {}",
+                        known.join(", ")
+                    ),
+                });
+            }
+        }
+        for (flag, name) in pids {
+            if !urls.clone().any(|(_, known)| known == name) {
+                return complain(format!(
+                    "{flag} of the target '{name}' needs the --broker that it belongs to"
+                ));
+            }
+        }
+        for (_, name) in urls {
+            if Named::of(&self.broker_cmds, name).is_some() {
+                let of = if name.is_empty() { String::new() } else { format!(" of '{name}'") };
+                return Err(Failure::new(
+                    exit::UNEXPECTED,
+                    format!("the argument --broker{of} cannot be used with --broker-cmd{of}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value for a named target, or for the default one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named<T> {
+    /// The target's name; empty for the default one.
+    pub(super) name: String,
+    /// What is said about it.
+    pub(super) value: T,
+}
+
+impl<T> Named<T> {
+    /// Splits `name=value`; what stands before the first `=` is a name when it looks like one.
+    fn parse(text: &str, value: impl Fn(&str) -> Result<T, String>) -> Result<Self, String> {
+        let is_name = |name: &str| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+        };
+        let (name, rest) = match text.split_once('=') {
+            Some((name, rest)) if is_name(name) => (name, rest),
+            _ => ("", text),
+        };
+        Ok(Self { name: name.to_owned(), value: value(rest)? })
+    }
+
+    /// The value for the target called `name`.
+    pub(super) fn of<'a>(all: &'a [Self], name: &str) -> Option<&'a T> {
+        // The last one wins, as with other flags.
+        all.iter().rev().find(|named| named.name == name).map(|named| &named.value)
+    }
+}
+
+/// Cores, at least one.
+#[derive(Clone, Debug)]
+pub(crate) struct CoreList(pub(super) Vec<usize>);
+
+fn parse_cores(text: &str) -> Result<CoreList, String> {
+    match parse_cpu_list(text) {
+        Some(cores) if !cores.is_empty() => Ok(CoreList(cores)),
+        _ => Err("write core numbers such as 0-3,8".to_owned()),
+    }
+}
+
+fn parse_pid(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("'{text}' is not a process id"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_from_values() {
+        let named = |text: &str| {
+            let named = Named::parse(text, |rest| Ok(rest.to_owned())).expect("any value");
+            (named.name, named.value)
+        };
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(named("mqtt://a:1"), pair("", "mqtt://a:1"));
+        assert_eq!(named("node1=mqtt://a:1"), pair("node1", "mqtt://a:1"));
+        assert_eq!(named("mosquitto --port={port}"), pair("", "mosquitto --port={port}"));
+        assert_eq!(named("n-2=mosquitto -p {port}"), pair("n-2", "mosquitto -p {port}"));
+        let all = [
+            Named { name: "a".to_owned(), value: 1 },
+            Named { name: String::new(), value: 2 },
+            Named { name: "a".to_owned(), value: 3 },
+        ];
+        assert_eq!((Named::of(&all, "a"), Named::of(&all, "")), (Some(&3), Some(&2)));
+        assert_eq!(Named::of(&all, "b"), None);
+    }
+}
