@@ -6,7 +6,8 @@ use tacho_load as load;
 use tacho_load::{QoS, Version};
 
 use crate::scenario::{
-    Connect, Group, Model, PhasePolicy, ProtocolVersion, Publish, Rate, Scenario, TimeSpan, Timing,
+    ClientPlace, Connect, Group, Model, PhasePolicy, ProtocolVersion, Publish, Rate, Scenario,
+    TimeSpan, Timing,
 };
 
 /// Clients per source address: the system has about 28,000 local ports per address and target.
@@ -46,7 +47,7 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
             .groups
             .iter()
             .filter(|(_, group)| group.clients > 0)
-            .map(|(name, group)| load_group(name, group, scenario.target.version))
+            .map(|(name, group)| load_group(name, group, scenario))
             .collect(),
         routes: Vec::new(),
         phases: Vec::new(),
@@ -58,22 +59,22 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
     Ok(plan)
 }
 
-fn load_group(name: &str, group: &Group, version: ProtocolVersion) -> load::Group {
-    let client = |index: u64| load::Client {
-        id: group.client_id.expand(index),
-        username: group.connect.username.as_ref().map(|template| template.expand(index)),
-        password: group.connect.password.as_ref().map(|text| text.expand(index).into_bytes()),
+fn load_group(name: &str, group: &Group, scenario: &Scenario) -> load::Group {
+    let client = |place: ClientPlace| load::Client {
+        id: group.client_id.expand_at(place),
+        username: group.connect.username.as_ref().map(|template| template.expand_at(place)),
+        password: group.connect.password.as_ref().map(|text| text.expand_at(place).into_bytes()),
         streams: group
             .publish
             .iter()
             .enumerate()
-            .map(|(block, publish)| load::Stream { topic: publish.topic.expand(index), block })
+            .map(|(block, publish)| load::Stream { topic: publish.topic.expand_at(place), block })
             .collect(),
         subscriptions: group
             .subscribe
             .iter()
             .map(|subscribe| load::Subscription {
-                filter: subscribe.filter.expand(index),
+                filter: subscribe.filter.expand_at(place),
                 qos: qos(subscribe.qos),
             })
             .collect(),
@@ -81,7 +82,7 @@ fn load_group(name: &str, group: &Group, version: ProtocolVersion) -> load::Grou
     load::Group {
         name: name.to_owned(),
         targets: Vec::new(),
-        version: match version {
+        version: match scenario.target_of(group).1.version {
             ProtocolVersion::V31 => Version::V31,
             ProtocolVersion::V311 => Version::V311,
             ProtocolVersion::V5 => Version::V5,
@@ -93,7 +94,9 @@ fn load_group(name: &str, group: &Group, version: ProtocolVersion) -> load::Grou
         inflight_max: group.inflight,
         waiting_max: group.waiting,
         publish: group.publish.iter().map(|publish| block(publish, group.clients)).collect(),
-        clients: (0..u64::from(group.clients)).map(client).collect(),
+        clients: (0..u64::from(group.clients))
+            .map(|number| client(ClientPlace::of(number, scenario.machines)))
+            .collect(),
     }
 }
 
@@ -206,7 +209,7 @@ mod tests {
     fn symmetric(vars: &[(&str, &str)]) -> Scenario {
         let vars: Vec<_> = vars.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         let source = Builtin::find("symmetric").expect("is built in").source();
-        Scenario::parse(&source, &vars, Limits { descriptors_max: 1 << 20 }).expect("parses")
+        Scenario::parse(&source, &vars, Limits::NONE).expect("parses")
     }
 
     #[test]

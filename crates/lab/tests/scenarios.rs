@@ -1,11 +1,11 @@
 //! Scenario files: what they mean, and what is said about wrong ones.
 
 use tacho_lab::scenario::{
-    BUILTIN, Builtin, Limits, Model, PerSecond, ProtocolVersion, Rate, Scenario, SourceText,
-    TimeSpan,
+    Adjustment, BUILTIN, Builtin, Limits, Model, PerSecond, ProtocolVersion, Rate, Scenario,
+    SourceText, TimeSpan,
 };
 
-const LIMITS: Limits = Limits { descriptors_max: 20_000 };
+const LIMITS: Limits = Limits { descriptors_max: 20_000, ..Limits::NONE };
 
 fn parse(text: &str, vars: &[(&str, &str)]) -> Result<Scenario, String> {
     let vars: Vec<_> = vars.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
@@ -171,4 +171,75 @@ fn wrong_variables_are_explained() {
 fn values_of_variables_may_be_written_short() {
     let scenario = symmetric(&[("publishers", "1.2k"), ("subscribers", "1_200")]).expect("parses");
     assert_eq!(scenario.clients(), 2400);
+}
+
+fn adjusted(text: &str, adjustment: &Adjustment) -> Result<Scenario, String> {
+    Scenario::parse_adjusted(&SourceText::new("x.toml", text), &[], adjustment, LIMITS)
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn rates_clients_and_length_can_be_adjusted() {
+    let hold = Some(TimeSpan::from_secs(3));
+    let adjustment = Adjustment { scale: 0.5, scale_clients: 0.01, hold };
+    let text = Builtin::find("symmetric").expect("is built in").text;
+    let scenario = adjusted(text, &adjustment).expect("parses");
+    assert_eq!(scenario.clients(), 20);
+    let Model::Open { rate, .. } = &scenario.groups["pub"].publish[0].model else {
+        panic!("not open")
+    };
+    assert_eq!(*rate, Rate::Total(PerSecond(5_000.0)));
+    assert_eq!(scenario.phases.measure, TimeSpan::from_secs(3));
+    assert_eq!(scenario.vars["publishers"].to_string(), "1000", "variables stay as given");
+}
+
+#[test]
+fn machines_are_scaled_with_the_clients() {
+    let text = "name = 'x'\nmachines = 20\n[groups.a]\nclients = 2000\n[[groups.a.publish]]\n\
+                topic = 't/{{machine}}'\nrate = { total = 1 }\n";
+    let tenth = Adjustment { scale_clients: 0.1, ..Adjustment::NONE };
+    let scenario = adjusted(text, &tenth).expect("parses");
+    assert_eq!((scenario.machines, scenario.clients()), (2, 200));
+    let counted = text.replace("{{machine}}", "{{i % 7}}");
+    let error = adjusted(&counted, &tenth).expect_err("counts");
+    assert!(error.contains("clients cannot be scaled") && error.contains("x.toml:6:9"), "{error}");
+    assert!(adjusted(&counted, &Adjustment::NONE).is_ok());
+}
+
+const TWO_BROKERS: &str = "name = 'x'\n[target]\nversion = '3.1.1'\n\
+    [targets.node1]\nbroker = 'mqtt://127.0.0.1:1'\n[targets.node2]\nversion = '5'\n\
+    [groups.a]\nclients = 1\ntarget = 'node1'\n[[groups.a.publish]]\ntopic = 't'\n\
+    rate = { total = 1 }\n[groups.b]\nclients = 1\ntarget = 'node2'\n";
+
+#[test]
+fn groups_choose_among_several_brokers() {
+    let scenario = parse(TWO_BROKERS, &[]).expect("parses");
+    let names: Vec<_> = scenario.targets_in_use().iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["node1", "node2"]);
+    let (name, target) = scenario.target_of(&scenario.groups["a"]);
+    assert_eq!((name, target.version), ("node1", ProtocolVersion::V311));
+    assert_eq!(scenario.target_of(&scenario.groups["b"]).1.version, ProtocolVersion::V5);
+    assert_eq!(parse(&scenario.to_toml(), &[]).expect("again"), scenario);
+    assert_eq!(symmetric(&[]).expect("parses").targets_in_use()[0].0, Scenario::DEFAULT_TARGET);
+    for (from, to, words) in [
+        ("target = 'node1'", "target = 'node3'", "did you mean 'node1'?"),
+        ("target = 'node1'", "target = 'elsewhere'", "no broker 'elsewhere'"),
+        ("[targets.node2]", "[targets.'']", "cannot be the name of a broker"),
+        ("[targets.node2]", "[targets.'a b']", "cannot be the name of a broker"),
+    ] {
+        let error = parse(&TWO_BROKERS.replacen(from, to, 1), &[]).expect_err(to);
+        assert!(error.contains(words) && error.starts_with("x.toml:"), "{to}: {error}");
+    }
+}
+
+#[test]
+fn what_the_machine_lacks_is_told_apart() {
+    let text = "name = 'x'\n[groups.a]\nclients = 15000\n[[groups.a.publish]]\ntopic = 't'\n\
+                rate = { total = 1 }\n[groups.b]\nclients = 15000\n";
+    let source = SourceText::new("x.toml", text);
+    let error = Scenario::parse(&source, &[], LIMITS).expect_err("too many together");
+    let needs = "needs 30064 descriptors, this system allows 20000 per process ('ulimit -Hn')";
+    assert_eq!(error.shortage().map(ToString::to_string).as_deref(), Some(needs));
+    let wrong = Scenario::parse(&SourceText::new("x", "name = 1"), &[], LIMITS).expect_err("wrong");
+    assert_eq!(wrong.shortage(), None);
 }

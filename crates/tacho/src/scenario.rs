@@ -1,7 +1,7 @@
 //! `tacho scenario`: what there is, what it says, whether it is right.
 
 use clap::{Args, Subcommand};
-use tacho_lab::scenario::{BUILTIN, Builtin, Limits, Scenario, SourceText};
+use tacho_lab::scenario::{Adjustment, BUILTIN, Limits, Scenario, ScenarioError, SourceText};
 
 use crate::exit::{self, Failure};
 
@@ -34,11 +34,19 @@ pub(crate) fn scenario(arguments: &ScenarioArguments) -> Result<u8, Failure> {
     match &arguments.command {
         ScenarioCommand::List => {
             for builtin in BUILTIN {
-                println!("{:<14} {}", builtin.name, load(builtin.name, &[])?.description);
+                println!(
+                    "{:<14} {}",
+                    builtin.name,
+                    load(builtin.name, &[], &Adjustment::NONE)?.description
+                );
             }
         }
-        ScenarioCommand::Show { scenario } => print!("{}", source(scenario)?.text),
-        ScenarioCommand::Check { scenario, vars } => print!("{}", load(scenario, vars)?.to_toml()),
+        ScenarioCommand::Show { scenario } => {
+            print!("{}", SourceText::load(scenario).map_err(|error| failure(&error))?.text);
+        }
+        ScenarioCommand::Check { scenario, vars } => {
+            print!("{}", load(scenario, vars, &Adjustment::NONE)?.to_toml());
+        }
     }
     Ok(exit::OK)
 }
@@ -53,39 +61,16 @@ pub(crate) fn parse_var(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The text of a built-in scenario or a file.
-pub(crate) fn source(name: &str) -> Result<SourceText, Failure> {
-    if let Some(builtin) = Builtin::find(name) {
-        return Ok(builtin.source());
-    }
-    match std::fs::read_to_string(name) {
-        Ok(text) => Ok(SourceText::new(name, &text)),
-        Err(error)
-            if error.kind() == std::io::ErrorKind::NotFound && !name.contains(['/', '.']) =>
-        {
-            let names = BUILTIN.map(|builtin| builtin.name).join(", ");
-            let help = match Builtin::closest(name) {
-                Some(word) => format!("did you mean '{word}'?"),
-                None => format!("built in: {names}"),
-            };
-            Err(Failure::new(
-                exit::INVALID_CONFIG,
-                format!("'{name}' is neither a built-in scenario nor a file; {help}"),
-            ))
-        }
-        Err(error) => Err(Failure::new(
-            exit::INVALID_CONFIG,
-            format!("cannot read the scenario '{name}': {error}"),
-        )),
-    }
+/// Parses and checks a scenario.
+pub(crate) fn load(
+    name: &str,
+    vars: &[(String, String)],
+    adjustment: &Adjustment,
+) -> Result<Scenario, Failure> {
+    Scenario::load(name, vars, adjustment, Limits::of_this_process()).map_err(|e| failure(&e))
 }
 
-/// Parses and checks a scenario.
-pub(crate) fn load(name: &str, vars: &[(String, String)]) -> Result<Scenario, Failure> {
+fn failure(error: &ScenarioError) -> Failure {
     use std::io::IsTerminal as _;
-    let source = source(name)?;
-    Scenario::parse(&source, vars, Limits::of_this_process()).map_err(|error| Failure {
-        code: exit::INVALID_CONFIG,
-        message: error.render(std::io::stderr().is_terminal()),
-    })
+    Failure { code: exit::INVALID_CONFIG, message: error.render(std::io::stderr().is_terminal()) }
 }

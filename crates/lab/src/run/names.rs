@@ -3,12 +3,13 @@
 use tacho_load::{Gap, Plan, Receiver};
 
 use crate::record::LostRange;
-use crate::scenario::{Scenario, Template};
+use crate::scenario::{ClientPlace, Scenario, Template};
 
 /// Names by the positions that the plan gives to clients and streams.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     groups: Vec<GroupNames>,
+    machines: u32,
     /// `$share/name/filter` by number.
     shared: Vec<String>,
 }
@@ -32,6 +33,7 @@ impl Names {
                     topics: group.publish.iter().map(|publish| publish.topic.clone()).collect(),
                 })
                 .collect(),
+            machines: scenario.machines,
             shared: plan
                 .shared_groups()
                 .iter()
@@ -49,7 +51,8 @@ impl Names {
             if rest < streams {
                 let client = rest / topics;
                 let topic = &group.topics[(rest % topics) as usize];
-                return (group.client_id.expand(client), topic.expand(client));
+                let place = ClientPlace::of(client, self.machines);
+                return (group.client_id.expand_at(place), topic.expand_at(place));
             }
             rest -= streams;
         }
@@ -73,7 +76,7 @@ impl Names {
         let mut rest = u64::from(client);
         for group in &self.groups {
             if rest < group.clients {
-                return group.client_id.expand(rest);
+                return group.client_id.expand_at(ClientPlace::of(rest, self.machines));
             }
             rest -= group.clients;
         }
@@ -102,13 +105,13 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_plan() {
-        let text = "name = 'x'\n[groups.a]\nclients = 3\n\
+        let text = "name = 'x'\nmachines = 2\n[groups.a]\nclients = 3\n\
             [[groups.a.publish]]\ntopic = 'one/{{i}}'\nrate = { total = 1 }\n\
             [[groups.a.publish]]\ntopic = 'two/{{i}}'\nrate = { total = 1 }\n\
             [groups.b]\nclients = 0\n[groups.c]\nclients = 2\n\
-            [[groups.c.subscribe]]\nfilter = '$share/s{{i}}/#'\n";
-        let limits = Limits { descriptors_max: 1000 };
-        let scenario = Scenario::parse(&SourceText::new("x", text), &[], limits).expect("parses");
+            [[groups.c.subscribe]]\nfilter = '$share/s{{client}}/#'\n";
+        let source = SourceText::new("x", text);
+        let scenario = Scenario::parse(&source, &[], Limits::NONE).expect("parses");
         let options = PlanOptions {
             targets: vec![std::net::SocketAddr::from(([127, 0, 0, 1], 1883)).into()],
             threads: 1,
@@ -125,7 +128,7 @@ mod tests {
             assert_eq!(names.client(index as u32), client.id);
         }
         assert_eq!(names.receiver(Receiver::Shared(1)), "$share/s1/#");
-        assert_eq!(names.receiver(Receiver::Client(4)), "c_m1_1");
+        assert_eq!(names.receiver(Receiver::Client(4)), "c_m2_0");
         assert_eq!(names.client(99), "client 99");
     }
 }

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 
 use toml::Spanned;
 
+use super::adjust::{Adjustment, MEASURE_MIN};
 use super::broker_url::BrokerUrl;
-use super::error::{ScenarioError, SourceText};
-use super::quantity::{TimeSpan, Whole};
+use super::error::{ScenarioError, SourceText, closest};
+use super::limits::{Limits, Shortage};
+use super::quantity::{PerSecond, TimeSpan, Whole};
 use super::raw::{
     RawConnect, RawGroup, RawLoad, RawPhases, RawPublish, RawScenario, RawTarget, RawTls,
 };
@@ -18,7 +20,7 @@ use super::types::{
     Rate, Scenario, Subscribe, Target, Timing, TlsOptions,
 };
 use super::vars::{Substitution, VarValue};
-use super::{Limits, PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MIN};
+use super::{PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MIN};
 use crate::threshold::{Threshold, Thresholds};
 
 /// Descriptors that a run needs beside one per client: files, timers, the report.
@@ -28,6 +30,7 @@ const DESCRIPTORS_RESERVED: u64 = 64;
 pub(super) struct Checker<'a> {
     pub(super) source: &'a SourceText,
     pub(super) substitution: &'a Substitution<'a>,
+    pub(super) adjustment: &'a Adjustment,
     pub(super) limits: Limits,
 }
 
@@ -56,17 +59,25 @@ impl Checker<'_> {
                 .label("letters, digits, '-'"));
         }
         let groups_span = raw.groups.span();
+        let machines = raw.machines.as_ref().map_or(Ok(1), |machines| {
+            self.whole(machines, "the number of machines", 1, 1_000_000)
+        })?;
+        let machines = self.adjustment.count(machines) as u32;
+        let target = self.target(&raw.target, None)?;
+        let targets = self.targets(&raw.targets, &target)?;
         let mut groups = BTreeMap::new();
         for (group_name, group) in raw.groups.into_inner() {
-            let checked = self.group(group_name.get_ref(), group)?;
+            let checked = self.group(group_name.get_ref(), group, machines, &targets)?;
             groups.insert(group_name.into_inner(), checked);
         }
         let scenario = Scenario {
             name,
             description: raw.description,
             seed: raw.seed.map_or(Ok(1), |seed| self.whole(&seed, "a seed", 0, i64::MAX as u64))?,
+            machines,
             vars,
-            target: self.target(&raw.target)?,
+            target,
+            targets,
             load: self.load(&raw.load)?,
             phases: self.phases(&raw.phases)?,
             thresholds: self.thresholds(&raw.thresholds)?,
@@ -78,10 +89,35 @@ impl Checker<'_> {
                 .error(groups_span, "no client publishes, so there is nothing to measure")
                 .help("give a group with clients a [[groups.<name>.publish]]"));
         }
+        let needed = scenario.clients() + DESCRIPTORS_RESERVED;
+        let available = self.limits.descriptors_max;
+        if needed > available {
+            let shortage = Shortage::Descriptors { needed, available };
+            return Err(self.error(groups_span, shortage.to_string()).for_want_of(shortage));
+        }
         Ok(scenario)
     }
 
-    fn target(&self, raw: &RawTarget) -> Checked<Target> {
+    fn targets(
+        &self,
+        raw: &BTreeMap<Spanned<String>, RawTarget>,
+        default: &Target,
+    ) -> Checked<BTreeMap<String, Target>> {
+        let checked = raw.iter().map(|(name, raw)| {
+            let usable = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            let text = name.get_ref();
+            if text.is_empty() || !text.chars().all(usable) {
+                return Err(self
+                    .error(name.span(), format!("'{text}' cannot be the name of a broker"))
+                    .label("letters, digits, '-', '_', '.'"));
+            }
+            Ok((text.clone(), self.target(raw, Some(default))?))
+        });
+        checked.collect()
+    }
+
+    /// A broker; a named one takes what it does not say from the default one.
+    fn target(&self, raw: &RawTarget, default: Option<&Target>) -> Checked<Target> {
         let broker = raw.broker.as_ref().map(|broker| {
             BrokerUrl::parse(broker.get_ref()).map_err(|title| self.error(broker.span(), title))
         });
@@ -96,9 +132,13 @@ impl Checker<'_> {
         }
         Ok(Target {
             broker,
-            tls: raw.tls.as_ref().map_or_else(|| Ok(TlsOptions::default()), |tls| self.tls(tls))?,
+            tls: match (&raw.tls, default) {
+                (Some(tls), _) => self.tls(tls)?,
+                (None, Some(default)) => default.tls.clone(),
+                (None, None) => TlsOptions::default(),
+            },
             version: match &raw.version {
-                None => ProtocolVersion::default(),
+                None => default.map_or_else(ProtocolVersion::default, |target| target.version),
                 Some(version) => match version.get_ref().as_str() {
                     "3" | "3.1" => ProtocolVersion::V31,
                     "4" | "3.1.1" => ProtocolVersion::V311,
@@ -128,7 +168,8 @@ impl Checker<'_> {
                 .error(ca.span(), "nothing is verified with insecure = true")
                 .label("remove one of them"));
         }
-        let path = |path: &Option<Spanned<PathBuf>>| path.as_ref().map(|p| p.get_ref().clone());
+        let path =
+            |path: &Option<Spanned<PathBuf>>| path.as_ref().map(|p| self.source.path(p.get_ref()));
         let text = |text: &Spanned<String>| match text.get_ref().as_str() {
             "" => Err(self.error(text.span(), "this cannot be empty")),
             text => Ok(text.to_owned()),
@@ -164,7 +205,7 @@ impl Checker<'_> {
             value.as_ref().map_or_else(|| TimeSpan::from_secs(default), |value| *value.get_ref())
         };
         if let Some(measure) = &raw.measure
-            && measure.get_ref().0 < std::time::Duration::from_millis(100)
+            && measure.get_ref().0 < MEASURE_MIN
         {
             return Err(self
                 .error(measure.span(), "the measured phase is too short to measure anything")
@@ -174,7 +215,7 @@ impl Checker<'_> {
             connect_timeout: span(&raw.connect_timeout, 30),
             ready_probe: raw.ready_probe.unwrap_or(true),
             warmup: span(&raw.warmup, 5),
-            measure: span(&raw.measure, 30),
+            measure: self.adjustment.hold.unwrap_or_else(|| span(&raw.measure, 30)),
             drain: span(&raw.drain, 5),
         })
     }
@@ -187,8 +228,15 @@ impl Checker<'_> {
         Ok(Thresholds(checked.collect::<Checked<_>>()?))
     }
 
-    fn group(&self, name: &str, raw: RawGroup) -> Checked<Group> {
+    fn group(
+        &self,
+        name: &str,
+        raw: RawGroup,
+        machines: u32,
+        targets: &BTreeMap<String, Target>,
+    ) -> Checked<Group> {
         let clients = self.whole(&raw.clients, "the number of clients", 0, i32::MAX as u64)?;
+        let clients = self.adjustment.count(clients);
         let room = self.limits.descriptors_max.saturating_sub(DESCRIPTORS_RESERVED);
         if clients > room {
             let max = self.limits.descriptors_max;
@@ -200,7 +248,20 @@ impl Checker<'_> {
                 .label(format!("at most {room} here"))
                 .help(format!(
                     "the hard limit is {max} ('ulimit -Hn'): raise it, or use fewer clients"
-                )));
+                ))
+                .for_want_of(Shortage::Descriptors {
+                    needed: clients + DESCRIPTORS_RESERVED,
+                    available: max,
+                }));
+        }
+        if let Some(target) = raw.target.as_ref().filter(|t| !targets.contains_key(t.get_ref())) {
+            let error =
+                self.error(target.span(), format!("there is no broker '{}'", target.get_ref()));
+            let error = match closest(target.get_ref(), targets.keys().map(String::as_str)) {
+                Some(word) => error.label(format!("did you mean '{word}'?")),
+                None => error.label("no [targets.<name>] has this name"),
+            };
+            return Err(error);
         }
         let template = |text: &Spanned<String>| self.template(text);
         let client_id = match &raw.client_id {
@@ -208,10 +269,15 @@ impl Checker<'_> {
             None => Template::parse(&format!("{name}_{{{{machine}}}}_{{{{i}}}}"))
                 .map_err(|title| self.error(raw.clients.span(), title))?,
         };
-        if let Some(text) = raw.client_id.as_ref().filter(|_| !client_id.is_unique(clients)) {
+        if let Some(text) =
+            raw.client_id.as_ref().filter(|_| !client_id.is_unique(clients, machines))
+        {
             return Err(self
                 .error(text.span(), "clients of this group would have the same client id")
-                .label("put {{i}}, the client's number, into it"));
+                .label(match machines {
+                    1 => "put {{i}}, the client's number, into it",
+                    _ => "put {{client}}, or {{machine}} and {{i}}, into it",
+                }));
         }
         let publish = raw.publish.iter().map(|publish| self.publish(publish));
         let subscribe = raw.subscribe.iter().map(|subscribe| {
@@ -226,6 +292,7 @@ impl Checker<'_> {
         Ok(Group {
             clients: clients as u32,
             client_id,
+            target: raw.target.map(Spanned::into_inner),
             inflight: whole(&raw.inflight, "an inflight window", 65_535, 65_535)? as u16,
             waiting: whole(&raw.waiting, "a waiting queue", u64::from(u32::MAX), 10_000)? as u32,
             connect: self.connect(&raw.connect)?,
@@ -322,8 +389,8 @@ impl Checker<'_> {
             }
         };
         let value = match (&rate.get_ref().total, &rate.get_ref().per_client) {
-            (Some(total), None) => Rate::Total(*self.rate(total)?),
-            (None, Some(each)) => Rate::PerClient(*self.rate(each)?),
+            (Some(total), None) => Rate::Total(self.rate(total)?),
+            (None, Some(each)) => Rate::PerClient(self.rate(each)?),
             _ => {
                 return Err(self
                     .error(rate.span(), "a rate is either a total or per client")
@@ -333,10 +400,12 @@ impl Checker<'_> {
         Ok(Model::Open { rate: value, phase, catch_up: raw.catch_up.unwrap_or(true) })
     }
 
-    fn rate<'r>(&self, rate: &'r Spanned<super::PerSecond>) -> Checked<&'r super::PerSecond> {
+    fn rate(&self, rate: &Spanned<PerSecond>) -> Checked<PerSecond> {
         match rate.get_ref().0 {
-            value if value > 0.0 && value <= 1e9 => Ok(rate.get_ref()),
-            value if value > 1e9 => {
+            value if value > 0.0 && value * self.adjustment.scale <= 1e9 => {
+                Ok(PerSecond(value * self.adjustment.scale))
+            }
+            value if value > 0.0 => {
                 Err(self.error(rate.span(), "more than 1,000,000,000 messages per second"))
             }
             value => Err(self
@@ -369,7 +438,16 @@ impl Checker<'_> {
     }
 
     fn template(&self, text: &Spanned<String>) -> Checked<Template> {
-        Template::parse(text.get_ref()).map_err(|title| self.error(text.span(), title))
+        let template =
+            Template::parse(text.get_ref()).map_err(|title| self.error(text.span(), title))?;
+        if let Some(modulus) = template.modulus().filter(|_| self.adjustment.scale_clients != 1.0) {
+            let title = "clients cannot be scaled: this counts with their number";
+            return Err(self
+                .error(text.span(), title)
+                .label(format!("{modulus} fits the clients as they are"))
+                .help("change the scenario's variables instead of --scale-clients"));
+        }
+        Ok(template)
     }
 
     fn topic(&self, text: &Spanned<String>, what: &str) -> Checked<Template> {

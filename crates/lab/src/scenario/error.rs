@@ -2,9 +2,12 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+use super::limits::Shortage;
 
 /// The text of a scenario and the name it goes by in messages.
 #[derive(Clone, Debug)]
@@ -13,12 +16,28 @@ pub struct SourceText {
     pub name: Arc<str>,
     /// The TOML text.
     pub text: Arc<str>,
+    /// Where the files that it names are looked for; without it, in the current directory.
+    pub directory: Option<Arc<Path>>,
 }
 
 impl SourceText {
     /// A text under a name.
     pub fn new(name: &str, text: &str) -> Self {
-        Self { name: name.into(), text: text.into() }
+        Self { name: name.into(), text: text.into(), directory: None }
+    }
+
+    /// The text of a file.
+    pub fn file(path: &Path, text: &str) -> Self {
+        let directory = path.parent().map(Arc::from);
+        Self { name: path.display().to_string().into(), text: text.into(), directory }
+    }
+
+    /// Where a file is that the text names: beside the text's own file.
+    pub(crate) fn path(&self, named: &Path) -> PathBuf {
+        let Some(directory) = &self.directory else { return named.to_owned() };
+        let joined = directory.join(named);
+        // A resolved scenario is read from another place, where only the full path is right.
+        std::path::absolute(&joined).unwrap_or(joined)
     }
 
     /// Line and column (both from 1, columns in characters) of a byte offset.
@@ -38,20 +57,27 @@ impl SourceText {
 #[derive(Clone, Debug)]
 pub struct ScenarioError {
     pub(crate) title: String,
-    pub(crate) place: Option<(SourceText, Range<usize>)>,
+    pub(crate) place: Option<Box<(SourceText, Range<usize>)>>,
     pub(crate) label: String,
     pub(crate) help: Vec<String>,
+    pub(crate) shortage: Option<Box<Shortage>>,
 }
 
 impl ScenarioError {
     /// An error that is not about a place in a file (for example about a `--var`).
     pub(crate) fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), place: None, label: String::new(), help: Vec::new() }
+        Self {
+            title: title.into(),
+            place: None,
+            label: String::new(),
+            help: Vec::new(),
+            shortage: None,
+        }
     }
 
     /// The same error, pointing at `span` of `source`.
     pub(crate) fn at(mut self, source: &SourceText, span: Range<usize>) -> Self {
-        self.place = Some((source.clone(), span));
+        self.place = Some(Box::new((source.clone(), span)));
         self
     }
 
@@ -67,9 +93,20 @@ impl ScenarioError {
         self
     }
 
+    /// The same error, for want of something that this machine does not have.
+    pub(crate) fn for_want_of(mut self, shortage: Shortage) -> Self {
+        self.shortage = Some(Box::new(shortage));
+        self
+    }
+
+    /// What this machine lacks, when that is all that is wrong: elsewhere the scenario could run.
+    pub fn shortage(&self) -> Option<&Shortage> {
+        self.shortage.as_deref()
+    }
+
     /// The message with the lines of the file it is about, in colour if `styled`.
     pub fn render(&self, styled: bool) -> String {
-        let mut group = match &self.place {
+        let mut group = match self.place.as_deref() {
             Some((source, span)) => {
                 let length = source.text.len();
                 let start = span.start.min(length);
@@ -96,7 +133,7 @@ impl ScenarioError {
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((source, span)) = &self.place {
+        if let Some((source, span)) = self.place.as_deref() {
             let (line, column) = source.line_column(span.start);
             write!(f, "{}:{line}:{column}: ", source.name)?;
         }

@@ -9,12 +9,16 @@
 //!
 //! Strings that differ from client to client keep `{{i}}` and `{{machine}}` as a [`Template`].
 
+mod adjust;
 mod broker_url;
 mod builtin;
 mod check;
 mod error;
+mod limits;
+mod load;
 mod quantity;
 mod raw;
+pub mod suite;
 mod template;
 mod types;
 mod vars;
@@ -22,11 +26,13 @@ mod vars;
 use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 
+pub use adjust::Adjustment;
 pub use broker_url::{BrokerUrl, Scheme};
 pub use builtin::{BUILTIN, Builtin};
 pub use error::{ScenarioError, SourceText};
+pub use limits::{Limits, Shortage};
 pub use quantity::{PerSecond, TimeSpan};
-pub use template::Template;
+pub use template::{ClientPlace, Template};
 pub use types::{
     Connect, Group, LoadOptions, Model, Payload, PhasePolicy, Phases, ProtocolVersion, Publish,
     Rate, Scenario, Subscribe, Target, Timing, TlsOptions,
@@ -44,21 +50,6 @@ pub const PAYLOAD_BYTES_MIN: u64 = 24;
 /// Largest payload: MQTT packets end at 256 MiB, topic and properties included.
 pub const PAYLOAD_BYTES_MAX: u64 = 268_000_000;
 
-/// What the machine that generates the load allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Open files per process: the hard limit, since the soft one can be raised to it.
-    pub descriptors_max: u64,
-}
-
-impl Limits {
-    /// The limits of this process.
-    pub fn of_this_process() -> Self {
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-        Self { descriptors_max: limit.maximum.unwrap_or(u64::MAX) }
-    }
-}
-
 impl Scenario {
     /// Parses and checks a scenario; `overrides` are `--var` names and values.
     ///
@@ -68,6 +59,19 @@ impl Scenario {
     pub fn parse(
         source: &SourceText,
         overrides: &[(String, String)],
+        limits: Limits,
+    ) -> Result<Self, ScenarioError> {
+        Self::parse_adjusted(source, overrides, &Adjustment::NONE, limits)
+    }
+
+    /// Parses and checks a scenario with rates, clients and lengths adjusted.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_adjusted(
+        source: &SourceText,
+        overrides: &[(String, String)],
+        adjustment: &Adjustment,
         limits: Limits,
     ) -> Result<Self, ScenarioError> {
         let syntax = |error: toml::de::Error| {
@@ -81,7 +85,7 @@ impl Scenario {
         document.get_mut().remove("vars");
         let mut substitution = Substitution::new(&variables);
         substitution.substitute(document.get_mut(), source)?;
-        let checker = Checker { source, substitution: &substitution, limits };
+        let checker = Checker { source, substitution: &substitution, adjustment, limits };
         let raw = RawScenario::deserialize(Deserializer::from(document))
             .map_err(|error| explain(&checker, &error))?;
         checker.scenario(raw, variables.values().clone())

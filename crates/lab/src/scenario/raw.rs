@@ -15,8 +15,11 @@ pub(super) struct RawScenario {
     #[serde(default)]
     pub(super) description: String,
     pub(super) seed: Option<Spanned<Whole>>,
+    pub(super) machines: Option<Spanned<Whole>>,
     #[serde(default)]
     pub(super) target: RawTarget,
+    #[serde(default)]
+    pub(super) targets: BTreeMap<Spanned<String>, RawTarget>,
     #[serde(default)]
     pub(super) load: RawLoad,
     #[serde(default)]
@@ -69,6 +72,7 @@ pub(super) struct RawPhases {
 pub(super) struct RawGroup {
     pub(super) clients: Spanned<Whole>,
     pub(super) client_id: Option<Spanned<String>>,
+    pub(super) target: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) connect: RawConnect,
     #[serde(default)]

@@ -5,13 +5,32 @@ use std::num::NonZeroU64;
 
 use serde::{Serialize, Serializer};
 
-/// The machine that `{{machine}}` names. One machine generates all load for now.
-const MACHINE: &str = "m1";
+/// Which client of its group a template is expanded for.
+///
+/// The clients of a group are dealt out to the virtual load machines in turn: client 0 to the
+/// first, client 1 to the second, and so on; each machine counts its own from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientPlace {
+    /// The client's number in its group, from 0.
+    pub client: u64,
+    /// The load machine, from 0.
+    pub machine: u64,
+    /// The client's number on that machine, from 0.
+    pub index: u64,
+}
+
+impl ClientPlace {
+    /// The place of client `client` of a group that is divided over `machines`.
+    pub const fn of(client: u64, machines: u32) -> Self {
+        let machines = if machines == 0 { 1 } else { machines as u64 };
+        Self { client, machine: client % machines, index: client / machines }
+    }
+}
 
 /// A checked template, expanded once per client.
 ///
-/// `{{i}}` is the client's number in its group, from 0; `{{i % 10}}` and `{{i / 10}}` compute with
-/// it; `{{machine}}` is the load machine.
+/// `{{machine}}` is the load machine (`m1`, `m2`, ...), `{{i}}` the client's number on it, from 0,
+/// `{{client}}` its number in the whole group; `{{i % 10}}` and `{{i / 10}}` compute with a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
@@ -19,7 +38,40 @@ pub struct Template(Vec<Part>);
 enum Part {
     Text(String),
     Machine,
-    Index(Operation),
+    Number(Counter, Operation),
+}
+
+/// Which number of the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counter {
+    /// On its machine: `i`.
+    OnMachine,
+    /// In its group: `client`.
+    InGroup,
+}
+
+impl Counter {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "i" => Some(Self::OnMachine),
+            "client" => Some(Self::InGroup),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::OnMachine => "i",
+            Self::InGroup => "client",
+        }
+    }
+
+    const fn of(self, place: ClientPlace) -> u64 {
+        match self {
+            Self::OnMachine => place.index,
+            Self::InGroup => place.client,
+        }
+    }
 }
 
 /// What is done to the client's number.
@@ -33,10 +85,10 @@ pub(crate) enum Operation {
 /// What stands between `{{` and `}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expression<'a> {
-    /// A name: a variable, `i` or `machine`.
+    /// A name: a variable, `i`, `client` or `machine`.
     Name(&'a str),
-    /// `i` with `%` or `/` and a number or a variable behind it.
-    Computed { operator: char, operand: &'a str },
+    /// `i` or `client` with `%` or `/` and a number or a variable behind it.
+    Computed { counter: Counter, operator: char, operand: &'a str },
 }
 
 /// A piece of a string: text, or what stands between braces.
@@ -73,12 +125,13 @@ fn expression(inner: &str) -> Result<Expression<'_>, String> {
     }
     if let Some((left, right)) = inner.split_once(['%', '/']) {
         let operator = if inner.contains('%') { '%' } else { '/' };
-        if left.trim() == "i" && is_name(right.trim()) {
-            return Ok(Expression::Computed { operator, operand: right.trim() });
+        if let Some(counter) = Counter::named(left.trim()).filter(|_| is_name(right.trim())) {
+            return Ok(Expression::Computed { counter, operator, operand: right.trim() });
         }
     }
     Err(format!(
-        "'{{{{{inner}}}}}' is not understood: write a variable, {{{{i}}}}, {{{{machine}}}}, {{{{i % 10}}}} or {{{{i / 10}}}}"
+        "'{{{{{inner}}}}}' is not understood: write a variable, {{{{i}}}}, {{{{client}}}}, \
+         {{{{machine}}}}, {{{{i % 10}}}} or {{{{i / 10}}}}"
     ))
 }
 
@@ -90,30 +143,40 @@ impl Template {
     pub fn parse(text: &str) -> Result<Self, String> {
         let parts = pieces(text)?.into_iter().map(|piece| match piece {
             Piece::Text(text) => Ok(Part::Text(text.to_owned())),
-            Piece::Braces(Expression::Name("i")) => Ok(Part::Index(Operation::Itself)),
             Piece::Braces(Expression::Name("machine")) => Ok(Part::Machine),
-            Piece::Braces(Expression::Name(name)) => Err(format!("there is no variable '{name}'")),
-            Piece::Braces(Expression::Computed { operator, operand }) => {
+            Piece::Braces(Expression::Name(name)) => match Counter::named(name) {
+                Some(counter) => Ok(Part::Number(counter, Operation::Itself)),
+                None => Err(format!("there is no variable '{name}'")),
+            },
+            Piece::Braces(Expression::Computed { counter, operator, operand }) => {
                 let number: NonZeroU64 = operand.parse().map_err(|_| {
                     format!("'{operand}' behind '{operator}' is not a whole number above 0")
                 })?;
-                Ok(Part::Index(match operator {
+                let operation = match operator {
                     '%' => Operation::Modulo(number),
                     _ => Operation::Divided(number),
-                }))
+                };
+                Ok(Part::Number(counter, operation))
             }
         });
         Ok(Self(parts.collect::<Result<_, String>>()?))
     }
 
-    /// The string for client `index` (from 0) of its group.
+    /// The string for client `index` (from 0) of its group, when one machine generates all load.
     pub fn expand(&self, index: u64) -> String {
+        self.expand_at(ClientPlace::of(index, 1))
+    }
+
+    /// The string for a client of its group.
+    pub fn expand_at(&self, place: ClientPlace) -> String {
         let mut text = String::new();
         for part in &self.0 {
             match part {
                 Part::Text(literal) => text.push_str(literal),
-                Part::Machine => text.push_str(MACHINE),
-                Part::Index(operation) => text.push_str(&operation.apply(index).to_string()),
+                Part::Machine => text.push_str(&format!("m{}", place.machine + 1)),
+                Part::Number(counter, operation) => {
+                    text.push_str(&operation.apply(counter.of(place)).to_string());
+                }
             }
         }
         text
@@ -121,16 +184,33 @@ impl Template {
 
     /// Whether different clients can get different strings.
     pub fn varies(&self) -> bool {
-        self.0.iter().any(|part| matches!(part, Part::Index(_)))
+        self.0.iter().any(|part| matches!(part, Part::Number(..)))
     }
 
     /// Whether any two of the first `clients` clients surely get different strings.
-    pub(crate) fn is_unique(&self, clients: u64) -> bool {
+    pub(crate) fn is_unique(&self, clients: u64, machines: u32) -> bool {
+        let per_machine = clients.div_ceil(u64::from(machines.max(1)));
+        let names_machine = machines <= 1 || self.0.contains(&Part::Machine);
+        let distinct = |operation: &Operation, count: u64| match operation {
+            Operation::Itself => true,
+            Operation::Modulo(modulus) => modulus.get() >= count,
+            Operation::Divided(_) => false,
+        };
         self.0.iter().any(|part| match part {
-            Part::Index(Operation::Itself) => true,
-            Part::Index(Operation::Modulo(modulus)) => modulus.get() >= clients,
+            Part::Number(Counter::InGroup, operation) => distinct(operation, clients),
+            Part::Number(Counter::OnMachine, operation) => {
+                names_machine && distinct(operation, per_machine)
+            }
             _ => false,
         }) || clients <= 1
+    }
+
+    /// The first `{{i % n}}` in it: a number that was chosen to fit a number of clients.
+    pub(crate) fn modulus(&self) -> Option<NonZeroU64> {
+        self.0.iter().find_map(|part| match part {
+            Part::Number(_, Operation::Modulo(modulus)) => Some(*modulus),
+            _ => None,
+        })
     }
 }
 
@@ -150,9 +230,14 @@ impl fmt::Display for Template {
             match part {
                 Part::Text(text) => f.write_str(text)?,
                 Part::Machine => f.write_str("{{machine}}")?,
-                Part::Index(Operation::Itself) => f.write_str("{{i}}")?,
-                Part::Index(Operation::Modulo(number)) => write!(f, "{{{{i % {number}}}}}")?,
-                Part::Index(Operation::Divided(number)) => write!(f, "{{{{i / {number}}}}}")?,
+                Part::Number(counter, operation) => {
+                    let name = counter.name();
+                    match operation {
+                        Operation::Itself => write!(f, "{{{{{name}}}}}")?,
+                        Operation::Modulo(number) => write!(f, "{{{{{name} % {number}}}}}")?,
+                        Operation::Divided(number) => write!(f, "{{{{{name} / {number}}}}}")?,
+                    }
+                }
             }
         }
         Ok(())
@@ -173,7 +258,7 @@ mod tests {
     fn expands_per_client() {
         let template = Template::parse("test/{{machine}}/{{ i }}").expect("parses");
         assert_eq!(template.expand(7), "test/m1/7");
-        assert!(template.varies() && template.is_unique(1000));
+        assert!(template.varies() && template.is_unique(1000, 1));
         assert_eq!(template.to_string(), "test/{{machine}}/{{i}}");
     }
 
@@ -181,8 +266,21 @@ mod tests {
     fn computes_with_the_client_number() {
         let template = Template::parse("a/{{i % 10}}/{{i/20}}").expect("parses");
         assert_eq!(template.expand(47), "a/7/2");
-        assert!(!template.is_unique(11) && template.is_unique(10));
+        assert!(!template.is_unique(11, 1) && template.is_unique(10, 1));
         assert!(!Template::parse("constant").expect("parses").varies());
+    }
+
+    #[test]
+    fn clients_are_dealt_out_to_machines() {
+        let places: Vec<_> = (0..5).map(|client| ClientPlace::of(client, 2)).collect();
+        let numbers: Vec<_> = places.iter().map(|place| (place.machine, place.index)).collect();
+        assert_eq!(numbers, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2)]);
+        let template = Template::parse("{{machine}}/{{i}}/{{client}}").expect("parses");
+        assert_eq!(template.expand_at(places[3]), "m2/1/3");
+        let unique = |text, clients| Template::parse(text).expect("parses").is_unique(clients, 2);
+        assert!(unique("{{machine}}_{{i}}", 9) && unique("{{client}}", 9));
+        assert!(!unique("{{i}}", 9), "both machines have a client 0");
+        assert!(unique("{{machine}}_{{i % 5}}", 9) && !unique("{{machine}}_{{i % 4}}", 9));
     }
 
     #[test]

@@ -20,11 +20,16 @@ pub struct Scenario {
     pub description: String,
     /// Seed of payload fill and random phases.
     pub seed: u64,
+    /// Virtual load machines that every group is divided over: `{{machine}}` in templates.
+    pub machines: u32,
     /// The values that the variables had. They have been replaced already and are kept for the
     /// record.
     pub vars: BTreeMap<String, VarValue>,
-    /// The broker.
+    /// The broker of the groups that name none.
     pub target: Target,
+    /// Further brokers by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub targets: BTreeMap<String, Target>,
     /// The generator.
     pub load: LoadOptions,
     /// How long the phases are.
@@ -138,6 +143,9 @@ pub struct Group {
     pub clients: u32,
     /// Client identifiers.
     pub client_id: Template,
+    /// The name of the broker they connect to; `None` is the scenario's default one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
     /// QoS 1 and 2 messages that a client may have unacknowledged.
     pub inflight: u16,
     /// Messages of a client that may wait for that window before further ones are dropped.
@@ -261,9 +269,33 @@ impl Rate {
 }
 
 impl Scenario {
+    /// The name of the broker of `[target]`.
+    pub const DEFAULT_TARGET: &'static str = "";
+
     /// Clients of all groups.
     pub fn clients(&self) -> u64 {
         self.groups.values().map(|group| u64::from(group.clients)).sum()
+    }
+
+    /// The brokers that clients connect to, by name, in order of names; the default one first,
+    /// under the name [`Scenario::DEFAULT_TARGET`].
+    pub fn targets_in_use(&self) -> Vec<(&str, &Target)> {
+        let used = |name: Option<&str>| {
+            self.groups.values().any(|group| group.clients > 0 && group.target.as_deref() == name)
+        };
+        let named = self.targets.iter().filter(|(name, _)| used(Some(name.as_str())));
+        used(None)
+            .then_some((Self::DEFAULT_TARGET, &self.target))
+            .into_iter()
+            .chain(named.map(|(name, target)| (name.as_str(), target)))
+            .collect()
+    }
+
+    /// The broker of a group.
+    pub fn target_of(&self, group: &Group) -> (&str, &Target) {
+        // Invariant: a checked scenario names only targets that it has.
+        let named = group.target.as_deref().and_then(|name| self.targets.get_key_value(name));
+        named.map_or((Self::DEFAULT_TARGET, &self.target), |(name, target)| (name, target))
     }
 
     /// Makes every publisher closed with `window` messages under way.

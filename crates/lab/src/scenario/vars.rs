@@ -10,7 +10,7 @@ use super::error::{ScenarioError, SourceText, closest};
 use super::template::{Expression, Piece, pieces};
 
 /// Names that stand for something per client and therefore cannot be variables.
-const RESERVED: [&str; 2] = ["i", "machine"];
+const RESERVED: [&str; 3] = ["i", "client", "machine"];
 
 /// The value of a variable.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -227,7 +227,7 @@ impl<'v> Substitution<'v> {
                     replaced.push_str(&self.variables.look_up(name)?.to_string());
                     used.push(name.to_owned());
                 }
-                Piece::Braces(Expression::Computed { operator, operand }) => {
+                Piece::Braces(Expression::Computed { counter, operator, operand }) => {
                     let number = match operand.parse::<u64>() {
                         Ok(number) => number.to_string(),
                         Err(_) => {
@@ -235,7 +235,8 @@ impl<'v> Substitution<'v> {
                             self.variables.look_up(operand)?.to_string()
                         }
                     };
-                    replaced.push_str(&format!("{{{{i {operator} {number}}}}}"));
+                    let counter = counter.name();
+                    replaced.push_str(&format!("{{{{{counter} {operator} {number}}}}}"));
                 }
             }
         }
@@ -280,7 +281,7 @@ fn checked(
             name.get_ref()
         ))
         .at(source, name.span())
-        .help("{{i}} is the client's number and {{machine}} the load machine"));
+        .help("{{i}} and {{client}} are the client's numbers, {{machine}} the load machine"));
     }
     let refused = || {
         ScenarioError::new(format!("the variable '{}' has no usable value", name.get_ref()))

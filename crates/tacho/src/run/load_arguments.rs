@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tacho_lab::scenario::{Scenario, Timing};
+use tacho_lab::scenario::{Adjustment, Scenario, TimeSpan, Timing};
 use tacho_lab::threshold::Threshold;
 
 use super::target_arguments::{Named, TargetArguments};
@@ -16,6 +16,20 @@ pub(crate) struct LoadArguments {
     /// Set a variable of the scenario; may be given several times
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_var)]
     pub(crate) vars: Vec<(String, String)>,
+
+    /// Multiply every publish rate by this factor
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0,
+          value_parser = Adjustment::parse_factor)]
+    scale: f64,
+
+    /// Multiply the clients of every group, and the virtual machines, by this factor
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0,
+          value_parser = Adjustment::parse_factor)]
+    scale_clients: f64,
+
+    /// Length of the measured phase, instead of the scenario's
+    #[arg(long, value_name = "TIME", value_parser = Adjustment::parse_hold)]
+    hold: Option<TimeSpan>,
 
     /// Fail the run unless this holds, for example 'e2e_p99<10ms'; may be given several times
     ///
@@ -68,6 +82,11 @@ enum TimingArgument {
 }
 
 impl LoadArguments {
+    /// What is changed in every scenario of the run.
+    pub(crate) fn adjustment(&self) -> Adjustment {
+        Adjustment { scale: self.scale, scale_clients: self.scale_clients, hold: self.hold }
+    }
+
     /// The scenario `name` with everything that the command line says about it; `vars` come
     /// after those of the command line.
     pub(crate) fn scenario(
@@ -77,7 +96,7 @@ impl LoadArguments {
         targets: &TargetArguments,
     ) -> Result<Scenario, Failure> {
         let vars: Vec<(String, String)> = self.vars.iter().chain(vars).cloned().collect();
-        let mut scenario = load(name, &vars)?;
+        let mut scenario = load(name, &vars, &self.adjustment())?;
         for threshold in &self.thresholds {
             // A file has one condition per figure, and the command line wins.
             scenario.thresholds.0.retain(|known| known.metric != threshold.metric);
