@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod bench;
+mod failures;
 #[cfg(target_os = "linux")]
 mod floor;
 mod peers;

@@ -6,6 +6,8 @@
 use std::env;
 use std::fs;
 use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -35,7 +37,8 @@ pub(crate) fn required() -> bool {
 pub(crate) fn install() -> Result<()> {
     let mut missing = Vec::new();
     for (name, result) in
-        [("mosquitto", mosquitto()), ("paho-mqtt", paho()), ("mqtt (npm)", mqtt_js())]
+        [("mosquitto", mosquitto as fn() -> _), ("paho-mqtt", paho), ("mqtt (npm)", mqtt_js)]
+            .map(|(name, install)| (name, patiently(name, install)))
     {
         match result {
             Ok(()) => eprintln!("{name}: present"),
@@ -49,6 +52,20 @@ pub(crate) fn install() -> Result<()> {
         return Ok(());
     }
     bail!("missing peers: {} (tests that need them are skipped by name)", missing.join(", "))
+}
+
+/// Installing needs the network, which fails now and then: an automatic run tries three times.
+fn patiently(name: &str, install: fn() -> Result<()>) -> Result<()> {
+    for pause_s in [5, 20] {
+        match install() {
+            Err(error) if shell::in_ci() => {
+                eprintln!("{name}: {error:#}; trying again in {pause_s} s");
+                thread::sleep(Duration::from_secs(pause_s));
+            }
+            result => return result,
+        }
+    }
+    install()
 }
 
 fn mosquitto() -> Result<()> {
@@ -120,7 +137,8 @@ fn apt_install(packages: &[&str]) -> Result<()> {
     shell::run(shell::command("apt-get").args(["update", "-q"]))?;
     let mut apt = shell::command("apt-get");
     apt.env("DEBIAN_FRONTEND", "noninteractive");
-    shell::run(apt.args(["install", "-q", "-y", "--no-install-recommends"]).args(packages))
+    apt.args(["install", "-q", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120"]);
+    shell::run(apt.args(packages))
 }
 
 fn is_root() -> bool {

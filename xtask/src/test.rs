@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 
+use crate::failures::{self, Failures};
 use crate::{peers, shell, tidy};
 
 #[derive(Args)]
@@ -30,6 +31,7 @@ struct Step {
 /// Runs every step, also after one has failed, and sums up.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut steps = Vec::new();
+    let mut failures = Failures::default();
     let mut step = |name: &'static str, work: &mut dyn FnMut() -> Result<Option<String>>| {
         eprintln!("\n== {name}");
         let start = Instant::now();
@@ -72,18 +74,23 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         if peers::required() {
             cargo.env("TACHO_REQUIRE_PEERS", "1");
         }
-        shell::run(&mut cargo).map(|()| None)
+        let (outcome, failed) = failures::watch(&mut cargo)?;
+        failures = failed;
+        outcome.map(|()| None)
     });
-    conclude(&steps)
+    conclude(&steps, &failures)
 }
 
 fn skip(why: &str) -> Option<String> {
     Some(why.to_owned())
 }
 
-fn conclude(steps: &[Step]) -> Result<()> {
+fn conclude(steps: &[Step], failures: &Failures) -> Result<()> {
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     println!();
+    if !failures.names.is_empty() {
+        println!("== output of failed tests\n{}", failures.lines.join("\n"));
+    }
     for step in steps {
         let said = match &step.outcome {
             Outcome::Passed => {
@@ -100,6 +107,9 @@ fn conclude(steps: &[Step]) -> Result<()> {
             }
         };
         println!("{:<13} {:>6.1} s  {said}", step.name, step.seconds);
+    }
+    for name in &failures.names {
+        println!("failed test: {name}");
     }
     println!("steps: {passed} passed, {failed} failed, {skipped} skipped");
     if failed > 0 {
