@@ -21,7 +21,7 @@ fn steps_are_measured_one_by_one() {
         [
             Phase::WarmUp { duration_ns: 100 * MS, scale },
             Phase::Measure { duration_ns: 500 * MS, scale },
-            Phase::Drain { timeout_ns: 20_000 * MS },
+            Phase::Drain { timeout_ns: 60_000 * MS },
         ]
     };
     plan.phases.truncate(3);
@@ -78,24 +78,23 @@ fn intervals_cover_the_phases_second_by_second() {
 #[test]
 fn abort_ends_with_what_was_measured() {
     let broker = Broker::start(Behaviour::default());
-    let scene = Scene { measure_ms: 60_000, ..Scene::pairs(10, QoS::AtLeastOnce) };
+    let scene = Scene { measure_ms: 600_000, ..Scene::pairs(10, QoS::AtLeastOnce) };
     let engine = Engine::start(scene.plan(broker.addr)).expect("the plan is good");
     let abort = engine.abort_handle();
-    let begun = Instant::now();
-    while !matches!(
-        engine.next_event(Duration::from_secs(10)),
-        Some(Event::Phase { kind: PhaseKind::Measure, .. })
-    ) {
-        assert!(begun.elapsed() < Duration::from_secs(20));
-    }
-    std::thread::sleep(Duration::from_millis(500));
+    let sent = loop {
+        match engine.next_event(Duration::from_secs(60)).expect("a second passes") {
+            Event::Interval(interval) if interval.phase == PhaseKind::Measure => {
+                break interval.counters.sent;
+            }
+            _ => {}
+        }
+    };
     abort.abort();
     let outcome = collect(&engine);
-    assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(outcome.summary.end, End::Aborted);
     let totals = outcome.only();
-    assert!((400 * MS..5_000 * MS).contains(&totals.len_ns));
-    assert!(totals.delivery.sent >= 400);
+    assert!((1_000 * MS..600_000 * MS).contains(&totals.len_ns));
+    assert!(sent > 0 && totals.delivery.sent >= sent);
     assert_eq!((totals.delivery.lost, totals.violations.total()), (0, 0), "{totals:?}");
     assert_eq!(outcome.phases.last(), Some(&"disconnect"));
 }
@@ -103,10 +102,11 @@ fn abort_ends_with_what_was_measured() {
 #[test]
 fn dropping_the_engine_ends_its_threads() {
     let broker = Broker::start(Behaviour::default());
-    let scene = Scene { measure_ms: 60_000, ..Scene::pairs(2, QoS::AtMostOnce) };
+    // Much longer than the wait below on any machine.
+    let scene = Scene { measure_ms: 600_000, ..Scene::pairs(2, QoS::AtMostOnce) };
     let begun = Instant::now();
     drop(Engine::start(scene.plan(broker.addr)).expect("the plan is good"));
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(begun.elapsed() < Duration::from_secs(300));
 }
 
 #[test]
@@ -117,10 +117,10 @@ fn a_probe_that_does_not_arrive_ends_the_run() {
     };
     let broker = Broker::start(behaviour);
     let mut plan = Scene::pairs(3, QoS::AtMostOnce).plan(broker.addr);
-    plan.phases[2] = Phase::Probe { timeout_ns: 300 * MS };
+    plan.phases[2] = Phase::Probe { timeout_ns: 2_000 * MS };
     let outcome = run(plan);
     let expected =
-        End::ProbeFailed { missing: 1, expected: 3, waited_ms: 300, first_topic: "t/1".into() };
+        End::ProbeFailed { missing: 1, expected: 3, waited_ms: 2_000, first_topic: "t/1".into() };
     assert_eq!(outcome.summary.end, expected);
     assert!(outcome.totals.is_empty());
 }
@@ -149,12 +149,12 @@ fn losing_all_clients_ends_the_run_early() {
 #[test]
 fn idle_clients_are_kept_alive() {
     let broker = Broker::start(Behaviour::default());
-    let mut plan = Scene { warm_up_ms: 0, measure_ms: 3_500, ..Scene::pairs(1, QoS::AtMostOnce) }
+    let mut plan = Scene { warm_up_ms: 0, measure_ms: 6_500, ..Scene::pairs(1, QoS::AtMostOnce) }
         .plan(broker.addr);
     for group in &mut plan.groups {
-        group.keep_alive_s = 1;
+        group.keep_alive_s = 2;
     }
-    // Without PINGRESP the subscriber, which writes nothing, would be given up after 2 s.
+    // Without PINGRESP the subscriber, which writes nothing, would be given up after 4 s.
     let outcome = run(plan);
     assert_eq!((outcome.failures.len(), outcome.only().delivery.lost), (0, 0), "{outcome:?}");
 }
@@ -219,12 +219,12 @@ fn clients_that_get_no_answer_are_given_up() {
         ..Behaviour::default()
     });
     let mut plan = Scene::pairs(2, QoS::AtMostOnce).plan(broker.addr);
-    plan.phases[0] = Phase::Connect { timeout_ns: 500 * MS };
+    plan.phases[0] = Phase::Connect { timeout_ns: 2_000 * MS };
     let outcome = run(plan);
     assert!(
         matches!(
             outcome.failures[..],
-            [(1, tacho_load::Failure::ConnectTimeout { waited_ms: 500.. })]
+            [(1, tacho_load::Failure::ConnectTimeout { waited_ms: 2_000.. })]
         ),
         "{outcome:?}"
     );

@@ -46,7 +46,7 @@ impl Mosquitto {
             .stderr(Stdio::null())
             .spawn()
             .expect("mosquitto starts");
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while TcpStream::connect(addr).is_err() {
             assert!(Instant::now() < deadline, "mosquitto does not listen");
             std::thread::sleep(Duration::from_millis(20));
@@ -101,7 +101,7 @@ fn mosquitto_in_closed_mode() {
         let scene = Scene { pace, measure_ms: 300, ..Scene::pairs(5, qos) };
         let outcome = run(scene.plan(broker.addr));
         let totals = outcome.only();
-        assert!(totals.delivery.sent > 100);
+        assert!(totals.delivery.sent > 5 * 16, "more than one window");
         assert_eq!((totals.delivery.lost, totals.violations.total()), (0, 0), "{totals:?}");
         assert!(totals.drained);
     }

@@ -1,11 +1,11 @@
 //! `tacho run` and `tacho scenario` as a user meets them: files, sentences, exit codes.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn tacho(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
@@ -198,7 +198,8 @@ fn closed_mode_needs_no_rate() {
     assert_eq!((text(&output.stdout), text(&output.stderr)), (String::new(), String::new()));
     let summary = summary(&dir);
     let step = &summary["steps"][0];
-    assert!(step["achieved_in_per_s"].as_f64() > Some(1000.0), "{summary:#}");
+    // More than one window of each publisher.
+    assert!(step["sent"].as_u64() > Some(40), "{summary:#}");
     assert_eq!(step["lost"], 0);
 }
 
@@ -210,14 +211,12 @@ fn an_interrupt_ends_the_run_with_a_partial_report() {
     let mut command = tacho(&["run", "symmetric", "--dir"]);
     command.arg(&dir).args(SMALL).args(["--var", "duration=60s"]);
     let mut child = command.spawn().expect("starts");
-    let deadline = Instant::now() + Duration::from_secs(30);
-    let measuring =
-        || fs::read_to_string(dir.join("broker.log")).is_ok_and(|log| log.contains("listening"));
-    while !measuring() && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let mut said = BufReader::new(child.stderr.take().expect("is piped")).lines();
+    let measures =
+        |line: &std::io::Result<String>| line.as_ref().expect("is text").contains("measure (");
+    assert!(said.any(|line| measures(&line)), "it never measured");
     // Well into the measured window.
-    std::thread::sleep(Duration::from_millis(3500));
+    std::thread::sleep(Duration::from_secs(2));
     let pid = rustix::process::Pid::from_raw(child.id() as i32).expect("a pid");
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("is alive");
     let status = child.wait().expect("ends");

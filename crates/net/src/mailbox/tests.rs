@@ -115,7 +115,9 @@ fn mail_from_outside_wakes_and_names_no_shard() {
     let remote = mailbox.remote();
     let mut receiver = Sleeper::new(mailbox);
     let sender = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(20));
+        while !remote.inboxes[0].sleeping.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
         assert!(remote.post(0, 7));
         assert!(!remote.post(1, 7), "there is no such shard");
         remote

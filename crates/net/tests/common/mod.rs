@@ -20,7 +20,7 @@ use tacho_net::{
 };
 
 /// Long enough for a loaded machine; a test that waits this long has failed.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub type Shared = Arc<[u8]>;
 pub type Do = Box<dyn FnOnce(&mut Probe, &mut Net<Probe>) + Send>;

@@ -56,7 +56,7 @@ fn command(broker: &Broker, version: &str, count: usize, rest: &[&str]) -> Resul
     let mut command = Peer::Stdbuf.command()?;
     command.arg("-oL").arg(Peer::MosquittoSub.find().ok_or("no mosquitto_sub")?);
     command.args(["-h", "127.0.0.1", "-p", &broker.port.to_string(), "-V", version, "-d"]);
-    command.args(["-F", FORMAT, "-C", &count.to_string(), "-W", "15"]).args(rest);
+    command.args(["-F", FORMAT, "-C", &count.to_string(), "-W", "45"]).args(rest);
     Ok(command)
 }
 
@@ -149,24 +149,21 @@ fn will(version: &str) -> Verdict {
 fn shared(version: &str) -> Verdict {
     let broker = Broker::tacho()?;
     let lines = numbered(40);
-    let filter = ["-q", "1", "-t", "$share/workers/jobs/#"];
-    // More than they get: they run until their time is over.
-    let mut members = Vec::new();
-    for _ in 0..2 {
-        let mut command = command(&broker, version, 1000, &filter)?;
-        command.args(["-W", "3"]);
-        let mut running = Running::start(command)?;
-        running.wait_for_line(|line| line.starts_with("Subscribed (mid:"))?;
-        members.push(running);
-    }
+    // More than they get: they run until everybody has been told the end.
+    let filter = ["-q", "1", "-t", "$share/workers/jobs/#", "-t", "end"];
+    let members = [(); 2].map(|()| Subscriber::start(&broker, version, 1000, &filter));
     let plain = Subscriber::start(&broker, version, 40, &["-q", "1", "-t", "jobs/#"])?;
     publish(&broker, version, &lines, &["-q", "1", "-t", "jobs/print"])?;
     let wanted: Vec<_> = lines.iter().map(|line| format!("jobs/print 1 0 {line}")).collect();
     expect(&plain.messages()?, &wanted)?;
+    publish(&broker, version, &["of work".to_owned()], &["-q", "1", "-t", "end"])?;
     let mut together = Vec::new();
     for member in members {
-        together.extend(messages(member.finish()?.1));
+        let mut member = member?.0;
+        member.wait_for_line(|line| line == "message end 1 0 of work")?;
+        together.extend(messages(member.kill()?));
     }
+    together.retain(|line| !line.starts_with("end "));
     together.sort();
     expect(&together, &wanted)
 }

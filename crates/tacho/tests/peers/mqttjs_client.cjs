@@ -7,7 +7,7 @@ const { createRequire } = require('node:module');
 
 const mqtt = createRequire(`${process.env.TACHO_PEERS_DIR}/`)('mqtt');
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 45_000;
 const [port, version, checkName, qosText] = process.argv.slice(2);
 const qos = Number(qosText);
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use libtest_mimic::Failed;
 
 /// How long anything in these tests may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program that is not ours.
 #[derive(Clone, Copy)]
@@ -183,11 +183,12 @@ impl Running {
         Ok(said)
     }
 
-    /// Ends it without a farewell, as a crash would.
-    pub(crate) fn kill(mut self) -> Result<(), Failed> {
+    /// Ends it without a farewell, as a crash would; returns the lines that were waited for and
+    /// those before them.
+    pub(crate) fn kill(mut self) -> Result<Vec<String>, Failed> {
         self.child.kill()?;
         self.child.wait()?;
-        Ok(())
+        Ok(std::mem::take(&mut self.seen))
     }
 }
 
