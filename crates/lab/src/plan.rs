@@ -49,9 +49,7 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
             .filter(|(_, group)| group.clients > 0)
             .map(|(name, group)| load_group(name, group, scenario))
             .collect(),
-        routes: Vec::new(),
-        phases: Vec::new(),
-        overrun_after_ns: load::Plan::OVERRUN_AFTER_NS,
+        ..load::Plan::default()
     };
     plan.routes = plan.derive_routes();
     plan.phases = phases(scenario, !plan.routes.is_empty());
@@ -78,10 +76,10 @@ fn load_group(name: &str, group: &Group, scenario: &Scenario) -> load::Group {
                 qos: qos(subscribe.qos),
             })
             .collect(),
+        ..load::Client::default()
     };
     load::Group {
         name: name.to_owned(),
-        targets: Vec::new(),
         version: match scenario.target_of(group).1.version {
             ProtocolVersion::V31 => Version::V31,
             ProtocolVersion::V311 => Version::V311,
@@ -97,6 +95,7 @@ fn load_group(name: &str, group: &Group, scenario: &Scenario) -> load::Group {
         clients: (0..u64::from(group.clients))
             .map(|number| client(ClientPlace::of(number, scenario.machines)))
             .collect(),
+        ..load::Group::default()
     }
 }
 
@@ -117,7 +116,7 @@ fn block(publish: &Publish, clients: u32) -> load::PublishBlock {
     load::PublishBlock {
         qos: qos(publish.qos),
         retain: publish.retain,
-        payload_bytes: publish.payload.size,
+        payload: load::Payload::Random { bytes: publish.payload.size },
         pace: match &publish.model {
             Model::Closed { window } => load::Pace::Closed { window: *window },
             Model::Open { rate, phase, catch_up } => load::Pace::Open {

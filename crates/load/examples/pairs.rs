@@ -10,10 +10,10 @@
 use std::collections::HashMap;
 use std::error::Error;
 
-use tacho_codec::{QoS, Version};
+use tacho_codec::QoS;
 use tacho_load::{
-    CatchUp, Client, Engine, Event, Group, Histogram, Pace, Phase, PhaseKind, PhasePolicy, Plan,
-    PublishBlock, Rate, Scale, Stream, Subscription, Timing,
+    CatchUp, Client, Engine, Event, Group, Histogram, Pace, Payload, Phase, PhaseKind, PhasePolicy,
+    Plan, PublishBlock, Rate, Scale, Stream, Subscription, Timing,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -39,16 +39,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let second = 1_000_000_000;
     let group = |name: &str, publish, clients| Group {
         name: name.into(),
-        targets: Vec::new(),
-        version: Version::V5,
-        clean_start: true,
-        session_expiry_s: 0,
-        keep_alive_s: 60,
         connects_per_s: Some(5_000.0),
         inflight_max: 1_000,
-        waiting_max: 100_000,
         publish,
         clients,
+        ..Group::default()
     };
     let publishers = (0..pairs).map(|i| Client {
         id: format!("pub-{i}"),
@@ -60,21 +55,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         subscriptions: vec![Subscription { filter: format!("test/{i}"), qos: QoS::ExactlyOnce }],
         ..Client::default()
     });
-    let block =
-        PublishBlock { qos, retain: false, payload_bytes: number("payload", 128)? as u32, pace };
+    let payload = Payload::Random { bytes: number("payload", 128)? as u32 };
+    let block = PublishBlock { qos, retain: false, payload, pace };
     let mut plan = Plan {
         run_id: std::process::id(),
-        seed: 1,
         threads: number("threads", 1)? as usize,
         cpus: options.get("cpu").map(|cpu| cpu.parse()).transpose()?.into_iter().collect(),
         timing: if number("spin", 0)? == 1 { Timing::Spin } else { Timing::Sleep },
         targets: vec![target.into()],
-        sources: Vec::new(),
         groups: vec![
             group("publishers", vec![block], publishers.collect()),
             group("subscribers", Vec::new(), subscribers.collect()),
         ],
-        routes: Vec::new(),
         phases: vec![
             Phase::Connect { timeout_ns: 10 * second },
             Phase::Subscribe { timeout_ns: 10 * second },
@@ -84,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Phase::Drain { timeout_ns: 2 * second },
             Phase::Disconnect,
         ],
-        overrun_after_ns: Plan::OVERRUN_AFTER_NS,
+        ..Plan::default()
     };
     plan.routes = plan.derive_routes();
     let broker = number("pid", 0)?;

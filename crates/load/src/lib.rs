@@ -28,10 +28,11 @@ pub use events::{
     Counters, Delivery, End, Event, Failure, Gap, Histogram, IntervalSnapshot, PhaseKind, Summary,
     ThreadUsage, Totals, Violations,
 };
+pub use payload::{Template, TemplateError};
 pub use plan::{
-    CatchUp, Client, ClientIndex, Group, Pace, Phase, PhasePolicy, Plan, PlanError, PublishBlock,
-    Rate, Receiver, Route, Scale, SharedGroup, Stream, StreamIndex, Subscription, Target, Timing,
-    Transport,
+    Arrivals, CatchUp, Client, ClientIndex, DeclaredLoss, Group, Offline, Pace, Payload, Phase,
+    PhasePolicy, Plan, PlanError, PublishBlock, Rate, RateFrom, Receiver, Reconnect, Route, Scale,
+    SharedGroup, Stream, StreamIndex, Subscription, Target, Timing, Trace, Transport, Will,
 };
 
 /// Parts of a [`Plan`] that are the protocol's own.

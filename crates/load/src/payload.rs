@@ -1,4 +1,4 @@
-//! The 24-byte header of every message and the random fill behind it.
+//! What messages consist of: the 24-byte header and the fill behind it, or text.
 //!
 //! ```text
 //! 0        4         8      12                   16              24         size
@@ -8,13 +8,30 @@
 //! bits of the run's number. The top bit of `stream` marks a readiness probe. The fill is a
 //! slice of a seeded random pool whose position follows from stream and sequence number, so
 //! that a receiver can check every byte, and so that compressing links do not see zeros.
+//!
+//! Text has the header in a printable form, 44 characters long ([`Header::write_printable`]): at
+//! the field `{{header}}` of a [`Template`], else behind everything else; in JMeter's random
+//! strings at the beginning of the random text.
 
 use std::sync::Arc;
+
+mod content;
+mod printable;
+mod template;
+
+pub(crate) use content::{Content, Contents};
+pub use printable::PRINTABLE_BYTES;
+pub(crate) use template::Facts;
+pub use template::{Template, TemplateError};
 
 /// First byte of every payload.
 pub const MAGIC: u8 = 0x54;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 24;
+/// What JMeter's MQTT samplers write between time and text.
+pub const JMETER_SEPARATOR: &str = "ts_sep_flag";
+/// Bytes of time and separator: 13 digits and 11 letters.
+pub const JMETER_STAMP_BYTES: usize = 13 + JMETER_SEPARATOR.len();
 /// Marks a readiness probe in the stream number.
 const PROBE: u32 = 1 << 31;
 /// Positions at which a fill may start; a power of two. 8 KiB stay in the first-level cache.

@@ -4,15 +4,24 @@
 //! client has its identifier, every stream its topic. Numbers of streams and clients are their
 //! positions: stream 0 is the first stream of the first client of the first group, and so on.
 
+use std::sync::Arc;
+
 use tacho_codec::{QoS, Version};
 
 mod check;
 mod expect;
+mod life;
+mod pace;
 mod target;
 
 pub use check::PlanError;
 pub use expect::SharedGroup;
+pub use life::{DeclaredLoss, Offline, Reconnect, Will};
+pub(crate) use pace::jmeter_delay_ms;
+pub use pace::{Arrivals, CatchUp, Pace, PhasePolicy, Rate, RateFrom, Scale, Trace};
 pub use target::{Target, Transport};
+
+use crate::payload::Template;
 
 /// Position of a client in the plan, counted through all groups in order.
 pub type ClientIndex = u32;
@@ -47,6 +56,9 @@ pub struct Plan {
     pub routes: Vec<Route>,
     /// What to do, in this order.
     pub phases: Vec<Phase>,
+    /// Measure the round trip to every target this often, on a connection of its own by PINGREQ
+    /// and PINGRESP; `None` does not.
+    pub rtt_every_ns: Option<u64>,
     /// A message written more than this after its intended time counts as an overrun;
     /// [`Plan::OVERRUN_AFTER_NS`] is the usual value.
     pub overrun_after_ns: u64,
@@ -71,20 +83,33 @@ pub struct Group {
     pub targets: Vec<Target>,
     /// Protocol version.
     pub version: Version,
-    /// Clean start (5.0) or clean session (3.x).
+    /// Begin without the session of an earlier run, if there is one. With 3.x and a session
+    /// that outlives its connection that takes a connection of its own before the first one.
     pub clean_start: bool,
-    /// Session expiry interval in seconds (5.0 only); 0 ends the session with the connection.
+    /// How long sessions outlive their connections, in seconds; 0 ends them together. 3.x knows
+    /// no such time: anything but 0 asks for a session that stays (clean session 0), and so does
+    /// `clean_start: false`.
     pub session_expiry_s: u32,
     /// Keep-alive in seconds; 0 turns it off.
     pub keep_alive_s: u16,
     /// Connections opened per second by the whole group; `None` opens them all at once.
     pub connects_per_s: Option<f64>,
+    /// Connections closed per second at the end; `None` closes them all at once.
+    pub disconnects_per_s: Option<f64>,
     /// QoS 1 and 2 messages one client may have unacknowledged at a time (the broker's receive
     /// maximum may lower it). Messages beyond it wait, and their send delay grows.
     pub inflight_max: u16,
     /// Messages of one client that may wait for the inflight window before further ones are
     /// dropped and counted.
     pub waiting_max: u32,
+    /// Will of the clients that have a [`Client::will_topic`].
+    pub will: Option<Will>,
+    /// All clients leave during the load and come back.
+    pub offline: Option<Offline>,
+    /// What follows an unexpected end of a connection; without it the client has failed.
+    pub reconnect: Option<Reconnect>,
+    /// Losses of messages to these clients that are no violation.
+    pub expect_losses: Option<DeclaredLoss>,
     /// The kinds of streams that clients of this group publish.
     pub publish: Vec<PublishBlock>,
     /// The clients.
@@ -100,6 +125,8 @@ pub struct Client {
     pub username: Option<String>,
     /// Password, if any.
     pub password: Option<Vec<u8>>,
+    /// Topic of its will, if the group has one.
+    pub will_topic: Option<String>,
     /// What it publishes.
     pub streams: Vec<Stream>,
     /// What it subscribes to.
@@ -107,16 +134,56 @@ pub struct Client {
 }
 
 /// What streams of one kind have in common.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PublishBlock {
     /// QoS of the PUBLISH.
     pub qos: QoS,
     /// Retain flag of the PUBLISH.
     pub retain: bool,
-    /// Payload size in bytes, header included; at least [`Plan::PAYLOAD_BYTES_MIN`].
-    pub payload_bytes: u32,
+    /// What messages consist of.
+    pub payload: Payload,
     /// When messages are due.
     pub pace: Pace,
+}
+
+/// What messages consist of. Whatever it is, each message carries run, stream, sequence number
+/// and intended time, and every byte is checked on receipt.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Payload {
+    /// The binary header and random bytes, see [`payload`](crate::payload).
+    Random {
+        /// Size, header included; at least [`Plan::PAYLOAD_BYTES_MIN`].
+        bytes: u32,
+    },
+    /// The binary header and zeros.
+    Zeros {
+        /// Size, header included; at least [`Plan::PAYLOAD_BYTES_MIN`].
+        bytes: u32,
+    },
+    /// Text with a printable header: fixed, with fields, from a file or from rows of a table.
+    Text(Arc<Template>),
+    /// As JMeter's MQTT samplers write it: the time of sending in milliseconds and
+    /// `ts_sep_flag`, then random text from JMeter's alphabet. The random text begins with the
+    /// printable header.
+    Jmeter {
+        /// Size of the random text; at least [`Plan::TEXT_BYTES_MIN`].
+        bytes: u32,
+        /// Write the time and its separator in front: 24 more bytes.
+        timestamp: bool,
+    },
+}
+
+impl Payload {
+    /// Size of the largest message of `client` to `topic`.
+    pub fn bytes_max(&self, client: &str, topic: &str) -> usize {
+        match self {
+            Self::Random { bytes } | Self::Zeros { bytes } => *bytes as usize,
+            Self::Text(template) => template.bytes_max(client, topic),
+            Self::Jmeter { bytes, timestamp } => {
+                *bytes as usize + if *timestamp { crate::payload::JMETER_STAMP_BYTES } else { 0 }
+            }
+        }
+    }
 }
 
 /// One publisher stream: a client that publishes to one topic.
@@ -135,74 +202,6 @@ pub struct Subscription {
     pub filter: String,
     /// Maximum QoS asked for.
     pub qos: QoS,
-}
-
-/// When the messages of a stream are due.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pace {
-    /// An absolute schedule that does not look at the broker.
-    Open {
-        /// Rate of each stream.
-        rate: Rate,
-        /// Where in its period a stream starts.
-        phase: PhasePolicy,
-        /// What happens to messages whose time has passed.
-        catch_up: CatchUp,
-    },
-    /// As fast as the broker lets it: at most `window` messages per stream under way, counted
-    /// by verified deliveries at QoS 0 and by acknowledgements at QoS 1 and 2.
-    Closed {
-        /// Messages under way per stream, at least 1.
-        window: u32,
-    },
-}
-
-/// An exact rate: `messages` per `per_ns` nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    /// Messages, at least 1.
-    pub messages: u64,
-    /// Nanoseconds, at least 1.
-    pub per_ns: u64,
-}
-
-impl Rate {
-    /// One message every `period_ns` nanoseconds.
-    pub const fn every_ns(period_ns: u64) -> Self {
-        Self { messages: 1, per_ns: period_ns }
-    }
-
-    /// `total` messages per second divided evenly over `streams` streams, exactly.
-    pub const fn per_second_shared(total: u64, streams: u64) -> Self {
-        Self { messages: total, per_ns: streams * 1_000_000_000 }
-    }
-
-    /// Messages per second.
-    pub fn per_second(self) -> f64 {
-        self.messages as f64 * 1e9 / self.per_ns as f64
-    }
-}
-
-/// Where in its period the first message of a stream lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PhasePolicy {
-    /// Stream `i` of `n` of its block starts at `i * period / n`.
-    #[default]
-    Uniform,
-    /// Seeded random in `[0, period)`.
-    Random,
-    /// All streams at once: bursts.
-    Aligned,
-}
-
-/// What an open stream does with messages whose time has passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CatchUp {
-    /// Send them all, late; latency counts from the intended time.
-    #[default]
-    CatchUp,
-    /// Send the latest one and count the others as dropped.
-    Skip,
 }
 
 /// One expectation: a receiver that must get every message of a stream.
@@ -274,23 +273,62 @@ pub enum Phase {
     Disconnect,
 }
 
-/// A factor on rates, as a fraction so that rates stay exact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scale {
-    /// Numerator, at least 1.
-    pub num: u64,
-    /// Denominator, at least 1.
-    pub den: u64,
+impl Default for Plan {
+    /// One thread, no clients, no phases.
+    fn default() -> Self {
+        Self {
+            run_id: 0,
+            seed: 1,
+            threads: 1,
+            cpus: Vec::new(),
+            timing: Timing::Sleep,
+            targets: Vec::new(),
+            sources: Vec::new(),
+            groups: Vec::new(),
+            routes: Vec::new(),
+            phases: Vec::new(),
+            rtt_every_ns: None,
+            overrun_after_ns: Self::OVERRUN_AFTER_NS,
+        }
+    }
 }
 
-impl Scale {
-    /// The rates as planned.
-    pub const ONE: Self = Self { num: 1, den: 1 };
+impl Group {
+    /// Do its sessions outlive their connections?
+    pub fn is_persistent(&self) -> bool {
+        self.session_expiry_s > 0 || !self.version.is_v5() && !self.clean_start
+    }
+}
+
+impl Default for Group {
+    /// Clients of MQTT 5.0 with clean start that connect all at once and do nothing.
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            targets: Vec::new(),
+            version: Version::V5,
+            clean_start: true,
+            session_expiry_s: 0,
+            keep_alive_s: 60,
+            connects_per_s: None,
+            disconnects_per_s: None,
+            inflight_max: 100,
+            waiting_max: 100_000,
+            will: None,
+            offline: None,
+            reconnect: None,
+            expect_losses: None,
+            publish: Vec::new(),
+            clients: Vec::new(),
+        }
+    }
 }
 
 impl Plan {
     /// Smallest payload: the header.
     pub const PAYLOAD_BYTES_MIN: u32 = 24;
+    /// Smallest random text: the printable header.
+    pub const TEXT_BYTES_MIN: u32 = crate::payload::PRINTABLE_BYTES as u32;
     /// Usual threshold for an overrun: 1 ms.
     pub const OVERRUN_AFTER_NS: u64 = 1_000_000;
 
@@ -325,16 +363,6 @@ impl Plan {
         let rates: Vec<f64> =
             self.streams().map(|(_, _, block)| block.pace.per_second().unwrap_or(0.0)).collect();
         self.routes.iter().map(|route| rates[route.stream as usize]).sum()
-    }
-}
-
-impl Pace {
-    /// Rate of one stream; `None` in closed mode.
-    pub fn per_second(self) -> Option<f64> {
-        match self {
-            Self::Open { rate, .. } => Some(rate.per_second()),
-            Self::Closed { .. } => None,
-        }
     }
 }
 

@@ -1,95 +1,167 @@
 //! When messages are due: an absolute schedule in nanoseconds that never drifts.
 //!
-//! Message `i` of a stream is due at `start + phase + i * per_ns / messages`, computed from `i`
-//! every time and not by adding up periods, so that rounding never accumulates whatever the
-//! rate.
+//! Due times follow from the number of a message and not from adding up periods, so that
+//! rounding never accumulates whatever the rate. The one exception is JMeter's pacing, which is
+//! defined by what happened before.
 
-use crate::plan::{CatchUp, PhasePolicy, Rate, Scale};
+use crate::plan::{CatchUp, Pace, PhasePolicy, Scale};
+
+mod even;
+mod jmeter;
+mod poisson;
+mod trace;
+
+use even::Even;
+use jmeter::Jmeter;
+use poisson::Poisson;
+use trace::Traced;
 
 /// Due times of one stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Schedule {
-    first_ns: u64,
-    per_ns: u128,
-    messages: u128,
-    /// Index of the next message.
+    kind: Kind,
+    /// When the next message is due; `u64::MAX` when none is.
+    next_ns: u64,
+    /// Number of the next message.
     next: u64,
 }
 
+#[derive(Debug, Clone)]
+enum Kind {
+    Even(Even),
+    Poisson(Box<Poisson>),
+    Trace(Box<Traced>),
+    Jmeter(Box<Jmeter>),
+}
+
+/// Which of the streams of its block a stream is.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Its position.
+    pub ordinal: u64,
+    /// How many there are.
+    pub siblings: u64,
+    /// Seed of the block's random numbers.
+    pub seed: u64,
+}
+
 impl Schedule {
-    /// A stream at `rate x scale` whose first message is due `phase` of a period after
-    /// `start_ns`.
-    pub fn new(start_ns: u64, rate: Rate, scale: Scale, phase: Phase) -> Self {
-        let per_ns = u128::from(rate.per_ns) * u128::from(scale.den);
-        let messages = u128::from(rate.messages) * u128::from(scale.num);
-        let shift = per_ns * u128::from(phase.num) / (messages * u128::from(phase.den));
-        // Small terms keep `due_ns` on its 64-bit path.
-        let common = greatest_common_divisor(per_ns, messages);
-        let (per_ns, messages) = (per_ns / common, messages / common);
-        Self { first_ns: start_ns + shift as u64, per_ns, messages, next: 0 }
-    }
-
-    /// When message `index` is due.
-    #[inline]
-    pub fn due_ns(&self, index: u64) -> u64 {
-        // 64 bits are enough for round rates; the other path is exact whatever the rate.
-        let offset = match (u64::try_from(self.per_ns), u64::try_from(self.messages)) {
-            (Ok(per_ns), Ok(messages)) => match index.checked_mul(per_ns) {
-                Some(product) => product / messages,
-                None => (u128::from(index) * self.per_ns / self.messages) as u64,
-            },
-            _ => (u128::from(index) * self.per_ns / self.messages) as u64,
+    /// A stream at `pace` with its rate times `scale`, from `start_ns` on. `acknowledged` says
+    /// whether its messages are. `None` in closed mode, which has no schedule.
+    pub fn new(
+        start_ns: u64,
+        pace: &Pace,
+        scale: Scale,
+        place: Place,
+        acknowledged: bool,
+    ) -> Option<Self> {
+        let kind = match pace {
+            Pace::Open { rate, phase, .. } => {
+                Kind::Even(Even::new(start_ns, *rate, 1, scale, Phase::of(*phase, place)))
+            }
+            Pace::Bursts { messages, period_ns, phase, .. } => {
+                let rate = crate::plan::Rate::every_ns(*period_ns);
+                let phase = Phase::of(*phase, place);
+                Kind::Even(Even::new(start_ns, rate, u64::from(*messages), scale, phase))
+            }
+            Pace::Poisson { rate, .. } => {
+                Kind::Poisson(Box::new(Poisson::new(start_ns, *rate, scale, place)))
+            }
+            Pace::Trace { trace, .. } => {
+                Kind::Trace(Box::new(Traced::new(start_ns, trace, scale, place)))
+            }
+            Pace::Jmeter { per_minute, threads, ramp_ns, wait } => {
+                let per_minute = per_minute * scale.factor();
+                let group = (u64::from(*threads), *ramp_ns, per_minute);
+                let wait = *wait && acknowledged;
+                Kind::Jmeter(Box::new(Jmeter::new(start_ns, group, place, wait)))
+            }
+            Pace::Closed { .. } => return None,
         };
-        self.first_ns + offset
+        let mut schedule = Self { kind, next_ns: 0, next: 0 };
+        schedule.next_ns = schedule.kind.next_ns(0);
+        Some(schedule)
     }
 
-    /// When the next message is due.
+    /// When the next message is due; `u64::MAX` when none is, for now or for ever.
     #[inline]
-    pub fn next_ns(&self) -> u64 {
-        self.due_ns(self.next)
+    pub const fn next_ns(&self) -> u64 {
+        self.next_ns
     }
 
     /// Takes the message that is due at `now_ns`, if one is.
     #[inline]
     pub fn take(&mut self, now_ns: u64, catch_up: CatchUp) -> Option<Due> {
-        let mut intended_ns = self.next_ns();
-        if intended_ns > now_ns {
+        if self.next_ns > now_ns {
             return None;
         }
         let mut skipped = 0;
-        if catch_up == CatchUp::Skip && self.due_ns(self.next + 1) <= now_ns {
-            let latest = self.latest_at(now_ns);
-            skipped = latest - self.next;
-            self.next = latest;
-            intended_ns = self.due_ns(latest);
+        if catch_up == CatchUp::Skip {
+            skipped = self.remaining_before(now_ns + 1) - 1;
+            if skipped > 0 {
+                self.skip(skipped);
+            }
         }
+        let intended_ns = self.next_ns;
+        self.kind.taken(now_ns);
         self.next += 1;
+        self.next_ns = self.kind.next_ns(self.next);
         Some(Due { intended_ns, skipped })
     }
 
+    /// The message taken last was acknowledged; true if the next one waited for that.
+    pub fn acknowledged(&mut self, now_ns: u64) -> bool {
+        let Kind::Jmeter(jmeter) = &mut self.kind else { return false };
+        let waited = jmeter.acknowledged(now_ns);
+        self.next_ns = jmeter.next_ns();
+        waited
+    }
+
     /// Leaves the next `count` messages out.
-    pub const fn skip(&mut self, count: u64) {
+    pub fn skip(&mut self, count: u64) {
         self.next += count;
+        match &mut self.kind {
+            Kind::Even(_) | Kind::Trace(_) => {}
+            Kind::Poisson(poisson) => poisson.skip(count),
+            Kind::Jmeter(jmeter) => (0..count).for_each(|_| jmeter.skip()),
+        }
+        self.next_ns = self.kind.next_ns(self.next);
     }
 
-    /// Messages due before `end_ns` that were not taken.
+    /// Messages due before `end_ns` that were not taken. JMeter's pacing knows of one at most.
     pub fn remaining_before(&self, end_ns: u64) -> u64 {
-        if end_ns <= self.next_ns() { 0 } else { self.latest_at(end_ns - 1) + 1 - self.next }
-    }
-
-    /// Index of the latest message due at or before `now_ns`, which is not before the first.
-    fn latest_at(&self, now_ns: u64) -> u64 {
-        let elapsed = u128::from(now_ns - self.first_ns);
-        // floor(i * per / messages) <= elapsed  <=>  i * per < (elapsed + 1) * messages
-        (((elapsed + 1) * self.messages - 1) / self.per_ns) as u64
+        if end_ns <= self.next_ns {
+            return 0;
+        }
+        match &self.kind {
+            Kind::Even(even) => even.due_before(end_ns) - self.next,
+            Kind::Poisson(poisson) => poisson.due_before(end_ns),
+            Kind::Trace(trace) => trace.due_before(self.next, end_ns) - self.next,
+            Kind::Jmeter(_) => 1,
+        }
     }
 }
 
-const fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
-    while b != 0 {
-        (a, b) = (b, a % b);
+impl Kind {
+    #[inline]
+    fn next_ns(&self, next: u64) -> u64 {
+        match self {
+            Self::Even(even) => even.due_ns(next),
+            Self::Poisson(poisson) => poisson.next_ns(),
+            Self::Trace(trace) => trace.due_ns(next),
+            Self::Jmeter(jmeter) => jmeter.next_ns(),
+        }
     }
-    a
+
+    /// The next message is being sent.
+    #[inline]
+    fn taken(&mut self, now_ns: u64) {
+        match self {
+            Self::Even(_) | Self::Trace(_) => {}
+            Self::Poisson(poisson) => poisson.skip(1),
+            Self::Jmeter(jmeter) => jmeter.taken(now_ns),
+        }
+    }
 }
 
 /// A message whose time has come.
@@ -101,24 +173,29 @@ pub struct Due {
     pub skipped: u64,
 }
 
-/// Where in its period a stream starts, as a fraction.
+/// Where a stream starts: a fraction of its period, or a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Phase {
+pub(crate) struct Phase {
     num: u64,
     den: u64,
+    after_ns: u64,
 }
 
 impl Phase {
-    /// Of stream `index` among `count`.
-    pub fn of(policy: PhasePolicy, index: u64, count: u64, seed: u64) -> Self {
+    pub(crate) fn of(policy: PhasePolicy, place: Place) -> Self {
+        let Place { ordinal, siblings, seed } = place;
+        let part = |num, den| Self { num, den, after_ns: 0 };
         match policy {
-            PhasePolicy::Uniform => Self { num: index, den: count.max(1) },
+            PhasePolicy::Uniform => part(ordinal, siblings.max(1)),
             PhasePolicy::Random => {
                 let mut rng =
-                    fastrand::Rng::with_seed(seed ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-                Self { num: rng.u64(..1 << 32), den: 1 << 32 }
+                    fastrand::Rng::with_seed(seed ^ ordinal.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+                part(rng.u64(..1 << 32), 1 << 32)
             }
-            PhasePolicy::Aligned => Self { num: 0, den: 1 },
+            PhasePolicy::Aligned => part(0, 1),
+            PhasePolicy::Ramp { step_ns } => {
+                Self { num: 0, den: 1, after_ns: ordinal.saturating_mul(step_ns) }
+            }
         }
     }
 }

@@ -5,11 +5,13 @@
 //! delivery, [`Verifier::settle`] closes the books of a window once its drain is over.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tacho_codec::QoS;
+use tacho_net::clock;
 
 use crate::events::{Delivery, Violations};
-use crate::payload::{Header, Pool};
+use crate::payload::{Content, Contents, Header};
 use crate::plan::{ClientIndex, Plan, Receiver, StreamIndex};
 
 mod routes;
@@ -29,7 +31,7 @@ use routes::{Entry, ReceiverTable, SharedEntry};
 pub(crate) struct Streams {
     /// The run's number as payloads carry it.
     pub(crate) run: u32,
-    pub(crate) pool: Pool,
+    pub(crate) contents: Contents,
     pub(crate) infos: Vec<StreamInfo>,
 }
 
@@ -37,21 +39,30 @@ pub(crate) struct Streams {
 #[derive(Debug)]
 pub(crate) struct StreamInfo {
     pub(crate) topic: Box<str>,
-    pub(crate) payload_bytes: usize,
+    pub(crate) content: Content,
 }
 
 impl Streams {
     pub(crate) fn new(plan: &Plan) -> Self {
         let infos: Vec<StreamInfo> = plan
-            .streams()
-            .map(|(_, stream, block)| StreamInfo {
-                topic: stream.topic.as_str().into(),
-                payload_bytes: block.payload_bytes as usize,
+            .clients()
+            .flat_map(|(group, client)| {
+                client.streams.iter().map(move |stream| StreamInfo {
+                    topic: stream.topic.as_str().into(),
+                    content: Content::new(&group.publish[stream.block].payload, &client.id),
+                })
             })
             .collect();
-        let largest = infos.iter().map(|info| info.payload_bytes).max().unwrap_or(0);
-        Self { run: plan.run_id & 0x00FF_FFFF, pool: Pool::new(plan.seed, largest), infos }
+        let all = infos.iter().map(|info| &info.content);
+        let contents = Contents::new(plan.seed, unix_offset_ns(), all);
+        Self { run: plan.run_id & 0x00FF_FFFF, contents, infos }
     }
+}
+
+/// Unix time minus our clock, for payloads that tell the time.
+fn unix_offset_ns() -> u64 {
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (unix.as_nanos() as u64).wrapping_sub(clock::now_ns())
 }
 
 /// The measured window, by intended time.
@@ -111,6 +122,8 @@ pub(crate) struct Verifier {
     shared: Vec<ReceiverTable>,
     shared_entries: Vec<SharedEntry>,
     window: Window,
+    /// Texts made again to compare received ones with.
+    scratch: Vec<u8>,
     /// Outside and inside of the window.
     tallies: [Tally; 2],
 }
@@ -125,6 +138,8 @@ struct ClientState {
     receives: bool,
     failed: bool,
     received_in_window: u64,
+    /// Where the last text had its header.
+    header_hint: usize,
 }
 
 impl Verifier {
@@ -194,9 +209,8 @@ impl Verifier {
         client: usize,
         received: &Received<'_>,
     ) -> Verdict {
-        let Some(header) =
-            Header::decode(received.payload).filter(|header| header.run == self.streams.run)
-        else {
+        let (run, hint) = (self.streams.run, &mut self.clients[client].header_hint);
+        let Some(header) = self.streams.contents.decode(received.payload, run, hint) else {
             self.now_tally(now_ns).delivery.unexpected += 1;
             return Verdict::Other;
         };
@@ -260,10 +274,12 @@ impl Verifier {
     }
 
     #[inline]
-    fn is_intact(&self, header: &Header, received: &Received<'_>) -> bool {
-        self.streams.infos.get(header.stream as usize).is_some_and(|info| {
-            *info.topic == *received.topic
-                && self.streams.pool.is_intact(header, received.payload, info.payload_bytes)
+    fn is_intact(&mut self, header: &Header, received: &Received<'_>) -> bool {
+        let Streams { contents, infos, .. } = &*self.streams;
+        let (topic, payload) = (received.topic, received.payload);
+        infos.get(header.stream as usize).is_some_and(|info| {
+            *info.topic == *topic
+                && contents.is_intact(&info.content, topic, header, payload, &mut self.scratch)
         })
     }
 

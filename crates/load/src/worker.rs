@@ -149,7 +149,7 @@ impl Worker {
                             stream_index,
                             *ordinal,
                             stream,
-                            (group, &group.publish[stream.block]),
+                            (group, client, &group.publish[stream.block]),
                             common.receivers[stream_index as usize],
                         ));
                     }

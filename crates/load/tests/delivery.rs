@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Behaviour, Broker, Fault, Scene, open, run, with_fault};
 use tacho_codec::{QoS, ReasonCode, Version};
-use tacho_load::{End, Failure, Pace, Phase, Receiver};
+use tacho_load::{
+    Arrivals, CatchUp, End, Failure, Pace, Payload, Phase, PhasePolicy, Rate, RateFrom, Receiver,
+    Stream, Subscription, Template, Trace,
+};
 
 #[test]
 fn all_levels_and_versions_deliver_everything() {
@@ -266,4 +269,124 @@ fn what_a_slow_broker_still_has_is_no_breach_but_silence_is() {
         assert_eq!(totals.violations.lost, violations, "{totals:?}");
         assert!(!totals.drained);
     }
+}
+
+/// Fields, rows, zeros and JMeter's strings arrive whole, and damage to them is found.
+#[test]
+fn every_kind_of_payload_is_verified() {
+    let template = |text: &str| Template::parse(text).expect("parses");
+    let row = |cells: &str| cells.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let rows = (0..7).map(|i| row(&format!("sensor-{i},{}", i * 11))).collect();
+    let table = Template::with_rows(r#"{"{{name}}":{{value}}}"#, &row("name,value"), rows);
+    let json = r#"{"id":"{{header}}","from":"{{client}}","n":{{seq}},"t":{{random 15 25}}}"#;
+    for payload in [
+        Payload::Zeros { bytes: 64 },
+        Payload::Text(Template::literal("21.5").into()),
+        Payload::Text(template(json).into()),
+        Payload::Text(table.expect("is a table").into()),
+        Payload::Jmeter { bytes: 128, timestamp: true },
+    ] {
+        let damage = |header: &tacho_load::payload::Header| match header.seq {
+            40 => Fault::Damage,
+            50 => Fault::Drop,
+            _ => Fault::None,
+        };
+        let broker = Broker::start(with_fault(damage));
+        let scene = Scene {
+            payload: payload.clone(),
+            measure_ms: 500,
+            drain_ms: 3_000,
+            ..Scene::pairs(2, QoS::AtMostOnce)
+        };
+        let outcome = run(scene.plan(broker.addr));
+        let delivery = outcome.only().delivery;
+        assert_eq!(outcome.summary.end, End::Completed, "{payload:?}");
+        let expected = (100, 96, 4);
+        assert_eq!((delivery.sent, delivery.received, delivery.lost), expected, "{payload:?}");
+        assert_eq!((delivery.corrupted + delivery.unexpected, delivery.duplicates), (2, 0));
+    }
+}
+
+#[test]
+fn every_pace_sends_what_it_says() {
+    let catch_up = CatchUp::CatchUp;
+    let rate = Rate { messages: 256, per_ns: 1_000_000_000 };
+    let trace = |arrivals, repeat_ns| Pace::Trace {
+        trace: Arc::new(Trace { arrivals, repeat_ns, shared_by: 2 }),
+        catch_up,
+    };
+    let rates = vec![
+        RateFrom { from_ns: 0, per_second: 100.0 },
+        RateFrom { from_ns: 500_000_000, per_second: 300.0 },
+    ];
+    for (pace, sent) in [
+        (Pace::Poisson { rate, catch_up }, 512),
+        (
+            Pace::Bursts {
+                messages: 20,
+                period_ns: 250_000_000,
+                phase: PhasePolicy::Aligned,
+                catch_up,
+            },
+            160,
+        ),
+        (trace(Arrivals::Rates(rates), None), 200),
+        (trace(Arrivals::Offsets(vec![0, 1_000, 2_000]), Some(10_000_000)), 300),
+    ] {
+        let broker = Broker::start(Behaviour::default());
+        let scene = Scene { pace, warm_up_ms: 0, ..Scene::pairs(2, QoS::AtLeastOnce) };
+        let outcome = run(scene.plan(broker.addr));
+        let totals = outcome.only();
+        assert_eq!((totals.delivery.sent, totals.delivery.lost), (sent, 0), "{:?}", scene.pace);
+        assert_eq!(totals.counters.offered, sent, "{:?}", scene.pace);
+        assert_eq!(totals.violations.total(), 0);
+    }
+}
+
+/// A timer that does not catch up: on a machine that stalls it sends less, never more.
+#[test]
+fn jmeter_pacing_is_a_ceiling() {
+    for (wait, mute) in [(false, false), (true, false), (true, true)] {
+        let broker = Broker::start(Behaviour { mute, ..Behaviour::default() });
+        let pace = Pace::Jmeter { per_minute: 12_000.0, threads: 2, ramp_ns: 0, wait };
+        let scene =
+            Scene { pace, warm_up_ms: 0, drain_ms: 500, ..Scene::pairs(2, QoS::AtLeastOnce) };
+        let mut plan = scene.plan(broker.addr);
+        if mute {
+            // No acknowledgement of a probe ever comes, and none of the first message.
+            plan.phases.remove(2);
+        }
+        let outcome = run(plan);
+        let sent = outcome.only().delivery.sent;
+        if mute {
+            assert_eq!(sent, 2);
+        } else {
+            // 2 threads with 10 ms each, for 1 s.
+            assert!((20..=200).contains(&sent), "{sent} messages");
+            assert_eq!(outcome.only().violations.total(), 0);
+        }
+    }
+}
+
+/// A client with two streams and a subscription to its own messages and those of its neighbour.
+#[test]
+fn one_client_publishes_and_subscribes() {
+    let broker = Broker::start(Behaviour::default());
+    let mut scene = Scene::pairs(2, QoS::ExactlyOnce);
+    scene.filters.clear();
+    let mut plan = scene.plan(broker.addr);
+    plan.groups.truncate(1);
+    for (i, client) in plan.groups[0].clients.iter_mut().enumerate() {
+        client.streams.push(Stream { topic: format!("extra/{i}"), block: 0 });
+        for filter in ["t/+", "extra/0"] {
+            let qos = QoS::ExactlyOnce;
+            client.subscriptions.push(Subscription { filter: filter.into(), qos });
+        }
+    }
+    plan.routes = plan.derive_routes();
+    let outcome = run(plan);
+    let totals = outcome.only();
+    assert_eq!((totals.delivery.sent, totals.delivery.expected), (400, 600));
+    assert_eq!((totals.delivery.received, totals.violations.total()), (600, 0), "{totals:?}");
+    assert!(totals.drained);
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn any_header() -> impl Strategy<Value = Header> {
+pub(super) fn any_header() -> impl Strategy<Value = Header> {
     (0..1u32 << 24, 0..PROBE, any::<u32>(), any::<bool>(), any::<u64>(), any::<u32>()).prop_map(
         |(run, stream, seq, probe, intended_ns, late_us)| Header {
             run,

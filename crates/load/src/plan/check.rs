@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tacho_codec::QoS;
 
-use super::{Pace, Phase, Plan, Receiver};
+use super::{Group, Pace, Payload, Phase, Plan, Receiver};
 
 /// Why a plan cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,22 +31,47 @@ pub enum PlanError {
     },
     /// The payload cannot hold the header.
     #[error(
-        "group {group}: a payload of {bytes} bytes is too small, the header that verification needs takes {}",
-        Plan::PAYLOAD_BYTES_MIN
+        "group {group}: a payload of {bytes} bytes is too small, the header that verification needs takes {bytes_min}"
     )]
     PayloadTooSmall {
         /// Group name.
         group: String,
         /// Size asked for.
         bytes: u32,
+        /// What the header takes.
+        bytes_min: u32,
     },
     /// The payload does not fit into an MQTT packet.
     #[error("group {group}: a payload of {bytes} bytes does not fit into an MQTT packet (256 MiB)")]
     PayloadTooLarge {
         /// Group name.
         group: String,
-        /// Size asked for.
-        bytes: u32,
+        /// Size of the largest message.
+        bytes: u64,
+    },
+    /// JMeter's pacing without a rate or without threads.
+    #[error("group {group}: JMeter's pacing needs a positive rate and at least one thread")]
+    JmeterPace {
+        /// Group name.
+        group: String,
+    },
+    /// A trace that cannot be followed.
+    #[error("group {group}: the trace of arrivals cannot be used: {why}")]
+    Trace {
+        /// Group name.
+        group: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Clients are to come back to sessions that end when they leave.
+    #[error(
+        "group {group}: its clients go offline and come back, but their sessions end with the connection; give them a session expiry of more than the {away_s} s they stay away"
+    )]
+    OfflineWithoutSession {
+        /// Group name.
+        group: String,
+        /// How long they stay away, in seconds.
+        away_s: u64,
     },
     /// A rate or a factor of zero.
     #[error("{what} must not be zero")]
@@ -54,11 +79,13 @@ pub enum PlanError {
         /// What is zero.
         what: &'static str,
     },
-    /// A connect rate that is not a positive number.
-    #[error("group {group}: the connect rate must be a positive number, not {rate}")]
+    /// A rate of connects or disconnects that is not a positive number.
+    #[error("group {group}: the {what} rate must be a positive number, not {rate}")]
     ConnectRate {
         /// Group name.
         group: String,
+        /// `connect` or `disconnect`.
+        what: &'static str,
         /// As given.
         rate: String,
     },
@@ -140,32 +167,21 @@ impl Plan {
             if self.targets.is_empty() && group.targets.is_empty() {
                 return Err(PlanError::NoTargets { group: group.name.clone() });
             }
-            if let Some(rate) = group.connects_per_s
-                && !(rate.is_finite() && rate > 0.0)
+            for (what, rate) in
+                [("connect", group.connects_per_s), ("disconnect", group.disconnects_per_s)]
             {
-                let rate = rate.to_string();
-                return Err(PlanError::ConnectRate { group: group.name.clone(), rate });
+                if let Some(rate) = rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+                    let (group, rate) = (group.name.clone(), rate.to_string());
+                    return Err(PlanError::ConnectRate { group, what, rate });
+                }
             }
             if group.inflight_max == 0 {
                 return Err(PlanError::Zero { what: "inflight_max" });
             }
+            check_life(group)?;
             for block in &group.publish {
-                let (group, bytes) = (group.name.clone(), block.payload_bytes);
-                if bytes < Self::PAYLOAD_BYTES_MIN {
-                    return Err(PlanError::PayloadTooSmall { group, bytes });
-                }
-                if bytes > Self::PAYLOAD_BYTES_MAX {
-                    return Err(PlanError::PayloadTooLarge { group, bytes });
-                }
-                match block.pace {
-                    Pace::Open { rate, .. } if rate.messages == 0 || rate.per_ns == 0 => {
-                        return Err(PlanError::Zero { what: "the publish rate" });
-                    }
-                    Pace::Closed { window: 0 } => {
-                        return Err(PlanError::Zero { what: "the window of closed mode" });
-                    }
-                    _ => {}
-                }
+                check_payload(&group.name, &block.payload)?;
+                check_pace(&group.name, &block.pace)?;
             }
             for client in &group.clients {
                 if !client.id.is_empty() && !ids.insert(client.id.as_str()) {
@@ -180,6 +196,15 @@ impl Plan {
                             blocks: group.publish.len(),
                         });
                     }
+                    let payload = &group.publish[stream.block].payload;
+                    let bytes = payload.bytes_max(&client.id, &stream.topic);
+                    if bytes > Self::PAYLOAD_BYTES_MAX as usize {
+                        let (group, bytes) = (group.name.clone(), bytes as u64);
+                        return Err(PlanError::PayloadTooLarge { group, bytes });
+                    }
+                }
+                if let Some(topic) = client.will_topic.as_ref().filter(|_| group.will.is_some()) {
+                    check_topic("will topic", topic)?;
                 }
             }
         }
@@ -218,11 +243,7 @@ impl Plan {
             *stream = true;
         }
         for ((_, stream, block), received) in self.streams().zip(received) {
-            tacho_topic::check_topic_name(&stream.topic).map_err(|why| PlanError::Topic {
-                what: "topic",
-                name: stream.topic.clone(),
-                why: why.to_string(),
-            })?;
+            check_topic("topic", &stream.topic)?;
             if matches!(block.pace, Pace::Closed { .. })
                 && block.qos == QoS::AtMostOnce
                 && !received
@@ -239,4 +260,76 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+fn check_payload(group: &str, payload: &Payload) -> Result<(), PlanError> {
+    let (bytes, bytes_min) = match payload {
+        Payload::Random { bytes } | Payload::Zeros { bytes } => (*bytes, Plan::PAYLOAD_BYTES_MIN),
+        Payload::Jmeter { bytes, .. } => (*bytes, Plan::TEXT_BYTES_MIN),
+        // It brings room for its header.
+        Payload::Text(_) => return Ok(()),
+    };
+    let group = group.to_owned();
+    if bytes < bytes_min {
+        return Err(PlanError::PayloadTooSmall { group, bytes, bytes_min });
+    }
+    if bytes > Plan::PAYLOAD_BYTES_MAX {
+        return Err(PlanError::PayloadTooLarge { group, bytes: bytes.into() });
+    }
+    Ok(())
+}
+
+fn check_pace(group: &str, pace: &Pace) -> Result<(), PlanError> {
+    let what = match pace {
+        Pace::Open { rate, .. } | Pace::Poisson { rate, .. }
+            if rate.messages == 0 || rate.per_ns == 0 =>
+        {
+            "the publish rate"
+        }
+        Pace::Bursts { messages: 0, .. } => "the size of a burst",
+        Pace::Bursts { period_ns: 0, .. } => "the time between bursts",
+        Pace::Closed { window: 0 } => "the window of closed mode",
+        Pace::Trace { trace, .. } => {
+            return trace.check().map_err(|why| PlanError::Trace { group: group.to_owned(), why });
+        }
+        Pace::Jmeter { per_minute, threads, .. }
+            if !(per_minute.is_finite() && *per_minute > 0.0) || *threads == 0 =>
+        {
+            return Err(PlanError::JmeterPace { group: group.to_owned() });
+        }
+        _ => return Ok(()),
+    };
+    Err(PlanError::Zero { what })
+}
+
+fn check_life(group: &Group) -> Result<(), PlanError> {
+    if let Some(will) = &group.will
+        && will.payload.len() > usize::from(u16::MAX)
+    {
+        let bytes = will.payload.len() as u64;
+        return Err(PlanError::PayloadTooLarge { group: group.name.clone(), bytes });
+    }
+    if let Some(reconnect) = &group.reconnect
+        && reconnect.attempts_max == 0
+    {
+        return Err(PlanError::Zero { what: "the number of attempts to reconnect" });
+    }
+    if let Some(offline) = &group.offline {
+        let away_s = offline.for_ns.div_ceil(1_000_000_000);
+        if !group.is_persistent()
+            || group.version.is_v5() && u64::from(group.session_expiry_s) < away_s
+        {
+            let group = group.name.clone();
+            return Err(PlanError::OfflineWithoutSession { group, away_s });
+        }
+    }
+    Ok(())
+}
+
+fn check_topic(what: &'static str, topic: &str) -> Result<(), PlanError> {
+    tacho_topic::check_topic_name(topic).map_err(|why| PlanError::Topic {
+        what,
+        name: topic.to_owned(),
+        why: why.to_string(),
+    })
 }

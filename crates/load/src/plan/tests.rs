@@ -25,30 +25,23 @@ pub(crate) fn plan_of(clients: Vec<(QoS, Client)>) -> Plan {
         .into_iter()
         .map(|(qos, client)| Group {
             name: "group".into(),
-            targets: Vec::new(),
-            version: Version::V5,
-            clean_start: true,
-            session_expiry_s: 0,
-            keep_alive_s: 60,
-            connects_per_s: None,
-            inflight_max: 100,
             waiting_max: 1_000,
-            publish: vec![PublishBlock { qos, retain: false, payload_bytes: 128, pace }],
+            publish: vec![PublishBlock {
+                qos,
+                retain: false,
+                payload: Payload::Random { bytes: 128 },
+                pace: pace.clone(),
+            }],
             clients: vec![client],
+            ..Group::default()
         })
         .collect();
     let mut plan = Plan {
         run_id: 1,
         seed: 2,
-        threads: 1,
-        cpus: Vec::new(),
-        timing: Timing::Sleep,
         targets: vec![SocketAddr::from(([127, 0, 0, 1], 1883)).into()],
-        sources: Vec::new(),
         groups,
-        routes: Vec::new(),
-        phases: Vec::new(),
-        overrun_after_ns: Plan::OVERRUN_AFTER_NS,
+        ..Plan::default()
     };
     plan.routes = plan.derive_routes();
     plan
@@ -130,11 +123,63 @@ fn impossible_plans_are_refused_with_a_sentence() {
         plan.check().expect_err("refused").to_string()
     };
     type Case = (&'static dyn Fn(&mut Plan), &'static str);
-    let cases: [Case; 10] = [
+    fn bursts(messages: u32, period_ns: u64) -> Pace {
+        let (phase, catch_up) = (PhasePolicy::Uniform, CatchUp::CatchUp);
+        Pace::Bursts { messages, period_ns, phase, catch_up }
+    }
+    fn payload(plan: &mut Plan) -> &mut Payload {
+        &mut plan.groups[0].publish[0].payload
+    }
+    fn pace(plan: &mut Plan) -> &mut Pace {
+        &mut plan.groups[0].publish[0].pace
+    }
+    let cases: [Case; 19] = [
         (&|plan| plan.threads = 0, "at least one generator thread"),
         (&|plan| plan.targets.clear(), "no target address"),
         (&|plan| plan.groups.clear(), "at least one client"),
-        (&|plan| plan.groups[0].publish[0].payload_bytes = 23, "23 bytes is too small"),
+        (&|plan| *payload(plan) = Payload::Random { bytes: 23 }, "23 bytes is too small"),
+        (
+            &|plan| *payload(plan) = Payload::Jmeter { bytes: 43, timestamp: true },
+            "43 bytes is too small, the header that verification needs takes 44",
+        ),
+        (&|plan| *payload(plan) = Payload::Zeros { bytes: u32::MAX }, "does not fit"),
+        (&|plan| *pace(plan) = bursts(0, 1), "size of a burst"),
+        (&|plan| *pace(plan) = bursts(1, 0), "time between bursts"),
+        (
+            &|plan| {
+                let trace = Trace {
+                    arrivals: Arrivals::Offsets(vec![2, 1]),
+                    repeat_ns: None,
+                    shared_by: 1,
+                };
+                *pace(plan) = Pace::Trace { trace: Arc::new(trace), catch_up: CatchUp::CatchUp };
+            },
+            "its times must ascend",
+        ),
+        (
+            &|plan| {
+                *pace(plan) = Pace::Jmeter { per_minute: 0.0, threads: 1, ramp_ns: 0, wait: false };
+            },
+            "JMeter's pacing needs a positive rate",
+        ),
+        (
+            &|plan| {
+                let (after_ns, for_ns) = (1, 2_000_000_001);
+                plan.groups[0].session_expiry_s = 2;
+                plan.groups[0].offline =
+                    Some(Offline { after_ns, for_ns, clean: true, queues_qos0: false });
+            },
+            "more than the 3 s they stay away",
+        ),
+        (&|plan| plan.groups[0].disconnects_per_s = Some(f64::NAN), "disconnect rate"),
+        (
+            &|plan| {
+                let (qos, retain, delay_s) = (QoS::AtMostOnce, false, 0);
+                plan.groups[0].will = Some(Will { qos, retain, payload: Vec::new(), delay_s });
+                plan.groups[0].clients[0].will_topic = Some("a/#".into());
+            },
+            "will topic \"a/#\"",
+        ),
         (&|plan| plan.groups[0].publish.clear(), "names publish block 0"),
         (&|plan| plan.groups[0].connects_per_s = Some(0.0), "connect rate"),
         (&|plan| plan.groups[0].clients[0].streams[0].topic = "t/+".into(), "topic \"t/+\""),

@@ -94,6 +94,7 @@ impl Verifier {
             shared: Vec::new(),
             shared_entries: Vec::new(),
             window: Window::NONE,
+            scratch: Vec::new(),
             tallies: Default::default(),
         };
         let mut tables: HashMap<u32, u32> = HashMap::new();
@@ -131,6 +132,7 @@ impl Verifier {
                 groups,
                 failed: false,
                 received_in_window: 0,
+                header_hint: 0,
             });
         }
         verifier

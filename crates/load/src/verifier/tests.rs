@@ -24,7 +24,7 @@ impl Bench {
             Header { run: self.streams.run, stream, seq, probe: false, intended_ns, late_us: 0 };
         let mut payload = Vec::new();
         let info = &self.streams.infos[stream as usize];
-        self.streams.pool.write(&header, info.payload_bytes, &mut payload);
+        self.streams.contents.write(&info.content, &info.topic, &header, &mut payload);
         payload
     }
 
@@ -262,7 +262,8 @@ fn probes_are_seen_once_per_receiver() {
         late_us: 0,
     };
     let mut payload = Vec::new();
-    bench.streams.pool.write(&header, 128, &mut payload);
+    let info = &bench.streams.infos[header.stream as usize];
+    bench.streams.contents.write(&info.content, &info.topic, &header, &mut payload);
     let probe = |receiver| Verdict::Probe { stream: 0, receiver };
     assert_eq!(bench.deliver_raw((0, 1), "t", &payload), probe(Receiver::Shared(0)));
     assert_eq!(bench.deliver_raw((0, 1), "t", &payload), Verdict::Other);

@@ -147,7 +147,7 @@ impl Worker {
             return Err(Failure::Protocol("it does not allow retained messages".into()));
         }
         let size_max = properties.packet_size_max.unwrap_or(u32::MAX) as usize;
-        if streams.iter().any(|stream| stream.head.frame_len() > size_max) {
+        if streams.iter().any(|stream| stream.packet_bytes_max > size_max) {
             return Err(Failure::Protocol(format!("it takes no packets above {size_max} bytes")));
         }
         let keep_alive_s = properties.server_keep_alive_s.unwrap_or(group.keep_alive_s);

@@ -187,7 +187,7 @@ impl Worker {
         } else {
             self.recorder.acked(message.intended_ns, message.sent_ns, now_ns);
         }
-        self.credit_ack(message.stream);
+        self.credit_ack(message.stream, now_ns);
     }
 
     /// Writes what the session has to say: acknowledgements, PUBREL, repetitions.

@@ -10,8 +10,8 @@ use tacho_net::{Net, clock};
 use super::{Recorder, Scope, Window, Worker};
 use crate::events::{PhaseKind, ThreadUsage};
 use crate::mail::{Ended, Enter, Interval, ReportBody, Status, Task};
-use crate::plan::{Pace, Scale};
-use crate::schedule::{Phase, Schedule};
+use crate::plan::Scale;
+use crate::schedule::{Place, Schedule};
 use crate::verifier::StreamEnds;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -211,12 +211,15 @@ impl Worker {
         for (local, stream) in (0u32..).zip(&mut self.streams) {
             stream.is_willing = false;
             stream.under_way = 0;
-            if let Pace::Open { rate, phase, .. } = stream.pace {
-                let seed = seed ^ (stream.block as u64) << 32;
-                let phase = Phase::of(phase, stream.ordinal, stream.siblings, seed);
-                let schedule = Schedule::new(start_ns, rate, scale, phase);
-                due.push(Reverse((schedule.next_ns(), local)));
-                stream.schedule = Some(schedule);
+            let place = Place {
+                ordinal: stream.ordinal,
+                siblings: stream.siblings,
+                seed: seed ^ (stream.block as u64) << 32,
+            };
+            let acknowledged = stream.qos != tacho_codec::QoS::AtMostOnce;
+            stream.schedule = Schedule::new(start_ns, &stream.pace, scale, place, acknowledged);
+            if stream.next_ns() < u64::MAX {
+                due.push(Reverse((stream.next_ns(), local)));
             }
         }
         self.due = due.into();
@@ -286,10 +289,15 @@ impl Worker {
     fn drop_dead(&mut self, until_ns: u64) {
         for local in &self.phase.dead {
             let Some(schedule) = &mut self.streams[*local as usize].schedule else { continue };
-            let count = schedule.remaining_before(until_ns);
-            schedule.skip(count);
-            self.totals.taken += count;
-            self.recorder.sample.counters.dropped += count;
+            loop {
+                let count = schedule.remaining_before(until_ns);
+                if count == 0 {
+                    break;
+                }
+                schedule.skip(count);
+                self.totals.taken += count;
+                self.recorder.sample.counters.dropped += count;
+            }
         }
     }
 

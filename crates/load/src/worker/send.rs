@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
-use tacho_codec::{PacketId, QoS};
+use tacho_codec::{PacketId, Publish, QoS};
 use tacho_net::{ConnId, Net, Next, clock};
 use tacho_session::Transmit;
-use tacho_session::client::Publish;
+use tacho_session::client;
 
 use super::Worker;
 use super::client::Message;
@@ -58,8 +58,26 @@ impl VirtualStream {
             intended_ns: message.intended_ns,
             late_us: u32::try_from(late_ns / 1_000).unwrap_or(u32::MAX),
         };
-        self.head.append(out, dup, self.retain && !message.probe, self.qos, packet_id);
-        streams.pool.write(&header, self.payload_bytes, out);
+        let retain = self.retain && !message.probe;
+        let info = &streams.infos[self.index as usize];
+        if self.fixed_bytes.is_some() {
+            self.head.append(out, dup, retain, self.qos, packet_id);
+            streams.contents.write(&info.content, &info.topic, &header, out);
+            return;
+        }
+        let mut payload = Vec::new();
+        streams.contents.write(&info.content, &info.topic, &header, &mut payload);
+        let publish = Publish {
+            dup,
+            retain,
+            qos: self.qos,
+            topic: &info.topic,
+            packet_id,
+            payload: &payload,
+            ..Publish::default()
+        };
+        // Invariant: the largest payload fits, see `VirtualStream::new`.
+        publish.encode(self.version, out).expect("a checked plan fits into packets");
     }
 }
 
@@ -88,6 +106,10 @@ impl Worker {
                 next_ns = self.streams[local as usize].next_ns();
             }
             match sent {
+                // It waits for an acknowledgement, or its trace has ended.
+                Sent::Yes if next_ns == u64::MAX => {
+                    self.due.pop();
+                }
                 Sent::Yes => {
                     if let Some(mut top) = self.due.peek_mut() {
                         top.0.0 = next_ns;
@@ -147,13 +169,13 @@ impl Worker {
         let seq = if probe { 0 } else { stream.next_seq as u32 };
         let message = Message { stream: local, seq, probe, intended_ns, sent_ns: now_ns };
         match client.session.publish(now_ns, stream.qos, message) {
-            Publish::Send(Transmit::Publish { delivery, packet_id, dup }) => {
+            client::Publish::Send(Transmit::Publish { delivery, packet_id, dup }) => {
                 let out = net.out(conn).as_vec_mut();
                 stream.write(&self.common.streams, &delivery.message, packet_id, dup, out);
             }
             // What is ahead of it is written first, by `write_pending`.
-            Publish::Send(_) | Publish::Queued => {}
-            Publish::Blocked(_) => return Sent::Blocked,
+            client::Publish::Send(_) | client::Publish::Queued => {}
+            client::Publish::Blocked(_) => return Sent::Blocked,
         }
         self.totals.unacked += u64::from(stream.qos != QoS::AtMostOnce);
         if !probe {
@@ -235,7 +257,7 @@ impl Worker {
         let client = &mut self.clients[stream.client as usize];
         if next_ns <= now_ns && next_ns < self.phase.load_end_ns {
             client.waiting.push_back(local);
-        } else {
+        } else if next_ns < u64::MAX {
             self.due.push(Reverse((next_ns, local)));
         }
     }
@@ -265,11 +287,16 @@ impl Worker {
 
     /// A message of QoS 1 or 2 is acknowledged.
     #[inline]
-    pub(super) fn credit_ack(&mut self, local: u32) {
+    pub(super) fn credit_ack(&mut self, local: u32, now_ns: u64) {
         let stream = &mut self.streams[local as usize];
         if stream.under_way > 0 {
             stream.under_way -= 1;
             self.make_willing(local);
+        }
+        if let Some(schedule) = &mut self.streams[local as usize].schedule
+            && schedule.acknowledged(now_ns)
+        {
+            self.due.push(Reverse((schedule.next_ns(), local)));
         }
     }
 

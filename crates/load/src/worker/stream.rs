@@ -2,7 +2,8 @@
 
 use tacho_codec::{EncodeError, Publish, PublishHead, QoS, Version};
 
-use crate::plan::{CatchUp, Group, Pace, PublishBlock, Stream, StreamIndex};
+use crate::payload::Content;
+use crate::plan::{CatchUp, Client, Group, Pace, PublishBlock, Stream, StreamIndex};
 use crate::schedule::Schedule;
 use crate::verifier::{StreamEnds, Window};
 
@@ -20,9 +21,13 @@ pub(super) struct VirtualStream {
     pub(super) siblings: u64,
     pub(super) block: usize,
     pub(super) pace: Pace,
+    pub(super) version: Version,
     pub(super) qos: QoS,
     pub(super) retain: bool,
-    pub(super) payload_bytes: usize,
+    /// Size of all payloads; `None` where each is another.
+    pub(super) fixed_bytes: Option<usize>,
+    /// Size of the largest packet.
+    pub(super) packet_bytes_max: usize,
     /// Deliveries that each message causes.
     pub(super) receivers: u64,
     /// Everything of the PUBLISH before its payload.
@@ -48,23 +53,27 @@ impl VirtualStream {
         index: StreamIndex,
         ordinal: u64,
         stream: &Stream,
-        (group, block): (&Group, &PublishBlock),
+        (group, client_of_plan, block): (&Group, &Client, &PublishBlock),
         receivers: u32,
     ) -> Self {
-        let payload_bytes = block.payload_bytes as usize;
+        let bytes_max = block.payload.bytes_max(&client_of_plan.id, &stream.topic);
+        // Invariant: `Plan::check` bounds topic and payload.
+        let head = head(stream, group.version, block, bytes_max)
+            .expect("a checked plan fits into packets");
         Self {
             client,
             index,
             ordinal,
             siblings: 0,
             block: stream.block,
-            pace: block.pace,
+            pace: block.pace.clone(),
+            version: group.version,
             qos: block.qos,
             retain: block.retain,
-            payload_bytes,
+            fixed_bytes: Content::new(&block.payload, "").fixed_bytes(),
+            packet_bytes_max: head.frame_len(),
             receivers: receivers.into(),
-            // Invariant: `Plan::check` bounds topic and payload.
-            head: head(stream, group.version, block).expect("a checked plan fits into packets"),
+            head,
             schedule: None,
             next_seq: 0,
             under_way: 0,
@@ -78,10 +87,7 @@ impl VirtualStream {
     }
 
     pub(super) const fn catch_up(&self) -> CatchUp {
-        match self.pace {
-            Pace::Open { catch_up, .. } => catch_up,
-            Pace::Closed { .. } => CatchUp::CatchUp,
-        }
+        self.pace.catch_up()
     }
 
     /// When the next message of an open stream is due.
@@ -114,7 +120,7 @@ impl VirtualStream {
                 }
                 _ => self.under_way < window as u64,
             },
-            Pace::Open { .. } => false,
+            _ => false,
         }
     }
 
@@ -152,9 +158,10 @@ fn head(
     stream: &Stream,
     version: Version,
     block: &PublishBlock,
+    payload_bytes: usize,
 ) -> Result<PublishHead, EncodeError> {
     // Only the length of the payload goes into the head.
-    let payload = vec![0; block.payload_bytes as usize];
+    let payload = vec![0; payload_bytes];
     let publish = Publish {
         qos: block.qos,
         retain: block.retain,

@@ -14,8 +14,8 @@ use tacho_codec::{
 };
 use tacho_load::payload::Header;
 use tacho_load::{
-    CatchUp, Client, Engine, Event, Failure, Group, IntervalSnapshot, Pace, Phase, PhasePolicy,
-    Plan, PublishBlock, Rate, Scale, Stream, Subscription, Summary, Timing, Totals,
+    CatchUp, Client, Engine, Event, Failure, Group, IntervalSnapshot, Pace, Payload, Phase,
+    PhasePolicy, Plan, PublishBlock, Rate, Scale, Stream, Subscription, Summary, Totals,
 };
 use tacho_net::{Closed, ConnId, Handler, Loop, LoopConfig, Net, Remote, mailboxes};
 
@@ -149,7 +149,9 @@ impl Responder {
             *turn += 1;
         }
         for (conn, qos) in targets {
-            let header = Header::decode(publish.payload).expect("only load clients publish here");
+            let header = Header::decode(publish.payload)
+                .or_else(|| Header::find_printable(publish.payload, &mut 0))
+                .expect("only load clients publish here");
             match (self.behaviour.fault)(&header) {
                 Fault::Drop => {}
                 Fault::None => self.deliver(net, conn, publish.topic, publish.payload, qos),
@@ -164,7 +166,7 @@ impl Responder {
                 }
                 Fault::Damage => {
                     let mut payload = publish.payload.to_vec();
-                    payload[25] ^= 0x80;
+                    *payload.last_mut().expect("is not empty") ^= 0x01;
                     self.deliver(net, conn, publish.topic, &payload, qos);
                 }
                 Fault::Close => net.abort(conn),
@@ -282,7 +284,7 @@ pub(crate) struct Scene {
     pub(crate) pace: Pace,
     pub(crate) version: Version,
     pub(crate) threads: usize,
-    pub(crate) payload_bytes: u32,
+    pub(crate) payload: Payload,
     pub(crate) inflight_max: u16,
     pub(crate) warm_up_ms: u64,
     pub(crate) measure_ms: u64,
@@ -308,7 +310,7 @@ impl Scene {
             pace: open(100),
             version: Version::V5,
             threads: 1,
-            payload_bytes: 128,
+            payload: Payload::Random { bytes: 128 },
             inflight_max: 100,
             warm_up_ms: 200,
             measure_ms: 1_000,
@@ -339,37 +341,28 @@ impl Scene {
             .collect();
         let group = |name: &str, publish: Vec<PublishBlock>, clients: Vec<Client>| Group {
             name: name.into(),
-            targets: Vec::new(),
             version: self.version,
-            clean_start: true,
-            session_expiry_s: 0,
-            keep_alive_s: 60,
-            connects_per_s: None,
             inflight_max: self.inflight_max,
-            waiting_max: 100_000,
             publish,
             clients,
+            ..Group::default()
         };
         let block = PublishBlock {
             qos: self.publish_qos,
             retain: false,
-            payload_bytes: self.payload_bytes,
-            pace: self.pace,
+            payload: self.payload.clone(),
+            pace: self.pace.clone(),
         };
         let ms = 1_000_000;
         let mut plan = Plan {
             run_id: 0x00AB_CDEF,
             seed: 42,
             threads: self.threads,
-            cpus: Vec::new(),
-            timing: Timing::Sleep,
             targets: vec![target.into()],
-            sources: Vec::new(),
             groups: vec![
                 group("publishers", vec![block], publishers),
                 group("subscribers", Vec::new(), subscribers),
             ],
-            routes: Vec::new(),
             phases: vec![
                 Phase::Connect { timeout_ns: 60_000 * ms },
                 Phase::Subscribe { timeout_ns: 60_000 * ms },
@@ -379,7 +372,7 @@ impl Scene {
                 Phase::Drain { timeout_ns: self.drain_ms * ms },
                 Phase::Disconnect,
             ],
-            overrun_after_ns: Plan::OVERRUN_AFTER_NS,
+            ..Plan::default()
         };
         plan.routes = plan.derive_routes();
         plan
