@@ -29,14 +29,20 @@ pub enum Metric {
     Latency(LatencyKind, Statistic),
     /// Messages lost.
     Lost,
+    /// Deliveries lost in percent of those that were due.
+    Loss,
     /// Messages delivered more than once.
     Duplicates,
     /// Messages delivered out of order.
     OutOfOrder,
-    /// Achieved publish rate in percent of the offered one.
+    /// Achieved rate in percent of the offered one, in the direction that is worse off.
     Achieved,
     /// Messages in and out per second.
     Tps,
+    /// CPU of what the broker may use in percent of it: its host, or its cores.
+    Cpu,
+    /// Memory in use on the broker's host in percent.
+    Memory,
     /// CPU of the broker process, one core = 100.
     BrokerCpu,
     /// 1 - idle of the broker's host in percent.
@@ -54,6 +60,12 @@ pub enum LatencyKind {
     Service,
     /// Intended time to written.
     SendDelay,
+    /// PUBLISH to its last acknowledgement.
+    Ack,
+    /// Round trip to the broker's host.
+    RoundTrip,
+    /// TCP connect to CONNACK.
+    Connect,
 }
 
 /// A statistic of a latency.
@@ -90,10 +102,13 @@ pub enum Comparison {
     Equal,
 }
 
-const KINDS: [(&str, LatencyKind); 3] = [
+const KINDS: [(&str, LatencyKind); 6] = [
     ("e2e", LatencyKind::EndToEnd),
     ("service", LatencyKind::Service),
     ("send_delay", LatencyKind::SendDelay),
+    ("ack", LatencyKind::Ack),
+    ("rtt", LatencyKind::RoundTrip),
+    ("connect", LatencyKind::Connect),
 ];
 
 const STATISTICS: [(&str, Statistic); 7] = [
@@ -106,12 +121,15 @@ const STATISTICS: [(&str, Statistic); 7] = [
     ("max", Statistic::Max),
 ];
 
-const METRICS: [(&str, Metric); 8] = [
+const METRICS: [(&str, Metric); 11] = [
     ("lost", Metric::Lost),
+    ("loss", Metric::Loss),
     ("duplicates", Metric::Duplicates),
     ("out_of_order", Metric::OutOfOrder),
     ("achieved", Metric::Achieved),
     ("tps", Metric::Tps),
+    ("cpu", Metric::Cpu),
+    ("memory", Metric::Memory),
     ("broker_cpu", Metric::BrokerCpu),
     ("host_cpu", Metric::HostCpu),
     ("broker_rss", Metric::BrokerRss),
@@ -139,10 +157,31 @@ impl Metric {
         if let Some((_, metric)) = METRICS.iter().find(|(known, _)| *known == name) {
             return Some(*metric);
         }
-        let (kind, statistic) = name.rsplit_once('_')?;
+        // The latency that users ask about goes without saying: p99 is e2e_p99.
+        let (kind, statistic) = match name.rsplit_once('_') {
+            Some((kind, statistic)) => (kind, statistic),
+            None => ("e2e", name),
+        };
         let (_, kind) = KINDS.iter().find(|(known, _)| *known == kind)?;
         let (_, statistic) = STATISTICS.iter().find(|(known, _)| *known == statistic)?;
         Some(Self::Latency(*kind, *statistic))
+    }
+
+    fn is_percentage(self) -> bool {
+        match self {
+            Self::Loss
+            | Self::Achieved
+            | Self::Cpu
+            | Self::Memory
+            | Self::BrokerCpu
+            | Self::HostCpu => true,
+            Self::Latency(..)
+            | Self::Lost
+            | Self::Duplicates
+            | Self::OutOfOrder
+            | Self::Tps
+            | Self::BrokerRss => false,
+        }
     }
 
     /// Reads a limit in the metric's unit.
@@ -154,9 +193,7 @@ impl Metric {
                 TimeSpan::parse(text).ok().map(|span| span.as_ns() as f64 / 1e3)
             }
             Self::Latency(..) => None,
-            Self::Achieved | Self::BrokerCpu | Self::HostCpu => {
-                text.strip_suffix('%').unwrap_or(text).trim().parse().ok()
-            }
+            _ if self.is_percentage() => text.strip_suffix('%').unwrap_or(text).trim().parse().ok(),
             Self::BrokerRss => bytes(text),
             _ => text.replace('_', "").parse().ok(),
         }
@@ -167,19 +204,17 @@ impl Metric {
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Latency(..) => format::latency(value),
-            Self::Achieved | Self::BrokerCpu | Self::HostCpu => format::percent(value),
+            _ if self.is_percentage() => format::percent(value),
             Self::BrokerRss => format::bytes(value.max(0.0) as u64),
             Self::Tps => format!("{} msg/s", format::rate(value)),
-            Self::Lost | Self::Duplicates | Self::OutOfOrder => {
-                format::thousands(value.max(0.0) as u64)
-            }
+            _ => format::thousands(value.max(0.0) as u64),
         }
     }
 
     fn example(self) -> &'static str {
         match self {
             Self::Latency(..) => "10ms",
-            Self::Achieved | Self::BrokerCpu | Self::HostCpu => "75%",
+            _ if self.is_percentage() => "75%",
             Self::BrokerRss => "64MiB",
             _ => "0",
         }
@@ -263,9 +298,7 @@ impl Threshold {
                 let ns = (self.limit * 1e3).round() as u64;
                 format!("{symbol}{}", TimeSpan(std::time::Duration::from_nanos(ns)))
             }
-            Metric::Achieved | Metric::BrokerCpu | Metric::HostCpu => {
-                format!("{symbol}{}%", self.limit)
-            }
+            metric if metric.is_percentage() => format!("{symbol}{}%", self.limit),
             Metric::BrokerRss => format!("{symbol}{}B", self.limit),
             _ => format!("{symbol}{}", self.limit),
         }
@@ -300,9 +333,17 @@ mod tests {
             "achieved>=99%",
             "broker_cpu<75%",
             "tps>20000",
+            "loss==0%",
+            "cpu<=75%",
+            "memory<90%",
+            "rtt_p99<1ms",
+            "connect_max<1s",
+            "ack_p50<2ms",
         ] {
             assert_eq!(Threshold::parse(text).expect(text).to_string(), text);
         }
+        assert_eq!(Threshold::parse("p99<10ms").expect("parses").to_string(), "e2e_p99<10ms");
+        assert_eq!(Threshold::parse("loss==0").expect("parses").to_string(), "loss==0%");
         let spaced = Threshold::parse(" e2e_p50 < 1.5 ms ").expect("parses");
         assert_eq!(spaced.limit, 1500.0);
         assert_eq!(Threshold::parse("broker_rss<64MiB").expect("parses").limit, 67108864.0);

@@ -226,12 +226,32 @@ impl ViolationCounts {
 }
 
 impl Step {
-    /// Achieved publish rate in percent of the offered one.
+    /// Achieved rate in percent of the offered one, in the direction that is worse off.
     pub fn achieved_percent(&self) -> f64 {
-        match self.offered_in_per_s > 0.0 {
-            true => self.achieved_in_per_s * 100.0 / self.offered_in_per_s,
+        let directions = [
+            (self.achieved_in_per_s, self.offered_in_per_s),
+            (self.achieved_out_per_s, self.offered_out_per_s),
+        ];
+        let share = |(achieved, offered): (f64, f64)| match offered > 0.0 {
+            true => achieved * 100.0 / offered,
             false => 100.0,
+        };
+        directions.map(share).into_iter().fold(f64::INFINITY, f64::min)
+    }
+
+    /// Deliveries lost in percent of those that were due; declared losses are not among them.
+    pub fn loss_percent(&self) -> f64 {
+        match self.expected {
+            0 => 0.0,
+            expected => self.lost as f64 * 100.0 / expected as f64,
         }
+    }
+
+    /// Memory in use on the broker's host in percent: of the busiest host that is watched, else of
+    /// the machine that the run is on.
+    pub fn memory_percent(&self) -> Option<f64> {
+        let watched = self.hosts.iter().filter_map(|host| host.get("memory_used_percent"));
+        watched.map(|used| used.mean).reduce(f64::max).or(self.host_memory_percent)
     }
 
     /// The figure that a threshold is about; `None` where it could not be measured.
@@ -240,6 +260,12 @@ impl Step {
             Metric::Latency(LatencyKind::EndToEnd, statistic) => self.latency_us.get(statistic),
             Metric::Latency(LatencyKind::Service, statistic) => self.service_us.get(statistic),
             Metric::Latency(LatencyKind::SendDelay, statistic) => self.send_delay_us.get(statistic),
+            Metric::Latency(LatencyKind::Ack, statistic) => self.ack_us.get(statistic),
+            Metric::Latency(LatencyKind::RoundTrip, statistic) => self.rtt_us.get(statistic),
+            Metric::Latency(LatencyKind::Connect, statistic) => self.connect_us.get(statistic),
+            Metric::Loss => Some(self.loss_percent()),
+            Metric::Cpu => self.cpu_percent,
+            Metric::Memory => self.memory_percent(),
             Metric::Lost => Some(self.lost as f64),
             Metric::Duplicates => Some(self.duplicates as f64),
             Metric::OutOfOrder => Some(self.out_of_order as f64),
