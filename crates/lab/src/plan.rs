@@ -51,10 +51,23 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
             .collect(),
         ..load::Plan::default()
     };
+    assign_targets(scenario, &mut plan);
     plan.routes = plan.derive_routes();
     plan.phases = phases(scenario, !plan.routes.is_empty());
     plan.check()?;
     Ok(plan)
+}
+
+/// Sends each group to its own broker, where a scenario has several.
+fn assign_targets(scenario: &Scenario, plan: &mut load::Plan) {
+    if scenario.targets.is_empty() {
+        return;
+    }
+    for group in &mut plan.groups {
+        let (name, _) = scenario.target_of(&scenario.groups[&group.name]);
+        let own = plan.targets.iter().filter(|target| target.name == name);
+        group.targets = own.cloned().collect();
+    }
 }
 
 fn load_group(name: &str, group: &Group, scenario: &Scenario) -> load::Group {
@@ -224,6 +237,20 @@ mod tests {
         assert_eq!(plan.routes[0].qos, QoS::AtLeastOnce);
         assert_eq!(plan.phases.len(), 7);
         assert!(plan.sources.is_empty());
+    }
+
+    #[test]
+    fn groups_connect_to_their_own_broker() {
+        let text = "name = 'two'\n[targets.b]\n[groups.p]\nclients = 1\ntarget = 'b'\n\
+                    [[groups.p.publish]]\ntopic = 'a'\nrate = { total = 1 }\n\
+                    [groups.s]\nclients = 1\n[[groups.s.subscribe]]\nfilter = 'c'\n";
+        let source = crate::scenario::SourceText::new("x", text);
+        let scenario = Scenario::parse(&source, &[], Limits::NONE).expect("parses");
+        let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+        let targets = vec![load::Target::tcp(address(1), ""), load::Target::tcp(address(2), "b")];
+        let plan = plan(&scenario, &PlanOptions { targets, ..options() }).expect("a plan");
+        let port = |group: usize| plan.groups[group].targets[0].addr.port();
+        assert_eq!((port(0), port(1)), (2, 1));
     }
 
     #[test]

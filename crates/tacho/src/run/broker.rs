@@ -30,6 +30,8 @@ const LINES_SHOWN: usize = 10;
 pub(crate) struct Target {
     /// Name in the scenario; empty for the default one.
     name: String,
+    /// Protocol version of the clients.
+    version: ProtocolVersion,
     source: Source,
 }
 
@@ -48,6 +50,7 @@ enum Source {
 #[derive(Debug)]
 pub(super) struct Broker {
     name: String,
+    version: ProtocolVersion,
     kind: TargetKind,
     url: BrokerUrl,
     addresses: Vec<SocketAddr>,
@@ -71,11 +74,11 @@ impl Target {
         arguments: &TargetArguments,
         scenario: &Scenario,
     ) -> Result<Vec<Self>, Failure> {
-        let targets = wanted(scenario);
-        arguments.check(&targets.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())?;
-        let target = |(name, url): (String, Option<BrokerUrl>)| {
-            let source = Source::of(arguments, &name, url)?;
-            Ok(Self { name, source })
+        let targets = scenario.targets_in_use();
+        arguments.check(&targets.iter().map(|(name, _)| *name).collect::<Vec<_>>())?;
+        let target = |(name, target): (&str, &tacho_lab::scenario::Target)| {
+            let source = Source::of(arguments, name, target.broker.clone())?;
+            Ok(Self { name: name.to_owned(), version: target.version, source })
         };
         let targets: Vec<Self> = targets.into_iter().map(target).collect::<Result<_, Failure>>()?;
         let useless = |flag: &str, what: &str| {
@@ -105,11 +108,19 @@ impl Target {
         directory: &RunDirectory,
         stop: &AtomicBool,
     ) -> Result<Broker, Failure> {
-        let name = self.name;
+        let (name, version) = (self.name, self.version);
         let (kind, template) = match self.source {
             Source::Url { url, addresses, pid } => {
                 let kind = TargetKind::Url;
-                return Ok(Broker { name, kind, url, addresses, foreign_pid: pid, process: None });
+                return Ok(Broker {
+                    name,
+                    version,
+                    kind,
+                    url,
+                    addresses,
+                    foreign_pid: pid,
+                    process: None,
+                });
             }
             Source::Command { template } => (TargetKind::Command, template),
             Source::BuiltIn { shards } => {
@@ -161,6 +172,7 @@ impl Target {
         process.wait_until_it_accepts(address, stop)?;
         Ok(Broker {
             name,
+            version,
             kind,
             url: BrokerUrl::new(Scheme::Mqtt, "127.0.0.1", port),
             addresses: vec![address],
@@ -186,12 +198,12 @@ impl Broker {
     }
 
     /// For the run record.
-    pub(super) fn record(&self, version: ProtocolVersion) -> TargetRecord {
+    pub(super) fn record(&self) -> TargetRecord {
         TargetRecord {
             name: self.name.clone(),
             kind: self.kind,
             broker: self.url.to_string(),
-            version: match version {
+            version: match self.version {
                 ProtocolVersion::V31 => "3.1".to_owned(),
                 ProtocolVersion::V311 => "3.1.1".to_owned(),
                 ProtocolVersion::V5 => "5.0".to_owned(),
@@ -207,11 +219,6 @@ impl Broker {
         let ended = process.child.try_wait().ok().flatten();
         ended.map(|status| process.obituary("ended during the run", status))
     }
-}
-
-/// The targets that a scenario names, with the addresses that it gives them: the default one.
-fn wanted(scenario: &Scenario) -> Vec<(String, Option<BrokerUrl>)> {
-    vec![(String::new(), scenario.target.broker.clone())]
 }
 
 impl Source {

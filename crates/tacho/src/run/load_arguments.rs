@@ -117,10 +117,14 @@ impl LoadArguments {
         if let Some(seed) = self.seed {
             scenario.seed = seed;
         }
-        if let Some(broker) = Named::of(&targets.brokers, "") {
-            scenario.target.broker = Some(broker.clone());
-        } else if Named::of(&targets.broker_cmds, "").is_some() {
-            scenario.target.broker = None;
+        let named = scenario.targets.iter_mut().map(|(name, target)| (name.as_str(), target));
+        let default = (Scenario::DEFAULT_TARGET, &mut scenario.target);
+        for (name, target) in std::iter::once(default).chain(named) {
+            if let Some(broker) = Named::of(&targets.brokers, name) {
+                target.broker = Some(broker.clone());
+            } else if Named::of(&targets.broker_cmds, name).is_some() {
+                target.broker = None;
+            }
         }
         Ok(scenario)
     }

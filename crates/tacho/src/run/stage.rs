@@ -95,7 +95,6 @@ impl Stage {
         directory: &RunDirectory,
     ) -> Result<Outcome, Failure> {
         let Performance { scenario, name, title } = performance;
-        let version = scenario.target.version;
         let config = RunConfig {
             name,
             started: Timestamp::now(),
@@ -104,7 +103,7 @@ impl Stage {
                 .iter()
                 .enumerate()
                 .map(|(index, broker)| RunTarget {
-                    record: broker.record(version),
+                    record: broker.record(),
                     addresses: broker.addresses(),
                     cores: self.cores.of_broker((index, self.brokers.len())).to_vec(),
                     is_local: broker.is_local(),
