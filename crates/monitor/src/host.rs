@@ -2,7 +2,7 @@
 
 use procfs_core::Meminfo;
 
-use crate::{CpuTimes, MonitorError, ProcRoot};
+use crate::{CpuTimes, MemoryBytes, MonitorError, ProcRoot};
 
 /// Samples the machine this runs on.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +43,8 @@ pub struct HostSample {
     pub memory_total_bytes: u64,
     /// Memory that programs could still get without swapping, in bytes.
     pub memory_available_bytes: u64,
+    /// Memory by use.
+    pub memory: MemoryBytes,
     /// Load average.
     pub load: LoadAverage,
 }
@@ -58,7 +60,12 @@ impl HostSampler {
     /// # Errors
     /// When `stat`, `meminfo` or `loadavg` is missing or is not what the kernel documents.
     pub fn sample(&self, now_ns: u64) -> Result<HostSample, MonitorError> {
-        let (cpu, cores) = self.cpu()?;
+        self.sample_of(&self.root.text("stat")?, now_ns)
+    }
+
+    /// Takes one sample whose `stat` was read already.
+    pub(crate) fn sample_of(&self, stat: &str, now_ns: u64) -> Result<HostSample, MonitorError> {
+        let (cpu, cores) = self.cpu(stat)?;
         let memory: Meminfo = self.root.parse("meminfo")?;
         let load: procfs_core::LoadAverage = self.root.parse("loadavg")?;
         Ok(HostSample {
@@ -70,6 +77,17 @@ impl HostSampler {
             memory_available_bytes: memory
                 .mem_available
                 .unwrap_or(memory.mem_free + memory.buffers + memory.cached),
+            memory: MemoryBytes {
+                total: memory.mem_total,
+                used: 0,
+                buffered: memory.buffers,
+                cached: memory.cached,
+                free: memory.mem_free,
+                slab_reclaimable: memory.s_reclaimable,
+                slab_unreclaimable: memory.s_unreclaim,
+                available: memory.mem_available,
+            }
+            .with_used(),
             load: LoadAverage {
                 one: f64::from(load.one),
                 five: f64::from(load.five),
@@ -82,8 +100,7 @@ impl HostSampler {
     ///
     /// Read here and not through procfs-core, which numbers cores by position and so mixes them
     /// up when one is offline.
-    fn cpu(&self) -> Result<(CpuTimes, Vec<CoreTimes>), MonitorError> {
-        let text = self.root.text("stat")?;
+    fn cpu(&self, text: &str) -> Result<(CpuTimes, Vec<CoreTimes>), MonitorError> {
         let malformed = |what: &str| MonitorError::Parse {
             path: self.root.path("stat"),
             what: what.to_owned(),

@@ -13,10 +13,15 @@
 //! `/proc` elsewhere) can point it at another directory. On systems without `/proc` every sample
 //! is an error that says so; callers then report the figures as absent.
 
+mod cgroup;
 mod cpus;
 mod error;
+mod find;
 mod host;
+mod kernel;
+mod machine;
 mod metric;
+mod network;
 mod process;
 mod root;
 mod row;
@@ -24,7 +29,9 @@ mod source;
 
 pub use cpus::{CpuTimes, parse_cpu_list};
 pub use error::MonitorError;
+pub use find::find_processes;
 pub use host::{CoreTimes, HostSample, HostSampler, LoadAverage};
+pub use machine::MachineSampler;
 pub use metric::{METRICS, Metric};
 pub use process::{CpuSource, ProcessSample, ProcessSampler, ThreadSample};
 pub use root::ProcRoot;

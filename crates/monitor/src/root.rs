@@ -1,4 +1,4 @@
-//! The directory below which everything is read.
+//! The directories below which everything is read.
 
 use std::path::{Path, PathBuf};
 
@@ -6,25 +6,40 @@ use procfs_core::FromRead;
 
 use crate::MonitorError;
 
-/// Where the process file system is mounted; `/proc` by default.
+/// Where the kernel's file systems are mounted; `/proc` and `/sys` by default.
 #[derive(Clone, Debug)]
-pub struct ProcRoot(PathBuf);
+pub struct ProcRoot {
+    proc: PathBuf,
+    sys: PathBuf,
+}
 
 impl Default for ProcRoot {
     fn default() -> Self {
-        Self(PathBuf::from("/proc"))
+        Self { proc: PathBuf::from("/proc"), sys: PathBuf::from("/sys") }
     }
 }
 
 impl ProcRoot {
     /// Uses `path` in place of `/proc`.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self(path.into())
+        Self { proc: path.into(), ..Self::default() }
+    }
+
+    /// Uses `path` in place of `/sys`.
+    #[must_use]
+    pub fn with_sys(mut self, path: impl Into<PathBuf>) -> Self {
+        self.sys = path.into();
+        self
     }
 
     /// The path of `name` below the root.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.0.join(name)
+        self.proc.join(name)
+    }
+
+    /// The path of `name` below `/sys`.
+    pub(crate) fn sys(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.sys.join(name)
     }
 
     /// The text of the file `name` below the root.

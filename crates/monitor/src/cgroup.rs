@@ -1,0 +1,66 @@
+//! Limits of a process's control group (version 2).
+
+use std::path::PathBuf;
+
+use crate::ProcRoot;
+
+/// The limits that bind a process, and how long the CPU limit has held it back.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ControlGroup {
+    pub(crate) cpu_limit_cores: Option<f64>,
+    pub(crate) memory_limit_bytes: Option<u64>,
+    pub(crate) throttled_us: Option<u64>,
+}
+
+impl ControlGroup {
+    /// The group of process `pid`. The tightest limit on the way to the root counts.
+    pub(crate) fn read(root: &ProcRoot, pid: u32) -> Self {
+        let mut group = Self::default();
+        let Some(mut folder) = folder(root, pid) else { return group };
+        let top = root.sys("fs/cgroup");
+        while folder.starts_with(&top) {
+            let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+            group.cpu_limit_cores = least(group.cpu_limit_cores, cores(&text("cpu.max")));
+            let memory = text("memory.max").trim().parse::<u64>().ok();
+            group.memory_limit_bytes = least(group.memory_limit_bytes, memory);
+            // A group that is held back holds back those below it, so the nearest one with a
+            // limit tells.
+            if group.throttled_us.is_none() && group.cpu_limit_cores.is_some() {
+                group.throttled_us = text("cpu.stat")
+                    .lines()
+                    .find_map(|line| line.strip_prefix("throttled_usec ")?.trim().parse().ok());
+            }
+            if !folder.pop() {
+                break;
+            }
+        }
+        group
+    }
+}
+
+/// The folder of the process's group below the unified hierarchy.
+fn folder(root: &ProcRoot, pid: u32) -> Option<PathBuf> {
+    let text = root.text(format!("{pid}/cgroup")).ok()?;
+    let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    // From inside a container the path may lead out of what is mounted.
+    if path.split('/').any(|part| part == "..") {
+        return None;
+    }
+    Some(root.sys("fs/cgroup").join(path))
+}
+
+/// `cpu.max`: quota and period in microseconds, `max` for none.
+fn cores(text: &str) -> Option<f64> {
+    let mut fields = text.split_whitespace();
+    let quota_us: f64 = fields.next()?.parse().ok()?;
+    let period_us: f64 = fields.next()?.parse().ok()?;
+    (period_us > 0.0).then(|| quota_us / period_us)
+}
+
+fn least<T: PartialOrd>(known: Option<T>, new: Option<T>) -> Option<T> {
+    match (known, new) {
+        (Some(known), Some(new)) if new < known => Some(new),
+        (None, new) => new,
+        (known, _) => known,
+    }
+}

@@ -1,0 +1,74 @@
+//! Kernel-wide figures: descriptors, pressure, context switches, the host's name.
+
+use crate::ProcRoot;
+use crate::row::Pressure;
+
+/// Open descriptors and how many there may be, from `sys/fs/file-nr`.
+pub(crate) fn descriptors(root: &ProcRoot) -> Option<(u64, u64)> {
+    let text = root.text("sys/fs/file-nr").ok()?;
+    let mut fields = text.split_whitespace().map(|field| field.parse::<u64>().ok());
+    let allocated = fields.next()??;
+    let free = fields.next()??;
+    Some((allocated.saturating_sub(free), fields.next()??))
+}
+
+/// Context switches since boot, from the text of `stat`.
+pub(crate) fn context_switches(stat: &str) -> Option<u64> {
+    stat.lines().find_map(|line| line.strip_prefix("ctxt ")?.trim().parse().ok())
+}
+
+/// What the machine calls itself.
+pub(crate) fn host_name(root: &ProcRoot) -> String {
+    let name = root.text("sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
+}
+
+/// Microseconds of waiting since boot; `None` where the kernel does not account it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PressureCounters {
+    cpu_some: Option<u64>,
+    io_some: Option<u64>,
+    io_full: Option<u64>,
+    memory_some: Option<u64>,
+    memory_full: Option<u64>,
+}
+
+impl PressureCounters {
+    /// The files below `pressure`.
+    pub(crate) fn read(root: &ProcRoot) -> Self {
+        let read = |resource: &str| root.text(format!("pressure/{resource}")).unwrap_or_default();
+        let (cpu, io, memory) = (read("cpu"), read("io"), read("memory"));
+        Self {
+            cpu_some: total(&cpu, "some"),
+            io_some: total(&io, "some"),
+            io_full: total(&io, "full"),
+            memory_some: total(&memory, "some"),
+            memory_full: total(&memory, "full"),
+        }
+    }
+
+    /// Shares of the time since `earlier`, `None` where the kernel has no pressure at all.
+    pub(crate) fn since(&self, earlier: &Self, elapsed_ns: u64) -> Option<Pressure> {
+        if *self == Self::default() || elapsed_ns == 0 {
+            return None;
+        }
+        let share = |now: Option<u64>, before: Option<u64>| {
+            let waited_ns = now?.saturating_sub(before?) * 1000;
+            Some((waited_ns as f64 * 100.0 / elapsed_ns as f64).min(100.0))
+        };
+        Some(Pressure {
+            cpu_some: share(self.cpu_some, earlier.cpu_some),
+            io_some: share(self.io_some, earlier.io_some),
+            io_full: share(self.io_full, earlier.io_full),
+            memory_some: share(self.memory_some, earlier.memory_some),
+            memory_full: share(self.memory_full, earlier.memory_full),
+        })
+    }
+}
+
+/// `total=` of the line `kind` of a pressure file.
+fn total(text: &str, kind: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(kind))?;
+    line.split_whitespace().find_map(|field| field.strip_prefix("total=")?.parse().ok())
+}

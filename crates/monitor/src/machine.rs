@@ -1,0 +1,215 @@
+//! A whole machine, row by row: what `tacho monitor` shows and a local run watches.
+
+use crate::cgroup::ControlGroup;
+use crate::cpus::CpuTimes;
+use crate::find::find_processes;
+use crate::host::{CoreTimes, HostSample, HostSampler};
+use crate::kernel::{self, PressureCounters};
+use crate::network::{self, InterfaceCounters, TcpCounters};
+use crate::row::{CoreRow, CpuPercent, HostRow, MemoryBytes, ProcessRow};
+use crate::{MonitorError, ProcRoot, ProcessSample, ProcessSampler, WatchedProcess};
+
+/// Samples the machine and the processes that were asked for, and says what happened since the
+/// last sample. Knows no clock: the caller stamps each sample.
+#[derive(Debug)]
+pub struct MachineSampler {
+    root: ProcRoot,
+    sampler: HostSampler,
+    name: String,
+    watched: Vec<WatchedProcess>,
+    tracked: Vec<Tracked>,
+    last: Option<Counters>,
+}
+
+/// Everything that only grows.
+#[derive(Clone, Debug)]
+struct Counters {
+    host: HostSample,
+    interfaces: Vec<InterfaceCounters>,
+    tcp: TcpCounters,
+    pressure: PressureCounters,
+    context_switches: Option<u64>,
+}
+
+/// A process that was found.
+#[derive(Debug)]
+struct Tracked {
+    /// Position in `watched`.
+    watch: usize,
+    name: String,
+    sampler: ProcessSampler,
+    last: ProcessSample,
+    throttled_us: Option<u64>,
+}
+
+impl MachineSampler {
+    /// A sampler of the machine below `root` and of some of its processes.
+    pub fn new(root: ProcRoot, watched: Vec<WatchedProcess>) -> Self {
+        let name = kernel::host_name(&root);
+        let sampler = HostSampler::with_root(root.clone());
+        Self { root, sampler, name, watched, tracked: Vec::new(), last: None }
+    }
+
+    /// What the machine calls itself.
+    pub fn host_name(&self) -> &str {
+        &self.name
+    }
+
+    /// Processes that were asked for and are not there.
+    pub fn missing(&self) -> Vec<String> {
+        let absent = |index: &usize| !self.tracked.iter().any(|tracked| tracked.watch == *index);
+        (0..self.watched.len())
+            .filter(absent)
+            .map(|index| self.watched[index].selector.to_string())
+            .collect()
+    }
+
+    /// Takes a sample, stamped `now_ns`. The first one only begins: it has no row.
+    ///
+    /// # Errors
+    /// When one of `stat`, `meminfo` and `loadavg` cannot be read or understood; everything else
+    /// is absent from the row then.
+    pub fn sample(&mut self, now_ns: u64) -> Result<Option<HostRow>, MonitorError> {
+        let stat = self.root.text("stat")?;
+        let now = Counters {
+            host: self.sampler.sample_of(&stat, now_ns)?,
+            interfaces: network::interfaces(&self.root),
+            tcp: network::tcp(&self.root),
+            pressure: PressureCounters::read(&self.root),
+            context_switches: kernel::context_switches(&stat),
+        };
+        let processes = self.processes(now_ns);
+        let before = self.last.replace(now.clone());
+        Ok(before.map(|before| self.row(&now, &before, processes)))
+    }
+
+    fn row(&self, now: &Counters, before: &Counters, processes: Vec<ProcessRow>) -> HostRow {
+        let length_ns = now.host.at_ns.saturating_sub(before.host.at_ns);
+        let seconds = length_ns as f64 / 1e9;
+        let descriptors = kernel::descriptors(&self.root);
+        let load = now.host.load;
+        HostRow {
+            at_ns: now.host.at_ns,
+            length_ns,
+            host: self.name.clone(),
+            target: None,
+            cpu: Some(CpuPercent::of(&now.host.cpu_since(&before.host))),
+            cores: cores(&now.host.cores, &before.host.cores),
+            load: Some([load.one, load.five, load.fifteen]),
+            memory: Some(now.host.memory),
+            interfaces: network::interface_rates(&now.interfaces, &before.interfaces, seconds),
+            tcp: network::tcp_rates(&now.tcp, &before.tcp, seconds),
+            descriptors: descriptors.map(|(open, _)| open),
+            descriptors_max: descriptors.map(|(_, most)| most),
+            pressure: now.pressure.since(&before.pressure, length_ns),
+            context_switches_per_s: network::rate(
+                now.context_switches,
+                before.context_switches,
+                seconds,
+            ),
+            processes,
+            clock_error_ns: Some(0),
+        }
+    }
+
+    /// Rows of the processes that were there at the last sample and still are; looks for those
+    /// that are missing.
+    fn processes(&mut self, now_ns: u64) -> Vec<ProcessRow> {
+        let mut rows = Vec::new();
+        let (root, watched) = (&self.root, &self.watched);
+        self.tracked.retain_mut(|tracked| {
+            let row = tracked.row(root, now_ns, watched[tracked.watch].target.as_deref());
+            let there = row.is_some();
+            rows.extend(row);
+            there
+        });
+        for index in 0..self.watched.len() {
+            if !self.tracked.iter().any(|tracked| tracked.watch == index) {
+                self.look_for(index, now_ns);
+            }
+        }
+        rows
+    }
+
+    fn look_for(&mut self, watch: usize, now_ns: u64) {
+        for pid in find_processes(&self.root, &self.watched[watch].selector) {
+            let mut sampler = ProcessSampler::with_root(self.root.clone(), pid);
+            let Ok(last) = sampler.sample(now_ns) else { continue };
+            let name = self.root.text(format!("{pid}/comm")).unwrap_or_default();
+            let throttled_us = ControlGroup::read(&self.root, pid).throttled_us;
+            let name = name.trim_end().to_owned();
+            self.tracked.push(Tracked { watch, name, sampler, last, throttled_us });
+        }
+    }
+}
+
+impl Tracked {
+    /// What the process did since the last time; `None` once it has ended.
+    fn row(&mut self, root: &ProcRoot, now_ns: u64, target: Option<&str>) -> Option<ProcessRow> {
+        let now = self.sampler.sample(now_ns).ok()?;
+        let before = std::mem::replace(&mut self.last, now);
+        let now = &self.last;
+        let pid = self.sampler.pid();
+        let group = ControlGroup::read(root, pid);
+        let throttled_before = std::mem::replace(&mut self.throttled_us, group.throttled_us);
+        let elapsed_ns = now.at_ns.saturating_sub(before.at_ns);
+        let throttled = group.throttled_us.zip(throttled_before).filter(|_| elapsed_ns > 0);
+        Some(ProcessRow {
+            name: self.name.clone(),
+            pid: Some(pid),
+            cpu_percent: Some(now.cpu_percent_since(&before)),
+            rss_bytes: Some(now.rss_bytes),
+            threads: Some(now.threads.len() as u64),
+            descriptors: now.open_fds,
+            cpu_limit_cores: group.cpu_limit_cores,
+            memory_limit_bytes: group.memory_limit_bytes,
+            throttled_percent: throttled.map(|(now_us, before_us)| {
+                now_us.saturating_sub(before_us) as f64 * 1e5 / elapsed_ns as f64
+            }),
+            target: target.map(str::to_owned),
+        })
+    }
+}
+
+impl CpuPercent {
+    /// Time by state as shares; all idle when no time has passed.
+    pub(crate) fn of(times: &CpuTimes) -> Self {
+        let total = times.total();
+        if total == 0 {
+            return Self { idle: 100.0, ..Self::default() };
+        }
+        let share = |part: u64| part as f64 * 100.0 / total as f64;
+        Self {
+            user: share(times.user),
+            nice: share(times.nice),
+            system: share(times.system),
+            irq: share(times.irq),
+            softirq: share(times.softirq),
+            iowait: share(times.iowait),
+            steal: share(times.steal),
+            idle: share(times.idle),
+        }
+    }
+}
+
+impl MemoryBytes {
+    /// With `used` as the rest, in the same way as collectd.
+    pub(crate) fn with_used(mut self) -> Self {
+        let slab = self.slab_reclaimable.unwrap_or(0) + self.slab_unreclaimable.unwrap_or(0);
+        let others = self.free + self.buffered + self.cached + slab;
+        self.used = self.total.saturating_sub(others);
+        self
+    }
+}
+
+fn cores(now: &[CoreTimes], before: &[CoreTimes]) -> Vec<CoreRow> {
+    let pairs = now
+        .iter()
+        .filter_map(|now| Some((now, before.iter().find(|before| before.core == now.core)?)));
+    pairs
+        .map(|(now, before)| CoreRow {
+            core: now.core,
+            cpu: CpuPercent::of(&now.times.since(&before.times)),
+        })
+        .collect()
+}
