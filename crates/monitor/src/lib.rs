@@ -14,6 +14,7 @@
 //! is an error that says so; callers then report the figures as absent.
 
 mod cgroup;
+mod clock;
 mod cpus;
 mod error;
 mod find;
@@ -26,7 +27,9 @@ mod process;
 mod root;
 mod row;
 mod source;
+mod watch;
 
+pub use clock::{ClockMap, Exchange, MappedTime, now_ns};
 pub use cpus::{CpuTimes, parse_cpu_list};
 pub use error::MonitorError;
 pub use find::find_processes;
@@ -42,6 +45,8 @@ pub use source::{
     INTERVAL, MonitorSpec, ProcessSelector, SourceError, SourceSpec, TokenSource, WatchedProcess,
     interval,
 };
+
+pub use watch::{SourceReport, Watch, WatchError};
 
 /// The environment variable that holds the token of an agent, on both sides.
 pub const TOKEN_VARIABLE: &str = "TACHO_MONITOR_TOKEN";

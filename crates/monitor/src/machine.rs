@@ -92,6 +92,7 @@ impl MachineSampler {
             at_ns: now.host.at_ns,
             length_ns,
             host: self.name.clone(),
+            source: String::new(),
             target: None,
             cpu: Some(CpuPercent::of(&now.host.cpu_since(&before.host))),
             cores: cores(&now.host.cores, &before.host.cores),

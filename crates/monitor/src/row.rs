@@ -12,8 +12,11 @@ pub struct HostRow {
     pub at_ns: u64,
     /// Length of the interval that rates and shares are about, in nanoseconds.
     pub length_ns: u64,
-    /// Name of the host: what the source was bound to, else what the host calls itself.
+    /// What the host calls itself.
     pub host: String,
+    /// The source that it came from, as `--monitor` names it.
+    #[serde(default)]
+    pub source: String,
     /// The target of the scenario that the source was bound to.
     #[serde(default)]
     pub target: Option<String>,

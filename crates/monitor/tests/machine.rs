@@ -234,7 +234,7 @@ fn programs_with_long_names_are_found_by_their_file() {
     let machine = Machine::new();
     machine.process(7, "erl_child_setup", 0);
     machine.process(8, "worker", 0);
-    machine.write("proc/8/cmdline", "/opt/bin/very-long-broker-name\0--port\01883\0");
+    machine.write("proc/8/cmdline", "/opt/bin/very-long-broker-name\0--port\0x\0");
     let find =
         |name: &str| find_processes(&machine.root(), &ProcessSelector::Name(name.to_owned()));
     assert_eq!(find("very-long-broker-name"), [8]);

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use super::{HistogramLog, SeriesWriter};
+use super::{HistogramLog, ResourceWriter, SeriesWriter};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::record::RunRecord;
@@ -24,12 +24,13 @@ pub struct OutputError {
 /// | `scenario.toml` | the scenario, every variable replaced and every default spelled out |
 /// | `environment.json` | the machine and its settings |
 /// | `timeseries.csv` | a row per second |
+/// | `resources.csv` | what the watched hosts spent, a line per figure and second |
 /// | `latency.hlog` | a histogram per second and latency, HdrHistogram's interval log 1.3 |
 /// | `summary.json` | the run record |
 /// | `report.html` | all of it to look at, self-contained |
 /// | `broker.log` | what the broker said, when the caller started one |
 ///
-/// The first two are written at the start and the next two as the run goes on, so that a run that
+/// The first two are written at the start and the next three as the run goes on, so that a run that
 /// is killed leaves what it measured.
 #[derive(Debug)]
 pub struct RunDirectory {
@@ -129,6 +130,15 @@ impl RunDirectory {
     pub fn series(&self) -> Result<SeriesWriter<BufWriter<File>>, OutputError> {
         SeriesWriter::new(self.open("timeseries.csv")?)
             .map_err(|source| self.error("timeseries.csv", source))
+    }
+
+    /// Begins `resources.csv`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn resources(&self) -> Result<ResourceWriter<BufWriter<File>>, OutputError> {
+        ResourceWriter::new(self.open("resources.csv")?)
+            .map_err(|source| self.error("resources.csv", source))
     }
 
     /// Begins `latency.hlog`.

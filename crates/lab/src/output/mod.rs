@@ -2,8 +2,10 @@
 
 mod directory;
 mod hlog;
+mod resources;
 mod timeseries;
 
 pub use directory::{OutputError, RunDirectory};
 pub use hlog::HistogramLog;
+pub use resources::ResourceWriter;
 pub use timeseries::SeriesWriter;

@@ -18,6 +18,8 @@ pub struct ResourceRow {
 pub struct HostUse {
     /// Name of the host.
     pub host: String,
+    /// The source that told about it.
+    pub source: String,
     /// The target that it was bound to.
     pub target: Option<String>,
     /// Rows in the window.
@@ -83,12 +85,17 @@ impl HostUse {
         });
         for row in inside {
             let host = &row.host;
-            let known = sums
-                .iter()
-                .position(|(used, _)| used.host == host.host && used.target == host.target);
+            let known = sums.iter().position(|(used, _)| {
+                used.host == host.host && used.source == host.source && used.target == host.target
+            });
             let index = known.unwrap_or_else(|| {
-                let (name, target) = (host.host.clone(), host.target.clone());
-                sums.push((Self { host: name, target, ..Self::default() }, Vec::new()));
+                let used = Self {
+                    host: host.host.clone(),
+                    source: host.source.clone(),
+                    target: host.target.clone(),
+                    ..Self::default()
+                };
+                sums.push((used, Vec::new()));
                 sums.len() - 1
             });
             let (used, weights) = &mut sums[index];

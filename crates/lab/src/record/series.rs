@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What happened in one interval: a row of `timeseries.csv`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesRow {
     /// Start of the interval in seconds since the start of the run.
     pub start_s: f64,

@@ -7,11 +7,12 @@ use tacho_load::{
 };
 use tacho_monitor::CpuSource;
 
+use super::hosts::Hosts;
 use super::names::Names;
 use crate::probe::{Samples, Usage};
 use crate::record::{
-    CurvePoint, LatencyStats, LostRange, Placement, RunKind, RunRecord, SCHEMA_VERSION, SeriesRow,
-    Step, TargetRecord, Verdict, ViolationCounts, curve, percentile,
+    CurvePoint, LatencyStats, LostRange, Placement, ResourceRow, RunKind, RunRecord,
+    SCHEMA_VERSION, SeriesRow, Step, TargetRecord, Verdict, ViolationCounts, curve, percentile,
 };
 use crate::scenario::{Scenario, VarValue};
 use crate::threshold::Thresholds;
@@ -78,6 +79,10 @@ pub(super) struct Collector {
     windows: BTreeMap<usize, Usage>,
     rows: Vec<(usize, SeriesRow)>,
     steps: Vec<(usize, Step)>,
+    /// Start of each step in seconds since the start of the run.
+    starts_s: Vec<f64>,
+    /// What watched hosts told.
+    pub(super) hosts: Hosts,
     curves: Vec<StepCurves>,
     failures: u64,
     first_failures: Vec<String>,
@@ -98,6 +103,8 @@ impl Collector {
             windows: BTreeMap::new(),
             rows: Vec::new(),
             steps: Vec::new(),
+            starts_s: Vec::new(),
+            hosts: Hosts::default(),
             curves: Vec::new(),
             failures: 0,
             first_failures: Vec::new(),
@@ -160,7 +167,7 @@ impl Collector {
         let rate = |count: u64| if length_s > 0.0 { count as f64 / length_s } else { 0.0 };
         let counters = &interval.counters;
         let any_e2e = !interval.e2e.is_empty();
-        let row = SeriesRow {
+        let mut row = SeriesRow {
             start_s: interval.start_ns.saturating_sub(self.started_ns) as f64 / 1e9,
             length_s,
             phase: interval.phase.name().to_owned(),
@@ -186,6 +193,7 @@ impl Collector {
             host_steal_percent: usage.host_steal_percent,
             host_memory_percent: usage.host_memory_percent,
         };
+        self.hosts.complete_row(&mut row);
         self.rows.push((interval.phase_index, row.clone()));
         row
     }
@@ -216,7 +224,23 @@ impl Collector {
             service: curve(&totals.service),
             send_delay: curve(&totals.send_delay),
         });
+        self.starts_s.push(totals.start_ns.saturating_sub(self.started_ns) as f64 / 1e9);
         self.steps.push((totals.phase_index, step));
+    }
+
+    /// When hosts must have told about the last window: rows come once a second, and the end of a
+    /// window is rarely that of a row. 0 when nothing was measured.
+    pub(super) fn hosts_due_ns(&self) -> u64 {
+        const GRACE_NS: u64 = 800_000_000;
+        let end_s = self
+            .starts_s
+            .iter()
+            .zip(&self.steps)
+            .map(|(start_s, (_, step))| start_s + step.window_s);
+        match end_s.reduce(f64::max) {
+            Some(end_s) => self.started_ns + (end_s * 1e9) as u64 + GRACE_NS,
+            None => 0,
+        }
     }
 
     /// The record and what belongs to it, judged. `aborted` says why the run was cut short.
@@ -224,7 +248,7 @@ impl Collector {
         self,
         elapsed_s: f64,
         aborted: Option<String>,
-    ) -> (RunRecord, Vec<SeriesRow>, Vec<StepCurves>) {
+    ) -> (RunRecord, Vec<SeriesRow>, Vec<StepCurves>, Vec<ResourceRow>) {
         let mut verdicts = Vec::new();
         let mut reasons = Vec::new();
         if let Some(sentence) = aborted {
@@ -240,7 +264,8 @@ impl Collector {
         let summary = self.summary;
         let connect_us = stats(summary.as_ref().map(|summary| &summary.connect));
         let mut steps = Vec::new();
-        for (phase_index, mut step) in self.steps {
+        for ((phase_index, mut step), start_s) in self.steps.into_iter().zip(&self.starts_s) {
+            self.hosts.complete_step(&mut step, *start_s);
             step.connect_us = connect_us;
             let rows: Vec<&SeriesRow> = self
                 .rows
@@ -269,10 +294,19 @@ impl Collector {
             verdicts.push(Verdict::ThresholdFailed);
             reasons.push(verdict::threshold_sentence(result));
         }
+        let windows: Vec<(f64, f64)> = self
+            .starts_s
+            .iter()
+            .zip(&steps)
+            .map(|(start_s, step)| (*start_s, step.window_s))
+            .collect();
+        let findings = self.hosts.findings(&windows);
+        let mut notes = notes(&self.facts, &steps);
+        notes.extend(findings.iter().map(|finding| finding.sentence.clone()));
         let record = RunRecord {
             schema_version: SCHEMA_VERSION,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            notes: notes(&self.facts, &steps),
+            notes,
             kind: RunKind::Run,
             scenario: self.facts.scenario,
             name: self.facts.name,
@@ -293,11 +327,13 @@ impl Collector {
             client_failures: self.failures,
             first_failures: self.first_failures,
             thresholds,
-            monitors: Vec::new(),
+            monitors: self.hosts.records(),
+            findings,
             steps,
             ..RunRecord::default()
         };
-        (record, self.rows.into_iter().map(|(_, row)| row).collect(), self.curves)
+        let rows = self.rows.into_iter().map(|(_, row)| row).collect();
+        (record, rows, self.curves, self.hosts.into_rows())
     }
 }
 
@@ -317,7 +353,7 @@ fn notes(facts: &RunFacts, steps: &[Step]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if facts.targets.iter().any(|target| target.pid.is_none()) {
+    if steps.iter().any(|step| step.broker_cpu_percent.is_none()) {
         notes.push("CPU and memory of the broker process were not observed.".to_owned());
     }
     notes

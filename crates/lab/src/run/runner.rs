@@ -4,15 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tacho_load::{End, Engine, Event, PhaseKind, PlanError, StartError};
-use tacho_monitor::MonitorSpec;
+use tacho_monitor::{MonitorSpec, Watch, WatchError};
 
 use super::collector::{Collector, RunFacts, StepCurves};
+use super::hosts::{Hosts, specs};
 use crate::clock::{self, Timestamp};
 use crate::environment::Environment;
 use crate::output::{OutputError, RunDirectory};
 use crate::plan::{PlanOptions, plan};
 use crate::probe::{Probe, Samples};
-use crate::record::{Placement, RunRecord, SeriesRow, TargetRecord};
+use crate::record::{Placement, ResourceRow, RunRecord, SeriesRow, TargetRecord};
 use crate::report;
 use crate::scenario::Scenario;
 
@@ -32,7 +33,7 @@ pub struct RunConfig {
     pub targets: Vec<RunTarget>,
     /// Where things run.
     pub placement: Placement,
-    /// What watches hosts beside the built-in samples of a local broker.
+    /// Hosts to watch; this machine is watched anyway where a broker runs on it.
     pub monitors: Vec<MonitorSpec>,
 }
 
@@ -79,6 +80,8 @@ pub struct Outcome {
     pub rows: Vec<SeriesRow>,
     /// Percentile curves, one per step.
     pub curves: Vec<StepCurves>,
+    /// What watched hosts told.
+    pub hosts: Vec<ResourceRow>,
     /// The machine.
     pub environment: Environment,
     /// Why the engine ended.
@@ -111,6 +114,9 @@ pub enum RunError {
     /// A file could not be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// A host cannot be watched.
+    #[error(transparent)]
+    Monitor(#[from] WatchError),
 }
 
 /// Runs a scenario to its end or until `stop` becomes true, reports on the way, and leaves all
@@ -134,11 +140,14 @@ pub fn run(
             run_id: (config.started.subsecond_ns() / 1000) ^ std::process::id(),
         },
     )?;
+    let watched = specs(&config.monitors, &config.targets);
+    let mut watch = Watch::start(&watched)?;
     let scenario_toml = config.scenario.to_toml();
     let environment = Environment::read(config.placement.clone(), &scenario_toml);
     directory.write_scenario(&scenario_toml)?;
     directory.write_environment(&environment)?;
     let mut series = directory.series()?;
+    let mut resources = directory.resources()?;
     let mut histograms = directory.histograms(config.started)?;
 
     let facts = RunFacts::of(
@@ -159,6 +168,7 @@ pub fn run(
     );
     let started_ns = clock::now_ns();
     let mut collector = Collector::new(facts, started_ns, probe.sample());
+    collector.hosts = Hosts::new(started_ns, &watched);
     let phases = plan.phases.clone();
     let engine = Engine::start(plan).map_err(|error| match error {
         StartError::Plan(error) => RunError::Plan(error),
@@ -170,6 +180,11 @@ pub fn run(
         if stop.load(Ordering::Relaxed) && !stopping {
             stopping = true;
             engine.abort();
+        }
+        for row in watch.rows() {
+            resources
+                .write(collector.hosts.take(row))
+                .map_err(|source| directory.error("resources.csv", source))?;
         }
         let asked_ns = clock::now_ns();
         let Some(event) = engine.next_event(POLL) else {
@@ -219,12 +234,23 @@ pub fn run(
     };
     series.flush().map_err(|source| directory.error("timeseries.csv", source))?;
     histograms.flush().map_err(|source| directory.error("latency.hlog", source))?;
+    if end == End::Completed {
+        let left_ns = collector.hosts_due_ns().saturating_sub(clock::now_ns());
+        std::thread::sleep(Duration::from_nanos(left_ns));
+    }
+    for row in watch.rows() {
+        resources
+            .write(collector.hosts.take(row))
+            .map_err(|source| directory.error("resources.csv", source))?;
+    }
+    resources.flush().map_err(|source| directory.error("resources.csv", source))?;
+    collector.hosts.end(watch.stop());
 
     let (ending, aborted) = ending(end);
     let elapsed_s = clock::now_ns().saturating_sub(started_ns) as f64 / 1e9;
-    let (record, rows, curves) = collector.finish(elapsed_s, aborted);
-    write_results(directory, &record, &rows, &curves, &environment)?;
-    Ok(Outcome { record, rows, curves, environment, ending })
+    let (record, rows, curves, hosts) = collector.finish(elapsed_s, aborted);
+    write_results(directory, &record, &rows, &curves, &hosts, &environment)?;
+    Ok(Outcome { record, rows, curves, hosts, environment, ending })
 }
 
 /// How the engine's end is told: the ending, and the reason for the verdict `aborted`.
@@ -255,6 +281,7 @@ fn write_results(
     record: &RunRecord,
     rows: &[SeriesRow],
     curves: &[StepCurves],
+    hosts: &[ResourceRow],
     environment: &Environment,
 ) -> Result<(), OutputError> {
     directory.write_summary(record)?;
@@ -262,7 +289,7 @@ fn write_results(
         record,
         rows,
         curves,
-        hosts: &[],
+        hosts,
         environment,
     }))
 }

@@ -183,7 +183,7 @@ fn play(
         collector.handle(Event::Measured(Box::new(totals)), samples(SECONDS + 1));
     }
     collector.handle(finished(End::Completed), Samples::default());
-    let (record, rows, curves) = collector.finish(12.5, aborted.map(str::to_owned));
+    let (record, rows, curves, _) = collector.finish(12.5, aborted.map(str::to_owned));
     let environment = Environment::read(record.placement.clone(), "");
     let page = html(&ReportData {
         record: &record,

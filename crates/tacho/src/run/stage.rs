@@ -10,6 +10,7 @@ use tacho_lab::output::RunDirectory;
 use tacho_lab::record::Placement;
 use tacho_lab::run::{Outcome, RunConfig, RunError, RunTarget};
 use tacho_lab::scenario::{Scenario, Timing};
+use tacho_monitor::MonitorSpec;
 
 use super::broker::{Broker, Target};
 use super::cores::Cores;
@@ -22,6 +23,7 @@ use crate::exit::{self, Failure};
 pub(crate) struct Stage {
     brokers: Vec<Broker>,
     cores: Cores,
+    monitors: Vec<MonitorSpec>,
     stop: Arc<AtomicBool>,
     quiet: bool,
 }
@@ -83,7 +85,8 @@ impl Setting {
             brokers.push(target.ready(&cores, (index, count), directory, &self.stop)?);
         }
         cores.pin_this_thread();
-        Ok(Stage { brokers, cores, stop: Arc::clone(&self.stop), quiet: self.quiet })
+        let monitors = self.arguments.monitors.clone();
+        Ok(Stage { brokers, cores, monitors, stop: Arc::clone(&self.stop), quiet: self.quiet })
     }
 }
 
@@ -110,7 +113,7 @@ impl Stage {
                 })
                 .collect(),
             placement: self.placement(&scenario),
-            monitors: Vec::new(),
+            monitors: self.monitors.clone(),
             scenario,
         };
         let mut display = Display::new(self.quiet, &config, title.as_deref());
@@ -119,6 +122,7 @@ impl Stage {
         display.end();
         outcome.map_err(|error| match error {
             RunError::Plan(error) => Failure::new(exit::INVALID_CONFIG, error),
+            RunError::Monitor(error) => Failure::new(exit::INVALID_CONFIG, error),
             error => Failure::new(exit::UNEXPECTED, error),
         })
     }

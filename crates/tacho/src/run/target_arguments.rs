@@ -2,7 +2,7 @@
 
 use clap::Args;
 use tacho_lab::scenario::BrokerUrl;
-use tacho_monitor::parse_cpu_list;
+use tacho_monitor::{MonitorSpec, parse_cpu_list};
 
 use crate::exit::{self, Failure};
 
@@ -30,6 +30,17 @@ pub(crate) struct TargetArguments {
           value_parser = |text: &str| Named::parse(text, |command| Ok(command.to_owned())))]
     pub(super) broker_cmds: Vec<Named<String>>,
 
+    /// Watch the host of a broker: agent://HOST:PORT (a 'tacho monitor --listen' there),
+    /// prometheus+http://HOST:PORT/metrics, collectd://ADDRESS:PORT (sent to us), or local; may be
+    /// given several times
+    ///
+    /// NAME=SOURCE binds it to a named target. An agent takes ?token-file=PATH (else
+    /// TACHO_MONITOR_TOKEN) and &port=N or &process=NAME for the broker's process. The host of a
+    /// local broker is watched anyway. docs/monitoring.md has all of it.
+    #[arg(long = "monitor", value_name = "[NAME=]SOURCE",
+          value_parser = |text: &str| MonitorSpec::parse(text).map_err(|error| error.to_string()))]
+    pub(super) monitors: Vec<MonitorSpec>,
+
     /// Shards (event loops) of Tacho's own broker; as many as it has cores by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(super) shards: Option<u16>,
@@ -52,7 +63,9 @@ impl TargetArguments {
         let urls = self.brokers.iter().map(|named| ("--broker", named.name.as_str()));
         let commands = self.broker_cmds.iter().map(|named| ("--broker-cmd", named.name.as_str()));
         let pids = self.broker_pids.iter().map(|named| ("--broker-pid", named.name.as_str()));
-        for (flag, name) in urls.clone().chain(commands).chain(pids.clone()) {
+        let monitors = self.monitors.iter().filter_map(|spec| spec.target.as_deref());
+        let monitors = monitors.map(|name| ("--monitor", name));
+        for (flag, name) in urls.clone().chain(commands).chain(pids.clone()).chain(monitors) {
             if !names.contains(&name) && !name.is_empty() {
                 let known: Vec<&str> =
                     names.iter().copied().filter(|known| !known.is_empty()).collect();

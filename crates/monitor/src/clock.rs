@@ -1,0 +1,170 @@
+//! The monotonic clock, and how far another machine's is from it.
+
+use std::collections::VecDeque;
+
+/// Exchanges that are remembered.
+const EXCHANGES_MAX: usize = 32;
+
+/// How far two machines' clocks may drift apart, as a share: crystals are good to 50 millionths
+/// each.
+const DRIFT: f64 = 100e-6;
+
+/// CLOCK_MONOTONIC in nanoseconds.
+pub fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Four time stamps of one question and its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// The question left, by our clock.
+    pub asked_ns: u64,
+    /// It arrived, by the other's.
+    pub received_ns: u64,
+    /// The answer left, by the other's.
+    pub answered_ns: u64,
+    /// It arrived, by ours.
+    pub done_ns: u64,
+}
+
+/// Maps another machine's monotonic clock onto ours.
+///
+/// Every exchange bounds the offset: the question cannot have arrived before it left, nor the
+/// answer. The middle of these bounds is off by at most half the round trip. Exchanges age, since
+/// clocks drift; the one whose bound is tightest now is used.
+#[derive(Clone, Debug, Default)]
+pub struct ClockMap {
+    exchanges: VecDeque<Exchange>,
+}
+
+/// A time on our clock and how far off it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MappedTime {
+    /// CLOCK_MONOTONIC of this machine.
+    pub at_ns: u64,
+    /// At most this far off, either way.
+    pub error_ns: u64,
+}
+
+impl Exchange {
+    /// Time on the network: what the other side spent thinking does not count.
+    pub fn round_trip_ns(&self) -> u64 {
+        let whole_ns = self.done_ns.saturating_sub(self.asked_ns);
+        whole_ns.saturating_sub(self.answered_ns.saturating_sub(self.received_ns))
+    }
+
+    /// The other's clock minus ours, twice, so that halves are not lost.
+    fn offset_doubled_ns(&self) -> i128 {
+        let there = i128::from(self.received_ns) + i128::from(self.answered_ns);
+        there - i128::from(self.asked_ns) - i128::from(self.done_ns)
+    }
+
+    /// How far off the offset may be at `now_ns` of our clock.
+    fn error_ns(&self, now_ns: u64) -> u64 {
+        let age_ns = now_ns.abs_diff(self.done_ns);
+        self.round_trip_ns() / 2 + 1 + (age_ns as f64 * DRIFT) as u64
+    }
+}
+
+impl ClockMap {
+    /// Takes one exchange into account. One whose times run backwards is ignored.
+    pub fn add(&mut self, exchange: Exchange) {
+        if exchange.done_ns < exchange.asked_ns || exchange.answered_ns < exchange.received_ns {
+            return;
+        }
+        if self.exchanges.len() == EXCHANGES_MAX {
+            self.exchanges.pop_front();
+        }
+        self.exchanges.push_back(exchange);
+    }
+
+    /// The time `there_ns` of the other's clock on ours; `None` before the first exchange.
+    pub fn map(&self, there_ns: u64) -> Option<MappedTime> {
+        let newest_ns = self.exchanges.back()?.done_ns;
+        let best = self.exchanges.iter().min_by_key(|exchange| exchange.error_ns(newest_ns))?;
+        let at_ns = (2 * i128::from(there_ns) - best.offset_doubled_ns()) / 2;
+        let at_ns = u64::try_from(at_ns.max(0)).unwrap_or(u64::MAX);
+        Some(MappedTime { at_ns, error_ns: best.error_ns(at_ns.max(newest_ns)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// An exchange with a clock that is `offset_ns` ahead and the given times under way.
+    fn exchange(
+        at_ns: u64,
+        offset_ns: u64,
+        there_ns: u64,
+        thinking_ns: u64,
+        back_ns: u64,
+    ) -> Exchange {
+        let received_ns = at_ns + there_ns + offset_ns;
+        let answered_ns = received_ns + thinking_ns;
+        Exchange {
+            asked_ns: at_ns,
+            received_ns,
+            answered_ns,
+            done_ns: at_ns + there_ns + thinking_ns + back_ns,
+        }
+    }
+
+    #[test]
+    fn the_tightest_exchange_counts() {
+        let mut map = ClockMap::default();
+        assert_eq!(map.map(0), None);
+        let offset_ns = 1_000_000_000_000;
+        map.add(exchange(1_000_000, offset_ns, 9_000_000, 5_000_000, 1_000_000));
+        map.add(exchange(20_000_000, offset_ns, 50_000, 7_000_000, 50_000));
+        map.add(exchange(40_000_000, offset_ns, 1_000_000, 0, 9_000_000));
+        let mapped = map.map(offset_ns + 60_000_000).expect("has exchanges");
+        assert_eq!(mapped.at_ns, 60_000_000);
+        assert!((50_000..60_000).contains(&mapped.error_ns), "{mapped:?}");
+    }
+
+    #[test]
+    fn old_exchanges_lose_their_worth() {
+        let mut map = ClockMap::default();
+        map.add(exchange(0, 0, 10_000, 0, 10_000));
+        // A minute later the first one may be off by 6 ms, more than this one's 2 ms.
+        map.add(exchange(60_000_000_000, 3_000_000, 2_000_000, 0, 2_000_000));
+        let mapped = map.map(60_010_000_000).expect("has exchanges");
+        assert_eq!(mapped.at_ns, 60_007_000_000);
+        for _ in 0..2 * EXCHANGES_MAX {
+            map.add(exchange(61_000_000_000, 0, 1, 0, 1));
+        }
+        assert_eq!(map.exchanges.len(), EXCHANGES_MAX);
+    }
+
+    #[test]
+    fn times_that_run_backwards_are_ignored() {
+        let mut map = ClockMap::default();
+        map.add(Exchange { asked_ns: 5, received_ns: 1, answered_ns: 2, done_ns: 4 });
+        map.add(Exchange { asked_ns: 5, received_ns: 3, answered_ns: 2, done_ns: 9 });
+        assert_eq!(map.map(1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_true_time_is_within_the_bound(
+            offset_ns in 0_u64..1 << 50,
+            ways in proptest::collection::vec((0_u64..1 << 30, 0_u64..1 << 20, 0_u64..1 << 30), 1..40),
+            later_ns in 0_u64..10_000_000_000,
+        ) {
+            let mut map = ClockMap::default();
+            let mut at_ns = 0;
+            for (there_ns, thinking_ns, back_ns) in ways {
+                let exchange = exchange(at_ns, offset_ns, there_ns, thinking_ns, back_ns);
+                at_ns = exchange.done_ns + 1_000_000_000;
+                map.add(exchange);
+            }
+            let true_ns = at_ns + later_ns;
+            let mapped = map.map(true_ns + offset_ns).expect("has exchanges");
+            prop_assert!(mapped.at_ns.abs_diff(true_ns) <= mapped.error_ns);
+        }
+    }
+}
