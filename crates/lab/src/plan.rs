@@ -16,7 +16,8 @@ const CLIENTS_PER_SOURCE: u64 = 20_000;
 /// How a plan differs from its scenario: what the machine and the command line decide.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
-    /// Resolved addresses of the broker, with how to reach them.
+    /// Resolved addresses of all brokers, with how to reach them. Those with the name of one of
+    /// the scenario's named targets serve the groups that choose it, all others the rest.
     pub targets: Vec<load::Target>,
     /// Generator threads.
     pub threads: usize,
@@ -32,6 +33,9 @@ pub struct PlanOptions {
 /// A sentence, when clients would share an identifier, a topic or filter is not valid, or
 /// something else that only the whole shows.
 pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, load::PlanError> {
+    let named = |target: &load::Target| scenario.targets.contains_key(&target.name);
+    let default: Vec<load::Target> =
+        options.targets.iter().filter(|target| !named(target)).cloned().collect();
     let mut plan = load::Plan {
         run_id: options.run_id,
         seed: scenario.seed,
@@ -41,36 +45,49 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
             Timing::Sleep => load::Timing::Sleep,
             Timing::Spin => load::Timing::Spin,
         },
-        targets: options.targets.clone(),
+        targets: default,
         sources: sources(&options.targets, scenario.clients()),
         groups: scenario
             .groups
             .iter()
             .filter(|(_, group)| group.clients > 0)
-            .map(|(name, group)| load_group(name, group, scenario))
+            .map(|(name, group)| load_group(name, group, scenario, options))
             .collect(),
         ..load::Plan::default()
     };
-    assign_targets(scenario, &mut plan);
-    plan.routes = plan.derive_routes();
+    let unreachable = |group: &Group| {
+        let named = group.target.as_deref();
+        named.is_some_and(|name| options.targets.iter().all(|target| target.name != name))
+    };
+    if let Some((name, _)) =
+        scenario.groups.iter().find(|(_, group)| group.clients > 0 && unreachable(group))
+    {
+        return Err(load::PlanError::NoTargets { group: name.clone() });
+    }
+    plan.routes = plan.derive_routes_over(&bridges(scenario));
     plan.phases = phases(scenario, !plan.routes.is_empty());
     plan.check()?;
     Ok(plan)
 }
 
-/// Sends each group to its own broker, where a scenario has several.
-fn assign_targets(scenario: &Scenario, plan: &mut load::Plan) {
-    if scenario.targets.is_empty() {
-        return;
-    }
-    for group in &mut plan.groups {
-        let (name, _) = scenario.target_of(&scenario.groups[&group.name]);
-        let own = plan.targets.iter().filter(|target| target.name == name);
-        group.targets = own.cloned().collect();
-    }
+fn bridges(scenario: &Scenario) -> Vec<load::Bridge> {
+    let bridges = scenario.bridges.iter().map(|bridge| load::Bridge {
+        from: bridge.from.clone(),
+        to: bridge.to.clone(),
+        filter: bridge.filter.clone(),
+        strip: bridge.strip.clone(),
+        prefix: bridge.prefix.clone(),
+    });
+    bridges.collect()
 }
 
-fn load_group(name: &str, group: &Group, scenario: &Scenario) -> load::Group {
+fn load_group(
+    name: &str,
+    group: &Group,
+    scenario: &Scenario,
+    options: &PlanOptions,
+) -> load::Group {
+    let own = |target: &&load::Target| group.target.as_deref() == Some(target.name.as_str());
     let client = |place: ClientPlace| load::Client {
         id: group.client_id.expand_at(place),
         username: group.connect.username.as_ref().map(|template| template.expand_at(place)),
@@ -93,6 +110,7 @@ fn load_group(name: &str, group: &Group, scenario: &Scenario) -> load::Group {
     };
     load::Group {
         name: name.to_owned(),
+        targets: options.targets.iter().filter(own).cloned().collect(),
         version: match scenario.target_of(group).1.version {
             ProtocolVersion::V31 => Version::V31,
             ProtocolVersion::V311 => Version::V311,
@@ -240,17 +258,33 @@ mod tests {
     }
 
     #[test]
-    fn groups_connect_to_their_own_broker() {
-        let text = "name = 'two'\n[targets.b]\n[groups.p]\nclients = 1\ntarget = 'b'\n\
-                    [[groups.p.publish]]\ntopic = 'a'\nrate = { total = 1 }\n\
-                    [groups.s]\nclients = 1\n[[groups.s.subscribe]]\nfilter = 'c'\n";
+    fn groups_connect_to_the_brokers_that_they_name() {
+        let text = "name = 'x'\n[targets.node1]\n[targets.node2]\n\
+            [[bridges]]\nfrom = 'node1'\nto = 'node2'\nfilter = 'bridge/#'\nprefix = 'remote/'\n\
+            [groups.a]\nclients = 2\ntarget = 'node1'\n\
+            [[groups.a.publish]]\ntopic = 'bridge/{{i}}'\nrate = { per_client = 10 }\n\
+            [groups.b]\nclients = 2\ntarget = 'node2'\n\
+            [[groups.b.subscribe]]\nfilter = 'remote/bridge/{{i}}'\n\
+            [groups.c]\nclients = 1\n[[groups.c.subscribe]]\nfilter = '#'\n";
         let source = crate::scenario::SourceText::new("x", text);
         let scenario = Scenario::parse(&source, &[], Limits::NONE).expect("parses");
-        let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
-        let targets = vec![load::Target::tcp(address(1), ""), load::Target::tcp(address(2), "b")];
-        let plan = plan(&scenario, &PlanOptions { targets, ..options() }).expect("a plan");
-        let port = |group: usize| plan.groups[group].targets[0].addr.port();
-        assert_eq!((port(0), port(1)), (2, 1));
+        let target = |port: u16, name: &str| {
+            load::Target::tcp(SocketAddr::from(([127, 0, 0, 1], port)), name)
+        };
+        let mut options = options();
+        options.targets = vec![target(1, ""), target(2, "node1"), target(3, "node2")];
+        let plan = super::plan(&scenario, &options).expect("a plan");
+        let ports = |targets: &[load::Target]| -> Vec<u16> {
+            targets.iter().map(|target| target.addr.port()).collect()
+        };
+        assert_eq!(ports(&plan.targets), [1]);
+        let groups: Vec<_> = plan.groups.iter().map(|group| ports(&group.targets)).collect();
+        assert_eq!(groups, [vec![2], vec![3], vec![]]);
+        assert_eq!(plan.routes.len(), 2);
+        assert!((plan.offered_out_per_s() - 20.0).abs() < 1e-9);
+        options.targets.truncate(2);
+        let error = super::plan(&scenario, &options).expect_err("no node2").to_string();
+        assert_eq!(error, "group b has no target address");
     }
 
     #[test]

@@ -30,9 +30,9 @@ pub use events::{
 };
 pub use payload::{Template, TemplateError};
 pub use plan::{
-    Arrivals, CatchUp, Client, ClientIndex, DeclaredLoss, Group, Offline, Pace, Payload, Phase,
-    PhasePolicy, Plan, PlanError, PublishBlock, Rate, RateFrom, Receiver, Reconnect, Route, Scale,
-    SharedGroup, Stream, StreamIndex, Subscription, Target, Timing, Trace, Transport, Will,
+    Arrivals, Bridge, CatchUp, Client, ClientIndex, DeclaredLoss, Group, Offline, Pace, Payload,
+    Phase, PhasePolicy, Plan, PlanError, PublishBlock, Rate, RateFrom, Receiver, Reconnect, Route,
+    Scale, SharedGroup, Stream, StreamIndex, Subscription, Target, Timing, Trace, Transport, Will,
 };
 
 /// Parts of a [`Plan`] that are the protocol's own.

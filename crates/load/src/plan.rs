@@ -15,7 +15,7 @@ mod pace;
 mod target;
 
 pub use check::PlanError;
-pub use expect::SharedGroup;
+pub use expect::{Bridge, SharedGroup};
 pub use life::{DeclaredLoss, Offline, Reconnect, Will};
 pub(crate) use pace::jmeter_delay_ms;
 pub use pace::{Arrivals, CatchUp, Pace, PhasePolicy, Rate, RateFrom, Scale, Trace};

@@ -12,12 +12,12 @@ use super::error::{ScenarioError, SourceText, closest};
 use super::limits::{Limits, Shortage};
 use super::quantity::{PerSecond, TimeSpan, Whole};
 use super::raw::{
-    RawConnect, RawGroup, RawLoad, RawPhases, RawPublish, RawScenario, RawTarget, RawTls,
+    RawBridge, RawConnect, RawGroup, RawLoad, RawPhases, RawPublish, RawScenario, RawTarget, RawTls,
 };
 use super::template::Template;
 use super::types::{
-    Connect, Group, LoadOptions, Model, Payload, PhasePolicy, Phases, ProtocolVersion, Publish,
-    Rate, Scenario, Subscribe, Target, Timing, TlsOptions,
+    Bridge, Connect, Group, LoadOptions, Model, Payload, PhasePolicy, Phases, ProtocolVersion,
+    Publish, Rate, Scenario, Subscribe, Target, Timing, TlsOptions,
 };
 use super::vars::{Substitution, VarValue};
 use super::{PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MIN};
@@ -75,6 +75,11 @@ impl Checker<'_> {
             description: raw.description,
             seed: raw.seed.map_or(Ok(1), |seed| self.whole(&seed, "a seed", 0, i64::MAX as u64))?,
             machines,
+            bridges: raw
+                .bridges
+                .iter()
+                .map(|bridge| self.bridge(bridge, &targets))
+                .collect::<Checked<_>>()?,
             vars,
             target,
             targets,
@@ -114,6 +119,41 @@ impl Checker<'_> {
             Ok((text.clone(), self.target(raw, Some(default))?))
         });
         checked.collect()
+    }
+
+    /// The name of a broker that there is.
+    fn target_name(
+        &self,
+        name: &Spanned<String>,
+        targets: &BTreeMap<String, Target>,
+    ) -> Checked<String> {
+        let text = name.get_ref();
+        if targets.contains_key(text) {
+            return Ok(text.clone());
+        }
+        let error = self.error(name.span(), format!("there is no broker '{text}'"));
+        Err(match closest(text, targets.keys().map(String::as_str)) {
+            Some(word) => error.label(format!("did you mean '{word}'?")),
+            None => error.label("no [targets.<name>] has this name"),
+        })
+    }
+
+    fn bridge(&self, raw: &RawBridge, targets: &BTreeMap<String, Target>) -> Checked<Bridge> {
+        let from = self.target_name(&raw.from, targets)?;
+        let to = self.target_name(&raw.to, targets)?;
+        if from == to {
+            return Err(self
+                .error(raw.to.span(), "a bridge leads to another broker")
+                .label(format!("it comes from '{from}'")));
+        }
+        let filter = raw.filter.get_ref();
+        if filter.is_empty() || !filter.starts_with(&raw.strip) {
+            return Err(self
+                .error(raw.filter.span(), "this filter does not begin with what is stripped")
+                .label(format!("strip = \"{}\"", raw.strip)));
+        }
+        let (strip, prefix) = (raw.strip.clone(), raw.prefix.clone());
+        Ok(Bridge { from, to, filter: filter.clone(), strip, prefix })
     }
 
     /// A broker; a named one takes what it does not say from the default one.
@@ -254,14 +294,8 @@ impl Checker<'_> {
                     available: max,
                 }));
         }
-        if let Some(target) = raw.target.as_ref().filter(|t| !targets.contains_key(t.get_ref())) {
-            let error =
-                self.error(target.span(), format!("there is no broker '{}'", target.get_ref()));
-            let error = match closest(target.get_ref(), targets.keys().map(String::as_str)) {
-                Some(word) => error.label(format!("did you mean '{word}'?")),
-                None => error.label("no [targets.<name>] has this name"),
-            };
-            return Err(error);
+        if let Some(target) = &raw.target {
+            self.target_name(target, targets)?;
         }
         let template = |text: &Spanned<String>| self.template(text);
         let client_id = match &raw.client_id {

@@ -34,8 +34,8 @@ pub use limits::{Limits, Shortage};
 pub use quantity::{PerSecond, TimeSpan};
 pub use template::{ClientPlace, Template};
 pub use types::{
-    Connect, Group, LoadOptions, Model, Payload, PhasePolicy, Phases, ProtocolVersion, Publish,
-    Rate, Scenario, Subscribe, Target, Timing, TlsOptions,
+    Bridge, Connect, Group, LoadOptions, Model, Payload, PhasePolicy, Phases, ProtocolVersion,
+    Publish, Rate, Scenario, Subscribe, Target, Timing, TlsOptions,
 };
 pub use vars::VarValue;
 

@@ -21,6 +21,8 @@ pub(super) struct RawScenario {
     #[serde(default)]
     pub(super) targets: BTreeMap<Spanned<String>, RawTarget>,
     #[serde(default)]
+    pub(super) bridges: Vec<RawBridge>,
+    #[serde(default)]
     pub(super) load: RawLoad,
     #[serde(default)]
     pub(super) phases: RawPhases,
@@ -48,6 +50,18 @@ pub(super) struct RawTls {
     pub(super) server_name: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) alpn: Vec<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table that describes a bridge between two brokers")]
+pub(super) struct RawBridge {
+    pub(super) from: Spanned<String>,
+    pub(super) to: Spanned<String>,
+    pub(super) filter: Spanned<String>,
+    #[serde(default)]
+    pub(super) strip: String,
+    #[serde(default)]
+    pub(super) prefix: String,
 }
 
 #[derive(Debug, Default, Deserialize)]

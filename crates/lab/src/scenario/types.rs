@@ -30,6 +30,9 @@ pub struct Scenario {
     /// Further brokers by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub targets: BTreeMap<String, Target>,
+    /// How these brokers pass messages on to each other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bridges: Vec<Bridge>,
     /// The generator.
     pub load: LoadOptions,
     /// How long the phases are.
@@ -98,6 +101,24 @@ pub enum ProtocolVersion {
     #[default]
     #[serde(rename = "5")]
     V5,
+}
+
+/// Messages that one broker under test passes on to another one, by its own configuration: so much
+/// must be known to say who has to receive what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Bridge {
+    /// The broker that passes them on: a name of `[targets]`.
+    pub from: String,
+    /// The broker that they arrive at.
+    pub to: String,
+    /// Which topics.
+    pub filter: String,
+    /// What is cut off in front of the topic.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub strip: String,
+    /// What is then put in front of it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub prefix: String,
 }
 
 /// How the generator works.

@@ -1,10 +1,11 @@
 //! Refuses plans that cannot run, with a sentence that says what to change.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use tacho_codec::QoS;
 
-use super::{Group, Pace, Payload, Phase, Plan, Receiver};
+use super::expect::broker_of;
+use super::{Group, Pace, Payload, Phase, Plan, Receiver, SharedGroup};
 
 /// Why a plan cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -120,6 +121,12 @@ pub enum PlanError {
     ClosedWithoutReceiver {
         /// Topic of the stream.
         topic: String,
+    },
+    /// Each broker has a group of this name, and figures could not tell them apart.
+    #[error("the shared subscription {filter:?} is used at two brokers; give each its own name")]
+    SharedAtTwoBrokers {
+        /// As sent.
+        filter: String,
     },
     /// A topic name or filter that MQTT does not allow.
     #[error("{what} {name:?}: {why}")]
@@ -249,6 +256,17 @@ impl Plan {
                 && !received
             {
                 return Err(PlanError::ClosedWithoutReceiver { topic: stream.topic.clone() });
+            }
+        }
+        let mut brokers = HashMap::new();
+        for (group, client) in self.clients() {
+            for subscription in &client.subscriptions {
+                let Some(shared) = SharedGroup::of(&subscription.filter) else { continue };
+                let broker = broker_of(group);
+                if *brokers.entry(shared).or_insert(broker) != broker {
+                    let filter = subscription.filter.clone();
+                    return Err(PlanError::SharedAtTwoBrokers { filter });
+                }
             }
         }
         for subscription in self.clients().flat_map(|(_, client)| &client.subscriptions) {

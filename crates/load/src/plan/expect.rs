@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tacho_codec::QoS;
 
-use super::{Plan, Receiver, Route};
+use super::{Group, Plan, Receiver, Route};
 
 /// A shared group of the plan: all subscriptions with the same group name and filter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -23,12 +23,42 @@ impl<'a> SharedGroup<'a> {
     }
 }
 
+/// Messages that one broker passes on to another by its own configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bridge {
+    /// The broker that passes them on: the name of a group's targets.
+    pub from: String,
+    /// The broker that they arrive at.
+    pub to: String,
+    /// Which topics.
+    pub filter: String,
+    /// What is cut off in front of the topic.
+    pub strip: String,
+    /// What is then put in front of it.
+    pub prefix: String,
+}
+
+impl Bridge {
+    /// The topic under which a message of `topic` arrives; `None` when it is not passed on.
+    pub fn arrives_as(&self, topic: &str) -> Option<String> {
+        let rest = topic.strip_prefix(self.strip.as_str())?;
+        tacho_topic::matches(&self.filter, topic).then(|| format!("{}{rest}", self.prefix))
+    }
+}
+
 /// One receiver's interest: where its filter is kept.
 #[derive(Clone, Copy)]
 struct Interest<'a> {
+    broker: &'a str,
     receiver: Receiver,
     filter: &'a str,
     qos: QoS,
+}
+
+/// All interests, those in exact topics to be looked up by broker and topic.
+struct Interests<'a> {
+    exact: HashMap<(&'a str, &'a str), Vec<Interest<'a>>>,
+    wild: Vec<Interest<'a>>,
 }
 
 impl Plan {
@@ -45,32 +75,31 @@ impl Plan {
     }
 
     /// Computes the routes that the plan's topics and filters imply, in order of streams.
+    /// Groups with targets of their own meet those of the same broker only.
     /// Takes time in proportion to streams x wildcard filters; exact filters are looked up.
     pub fn derive_routes(&self) -> Vec<Route> {
-        let numbers: HashMap<SharedGroup<'_>, u32> =
-            self.shared_groups().into_iter().zip(0..).collect();
-        let mut exact: HashMap<&str, Vec<Interest<'_>>> = HashMap::new();
-        let mut wild = Vec::new();
-        for (index, (_, client)) in (0..).zip(self.clients()) {
-            for subscription in &client.subscriptions {
-                let shared = SharedGroup::of(&subscription.filter);
-                let filter = shared.as_ref().map_or(subscription.filter.as_str(), |g| g.filter);
-                let receiver = shared
-                    .map_or(Receiver::Client(index), |group| Receiver::Shared(numbers[&group]));
-                let interest = Interest { receiver, filter, qos: subscription.qos };
-                if filter.contains(['+', '#']) {
-                    wild.push(interest);
-                } else {
-                    exact.entry(filter).or_default().push(interest);
-                }
-            }
-        }
+        self.derive_routes_over(&[])
+    }
+
+    /// The same, with brokers that pass messages on to each other, one bridge far.
+    pub fn derive_routes_over(&self, bridges: &[Bridge]) -> Vec<Route> {
+        let interests = self.interests();
+        let publishers = self.groups.iter().flat_map(|group| {
+            let streams = group.clients.iter().flat_map(|client| &client.streams);
+            streams.map(move |stream| (group, stream))
+        });
         let mut routes = Vec::new();
         let mut found: Vec<Interest<'_>> = Vec::new();
-        for (index, (_, stream, block)) in (0..).zip(self.streams()) {
+        for (index, (group, stream)) in (0..).zip(publishers) {
+            let published = group.publish.get(stream.block).map_or(QoS::AtMostOnce, |b| b.qos);
+            let broker = broker_of(group);
             found.clear();
-            found.extend(exact.get(stream.topic.as_str()).into_iter().flatten());
-            found.extend(wild.iter().filter(|i| tacho_topic::matches(i.filter, &stream.topic)));
+            interests.find(broker, &stream.topic, &mut found);
+            for bridge in bridges.iter().filter(|bridge| bridge.from == broker) {
+                if let Some(topic) = bridge.arrives_as(&stream.topic) {
+                    interests.find(&bridge.to, &topic, &mut found);
+                }
+            }
             found.sort_by_key(|interest| interest.receiver);
             for same in found.chunk_by(|a, b| a.receiver == b.receiver) {
                 // Members of a shared group may ask for different QoS: the lowest is certain.
@@ -81,11 +110,54 @@ impl Plan {
                 routes.push(Route {
                     stream: index,
                     receiver: same[0].receiver,
-                    qos: granted.unwrap_or(block.qos).min(block.qos),
+                    qos: granted.unwrap_or(published).min(published),
                     overlapping: matches!(same[0].receiver, Receiver::Client(_)) && same.len() > 1,
                 });
             }
         }
         routes
     }
+
+    fn interests(&self) -> Interests<'_> {
+        let numbers: HashMap<SharedGroup<'_>, u32> =
+            self.shared_groups().into_iter().zip(0..).collect();
+        let mut interests = Interests { exact: HashMap::new(), wild: Vec::new() };
+        // All members of a shared group are one interest: there may be thousands.
+        let mut members: HashMap<u32, usize> = HashMap::new();
+        for (index, (group, client)) in (0..).zip(self.clients()) {
+            for subscription in &client.subscriptions {
+                let shared = SharedGroup::of(&subscription.filter);
+                let filter = shared.as_ref().map_or(subscription.filter.as_str(), |g| g.filter);
+                let number = shared.map(|group| numbers[&group]);
+                let receiver = number.map_or(Receiver::Client(index), Receiver::Shared);
+                let (broker, qos) = (broker_of(group), subscription.qos);
+                let interest = Interest { broker, receiver, filter, qos };
+                if !filter.contains(['+', '#']) {
+                    interests.exact.entry((broker, filter)).or_default().push(interest);
+                } else if let Some(&known) = number.and_then(|number| members.get(&number)) {
+                    let known = &mut interests.wild[known];
+                    known.qos = known.qos.min(qos);
+                } else {
+                    members.extend(number.map(|number| (number, interests.wild.len())));
+                    interests.wild.push(interest);
+                }
+            }
+        }
+        interests
+    }
+}
+
+impl<'a> Interests<'a> {
+    fn find(&self, broker: &str, topic: &str, found: &mut Vec<Interest<'a>>) {
+        let exact = self.exact.get(&(broker, topic)).into_iter().flatten();
+        let wild = self.wild.iter().filter(|interest| {
+            interest.broker == broker && tacho_topic::matches(interest.filter, topic)
+        });
+        found.extend(exact.chain(wild));
+    }
+}
+
+/// Name of the broker of a group; empty for the plan's targets.
+pub(super) fn broker_of(group: &Group) -> &str {
+    group.targets.first().map_or("", |target| target.name.as_str())
 }

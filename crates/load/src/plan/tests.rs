@@ -93,6 +93,50 @@ fn shared_group_is_one_receiver() {
 }
 
 #[test]
+fn brokers_are_apart_unless_they_are_bridged() {
+    let mut plan = plan_of(vec![
+        publisher("bridge/a", QoS::AtLeastOnce),
+        subscriber("bridge/a", QoS::ExactlyOnce),
+        subscriber("remote/+/a", QoS::ExactlyOnce),
+        subscriber("remote/bridge/a", QoS::ExactlyOnce),
+    ]);
+    for (group, broker) in [(0, "one"), (1, "one"), (2, "two")] {
+        plan.groups[group].targets =
+            vec![Target::tcp(SocketAddr::from(([127, 0, 0, 1], 1)), broker)];
+    }
+    let local = route(0, Receiver::Client(1), QoS::AtLeastOnce);
+    assert_eq!(plan.derive_routes(), [local]);
+    let bridge = Bridge {
+        from: "one".into(),
+        to: "two".into(),
+        filter: "bridge/#".into(),
+        strip: String::new(),
+        prefix: "remote/".into(),
+    };
+    let passed_on = route(0, Receiver::Client(2), QoS::AtLeastOnce);
+    assert_eq!(plan.derive_routes_over(std::slice::from_ref(&bridge)), [local, passed_on]);
+    let back = Bridge { from: "two".into(), to: "one".into(), ..bridge.clone() };
+    assert_eq!(plan.derive_routes_over(&[back]), [local]);
+    let stripped = Bridge { strip: "bridge/".into(), ..bridge.clone() };
+    assert_eq!(stripped.arrives_as("bridge/a").as_deref(), Some("remote/a"));
+    assert_eq!(bridge.arrives_as("elsewhere/a"), None);
+}
+
+#[test]
+fn a_shared_group_of_two_brokers_is_refused() {
+    let mut plan = plan_of(vec![
+        publisher("a", QoS::AtMostOnce),
+        subscriber("$share/g/a", QoS::AtMostOnce),
+        subscriber("$share/g/a", QoS::AtMostOnce),
+    ]);
+    assert_eq!(plan.check(), Ok(()));
+    plan.groups[2].targets = vec![Target::tcp(SocketAddr::from(([127, 0, 0, 1], 1)), "two")];
+    plan.routes = plan.derive_routes();
+    let error = plan.check().expect_err("one name for two groups").to_string();
+    assert!(error.contains("$share/g/a"), "{error}");
+}
+
+#[test]
 fn overlapping_filters_are_marked() {
     let mut both = subscriber("t/#", QoS::AtMostOnce);
     both.1.subscriptions.extend(subscriber("t/1", QoS::ExactlyOnce).1.subscriptions);
