@@ -1,9 +1,15 @@
 //! The broker's configuration: as typed ([`RawConfig`]) and as it will run ([`Config`]).
 
+mod listener;
+
 use std::net::SocketAddr;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use tacho_net::ServerTransport;
+use tacho_net::tls::TlsError;
+
+pub use listener::{Listener, RawListener, RawTls, Transport};
 
 /// Why a configuration cannot be used. The text says what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -44,14 +50,54 @@ pub enum ConfigError {
     /// No address to listen on.
     #[error("no listener is configured: add `listen = [\"127.0.0.1:1883\"]` or pass --listen")]
     NoListener,
+    /// TLS without a certificate.
+    #[error(
+        "the listener {0} has no certificate: set `cert` and `key`, there or in [tls] (or pass \
+         --tls-cert and --tls-key), or pass --self-signed DIR for tests"
+    )]
+    NoCertificate(String),
+    /// Clients' certificates are required, but nobody says from whom.
+    #[error(
+        "the listener {0} requires client certificates: set `client_ca` to the CA that issues \
+         them (or pass --tls-client-ca)"
+    )]
+    NoClientAuthority(String),
+    /// Certificates without TLS.
+    #[error("the listener {0} has certificates, but its transport has no TLS: use tls or wss")]
+    UselessCertificate(String),
+    /// A path without a WebSocket.
+    #[error("the listener {0} has a path, but its transport has no WebSocket: use ws or wss")]
+    UselessPath(String),
+    /// A path that no request can have.
+    #[error("the listener {listener}: `{path}` is not a path such as `/mqtt`")]
+    BadPath {
+        /// Which.
+        listener: String,
+        /// As given.
+        path: String,
+    },
+    /// Certificates that cannot be used.
+    #[error("the listener {listener}: {source}")]
+    Certificates {
+        /// Which.
+        listener: String,
+        /// What is wrong with them.
+        source: TlsError,
+    },
 }
 
 /// The configuration file as typed. Every key is optional; unknown keys are errors.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawConfig {
-    /// Addresses to listen on, `host:port` with numeric hosts.
+    /// Addresses to listen on by plain TCP, `host:port` with numeric hosts.
     pub listen: Option<Vec<SocketAddr>>,
+    /// Listeners of any transport.
+    #[serde(default)]
+    pub listeners: Vec<RawListener>,
+    /// Certificates of all listeners that have none of their own.
+    #[serde(default)]
+    pub tls: RawTls,
     /// Event loops, each a thread; 0 or absent means one per usable core.
     pub shards: Option<usize>,
     /// Lets clients without credentials in on listeners that are not loopback.
@@ -140,8 +186,10 @@ impl Default for Limits {
 /// The configuration as it will run: complete and cross-checked.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Addresses to listen on.
-    pub listen: Vec<SocketAddr>,
+    /// Where clients connect.
+    pub listeners: Vec<Listener>,
+    /// Seconds between two looks at certificates; 0 looks only when told to.
+    pub certificates_check_s: u32,
     /// Event loops; at least 1, at most 64.
     pub shards: usize,
     /// Whether shard i is pinned to the i-th usable core.
@@ -168,14 +216,24 @@ impl RawConfig {
     /// # Errors
     /// A limit is out of range, or a listener that is not loopback lacks `allow_anonymous`.
     pub fn resolve(self) -> Result<Config, ConfigError> {
-        let listen = self.listen.unwrap_or_else(|| vec![SocketAddr::from(([127, 0, 0, 1], 1883))]);
-        if listen.is_empty() {
+        let plain = match self.listen {
+            Some(listen) => listen,
+            None if self.listeners.is_empty() => vec![SocketAddr::from(([127, 0, 0, 1], 1883))],
+            None => Vec::new(),
+        };
+        let listeners: Vec<Listener> = plain
+            .into_iter()
+            .map(|address| RawListener::new(Transport::Tcp, address))
+            .chain(self.listeners)
+            .map(|listener| listener.resolve(&self.tls))
+            .collect::<Result<_, _>>()?;
+        if listeners.is_empty() {
             return Err(ConfigError::NoListener);
         }
         if !self.allow_anonymous.unwrap_or(false)
-            && let Some(open) = listen.iter().find(|a| !a.ip().is_loopback())
+            && let Some(open) = listeners.iter().find(|l| !l.address.ip().is_loopback())
         {
-            return Err(ConfigError::OpenListener(*open));
+            return Err(ConfigError::OpenListener(open.address));
         }
         let shards = match self.shards.unwrap_or(0) {
             0 => std::thread::available_parallelism().map_or(1, usize::from).min(SHARDS_MAX),
@@ -184,24 +242,54 @@ impl RawConfig {
         self.limits.check()?;
         check_range("shards", shards as u64, 1, SHARDS_MAX as u64, "from 1 to 64")?;
         let pin_shards = self.pin_shards.unwrap_or(false);
-        Ok(Config { listen, shards, pin_shards, limits: self.limits })
+        Ok(Config {
+            listeners,
+            certificates_check_s: self.tls.check_s.unwrap_or(CERTIFICATES_CHECK_S),
+            shards,
+            pin_shards,
+            limits: self.limits,
+        })
     }
 }
 
 impl Config {
     /// The effective configuration as a file that would produce it.
     pub fn describe(&self) -> String {
-        let listen: Vec<String> = self.listen.iter().map(|a| format!("\"{a}\"")).collect();
+        let plain = |listener: &&Listener| listener.transport == Transport::Tcp;
+        let listen: Vec<String> =
+            self.listeners.iter().filter(plain).map(|l| format!("\"{}\"", l.address)).collect();
+        let others: String =
+            self.listeners.iter().filter(|l| !plain(l)).map(Listener::describe).collect();
         // Invariant: numbers only, which TOML can always express.
         let limits = toml::to_string(&self.limits).unwrap_or_default();
         format!(
-            "listen = [{}]\nshards = {}\npin_shards = {}\n\n[limits]\n{limits}",
+            "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\n[tls]\n\
+             check_s = {}\n\n[limits]\n{limits}{others}",
             listen.join(", "),
             self.shards,
-            self.pin_shards
+            self.pin_shards,
+            self.listeners.iter().any(|listener| !listener.address.ip().is_loopback()),
+            self.certificates_check_s,
         )
     }
+
+    /// Reads the certificates of all listeners, in their order.
+    ///
+    /// # Errors
+    /// A file cannot be read or used.
+    pub fn open_transports(&self) -> Result<Vec<ServerTransport>, ConfigError> {
+        let open = |listener: &Listener| {
+            listener.open().map_err(|source| ConfigError::Certificates {
+                listener: listener.to_string(),
+                source,
+            })
+        };
+        self.listeners.iter().map(open).collect()
+    }
 }
+
+/// Certificates are renewed every few weeks; a look at a few small files costs nothing.
+const CERTIFICATES_CHECK_S: u32 = 10;
 
 /// Shards are kept as bits of one `u64` in the route map.
 pub const SHARDS_MAX: usize = 64;
@@ -244,47 +332,4 @@ fn check_range(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(text: &str) -> Result<Config, String> {
-        let raw: RawConfig = toml::from_str(text).map_err(|e| e.to_string())?;
-        raw.resolve().map_err(|e| e.to_string())
-    }
-
-    #[test]
-    fn empty_file_listens_on_loopback_only() {
-        let config = parse("").unwrap();
-        assert_eq!(config.listen, ["127.0.0.1:1883".parse().unwrap()]);
-        assert!(config.shards >= 1);
-    }
-
-    #[test]
-    fn open_listener_needs_allow_anonymous() {
-        let error = parse("listen = ['0.0.0.0:1883']").unwrap_err();
-        assert!(error.contains("0.0.0.0:1883") && error.contains("allow_anonymous"), "{error}");
-        parse("listen = ['0.0.0.0:1883']\nallow_anonymous = true").unwrap();
-    }
-
-    #[test]
-    fn description_is_a_configuration_file_again() {
-        let config = parse("shards = 3\n[limits]\ninflight_max = 7").unwrap();
-        let again = parse(&config.describe()).unwrap();
-        assert_eq!((again.shards, again.limits.inflight_max), (3, 7));
-        assert_eq!(again.describe(), config.describe());
-    }
-
-    #[test]
-    fn unknown_key_names_line_and_key() {
-        let error = parse("shards = 2\n[limits]\npacket_size = 5\n").unwrap_err();
-        assert!(error.contains("line 3") && error.contains("packet_size"), "{error}");
-    }
-
-    #[test]
-    fn limits_out_of_range_are_named() {
-        let error = parse("[limits]\nreceive_maximum = 0").unwrap_err();
-        assert!(error.contains("limits.receive_maximum"), "{error}");
-        let error = parse("shards = 65").unwrap_err();
-        assert!(error.contains("shards") && error.contains("64"), "{error}");
-    }
-}
+mod tests;

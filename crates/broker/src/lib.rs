@@ -4,6 +4,7 @@
 //! One thread per shard runs a [`tacho_net::Loop`]; what it does with bytes is in the private
 //! `shard` module. Nothing here blocks, reads a clock, or knows of the load generator.
 
+mod certificates;
 mod config;
 mod keys;
 mod mail;
@@ -12,6 +13,9 @@ mod server;
 mod shard;
 mod stats;
 
-pub use config::{Config, ConfigError, Limits, RawConfig, SHARDS_MAX};
+pub use certificates::{Certificates, SelfSigned, self_signed};
+pub use config::{
+    Config, ConfigError, Limits, Listener, RawConfig, RawListener, RawTls, SHARDS_MAX, Transport,
+};
 pub use server::{Broker, StartError, Stopper};
 pub use stats::{Counter, ShardStats};

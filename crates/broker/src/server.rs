@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tacho_net::{
     FdLimit, Loop, LoopConfig, Mailbox, Remote, bind, mailboxes, raise_fd_limit, usable_cpus,
 };
 use tacho_topic::RouteMap;
 
-use crate::config::Config;
+use crate::certificates::{Certificates, Watcher};
+use crate::config::{Config, ConfigError, Listener};
 use crate::mail::Mail;
 use crate::shard::{Shard, Shared};
 use crate::stats::ShardStats;
@@ -25,6 +27,9 @@ const FDS_RESERVED: u64 = 128;
 /// Why the broker cannot start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// A certificate cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// An address cannot be listened on.
     #[error("cannot listen on {address}{}", hint(source))]
     Bind {
@@ -68,6 +73,9 @@ pub struct Broker {
     remote: Remote<Mail>,
     threads: Vec<JoinHandle<io::Result<()>>>,
     stats: Vec<Arc<ShardStats>>,
+    certificates: Certificates,
+    /// Ends with the broker.
+    _watcher: Option<Watcher>,
 }
 
 /// Asks a broker to stop, from any thread.
@@ -83,12 +91,13 @@ impl Broker {
     /// A listener cannot be bound or an event loop cannot be created.
     pub fn start(config: Config) -> Result<Self, StartError> {
         let fd_limit = raise_fd_limit().unwrap_or(FdLimit { soft: 1024, hard: 1024 });
+        let transports = config.open_transports()?;
+        let certificates = Certificates::of(&transports);
         let listeners = bind_all(&config)?;
-        let addresses = listeners
-            .iter()
-            .map(TcpListener::local_addr)
-            .collect::<Result<_, _>>()
-            .map_err(|source| StartError::Bind { address: config.listen[0], source })?;
+        let addresses =
+            listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(
+                |source| StartError::Bind { address: config.listeners[0].address, source },
+            )?;
         let connections_max = connections_max(&config, fd_limit);
         let shared = Arc::new(Shared {
             routes: RouteMap::with_shards(config.shards),
@@ -96,11 +105,22 @@ impl Broker {
             connections_max,
             connections: AtomicUsize::new(0),
             limits: config.limits.clone(),
+            transports,
         });
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
-        let mut broker =
-            Self { addresses, connections_max, remote, threads: Vec::new(), stats: Vec::new() };
+        let check = Duration::from_secs(u64::from(config.certificates_check_s));
+        let watcher = Watcher::start(&certificates, check)
+            .map_err(|source| StartError::Shard { shard: 0, source })?;
+        let mut broker = Self {
+            addresses,
+            connections_max,
+            remote,
+            threads: Vec::new(),
+            stats: Vec::new(),
+            certificates,
+            _watcher: watcher,
+        };
         for (id, mailbox) in boxes.into_iter().enumerate() {
             let stats = Arc::new(ShardStats::default());
             broker.stats.push(Arc::clone(&stats));
@@ -125,6 +145,11 @@ impl Broker {
     /// Connections accepted at once.
     pub fn connections_max(&self) -> usize {
         self.connections_max
+    }
+
+    /// The certificates of its listeners.
+    pub const fn certificates(&self) -> &Certificates {
+        &self.certificates
     }
 
     /// Each shard's counters.
@@ -171,10 +196,10 @@ impl Stopper {
 }
 
 fn bind_all(config: &Config) -> Result<Vec<TcpListener>, StartError> {
-    let bind_one = |&address: &SocketAddr| {
+    let bind_one = |&Listener { address, .. }: &Listener| {
         bind(address, BACKLOG).map_err(|source| StartError::Bind { address, source })
     };
-    config.listen.iter().map(bind_one).collect()
+    config.listeners.iter().map(bind_one).collect()
 }
 
 /// As many as configured, and never more than descriptors allow.

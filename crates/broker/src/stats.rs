@@ -35,6 +35,9 @@ counters! {
     accepted_total,
     /// Connections refused: the connection limit.
     refused_connections_total,
+    /// Connections that broke before their CONNECT: a TLS or WebSocket handshake that failed, or a
+    /// reset.
+    failed_handshakes_total,
     /// CONNECT packets refused.
     refused_connects_total,
     /// Connections that did not finish their CONNECT in time.

@@ -31,6 +31,12 @@ pub trait Handler: Sized {
         let _ = (net, conn, result);
     }
 
+    /// The handshake of this connection's [`Filter`](crate::Filter) is over: what is written now
+    /// reaches the peer at once. Called once, and only if the filter has a handshake.
+    fn ready(&mut self, net: &mut Net<Self>, conn: ConnId) {
+        let _ = (net, conn);
+    }
+
     /// Bytes have arrived. Returns how many were consumed; the loop keeps the rest and hands it
     /// again, in front of what comes next.
     ///

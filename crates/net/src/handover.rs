@@ -45,6 +45,8 @@ impl<S: AsRef<[u8]>> Detached<S> {
         conn.hand_partial = !self.unread.is_empty();
         conn.partial = self.unread;
         conn.output = self.output;
+        // An end that was noted on the way is told here.
+        conn.readable = self.filter.as_ref().is_some_and(|filtering| filtering.over.is_some());
         conn.filter = self.filter;
         conn
     }

@@ -17,6 +17,8 @@
 //! is bounded, so that one busy connection, peer or listener cannot starve the others.
 
 pub mod clock;
+pub mod tls;
+pub mod ws;
 
 mod alarm;
 mod config;
@@ -34,13 +36,14 @@ mod output;
 mod pool;
 mod reading;
 mod timers;
+mod transport;
 mod writing;
 
 pub use config::LoopConfig;
 pub use conn::ConnId;
 pub use cpus::{bind_to_cpus, usable_cpus};
 pub use event_loop::Loop;
-pub use filter::Filter;
+pub use filter::{Filter, Layers};
 pub use handler::{Closed, Handler, Next};
 pub use handover::Detached;
 pub use limits::{FdLimit, raise_fd_limit};
@@ -49,3 +52,4 @@ pub use mailbox::{Mailbox, OUTSIDE, Remote, mailboxes};
 pub use net::{Counters, Net};
 pub use output::Output;
 pub use timers::TimerId;
+pub use transport::ServerTransport;

@@ -183,6 +183,11 @@ impl<H: Handler> Net<H> {
     }
 
     fn read_filtered(&mut self, handler: &mut H, id: ConnId, buffer: &mut ReadBuffer) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        let Some(filtering) = conn.filter.as_mut() else { return };
+        if let Some(why) = filtering.over.take() {
+            return self.end(id, why);
+        }
         let Got::Bytes(len) = self.read(id, &mut buffer.bytes[..buffer.read_bytes_max]) else {
             return;
         };
@@ -194,18 +199,35 @@ impl<H: Handler> Net<H> {
         }
         let before = plain.len();
         let result = filtering.filter.inbound(&buffer.bytes[..len], &mut plain);
-        if filtering.filter.wants_write() || result.is_err() {
+        let speaks = filtering.filter.wants_write() || result.is_err();
+        filtering.over = match result {
+            Err(error) => Some(Closed::Error(error)),
+            Ok(()) => filtering.filter.peer_closed().then_some(Closed::ByPeer),
+        };
+        // The next turn tells the handler, unless it pauses.
+        conn.readable |= filtering.over.is_some();
+        let opened = !filtering.announced && filtering.filter.is_ready();
+        filtering.announced |= opened;
+        let grown = plain.len() > before;
+        if speaks {
             self.push_dirty(id);
         }
-        if plain.len() > before {
+        if opened {
+            self.put_back(id, plain);
+            handler.ready(self, id);
+            plain = match self.conns.get_mut(id) {
+                Some(conn) if conn.phase == Phase::Open && !conn.paused => {
+                    std::mem::take(&mut conn.partial)
+                }
+                _ => return,
+            };
+        }
+        if grown {
             self.hand_kept(handler, id, plain);
         } else if plain.is_empty() {
             self.pool.give(plain);
         } else {
             self.put_back(id, plain);
-        }
-        if let Err(error) = result {
-            self.end(id, Closed::Error(error));
         }
     }
 

@@ -1,32 +1,52 @@
 //! `tacho broker`: the broker by itself, until a signal ends it.
 
 use std::io::IsTerminal;
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tacho_broker::{Broker, ConfigError, RawConfig};
+use tacho_broker::{
+    Broker, Config, ConfigError, Listener, RawConfig, RawListener, SelfSigned, StartError,
+    self_signed,
+};
 use tracing_subscriber::filter::LevelFilter;
 
 /// Exit code for a configuration that cannot be used.
 const INVALID_CONFIG: u8 = 104;
 
-/// Run the broker: MQTT 3.1, 3.1.1 and 5.0 on one port.
+/// Run the broker: MQTT 3.1, 3.1.1 and 5.0 on one port, by TCP, TLS and WebSocket.
 ///
 /// Without arguments it listens on 127.0.0.1:1883 only. It stops on SIGTERM or Ctrl-C and tells
-/// 5.0 clients so. Sessions live in memory: nothing survives the end of the process.
+/// 5.0 clients so. SIGHUP reads certificates again. Sessions live in memory: nothing survives the
+/// end of the process.
 #[derive(Args, Debug)]
 pub(crate) struct BrokerArgs {
     /// Configuration file (TOML); flags override it.
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Address to listen on, host:port with a numeric host; may be repeated. Port 0: a free one.
+    /// Address to listen on, [tcp|tls|ws|wss://]host:port[/path] with a numeric host; may be
+    /// repeated. Port 0: a free one. A WebSocket's path is /mqtt unless given.
     #[arg(short, long, value_name = "ADDRESS")]
-    listen: Vec<SocketAddr>,
+    listen: Vec<RawListener>,
+    /// Certificate of tls and wss listeners (PEM, with its chain).
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of that certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Certificates of the CAs whose clients are let in with a certificate (PEM).
+    #[arg(long, value_name = "FILE")]
+    tls_client_ca: Option<PathBuf>,
+    /// Refuse clients that show no certificate of those CAs.
+    #[arg(long)]
+    tls_require_client_certificate: bool,
+    /// For tests: make a CA and a certificate for this machine at each start, and leave them in
+    /// DIR; clients trust DIR/ca.pem.
+    #[arg(long, value_name = "DIR", conflicts_with = "tls_cert")]
+    self_signed: Option<PathBuf>,
     /// Event loops, each a thread. Default: one per usable core.
     #[arg(short, long, value_name = "N")]
     shards: Option<usize>,
@@ -66,7 +86,19 @@ impl BrokerArgs {
             None => RawConfig::default(),
         };
         if !self.listen.is_empty() {
-            raw.listen = Some(self.listen.clone());
+            raw.listen = Some(Vec::new());
+            raw.listeners.clone_from(&self.listen);
+        }
+        let tls = &mut raw.tls;
+        if self.tls_cert.is_some() {
+            tls.cert.clone_from(&self.tls_cert);
+            tls.key.clone_from(&self.tls_key);
+        }
+        if self.tls_client_ca.is_some() {
+            tls.client_ca.clone_from(&self.tls_client_ca);
+        }
+        if self.tls_require_client_certificate {
+            tls.require_client_certificate = Some(true);
         }
         raw.shards = self.shards.or(raw.shards);
         raw.pin_shards = if self.pin { Some(true) } else { raw.pin_shards };
@@ -80,6 +112,22 @@ impl BrokerArgs {
         Ok(raw)
     }
 
+    /// The configuration with certificates that can be used, or a sentence.
+    fn config(&self) -> Result<Config, String> {
+        let mut raw = self.raw_config().map_err(|error| error.to_string())?;
+        if let Some(folder) = &self.self_signed {
+            let files = make_certificates(folder, &raw)?;
+            tracing::info!("clients can trust {}", files.ca.display());
+            raw.tls.cert = Some(files.cert);
+            raw.tls.key = Some(files.key);
+        }
+        let config = raw.resolve().map_err(|error| error.to_string())?;
+        if self.check_config {
+            config.open_transports().map_err(|error| error.to_string())?;
+        }
+        Ok(config)
+    }
+
     fn log_level(&self) -> LevelFilter {
         match (self.quiet, self.verbose) {
             (true, _) => LevelFilter::WARN,
@@ -90,6 +138,15 @@ impl BrokerArgs {
     }
 }
 
+fn make_certificates(folder: &Path, raw: &RawConfig) -> Result<SelfSigned, String> {
+    let secure = || raw.listeners.iter().filter(|listener| listener.transport.uses_tls());
+    if secure().next().is_none() {
+        return Err("--self-signed has no use without a tls or wss listener".to_owned());
+    }
+    self_signed(folder, secure().map(|listener| listener.address.ip()))
+        .map_err(|error| format!("cannot write certificates to {}: {error}", folder.display()))
+}
+
 /// Runs the broker until SIGTERM or SIGINT.
 pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     tracing_subscriber::fmt()
@@ -98,10 +155,10 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .init();
-    let config = match args.raw_config().and_then(RawConfig::resolve) {
+    let config = match args.config() {
         Ok(config) => config,
-        Err(error) => {
-            eprintln!("tacho broker: {error}");
+        Err(sentence) => {
+            eprintln!("tacho broker: {sentence}");
             return Ok(ExitCode::from(INVALID_CONFIG));
         }
     };
@@ -110,10 +167,21 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     // Before the shards start, so that no signal finds the default handler.
-    let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot handle signals")?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot handle signals")?;
     let shards = config.shards;
-    let broker = Broker::start(config)?;
-    let listeners: Vec<String> = broker.addresses().iter().map(ToString::to_string).collect();
+    let configured = config.listeners.clone();
+    let broker = match Broker::start(config) {
+        Err(StartError::Config(error)) => {
+            eprintln!("tacho broker: {error}");
+            return Ok(ExitCode::from(INVALID_CONFIG));
+        }
+        started => started?,
+    };
+    let listeners: Vec<String> = configured
+        .into_iter()
+        .zip(broker.addresses())
+        .map(|(listener, &address)| Listener { address, ..listener }.to_string())
+        .collect();
     tracing::info!(
         "listening on {} with {shards} shards (epoll or kqueue), up to {} connections; \
          sessions live in memory only",
@@ -122,9 +190,13 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     );
     let stopper = broker.stopper();
     let handle = signals.handle();
+    let certificates = broker.certificates().clone();
     let waiter = std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            stopper.stop();
+        for signal in signals.forever() {
+            match signal {
+                SIGHUP => certificates.reload(),
+                _ => return stopper.stop(),
+            }
         }
     });
     let stats = broker.stats().to_vec();

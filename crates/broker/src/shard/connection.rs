@@ -44,7 +44,7 @@ const PUBACK: u8 = 0x40;
 const PUBLISH: u8 = 0x30;
 
 impl Shard {
-    pub(super) fn connection_accepted(&mut self, net: &mut Net, conn: ConnId) {
+    pub(super) fn connection_accepted(&mut self, net: &mut Net, conn: ConnId, listener: usize) {
         self.stats.accepted_total.increment();
         let open = self.shared.connections.fetch_add(1, Ordering::Relaxed);
         self.set_connection(conn, Connection::Closing);
@@ -53,6 +53,15 @@ impl Shard {
             self.stats.refused_connections_total.increment();
             net.abort(conn);
             return;
+        }
+        match self.shared.transports[listener].filter() {
+            Ok(None) => {}
+            Ok(Some(filter)) => net.set_filter(conn, filter),
+            Err(error) => {
+                tracing::error!(shard = self.id, %error, "a connection cannot be served");
+                net.abort(conn);
+                return;
+            }
         }
         self.open(net, conn);
     }
@@ -286,6 +295,11 @@ impl Shard {
         match state {
             Connection::Opening { timer, .. } => {
                 net.cancel_timer(timer);
+                if let Closed::Error(error) = why {
+                    self.stats.failed_handshakes_total.increment();
+                    let connection = conn.index();
+                    tracing::debug!(shard = self.id, connection, %error, "no connection");
+                }
             }
             Connection::Active { session, .. } => {
                 tracing::debug!(

@@ -27,7 +27,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use slab::Slab;
 use tacho_codec::SubscriptionIdsBuf;
-use tacho_net::{Closed, ConnId, Handler, Next};
+use tacho_net::{Closed, ConnId, Handler, Next, ServerTransport};
 use tacho_topic::{RetainedIndex, RouteMap, RouteSnapshot, SubscriptionIndex};
 
 use crate::config::Limits;
@@ -53,6 +53,8 @@ pub(crate) type Detached = tacho_net::Detached<SharedPayload>;
 pub(crate) struct Shared {
     pub(crate) routes: RouteMap,
     pub(crate) limits: Limits,
+    /// What each listener puts between its sockets and us.
+    pub(crate) transports: Vec<ServerTransport>,
     pub(crate) connections_max: usize,
     pub(crate) sessions_per_shard_max: usize,
     /// Connections open now in all shards.
@@ -141,8 +143,8 @@ impl Handler for Shard {
     type Mail = Mail;
     type Shared = SharedPayload;
 
-    fn accepted(&mut self, net: &mut Net, conn: ConnId, _listener: usize) {
-        self.connection_accepted(net, conn);
+    fn accepted(&mut self, net: &mut Net, conn: ConnId, listener: usize) {
+        self.connection_accepted(net, conn, listener);
     }
 
     fn input(&mut self, net: &mut Net, conn: ConnId, data: &[u8]) -> usize {

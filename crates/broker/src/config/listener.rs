@@ -1,0 +1,281 @@
+//! Listeners: where clients connect, and by which transport.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tacho_net::ServerTransport;
+use tacho_net::tls::{ClientCertificates, TlsError, TlsServer, TlsServerSettings};
+use tacho_net::ws::WsServer;
+
+use super::ConfigError;
+
+/// Where brokers have their WebSocket by custom.
+const PATH: &str = "/mqtt";
+/// What clients call MQTT in a WebSocket's handshake; the second is MQTT 3.1's.
+const SUBPROTOCOLS: [&str; 2] = ["mqtt", "mqttv3.1"];
+
+/// What carries MQTT packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// TLS.
+    Tls,
+    /// WebSocket.
+    Ws,
+    /// WebSocket over TLS.
+    Wss,
+}
+
+/// One entry of `[[listeners]]` as typed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawListener {
+    /// `host:port` with a numeric host.
+    pub address: SocketAddr,
+    /// By which transport.
+    #[serde(default)]
+    pub transport: Transport,
+    /// PEM file of its certificate, instead of the one in `[tls]`.
+    pub cert: Option<PathBuf>,
+    /// PEM file of that certificate's private key.
+    pub key: Option<PathBuf>,
+    /// PEM file of CAs, instead of the one in `[tls]`.
+    pub client_ca: Option<PathBuf>,
+    /// Instead of what `[tls]` says.
+    pub require_client_certificate: Option<bool>,
+    /// Path of the WebSocket.
+    pub path: Option<String>,
+}
+
+/// `[tls]` as typed: the certificates of all listeners that have none of their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RawTls {
+    /// PEM file of the certificate, with its chain.
+    pub cert: Option<PathBuf>,
+    /// PEM file of its private key.
+    pub key: Option<PathBuf>,
+    /// PEM file of the CAs whose clients' certificates are accepted.
+    pub client_ca: Option<PathBuf>,
+    /// Clients must show a certificate.
+    pub require_client_certificate: Option<bool>,
+    /// Seconds between two looks at the files; 0 looks only on SIGHUP.
+    pub check_s: Option<u32>,
+}
+
+/// A listener as it will run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Where.
+    pub address: SocketAddr,
+    /// By which transport.
+    pub transport: Transport,
+    /// Its certificates, for `tls` and `wss`.
+    pub tls: Option<TlsServerSettings>,
+    /// The path of its WebSocket, for `ws` and `wss`.
+    pub path: Option<String>,
+}
+
+impl Transport {
+    /// Its name, as in `tls://127.0.0.1:8883`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Tls => "tls",
+            Self::Ws => "ws",
+            Self::Wss => "wss",
+        }
+    }
+
+    /// Is the connection encrypted?
+    pub const fn uses_tls(self) -> bool {
+        matches!(self, Self::Tls | Self::Wss)
+    }
+
+    const fn is_web_socket(self) -> bool {
+        matches!(self, Self::Ws | Self::Wss)
+    }
+}
+
+impl RawListener {
+    /// A listener without certificates and path of its own.
+    pub const fn new(transport: Transport, address: SocketAddr) -> Self {
+        Self {
+            address,
+            transport,
+            cert: None,
+            key: None,
+            client_ca: None,
+            require_client_certificate: None,
+            path: None,
+        }
+    }
+
+    /// `defaults` are the certificates in `[tls]`.
+    pub(super) fn resolve(self, defaults: &RawTls) -> Result<Listener, ConfigError> {
+        let Self { address, transport, cert, key, client_ca, require_client_certificate, path } =
+            self;
+        let tls = RawTls { cert, key, client_ca, require_client_certificate, check_s: None };
+        let shown = || shown(transport, address);
+        if !transport.uses_tls() && tls != RawTls::default() {
+            return Err(ConfigError::UselessCertificate(shown()));
+        }
+        let path = match (transport.is_web_socket(), path) {
+            (true, path) => Some(path.unwrap_or_else(|| PATH.to_owned())),
+            (false, None) => None,
+            (false, Some(_)) => return Err(ConfigError::UselessPath(shown())),
+        };
+        if let Some(bad) = path.as_ref().filter(|path| !is_path(path)) {
+            return Err(ConfigError::BadPath { listener: shown(), path: bad.clone() });
+        }
+        let tls = match transport.uses_tls() {
+            true => Some(tls.or(defaults).settings(transport, address)?),
+            false => None,
+        };
+        Ok(Listener { address, transport, tls, path })
+    }
+}
+
+fn is_path(path: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b"?#".contains(&byte);
+    path.starts_with('/') && path.bytes().all(plain)
+}
+
+fn shown(transport: Transport, address: SocketAddr) -> String {
+    format!("{}://{address}", transport.name())
+}
+
+impl RawTls {
+    /// What is not said here is taken from `defaults`; a certificate and its key go together.
+    fn or(self, defaults: &Self) -> Self {
+        let own = self.cert.is_some() || self.key.is_some();
+        let pick = |mine: Option<PathBuf>, theirs: &Option<PathBuf>| match own {
+            true => mine,
+            false => theirs.clone(),
+        };
+        Self {
+            cert: pick(self.cert, &defaults.cert),
+            key: pick(self.key, &defaults.key),
+            client_ca: self.client_ca.or_else(|| defaults.client_ca.clone()),
+            require_client_certificate: self
+                .require_client_certificate
+                .or(defaults.require_client_certificate),
+            check_s: None,
+        }
+    }
+
+    fn settings(
+        self,
+        transport: Transport,
+        address: SocketAddr,
+    ) -> Result<TlsServerSettings, ConfigError> {
+        let (Some(cert), Some(key)) = (self.cert, self.key) else {
+            return Err(ConfigError::NoCertificate(shown(transport, address)));
+        };
+        let required = self.require_client_certificate.unwrap_or(false);
+        let clients = match (self.client_ca, required) {
+            (Some(path), true) => ClientCertificates::Required(path),
+            (Some(path), false) => ClientCertificates::Optional(path),
+            (None, false) => ClientCertificates::Ignored,
+            (None, true) => {
+                return Err(ConfigError::NoClientAuthority(shown(transport, address)));
+            }
+        };
+        // Browsers offer what they speak before they ask for a WebSocket.
+        let alpn = if transport == Transport::Wss { "http/1.1" } else { "mqtt" };
+        Ok(TlsServerSettings { cert, key, clients, alpn: vec![alpn.to_owned()] })
+    }
+}
+
+impl Listener {
+    /// Reads its certificates.
+    pub(crate) fn open(&self) -> Result<ServerTransport, TlsError> {
+        let tls = self.tls.clone().map(TlsServer::new).transpose()?.map(Arc::new);
+        let ws = self
+            .path
+            .clone()
+            .map(|path| WsServer { path, protocols: SUBPROTOCOLS.map(str::to_owned).to_vec() });
+        Ok(match (tls, ws) {
+            (None, None) => ServerTransport::Tcp,
+            (Some(tls), None) => ServerTransport::Tls(tls),
+            (None, Some(ws)) => ServerTransport::Ws(ws),
+            (Some(tls), Some(ws)) => ServerTransport::Wss(tls, ws),
+        })
+    }
+
+    /// As a part of a configuration file.
+    pub(super) fn describe(&self) -> String {
+        let mut text = format!(
+            "\n[[listeners]]\naddress = \"{}\"\ntransport = \"{}\"\n",
+            self.address,
+            self.transport.name()
+        );
+        let mut line = |key: &str, value: &dyn fmt::Display| {
+            // Quoted as TOML does it.
+            let value = toml::Value::String(value.to_string());
+            text.push_str(&format!("{key} = {value}\n"));
+        };
+        if let Some(tls) = &self.tls {
+            line("cert", &tls.cert.display());
+            line("key", &tls.key.display());
+            match &tls.clients {
+                ClientCertificates::Ignored => {}
+                ClientCertificates::Optional(path) | ClientCertificates::Required(path) => {
+                    line("client_ca", &path.display());
+                }
+            }
+        }
+        if let Some(path) = &self.path {
+            line("path", path);
+        }
+        if let Some(TlsServerSettings { clients: ClientCertificates::Required(_), .. }) = &self.tls
+        {
+            text.push_str("require_client_certificate = true\n");
+        }
+        text
+    }
+}
+
+/// `127.0.0.1:1883` for TCP, `wss://127.0.0.1:8084/mqtt` for others.
+impl fmt::Display for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.as_deref().unwrap_or_default();
+        match self.transport {
+            Transport::Tcp => write!(f, "{}", self.address),
+            transport => write!(f, "{}://{}{path}", transport.name(), self.address),
+        }
+    }
+}
+
+/// `host:port`, `tls://host:port`, `ws://host:port/path`: a listener as a flag.
+impl FromStr for RawListener {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (transport, rest) = match text.split_once("://") {
+            None => (Transport::Tcp, text),
+            Some(("tcp" | "mqtt", rest)) => (Transport::Tcp, rest),
+            Some(("tls" | "ssl" | "mqtts", rest)) => (Transport::Tls, rest),
+            Some(("ws", rest)) => (Transport::Ws, rest),
+            Some(("wss", rest)) => (Transport::Wss, rest),
+            Some((other, _)) => {
+                return Err(format!("'{other}' is no transport: tcp, tls, ws or wss"));
+            }
+        };
+        let (address, path) = match rest.find('/') {
+            Some(at) if transport.is_web_socket() => (&rest[..at], Some(rest[at..].to_owned())),
+            _ => (rest, None),
+        };
+        let address = address
+            .parse()
+            .map_err(|_| format!("'{address}' is not host:port with a numeric host"))?;
+        Ok(Self { path, ..Self::new(transport, address) })
+    }
+}

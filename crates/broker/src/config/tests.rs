@@ -1,0 +1,162 @@
+use super::*;
+
+fn parse(text: &str) -> Result<Config, String> {
+    let raw: RawConfig = toml::from_str(text).map_err(|e| e.to_string())?;
+    raw.resolve().map_err(|e| e.to_string())
+}
+
+#[test]
+fn empty_file_listens_on_loopback_only() {
+    let config = parse("").unwrap();
+    assert_eq!(config.listeners.len(), 1);
+    assert_eq!(config.listeners[0].to_string(), "127.0.0.1:1883");
+    assert!(config.shards >= 1);
+}
+
+#[test]
+fn open_listener_needs_allow_anonymous() {
+    let error = parse("listen = ['0.0.0.0:1883']").unwrap_err();
+    assert!(error.contains("0.0.0.0:1883") && error.contains("allow_anonymous"), "{error}");
+    parse("listen = ['0.0.0.0:1883']\nallow_anonymous = true").unwrap();
+    let error = parse("[[listeners]]\naddress = '0.0.0.0:1'\ntransport = 'ws'").unwrap_err();
+    assert!(error.contains("0.0.0.0:1") && error.contains("allow_anonymous"), "{error}");
+}
+
+#[test]
+fn description_is_a_configuration_file_again() {
+    let config = parse(
+        "shards = 3\nlisten = ['0.0.0.0:1']\nallow_anonymous = true\n\
+         [tls]\ncert = 'a'\nkey = 'b'\nclient_ca = 'c'\ncheck_s = 7\n\
+         [limits]\ninflight_max = 7\n\
+         [[listeners]]\naddress = '127.0.0.1:2'\ntransport = 'tls'\n\
+         require_client_certificate = true\n\
+         [[listeners]]\naddress = '127.0.0.1:3'\ntransport = 'ws'\npath = '/x'\n\
+         [[listeners]]\naddress = '[::1]:4'\ntransport = 'wss'\ncert = 'it\"s'\nkey = 'k'\n",
+    )
+    .unwrap();
+    let shown: Vec<String> = config.listeners.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        shown,
+        ["0.0.0.0:1", "tls://127.0.0.1:2", "ws://127.0.0.1:3/x", "wss://[::1]:4/mqtt"]
+    );
+    let again = parse(&config.describe()).unwrap();
+    assert_eq!(again.listeners, config.listeners);
+    assert_eq!((again.shards, again.limits.inflight_max, again.certificates_check_s), (3, 7, 7));
+    assert_eq!(again.describe(), config.describe());
+}
+
+#[test]
+fn a_listener_has_its_own_certificate_or_the_common_one() {
+    let config = parse(
+        "[tls]\ncert = 'common.pem'\nkey = 'common.key'\nclient_ca = 'ca.pem'\n\
+         [[listeners]]\naddress = '127.0.0.1:1'\ntransport = 'tls'\n\
+         [[listeners]]\naddress = '127.0.0.1:2'\ntransport = 'tls'\ncert = 'own.pem'\nkey = 'own.key'\n",
+    )
+    .unwrap();
+    let names: Vec<_> = config
+        .listeners
+        .iter()
+        .map(|listener| listener.tls.as_ref().unwrap().cert.to_str().unwrap())
+        .collect();
+    assert_eq!(names, ["common.pem", "own.pem"]);
+    assert_eq!(config.listeners.len(), 2, "plain TCP is only the default of an empty file");
+}
+
+#[test]
+fn listeners_that_make_no_sense_are_explained() {
+    for (keys, words) in [
+        ("transport = 'tls'", "has no certificate"),
+        ("transport = 'tls'\ncert = 'x'", "has no certificate"),
+        ("transport = 'ws'\ncert = 'x'\nkey = 'y'", "has no TLS"),
+        ("transport = 'tcp'\nrequire_client_certificate = true", "has no TLS"),
+        ("transport = 'tls'\ncert = 'x'\nkey = 'y'\npath = '/'", "has no WebSocket"),
+        ("transport = 'ws'\npath = 'mqtt'", "is not a path"),
+        ("transport = 'ws'\npath = '/mqtt?x'", "is not a path"),
+        (
+            "transport = 'tls'\ncert = 'x'\nkey = 'y'\nrequire_client_certificate = true",
+            "requires client certificates",
+        ),
+        ("transport = 'udp'", "line 3"),
+        ("certificate = 'x'", "line 3"),
+    ] {
+        let text = format!("[[listeners]]\naddress = '127.0.0.1:5'\n{keys}\n");
+        let error = parse(&text).unwrap_err();
+        assert!(error.contains(words), "{keys}: {error}");
+    }
+    let error = parse("[tls]\ncertificate = 'x'").unwrap_err();
+    assert!(error.contains("line 2") && error.contains("certificate"), "{error}");
+}
+
+#[test]
+fn listeners_as_flags() {
+    for (text, shown) in [
+        ("127.0.0.1:1883", "127.0.0.1:1883"),
+        ("tcp://[::1]:5", "[::1]:5"),
+        ("ws://127.0.0.1:5", "ws://127.0.0.1:5/mqtt"),
+        ("ws://127.0.0.1:5/a/b", "ws://127.0.0.1:5/a/b"),
+    ] {
+        let raw: RawListener = text.parse().expect(text);
+        let config = RawConfig { listeners: vec![raw], ..RawConfig::default() };
+        assert_eq!(config.resolve().unwrap().listeners[0].to_string(), shown);
+    }
+    for (text, words) in [
+        ("udp://127.0.0.1:5", "no transport"),
+        ("localhost:1883", "numeric host"),
+        ("tls://127.0.0.1:5/mqtt", "numeric host"),
+    ] {
+        let error = text.parse::<RawListener>().unwrap_err();
+        assert!(error.contains(words), "{text}: {error}");
+    }
+}
+
+#[test]
+fn certificates_that_cannot_be_used_are_explained() {
+    let folder = std::env::temp_dir().join(format!("tacho-certificates-{}", std::process::id()));
+    let good = crate::self_signed(&folder, []).unwrap();
+    let path = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let other = crate::self_signed(&folder.join("other"), []).unwrap();
+    let no_pem = path("no.pem", "nothing");
+    let bad_pem = path("bad.pem", "-----BEGIN CERTIFICATE-----\n????\n-----END CERTIFICATE-----\n");
+    for (cert, key, words) in [
+        (&good.cert, &good.key, ""),
+        (&folder.join("absent"), &good.key, "cannot read the certificate"),
+        (&good.cert, &folder.join("absent"), "cannot read the private key"),
+        (&no_pem, &good.key, "there is no certificate in"),
+        (&good.cert, &good.cert, "there is no private key in"),
+        (&bad_pem, &good.key, "is not a certificate in PEM form"),
+        (&good.cert, &other.key, "cannot be used"),
+    ] {
+        let text = format!(
+            "[[listeners]]\naddress = '127.0.0.1:5'\ntransport = 'tls'\ncert = '{}'\nkey = '{}'\n",
+            cert.display(),
+            key.display()
+        );
+        let opened = parse(&text).unwrap().open_transports().map_err(|error| error.to_string());
+        match words {
+            "" => assert!(opened.is_ok(), "{opened:?}"),
+            words => {
+                let error = opened.unwrap_err();
+                assert!(error.contains(words) && error.contains("tls://127.0.0.1:5"), "{error}");
+            }
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn unknown_key_names_line_and_key() {
+    let error = parse("shards = 2\n[limits]\npacket_size = 5\n").unwrap_err();
+    assert!(error.contains("line 3") && error.contains("packet_size"), "{error}");
+}
+
+#[test]
+fn limits_out_of_range_are_named() {
+    let error = parse("[limits]\nreceive_maximum = 0").unwrap_err();
+    assert!(error.contains("limits.receive_maximum"), "{error}");
+    let error = parse("shards = 65").unwrap_err();
+    assert!(error.contains("shards") && error.contains("64"), "{error}");
+}

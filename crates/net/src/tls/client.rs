@@ -1,0 +1,147 @@
+//! The client's side: whom to trust, and as whom to appear.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+
+use super::error::broken;
+use super::{TlsError, TlsFilter, pem, provider};
+
+/// How a client connects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsClientSettings {
+    /// PEM file of certificates to trust, instead of the system's.
+    pub ca: Option<PathBuf>,
+    /// PEM file of the client's own certificate, with its chain.
+    pub cert: Option<PathBuf>,
+    /// PEM file of its private key.
+    pub key: Option<PathBuf>,
+    /// Take any certificate for good.
+    pub insecure: bool,
+    /// The name or address that the server's certificate must have; also sent to it (SNI).
+    pub server_name: String,
+    /// Application protocols to offer (ALPN).
+    pub alpn: Vec<String>,
+}
+
+/// Opens TLS connections to one server; shared by all of them, so that sessions resume.
+#[derive(Debug)]
+pub struct TlsClient {
+    config: Arc<ClientConfig>,
+    server_name: ServerName<'static>,
+}
+
+impl TlsClient {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// A file cannot be read or used, or the name is none.
+    pub fn new(settings: &TlsClientSettings) -> Result<Self, TlsError> {
+        let server_name = ServerName::try_from(settings.server_name.clone())
+            .map_err(|_| TlsError::ServerName(settings.server_name.clone()))?;
+        let provider = provider();
+        let verifier: Arc<dyn ServerCertVerifier> = match settings.insecure {
+            true => Arc::new(AnyCertificate(Arc::clone(&provider))),
+            false => {
+                let roots = Arc::new(roots(settings.ca.as_deref())?);
+                WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
+                    .build()
+                    .map_err(|error| TlsError::Settings(error.to_string()))?
+            }
+        };
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsError::Settings(error.to_string()))?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match (&settings.cert, &settings.key) {
+            (None, None) => builder.with_no_client_auth(),
+            (Some(cert), Some(key)) => {
+                let chain =
+                    pem::certificates(pem::CERTIFICATE, cert, &pem::read(pem::CERTIFICATE, cert)?)?;
+                let private = pem::private_key(key, &pem::read(pem::PRIVATE_KEY, key)?)?;
+                builder.with_client_auth_cert(chain, private).map_err(|error| {
+                    TlsError::Unusable {
+                        cert: cert.clone(),
+                        key: key.clone(),
+                        why: error.to_string(),
+                    }
+                })?
+            }
+            _ => return Err(TlsError::HalfACertificate),
+        };
+        config.alpn_protocols = settings.alpn.iter().map(|name| name.clone().into()).collect();
+        Ok(Self { config: Arc::new(config), server_name })
+    }
+
+    /// The filter of a new connection. It begins the handshake.
+    ///
+    /// # Errors
+    /// When rustls cannot begin.
+    pub fn filter(&self) -> io::Result<TlsFilter> {
+        let config = Arc::clone(&self.config);
+        let connection = ClientConnection::new(config, self.server_name.clone());
+        Ok(TlsFilter::new(connection.map_err(|error| broken(&error))?.into()))
+    }
+}
+
+fn roots(ca: Option<&Path>) -> Result<RootCertStore, TlsError> {
+    if let Some(path) = ca {
+        return pem::authorities(path, &pem::read(pem::AUTHORITY, path)?);
+    }
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    match roots.is_empty() {
+        true => Err(TlsError::NoAuthorities),
+        false => Ok(roots),
+    }
+}
+
+/// Believes everybody, but insists on the key to the certificate shown.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, cert, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, cert, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

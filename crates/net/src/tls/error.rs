@@ -1,0 +1,117 @@
+//! What can be wrong with certificates and handshakes, as sentences.
+
+use std::io;
+use std::path::PathBuf;
+
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
+
+/// Why TLS cannot be set up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read the {what} {}: {source}", path.display())]
+    Read {
+        /// What it holds.
+        what: &'static str,
+        /// As given.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is not the PEM file that it should be.
+    #[error("{} is not a {what} in PEM form: {why}", path.display())]
+    Pem {
+        /// What it should hold.
+        what: &'static str,
+        /// As given.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// A file holds nothing of the kind.
+    #[error("there is no {what} in {}", path.display())]
+    Empty {
+        /// What it should hold.
+        what: &'static str,
+        /// As given.
+        path: PathBuf,
+    },
+    /// A certificate and a key that do not belong together, or cannot be used.
+    #[error("the certificate {} with the key {} cannot be used: {why}", cert.display(), key.display())]
+    Unusable {
+        /// The certificate's file.
+        cert: PathBuf,
+        /// The key's file.
+        key: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The certificates to trust cannot be used.
+    #[error("the CA certificates in {} cannot be used: {why}", path.display())]
+    Authorities {
+        /// As given.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The system has no certificates to trust.
+    #[error(
+        "this system has no CA certificates to trust: give the broker's CA certificate as a file"
+    )]
+    NoAuthorities,
+    /// A name that no certificate can have.
+    #[error("'{0}' is neither a host name nor an address that a certificate can be checked for")]
+    ServerName(String),
+    /// Only one of certificate and key was given.
+    #[error("a certificate needs its private key, and a key its certificate: give both files")]
+    HalfACertificate,
+    /// rustls refused the settings.
+    #[error("TLS cannot be set up: {0}")]
+    Settings(String),
+}
+
+/// The end of a connection: what rustls found, in words that tell who can do something about it.
+pub(super) fn broken(error: &Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("TLS: {}", sentence(error)))
+}
+
+fn sentence(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "the peer's certificate is not trusted, its issuer is unknown: trust the CA that \
+             issued it"
+                .to_owned()
+        }
+        Error::InvalidCertificate(why) => format!("the peer's certificate is not valid: {why}"),
+        Error::NoCertificatesPresented => "the peer has shown no certificate".to_owned(),
+        Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            "the peer does not speak TLS here".to_owned()
+        }
+        Error::AlertReceived(alert) => match alert {
+            AlertDescription::CertificateRequired => {
+                "the peer requires a certificate of ours".to_owned()
+            }
+            AlertDescription::UnknownCA => {
+                "the peer does not trust the CA of our certificate".to_owned()
+            }
+            AlertDescription::BadCertificate
+            | AlertDescription::UnsupportedCertificate
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateUnknown => {
+                format!("the peer refused our certificate ({alert:?})")
+            }
+            AlertDescription::NoApplicationProtocol => {
+                "the peer knows none of the application protocols offered (ALPN)".to_owned()
+            }
+            AlertDescription::HandshakeFailure => {
+                "the peer refused the handshake: it may require a certificate of ours, or have no \
+                 cipher in common"
+                    .to_owned()
+            }
+            _ => format!("the peer refused with the alert {alert:?}"),
+        },
+        other => other.to_string(),
+    }
+}

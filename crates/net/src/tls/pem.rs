@@ -1,0 +1,53 @@
+//! Reading PEM files.
+
+use std::path::Path;
+
+use rustls::RootCertStore;
+use rustls_pki_types::pem::{Error, PemObject};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::TlsError;
+
+pub(super) const CERTIFICATE: &str = "certificate";
+pub(super) const PRIVATE_KEY: &str = "private key";
+pub(super) const AUTHORITY: &str = "CA certificate";
+
+pub(super) fn read(what: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
+    std::fs::read(path).map_err(|source| TlsError::Read { what, path: path.to_owned(), source })
+}
+
+pub(super) fn certificates(
+    what: &'static str,
+    path: &Path,
+    pem: &[u8],
+) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found: Vec<_> = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<_, _>>()
+        .map_err(|error| bad(what, path, &error))?;
+    match found.is_empty() {
+        true => Err(TlsError::Empty { what, path: path.to_owned() }),
+        false => Ok(found),
+    }
+}
+
+pub(super) fn private_key(path: &Path, pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_slice(pem).map_err(|error| match error {
+        Error::NoItemsFound => TlsError::Empty { what: PRIVATE_KEY, path: path.to_owned() },
+        error => bad(PRIVATE_KEY, path, &error),
+    })
+}
+
+pub(super) fn authorities(path: &Path, pem: &[u8]) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(AUTHORITY, path, pem)? {
+        roots.add(certificate).map_err(|error| TlsError::Authorities {
+            path: path.to_owned(),
+            why: error.to_string(),
+        })?;
+    }
+    Ok(roots)
+}
+
+fn bad(what: &'static str, path: &Path, error: &Error) -> TlsError {
+    TlsError::Pem { what, path: path.to_owned(), why: error.to_string() }
+}

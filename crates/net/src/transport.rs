@@ -1,0 +1,36 @@
+//! What a listener puts between its sockets and the handler.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::tls::TlsServer;
+use crate::ws::WsServer;
+use crate::{Filter, Layers};
+
+/// What carries the bytes of accepted connections.
+#[derive(Clone, Debug)]
+pub enum ServerTransport {
+    /// TCP and nothing else.
+    Tcp,
+    /// TLS.
+    Tls(Arc<TlsServer>),
+    /// WebSocket.
+    Ws(WsServer),
+    /// WebSocket over TLS.
+    Wss(Arc<TlsServer>, WsServer),
+}
+
+impl ServerTransport {
+    /// The filter of a new connection; plain TCP has none.
+    ///
+    /// # Errors
+    /// When TLS cannot begin at all.
+    pub fn filter(&self) -> io::Result<Option<Box<dyn Filter>>> {
+        Ok(match self {
+            Self::Tcp => None,
+            Self::Tls(tls) => Some(Box::new(tls.filter()?)),
+            Self::Ws(ws) => Some(Box::new(ws.filter())),
+            Self::Wss(tls, ws) => Some(Box::new(Layers::new(tls.filter()?, ws.filter()))),
+        })
+    }
+}
