@@ -366,9 +366,25 @@ fn subscribe_packet(filter: &str, qos: QoS) -> Packet<'_> {
     })
 }
 
+/// Sets a flag when dropped, also by a panic: the other threads of a scope must not go on for ever.
+struct Finally<'a>(&'a AtomicBool);
+
+impl Drop for Finally<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A thousand, or as many as there are descriptors for: both ends are in this process.
+fn bad_clients_max() -> usize {
+    let descriptors = tacho_net::raise_fd_limit().map_or(1024, |limit| limit.soft);
+    usize::try_from(descriptors.saturating_sub(200) / 3).unwrap_or(usize::MAX).min(1_000)
+}
+
 #[test]
 fn a_thousand_bad_clients_do_not_disturb_a_good_pair() {
     let _alone = alone();
+    let count = bad_clients_max();
     let broker = TestBroker::configured(
         "shards = 2\n[limits]\nconnect_timeout_s = 1\noutput_bytes_max = 65536\n\
          session_queue_len_max = 200\nsession_queue_bytes_max = 200000\ninflight_max = 200",
@@ -376,6 +392,7 @@ fn a_thousand_bad_clients_do_not_disturb_a_good_pair() {
     let before = rss_bytes();
     let done = AtomicBool::new(false);
     let delivered = std::thread::scope(|scope| {
+        let _finally = Finally(&done);
         let good = scope.spawn(|| {
             let mut subscriber = broker.connected("good-sub", Version::V5);
             subscriber.subscribe("good", QoS::ExactlyOnce);
@@ -408,9 +425,9 @@ fn a_thousand_bad_clients_do_not_disturb_a_good_pair() {
             }
         });
         let mut rng = Rng::with_seed(0x007A_C402);
-        let kept: Vec<_> = (0..1_000).map(|i| misbehave(&broker, i, &mut rng)).collect();
+        let kept: Vec<_> = (0..count).map(|i| misbehave(&broker, i, &mut rng)).collect();
         common::wait_until("the half-open ones are gone", || {
-            broker.counter("connect_timeouts_total") >= 150
+            broker.counter("connect_timeouts_total") >= count as u64 * 15 / 100
         });
         assert_grew_less_than(before, 128 * MIB);
         done.store(true, Ordering::Relaxed);
@@ -418,7 +435,7 @@ fn a_thousand_bad_clients_do_not_disturb_a_good_pair() {
         good.join().unwrap()
     });
     println!("{} exchanges, the slowest took {:?}", delivered.0, delivered.1);
-    assert!(broker.counter("protocol_errors_total") >= 400);
+    assert!(broker.counter("protocol_errors_total") >= count as u64 * 4 / 10);
     common::wait_until("all bad connections are gone", || broker.counter("connections") <= 3);
     assert_grew_less_than(before, 128 * MIB);
 }
