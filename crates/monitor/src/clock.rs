@@ -152,7 +152,10 @@ mod tests {
         #[test]
         fn the_true_time_is_within_the_bound(
             offset_ns in 0_u64..1 << 50,
-            ways in proptest::collection::vec((0_u64..1 << 30, 0_u64..1 << 20, 0_u64..1 << 30), 1..40),
+            ways in proptest::collection::vec(
+                (0_u64..1 << 30, 0_u64..1 << 20, 0_u64..1 << 30),
+                1..40,
+            ),
             later_ns in 0_u64..10_000_000_000,
         ) {
             let mut map = ClockMap::default();

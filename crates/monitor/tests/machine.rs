@@ -62,7 +62,7 @@ impl Machine {
             &format!(
                 "Inter-|   Receive  |  Transmit\n face |bytes    packets errs drop fifo frame \
                  compressed multicast|bytes packets errs drop fifo colls carrier compressed\n  \
-                 ifb0:       0       0    0    0    0     0          0         0        0       0    \
+                 ifb0:       0       0    0    0    0     0          0         0        0       0 \
                  0    0    0     0       0          0\n  eth0:{rx} {packets} 0 {drops} 0 0 0 0 \
                  {rx} {packets} 0 {drops} 0 0 0 0\n"
             ),
