@@ -6,6 +6,7 @@
 //! ```
 //!
 //! - [`scenario`]: files, variables, checks; errors point at the line.
+//! - [`needs`]: what a scenario takes of the machine that generates its load.
 //! - [`plan`](mod@plan): every client and topic spelled out for the load generator.
 //! - [`run`](mod@run): drives the generator, samples broker and host, collects.
 //! - [`record`]: the run record, a versioned contract.
@@ -20,6 +21,7 @@ pub mod campaign;
 mod clock;
 pub mod environment;
 pub mod format;
+pub mod needs;
 pub mod output;
 pub mod plan;
 mod probe;

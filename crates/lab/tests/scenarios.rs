@@ -105,7 +105,6 @@ fn wrong_files_are_explained_where_they_are_wrong() {
         ("target_throughput = 10000", "target_throughput = -1", &["a rate of -1"]),
         ("publishers = 1000", "publishers = 100000", &["open files", "ulimit -Hn", "19936"]),
         ("publishers = 1000", "publishers = 1.5", &["wrong type", "whole number"]),
-        ("publishers = 1000", "publishers = 0", &["no client publishes"]),
         ("publishers = 1000", "publishers = [1]", &["no usable value"]),
         ("publishers = 1000", "i = 1000", &["cannot be called 'i'"]),
         ("{{payload_size}}", "{{payload}}", &["no variable 'payload'", "its variables:"]),

@@ -362,7 +362,8 @@ impl Plan {
     pub fn offered_out_per_s(&self) -> f64 {
         let rates: Vec<f64> =
             self.streams().map(|(_, _, block)| block.pace.per_second().unwrap_or(0.0)).collect();
-        self.routes.iter().map(|route| rates[route.stream as usize]).sum()
+        // Nothing added up is -0.
+        self.routes.iter().map(|route| rates[route.stream as usize]).sum::<f64>() + 0.0
     }
 }
 

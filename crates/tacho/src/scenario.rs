@@ -1,7 +1,12 @@
 //! `tacho scenario`: what there is, what it says, whether it is right.
 
 use clap::{Args, Subcommand};
-use tacho_lab::scenario::{Adjustment, BUILTIN, Limits, Scenario, ScenarioError, SourceText};
+use tacho_lab::format::{rate, thousands};
+use tacho_lab::needs::Needs;
+use tacho_lab::scenario::suite::{SUITES, Suite};
+use tacho_lab::scenario::{
+    Adjustment, BENCHMARK_GRAMMAR, BUILTIN, Limits, Scenario, ScenarioError, SourceText, TimeSpan,
+};
 
 use crate::exit::{self, Failure};
 
@@ -13,42 +18,124 @@ pub(crate) struct ScenarioArguments {
 
 #[derive(Debug, Subcommand)]
 enum ScenarioCommand {
-    /// List the built-in scenarios
+    /// List the built-in scenarios and suites
     List,
     /// Print a scenario as it is written: a start for one of your own
     Show {
-        /// Name of a built-in scenario, or a file
+        /// Name of a built-in scenario or a suite, a name such as 1k_1k_qos1_p32_10mps, or a file
         scenario: String,
     },
     /// Check a scenario and print it resolved: variables replaced, defaults spelled out
+    ///
+    /// What it needs and offers stands on top, in comments.
     Check {
-        /// Name of a built-in scenario, or a file
+        /// Name of a built-in scenario, a name such as 1k_1k_qos1_p32_10mps, or a file
         scenario: String,
         /// Set a variable of the scenario; may be given several times
         #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_var)]
         vars: Vec<(String, String)>,
+        #[command(flatten)]
+        adjust: AdjustArguments,
     },
+}
+
+/// Factors and lengths that are put on a scenario.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct AdjustArguments {
+    /// Multiply every publish rate by this factor
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0,
+          value_parser = Adjustment::parse_factor)]
+    scale: f64,
+
+    /// Multiply the clients of every group, and the virtual machines, by this factor
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0,
+          value_parser = Adjustment::parse_factor)]
+    scale_clients: f64,
+
+    /// Length of the measured phase, instead of the scenario's
+    #[arg(long, value_name = "TIME", value_parser = Adjustment::parse_hold)]
+    hold: Option<TimeSpan>,
+}
+
+impl AdjustArguments {
+    /// What they say.
+    pub(crate) fn adjustment(self) -> Adjustment {
+        Adjustment { scale: self.scale, scale_clients: self.scale_clients, hold: self.hold }
+    }
 }
 
 pub(crate) fn scenario(arguments: &ScenarioArguments) -> Result<u8, Failure> {
     match &arguments.command {
-        ScenarioCommand::List => {
-            for builtin in BUILTIN {
-                println!(
-                    "{:<14} {}",
-                    builtin.name,
-                    load(builtin.name, &[], &Adjustment::NONE)?.description
-                );
-            }
-        }
-        ScenarioCommand::Show { scenario } => {
-            print!("{}", SourceText::load(scenario).map_err(|error| failure(&error))?.text);
-        }
-        ScenarioCommand::Check { scenario, vars } => {
-            print!("{}", load(scenario, vars, &Adjustment::NONE)?.to_toml());
+        ScenarioCommand::List => list()?,
+        ScenarioCommand::Show { scenario } => show(scenario)?,
+        ScenarioCommand::Check { scenario, vars, adjust } => {
+            let scenario = load(scenario, vars, &adjust.adjustment())?;
+            print!("{}\n{}", needs(&scenario)?, scenario.to_toml());
         }
     }
     Ok(exit::OK)
+}
+
+fn list() -> Result<(), Failure> {
+    for builtin in BUILTIN {
+        // It may be too large for this machine and is there all the same.
+        let scenario = Scenario::load(builtin.name, &[], &Adjustment::NONE, Limits::NONE);
+        let scenario = scenario.map_err(|error| failure(&error))?;
+        println!("{:<14} {}", builtin.name, scenario.description);
+    }
+    println!("\nby name: {BENCHMARK_GRAMMAR}");
+    println!("{:<14} such as 1.2k_1.2k_qos2_p32_100mps or false_share_5k_50_qos0_p1024_1mps", "");
+    println!("\nsuites:");
+    for suite in SUITES.iter().filter_map(|name| Suite::find(name)) {
+        println!("{:<14} {} {} runs.", suite.name, suite.description, suite.run_count());
+    }
+    Ok(())
+}
+
+fn show(name: &str) -> Result<(), Failure> {
+    let Some(suite) = Suite::find(name) else {
+        print!("{}", SourceText::load(name).map_err(|error| failure(&error))?.text);
+        return Ok(());
+    };
+    println!("# {}: {}", suite.name, suite.description);
+    for series in &suite.series {
+        println!("{}: {}", series.figure, series.label);
+        for point in &series.points {
+            let vars = point.vars.iter().map(|(name, value)| format!(" --var {name}={value}"));
+            println!("  tacho run {}{}", series.scenario, vars.collect::<String>());
+        }
+    }
+    Ok(())
+}
+
+/// What a scenario needs, in comments.
+fn needs(scenario: &Scenario) -> Result<String, Failure> {
+    let needs = Needs::of(scenario).map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
+    let mut lines = vec![
+        format!(
+            "{} clients, {} subscriptions, {} connections; {} descriptors are needed",
+            thousands(needs.clients),
+            thousands(needs.subscriptions),
+            thousands(needs.clients),
+            thousands(needs.descriptors)
+        ),
+        format!(
+            "in {}/s, out {}/s; {} pairs of a publisher and who must receive all it sends",
+            rate(needs.in_per_s),
+            rate(needs.out_per_s),
+            thousands(needs.routes)
+        ),
+    ];
+    if needs.closed {
+        lines.push("and as many more as the broker lets publishers send".to_owned());
+    }
+    if needs.bridged {
+        lines.push("the brokers must be bridged to each other".to_owned());
+    }
+    if let Some(shortage) = needs.shortage(&Limits::of_this_process(), true) {
+        lines.push(format!("this machine, with the broker on it too: {shortage}"));
+    }
+    Ok(lines.iter().map(|line| format!("# {line}\n")).collect())
 }
 
 /// Splits `name=value`.

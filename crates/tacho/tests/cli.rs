@@ -233,11 +233,43 @@ fn an_interrupt_ends_the_run_with_a_partial_report() {
 #[test]
 fn scenarios_are_listed_and_shown() {
     let list = text(&output(&["scenario", "list"]).stdout);
-    assert!(list.contains("symmetric  "), "{list}");
+    let names = ["symmetric  ", "fan-in  ", "fan-out  ", "bridge  ", "connect  "];
+    for word in names.into_iter().chain(["guide  ", "bifromq  ", "<publishers>_<subscribers>_qos"])
+    {
+        assert!(list.contains(word), "no {word} in {list}");
+    }
+    let suite = text(&output(&["scenario", "show", "bifromq"]).stdout);
+    assert!(suite.contains("tacho run false_share_5k_50_qos2_p1024_1mps\n"), "{suite}");
+    let suite = text(&output(&["scenario", "show", "guide"]).stdout);
+    assert!(suite.contains("tacho run symmetric --var qos=1 --var target_throughput=20000 "));
     let shown = output(&["scenario", "show", "symmetric"]);
     assert!(text(&shown.stdout).contains("[vars]"));
     let checked = output(&["scenario", "check", "symmetric", "--var", "qos=2"]);
     assert!(text(&checked.stdout).contains("qos = 2"), "{}", text(&checked.stdout));
+}
+
+#[test]
+fn a_checked_scenario_tells_what_it_needs() {
+    let name = "share_10_2_qos1_p64_5mps";
+    let checked = text(&output(&["scenario", "check", name, "--scale", "2"]).stdout);
+    for line in [
+        "# 12 clients, 2 subscriptions, 12 connections; 76 descriptors are needed\n",
+        "# in 100/s, out 100/s; 10 pairs",
+        "filter = \"$share/group/share_10_2_qos1_p64_5mps/+\"",
+    ] {
+        assert!(checked.contains(line), "no {line:?} in {checked}");
+    }
+    let shown = text(&output(&["scenario", "show", name]).stdout);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("shown.toml");
+    fs::write(&file, &shown).expect("writes");
+    let again = output(&["scenario", "check", file.to_str().expect("a name"), "--scale", "2"]);
+    assert_eq!(text(&again.stdout), checked, "what is shown is a start for one's own");
+    let many = output(&["scenario", "check", "10_10_qos0_p64_100kmps"]);
+    assert!(text(&many.stdout).contains("needs about 7 generator cores"), "{many:?}");
+    fails(&["run", "10_10_qos7_p64_1mps"], 104, &["there is no QoS '7'", "names are"]);
+    fails(&["run", "10_10_qos1_p64_1mps", "--scale", "0"], 1, &["not a factor"]);
+    fails(&["run", "symmetric", "--hold", "5ms"], 1, &["too short"]);
 }
 
 #[test]

@@ -20,11 +20,8 @@ use super::types::{
     Publish, Rate, Scenario, Subscribe, Target, Timing, TlsOptions,
 };
 use super::vars::{Substitution, VarValue};
-use super::{PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MIN};
+use super::{DESCRIPTORS_RESERVED, PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MIN};
 use crate::threshold::{Threshold, Thresholds};
-
-/// Descriptors that a run needs beside one per client: files, timers, the report.
-const DESCRIPTORS_RESERVED: u64 = 64;
 
 /// Checks one scenario; knows where values come from.
 pub(super) struct Checker<'a> {
@@ -88,11 +85,10 @@ impl Checker<'_> {
             thresholds: self.thresholds(&raw.thresholds)?,
             groups,
         };
-        let publishes = |group: &Group| group.clients > 0 && !group.publish.is_empty();
-        if !scenario.groups.values().any(publishes) {
+        if scenario.clients() == 0 {
             return Err(self
-                .error(groups_span, "no client publishes, so there is nothing to measure")
-                .help("give a group with clients a [[groups.<name>.publish]]"));
+                .error(groups_span, "there is no client, so there is nothing to measure")
+                .help("give a group clients"));
         }
         let needed = scenario.clients() + DESCRIPTORS_RESERVED;
         let available = self.limits.descriptors_max;

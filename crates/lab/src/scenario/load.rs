@@ -4,13 +4,15 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::adjust::Adjustment;
+use super::benchmark_name::BenchmarkName;
 use super::builtin::{BUILTIN, Builtin};
 use super::error::{ScenarioError, SourceText};
 use super::limits::Limits;
 use super::types::Scenario;
 
 impl Scenario {
-    /// The scenario called `name`: a built-in one, or the path of a file. `vars` are the values of
+    /// The scenario called `name`: a built-in one, a name of the grammar of
+    /// [`BenchmarkName`], or the path of a file. `vars` are the values of
     /// `--var`.
     ///
     /// # Errors
@@ -22,12 +24,20 @@ impl Scenario {
         adjustment: &Adjustment,
         limits: Limits,
     ) -> Result<Self, ScenarioError> {
+        if let Some(mut parsed) = benchmark_name(name)? {
+            // The shape of such a scenario is its numbers: they are scaled first.
+            let scaled = |count: u32| adjustment.count(count.into()) as u32;
+            (parsed.publishers, parsed.subscribers) =
+                (scaled(parsed.publishers), scaled(parsed.subscribers));
+            let adjustment = Adjustment { scale_clients: 1.0, ..*adjustment };
+            return Self::parse_adjusted(&parsed.source(), vars, &adjustment, limits);
+        }
         Self::parse_adjusted(&SourceText::load(name)?, vars, adjustment, limits)
     }
 }
 
 impl SourceText {
-    /// The text of the scenario called `name`: a built-in one, or the path of a file.
+    /// The text of the scenario called `name`, as [`Scenario::load`] finds it.
     ///
     /// # Errors
     /// When there is no such scenario, or its file cannot be read.
@@ -35,13 +45,16 @@ impl SourceText {
         if let Some(builtin) = Builtin::find(name) {
             return Ok(builtin.source());
         }
+        if let Some(parsed) = benchmark_name(name)? {
+            return Ok(parsed.source());
+        }
         match std::fs::read_to_string(name) {
             Ok(text) => Ok(Self::file(Path::new(name), &text)),
             Err(error) if error.kind() == ErrorKind::NotFound && !name.contains(['/', '.']) => {
                 let names = BUILTIN.map(|builtin| builtin.name).join(", ");
                 let help = match Builtin::closest(name) {
                     Some(word) => format!("did you mean '{word}'?"),
-                    None => format!("built in: {names}"),
+                    None => format!("built in: {names}; or a name such as 1k_1k_qos1_p32_10mps"),
                 };
                 Err(ScenarioError::new(format!(
                     "'{name}' is neither a built-in scenario nor a file; {help}"
@@ -52,4 +65,9 @@ impl SourceText {
             }
         }
     }
+}
+
+fn benchmark_name(name: &str) -> Result<Option<BenchmarkName>, ScenarioError> {
+    let is_file = || Path::new(name).is_file();
+    BenchmarkName::parse(name).filter(|_| !is_file()).transpose().map_err(ScenarioError::new)
 }

@@ -10,6 +10,7 @@
 //! Strings that differ from client to client keep `{{i}}` and `{{machine}}` as a [`Template`].
 
 mod adjust;
+mod benchmark_name;
 mod broker_url;
 mod builtin;
 mod check;
@@ -27,6 +28,7 @@ use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 
 pub use adjust::Adjustment;
+pub use benchmark_name::{BENCHMARK_GRAMMAR, BenchmarkName};
 pub use broker_url::{BrokerUrl, Scheme};
 pub use builtin::{BUILTIN, Builtin};
 pub use error::{ScenarioError, SourceText};
@@ -46,6 +48,9 @@ use vars::{Substitution, Variables};
 
 /// Smallest payload: the measurement header.
 pub const PAYLOAD_BYTES_MIN: u64 = 24;
+
+/// Descriptors that a run needs beside one per client: files, timers, the report.
+pub(crate) const DESCRIPTORS_RESERVED: u64 = 64;
 
 /// Largest payload: MQTT packets end at 256 MiB, topic and properties included.
 pub const PAYLOAD_BYTES_MAX: u64 = 268_000_000;

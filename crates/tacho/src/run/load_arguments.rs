@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tacho_lab::scenario::{Adjustment, Scenario, TimeSpan, Timing};
+use tacho_lab::scenario::{Scenario, Timing};
 use tacho_lab::threshold::Threshold;
 
 use super::target_arguments::{Named, TargetArguments};
 use crate::exit::Failure;
-use crate::scenario::{load, parse_var};
+use crate::scenario::{AdjustArguments, load, parse_var};
 
 /// Changes to a scenario.
 #[derive(Args, Clone, Debug)]
@@ -17,19 +17,8 @@ pub(crate) struct LoadArguments {
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_var)]
     pub(crate) vars: Vec<(String, String)>,
 
-    /// Multiply every publish rate by this factor
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0,
-          value_parser = Adjustment::parse_factor)]
-    scale: f64,
-
-    /// Multiply the clients of every group, and the virtual machines, by this factor
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0,
-          value_parser = Adjustment::parse_factor)]
-    scale_clients: f64,
-
-    /// Length of the measured phase, instead of the scenario's
-    #[arg(long, value_name = "TIME", value_parser = Adjustment::parse_hold)]
-    hold: Option<TimeSpan>,
+    #[command(flatten)]
+    adjust: AdjustArguments,
 
     /// Fail the run unless this holds, for example 'e2e_p99<10ms'; may be given several times
     ///
@@ -83,11 +72,6 @@ enum TimingArgument {
 }
 
 impl LoadArguments {
-    /// What is changed in every scenario of the run.
-    pub(crate) fn adjustment(&self) -> Adjustment {
-        Adjustment { scale: self.scale, scale_clients: self.scale_clients, hold: self.hold }
-    }
-
     /// The scenario `name` with everything that the command line says about it; `vars` come
     /// after those of the command line.
     pub(crate) fn scenario(
@@ -97,7 +81,7 @@ impl LoadArguments {
         targets: &TargetArguments,
     ) -> Result<Scenario, Failure> {
         let vars: Vec<(String, String)> = self.vars.iter().chain(vars).cloned().collect();
-        let mut scenario = load(name, &vars, &self.adjustment())?;
+        let mut scenario = load(name, &vars, &self.adjust.adjustment())?;
         for threshold in &self.thresholds {
             // A file has one condition per figure, and the command line wins.
             scenario.thresholds.0.retain(|known| known.metric != threshold.metric);
