@@ -27,7 +27,7 @@ enum ScenarioCommand {
     },
     /// Check a scenario and print it resolved: variables replaced, defaults spelled out
     ///
-    /// What it needs and offers stands on top, in comments.
+    /// What it needs and offers goes to standard error, so that standard output is a scenario.
     Check {
         /// Name of a built-in scenario, a name such as 1k_1k_qos1_p32_10mps, or a file
         scenario: String,
@@ -70,7 +70,8 @@ pub(crate) fn scenario(arguments: &ScenarioArguments) -> Result<u8, Failure> {
         ScenarioCommand::Show { scenario } => show(scenario)?,
         ScenarioCommand::Check { scenario, vars, adjust } => {
             let scenario = load(scenario, vars, &adjust.adjustment())?;
-            print!("{}\n{}", needs(&scenario)?, scenario.to_toml());
+            eprint!("{}", needs(&scenario)?);
+            print!("{}", scenario.to_toml());
         }
     }
     Ok(exit::OK)
@@ -108,7 +109,7 @@ fn show(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a scenario needs, in comments.
+/// What a scenario needs, line by line.
 fn needs(scenario: &Scenario) -> Result<String, Failure> {
     let needs = Needs::of(scenario).map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
     let mut lines = vec![
@@ -135,7 +136,7 @@ fn needs(scenario: &Scenario) -> Result<String, Failure> {
     if let Some(shortage) = needs.shortage(&Limits::of_this_process(), true) {
         lines.push(format!("this machine, with the broker on it too: {shortage}"));
     }
-    Ok(lines.iter().map(|line| format!("# {line}\n")).collect())
+    Ok(lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
 /// Splits `name=value`.
