@@ -323,12 +323,14 @@ impl Controller {
             subscribed: 0,
             failures: self.failures,
             connect: histogram(),
+            handshake: histogram(),
             suback: histogram(),
         };
         for ended in &self.inbox.ended {
             summary.connected += ended.connected;
             summary.subscribed += ended.subscribed;
             recorder::add(&mut summary.connect, &ended.connect);
+            recorder::add(&mut summary.handshake, &ended.handshake);
             recorder::add(&mut summary.suback, &ended.suback);
         }
         summary

@@ -80,7 +80,7 @@ impl PhaseKind {
 /// Why a client failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The TCP connection could not be opened.
+    /// The connection could not be opened: TCP, TLS or WebSocket.
     #[error("cannot connect: {0}")]
     Connect(String),
     /// No CONNACK in time.
@@ -380,6 +380,8 @@ pub struct Summary {
     pub failures: u64,
     /// Start of the TCP connect to CONNACK.
     pub connect: Histogram,
+    /// TCP connection established to TLS and WebSocket handshakes over; empty for plain TCP.
+    pub handshake: Histogram,
     /// SUBSCRIBE to SUBACK.
     pub suback: Histogram,
 }

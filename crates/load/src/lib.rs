@@ -35,5 +35,9 @@ pub use plan::{
     Scale, SharedGroup, Stream, StreamIndex, Subscription, Target, Timing, Trace, Transport, Will,
 };
 
+/// Parts of a [`Transport`].
+pub use tacho_net::tls::{TlsClient, TlsClientSettings, TlsError};
+pub use tacho_net::ws::WsClient;
+
 /// Parts of a [`Plan`] that are the protocol's own.
 pub use tacho_codec::{QoS, Version};

@@ -125,6 +125,7 @@ pub(crate) struct Status {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) connect: Histogram,
+    pub(crate) handshake: Histogram,
     pub(crate) suback: Histogram,
     pub(crate) connected: u64,
     pub(crate) subscribed: u64,

@@ -78,6 +78,7 @@ pub(crate) struct Worker {
     probes: probe::Probes,
     totals: Running,
     connect_latency: Histogram,
+    handshake_latency: Histogram,
     suback_latency: Histogram,
 }
 
@@ -123,6 +124,7 @@ impl Worker {
             probes: probe::Probes::default(),
             totals: Running::default(),
             connect_latency: histogram(),
+            handshake_latency: histogram(),
             suback_latency: histogram(),
             common: Arc::clone(&common),
         };
@@ -226,11 +228,17 @@ impl Handler for Worker {
     fn connected(&mut self, net: &mut Net<Self>, conn: ConnId, result: io::Result<()>) {
         let Some(client) = self.client_of(conn) else { return };
         match result {
-            Ok(()) => self.send_connect(net, client, conn),
+            Ok(()) => self.begin(net, client, conn),
             Err(error) => {
                 self.clients[client].conn = None;
                 self.fail(net, client, Failure::Connect(connect::sentence(&error)));
             }
+        }
+    }
+
+    fn ready(&mut self, net: &mut Net<Self>, conn: ConnId) {
+        if let Some(client) = self.client_of(conn) {
+            self.carried(net, client, conn);
         }
     }
 
@@ -245,10 +253,7 @@ impl Handler for Worker {
             self.clients[client].state = State::Closed;
             return;
         }
-        let why = match why {
-            Closed::ByPeer | Closed::ByUs => Failure::Closed,
-            Closed::Error(error) => Failure::Broken(error.to_string()),
-        };
+        let why = self.end_of(client, why);
         self.fail(net, client, why);
     }
 

@@ -104,6 +104,10 @@ pub struct RunRecord {
     pub seed: u64,
     /// Time from TCP connect to CONNACK, in microseconds.
     pub connect_us: LatencyStats,
+    /// Of that, the time from the TCP connection to the end of the TLS and WebSocket handshakes;
+    /// without samples for plain TCP.
+    #[serde(default)]
+    pub handshake_us: LatencyStats,
     /// Time from SUBSCRIBE to SUBACK, in microseconds.
     pub suback_us: LatencyStats,
     /// Clients of the scenario.
@@ -146,7 +150,7 @@ pub struct TargetRecord {
     pub name: String,
     /// Where it came from.
     pub kind: TargetKind,
-    /// `mqtt://host:port`.
+    /// Where it is, such as `mqtt://host:port` or `wss://host:port/path`.
     pub broker: String,
     /// Protocol version of the clients.
     pub version: String,
@@ -154,6 +158,9 @@ pub struct TargetRecord {
     pub command: Option<String>,
     /// Its process id, when the run started it.
     pub pid: Option<u32>,
+    /// With TLS: was the broker's certificate verified?
+    #[serde(default)]
+    pub tls_verified: Option<bool>,
 }
 
 /// Where the broker under test came from.

@@ -321,6 +321,7 @@ impl Collector {
             vars: self.facts.vars,
             seed: self.facts.seed,
             connect_us,
+            handshake_us: stats(summary.as_ref().map(|summary| &summary.handshake)),
             suback_us: stats(summary.as_ref().map(|summary| &summary.suback)),
             clients: self.facts.clients,
             clients_connected: summary.as_ref().map_or(0, |summary| summary.connected),
@@ -352,6 +353,12 @@ fn notes(facts: &RunFacts, steps: &[Step]) -> Vec<String> {
             "Closed model: publishers wait for the broker, so latency is not that of a fixed load."
                 .to_owned(),
         );
+    }
+    for target in facts.targets.iter().filter(|target| target.tls_verified == Some(false)) {
+        notes.push(format!(
+            "The certificate of {} was not verified (insecure): nobody knows who was measured.",
+            target.broker
+        ));
     }
     if steps.iter().any(|step| step.broker_cpu_percent.is_none()) {
         notes.push("CPU and memory of the broker process were not observed.".to_owned());

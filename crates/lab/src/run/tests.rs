@@ -34,6 +34,7 @@ fn facts() -> RunFacts {
             version: "5".to_owned(),
             command: Some("tacho broker".to_owned()),
             pid: Some(7),
+            tls_verified: None,
         }],
         placement: Placement {
             one_machine: true,
@@ -150,6 +151,7 @@ fn finished(end: End) -> Event {
         subscribed: 1000,
         failures: 0,
         connect: histogram(900, 2000),
+        handshake: histogram(0, 0),
         suback: histogram(500, 1000),
     }))
 }

@@ -166,12 +166,13 @@ impl Checker<'_> {
                 .error(tls.span(), format!("TLS settings for a {scheme}:// broker"))
                 .help("a broker with TLS is addressed as mqtts://host:port or wss://host:port"));
         }
+        let takes_tls = broker.as_ref().is_none_or(|url| url.scheme.uses_tls());
         Ok(Target {
             broker,
             tls: match (&raw.tls, default) {
                 (Some(tls), _) => self.tls(tls)?,
-                (None, Some(default)) => default.tls.clone(),
-                (None, None) => TlsOptions::default(),
+                (None, Some(default)) if takes_tls => default.tls.clone(),
+                (None, _) => TlsOptions::default(),
             },
             version: match &raw.version {
                 None => default.map_or_else(ProtocolVersion::default, |target| target.version),

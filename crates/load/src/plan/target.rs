@@ -1,6 +1,12 @@
 //! Where clients connect, and what lies between their packets and TCP.
 
+use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tacho_net::tls::TlsClient;
+use tacho_net::ws::WsClient;
+use tacho_net::{Filter, Layers};
 
 /// One address of a broker.
 #[derive(Debug, Clone)]
@@ -20,6 +26,27 @@ pub enum Transport {
     /// TCP and nothing else.
     #[default]
     Tcp,
+    /// TLS. Connections that share it resume each other's sessions, as clients of one process do.
+    Tls(Arc<TlsClient>),
+    /// WebSocket.
+    Ws(WsClient),
+    /// WebSocket over TLS.
+    Wss(Arc<TlsClient>, WsClient),
+}
+
+impl Transport {
+    /// What MQTT is called in a WebSocket's handshake.
+    pub const SUBPROTOCOL: &str = "mqtt";
+
+    /// The filter of a new connection; plain TCP has none.
+    pub(crate) fn filter(&self) -> io::Result<Option<Box<dyn Filter>>> {
+        Ok(match self {
+            Self::Tcp => None,
+            Self::Tls(tls) => Some(Box::new(tls.filter()?)),
+            Self::Ws(ws) => Some(Box::new(ws.filter())),
+            Self::Wss(tls, ws) => Some(Box::new(Layers::new(tls.filter()?, ws.filter()))),
+        })
+    }
 }
 
 impl Target {

@@ -26,7 +26,7 @@ pub(super) struct Message {
 pub(super) enum State {
     /// Not connected yet.
     Idle,
-    /// The TCP connection is under way, since the time given.
+    /// The connection is under way, since the time given: TCP, and what is to carry MQTT on it.
     Connecting { since_ns: u64 },
     /// CONNECT is sent; the time is still that of the first step.
     Greeting { since_ns: u64 },
@@ -58,6 +58,8 @@ pub(super) struct VirtualClient {
     pub(super) version: Version,
     pub(super) conn: Option<ConnId>,
     pub(super) state: State,
+    /// When the TCP connection was there, if something lies between it and MQTT.
+    pub(super) opened_ns: u64,
     pub(super) session: Session<Message>,
     first_stream: u32,
     end_stream: u32,
@@ -89,6 +91,7 @@ impl VirtualClient {
             version: group.version,
             conn: None,
             state: State::Idle,
+            opened_ns: 0,
             session: Session::new(limits),
             first_stream: streams.start,
             end_stream: streams.end,

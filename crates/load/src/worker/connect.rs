@@ -1,13 +1,14 @@
 //! Connecting, keeping alive and disconnecting.
 
 use tacho_codec::{Ack, ConnAck, Connect, ConnectProperties, Disconnect, QoS, ReasonCode};
-use tacho_net::{ConnId, Net};
+use tacho_net::{Closed, ConnId, Net};
 use tacho_session::client::{ConnAckParams, TimeoutEvent};
 
 use super::client::State;
 use super::{Failure, Worker};
 use crate::events::PhaseKind;
 use crate::mail::ReportBody;
+use crate::plan::Target;
 use crate::recorder::record;
 
 /// Clients per turn that disconnect or subscribe, so that a turn stays short.
@@ -76,11 +77,8 @@ impl Worker {
     }
 
     fn connect(&mut self, net: &mut Net<Self>, local: usize) {
+        let addr = self.target_of(local).addr;
         let client = &mut self.clients[local];
-        let plan = &self.common.plan;
-        let group = &plan.groups[client.group];
-        let targets = if group.targets.is_empty() { &plan.targets } else { &group.targets };
-        let addr = targets[client.index as usize % targets.len()].addr;
         let index = client.index;
         client.state = State::Connecting { since_ns: tacho_net::clock::now_ns() };
         match net.connect(addr, self.source_of(index)) {
@@ -95,8 +93,56 @@ impl Worker {
         }
     }
 
-    /// The TCP connection is there: CONNECT.
-    pub(super) fn send_connect(&mut self, net: &mut Net<Self>, local: usize, conn: ConnId) {
+    /// Where the client connects.
+    fn target_of(&self, local: usize) -> &Target {
+        let client = &self.clients[local];
+        let plan = &self.common.plan;
+        let group = &plan.groups[client.group];
+        let targets = if group.targets.is_empty() { &plan.targets } else { &group.targets };
+        &targets[client.index as usize % targets.len()]
+    }
+
+    /// The TCP connection is there: CONNECT, or first what is to carry it.
+    pub(super) fn begin(&mut self, net: &mut Net<Self>, local: usize, conn: ConnId) {
+        match self.target_of(local).transport.filter() {
+            Ok(None) => self.send_connect(net, local, conn),
+            Ok(Some(filter)) => {
+                self.clients[local].opened_ns = tacho_net::clock::now_ns();
+                net.set_filter(conn, filter);
+            }
+            Err(error) => self.fail(net, local, Failure::Connect(error.to_string())),
+        }
+    }
+
+    /// The handshakes of TLS and WebSocket are over.
+    pub(super) fn carried(&mut self, net: &mut Net<Self>, local: usize, conn: ConnId) {
+        let took_ns = tacho_net::clock::now_ns().saturating_sub(self.clients[local].opened_ns);
+        record(&mut self.handshake_latency, took_ns);
+        self.send_connect(net, local, conn);
+    }
+
+    /// What to call the end of a connection that was not asked for.
+    pub(super) fn end_of(&self, local: usize, why: Closed) -> Failure {
+        let client = &self.clients[local];
+        let opening = matches!(client.state, State::Connecting { .. });
+        let greeting = matches!(client.state, State::Greeting { .. });
+        match why {
+            Closed::ByPeer | Closed::ByUs if opening => Failure::Connect(
+                "the broker closed the connection in the middle of the handshake".to_owned(),
+            ),
+            Closed::ByPeer | Closed::ByUs => Failure::Closed,
+            // TLS 1.3 tells what is wrong with our certificate only after the handshake.
+            Closed::Error(error)
+                if opening || (greeting && error.kind() == std::io::ErrorKind::InvalidData) =>
+            {
+                Failure::Connect(error.to_string())
+            }
+            Closed::Error(error) => Failure::Broken(error.to_string()),
+        }
+    }
+
+    /// CONNECT, as the first thing that the broker is told.
+    fn send_connect(&mut self, net: &mut Net<Self>, local: usize, conn: ConnId) {
         let state = &mut self.clients[local];
         let State::Connecting { since_ns } = state.state else { return };
         state.state = State::Greeting { since_ns };

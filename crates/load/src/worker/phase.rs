@@ -384,6 +384,7 @@ impl Worker {
         self.rotate(clock::now_ns().max(self.phase.start_ns));
         self.report(ReportBody::Ended(Box::new(Ended {
             connect: self.connect_latency.clone(),
+            handshake: self.handshake_latency.clone(),
             suback: self.suback_latency.clone(),
             connected: self.totals.connected,
             subscribed: self.totals.subscribed,

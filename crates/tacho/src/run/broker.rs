@@ -2,17 +2,19 @@
 
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use tacho_lab::output::RunDirectory;
 use tacho_lab::record::{TargetKind, TargetRecord};
-use tacho_lab::scenario::{BrokerUrl, ProtocolVersion, Scenario, Scheme};
+use tacho_lab::scenario::{BrokerUrl, ProtocolVersion, Scenario, Scheme, TlsOptions};
+use tacho_load::Transport;
 
 use super::cores::Cores;
 use super::target_arguments::{Named, TargetArguments};
+use super::transport::transport;
 use super::unless_stopped;
 use crate::exit::{self, Failure};
 
@@ -32,6 +34,8 @@ pub(crate) struct Target {
     name: String,
     /// Protocol version of the clients.
     version: ProtocolVersion,
+    /// For brokers that bring their own certificates.
+    tls: TlsOptions,
     source: Source,
 }
 
@@ -39,11 +43,11 @@ pub(crate) struct Target {
 #[derive(Debug)]
 enum Source {
     /// It is running.
-    Url { url: BrokerUrl, addresses: Vec<SocketAddr>, pid: Option<u32> },
+    Url { url: BrokerUrl, addresses: Vec<SocketAddr>, pid: Option<u32>, transport: Transport },
     /// A command with `{port}` in it.
-    Command { template: String },
+    Command { template: String, scheme: Scheme },
     /// `tacho broker`.
-    BuiltIn { shards: Option<u16> },
+    BuiltIn { shards: Option<u16>, scheme: Scheme },
 }
 
 /// A broker that accepts connections.
@@ -54,6 +58,9 @@ pub(super) struct Broker {
     kind: TargetKind,
     url: BrokerUrl,
     addresses: Vec<SocketAddr>,
+    transport: Transport,
+    /// With TLS: is its certificate verified?
+    tls_verified: Option<bool>,
     /// A process that somebody else started.
     foreign_pid: Option<u32>,
     process: Option<Process>,
@@ -77,8 +84,9 @@ impl Target {
         let targets = scenario.targets_in_use();
         arguments.check(&targets.iter().map(|(name, _)| *name).collect::<Vec<_>>())?;
         let target = |(name, target): (&str, &tacho_lab::scenario::Target)| {
-            let source = Source::of(arguments, name, target.broker.clone())?;
-            Ok(Self { name: name.to_owned(), version: target.version, source })
+            let tls = arguments.transport.tls(&target.tls);
+            let source = Source::of(arguments, name, target.broker.clone(), &tls)?;
+            Ok(Self { name: name.to_owned(), version: target.version, tls, source })
         };
         let targets: Vec<Self> = targets.into_iter().map(target).collect::<Result<_, Failure>>()?;
         let useless = |flag: &str, what: &str| {
@@ -88,6 +96,14 @@ impl Target {
         let built_in = |target: &Self| matches!(target.source, Source::BuiltIn { .. });
         if arguments.shards.is_some() && !targets.iter().any(built_in) {
             return useless("--shards", "Tacho's own broker is not among those under test");
+        }
+        if arguments.transport.transport.is_some() && !targets.iter().any(Self::starts_a_broker) {
+            return useless("--transport", "the run starts no broker, and a URL has its own");
+        }
+        if let Some(flag) = arguments.transport.tls_flag()
+            && !targets.iter().any(Self::shows_a_certificate)
+        {
+            return useless(flag, "no broker with certificates of its own is reached by TLS");
         }
         if arguments.broker_cores.is_some() && !targets.iter().any(Self::starts_a_broker) {
             return useless("--broker-cores", "the run starts no broker");
@@ -100,6 +116,15 @@ impl Target {
         !matches!(self.source, Source::Url { .. })
     }
 
+    /// Is there a certificate that the run did not make?
+    fn shows_a_certificate(&self) -> bool {
+        match &self.source {
+            Source::Url { url, .. } => url.scheme.uses_tls(),
+            Source::Command { scheme, .. } => scheme.uses_tls(),
+            Source::BuiltIn { .. } => false,
+        }
+    }
+
     /// Starts the broker if that is asked for, and waits until it accepts connections.
     pub(super) fn ready(
         self,
@@ -108,52 +133,40 @@ impl Target {
         directory: &RunDirectory,
         stop: &AtomicBool,
     ) -> Result<Broker, Failure> {
-        let (name, version) = (self.name, self.version);
-        let (kind, template) = match self.source {
-            Source::Url { url, addresses, pid } => {
-                let kind = TargetKind::Url;
+        let Self { name, version, tls, source } = self;
+        let unexpected = |sentence: String| Failure::new(exit::UNEXPECTED, sentence);
+        let port = || {
+            free_port().map_err(|error| unexpected(format!("no free port on 127.0.0.1: {error}")))
+        };
+        let (kind, launch) = match source {
+            Source::Url { url, addresses, pid, transport } => {
+                let tls_verified = url.scheme.uses_tls().then_some(!tls.insecure);
                 return Ok(Broker {
                     name,
                     version,
-                    kind,
+                    kind: TargetKind::Url,
                     url,
                     addresses,
+                    transport,
+                    tls_verified,
                     foreign_pid: pid,
                     process: None,
                 });
             }
-            Source::Command { template } => (TargetKind::Command, template),
-            Source::BuiltIn { shards } => {
+            Source::Command { template, scheme } => {
+                let url = BrokerUrl::new(scheme, "127.0.0.1", port()?);
+                (TargetKind::Command, Launch::command(&template, url, tls))
+            }
+            Source::BuiltIn { shards, scheme } => {
                 let cores = cores.of_broker(which).len().max(1);
                 let shards = shards.map_or(cores, usize::from);
-                (
-                    TargetKind::BuiltIn,
-                    format!("broker --listen 127.0.0.1:{{port}} --shards {shards}"),
-                )
+                let url = BrokerUrl::new(scheme, "127.0.0.1", port()?);
+                let certificates = directory.file(&file_name("certificates", &name, ""));
+                (TargetKind::BuiltIn, Launch::built_in(url, shards, &certificates)?)
             }
         };
-        let unexpected = |sentence: String| Failure::new(exit::UNEXPECTED, sentence);
-        let port = free_port()
-            .map_err(|error| unexpected(format!("no free port on 127.0.0.1: {error}")))?;
-        let words = template.replace("{port}", &port.to_string());
-        let (mut command, shown) = match kind {
-            TargetKind::BuiltIn => {
-                let program = std::env::current_exe()
-                    .map_err(|error| unexpected(format!("cannot find this program: {error}")))?;
-                let mut command = Command::new(program);
-                command.args(words.split(' '));
-                (command, format!("tacho {words}"))
-            }
-            _ => {
-                let mut command = Command::new("sh");
-                command.arg("-c").arg(format!("exec {words}"));
-                (command, words)
-            }
-        };
-        let log = directory.file(&match name.as_str() {
-            "" => "broker.log".to_owned(),
-            name => format!("broker-{name}.log"),
-        });
+        let Launch { mut command, shown, url, tls } = launch;
+        let log = directory.file(&file_name("broker", &name, ".log"));
         let output = File::create(&log)
             .and_then(|file| Ok((file.try_clone()?, file)))
             .map_err(|error| unexpected(format!("cannot write {}: {error}", log.display())))?;
@@ -168,13 +181,15 @@ impl Target {
             )
         })?;
         let mut process = Process { child, command: shown, log };
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let address = SocketAddr::from(([127, 0, 0, 1], url.port));
         process.wait_until_it_accepts(address, stop)?;
         Ok(Broker {
             name,
             version,
             kind,
-            url: BrokerUrl::new(Scheme::Mqtt, "127.0.0.1", port),
+            transport: transport(&url, &tls)?,
+            tls_verified: url.scheme.uses_tls().then_some(!tls.insecure),
+            url,
             addresses: vec![address],
             foreign_pid: None,
             process: Some(process),
@@ -182,12 +197,62 @@ impl Target {
     }
 }
 
+/// A broker process before it is started.
+struct Launch {
+    command: Command,
+    /// The command as the record shows it.
+    shown: String,
+    url: BrokerUrl,
+    /// How the clients trust it.
+    tls: TlsOptions,
+}
+
+impl Launch {
+    fn command(template: &str, url: BrokerUrl, tls: TlsOptions) -> Self {
+        let shown = template.replace("{port}", &url.port.to_string());
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("exec {shown}"));
+        Self { command, shown, url, tls }
+    }
+
+    /// Tacho's own; with TLS it leaves its certificates in the folder `certificates`.
+    fn built_in(url: BrokerUrl, shards: usize, certificates: &Path) -> Result<Self, Failure> {
+        let program = std::env::current_exe().map_err(|error| {
+            Failure::new(exit::UNEXPECTED, format!("cannot find this program: {error}"))
+        })?;
+        let address = format!("127.0.0.1:{}", url.port);
+        let listen = match url.scheme {
+            Scheme::Mqtt => address,
+            scheme => format!("{}://{address}", scheme.transport()),
+        };
+        let mut shown = format!("tacho broker --listen {listen} --shards {shards}");
+        let mut command = Command::new(program);
+        command.args(["broker", "--listen", &listen, "--shards", &shards.to_string()]);
+        let mut tls = TlsOptions::default();
+        if url.scheme.uses_tls() {
+            command.arg("--self-signed").arg(certificates);
+            shown.push_str(&format!(" --self-signed {}", certificates.display()));
+            tls.ca = Some(certificates.join("ca.pem"));
+        }
+        Ok(Self { command, shown, url, tls })
+    }
+}
+
+/// Name of a file of the broker `name`; the default one's is without a name.
+fn file_name(what: &str, name: &str, extension: &str) -> String {
+    match name {
+        "" => format!("{what}{extension}"),
+        name => format!("{what}-{name}{extension}"),
+    }
+}
+
 impl Broker {
     /// Its addresses, with how to reach them.
     pub(super) fn addresses(&self) -> Vec<tacho_load::Target> {
         let target = |address: &SocketAddr| tacho_load::Target {
+            addr: *address,
+            transport: self.transport.clone(),
             name: self.name.clone(),
-            ..(*address).into()
         };
         self.addresses.iter().map(target).collect()
     }
@@ -210,6 +275,7 @@ impl Broker {
             },
             command: self.process.as_ref().map(|process| process.command.clone()),
             pid: self.process.as_ref().map(|process| process.child.id()).or(self.foreign_pid),
+            tls_verified: self.tls_verified,
         }
     }
 
@@ -227,7 +293,9 @@ impl Source {
         arguments: &TargetArguments,
         name: &str,
         url: Option<BrokerUrl>,
+        tls: &TlsOptions,
     ) -> Result<Self, Failure> {
+        let scheme = arguments.transport.scheme();
         if let Some(template) = Named::of(&arguments.broker_cmds, name) {
             if !template.contains("{port}") {
                 return Err(Failure::new(
@@ -238,17 +306,14 @@ impl Source {
                     ),
                 ));
             }
-            return Ok(Self::Command { template: template.clone() });
+            // Certificates that cannot be used are named before anything is started.
+            transport(&BrokerUrl::new(scheme, "127.0.0.1", 1), tls)?;
+            return Ok(Self::Command { template: template.clone(), scheme });
         }
         let Some(url) = Named::of(&arguments.brokers, name).cloned().or(url) else {
-            return Ok(Self::BuiltIn { shards: arguments.shards });
+            return Ok(Self::BuiltIn { shards: arguments.shards, scheme });
         };
-        if url.scheme != Scheme::Mqtt {
-            return Err(Failure::new(
-                exit::INVALID_CONFIG,
-                format!("{url}: clients speak plain TCP only, write mqtt://"),
-            ));
-        }
+        let transport = transport(&url, tls)?;
         let unreachable = |sentence: String| Failure::new(exit::TARGET_UNREACHABLE, sentence);
         let addresses: Vec<SocketAddr> = (url.host.as_str(), url.port)
             .to_socket_addrs()
@@ -262,7 +327,8 @@ impl Source {
             match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
                 Ok(_) => {
                     let pid = Named::of(&arguments.broker_pids, name).copied();
-                    return Ok(Self::Url { url, addresses: vec![address], pid });
+                    let addresses = vec![address];
+                    return Ok(Self::Url { url, addresses, pid, transport });
                 }
                 Err(error) => last = error.to_string(),
             }

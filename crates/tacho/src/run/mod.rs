@@ -7,6 +7,7 @@ mod load_arguments;
 mod progress;
 mod stage;
 mod target_arguments;
+mod transport;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

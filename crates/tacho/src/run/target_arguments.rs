@@ -4,6 +4,7 @@ use clap::Args;
 use tacho_lab::scenario::BrokerUrl;
 use tacho_monitor::{MonitorSpec, parse_cpu_list};
 
+use super::transport::TransportArguments;
 use crate::exit::{self, Failure};
 
 /// Which brokers, on which cores.
@@ -11,9 +12,16 @@ use crate::exit::{self, Failure};
 pub(crate) struct TargetArguments {
     /// Load this broker, which is running already; NAME=URL for a named target of the scenario,
     /// may then be given several times
+    ///
+    /// mqtt:// is TCP, mqtts:// is TLS, ws:// and wss:// are WebSockets and may have a path (/mqtt
+    /// unless given). Ports are 1883, 8883, 80 and 443 unless given.
     #[arg(long = "broker", value_name = "[NAME=]mqtt://HOST:PORT",
           value_parser = |text: &str| Named::parse(text, BrokerUrl::parse))]
     pub(super) brokers: Vec<Named<BrokerUrl>>,
+
+    /// How brokers are reached.
+    #[command(flatten)]
+    pub(super) transport: TransportArguments,
 
     /// Process id of that broker, when it runs on this machine: its CPU and memory are then
     /// sampled; NAME=PID for a named target

@@ -1,0 +1,178 @@
+//! How brokers are reached: what flags and scenarios say, made into a transport of the generator.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use tacho_lab::scenario::{BrokerUrl, Scheme, TlsOptions};
+use tacho_load::{TlsClient, TlsClientSettings, Transport, WsClient};
+
+use crate::exit::{self, Failure};
+
+/// Transport and certificates of all brokers under test.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct TransportArguments {
+    /// Transport of brokers that the run starts; one with --broker has it in its URL
+    ///
+    /// Tacho's own broker makes certificates for the run, which the clients trust. A --broker-cmd
+    /// must bring its own.
+    #[arg(long, value_name = "HOW")]
+    pub(super) transport: Option<TransportArgument>,
+
+    /// Certificates to trust with mqtts:// and wss://, instead of the system's (PEM)
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+
+    /// Certificate that the clients show, with its chain (PEM)
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+
+    /// Private key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+
+    /// Take any certificate of the broker for good; the run record says so
+    #[arg(long, conflicts_with = "ca")]
+    insecure: bool,
+
+    /// The name that the broker's certificate must have, instead of the host in its URL
+    #[arg(long, value_name = "NAME")]
+    server_name: Option<String>,
+}
+
+/// What carries MQTT packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TransportArgument {
+    /// TCP
+    Tcp,
+    /// TLS
+    Tls,
+    /// WebSocket
+    Ws,
+    /// WebSocket over TLS
+    Wss,
+}
+
+impl TransportArguments {
+    /// The scheme of a broker that the run starts.
+    pub(super) const fn scheme(&self) -> Scheme {
+        match self.transport {
+            None | Some(TransportArgument::Tcp) => Scheme::Mqtt,
+            Some(TransportArgument::Tls) => Scheme::Mqtts,
+            Some(TransportArgument::Ws) => Scheme::Ws,
+            Some(TransportArgument::Wss) => Scheme::Wss,
+        }
+    }
+
+    /// The first flag about certificates, if there is one.
+    pub(super) fn tls_flag(&self) -> Option<&'static str> {
+        [
+            (self.ca.is_some(), "--ca"),
+            (self.cert.is_some(), "--cert"),
+            (self.insecure, "--insecure"),
+            (self.server_name.is_some(), "--server-name"),
+        ]
+        .into_iter()
+        .find_map(|(given, flag)| given.then_some(flag))
+    }
+
+    /// What the scenario says about a target, with what the flags say instead.
+    pub(super) fn tls(&self, scenario: &TlsOptions) -> TlsOptions {
+        let mut tls = scenario.clone();
+        if self.ca.is_some() {
+            tls.ca.clone_from(&self.ca);
+            tls.insecure = false;
+        }
+        if self.insecure {
+            tls.ca = None;
+            tls.insecure = true;
+        }
+        if self.cert.is_some() {
+            tls.cert.clone_from(&self.cert);
+            tls.key.clone_from(&self.key);
+        }
+        if self.server_name.is_some() {
+            tls.server_name.clone_from(&self.server_name);
+        }
+        tls
+    }
+}
+
+/// How `url` is reached.
+pub(super) fn transport(url: &BrokerUrl, tls: &TlsOptions) -> Result<Transport, Failure> {
+    let client = match url.scheme.uses_tls() {
+        false => None,
+        true => Some(Arc::new(tls_client(url, tls)?)),
+    };
+    let socket = url.scheme.is_web_socket().then(|| WsClient {
+        host: authority(url),
+        path: url.path().to_owned(),
+        protocol: Transport::SUBPROTOCOL.to_owned(),
+    });
+    Ok(match (client, socket) {
+        (None, None) => Transport::Tcp,
+        (Some(client), None) => Transport::Tls(client),
+        (None, Some(socket)) => Transport::Ws(socket),
+        (Some(client), Some(socket)) => Transport::Wss(client, socket),
+    })
+}
+
+fn tls_client(url: &BrokerUrl, tls: &TlsOptions) -> Result<TlsClient, Failure> {
+    let settings = TlsClientSettings {
+        ca: tls.ca.clone(),
+        cert: tls.cert.clone(),
+        key: tls.key.clone(),
+        insecure: tls.insecure,
+        server_name: tls.server_name.clone().unwrap_or_else(|| url.host.clone()),
+        alpn: tls.alpn.clone(),
+    };
+    TlsClient::new(&settings)
+        .map_err(|error| Failure::new(exit::INVALID_CONFIG, format!("{url}: {error}")))
+}
+
+/// Host and port as an HTTP request names them: without the port that goes without saying.
+fn authority(url: &BrokerUrl) -> String {
+    let host = match url.host.contains(':') {
+        true => format!("[{}]", url.host),
+        false => url.host.clone(),
+    };
+    match url.port == url.scheme.default_port() {
+        true => host,
+        false => format!("{host}:{}", url.port),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_name_the_host_as_browsers_do() {
+        for (url, host) in [
+            ("ws://a", "a"),
+            ("ws://a:443", "a:443"),
+            ("wss://a:443", "a"),
+            ("wss://[::1]:8084/x", "[::1]:8084"),
+        ] {
+            assert_eq!(authority(&BrokerUrl::parse(url).expect(url)), host);
+        }
+    }
+
+    #[test]
+    fn flags_win_over_the_scenario() {
+        let scenario = TlsOptions {
+            ca: Some("theirs.pem".into()),
+            server_name: Some("name".into()),
+            alpn: vec!["mqtt".into()],
+            ..TlsOptions::default()
+        };
+        let insecure = TransportArguments { insecure: true, ..TransportArguments::default() };
+        let merged = insecure.tls(&scenario);
+        assert!(merged.insecure && merged.ca.is_none());
+        assert_eq!((merged.server_name, merged.alpn), (scenario.server_name, scenario.alpn));
+        let ca = TransportArguments { ca: Some("mine".into()), ..TransportArguments::default() };
+        let merged = ca.tls(&TlsOptions { insecure: true, ..TlsOptions::default() });
+        assert!(!merged.insecure);
+        assert_eq!(merged.ca, Some("mine".into()));
+    }
+}
