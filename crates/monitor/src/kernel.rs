@@ -48,13 +48,26 @@ impl PressureCounters {
         }
     }
 
+    /// Sets the waiting time of one resource, by the name that Prometheus gives it.
+    pub(crate) fn set(&mut self, name: &str, micros: u64) {
+        let counter = match name {
+            "cpu_waiting" => &mut self.cpu_some,
+            "io_waiting" => &mut self.io_some,
+            "io_stalled" => &mut self.io_full,
+            "memory_waiting" => &mut self.memory_some,
+            "memory_stalled" => &mut self.memory_full,
+            _ => return,
+        };
+        *counter = Some(micros);
+    }
+
     /// Shares of the time since `earlier`, `None` where the kernel has no pressure at all.
     pub(crate) fn since(&self, earlier: &Self, elapsed_ns: u64) -> Option<Pressure> {
         if *self == Self::default() || elapsed_ns == 0 {
             return None;
         }
         let share = |now: Option<u64>, before: Option<u64>| {
-            let waited_ns = now?.saturating_sub(before?) * 1000;
+            let waited_ns = now?.saturating_sub(before?).saturating_mul(1000);
             Some((waited_ns as f64 * 100.0 / elapsed_ns as f64).min(100.0))
         };
         Some(Pressure {

@@ -13,8 +13,10 @@
 //! `/proc` elsewhere) can point it at another directory. On systems without `/proc` every sample
 //! is an error that says so; callers then report the figures as absent.
 
+mod agent;
 mod cgroup;
 mod clock;
+mod collectd;
 mod cpus;
 mod error;
 mod find;
@@ -24,11 +26,13 @@ mod machine;
 mod metric;
 mod network;
 mod process;
+mod prometheus;
 mod root;
 mod row;
 mod source;
 mod watch;
 
+pub use agent::{AgentCounts, AgentError, AgentServer, Token, TokenError};
 pub use clock::{ClockMap, Exchange, MappedTime, now_ns};
 pub use cpus::{CpuTimes, parse_cpu_list};
 pub use error::MonitorError;

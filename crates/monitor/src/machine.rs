@@ -173,23 +173,19 @@ impl Tracked {
 }
 
 impl CpuPercent {
-    /// Time by state as shares; all idle when no time has passed.
+    /// Time by state as shares.
     pub(crate) fn of(times: &CpuTimes) -> Self {
-        let total = times.total();
-        if total == 0 {
-            return Self { idle: 100.0, ..Self::default() };
-        }
-        let share = |part: u64| part as f64 * 100.0 / total as f64;
-        Self {
-            user: share(times.user),
-            nice: share(times.nice),
-            system: share(times.system),
-            irq: share(times.irq),
-            softirq: share(times.softirq),
-            iowait: share(times.iowait),
-            steal: share(times.steal),
-            idle: share(times.idle),
-        }
+        let ticks = [
+            times.user,
+            times.nice,
+            times.system,
+            times.irq,
+            times.softirq,
+            times.iowait,
+            times.steal,
+            times.idle,
+        ];
+        Self::of_shares(ticks.map(|ticks| ticks as f64))
     }
 }
 

@@ -207,6 +207,21 @@ pub struct ProcessRow {
 }
 
 impl CpuPercent {
+    /// The states, in the order of [`CpuPercent::states`].
+    pub const STATES: [&str; 8] =
+        ["user", "nice", "system", "irq", "softirq", "iowait", "steal", "idle"];
+
+    /// From times or shares by state in any unit; all idle when there are none.
+    pub(crate) fn of_shares(shares: [f64; 8]) -> Self {
+        let total: f64 = shares.iter().sum();
+        if total <= 0.0 {
+            return Self { idle: 100.0, ..Self::default() };
+        }
+        let [user, nice, system, irq, softirq, iowait, steal, idle] =
+            shares.map(|share| share * 100.0 / total);
+        Self { user, nice, system, irq, softirq, iowait, steal, idle }
+    }
+
     /// 1 - idle, as published reports count it: steal and I/O wait are busy.
     pub fn not_idle(&self) -> f64 {
         100.0 - self.idle
@@ -219,16 +234,17 @@ impl CpuPercent {
 
     /// The states by name.
     pub fn states(&self) -> [(&'static str, f64); 8] {
-        [
-            ("user", self.user),
-            ("nice", self.nice),
-            ("system", self.system),
-            ("irq", self.irq),
-            ("softirq", self.softirq),
-            ("iowait", self.iowait),
-            ("steal", self.steal),
-            ("idle", self.idle),
-        ]
+        let shares = [
+            self.user,
+            self.nice,
+            self.system,
+            self.irq,
+            self.softirq,
+            self.iowait,
+            self.steal,
+            self.idle,
+        ];
+        std::array::from_fn(|state| (Self::STATES[state], shares[state]))
     }
 }
 

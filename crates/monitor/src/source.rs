@@ -118,7 +118,7 @@ impl fmt::Display for SourceSpec {
 impl fmt::Display for ProcessSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Pid(pid) => write!(f, "process {pid}"),
+            Self::Pid(pid) => write!(f, "a process with the id {pid}"),
             Self::Name(name) => write!(f, "a process named {name}"),
             Self::Port(port) => write!(f, "a process that listens on port {port}"),
         }

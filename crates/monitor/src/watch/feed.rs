@@ -51,6 +51,11 @@ impl Feed {
         *last = Some(sentence);
     }
 
+    /// Counts an error that was told before.
+    pub(crate) fn count_error(&self) {
+        self.shared.errors.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Must the source end?
     pub(crate) fn stopping(&self) -> bool {
         self.shared.stop.load(Ordering::Relaxed)

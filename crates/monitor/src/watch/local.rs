@@ -35,7 +35,7 @@ impl Local {
             }
             let missing = self.sampler.missing();
             for what in missing.iter().filter(|what| !self.missing.contains(what)) {
-                feed.error(format!("there is no {}", what.trim_start_matches("a ")));
+                feed.error(format!("there is not {what} (yet)"));
             }
             self.missing = missing;
             due_ns = next_beat(due_ns, interval, now_ns());

@@ -1,15 +1,21 @@
 //! Watching hosts in the background: a thread per source, one stream of rows.
 
+mod agent;
+mod collectd;
 mod feed;
 mod local;
+mod prometheus;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
+use crate::agent::Token;
 use crate::{HostRow, MonitorSpec, ProcRoot, SourceSpec};
 
-pub(crate) use feed::Feed;
+use collectd::Wish;
+pub(crate) use feed::{Feed, next_beat};
 use feed::{Shared, feed};
 
 /// All sources of a run.
@@ -69,6 +75,7 @@ impl Watch {
     /// cannot be started.
     pub fn start(specs: &[MonitorSpec]) -> Result<Self, WatchError> {
         let mut watch = Self { sources: Vec::new(), threads: Vec::new(), names: HashMap::new() };
+        let mut collectd: BTreeMap<SocketAddr, Vec<Wish>> = BTreeMap::new();
         for spec in specs {
             let (feed, rows, shared) = feed();
             watch.sources.push(Source {
@@ -78,8 +85,19 @@ impl Watch {
                 taken: 0,
                 clock_error_ns_max: None,
             });
+            if let SourceSpec::Collectd { listen, host } = &spec.source {
+                // Several hosts may send to one address.
+                collectd.entry(*listen).or_default().push(Wish { host: host.clone(), feed });
+                continue;
+            }
             let thread = start(spec, feed)
                 .map_err(|why| WatchError { source_name: spec.source.to_string(), why })?;
+            watch.threads.push(thread);
+        }
+        for (address, wishes) in collectd {
+            let thread = collectd::Listener::new(address)
+                .and_then(|mut listener| spawn("monitor-collectd", move || listener.watch(&wishes)))
+                .map_err(|why| WatchError { source_name: format!("collectd://{address}"), why })?;
             watch.threads.push(thread);
         }
         Ok(watch)
@@ -148,15 +166,23 @@ impl Drop for Watch {
     }
 }
 
-/// Starts the thread of one source.
+/// Starts the thread of one source that is not shared.
 fn start(spec: &MonitorSpec, feed: Feed) -> Result<JoinHandle<()>, String> {
+    let interval = spec.interval;
     match &spec.source {
-        SourceSpec::Local => {
+        SourceSpec::Agent { address, token } => {
+            let token = Token::of(token).map_err(|error| error.to_string())?;
+            let mut stream = agent::Stream::new(address, token, spec)?;
+            spawn("monitor-agent", move || stream.watch(&feed))
+        }
+        SourceSpec::Prometheus { url } => {
+            let mut scraper = prometheus::Scraper::new(url)?;
+            spawn("monitor-scraper", move || scraper.watch(&feed, interval))
+        }
+        SourceSpec::Local | SourceSpec::Collectd { .. } => {
             let mut local = local::Local::new(ProcRoot::default(), spec.processes.clone())?;
-            let interval = spec.interval;
             spawn("monitor-local", move || local.watch(&feed, interval))
         }
-        _ => Err("this program cannot watch it yet".to_owned()),
     }
 }
 

@@ -1,0 +1,86 @@
+//! The lines that agent and client exchange.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{HostRow, ProcessSelector, WatchedProcess};
+
+/// Version of the protocol.
+pub(super) const VERSION: u32 = 1;
+
+/// Bytes of a line from a client.
+pub(super) const CLIENT_LINE_BYTES_MAX: usize = 8 * 1024;
+
+/// Bytes of a line from an agent: a row of a thousand cores fits.
+pub(super) const AGENT_LINE_BYTES_MAX: usize = 1 << 20;
+
+/// Processes that a client may ask for.
+pub(super) const PROCESSES_MAX: usize = 16;
+
+/// The agent's first line.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub(super) tacho_monitor: u32,
+    pub(super) nonce: String,
+}
+
+/// The client's first line.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Request {
+    pub(super) nonce: String,
+    pub(super) proof: String,
+    pub(super) interval_ms: u64,
+    pub(super) processes: Vec<Wanted>,
+}
+
+/// A process, by one of these.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Wanted {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) port: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) target: Option<String>,
+}
+
+/// The client's further lines.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Ping {
+    pub(super) ping: u64,
+}
+
+/// The agent's further lines.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum FromAgent {
+    Welcome { host: String, proof: String },
+    Pong { pong: u64, received_ns: u64, answered_ns: u64 },
+    Row { row: Box<HostRow> },
+    Trouble { trouble: String },
+    Error { error: String },
+}
+
+impl Wanted {
+    pub(super) fn of(process: &WatchedProcess) -> Self {
+        let mut wanted = Self { target: process.target.clone(), ..Self::default() };
+        match &process.selector {
+            ProcessSelector::Pid(pid) => wanted.pid = Some(*pid),
+            ProcessSelector::Name(name) => wanted.name = Some(name.clone()),
+            ProcessSelector::Port(port) => wanted.port = Some(*port),
+        }
+        wanted
+    }
+
+    pub(super) fn process(self) -> Option<WatchedProcess> {
+        let selector = match (self.pid, self.name, self.port) {
+            (Some(pid), None, None) => ProcessSelector::Pid(pid),
+            (None, Some(name), None) => ProcessSelector::Name(name),
+            (None, None, Some(port)) => ProcessSelector::Port(port),
+            _ => return None,
+        };
+        Some(WatchedProcess { selector, target: self.target })
+    }
+}

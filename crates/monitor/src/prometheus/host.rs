@@ -1,0 +1,232 @@
+//! What the known metrics mean.
+
+use std::collections::BTreeMap;
+
+use super::text::{Sample, samples};
+use crate::kernel::PressureCounters;
+use crate::network::{self, InterfaceCounters, TcpCounters};
+use crate::row::{CoreRow, CpuPercent, HostRow, MemoryBytes, ProcessRow};
+
+/// Cores, interfaces that are followed at most: the endpoint is not ours.
+const INSTANCES_MAX: usize = 4096;
+
+/// What an endpoint said last time, to tell rates from.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    /// Name for the host when the endpoint does not tell.
+    name: String,
+    last: Option<Counters>,
+}
+
+/// One answer.
+#[derive(Clone, Debug, Default)]
+struct Counters {
+    at_ns: u64,
+    host: Option<String>,
+    /// Seconds by state, per core.
+    cores: BTreeMap<usize, [f64; 8]>,
+    load: [Option<f64>; 3],
+    memory: MemoryBytes,
+    interfaces: BTreeMap<String, InterfaceCounters>,
+    tcp: TcpCounters,
+    descriptors: Option<u64>,
+    descriptors_max: Option<u64>,
+    pressure: PressureCounters,
+    context_switches: Option<u64>,
+    /// Any metric of a host, and not only of one program.
+    is_host: bool,
+    process: Process,
+}
+
+/// The program that answers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Process {
+    cpu_s: Option<f64>,
+    rss_bytes: Option<u64>,
+    threads: Option<u64>,
+    descriptors: Option<u64>,
+}
+
+impl Endpoint {
+    /// An endpoint whose host is called `name` unless it says otherwise.
+    pub(crate) fn new(name: String) -> Self {
+        Self { name, last: None }
+    }
+
+    /// Takes one answer, of `at_ns`. The first one only begins: it has no row.
+    ///
+    /// # Errors
+    /// When nothing in it is about a host or a process.
+    pub(crate) fn take(&mut self, text: &str, at_ns: u64) -> Result<Option<HostRow>, String> {
+        let mut now = Counters { at_ns, ..Counters::default() };
+        samples(text).for_each(|sample| now.add(&sample));
+        if !now.is_host && now.process.cpu_s.is_none() && now.process.rss_bytes.is_none() {
+            return Err("its answer has neither node_exporter's metrics nor process_cpu_seconds_\
+                        total or process_resident_memory_bytes"
+                .to_owned());
+        }
+        let before = self.last.replace(now.clone());
+        Ok(before.map(|before| now.since(&before, &self.name)))
+    }
+}
+
+impl Counters {
+    fn add(&mut self, sample: &Sample) {
+        let Some(name) = sample.name.strip_prefix("node_") else {
+            self.process.add(sample);
+            return;
+        };
+        let whole = self::whole(sample.value);
+        let micros = self::whole(sample.value * 1e6);
+        if let Some(memory) = name.strip_prefix("memory_") {
+            self.add_memory(memory, whole);
+        } else if let Some(metric) = name.strip_prefix("network_") {
+            self.add_interface(metric, sample, whole);
+        } else if name == "cpu_seconds_total" {
+            self.add_cpu(sample);
+        } else if let Some(pressure) = name.strip_prefix("pressure_") {
+            self.pressure.set(pressure.trim_end_matches("_seconds_total"), micros);
+        } else {
+            match name {
+                "load1" => self.load[0] = Some(sample.value),
+                "load5" => self.load[1] = Some(sample.value),
+                "load15" => self.load[2] = Some(sample.value),
+                "netstat_Tcp_RetransSegs" => self.tcp.retransmits = Some(whole),
+                "netstat_Tcp_CurrEstab" => self.tcp.established = Some(whole),
+                "netstat_TcpExt_ListenOverflows" => self.tcp.listen_overflows = Some(whole),
+                "netstat_TcpExt_ListenDrops" => self.tcp.listen_drops = Some(whole),
+                "filefd_allocated" => self.descriptors = Some(whole),
+                "filefd_maximum" => self.descriptors_max = Some(whole),
+                "context_switches_total" => self.context_switches = Some(whole),
+                "uname_info" => self.host = sample.label("nodename").map(str::to_owned),
+                _ => {}
+            }
+        }
+    }
+
+    fn add_cpu(&mut self, sample: &Sample) {
+        let mode = sample.label("mode");
+        let state = CpuPercent::STATES.iter().position(|known| Some(*known) == mode);
+        let core = sample.label("cpu").and_then(|core| core.parse().ok());
+        let (Some(state), Some(core)) = (state, core) else { return };
+        self.is_host = true;
+        if self.cores.len() < INSTANCES_MAX || self.cores.contains_key(&core) {
+            self.cores.entry(core).or_default()[state] = sample.value;
+        }
+    }
+
+    fn add_memory(&mut self, name: &str, bytes: u64) {
+        let memory = &mut self.memory;
+        match name {
+            "MemTotal_bytes" => memory.total = bytes,
+            "MemFree_bytes" => memory.free = bytes,
+            "Buffers_bytes" => memory.buffered = bytes,
+            "Cached_bytes" => memory.cached = bytes,
+            "SReclaimable_bytes" => memory.slab_reclaimable = Some(bytes),
+            "SUnreclaim_bytes" => memory.slab_unreclaimable = Some(bytes),
+            "MemAvailable_bytes" => memory.available = Some(bytes),
+            _ => return,
+        }
+        self.is_host = true;
+    }
+
+    fn add_interface(&mut self, metric: &str, sample: &Sample, count: u64) {
+        let Some(name) = sample.label("device") else { return };
+        if self.interfaces.len() >= INSTANCES_MAX && !self.interfaces.contains_key(name) {
+            return;
+        }
+        let interface = self.interfaces.entry(name.to_owned()).or_default();
+        match metric {
+            "receive_bytes_total" => interface.rx_bytes = count,
+            "transmit_bytes_total" => interface.tx_bytes = count,
+            "receive_packets_total" => interface.rx_packets = Some(count),
+            "transmit_packets_total" => interface.tx_packets = Some(count),
+            "receive_drop_total" => interface.rx_drops = Some(count),
+            "transmit_drop_total" => interface.tx_drops = Some(count),
+            _ => {}
+        }
+    }
+
+    fn since(&self, before: &Self, name: &str) -> HostRow {
+        let length_ns = self.at_ns.saturating_sub(before.at_ns);
+        let seconds = length_ns as f64 / 1e9;
+        let mut sum = [0.0; 8];
+        let mut cores = Vec::new();
+        for (core, now) in &self.cores {
+            let Some(before) = before.cores.get(core) else { continue };
+            let spent: [f64; 8] =
+                std::array::from_fn(|state| (now[state] - before[state]).max(0.0));
+            sum.iter_mut().zip(spent).for_each(|(sum, spent)| *sum += spent);
+            cores.push(CoreRow { core: *core, cpu: CpuPercent::of_shares(spent) });
+        }
+        let load = match self.load {
+            [Some(one), Some(five), Some(fifteen)] => Some([one, five, fifteen]),
+            _ => None,
+        };
+        HostRow {
+            at_ns: self.at_ns,
+            length_ns,
+            host: self.host.clone().unwrap_or_else(|| name.to_owned()),
+            cpu: (!cores.is_empty()).then(|| CpuPercent::of_shares(sum)),
+            cores,
+            load,
+            memory: (self.memory.total > 0).then(|| self.memory.with_used()),
+            interfaces: network::interface_rates(&self.traffic(), &before.traffic(), seconds),
+            tcp: network::tcp_rates(&self.tcp, &before.tcp, seconds),
+            descriptors: self.descriptors,
+            descriptors_max: self.descriptors_max,
+            pressure: self.pressure.since(&before.pressure, length_ns),
+            context_switches_per_s: network::rate(
+                self.context_switches,
+                before.context_switches,
+                seconds,
+            ),
+            // On node_exporter's endpoint the process is node_exporter.
+            processes: match self.is_host {
+                true => Vec::new(),
+                false => vec![self.process.since(&before.process, name, seconds)],
+            },
+            ..HostRow::default()
+        }
+    }
+
+    /// Interfaces that ever carried anything.
+    fn traffic(&self) -> Vec<InterfaceCounters> {
+        let used = self
+            .interfaces
+            .iter()
+            .filter(|(_, counters)| counters.rx_bytes + counters.tx_bytes > 0);
+        used.map(|(name, counters)| InterfaceCounters { name: name.clone(), ..counters.clone() })
+            .collect()
+    }
+}
+
+/// A count; nonsense becomes a bound that sums of a few do not overflow.
+fn whole(value: f64) -> u64 {
+    (value as u64).min(1 << 53)
+}
+
+impl Process {
+    fn add(&mut self, sample: &Sample) {
+        let whole = whole(sample.value);
+        match sample.name.as_str() {
+            "process_cpu_seconds_total" => self.cpu_s = Some(sample.value),
+            "process_resident_memory_bytes" => self.rss_bytes = Some(whole),
+            "process_open_fds" => self.descriptors = Some(whole),
+            "process_num_threads" | "process_threads" => self.threads = Some(whole),
+            _ => {}
+        }
+    }
+
+    fn since(&self, before: &Self, name: &str, seconds: f64) -> ProcessRow {
+        let cpu = self.cpu_s.zip(before.cpu_s).filter(|_| seconds > 0.0);
+        ProcessRow {
+            name: name.to_owned(),
+            cpu_percent: cpu.map(|(now, before)| (now - before).max(0.0) * 100.0 / seconds),
+            rss_bytes: self.rss_bytes,
+            threads: self.threads,
+            descriptors: self.descriptors,
+            ..ProcessRow::default()
+        }
+    }
+}
