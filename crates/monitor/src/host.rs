@@ -89,9 +89,9 @@ impl HostSampler {
             }
             .with_used(),
             load: LoadAverage {
-                one: f64::from(load.one),
-                five: f64::from(load.five),
-                fifteen: f64::from(load.fifteen),
+                one: hundredths(load.one),
+                five: hundredths(load.five),
+                fifteen: hundredths(load.fifteen),
             },
         })
     }
@@ -122,6 +122,11 @@ impl HostSampler {
         }
         Ok((total.ok_or_else(|| malformed("it has no cpu line"))?, cores))
     }
+}
+
+/// As the kernel writes it: two digits, without what a short float makes of them.
+fn hundredths(load: f32) -> f64 {
+    (f64::from(load) * 100.0).round() / 100.0
 }
 
 impl HostSample {

@@ -4,6 +4,7 @@
 
 mod broker_command;
 mod exit;
+mod monitor;
 mod run;
 mod scenario;
 
@@ -34,6 +35,7 @@ enum Command {
     /// List, show and check scenarios.
     Scenario(scenario::ScenarioArguments),
     Broker(broker_command::BrokerArgs),
+    Monitor(Box<monitor::MonitorArguments>),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Run(arguments) => run::run(arguments),
         Command::Scenario(arguments) => scenario::scenario(arguments),
+        Command::Monitor(arguments) => monitor::monitor(arguments),
         Command::Broker(args) => {
             return broker_command::run(args).unwrap_or_else(|error| {
                 eprintln!("tacho: {error:#}");

@@ -22,6 +22,7 @@ use crate::exit::{self, Failure};
 
 pub(crate) use arguments::RunArguments;
 use load_arguments::OutputArguments;
+pub(crate) use stage::stop_flag;
 use stage::{Performance, Setting, create};
 
 /// Runs one scenario; the exit code tells the verdict.

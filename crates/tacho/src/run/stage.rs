@@ -153,7 +153,7 @@ pub(crate) fn create(path: &Path) -> Result<RunDirectory, Failure> {
 }
 
 /// Becomes true on SIGINT, SIGTERM and SIGHUP.
-fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {

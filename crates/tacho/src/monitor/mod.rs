@@ -1,0 +1,187 @@
+//! `tacho monitor`: shows what a host spends, or offers it to runs elsewhere.
+
+mod table;
+
+use std::io::{self, ErrorKind, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use clap::Args;
+use tacho_monitor::{
+    AgentServer, HostRow, MonitorSpec, ProcRoot, ProcessSelector, SourceSpec, Token, Watch,
+    WatchedProcess, interval,
+};
+
+use crate::exit::{self, Failure};
+use crate::run::stop_flag;
+use table::Table;
+
+/// How long to wait before looking for rows and signals again.
+const NAP: Duration = Duration::from_millis(20);
+
+/// Show what a host spends, a line per second; or offer it to 'tacho run --monitor' elsewhere.
+///
+/// CPU by state, load, memory, network, TCP trouble, descriptors, pressure; and the processes that
+/// are asked for. Ends with Ctrl-C or after --count rows.
+#[derive(Args, Debug)]
+pub(crate) struct MonitorArguments {
+    /// What to show, as for 'tacho run --monitor': local, agent://HOST:PORT,
+    /// prometheus+http://HOST:PORT/metrics or collectd://ADDRESS:PORT
+    #[arg(default_value = "local", value_name = "SOURCE",
+          value_parser = |text: &str| MonitorSpec::parse(text).map_err(|error| error.to_string()))]
+    source: MonitorSpec,
+
+    /// Watch the process with this id; may be given several times
+    #[arg(long, value_name = "PID")]
+    pid: Vec<u32>,
+
+    /// Watch the processes with this name; may be given several times
+    #[arg(long, value_name = "NAME")]
+    process: Vec<String>,
+
+    /// Watch the process that listens on this TCP port; may be given several times
+    #[arg(long, value_name = "PORT")]
+    port: Vec<u16>,
+
+    /// Time between rows, such as 500ms or 10s; 1s by default
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    interval: Option<Duration>,
+
+    /// End after so many rows
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+
+    /// A JSON object per row instead of the table
+    #[arg(long)]
+    json: bool,
+
+    /// Offer the figures on this address, host:port with a numeric host, to whoever knows the
+    /// token; port 0: a free one
+    ///
+    /// The token comes from --token-file or TACHO_MONITOR_TOKEN. Without either one is made up and
+    /// shown, on loopback addresses only.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["source", "interval", "count", "json"])]
+    listen: Option<SocketAddr>,
+
+    /// File with the token for --listen, at least 16 characters
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    token_file: Option<PathBuf>,
+}
+
+/// Shows or offers until the end.
+pub(crate) fn monitor(arguments: &MonitorArguments) -> Result<u8, Failure> {
+    match arguments.listen {
+        Some(address) => offer(arguments, address),
+        None => show(arguments),
+    }
+}
+
+impl MonitorArguments {
+    fn processes(&self) -> Vec<WatchedProcess> {
+        let pids = self.pid.iter().map(|pid| ProcessSelector::Pid(*pid));
+        let names = self.process.iter().map(|name| ProcessSelector::Name(name.clone()));
+        let ports = self.port.iter().map(|port| ProcessSelector::Port(*port));
+        let selectors = pids.chain(names).chain(ports);
+        selectors.map(|selector| WatchedProcess { selector, target: None }).collect()
+    }
+}
+
+fn invalid(error: impl std::fmt::Display) -> Failure {
+    Failure::new(exit::INVALID_CONFIG, error)
+}
+
+fn show(arguments: &MonitorArguments) -> Result<u8, Failure> {
+    let mut spec = arguments.source.clone();
+    let processes = arguments.processes();
+    let takes_processes = matches!(spec.source, SourceSpec::Local | SourceSpec::Agent { .. });
+    if !processes.is_empty() && !takes_processes {
+        return Err(invalid(format!(
+            "{} knows its own processes: --pid, --process and --port are for this machine and for \
+             agents",
+            spec.source
+        )));
+    }
+    spec.processes.extend(processes);
+    spec.interval = arguments.interval.unwrap_or(spec.interval);
+    let stop = stop_flag()?;
+    let mut watch = Watch::start(&[spec]).map_err(invalid)?;
+    let mut printer = Printer { json: arguments.json, table: Table::default() };
+    let mut left = arguments.count.unwrap_or(u64::MAX);
+    let mut errors = 0;
+    while left > 0 && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(NAP);
+        for report in watch.reports() {
+            if let Some(error) = report.last_error.filter(|_| report.errors > errors) {
+                errors = report.errors;
+                eprintln!("{}: {error}", report.source);
+            }
+        }
+        for row in watch.rows() {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            match printer.print(&row) {
+                Ok(()) => {}
+                // Whoever read has seen enough.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(exit::OK),
+                Err(error) => return Err(Failure::new(exit::UNEXPECTED, error)),
+            }
+        }
+    }
+    Ok(exit::OK)
+}
+
+/// Prints rows to standard output.
+struct Printer {
+    json: bool,
+    table: Table,
+}
+
+impl Printer {
+    fn print(&mut self, row: &HostRow) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        match self.json {
+            true => writeln!(out, "{}", serde_json::to_string(row)?)?,
+            false => self.table.lines(row).iter().try_for_each(|line| writeln!(out, "{line}"))?,
+        }
+        out.flush()
+    }
+}
+
+fn offer(arguments: &MonitorArguments, address: SocketAddr) -> Result<u8, Failure> {
+    let given = match &arguments.token_file {
+        Some(path) => Some(Token::read(path).map_err(invalid)?),
+        None => Token::of_environment().map_err(invalid)?,
+    };
+    let stop = stop_flag()?;
+    let (token, text) = match given {
+        Some(token) => (token, None),
+        None => {
+            let (token, text) = Token::generate().map_err(invalid)?;
+            (token, Some(text))
+        }
+    };
+    let processes = arguments.processes();
+    let agent = AgentServer::start(address, token, text.is_none(), ProcRoot::default(), processes)
+        .map_err(invalid)?;
+    eprintln!(
+        "listening on {}; watch it with --monitor agent://{}",
+        agent.address(),
+        agent.address()
+    );
+    if let Some(text) = text {
+        eprintln!("token, for TACHO_MONITOR_TOKEN on the other side: {text}");
+    }
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(NAP);
+    }
+    let counts = agent.counts();
+    eprintln!(
+        "stopped after {} rows for {} clients; {} refused, {} too many, {} too slow",
+        counts.rows, counts.admitted, counts.refused, counts.too_many, counts.slow
+    );
+    Ok(exit::OK)
+}
