@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use tacho_net::{Remote, clock};
 
-use crate::events::{End, Event, Summary, histogram};
+use crate::events::{Delivery, End, Event, Summary, histogram};
 use crate::mail::{Ended, Enter, Mail, Report, ReportBody, Status, Task};
 use crate::plan::{ClientIndex, Phase, Plan};
 use crate::recorder;
+use crate::rtt::RttThread;
 use crate::verifier::{Books, StreamEnds, settle_shared};
 use crate::worker::Common;
 
@@ -46,8 +47,12 @@ pub(crate) fn start(
     let common = Arc::new(Common::new(plan));
     let (sender, reports) = mpsc::channel();
     let (threads, remote) = threads::start(&common, &sender)?;
+    let rtt = RttThread::start(&common, &sender)?;
     let controller = Controller {
-        intervals: Intervals::new(common.plan.threads),
+        intervals: Intervals::new(Arc::clone(&common)),
+        rtt,
+        rtt_failure: None,
+        connect_start_ns: 0,
         common,
         events,
         abort,
@@ -82,6 +87,10 @@ struct Controller {
     remote: Remote<Mail>,
     reports: mpsc::Receiver<Report>,
     intervals: Intervals,
+    rtt: Option<RttThread>,
+    rtt_failure: Option<String>,
+    /// When the first connect phase began.
+    connect_start_ns: u64,
     inbox: Inbox,
     failures: u64,
     /// Clients whose connection failed.
@@ -134,6 +143,9 @@ impl Controller {
     }
 
     fn connect(&mut self, index: usize, timeout_ns: u64) -> Result<(), End> {
+        if self.connect_start_ns == 0 {
+            self.connect_start_ns = clock::now_ns();
+        }
         self.enter_now(index, Task::Connect);
         self.wait_done(timeout_ns)?;
         if self.is_alone() { Err(End::Unreachable(self.last_failure.clone())) } else { Ok(()) }
@@ -281,10 +293,12 @@ impl Controller {
         self.wait_for(|inbox, threads| inbox.books_from == threads)?;
         self.flush_intervals();
         let mut books = std::mem::take(&mut self.inbox.books);
+        books.cells.resize(self.common.cells.len(), Delivery::default());
         settle_shared(&mut books, &ends);
-        for end in &*ends {
+        for (home, end) in self.common.homes.iter().zip(&*ends) {
             let inside = end.window_to - end.window_from;
             books.window.sent += inside;
+            books.cells[usize::from(home.cell)].sent += inside;
             books.outside.sent += end.to - end.from - inside;
         }
         Ok(books)
@@ -307,6 +321,9 @@ impl Controller {
     fn stop(&mut self, end: End, threads: Vec<JoinHandle<()>>) -> Summary {
         self.post_all(|| Mail::Stop);
         let mut end = end;
+        if let Some(rtt) = self.rtt.take() {
+            rtt.stop();
+        }
         for thread in threads {
             if thread.join().is_err() {
                 end = End::Thread("it panicked".into());
@@ -320,6 +337,8 @@ impl Controller {
         let mut summary = Summary {
             end,
             connected: 0,
+            connect_span_ns: 0,
+            rtt_failure: self.rtt_failure.take(),
             subscribed: 0,
             failures: self.failures,
             connect: histogram(),
@@ -328,6 +347,8 @@ impl Controller {
         };
         for ended in &self.inbox.ended {
             summary.connected += ended.connected;
+            let span_ns = ended.connected_ns.saturating_sub(self.connect_start_ns);
+            summary.connect_span_ns = summary.connect_span_ns.max(span_ns);
             summary.subscribed += ended.subscribed;
             recorder::add(&mut summary.connect, &ended.connect);
             recorder::add(&mut summary.handshake, &ended.handshake);
@@ -437,6 +458,12 @@ impl Controller {
             ReportBody::Books(books) => {
                 self.inbox.books.add(*books);
                 self.inbox.books_from += 1;
+            }
+            ReportBody::Rtt { target, at_ns, took_ns } => {
+                self.intervals.add_round_trip(target, at_ns, took_ns);
+            }
+            ReportBody::RttFailed(why) => {
+                self.rtt_failure.get_or_insert(why);
             }
             ReportBody::Ended(ended) => self.inbox.ended.push(*ended),
             ReportBody::Broken(why) => return Err(End::Thread(why)),

@@ -5,6 +5,12 @@
 
 use tacho_codec::ReasonCode;
 
+mod figures;
+
+pub use figures::{
+    GroupInterval, GroupTotals, Outcomes, SharedTotals, TargetInterval, TargetTotals,
+};
+
 use crate::plan::{ClientIndex, Receiver, StreamIndex};
 
 /// A latency histogram: microseconds, three significant digits, growing by itself.
@@ -153,6 +159,13 @@ pub struct Counters {
     /// Messages never sent: skipped by the catch-up policy, or more than `waiting_max` waited
     /// for the inflight window, or their client was not connected, or the drain ended.
     pub dropped: u64,
+    /// Messages of QoS 1 and 2 whose acknowledgement never came, because the connection ended
+    /// and its session with it.
+    pub unanswered: u64,
+    /// Connections that ended unexpectedly after CONNACK.
+    pub disconnects: u64,
+    /// CONNACKs of clients that had been connected before.
+    pub reconnects: u64,
 }
 
 impl Counters {
@@ -166,6 +179,9 @@ impl Counters {
         self.received += other.received;
         self.overrun += other.overrun;
         self.dropped += other.dropped;
+        self.unanswered += other.unanswered;
+        self.disconnects += other.disconnects;
+        self.reconnects += other.reconnects;
     }
 }
 
@@ -194,6 +210,24 @@ pub struct IntervalSnapshot {
     pub send_delay: Histogram,
     /// PUBLISH written to PUBACK or PUBCOMP received.
     pub ack: Histogram,
+    /// PUBLISH written to an acknowledgement with an error, or to the end of the connection.
+    pub ack_failed: Histogram,
+    /// Connects, from the start of the TCP connection to CONNACK. By the time at which they
+    /// ended, as `subscribe` too.
+    pub connect: Outcomes,
+    /// SUBSCRIBEs, to SUBACK; one that grants less than all its filters has failed.
+    pub subscribe: Outcomes,
+    /// Bytes read from all connections.
+    pub bytes_in: u64,
+    /// Bytes written to all connections.
+    pub bytes_out: u64,
+    /// Round trip of PINGREQ and PINGRESP on connections of their own, all brokers together, if
+    /// the plan asks for it.
+    pub rtt: Histogram,
+    /// Each group, in the plan's order.
+    pub groups: Vec<GroupInterval>,
+    /// Each broker, in order of appearance in the plan.
+    pub targets: Vec<TargetInterval>,
     /// What each generator thread used in the interval.
     pub threads: Vec<ThreadUsage>,
 }
@@ -209,6 +243,8 @@ pub struct Delivery {
     pub received: u64,
     /// Of these, deliveries that did not come: `expected - received`.
     pub lost: u64,
+    /// Of the lost, those that the plan declared: they are no violation.
+    pub declared_lost: u64,
     /// Of the lost, those after which nothing else of their stream came: the broker may have
     /// lost them or still have them.
     pub undelivered: u64,
@@ -226,6 +262,8 @@ pub struct Delivery {
     pub corrupted: u64,
     /// Deliveries after the drain that had already counted them as lost.
     pub late: u64,
+    /// Wills of the plan's clients that arrived.
+    pub wills: u64,
     /// Deliveries with an intended time in the future: clocks disagree. They are in no
     /// histogram.
     pub negative: u64,
@@ -238,6 +276,7 @@ impl Delivery {
         self.expected += other.expected;
         self.received += other.received;
         self.lost += other.lost;
+        self.declared_lost += other.declared_lost;
         self.undelivered += other.undelivered;
         self.duplicates += other.duplicates;
         self.duplicates_flagged += other.duplicates_flagged;
@@ -245,6 +284,7 @@ impl Delivery {
         self.unexpected += other.unexpected;
         self.corrupted += other.corrupted;
         self.late += other.late;
+        self.wills += other.wills;
         self.negative += other.negative;
     }
 }
@@ -353,6 +393,26 @@ pub struct Totals {
     pub send_delay: Histogram,
     /// PUBLISH written to PUBACK or PUBCOMP received, messages of the window.
     pub ack: Histogram,
+    /// PUBLISH written to an acknowledgement with an error, or to the end of the connection.
+    pub ack_failed: Histogram,
+    /// Connects that ended inside the window.
+    pub connect: Outcomes,
+    /// SUBSCRIBEs that ended inside the window.
+    pub subscribe: Outcomes,
+    /// Clients connected at the window's end.
+    pub connected: u64,
+    /// Bytes read from all connections.
+    pub bytes_in: u64,
+    /// Bytes written to all connections.
+    pub bytes_out: u64,
+    /// Round trips to all brokers, if the plan asks for them.
+    pub rtt: Histogram,
+    /// Each group, in the plan's order.
+    pub groups: Vec<GroupTotals>,
+    /// Each broker, in order of appearance in the plan.
+    pub targets: Vec<TargetTotals>,
+    /// How each shared group's messages were spread.
+    pub shared: Vec<SharedTotals>,
     /// Deliveries of the window to the receiver that got fewest and to the one that got most;
     /// `None` without receivers.
     pub received_min_max: Option<(u64, u64)>,
@@ -374,8 +434,12 @@ pub struct Summary {
     pub end: End,
     /// Clients that reached CONNACK.
     pub connected: u64,
+    /// From the first connect to the last CONNACK of the first connect phase.
+    pub connect_span_ns: u64,
     /// Filters granted.
     pub subscribed: u64,
+    /// Why no round trips to some broker were measured, though the plan asks for them.
+    pub rtt_failure: Option<String>,
     /// [`Event::Failed`] reported.
     pub failures: u64,
     /// Start of the TCP connect to CONNACK.

@@ -11,6 +11,7 @@
 //!
 //! What each message carries is in [`payload`]; when it is due, in [`schedule`].
 
+mod cells;
 mod controller;
 mod engine;
 pub mod events;
@@ -19,13 +20,15 @@ pub mod payload;
 mod placement;
 pub mod plan;
 mod recorder;
+mod rtt;
 pub mod schedule;
 mod verifier;
 mod worker;
 
 pub use engine::{AbortHandle, Engine, StartError};
 pub use events::{
-    Counters, Delivery, End, Event, Failure, Gap, Histogram, IntervalSnapshot, PhaseKind, Summary,
+    Counters, Delivery, End, Event, Failure, Gap, GroupInterval, GroupTotals, Histogram,
+    IntervalSnapshot, Outcomes, PhaseKind, SharedTotals, Summary, TargetInterval, TargetTotals,
     ThreadUsage, Totals, Violations,
 };
 pub use payload::{Template, TemplateError};

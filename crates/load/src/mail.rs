@@ -87,6 +87,10 @@ pub(crate) enum ReportBody {
     Books(Box<Books>),
     /// The thread has ended.
     Ended(Box<Ended>),
+    /// A round trip to a broker.
+    Rtt { target: usize, at_ns: u64, took_ns: u64 },
+    /// Why no round trips to some broker are measured for now.
+    RttFailed(String),
     /// The thread could not run.
     Broken(String),
 }
@@ -100,7 +104,6 @@ pub(crate) struct Interval {
     pub(crate) number: u64,
     pub(crate) start_ns: u64,
     pub(crate) len_ns: u64,
-    pub(crate) connected: u64,
     pub(crate) sample: Sample,
     pub(crate) usage: ThreadUsage,
 }
@@ -128,5 +131,7 @@ pub(crate) struct Ended {
     pub(crate) handshake: Histogram,
     pub(crate) suback: Histogram,
     pub(crate) connected: u64,
+    /// When the last client reached CONNACK; 0 if none did.
+    pub(crate) connected_ns: u64,
     pub(crate) subscribed: u64,
 }

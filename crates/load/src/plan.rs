@@ -348,6 +348,12 @@ impl Plan {
         })
     }
 
+    /// Where the client with this index, a member of `group`, connects to.
+    pub fn target_of<'a>(&'a self, group: &'a Group, client: ClientIndex) -> Option<&'a Target> {
+        let targets = if group.targets.is_empty() { &self.targets } else { &group.targets };
+        targets.get(client as usize % targets.len().max(1))
+    }
+
     /// Number of clients.
     pub fn client_count(&self) -> usize {
         self.groups.iter().map(|group| group.clients.len()).sum()

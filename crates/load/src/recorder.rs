@@ -12,44 +12,119 @@
 //! A message belongs to the measured window by its intended time, whenever it arrives: a window
 //! that ends while messages are late still gets them. Counters go by the time of the event.
 
-use crate::events::{Counters, Histogram, histogram};
+use crate::events::{Counters, Histogram, Outcomes, histogram};
 use crate::payload::Header;
 use crate::verifier::Window;
 
 /// What a thread recorded in one interval.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Sample {
-    pub(crate) counters: Counters,
-    pub(crate) e2e: Histogram,
-    pub(crate) service: Histogram,
-    pub(crate) send_delay: Histogram,
-    pub(crate) ack: Histogram,
+    /// By cell, so that no message is counted twice; [`Sample::counters`] adds them up.
+    pub(crate) cells: Vec<CellSample>,
+    pub(crate) service: Spread,
+    pub(crate) send_delay: Spread,
+    pub(crate) ack: Spread,
+    pub(crate) ack_failed: Spread,
+    pub(crate) connect: Outcomes,
+    pub(crate) subscribe: Outcomes,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
 }
 
-impl Default for Sample {
+/// The part of a group at a broker.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CellSample {
+    pub(crate) counters: Counters,
+    pub(crate) e2e: Spread,
+    /// Clients connected at the end of the interval.
+    pub(crate) connected: u64,
+}
+
+/// A histogram that begins empty.
+#[derive(Debug, Clone)]
+pub(crate) struct Spread(pub(crate) Histogram);
+
+impl Default for Spread {
     fn default() -> Self {
-        Self {
-            counters: Counters::default(),
-            e2e: histogram(),
-            service: histogram(),
-            send_delay: histogram(),
-            ack: histogram(),
-        }
+        Self(histogram())
     }
 }
 
 impl Sample {
-    /// Adds another thread's or interval's sample.
+    pub(crate) fn new(cells: usize) -> Self {
+        Self { cells: vec![CellSample::default(); cells], ..Self::default() }
+    }
+
+    /// Sum over all cells.
+    pub(crate) fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        for cell in &self.cells {
+            sum.add(&cell.counters);
+        }
+        sum
+    }
+
+    /// End-to-end latency of all cells.
+    pub(crate) fn e2e(&self) -> Histogram {
+        let mut sum = histogram();
+        for cell in &self.cells {
+            add(&mut sum, &cell.e2e.0);
+        }
+        sum
+    }
+
+    /// Clients connected at the end of the interval.
+    pub(crate) fn connected(&self) -> u64 {
+        self.cells.iter().map(|cell| cell.connected).sum()
+    }
+
+    /// Adds another thread's sample of the same interval, or a later one's.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.counters.add(&other.counters);
+        self.add_latencies(other);
+        for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
+            mine.counters.add(&theirs.counters);
+            mine.connected += theirs.connected;
+        }
+        for (mine, theirs) in
+            [(&mut self.connect, &other.connect), (&mut self.subscribe, &other.subscribe)]
+        {
+            mine.ok += theirs.ok;
+            mine.failed += theirs.failed;
+            add(&mut mine.ok_us, &theirs.ok_us);
+            add(&mut mine.failed_us, &theirs.failed_us);
+        }
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+    }
+
+    /// Adds what goes by the time at which messages were intended.
+    pub(crate) fn add_latencies(&mut self, other: &Self) {
+        if self.cells.len() < other.cells.len() {
+            self.cells.resize_with(other.cells.len(), CellSample::default);
+        }
+        for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
+            add(&mut mine.e2e.0, &theirs.e2e.0);
+        }
         for (mine, theirs) in [
-            (&mut self.e2e, &other.e2e),
             (&mut self.service, &other.service),
             (&mut self.send_delay, &other.send_delay),
             (&mut self.ack, &other.ack),
+            (&mut self.ack_failed, &other.ack_failed),
         ] {
-            add(mine, theirs);
+            add(&mut mine.0, &theirs.0);
         }
+    }
+}
+
+impl Outcomes {
+    /// Notes the end of an attempt.
+    pub(crate) fn note(&mut self, ok: bool, took_ns: u64) {
+        let (count, histogram) = match ok {
+            true => (&mut self.ok, &mut self.ok_us),
+            false => (&mut self.failed, &mut self.failed_us),
+        };
+        *count += 1;
+        record(histogram, took_ns);
     }
 }
 
@@ -97,52 +172,70 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(overrun_after_ns: u64) -> Self {
-        Self { sample: Sample::default(), scope: Scope::Nothing, overrun_after_ns }
+    /// For a plan with so many cells.
+    pub(crate) fn new(overrun_after_ns: u64, cells: usize) -> Self {
+        Self { sample: Sample::new(cells), scope: Scope::Nothing, overrun_after_ns }
     }
 
     pub(crate) const fn set_scope(&mut self, scope: Scope) {
         self.scope = scope;
     }
 
+    /// Counters of a cell.
+    #[inline]
+    pub(crate) fn cell(&mut self, cell: u16) -> &mut Counters {
+        &mut self.sample.cells[usize::from(cell)].counters
+    }
+
     /// A message was written.
     #[inline]
-    pub(crate) fn sent(&mut self, intended_ns: u64, now_ns: u64) {
+    pub(crate) fn sent(&mut self, cell: u16, intended_ns: u64, now_ns: u64) {
         let late_ns = now_ns.saturating_sub(intended_ns);
-        self.sample.counters.sent += 1;
-        self.sample.counters.overrun += u64::from(late_ns > self.overrun_after_ns);
+        let overrun = u64::from(late_ns > self.overrun_after_ns);
+        let counters = self.cell(cell);
+        counters.sent += 1;
+        counters.overrun += overrun;
         if self.scope.takes(intended_ns) {
-            record(&mut self.sample.send_delay, late_ns);
+            record(&mut self.sample.send_delay.0, late_ns);
         }
     }
 
     /// A message arrived for the first time.
     #[inline]
-    pub(crate) fn received(&mut self, header: &Header, now_ns: u64) {
-        self.sample.counters.received += 1;
+    pub(crate) fn received(&mut self, cell: u16, header: &Header, now_ns: u64) {
+        let cell = &mut self.sample.cells[usize::from(cell)];
+        cell.counters.received += 1;
         // A receipt before the intended time is counted by the verifier as negative.
         if self.scope.takes(header.intended_ns)
             && let Some(e2e_ns) = now_ns.checked_sub(header.intended_ns)
         {
-            record(&mut self.sample.e2e, e2e_ns);
+            record(&mut cell.e2e.0, e2e_ns);
             // The header keeps the send time in whole microseconds, rounded down, so that this
             // is at most 1 us too long and never negative.
-            record(&mut self.sample.service, now_ns.saturating_sub(header.sent_ns()));
+            record(&mut self.sample.service.0, now_ns.saturating_sub(header.sent_ns()));
         }
     }
 
     /// A message was acknowledged for good.
     #[inline]
-    pub(crate) fn acked(&mut self, intended_ns: u64, sent_ns: u64, now_ns: u64) {
-        self.sample.counters.acked += 1;
+    pub(crate) fn acked(&mut self, cell: u16, intended_ns: u64, sent_ns: u64, now_ns: u64) {
+        self.cell(cell).acked += 1;
         if self.scope.takes(intended_ns) {
-            record(&mut self.sample.ack, now_ns.saturating_sub(sent_ns));
+            record(&mut self.sample.ack.0, now_ns.saturating_sub(sent_ns));
+        }
+    }
+
+    /// A message was refused, or lost its connection before it was acknowledged.
+    pub(crate) fn not_acked(&mut self, intended_ns: u64, sent_ns: u64, now_ns: u64) {
+        if self.scope.takes(intended_ns) {
+            record(&mut self.sample.ack_failed.0, now_ns.saturating_sub(sent_ns));
         }
     }
 
     /// Ends the interval: hands out what it recorded.
     pub(crate) fn rotate(&mut self) -> Sample {
-        std::mem::take(&mut self.sample)
+        let cells = self.sample.cells.len();
+        std::mem::replace(&mut self.sample, Sample::new(cells))
     }
 }
 
@@ -158,45 +251,45 @@ mod tests {
 
     #[test]
     fn late_messages_count_where_they_were_intended() {
-        let mut recorder = Recorder::new(1_000_000);
+        let mut recorder = Recorder::new(1_000_000, 1);
         recorder.set_scope(Scope::Window(WINDOW));
-        recorder.received(&header(999_999_999, 0), 1_500_000_000);
-        recorder.received(&header(1_999_999_999, 0), 9_999_999_999);
-        recorder.received(&header(2_000_000_000, 0), 9_999_999_999);
+        recorder.received(0, &header(999_999_999, 0), 1_500_000_000);
+        recorder.received(0, &header(1_999_999_999, 0), 9_999_999_999);
+        recorder.received(0, &header(2_000_000_000, 0), 9_999_999_999);
         let sample = recorder.rotate();
-        assert_eq!(sample.counters.received, 3);
-        assert_eq!(sample.e2e.len(), 1);
-        assert!(sample.e2e.equivalent(sample.e2e.max(), 8_000_000));
+        assert_eq!(sample.counters().received, 3);
+        assert_eq!(sample.e2e().len(), 1);
+        assert!(sample.e2e().equivalent(sample.e2e().max(), 8_000_000));
     }
 
     #[test]
     fn latency_counts_from_the_intended_time() {
-        let mut recorder = Recorder::new(1_000_000);
+        let mut recorder = Recorder::new(1_000_000, 1);
         recorder.set_scope(Scope::All);
         // Written 700 us late, received 300 us after that.
-        recorder.sent(1_000_000, 1_700_000);
-        recorder.received(&header(1_000_000, 700), 2_000_000);
-        recorder.acked(1_000_000, 1_700_000, 1_900_000);
-        recorder.sent(1_000_000, 2_000_001);
+        recorder.sent(0, 1_000_000, 1_700_000);
+        recorder.received(0, &header(1_000_000, 700), 2_000_000);
+        recorder.acked(0, 1_000_000, 1_700_000, 1_900_000);
+        recorder.sent(0, 1_000_000, 2_000_001);
         let sample = recorder.rotate();
-        assert_eq!(sample.e2e.max(), 1_000);
-        assert_eq!(sample.service.max(), 300);
-        assert_eq!((sample.send_delay.min(), sample.send_delay.max()), (700, 1_000));
-        assert_eq!(sample.ack.max(), 200);
-        assert_eq!((sample.counters.sent, sample.counters.overrun), (2, 1));
-        assert_eq!(recorder.rotate().counters, Counters::default());
+        assert_eq!(sample.e2e().max(), 1_000);
+        assert_eq!(sample.service.0.max(), 300);
+        assert_eq!((sample.send_delay.0.min(), sample.send_delay.0.max()), (700, 1_000));
+        assert_eq!(sample.ack.0.max(), 200);
+        assert_eq!((sample.counters().sent, sample.counters().overrun), (2, 1));
+        assert_eq!(recorder.rotate().counters(), Counters::default());
     }
 
     #[test]
     fn samples_add_up() {
         let mut sum = Sample::default();
         for late_us in [1, 100_000_000] {
-            let mut recorder = Recorder::new(0);
+            let mut recorder = Recorder::new(0, 1);
             recorder.set_scope(Scope::All);
-            recorder.sent(0, late_us * 1_000);
+            recorder.sent(0, 0, late_us * 1_000);
             sum.add(&recorder.rotate());
         }
-        assert_eq!((sum.counters.sent, sum.send_delay.len()), (2, 2));
-        assert!(sum.send_delay.equivalent(sum.send_delay.max(), 100_000_000));
+        assert_eq!((sum.counters().sent, sum.send_delay.0.len()), (2, 2));
+        assert!(sum.send_delay.0.equivalent(sum.send_delay.0.max(), 100_000_000));
     }
 }

@@ -124,22 +124,32 @@ pub(crate) struct Verifier {
     window: Window,
     /// Texts made again to compare received ones with.
     scratch: Vec<u8>,
-    /// Outside and inside of the window.
-    tallies: [Tally; 2],
+    /// By cell; outside and inside of the window.
+    tallies: Vec<[Tally; 2]>,
 }
 
 #[derive(Debug)]
 struct ClientState {
     index: ClientIndex,
+    /// Its group at its broker.
+    cell: usize,
     routes: ReceiverTable,
-    /// Tables in `shared` of the groups it is a member of.
-    groups: Vec<u32>,
+    /// The groups it is a member of.
+    groups: Vec<Membership>,
     /// Is anything expected here?
     receives: bool,
     failed: bool,
     received_in_window: u64,
     /// Where the last text had its header.
     header_hint: usize,
+}
+
+/// A client's part in a shared group.
+#[derive(Debug, Clone, Copy)]
+struct Membership {
+    /// Table in `shared`.
+    table: u32,
+    received_in_window: u64,
 }
 
 impl Verifier {
@@ -191,7 +201,8 @@ impl Verifier {
             }
             Some((_, filter)) => {
                 for group in &state.groups {
-                    for entry in &mut self.shared_entries[self.shared[*group as usize].range()] {
+                    let table = &self.shared[group.table as usize];
+                    for entry in &mut self.shared_entries[table.range()] {
                         if matches(entry.stream, filter) {
                             entry.qos = entry.qos.min(qos);
                         }
@@ -211,11 +222,11 @@ impl Verifier {
     ) -> Verdict {
         let (run, hint) = (self.streams.run, &mut self.clients[client].header_hint);
         let Some(header) = self.streams.contents.decode(received.payload, run, hint) else {
-            self.now_tally(now_ns).delivery.unexpected += 1;
+            self.now_tally(client, now_ns).delivery.unexpected += 1;
             return Verdict::Other;
         };
         if !self.is_intact(&header, received) {
-            let tally = self.now_tally(now_ns);
+            let tally = self.now_tally(client, now_ns);
             tally.delivery.corrupted += 1;
             tally.violations.corrupted += 1;
             return Verdict::Other;
@@ -234,17 +245,18 @@ impl Verifier {
         // A client may have a plain subscription and be a member of a group as well: a second
         // copy is then the group's.
         if !matches!(judged, Some((Observation::New { .. } | Observation::OutOfOrder, ..))) {
-            for group in &state.groups {
-                if let Some(at) = self.shared[*group as usize].find(header.stream) {
+            for group in &mut state.groups {
+                if let Some(at) = self.shared[group.table as usize].find(header.stream) {
                     let entry = &mut self.shared_entries[at];
                     judged = Some((entry.tracker.observe(header.seq), entry.qos, false));
                     if matches!(judged, Some((Observation::New { .. }, ..))) {
+                        group.received_in_window += u64::from(inside);
                         break;
                     }
                 }
             }
         }
-        let Tally { delivery, violations } = &mut self.tallies[usize::from(inside)];
+        let Tally { delivery, violations } = &mut self.tallies[state.cell][usize::from(inside)];
         let settled = match judged {
             Some((Observation::New { skipped }, ..)) => 1 + skipped,
             Some((Observation::OutOfOrder, ..)) => {
@@ -291,7 +303,7 @@ impl Verifier {
             return Verdict::Probe { stream, receiver: Receiver::Client(state.index) };
         }
         for group in &state.groups {
-            let table = &self.shared[*group as usize];
+            let table = &self.shared[group.table as usize];
             if let Some(at) = table.find(stream)
                 && !std::mem::replace(&mut self.shared_entries[at].probed, true)
             {
@@ -302,8 +314,9 @@ impl Verifier {
     }
 
     /// Where to count what carries no trustworthy time: in the window once it has begun.
-    const fn now_tally(&mut self, now_ns: u64) -> &mut Tally {
-        &mut self.tallies[(now_ns >= self.window.start_ns) as usize]
+    fn now_tally(&mut self, client: usize, now_ns: u64) -> &mut Tally {
+        let inside = usize::from(now_ns >= self.window.start_ns);
+        &mut self.tallies[self.clients[client].cell][inside]
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, mpsc};
 
 use tacho_net::{Closed, ConnId, Handler, Net, Next, clock};
 
+use crate::cells::Cells;
 use crate::events::{Failure, Histogram, histogram};
 use crate::mail::{Enter, Mail, Report, ReportBody};
 use crate::placement::Placement;
@@ -26,6 +27,7 @@ mod stream;
 mod subscribe;
 
 use client::{State, VirtualClient};
+pub(crate) use connect::sentence;
 use phase::PhaseState;
 use stream::VirtualStream;
 
@@ -35,6 +37,7 @@ pub(crate) struct Common {
     pub(crate) plan: Plan,
     pub(crate) streams: Arc<Streams>,
     pub(crate) placement: Placement,
+    pub(crate) cells: Cells,
     pub(crate) homes: Vec<StreamHome>,
     /// Routes of each stream: the deliveries that one message causes.
     pub(crate) receivers: Vec<u32>,
@@ -44,6 +47,8 @@ pub(crate) struct Common {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamHome {
     pub(crate) thread: u16,
+    /// Group and broker of its client.
+    pub(crate) cell: u16,
     /// Closed mode at QoS 0: the publisher waits for deliveries.
     pub(crate) wants_credit: bool,
     /// Its number on that thread.
@@ -77,6 +82,8 @@ pub(crate) struct Worker {
     congested: Vec<u32>,
     probes: probe::Probes,
     totals: Running,
+    /// Read from and written to sockets, as the loop counted when it last looked.
+    bytes: (u64, u64),
     connect_latency: Histogram,
     handshake_latency: Histogram,
     suback_latency: Histogram,
@@ -85,26 +92,34 @@ pub(crate) struct Worker {
 /// Counts that the controller asks for.
 #[derive(Debug, Default)]
 struct Running {
-    /// Clients up.
-    alive: usize,
+    /// Clients up, by cell.
+    alive: Vec<u64>,
     /// Clients that reached CONNACK, ever.
     connected: u64,
+    /// When the last one did.
+    connected_ns: u64,
     /// Filters granted.
     subscribed: u64,
     /// Since the books were closed.
     expected: u64,
     received: u64,
-    /// Messages taken from schedules, dropped ones included.
-    taken: u64,
+    /// Messages taken from schedules, dropped ones included, by cell.
+    taken: Vec<u64>,
     /// Messages of QoS 1 and 2 without their last acknowledgement.
     unacked: u64,
+}
+
+impl Running {
+    fn new(cells: usize) -> Self {
+        Self { alive: vec![0; cells], taken: vec![0; cells], ..Self::default() }
+    }
 }
 
 impl Worker {
     pub(crate) fn new(thread: usize, common: Arc<Common>, reports: mpsc::Sender<Report>) -> Self {
         let members = common.placement.clients_of(thread);
         let verifier = Verifier::new(Arc::clone(&common.streams), &common.plan, &members);
-        let recorder = Recorder::new(common.plan.overrun_after_ns);
+        let recorder = Recorder::new(common.plan.overrun_after_ns, common.cells.len());
         let mut worker = Self {
             thread,
             reports,
@@ -122,7 +137,8 @@ impl Worker {
             unblocked: Vec::new(),
             congested: Vec::new(),
             probes: probe::Probes::default(),
-            totals: Running::default(),
+            totals: Running::new(common.cells.len()),
+            bytes: (0, 0),
             connect_latency: histogram(),
             handshake_latency: histogram(),
             suback_latency: histogram(),
@@ -142,12 +158,13 @@ impl Worker {
         let (mut index, mut stream_index) = (0, 0);
         for (group_index, group) in common.plan.groups.iter().enumerate() {
             for (rank, client) in group.clients.iter().enumerate() {
+                let cell = common.cells.of(index) as u16;
                 let first_stream = self.streams.len() as u32;
                 for stream in &client.streams {
                     let ordinal = &mut block_sizes[group_index][stream.block];
                     if let Some(local) = positions[index as usize] {
                         self.streams.push(VirtualStream::new(
-                            local,
+                            (local, cell),
                             stream_index,
                             *ordinal,
                             stream,
@@ -160,7 +177,9 @@ impl Worker {
                 }
                 if positions[index as usize].is_some() {
                     let streams = first_stream..self.streams.len() as u32;
-                    self.clients.push(VirtualClient::new(index, group_index, rank, group, streams));
+                    let group = (group, cell);
+                    let client = VirtualClient::new(index, group_index, rank, group, streams);
+                    self.clients.push(client);
                 }
                 index += 1;
             }
@@ -191,7 +210,24 @@ impl Worker {
         if matches!(state.state, State::Failed | State::Closing | State::Closed) {
             return;
         }
-        self.totals.alive -= usize::from(state.state.is_up());
+        let now_ns = net.now_ns();
+        let cell = usize::from(state.cell);
+        match state.state {
+            State::Connecting { since_ns } | State::Greeting { since_ns } => {
+                let took_ns = now_ns.saturating_sub(since_ns);
+                self.recorder.sample.connect.note(false, took_ns);
+            }
+            State::Subscribing { since_ns, .. } => {
+                let took_ns = now_ns.saturating_sub(since_ns);
+                self.recorder.sample.subscribe.note(false, took_ns);
+            }
+            _ => {}
+        }
+        if state.state.is_up() {
+            self.totals.alive[cell] -= 1;
+            self.recorder.cell(cell as u16).disconnects += 1;
+        }
+        self.recorder.cell(cell as u16).unanswered += state.session.inflight_len() as u64;
         self.totals.unacked -= state.session.inflight_len() as u64;
         state.state = State::Failed;
         state.session.disconnected();
@@ -277,6 +313,8 @@ impl Handler for Worker {
 
     fn turn(&mut self, net: &mut Net<Self>) -> Next {
         let now_ns = clock::now_ns();
+        let counters = net.counters();
+        self.bytes = (counters.read_bytes, counters.written_bytes);
         self.advance(net, now_ns);
         self.work_off_pacing(net, now_ns);
         let more_probes = self.send_probes(net, now_ns);

@@ -1,22 +1,36 @@
 //! Puts the intervals of all threads together, and sums up a measured window.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::events::{Counters, IntervalSnapshot, PhaseKind, ThreadUsage, Totals};
+use crate::cells::Cells;
+use crate::events::{
+    Counters, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, PhaseKind, SharedTotals,
+    TargetInterval, TargetTotals, ThreadUsage, Totals, histogram,
+};
 use crate::mail::Interval;
-use crate::recorder::Sample;
+use crate::plan::{ClientIndex, Plan};
+use crate::recorder::{self, Sample, record};
 use crate::verifier::Books;
+use crate::worker::Common;
 
 /// Which interval: position of the phase, number within it.
 type Key = (usize, u64);
 
+/// Round trips that wait for their interval: as many as ten brokers have in a long phase without
+/// any interval.
+const ROUND_TRIPS_MAX: usize = 100_000;
+
 /// Intervals that wait for threads, and the sums of the window.
 #[derive(Debug)]
 pub(super) struct Intervals {
+    common: Arc<Common>,
     pending: BTreeMap<Key, Merged>,
     /// The last interval that each thread reported.
     heads: Vec<Option<Key>>,
     window: WindowSum,
+    /// Broker, time and duration of round trips that belong to no interval yet.
+    round_trips: Vec<(usize, u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -24,29 +38,33 @@ struct Merged {
     kind: PhaseKind,
     start_ns: u64,
     end_ns: u64,
-    connected: u64,
     sample: Sample,
     threads: Vec<ThreadUsage>,
 }
 
 /// What belongs to the measured window.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct WindowSum {
-    /// Histograms of window and drain, by intended time all of the window.
+    /// Events of the window; latencies of window and drain, by intended time all of the window.
     sample: Sample,
-    /// Events of the window alone.
-    counters: Counters,
-    /// Dropped because the drain ended.
-    dropped_late: u64,
+    /// Connected in the last interval of each thread.
+    connected: Vec<u64>,
+    /// Dropped because the drain ended, by cell.
+    dropped_late: Vec<u64>,
     threads: Vec<ThreadUsage>,
+    /// By broker.
+    rtt: Vec<Histogram>,
 }
 
 impl Intervals {
-    pub(super) fn new(threads: usize) -> Self {
+    pub(super) fn new(common: Arc<Common>) -> Self {
+        let threads = common.plan.threads;
         Self {
             pending: BTreeMap::new(),
             heads: vec![None; threads],
-            window: WindowSum::new(threads),
+            window: WindowSum::new(&common),
+            round_trips: Vec::new(),
+            common,
         }
     }
 
@@ -54,18 +72,16 @@ impl Intervals {
     pub(super) fn add(&mut self, thread: usize, interval: &Interval) -> Vec<IntervalSnapshot> {
         self.window.add(thread, interval);
         let key = (interval.index, interval.number);
-        let threads = self.heads.len();
+        let (threads, cells) = (self.heads.len(), self.common.cells.len());
         let merged = self.pending.entry(key).or_insert_with(|| Merged {
             kind: interval.kind,
             start_ns: interval.start_ns,
             end_ns: interval.start_ns,
-            connected: 0,
-            sample: Sample::default(),
+            sample: Sample::new(cells),
             threads: vec![ThreadUsage::default(); threads],
         });
         merged.start_ns = merged.start_ns.min(interval.start_ns);
         merged.end_ns = merged.end_ns.max(interval.start_ns + interval.len_ns);
-        merged.connected += interval.connected;
         merged.sample.add(&interval.sample);
         merged.threads[thread] = interval.usage;
         self.heads[thread] = Some(key);
@@ -75,16 +91,88 @@ impl Intervals {
             && slowest.is_some_and(|slowest| *entry.key() <= slowest)
         {
             let (key, merged) = entry.remove_entry();
-            complete.push(merged.into_snapshot(key));
+            complete.push(self.finish(key, merged));
         }
         complete
+    }
+
+    /// Takes a round trip.
+    pub(super) fn add_round_trip(&mut self, target: usize, at_ns: u64, took_ns: u64) {
+        if self.round_trips.len() < ROUND_TRIPS_MAX {
+            self.round_trips.push((target, at_ns, took_ns));
+        }
     }
 
     /// Returns what is left, complete or not; phases begin anew.
     pub(super) fn flush(&mut self) -> Vec<IntervalSnapshot> {
         self.heads.fill(None);
         let pending = std::mem::take(&mut self.pending);
-        pending.into_iter().map(|(key, merged)| merged.into_snapshot(key)).collect()
+        pending.into_iter().map(|(key, merged)| self.finish(key, merged)).collect()
+    }
+
+    /// The interval as it is reported.
+    fn finish(&mut self, (phase_index, _): Key, merged: Merged) -> IntervalSnapshot {
+        let Merged { kind, start_ns, end_ns, sample, threads } = merged;
+        let rtt = self.rtt_until(end_ns, kind == PhaseKind::Measure);
+        let Common { plan, cells, .. } = &*self.common;
+        let mut groups = vec![GroupInterval::default(); plan.groups.len()];
+        let mut targets: Vec<TargetInterval> = cells
+            .targets
+            .iter()
+            .zip(&rtt)
+            .map(|(name, rtt)| TargetInterval {
+                name: name.clone(),
+                connected: 0,
+                counters: Counters::default(),
+                rtt: rtt.clone(),
+            })
+            .collect();
+        for (info, cell) in cells.infos.iter().zip(&sample.cells) {
+            let (group, target) = (&mut groups[info.group], &mut targets[info.target]);
+            group.counters.add(&cell.counters);
+            group.connected += cell.connected;
+            target.counters.add(&cell.counters);
+            target.connected += cell.connected;
+        }
+        IntervalSnapshot {
+            phase: kind,
+            phase_index,
+            start_ns,
+            len_ns: end_ns - start_ns,
+            connected: sample.connected(),
+            counters: sample.counters(),
+            e2e: sample.e2e(),
+            service: sample.service.0,
+            send_delay: sample.send_delay.0,
+            ack: sample.ack.0,
+            ack_failed: sample.ack_failed.0,
+            connect: sample.connect,
+            subscribe: sample.subscribe,
+            bytes_in: sample.bytes_in,
+            bytes_out: sample.bytes_out,
+            rtt: sum(&rtt),
+            groups,
+            targets,
+            threads,
+        }
+    }
+
+    /// Round trips before `end_ns` by broker. Those of a measured interval count for the window.
+    fn rtt_until(&mut self, end_ns: u64, measured: bool) -> Vec<Histogram> {
+        let mut by_target = vec![histogram(); self.common.cells.targets.len()];
+        self.round_trips.retain(|&(target, at_ns, took_ns)| {
+            let here = at_ns < end_ns;
+            if here {
+                record(&mut by_target[target], took_ns);
+            }
+            !here
+        });
+        if measured {
+            for (window, rtt) in self.window.rtt.iter_mut().zip(&by_target) {
+                recorder::add(window, rtt);
+            }
+        }
+        by_target
     }
 
     /// The totals of the window that began at `start_ns`, whose books are closed.
@@ -94,24 +182,37 @@ impl Intervals {
         books: Books,
         drained: bool,
     ) -> Totals {
-        let fresh = WindowSum::new(self.heads.len());
-        let WindowSum { sample, mut counters, dropped_late, threads } =
+        let fresh = WindowSum::new(&self.common);
+        let WindowSum { mut sample, connected, dropped_late, threads, rtt } =
             std::mem::replace(&mut self.window, fresh);
-        counters.dropped += dropped_late;
+        for (cell, dropped) in sample.cells.iter_mut().zip(dropped_late) {
+            cell.counters.dropped += dropped;
+        }
+        let Common { plan, cells, .. } = &*self.common;
         Totals {
             phase_index,
             start_ns,
             len_ns,
-            counters,
+            counters: sample.counters(),
+            groups: group_totals(plan, cells, &sample, &books),
+            targets: target_totals(cells, &sample, &books, &rtt),
+            shared: shared_totals(plan, &books.members),
             delivery: books.window,
             outside: books.outside,
             violations: books.violations,
             gaps: books.gaps,
             gaps_cut: books.gaps_cut,
-            e2e: sample.e2e,
-            service: sample.service,
-            send_delay: sample.send_delay,
-            ack: sample.ack,
+            e2e: sample.e2e(),
+            service: sample.service.0,
+            send_delay: sample.send_delay.0,
+            ack: sample.ack.0,
+            ack_failed: sample.ack_failed.0,
+            connect: sample.connect,
+            subscribe: sample.subscribe,
+            connected: connected.iter().sum(),
+            bytes_in: sample.bytes_in,
+            bytes_out: sample.bytes_out,
+            rtt: sum(&rtt),
             received_min_max: books.received_min_max,
             drained,
             threads,
@@ -119,60 +220,139 @@ impl Intervals {
     }
 }
 
+fn sum(parts: &[Histogram]) -> Histogram {
+    let mut sum = histogram();
+    parts.iter().for_each(|part| recorder::add(&mut sum, part));
+    sum
+}
+
+fn group_totals(plan: &Plan, cells: &Cells, sample: &Sample, books: &Books) -> Vec<GroupTotals> {
+    let mut groups: Vec<GroupTotals> = plan
+        .groups
+        .iter()
+        .map(|group| GroupTotals {
+            name: group.name.clone(),
+            targets: Vec::new(),
+            clients: 0,
+            counters: Counters::default(),
+            delivery: Default::default(),
+            e2e: histogram(),
+        })
+        .collect();
+    for (info, (cell, delivery)) in cells.infos.iter().zip(sample.cells.iter().zip(&books.cells)) {
+        let group = &mut groups[info.group];
+        group.targets.push(cells.targets[info.target].clone());
+        group.clients += info.clients;
+        group.counters.add(&cell.counters);
+        group.delivery.add(delivery);
+        recorder::add(&mut group.e2e, &cell.e2e.0);
+    }
+    groups
+}
+
+fn target_totals(
+    cells: &Cells,
+    sample: &Sample,
+    books: &Books,
+    rtt: &[Histogram],
+) -> Vec<TargetTotals> {
+    let mut targets: Vec<TargetTotals> = cells
+        .targets
+        .iter()
+        .zip(rtt)
+        .map(|(name, rtt)| TargetTotals {
+            name: name.clone(),
+            clients: 0,
+            counters: Counters::default(),
+            delivery: Default::default(),
+            e2e: histogram(),
+            rtt: rtt.clone(),
+        })
+        .collect();
+    for (info, (cell, delivery)) in cells.infos.iter().zip(sample.cells.iter().zip(&books.cells)) {
+        let target = &mut targets[info.target];
+        target.clients += info.clients;
+        target.counters.add(&cell.counters);
+        target.delivery.add(delivery);
+        recorder::add(&mut target.e2e, &cell.e2e.0);
+    }
+    targets
+}
+
+fn shared_totals(plan: &Plan, members: &[(u32, ClientIndex, u64)]) -> Vec<SharedTotals> {
+    let mut shared: Vec<SharedTotals> = plan
+        .shared_groups()
+        .into_iter()
+        .map(|group| SharedTotals {
+            name: group.name.to_owned(),
+            filter: group.filter.to_owned(),
+            members: Vec::new(),
+        })
+        .collect();
+    for &(group, client, count) in members {
+        shared[group as usize].members.push((client, count));
+    }
+    shared.iter_mut().for_each(|group| group.members.sort_unstable());
+    shared
+}
+
 impl WindowSum {
-    fn new(threads: usize) -> Self {
-        Self { threads: vec![ThreadUsage::default(); threads], ..Self::default() }
+    fn new(common: &Common) -> Self {
+        let (threads, cells) = (common.plan.threads, &common.cells);
+        Self {
+            sample: Sample::new(cells.len()),
+            connected: vec![0; threads],
+            dropped_late: vec![0; cells.len()],
+            threads: vec![ThreadUsage::default(); threads],
+            rtt: vec![histogram(); cells.targets.len()],
+        }
     }
 
     fn add(&mut self, thread: usize, interval: &Interval) {
         match interval.kind {
             PhaseKind::Measure => {
-                self.counters.add(&interval.sample.counters);
+                self.sample.add(&interval.sample);
+                self.connected[thread] = interval.sample.connected();
                 let usage = &mut self.threads[thread];
                 usage.cpu = interval.usage.cpu;
                 usage.wall_ns += interval.usage.wall_ns;
                 usage.cpu_ns += interval.usage.cpu_ns;
                 usage.idle_spin_ns += interval.usage.idle_spin_ns;
             }
-            PhaseKind::Drain => self.dropped_late += interval.sample.counters.dropped,
-            _ => return,
-        }
-        self.sample.add(&interval.sample);
-    }
-}
-
-impl Merged {
-    fn into_snapshot(self, (phase_index, _): Key) -> IntervalSnapshot {
-        IntervalSnapshot {
-            phase: self.kind,
-            phase_index,
-            start_ns: self.start_ns,
-            len_ns: self.end_ns - self.start_ns,
-            connected: self.connected,
-            counters: self.sample.counters,
-            e2e: self.sample.e2e,
-            service: self.sample.service,
-            send_delay: self.sample.send_delay,
-            ack: self.sample.ack,
-            threads: self.threads,
+            PhaseKind::Drain => {
+                self.sample.add_latencies(&interval.sample);
+                for (dropped, cell) in self.dropped_late.iter_mut().zip(&interval.sample.cells) {
+                    *dropped += cell.counters.dropped;
+                }
+            }
+            _ => {}
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tacho_codec::QoS;
+
     use super::*;
+    use crate::plan::tests::{plan_of, publisher};
+
+    /// Two groups at one broker, on two threads.
+    fn intervals() -> Intervals {
+        let clients = (0..2).map(|_| publisher("t", QoS::AtMostOnce)).collect();
+        Intervals::new(Arc::new(Common::new(Plan { threads: 2, ..plan_of(clients) })))
+    }
 
     fn interval(index: usize, number: u64, sent: u64) -> Interval {
-        let mut sample = Sample::default();
-        sample.counters.sent = sent;
+        let mut sample = Sample::new(2);
+        sample.cells[1].counters.sent = sent;
+        sample.cells[1].connected = 1;
         Interval {
             index,
             kind: PhaseKind::Measure,
             number,
             start_ns: 1_000 * number,
             len_ns: 1_000,
-            connected: 1,
             sample,
             usage: ThreadUsage { wall_ns: 1_000, ..ThreadUsage::default() },
         }
@@ -180,7 +360,7 @@ mod tests {
 
     #[test]
     fn an_interval_is_complete_when_no_thread_is_behind() {
-        let mut intervals = Intervals::new(2);
+        let mut intervals = intervals();
         assert!(intervals.add(0, &interval(0, 0, 1)).is_empty());
         assert!(intervals.add(0, &interval(0, 1, 2)).is_empty());
         let complete = intervals.add(1, &interval(0, 0, 10));
@@ -196,15 +376,21 @@ mod tests {
 
     #[test]
     fn totals_sum_up_the_window() {
-        let mut intervals = Intervals::new(2);
+        let mut intervals = intervals();
+        intervals.add_round_trip(0, 0, 5_000);
         for (thread, sent) in [(0, 3), (1, 4), (0, 5)] {
             intervals.add(thread, &interval(2, 0, sent));
         }
         let mut late = interval(3, 0, 100);
         late.kind = PhaseKind::Drain;
-        late.sample.counters.dropped = 7;
+        late.sample.cells[0].counters.dropped = 7;
         intervals.add(0, &late);
-        let totals = intervals.totals((2, 0, 1_000), Books::default(), true);
+        intervals.flush();
+        let books = Books { cells: vec![Default::default(); 2], ..Books::default() };
+        let totals = intervals.totals((2, 0, 1_000), books, true);
+        let groups: Vec<_> = totals.groups.iter().map(|group| group.counters.sent).collect();
+        assert_eq!((groups, totals.targets[0].counters.sent), (vec![0, 12], 12));
+        assert_eq!((totals.connected, totals.rtt.len(), totals.targets[0].rtt.max()), (2, 1, 5));
         assert_eq!((totals.counters.sent, totals.counters.dropped), (12, 7));
         assert_eq!((totals.threads[0].wall_ns, totals.threads[1].wall_ns), (2_000, 1_000));
     }

@@ -6,6 +6,7 @@ use std::thread::{Builder, JoinHandle};
 
 use tacho_net::{Loop, LoopConfig, Remote, mailboxes};
 
+use crate::cells::Cells;
 use crate::mail::{Mail, Report, ReportBody};
 use crate::placement::Placement;
 use crate::plan::{Plan, Timing};
@@ -46,6 +47,7 @@ impl Common {
     /// Places clients and streams.
     pub(crate) fn new(plan: Plan) -> Self {
         let placement = Placement::new(&plan);
+        let cells = Cells::new(&plan);
         let streams = Arc::new(Streams::new(&plan));
         let mut receivers = vec![0; streams.infos.len()];
         for route in &plan.routes {
@@ -60,9 +62,10 @@ impl Common {
                 counts[usize::from(thread)] += 1;
                 let wants_credit =
                     block.pace.per_second().is_none() && block.qos == tacho_codec::QoS::AtMostOnce;
-                StreamHome { thread, wants_credit, local }
+                let cell = cells.of(client) as u16;
+                StreamHome { thread, cell, wants_credit, local }
             })
             .collect();
-        Self { plan, streams, placement, homes, receivers }
+        Self { plan, streams, placement, cells, homes, receivers }
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use tacho_codec::QoS;
 
-use super::{ClientState, SharedTracker, Streams, Tracker, Verifier, Window};
+use super::{ClientState, Membership, SharedTracker, Streams, Tracker, Verifier, Window};
+use crate::cells::Cells;
 use crate::plan::{ClientIndex, Plan, Receiver, Route, SharedGroup, StreamIndex};
 
 /// One plain route.
@@ -87,6 +88,7 @@ impl Verifier {
         let numbers: HashMap<SharedGroup<'_>, u32> =
             plan.shared_groups().into_iter().zip(0..).collect();
         let all: Vec<_> = plan.clients().map(|(_, client)| client).collect();
+        let cells = Cells::new(plan);
         let mut verifier = Self {
             streams,
             clients: Vec::with_capacity(clients.len()),
@@ -95,7 +97,7 @@ impl Verifier {
             shared_entries: Vec::new(),
             window: Window::NONE,
             scratch: Vec::new(),
-            tallies: Default::default(),
+            tallies: vec![Default::default(); cells.len()],
         };
         let mut tables: HashMap<u32, u32> = HashMap::new();
         for &index in clients {
@@ -109,6 +111,7 @@ impl Verifier {
                 overlapping: route.overlapping,
                 probed: false,
             }));
+            let cell = cells.of(index);
             let mut groups: Vec<u32> = all[index as usize]
                 .subscriptions
                 .iter()
@@ -116,10 +119,9 @@ impl Verifier {
                 .map(|group| numbers[&group])
                 .map(|group| {
                     *tables.entry(group).or_insert_with(|| {
-                        verifier.add_group(
-                            Receiver::Shared(group),
-                            by_receiver.get(&Receiver::Shared(group)).map_or(&[], Vec::as_slice),
-                        )
+                        let receiver = Receiver::Shared(group);
+                        let routes = by_receiver.get(&receiver).map_or(&[][..], Vec::as_slice);
+                        verifier.add_group(receiver, routes)
                     })
                 })
                 .collect();
@@ -127,9 +129,13 @@ impl Verifier {
             groups.dedup();
             verifier.clients.push(ClientState {
                 index,
+                cell,
                 receives: !routes.is_empty() || !groups.is_empty(),
                 routes: table,
-                groups,
+                groups: groups
+                    .into_iter()
+                    .map(|table| Membership { table, received_in_window: 0 })
+                    .collect(),
                 failed: false,
                 received_in_window: 0,
                 header_hint: 0,

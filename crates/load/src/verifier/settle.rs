@@ -2,11 +2,11 @@
 
 use tacho_codec::QoS;
 
+use super::Verifier;
 use super::shared::Receipts;
 use super::tracker::Hole;
-use super::{Tally, Verifier};
 use crate::events::{Delivery, Gap, Totals, Violations};
-use crate::plan::{Receiver, StreamIndex};
+use crate::plan::{ClientIndex, Receiver, StreamIndex};
 
 /// What a stream sent since the books were closed last: messages `from..to`, of which
 /// `window_from..window_to` were intended for the measured window.
@@ -53,12 +53,19 @@ pub(crate) struct Books {
     pub(crate) gaps_cut: u64,
     pub(crate) received_min_max: Option<(u64, u64)>,
     pub(crate) shared: Vec<SharedBook>,
+    /// The window by cell.
+    pub(crate) cells: Vec<Delivery>,
+    /// What members of shared groups got in the window: number of the group, client, messages.
+    pub(crate) members: Vec<(u32, ClientIndex, u64)>,
 }
 
 /// What the members of a shared group on one thread got of one stream.
 #[derive(Debug)]
 pub(crate) struct SharedBook {
     pub(crate) receiver: Receiver,
+    /// Cell of its first member here.
+    pub(crate) cell: usize,
+    pub(crate) first_member: ClientIndex,
     pub(crate) stream: StreamIndex,
     pub(crate) qos: QoS,
     pub(crate) failed: bool,
@@ -83,6 +90,11 @@ impl Books {
             (one, other) => one.or(other),
         };
         self.shared.extend(other.shared);
+        self.cells.resize(self.cells.len().max(other.cells.len()), Delivery::default());
+        for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
+            mine.add(theirs);
+        }
+        self.members.extend(other.members);
     }
 
     fn push_gap(&mut self, gap: Gap) {
@@ -112,7 +124,9 @@ impl Books {
                 span: hole.to - hole.from,
             });
         });
-        for (at, delivery) in [&mut self.outside, &mut self.window].into_iter().enumerate() {
+        let parts =
+            [(0, &mut self.outside), (1, &mut self.window), (1, &mut self.cells[route.cell])];
+        for (at, delivery) in parts {
             delivery.expected += expected[at];
             delivery.lost += lost[at];
             delivery.undelivered += tail[at];
@@ -128,6 +142,7 @@ impl Books {
 
 struct RouteEnd<'a> {
     receiver: Receiver,
+    cell: usize,
     stream: StreamIndex,
     qos: QoS,
     failed: bool,
@@ -138,19 +153,21 @@ impl Verifier {
     /// Closes the books; `ends` has every stream of the plan. Shared groups are handed out as
     /// receipts for [`settle_shared`], because other threads may have members too.
     pub(crate) fn settle(&mut self, ends: &[StreamEnds]) -> Books {
-        let [outside, window] = std::mem::take(&mut self.tallies);
         let mut books = Books::default();
-        for (part, Tally { delivery, violations }) in
-            [&mut books.outside, &mut books.window].into_iter().zip([outside, window])
-        {
-            *part = delivery;
-            books.violations.add(&violations);
+        for tally in &mut self.tallies {
+            let [outside, window] = std::mem::take(tally);
+            books.outside.add(&outside.delivery);
+            books.window.add(&window.delivery);
+            books.violations.add(&outside.violations);
+            books.violations.add(&window.violations);
+            books.cells.push(window.delivery);
         }
         for client in &mut self.clients {
             for entry in &mut self.entries[client.routes.range()] {
                 let ends = &ends[entry.stream as usize];
                 let route = RouteEnd {
                     receiver: client.routes.receiver,
+                    cell: client.cell,
                     stream: entry.stream,
                     qos: entry.qos,
                     failed: client.failed,
@@ -164,14 +181,27 @@ impl Verifier {
                 books.received_min_max = Some((min.min(received), max.max(received)));
             }
         }
-        for (index, table) in self.shared.iter().enumerate() {
-            let failed = self
+        for client in &mut self.clients {
+            for group in &mut client.groups {
+                let count = std::mem::take(&mut group.received_in_window);
+                if let Receiver::Shared(number) = self.shared[group.table as usize].receiver {
+                    books.members.push((number, client.index, count));
+                }
+            }
+        }
+        for (index, table) in (0u32..).zip(&self.shared) {
+            let mut members = self
                 .clients
                 .iter()
-                .any(|client| client.failed && client.groups.contains(&(index as u32)));
+                .filter(|client| client.groups.iter().any(|group| group.table == index));
+            // Invariant: a table is made for its first member.
+            let first = members.clone().next().expect("a group has members");
+            let failed = members.any(|client| client.failed);
             for entry in &mut self.shared_entries[table.range()] {
                 books.shared.push(SharedBook {
                     receiver: table.receiver,
+                    cell: first.cell,
+                    first_member: first.index,
                     stream: entry.stream,
                     qos: entry.qos,
                     failed,
@@ -186,7 +216,7 @@ impl Verifier {
 /// Unites what the threads' members of shared groups got and enters it into the books.
 pub(crate) fn settle_shared(books: &mut Books, ends: &[StreamEnds]) {
     let mut shared = std::mem::take(&mut books.shared);
-    shared.sort_by_key(|book| (book.receiver, book.stream));
+    shared.sort_by_key(|book| (book.receiver, book.stream, book.first_member));
     let same = |a: &SharedBook, b: &SharedBook| (a.receiver, a.stream) == (b.receiver, b.stream);
     for parts in shared.chunk_by_mut(same) {
         let [first, others @ ..] = parts else { continue };
@@ -202,11 +232,13 @@ pub(crate) fn settle_shared(books: &mut Books, ends: &[StreamEnds]) {
         }
         books.outside.duplicates += duplicates[0];
         books.window.duplicates += duplicates[1];
+        books.cells[first.cell].duplicates += duplicates[1];
         if first.qos != QoS::AtLeastOnce && !first.failed {
             books.violations.duplicates += duplicates[0] + duplicates[1];
         }
         let route = RouteEnd {
             receiver: first.receiver,
+            cell: first.cell,
             stream: first.stream,
             qos: first.qos,
             failed: first.failed,

@@ -56,6 +56,8 @@ pub(super) struct VirtualClient {
     pub(super) group: usize,
     pub(super) rank: usize,
     pub(super) version: Version,
+    /// Its group at its broker.
+    pub(super) cell: u16,
     pub(super) conn: Option<ConnId>,
     pub(super) state: State,
     /// When the TCP connection was there, if something lies between it and MQTT.
@@ -80,7 +82,7 @@ impl VirtualClient {
         index: ClientIndex,
         group_index: usize,
         rank: usize,
-        group: &Group,
+        (group, cell): (&Group, u16),
         streams: Range<u32>,
     ) -> Self {
         let limits = ClientLimits { inflight_max: group.inflight_max, ..ClientLimits::default() };
@@ -89,6 +91,7 @@ impl VirtualClient {
             group: group_index,
             rank,
             version: group.version,
+            cell,
             conn: None,
             state: State::Idle,
             opened_ns: 0,

@@ -208,9 +208,12 @@ impl Worker {
             },
         );
         client.state = State::Up;
-        self.totals.alive += 1;
+        self.totals.alive[usize::from(client.cell)] += 1;
         self.totals.connected += 1;
-        record(&mut self.connect_latency, now_ns.saturating_sub(since_ns));
+        let took_ns = now_ns.saturating_sub(since_ns);
+        record(&mut self.connect_latency, took_ns);
+        self.recorder.sample.connect.note(true, took_ns);
+        self.totals.connected_ns = self.totals.connected_ns.max(now_ns);
         if let Some(deadline_ns) = client.session.next_timeout() {
             net.set_timer(deadline_ns, local as u64);
         }
@@ -240,7 +243,7 @@ impl Worker {
             }
             return;
         };
-        self.totals.alive -= usize::from(was_up);
+        self.totals.alive[usize::from(client.cell)] -= u64::from(was_up);
         client.state = State::Closing;
         self.totals.unacked -= client.session.inflight_len() as u64;
         client.session.disconnected();
@@ -293,7 +296,7 @@ impl Worker {
 }
 
 /// What went wrong with a connect, and what to do where that is not obvious.
-pub(super) fn sentence(error: &std::io::Error) -> String {
+pub(crate) fn sentence(error: &std::io::Error) -> String {
     use rustix::io::Errno;
 
     let hint = match error.raw_os_error().map(Errno::from_raw_os_error) {

@@ -109,6 +109,7 @@ impl Worker {
         now_ns: u64,
     ) -> Result<(), Failure> {
         let state = &mut self.clients[client];
+        let cell = state.cell;
         if publish.properties.topic_alias.is_some() {
             return Err(Failure::Protocol("a topic alias, though we allow none".into()));
         }
@@ -125,7 +126,7 @@ impl Worker {
         match self.verifier.observe(now_ns, client, &received) {
             Verdict::Delivered { header, settled } => {
                 self.totals.received += 1;
-                self.recorder.received(&header, now_ns);
+                self.recorder.received(cell, &header, now_ns);
                 let home = self.common.homes[header.stream as usize];
                 if home.wants_credit && settled > 0 {
                     if usize::from(home.thread) == self.thread {
@@ -170,6 +171,7 @@ impl Worker {
     fn finish(&mut self, client: usize, message: &Message, ack: &Ack<'_>, now_ns: u64) {
         self.totals.unacked -= 1;
         let state = &mut self.clients[client];
+        let cell = state.cell;
         if !state.waiting.is_empty() && !state.is_unblocked {
             state.is_unblocked = true;
             self.unblocked.push(client as u32);
@@ -178,14 +180,15 @@ impl Worker {
             return;
         }
         if ack.reason.is_error() {
-            self.recorder.sample.counters.refused += 1;
+            self.recorder.cell(cell).refused += 1;
+            self.recorder.not_acked(message.intended_ns, message.sent_ns, now_ns);
             if state.refusal.replace(ack.reason) != Some(ack.reason) {
                 let why = Failure::PublishRefused(ack.reason);
                 let client = state.index;
                 self.report(ReportBody::Failed { client, why });
             }
         } else {
-            self.recorder.acked(message.intended_ns, message.sent_ns, now_ns);
+            self.recorder.acked(cell, message.intended_ns, message.sent_ns, now_ns);
         }
         self.credit_ack(message.stream, now_ns);
     }

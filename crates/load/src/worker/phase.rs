@@ -34,10 +34,18 @@ pub(super) struct PhaseState {
     /// Open streams whose client is down.
     pub(super) dead: Vec<u32>,
     usage: UsageMeter,
-    /// Taken from schedules, or waiting for it, at the last edge.
+    /// By cell, at the last edge.
+    offered: Vec<Offered>,
+    /// What the loop had read and written by then.
+    bytes: (u64, u64),
+}
+
+/// What the schedules of a cell asked for until some time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Offered {
+    /// Taken from schedules, or waiting for it.
     offered: u64,
     attempted: u64,
-    /// Sent before the running interval.
     sent: u64,
 }
 
@@ -54,9 +62,8 @@ impl Default for PhaseState {
             scale: None,
             dead: Vec::new(),
             usage: UsageMeter::default(),
-            offered: 0,
-            attempted: 0,
-            sent: 0,
+            offered: Vec::new(),
+            bytes: (0, 0),
         }
     }
 }
@@ -241,14 +248,20 @@ impl Worker {
         self.count_offered(at_ns);
         let cpus = &self.common.plan.cpus;
         let cpu = (!cpus.is_empty()).then(|| cpus[self.thread % cpus.len()]);
+        let (bytes_in, bytes_out) = self.phase.bytes;
+        let mut sample = Recorder::rotate(&mut self.recorder);
+        (sample.bytes_in, sample.bytes_out) = (self.bytes.0 - bytes_in, self.bytes.1 - bytes_out);
+        self.phase.bytes = self.bytes;
+        for (cell, connected) in sample.cells.iter_mut().zip(&self.totals.alive) {
+            cell.connected = *connected;
+        }
         let interval = Interval {
             index: enter.index,
             kind: enter.task.kind(),
             number,
             start_ns,
             len_ns: at_ns - start_ns,
-            connected: self.totals.alive as u64,
-            sample: Recorder::rotate(&mut self.recorder),
+            sample,
             usage: self.phase.usage.read(cpu),
         };
         self.report(ReportBody::Interval(Box::new(interval)));
@@ -258,45 +271,57 @@ impl Worker {
     fn count_offered(&mut self, at_ns: u64) {
         let until_ns = at_ns.min(self.phase.load_end_ns);
         self.drop_dead(until_ns);
+        let cells = self.common.cells.len();
         let (clients, streams) = (&mut self.clients, &self.streams);
-        let backlog_of = |local: u32| {
-            let schedule = streams[local as usize].schedule.as_ref();
-            schedule.map_or(0, |schedule| schedule.remaining_before(until_ns))
+        let backlog_of = |local: u32, sums: &mut [u64]| {
+            let stream = &streams[local as usize];
+            if let Some(schedule) = &stream.schedule {
+                sums[usize::from(stream.cell)] += schedule.remaining_before(until_ns);
+            }
         };
-        let mut held_back = 0;
+        let mut held_back = vec![0; cells];
         self.blocked.retain(|&position| {
             let client = &mut clients[position as usize];
-            held_back += client.waiting.iter().map(|&local| backlog_of(local)).sum::<u64>();
+            for &local in &client.waiting {
+                backlog_of(local, &mut held_back);
+            }
             client.is_blocked = !client.waiting.is_empty();
             client.is_blocked
         });
         let is_late = |top: &Reverse<(u64, u32)>| top.0.0 < until_ns;
-        let late = if self.due.peek().is_some_and(is_late) {
-            self.due.iter().filter(|top| is_late(top)).map(|top| backlog_of(top.0.1)).sum()
-        } else {
-            0
-        };
-        let counters = &mut self.recorder.sample.counters;
-        let sent = self.phase.sent + counters.sent;
-        let (offered, attempted) = (self.totals.taken + held_back + late, sent + held_back);
-        counters.offered = offered - self.phase.offered;
-        // What was held back at the last edge may have been dropped since.
-        counters.attempted = attempted.saturating_sub(self.phase.attempted);
-        (self.phase.offered, self.phase.attempted, self.phase.sent) = (offered, attempted, sent);
+        let mut late = vec![0; cells];
+        if self.due.peek().is_some_and(is_late) {
+            self.due
+                .iter()
+                .filter(|top| is_late(top))
+                .for_each(|top| backlog_of(top.0.1, &mut late));
+        }
+        self.phase.offered.resize(cells, Offered::default());
+        for (cell, last) in self.phase.offered.iter_mut().enumerate() {
+            let counters = &mut self.recorder.sample.cells[cell].counters;
+            let sent = last.sent + counters.sent;
+            let attempted = sent + held_back[cell];
+            let offered = self.totals.taken[cell] + held_back[cell] + late[cell];
+            counters.offered = offered - last.offered;
+            // What was held back at the last edge may have been dropped since.
+            counters.attempted = attempted.saturating_sub(last.attempted);
+            *last = Offered { offered, attempted, sent };
+        }
     }
 
     /// Drops what streams without connection were due to send until `until_ns`.
     fn drop_dead(&mut self, until_ns: u64) {
         for local in &self.phase.dead {
-            let Some(schedule) = &mut self.streams[*local as usize].schedule else { continue };
+            let stream = &mut self.streams[*local as usize];
+            let Some(schedule) = &mut stream.schedule else { continue };
             loop {
                 let count = schedule.remaining_before(until_ns);
                 if count == 0 {
                     break;
                 }
                 schedule.skip(count);
-                self.totals.taken += count;
-                self.recorder.sample.counters.dropped += count;
+                self.totals.taken[usize::from(stream.cell)] += count;
+                self.recorder.cell(stream.cell).dropped += count;
             }
         }
     }
@@ -343,16 +368,14 @@ impl Worker {
     /// The drain is over: nothing more is sent; says what was.
     pub(super) fn tell_ends(&mut self) {
         let end_ns = self.phase.load_end_ns;
-        let mut left = 0;
         for stream in &mut self.streams {
             if let Some(schedule) = &mut stream.schedule {
                 let count = schedule.remaining_before(end_ns);
                 schedule.skip(count);
-                left += count;
+                self.totals.taken[usize::from(stream.cell)] += count;
+                self.recorder.cell(stream.cell).dropped += count;
             }
         }
-        self.totals.taken += left;
-        self.recorder.sample.counters.dropped += left;
         for position in std::mem::take(&mut self.blocked) {
             let client = &mut self.clients[position as usize];
             client.waiting.clear();
@@ -387,6 +410,7 @@ impl Worker {
             handshake: self.handshake_latency.clone(),
             suback: self.suback_latency.clone(),
             connected: self.totals.connected,
+            connected_ns: self.totals.connected_ns,
             subscribed: self.totals.subscribed,
         })));
         net.stop();

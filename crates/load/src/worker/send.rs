@@ -149,8 +149,9 @@ impl Worker {
         else {
             return Sent::Yes;
         };
-        self.totals.taken += 1 + due.skipped;
-        self.recorder.sample.counters.dropped += due.skipped;
+        let cell = stream.cell;
+        self.totals.taken[usize::from(cell)] += 1 + due.skipped;
+        self.recorder.cell(cell).dropped += due.skipped;
         self.publish(net, conn, local, due.intended_ns, now_ns, false)
     }
 
@@ -181,7 +182,7 @@ impl Worker {
         if !probe {
             stream.number(intended_ns, &self.verifier.window());
             self.totals.expected += stream.receivers;
-            self.recorder.sent(intended_ns, now_ns);
+            self.recorder.sent(stream.cell, intended_ns, now_ns);
         }
         Sent::Yes
     }
@@ -272,8 +273,8 @@ impl Worker {
         let excess = schedule.remaining_before(end_ns).saturating_sub(limit);
         if excess > 0 {
             schedule.skip(excess);
-            self.totals.taken += excess;
-            self.recorder.sample.counters.dropped += excess;
+            self.totals.taken[usize::from(stream.cell)] += excess;
+            self.recorder.cell(stream.cell).dropped += excess;
         }
     }
 
@@ -346,7 +347,7 @@ impl Worker {
                     break;
                 }
                 stream.under_way += stream.cost();
-                self.totals.taken += 1;
+                self.totals.taken[usize::from(stream.cell)] += 1;
                 self.publish(net, conn, local, now_ns, now_ns, false);
                 budget = budget.saturating_sub(1);
                 if budget.is_multiple_of(MESSAGES_PER_CLOCK_READ) {

@@ -15,6 +15,8 @@ const NOTHING: u64 = u64::MAX;
 pub(super) struct VirtualStream {
     /// Its client's number on this thread.
     pub(super) client: u32,
+    /// Its client's group at its broker.
+    pub(super) cell: u16,
     pub(super) index: StreamIndex,
     /// Position among the streams of its block, and how many there are.
     pub(super) ordinal: u64,
@@ -49,7 +51,7 @@ pub(super) struct VirtualStream {
 
 impl VirtualStream {
     pub(super) fn new(
-        client: u32,
+        (client, cell): (u32, u16),
         index: StreamIndex,
         ordinal: u64,
         stream: &Stream,
@@ -62,6 +64,7 @@ impl VirtualStream {
             .expect("a checked plan fits into packets");
         Self {
             client,
+            cell,
             index,
             ordinal,
             siblings: 0,

@@ -78,7 +78,10 @@ impl Worker {
             let why = format!("a SUBACK has {} codes for {count} filters", suback.reasons.len());
             return Err(Failure::Protocol(why));
         }
-        record(&mut self.suback_latency, now_ns.saturating_sub(since_ns));
+        let took_ns = now_ns.saturating_sub(since_ns);
+        record(&mut self.suback_latency, took_ns);
+        let granted = !suback.reasons.iter().any(|reason| reason.is_error());
+        self.recorder.sample.subscribe.note(granted, took_ns);
         client.state = if missing == 1 {
             client.subscribes = Vec::new();
             State::Up

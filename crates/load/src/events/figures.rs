@@ -1,0 +1,131 @@
+//! Figures of parts of a run: attempts, groups, brokers, shared groups.
+
+use super::{Counters, Delivery, Histogram, histogram};
+use crate::plan::ClientIndex;
+
+/// Attempts of one kind, and how long they took.
+#[derive(Debug, Clone)]
+pub struct Outcomes {
+    /// Attempts that succeeded.
+    pub ok: u64,
+    /// Attempts that failed: refused, without answer in time, or the connection broke.
+    pub failed: u64,
+    /// How long the successful ones took, in microseconds.
+    pub ok_us: Histogram,
+    /// How long it took until the others had failed.
+    pub failed_us: Histogram,
+}
+
+impl Default for Outcomes {
+    fn default() -> Self {
+        Self { ok: 0, failed: 0, ok_us: histogram(), failed_us: histogram() }
+    }
+}
+
+/// One group in a measured window.
+#[derive(Debug, Clone)]
+pub struct GroupTotals {
+    /// Name of the group.
+    pub name: String,
+    /// Names of the brokers that its clients connect to.
+    pub targets: Vec<String>,
+    /// Its clients.
+    pub clients: u64,
+    /// What its clients sent and received inside the window.
+    pub counters: Counters,
+    /// Verdict on the deliveries to its clients; `sent` is what they published themselves. A
+    /// shared group counts where its first member is.
+    pub delivery: Delivery,
+    /// Intended time to receipt at its clients.
+    pub e2e: Histogram,
+}
+
+/// One broker in a measured window.
+#[derive(Debug, Clone)]
+pub struct TargetTotals {
+    /// Its name.
+    pub name: String,
+    /// Clients connected to it.
+    pub clients: u64,
+    /// `sent` is what it got, `received` what it delivered.
+    pub counters: Counters,
+    /// Verdict on the deliveries of this broker; `sent` is what was published to it.
+    pub delivery: Delivery,
+    /// Intended time to receipt from it.
+    pub e2e: Histogram,
+    /// Round trip of PINGREQ and PINGRESP, if the plan asks for it.
+    pub rtt: Histogram,
+}
+
+/// One group in an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GroupInterval {
+    /// Clients connected at its end.
+    pub connected: u64,
+    /// Counts by the time at which things happened.
+    pub counters: Counters,
+}
+
+/// One broker in an interval.
+#[derive(Debug, Clone)]
+pub struct TargetInterval {
+    /// Its name.
+    pub name: String,
+    /// Clients connected at its end.
+    pub connected: u64,
+    /// Counts by the time at which things happened.
+    pub counters: Counters,
+    /// Round trip of PINGREQ and PINGRESP.
+    pub rtt: Histogram,
+}
+
+/// How a shared group's messages were spread over its members in a window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedTotals {
+    /// Group name.
+    pub name: String,
+    /// Filter without the `$share/group/` in front.
+    pub filter: String,
+    /// What each member got, in order of clients.
+    pub members: Vec<(ClientIndex, u64)>,
+}
+
+impl SharedTotals {
+    /// The member that got fewest and the one that got most.
+    pub fn min_max(&self) -> (u64, u64) {
+        let counts = || self.members.iter().map(|(_, count)| *count);
+        (counts().min().unwrap_or(0), counts().max().unwrap_or(0))
+    }
+
+    /// Gini coefficient of the members' counts: 0 when all got the same, towards 1 when one got
+    /// everything.
+    pub fn gini(&self) -> f64 {
+        let mut counts: Vec<u64> = self.members.iter().map(|(_, count)| *count).collect();
+        counts.sort_unstable();
+        let total: u64 = counts.iter().sum();
+        if total == 0 {
+            return 0.0;
+        }
+        let weighted: f64 =
+            (1..).zip(&counts).map(|(rank, count)| f64::from(rank) * *count as f64).sum();
+        let members = counts.len() as f64;
+        (2.0 * weighted / (members * total as f64) - (members + 1.0) / members).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gini_of_known_distributions() {
+        let gini = |counts: &[u64]| {
+            let members = (0..).zip(counts.iter().copied()).collect();
+            SharedTotals { name: "g".into(), filter: "f".into(), members }.gini()
+        };
+        assert_eq!(gini(&[5, 5, 5, 5]), 0.0);
+        assert!((gini(&[0, 0, 0, 8]) - 0.75).abs() < 1e-12);
+        assert!((gini(&[3, 1, 2]) - 2.0 / 9.0).abs() < 1e-12);
+        assert_eq!((gini(&[]), gini(&[0, 0])), (0.0, 0.0));
+    }
+}
