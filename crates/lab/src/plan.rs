@@ -13,6 +13,9 @@ use crate::scenario::{
 /// Clients per source address: the system has about 28,000 local ports per address and target.
 const CLIENTS_PER_SOURCE: u64 = 20_000;
 
+/// Time between round trips: rare enough to cost nothing, often enough for a figure per second.
+const RTT_EVERY_NS: u64 = 100_000_000;
+
 /// How a plan differs from its scenario: what the machine and the command line decide.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
@@ -53,6 +56,7 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
             .filter(|(_, group)| group.clients > 0)
             .map(|(name, group)| load_group(name, group, scenario, options))
             .collect(),
+        rtt_every_ns: Some(RTT_EVERY_NS),
         ..load::Plan::default()
     };
     let unreachable = |group: &Group| {

@@ -11,7 +11,7 @@ pub struct SeriesWriter<W> {
     out: W,
 }
 
-const COLUMNS: [&str; 24] = [
+const COLUMNS: [&str; 45] = [
     "start_s",
     "length_s",
     "phase",
@@ -36,6 +36,27 @@ const COLUMNS: [&str; 24] = [
     "host_cpu_percent",
     "host_steal_percent",
     "host_memory_percent",
+    "connect_ok_per_s",
+    "connect_failed_per_s",
+    "connect_mean_us",
+    "connect_p99_us",
+    "connect_failed_mean_us",
+    "subscribe_ok_per_s",
+    "subscribe_failed_per_s",
+    "subscribe_mean_us",
+    "subscribe_p99_us",
+    "subscribe_failed_mean_us",
+    "publish_failed_per_s",
+    "ack_mean_us",
+    "publish_failed_mean_us",
+    "e2e_mean_us",
+    "bytes_in_per_s",
+    "bytes_out_per_s",
+    "rtt_p50_us",
+    "rtt_p99_us",
+    "rtt_max_us",
+    "disconnects",
+    "reconnects",
 ];
 
 impl<W: Write> SeriesWriter<W> {
@@ -54,6 +75,7 @@ impl<W: Write> SeriesWriter<W> {
     /// When it cannot be written.
     pub fn write(&mut self, row: &SeriesRow) -> io::Result<()> {
         let whole = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
+        let tenth = |value: Option<f64>| value.map_or(String::new(), |v| format!("{v:.1}"));
         let percent = |value: Option<f64>| value.map_or(String::new(), |v| format!("{v:.2}"));
         let cells = [
             format!("{:.3}", row.start_s),
@@ -80,6 +102,27 @@ impl<W: Write> SeriesWriter<W> {
             percent(row.host_cpu_percent),
             percent(row.host_steal_percent),
             percent(row.host_memory_percent),
+            format!("{:.1}", row.connect_ok_per_s),
+            format!("{:.1}", row.connect_failed_per_s),
+            tenth(row.connect_mean_us),
+            whole(row.connect_p99_us),
+            tenth(row.connect_failed_mean_us),
+            format!("{:.1}", row.subscribe_ok_per_s),
+            format!("{:.1}", row.subscribe_failed_per_s),
+            tenth(row.subscribe_mean_us),
+            whole(row.subscribe_p99_us),
+            tenth(row.subscribe_failed_mean_us),
+            format!("{:.1}", row.publish_failed_per_s),
+            tenth(row.ack_mean_us),
+            tenth(row.publish_failed_mean_us),
+            tenth(row.e2e_mean_us),
+            format!("{:.1}", row.bytes_in_per_s),
+            format!("{:.1}", row.bytes_out_per_s),
+            whole(row.rtt_p50_us),
+            whole(row.rtt_p99_us),
+            whole(row.rtt_max_us),
+            row.disconnects.to_string(),
+            row.reconnects.to_string(),
         ];
         debug_assert_eq!(cells.len(), COLUMNS.len());
         writeln!(self.out, "{}", cells.join(","))

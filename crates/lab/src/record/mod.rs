@@ -108,6 +108,9 @@ pub struct RunRecord {
     /// without samples for plain TCP.
     #[serde(default)]
     pub handshake_us: LatencyStats,
+    /// Connections per second from the first connect to the last CONNACK.
+    #[serde(default)]
+    pub connect_per_s: Option<f64>,
     /// Time from SUBSCRIBE to SUBACK, in microseconds.
     pub suback_us: LatencyStats,
     /// Clients of the scenario.

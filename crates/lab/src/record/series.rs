@@ -53,4 +53,68 @@ pub struct SeriesRow {
     pub host_steal_percent: Option<f64>,
     /// Memory in use on the host.
     pub host_memory_percent: Option<f64>,
+    /// Connects that ended in CONNACK, per second.
+    #[serde(default)]
+    pub connect_ok_per_s: f64,
+    /// Connects that were refused, broke or got no answer in time, per second.
+    #[serde(default)]
+    pub connect_failed_per_s: f64,
+    /// Mean time of successful connects, from TCP connect to CONNACK, in microseconds.
+    #[serde(default)]
+    pub connect_mean_us: Option<f64>,
+    /// 99th percentile of it.
+    #[serde(default)]
+    pub connect_p99_us: Option<u64>,
+    /// Mean time until connects had failed.
+    #[serde(default)]
+    pub connect_failed_mean_us: Option<f64>,
+    /// SUBSCRIBEs that were granted whole, per second.
+    #[serde(default)]
+    pub subscribe_ok_per_s: f64,
+    /// SUBSCRIBEs that were refused in part, broke or got no answer in time, per second.
+    #[serde(default)]
+    pub subscribe_failed_per_s: f64,
+    /// Mean time to SUBACK.
+    #[serde(default)]
+    pub subscribe_mean_us: Option<f64>,
+    /// 99th percentile of it.
+    #[serde(default)]
+    pub subscribe_p99_us: Option<u64>,
+    /// Mean time until SUBSCRIBEs had failed.
+    #[serde(default)]
+    pub subscribe_failed_mean_us: Option<f64>,
+    /// Messages refused, or without acknowledgement when their connection ended, per second.
+    #[serde(default)]
+    pub publish_failed_per_s: f64,
+    /// Mean time from PUBLISH to its last acknowledgement.
+    #[serde(default)]
+    pub ack_mean_us: Option<f64>,
+    /// Mean time until messages had failed.
+    #[serde(default)]
+    pub publish_failed_mean_us: Option<f64>,
+    /// Mean of the end-to-end latency.
+    #[serde(default)]
+    pub e2e_mean_us: Option<f64>,
+    /// Bytes that the clients read, per second.
+    #[serde(default)]
+    pub bytes_in_per_s: f64,
+    /// Bytes that the clients wrote, per second.
+    #[serde(default)]
+    pub bytes_out_per_s: f64,
+    /// Median round trip of PINGREQ and PINGRESP on a connection of its own to each broker; there
+    /// are about ten a second.
+    #[serde(default)]
+    pub rtt_p50_us: Option<u64>,
+    /// 99th percentile of it.
+    #[serde(default)]
+    pub rtt_p99_us: Option<u64>,
+    /// Largest.
+    #[serde(default)]
+    pub rtt_max_us: Option<u64>,
+    /// Connections that ended unexpectedly.
+    #[serde(default)]
+    pub disconnects: u64,
+    /// Connections that came back.
+    #[serde(default)]
+    pub reconnects: u64,
 }

@@ -9,14 +9,19 @@ use tacho_monitor::CpuSource;
 
 use super::hosts::Hosts;
 use super::names::Names;
+use super::parts;
+use super::row::series_row;
 use crate::probe::{Samples, Usage};
 use crate::record::{
-    CurvePoint, LatencyStats, LostRange, Placement, ResourceRow, RunKind, RunRecord,
-    SCHEMA_VERSION, SeriesRow, Step, TargetRecord, Verdict, ViolationCounts, curve, percentile,
+    CurvePoint, DeclaredLost, LatencyStats, LostRange, Placement, ResourceRow, RunKind, RunRecord,
+    SCHEMA_VERSION, SeriesRow, Step, TargetRecord, Verdict, ViolationCounts, curve,
 };
 use crate::scenario::{Scenario, VarValue};
 use crate::threshold::Thresholds;
 use crate::verdict;
+
+/// Losses of messages that were published while their receiver was away.
+const OFFLINE: &str = "offline";
 
 /// Failures of single clients that the record quotes.
 const FAILURES_QUOTED: usize = 10;
@@ -163,36 +168,7 @@ impl Collector {
         let broker = self.last.broker.take();
         self.last = samples;
         self.last.broker = self.last.broker.take().or(broker);
-        let length_s = interval.len_ns as f64 / 1e9;
-        let rate = |count: u64| if length_s > 0.0 { count as f64 / length_s } else { 0.0 };
-        let counters = &interval.counters;
-        let any_e2e = !interval.e2e.is_empty();
-        let mut row = SeriesRow {
-            start_s: interval.start_ns.saturating_sub(self.started_ns) as f64 / 1e9,
-            length_s,
-            phase: interval.phase.name().to_owned(),
-            connected: interval.connected,
-            offered_in_per_s: rate(counters.offered),
-            sent_per_s: rate(counters.sent),
-            acked_per_s: rate(counters.acked),
-            received_per_s: rate(counters.received),
-            overrun: counters.overrun,
-            dropped: counters.dropped,
-            e2e_p50_us: percentile(&interval.e2e, 0.5),
-            e2e_p95_us: percentile(&interval.e2e, 0.95),
-            e2e_p99_us: percentile(&interval.e2e, 0.99),
-            e2e_max_us: any_e2e.then(|| interval.e2e.max()),
-            service_p99_us: percentile(&interval.service, 0.99),
-            send_delay_p99_us: percentile(&interval.send_delay, 0.99),
-            ack_p99_us: percentile(&interval.ack, 0.99),
-            broker_cpu_percent: usage.broker_cpu_percent,
-            broker_rss_bytes: usage.broker_rss_bytes,
-            broker_cores_busy_percent: usage.broker_cores_busy_percent,
-            generator_cpu_percent: busy_percent(&interval.threads).0,
-            host_cpu_percent: usage.host_cpu_percent,
-            host_steal_percent: usage.host_steal_percent,
-            host_memory_percent: usage.host_memory_percent,
-        };
+        let mut row = series_row(interval, self.started_ns, &usage);
         self.hosts.complete_row(&mut row);
         self.rows.push((interval.phase_index, row.clone()));
         row
@@ -302,7 +278,15 @@ impl Collector {
             .collect();
         let findings = self.hosts.findings(&windows);
         let mut notes = notes(&self.facts, &steps);
+        if let Some(why) = summary.as_ref().and_then(|summary| summary.rtt_failure.as_ref()) {
+            notes.push(format!("Round trips to a broker were not measured all the time: {why}."));
+        }
         notes.extend(findings.iter().map(|finding| finding.sentence.clone()));
+        let connect_per_s = summary
+            .as_ref()
+            .filter(|summary| summary.connect_span_ns > 0)
+            .map(|summary| summary.connected as f64 * 1e9 / summary.connect_span_ns as f64)
+            .map(|rate| round(rate, 1));
         let record = RunRecord {
             schema_version: SCHEMA_VERSION,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -322,6 +306,7 @@ impl Collector {
             seed: self.facts.seed,
             connect_us,
             handshake_us: stats(summary.as_ref().map(|summary| &summary.handshake)),
+            connect_per_s,
             suback_us: stats(summary.as_ref().map(|summary| &summary.suback)),
             clients: self.facts.clients,
             clients_connected: summary.as_ref().map_or(0, |summary| summary.connected),
@@ -366,7 +351,7 @@ fn notes(facts: &RunFacts, steps: &[Step]) -> Vec<String> {
     notes
 }
 
-fn round(value: f64, digits: i32) -> f64 {
+pub(super) fn round(value: f64, digits: i32) -> f64 {
     let factor = 10_f64.powi(digits);
     (value * factor).round() / factor
 }
@@ -380,7 +365,7 @@ fn others(totals: &Totals, usage: &Usage) -> Option<f64> {
 }
 
 /// Busy time of the generator's threads in percent of a core: the sum and the largest.
-fn busy_percent(threads: &[ThreadUsage]) -> (f64, f64) {
+pub(super) fn busy_percent(threads: &[ThreadUsage]) -> (f64, f64) {
     let busy = || threads.iter().map(|thread| thread.busy() * 100.0);
     (round(busy().sum(), 2), round(busy().fold(0.0, f64::max), 2))
 }
@@ -419,10 +404,12 @@ fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
         service_us: LatencyStats::of(&totals.service),
         send_delay_us: LatencyStats::of(&totals.send_delay),
         ack_us: LatencyStats::of(&totals.ack),
+        rtt_us: LatencyStats::of(&totals.rtt),
         sent: delivery.sent,
         expected: delivery.expected,
         received: delivery.received,
-        lost: delivery.lost,
+        lost: delivery.lost.saturating_sub(delivery.declared_lost),
+        declared_lost: declared_lost(delivery.declared_lost),
         undelivered: delivery.undelivered,
         lost_ranges: totals
             .gaps
@@ -444,6 +431,8 @@ fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
             out_of_order: totals.violations.out_of_order,
             corrupted: totals.violations.corrupted,
         },
+        shared: totals.shared.iter().map(parts::fairness).collect(),
+        targets: parts::step_targets(totals, facts.acknowledged),
         drained: totals.drained,
         received_min: totals.received_min_max.map(|(min, _)| min),
         received_max: totals.received_min_max.map(|(_, max)| max),
@@ -469,6 +458,11 @@ fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
         gates: Vec::new(),
         ..Step::default()
     }
+}
+
+fn declared_lost(count: u64) -> DeclaredLost {
+    let by = (count > 0).then(|| (OFFLINE.to_owned(), count));
+    DeclaredLost { count, by: by.into_iter().collect() }
 }
 
 /// The facts that a scenario knows; the rest is the machine's.

@@ -3,6 +3,8 @@
 mod collector;
 mod hosts;
 mod names;
+mod parts;
+mod row;
 mod runner;
 #[cfg(test)]
 mod tests;

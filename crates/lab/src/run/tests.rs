@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use tacho_load::{
-    Counters, Delivery, End, Event, Failure, Gap, IntervalSnapshot, PhaseKind, Receiver, Summary,
-    ThreadUsage, Totals, Violations,
+    Counters, Delivery, End, Event, Failure, Gap, IntervalSnapshot, Outcomes, PhaseKind, Receiver,
+    SharedTotals, Summary, TargetTotals, ThreadUsage, Totals, Violations,
 };
 use tacho_monitor::{CpuSource, ProcessSample};
 
@@ -96,6 +96,14 @@ fn interval(second: u64, latency_us: u64, received: u64) -> Event {
         service: histogram(latency_us / 2, received),
         send_delay: histogram(50, RATE),
         ack: histogram(300, RATE),
+        ack_failed: histogram(0, 0),
+        connect: Outcomes { ok: 7, ok_us: histogram(900, 7), ..Outcomes::default() },
+        subscribe: Outcomes::default(),
+        bytes_in: 1_000,
+        bytes_out: 2_000,
+        rtt: histogram(80, 10),
+        groups: Vec::new(),
+        targets: Vec::new(),
         threads: vec![ThreadUsage {
             cpu: Some(1),
             wall_ns: SECOND_NS,
@@ -133,6 +141,20 @@ fn totals() -> Totals {
         service: histogram(350, messages),
         send_delay: histogram(50, messages),
         ack: histogram(300, messages),
+        ack_failed: histogram(0, 0),
+        connect: Outcomes::default(),
+        subscribe: Outcomes::default(),
+        connected: 2000,
+        bytes_in: 0,
+        bytes_out: 0,
+        rtt: histogram(80, 10 * SECONDS),
+        groups: Vec::new(),
+        targets: ["one", "other"].into_iter().map(half).collect(),
+        shared: vec![SharedTotals {
+            name: "g".into(),
+            filter: "t".into(),
+            members: vec![(0, 3), (1, 1)],
+        }],
         received_min_max: Some((90, 90)),
         drained: true,
         threads: vec![ThreadUsage {
@@ -144,10 +166,26 @@ fn totals() -> Totals {
     }
 }
 
+/// A broker that carried half of it.
+fn half(name: &str) -> TargetTotals {
+    let counters =
+        Counters { acked: RATE * SECONDS / 2, received: RATE * SECONDS / 2, ..Counters::default() };
+    TargetTotals {
+        name: name.into(),
+        clients: 1000,
+        counters,
+        delivery: Delivery::default(),
+        e2e: histogram(0, 0),
+        rtt: histogram(0, 0),
+    }
+}
+
 fn finished(end: End) -> Event {
     Event::Finished(Box::new(Summary {
         end,
         connected: 2000,
+        connect_span_ns: 4 * SECOND_NS,
+        rtt_failure: None,
         subscribed: 1000,
         failures: 0,
         connect: histogram(900, 2000),
@@ -179,6 +217,10 @@ fn play(
         assert!(Collector::wants_samples(&event));
         let row = collector.handle(event, samples(second + 1)).expect("completes a row");
         assert_eq!((row.broker_cpu_percent, row.generator_cpu_percent), (Some(25.0), 20.0));
+        assert_eq!((row.connect_ok_per_s, row.connect_mean_us), (7.0, Some(900.0)));
+        assert_eq!((row.connect_p99_us, row.subscribe_mean_us), (None, None));
+        assert_eq!((row.bytes_in_per_s, row.bytes_out_per_s), (1_000.0, 2_000.0));
+        assert_eq!((row.rtt_p50_us, row.rtt_p99_us, row.rtt_max_us), (Some(80), None, Some(80)));
     }
     collector.handle(phase(PhaseKind::Drain, 5), samples(SECONDS));
     if let Some(totals) = totals {
@@ -217,6 +259,12 @@ fn a_good_run() {
     assert_eq!(step.host_cpu_percent, None);
     assert_eq!(step.broker_rss_bytes, Some(10 << 20));
     assert_eq!((record.clients_connected, record.connect_us.p50), (2000, Some(900)));
+    assert_eq!(record.connect_per_s, Some(500.0));
+    let step = &record.steps[0];
+    assert_eq!((step.rtt_us.p50, step.shared[0].gini), (Some(80), 0.25));
+    assert_eq!((&*step.shared[0].filter, step.shared[0].received_max), ("$share/g/t", 3));
+    let parts: Vec<_> = step.targets.iter().map(|part| (&*part.name, part.tps)).collect();
+    assert_eq!(parts, [("one", RATE as f64), ("other", RATE as f64)]);
     assert!(record.notes[0].contains("One-machine run"));
 
     let text = summary_text(&record);

@@ -1,0 +1,40 @@
+//! The parts of a step: its brokers and its shared subscriptions.
+
+use tacho_load::{SharedTotals, TargetTotals, Totals};
+
+use super::collector::round;
+use crate::record::{SharedFairness, StepTarget};
+
+/// The part of each broker, when there are several. `acknowledged` says what the broker took: what
+/// it acknowledged, or what was written.
+pub(super) fn step_targets(totals: &Totals, acknowledged: bool) -> Vec<StepTarget> {
+    let rate = |count: u64| round(count as f64 * 1e9 / totals.len_ns.max(1) as f64, 2);
+    let part = |target: &TargetTotals| {
+        let counters = &target.counters;
+        let achieved_in = if acknowledged { counters.acked } else { counters.sent };
+        StepTarget {
+            name: target.name.clone(),
+            achieved_in_per_s: rate(achieved_in),
+            achieved_out_per_s: rate(counters.received),
+            tps: rate(achieved_in + counters.received),
+            ..StepTarget::default()
+        }
+    };
+    match &totals.targets[..] {
+        [] | [_] => Vec::new(),
+        several => several.iter().map(part).collect(),
+    }
+}
+
+/// How evenly shared subscriptions were served.
+pub(super) fn fairness(shared: &SharedTotals) -> SharedFairness {
+    let (received_min, received_max) = shared.min_max();
+    SharedFairness {
+        filter: format!("$share/{}/{}", shared.name, shared.filter),
+        members: shared.members.len() as u64,
+        received: shared.members.iter().map(|(_, count)| count).sum(),
+        received_min,
+        received_max,
+        gini: round(shared.gini(), 4),
+    }
+}

@@ -1,0 +1,69 @@
+//! One second of the engine as a row of the time series.
+
+use tacho_load::{Histogram, IntervalSnapshot};
+
+use super::collector::busy_percent;
+use crate::probe::Usage;
+use crate::record::{SeriesRow, percentile};
+
+/// The row of an interval of a run that started at `started_ns`.
+pub(super) fn series_row(interval: &IntervalSnapshot, started_ns: u64, usage: &Usage) -> SeriesRow {
+    let length_s = interval.len_ns as f64 / 1e9;
+    let rate = |count: u64| if length_s > 0.0 { count as f64 / length_s } else { 0.0 };
+    let counters = &interval.counters;
+    SeriesRow {
+        start_s: interval.start_ns.saturating_sub(started_ns) as f64 / 1e9,
+        length_s,
+        phase: interval.phase.name().to_owned(),
+        connected: interval.connected,
+        offered_in_per_s: rate(counters.offered),
+        sent_per_s: rate(counters.sent),
+        acked_per_s: rate(counters.acked),
+        received_per_s: rate(counters.received),
+        overrun: counters.overrun,
+        dropped: counters.dropped,
+        e2e_p50_us: percentile(&interval.e2e, 0.5),
+        e2e_p95_us: percentile(&interval.e2e, 0.95),
+        e2e_p99_us: percentile(&interval.e2e, 0.99),
+        e2e_max_us: max(&interval.e2e),
+        service_p99_us: percentile(&interval.service, 0.99),
+        send_delay_p99_us: percentile(&interval.send_delay, 0.99),
+        ack_p99_us: percentile(&interval.ack, 0.99),
+        broker_cpu_percent: usage.broker_cpu_percent,
+        broker_rss_bytes: usage.broker_rss_bytes,
+        broker_cores_busy_percent: usage.broker_cores_busy_percent,
+        generator_cpu_percent: busy_percent(&interval.threads).0,
+        host_cpu_percent: usage.host_cpu_percent,
+        host_steal_percent: usage.host_steal_percent,
+        host_memory_percent: usage.host_memory_percent,
+        connect_ok_per_s: rate(interval.connect.ok),
+        connect_failed_per_s: rate(interval.connect.failed),
+        connect_mean_us: mean(&interval.connect.ok_us),
+        connect_p99_us: percentile(&interval.connect.ok_us, 0.99),
+        connect_failed_mean_us: mean(&interval.connect.failed_us),
+        subscribe_ok_per_s: rate(interval.subscribe.ok),
+        subscribe_failed_per_s: rate(interval.subscribe.failed),
+        subscribe_mean_us: mean(&interval.subscribe.ok_us),
+        subscribe_p99_us: percentile(&interval.subscribe.ok_us, 0.99),
+        subscribe_failed_mean_us: mean(&interval.subscribe.failed_us),
+        publish_failed_per_s: rate(counters.refused + counters.unanswered),
+        ack_mean_us: mean(&interval.ack),
+        publish_failed_mean_us: mean(&interval.ack_failed),
+        e2e_mean_us: mean(&interval.e2e),
+        bytes_in_per_s: rate(interval.bytes_in),
+        bytes_out_per_s: rate(interval.bytes_out),
+        rtt_p50_us: (!interval.rtt.is_empty()).then(|| interval.rtt.value_at_quantile(0.5)),
+        rtt_p99_us: percentile(&interval.rtt, 0.99),
+        rtt_max_us: max(&interval.rtt),
+        disconnects: counters.disconnects,
+        reconnects: counters.reconnects,
+    }
+}
+
+fn max(histogram: &Histogram) -> Option<u64> {
+    (!histogram.is_empty()).then(|| histogram.max())
+}
+
+fn mean(histogram: &Histogram) -> Option<f64> {
+    (!histogram.is_empty()).then(|| histogram.mean())
+}
