@@ -151,6 +151,12 @@ impl Prober {
         }
     }
 
+    fn greet(&mut self, net: &mut Net<Self>, at: usize, conn: ConnId) {
+        if let Err(error) = self.probes[at].greeting().encode(net.out(conn).as_vec_mut()) {
+            self.fail(net, at, error.to_string());
+        }
+    }
+
     /// Takes one packet; an error ends the connection.
     fn handle(&mut self, at: usize, packet: &Packet<'_>, now_ns: u64) -> Result<(), String> {
         let probe = &mut self.probes[at];
@@ -193,8 +199,16 @@ impl Handler for Prober {
             self.probes[at].state = State::Down;
             return self.fail(net, at, sentence(&error));
         }
-        if let Err(error) = self.probes[at].greeting().encode(net.out(conn).as_vec_mut()) {
-            self.fail(net, at, error.to_string());
+        match self.probes[at].target.transport.filter() {
+            Ok(None) => self.greet(net, at, conn),
+            Ok(Some(filter)) => net.set_filter(conn, filter),
+            Err(error) => self.fail(net, at, error.to_string()),
+        }
+    }
+
+    fn ready(&mut self, net: &mut Net<Self>, conn: ConnId) {
+        if let Some(at) = self.at(conn) {
+            self.greet(net, at, conn);
         }
     }
 
@@ -222,10 +236,14 @@ impl Handler for Prober {
         }
     }
 
-    fn closed(&mut self, net: &mut Net<Self>, conn: ConnId, _why: Closed) {
+    fn closed(&mut self, net: &mut Net<Self>, conn: ConnId, why: Closed) {
         if let Some(at) = self.at(conn) {
             self.probes[at].state = State::Down;
-            self.fail(net, at, "the broker closed the connection".into());
+            let why = match why {
+                Closed::Error(error) => error.to_string(),
+                Closed::ByPeer | Closed::ByUs => "the broker closed the connection".to_owned(),
+            };
+            self.fail(net, at, why);
         }
     }
 

@@ -97,9 +97,8 @@ impl Worker {
     fn target_of(&self, local: usize) -> &Target {
         let client = &self.clients[local];
         let plan = &self.common.plan;
-        let group = &plan.groups[client.group];
-        let targets = if group.targets.is_empty() { &plan.targets } else { &group.targets };
-        &targets[client.index as usize % targets.len()]
+        // Invariant: `Plan::check` refuses groups without targets.
+        plan.target_of(&plan.groups[client.group], client.index).expect("a group has targets")
     }
 
     /// The TCP connection is there: CONNECT, or first what is to carry it.
