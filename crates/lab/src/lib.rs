@@ -21,6 +21,7 @@ pub mod campaign;
 mod clock;
 pub mod environment;
 pub mod format;
+pub mod jmx;
 pub mod needs;
 pub mod output;
 pub mod plan;

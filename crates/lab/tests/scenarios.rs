@@ -180,7 +180,7 @@ fn adjusted(text: &str, adjustment: &Adjustment) -> Result<Scenario, String> {
 #[test]
 fn rates_clients_and_length_can_be_adjusted() {
     let hold = Some(TimeSpan::from_secs(3));
-    let adjustment = Adjustment { scale: 0.5, scale_clients: 0.01, hold };
+    let adjustment = Adjustment { scale: 0.5, scale_clients: 0.01, hold, ..Adjustment::NONE };
     let text = Builtin::find("symmetric").expect("is built in").text;
     let scenario = adjusted(text, &adjustment).expect("parses");
     assert_eq!(scenario.clients(), 20);

@@ -3,8 +3,10 @@
 //! Arguments in, exit code out. What the commands do is in the library crates.
 
 mod broker_command;
+mod convert;
 mod exit;
 mod monitor;
+mod plan_arguments;
 mod run;
 mod scenario;
 
@@ -34,6 +36,8 @@ enum Command {
     Run(Box<run::RunArguments>),
     /// List, show and check scenarios.
     Scenario(scenario::ScenarioArguments),
+    /// Write a JMeter plan as a scenario file that runs the same.
+    Convert(convert::ConvertArguments),
     Broker(broker_command::BrokerArgs),
     Monitor(Box<monitor::MonitorArguments>),
 }
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(arguments),
         Command::Scenario(arguments) => scenario::scenario(arguments),
         Command::Monitor(arguments) => monitor::monitor(arguments),
+        Command::Convert(arguments) => convert::convert(arguments),
         Command::Broker(args) => {
             return broker_command::run(args).unwrap_or_else(|error| {
                 eprintln!("tacho: {error:#}");

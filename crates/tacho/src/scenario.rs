@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use tacho_lab::format::{rate, thousands};
+use tacho_lab::jmx;
 use tacho_lab::needs::Needs;
 use tacho_lab::scenario::suite::{SUITES, Suite};
 use tacho_lab::scenario::{
@@ -9,6 +10,7 @@ use tacho_lab::scenario::{
 };
 
 use crate::exit::{self, Failure};
+use crate::plan_arguments::PlanArguments;
 
 #[derive(Debug, Args)]
 pub(crate) struct ScenarioArguments {
@@ -21,6 +23,8 @@ enum ScenarioCommand {
     /// List the built-in scenarios and suites
     List,
     /// Print a scenario as it is written: a start for one of your own
+    ///
+    /// A JMeter plan is printed as the scenario that it becomes.
     Show {
         /// Name of a built-in scenario or a suite, a name such as 1k_1k_qos1_p32_10mps, or a file
         scenario: String,
@@ -53,14 +57,28 @@ pub(crate) struct AdjustArguments {
     scale_clients: f64,
 
     /// Length of the measured phase, instead of the scenario's
-    #[arg(long, value_name = "TIME", value_parser = Adjustment::parse_hold)]
+    #[arg(long, visible_alias = "duration", value_name = "TIME",
+          value_parser = Adjustment::parse_hold)]
     hold: Option<TimeSpan>,
+
+    /// Length of the load before it, which is not counted, instead of the scenario's
+    #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse)]
+    warmup: Option<TimeSpan>,
+
+    #[command(flatten)]
+    plan: PlanArguments,
 }
 
 impl AdjustArguments {
     /// What they say.
     pub(crate) fn adjustment(self) -> Adjustment {
-        Adjustment { scale: self.scale, scale_clients: self.scale_clients, hold: self.hold }
+        Adjustment {
+            scale: self.scale,
+            scale_clients: self.scale_clients,
+            hold: self.hold,
+            warmup: self.warmup,
+            ..self.plan.adjustment()
+        }
     }
 }
 
@@ -71,6 +89,7 @@ pub(crate) fn scenario(arguments: &ScenarioArguments) -> Result<u8, Failure> {
         ScenarioCommand::Check { scenario, vars, adjust } => {
             let scenario = load(scenario, vars, &adjust.adjustment())?;
             eprint!("{}", needs(&scenario)?);
+            scenario.notes.iter().for_each(|note| eprintln!("note: {note}"));
             print!("{}", scenario.to_toml());
         }
     }
@@ -95,7 +114,12 @@ fn list() -> Result<(), Failure> {
 
 fn show(name: &str) -> Result<(), Failure> {
     let Some(suite) = Suite::find(name) else {
-        print!("{}", SourceText::load(name).map_err(|error| failure(&error))?.text);
+        let mut source = SourceText::load(name).map_err(|error| failure(&error))?;
+        if jmx::is_plan(name) {
+            let translation = jmx::translate(&source, &[], &Adjustment::NONE);
+            source = translation.map_err(|error| failure(&error))?.source;
+        }
+        print!("{}", source.text);
         return Ok(());
     };
     println!("# {}: {}", suite.name, suite.description);
@@ -158,7 +182,7 @@ pub(crate) fn load(
     Scenario::load(name, vars, adjustment, Limits::of_this_process()).map_err(|e| failure(&e))
 }
 
-fn failure(error: &ScenarioError) -> Failure {
+pub(crate) fn failure(error: &ScenarioError) -> Failure {
     use std::io::IsTerminal as _;
     Failure { code: exit::INVALID_CONFIG, message: error.render(std::io::stderr().is_terminal()) }
 }

@@ -259,9 +259,8 @@ fn a_checked_scenario_tells_what_it_needs() {
     ] {
         assert!(told.contains(line), "no {line:?} in {told}");
     }
-    for line in ["filter = \"$share/group/share_10_2_qos1_p64_5mps/+\""] {
-        assert!(checked.contains(line), "no {line:?} in {checked}");
-    }
+    let line = "filter = \"$share/group/share_10_2_qos1_p64_5mps/+\"";
+    assert!(checked.contains(line), "no {line:?} in {checked}");
     let shown = text(&output(&["scenario", "show", name]).stdout);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("shown.toml");

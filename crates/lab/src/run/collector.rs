@@ -45,6 +45,8 @@ pub struct RunFacts {
     pub vars: BTreeMap<String, VarValue>,
     /// Seed.
     pub seed: u64,
+    /// What the scenario says about where it came from.
+    pub notes: Vec<String>,
     /// Thresholds.
     pub thresholds: Thresholds,
     /// Clients of the plan.
@@ -325,7 +327,8 @@ impl Collector {
 
 /// What a reader must know before comparing figures.
 fn notes(facts: &RunFacts, steps: &[Step]) -> Vec<String> {
-    let mut notes: Vec<String> = steps.iter().filter_map(verdict::disturbed).collect();
+    let mut notes: Vec<String> = facts.notes.clone();
+    notes.extend(steps.iter().filter_map(verdict::disturbed));
     if facts.placement.one_machine {
         notes.push(
             "One-machine run: generator and broker share this machine, and on loopback the \
@@ -486,6 +489,7 @@ impl RunFacts {
             placement,
             vars: scenario.vars.clone(),
             seed: scenario.seed,
+            notes: scenario.notes.clone(),
             thresholds: scenario.thresholds.clone(),
             clients: plan.client_count() as u64,
             offered_out_per_s: plan.offered_out_per_s(),

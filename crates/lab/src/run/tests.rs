@@ -45,6 +45,7 @@ fn facts() -> RunFacts {
         },
         vars: BTreeMap::new(),
         seed: 1,
+        notes: vec![],
         thresholds: Thresholds::default(),
         clients: 2000,
         offered_out_per_s: RATE as f64,

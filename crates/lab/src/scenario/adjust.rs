@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::quantity::TimeSpan;
+use crate::jmx::JmxOptions;
 
 /// The shortest phase in which anything can be measured.
 pub(crate) const MEASURE_MIN: Duration = Duration::from_millis(100);
 
-/// What is changed in every scenario of a run: `--scale`, `--scale-clients` and `--hold`.
+/// What is changed in every scenario of a run: `--scale`, `--scale-clients`, `--hold` and the like.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adjustment {
     /// Multiplies every publish rate.
@@ -16,6 +17,14 @@ pub struct Adjustment {
     pub scale_clients: f64,
     /// Length of the measured phase.
     pub hold: Option<TimeSpan>,
+    /// Length of the warm-up.
+    pub warmup: Option<TimeSpan>,
+    /// Within this time all clients of a group connect.
+    pub ramp_up: Option<TimeSpan>,
+    /// Virtual load machines.
+    pub machines: Option<u32>,
+    /// How JMeter plans are understood.
+    pub jmx: JmxOptions,
 }
 
 impl Default for Adjustment {
@@ -26,7 +35,15 @@ impl Default for Adjustment {
 
 impl Adjustment {
     /// Changes nothing.
-    pub const NONE: Self = Self { scale: 1.0, scale_clients: 1.0, hold: None };
+    pub const NONE: Self = Self {
+        scale: 1.0,
+        scale_clients: 1.0,
+        hold: None,
+        warmup: None,
+        ramp_up: None,
+        machines: None,
+        jmx: JmxOptions::DEFAULT,
+    };
 
     /// Reads a factor of the command line.
     ///

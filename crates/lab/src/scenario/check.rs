@@ -59,6 +59,7 @@ impl Checker<'_> {
         let machines = raw.machines.as_ref().map_or(Ok(1), |machines| {
             self.whole(machines, "the number of machines", 1, 1_000_000)
         })?;
+        let machines = self.adjustment.machines.map_or(machines, u64::from);
         let machines = self.adjustment.count(machines) as u32;
         let target = self.target(&raw.target, None)?;
         let targets = self.targets(&raw.targets, &target)?;
@@ -84,6 +85,7 @@ impl Checker<'_> {
             phases: self.phases(&raw.phases)?,
             thresholds: self.thresholds(&raw.thresholds)?,
             groups,
+            notes: Vec::new(),
         };
         if scenario.clients() == 0 {
             return Err(self
@@ -251,7 +253,7 @@ impl Checker<'_> {
         Ok(Phases {
             connect_timeout: span(&raw.connect_timeout, 30),
             ready_probe: raw.ready_probe.unwrap_or(true),
-            warmup: span(&raw.warmup, 5),
+            warmup: self.adjustment.warmup.unwrap_or_else(|| span(&raw.warmup, 5)),
             measure: self.adjustment.hold.unwrap_or_else(|| span(&raw.measure, 30)),
             drain: span(&raw.drain, 5),
         })
@@ -353,8 +355,10 @@ impl Checker<'_> {
         let template = |text: &Option<Spanned<String>>| {
             text.as_ref().map(|text| self.template(text)).transpose()
         };
-        let ramp = raw.ramp.as_ref().map(|ramp| *ramp.get_ref());
+        let ramp =
+            self.adjustment.ramp_up.or_else(|| raw.ramp.as_ref().map(|ramp| *ramp.get_ref()));
         let rate = raw.rate.as_ref().map(|rate| *rate.get_ref());
+        let rate = rate.filter(|_| self.adjustment.ramp_up.is_none());
         Ok(Connect {
             ramp: ramp.or_else(|| rate.is_none().then(|| TimeSpan::from_secs(2))),
             rate,

@@ -9,11 +9,11 @@ use super::builtin::{BUILTIN, Builtin};
 use super::error::{ScenarioError, SourceText};
 use super::limits::Limits;
 use super::types::Scenario;
+use crate::jmx::{self, JmxOptions};
 
 impl Scenario {
-    /// The scenario called `name`: a built-in one, a name of the grammar of
-    /// [`BenchmarkName`], or the path of a file. `vars` are the values of
-    /// `--var`.
+    /// The scenario called `name`: a built-in one, a name of the grammar of [`BenchmarkName`], or
+    /// the path of a file, which may be a JMeter plan (`.jmx`). `vars` are the values of `--var`.
     ///
     /// # Errors
     /// When there is no such scenario, or the first thing that is wrong with it. An error that is
@@ -24,6 +24,15 @@ impl Scenario {
         adjustment: &Adjustment,
         limits: Limits,
     ) -> Result<Self, ScenarioError> {
+        if jmx::is_plan(name) {
+            return Self::load_plan(name, vars, adjustment, limits);
+        }
+        if adjustment.jmx != JmxOptions::DEFAULT {
+            let error = ScenarioError::new(format!("'{name}' is not a JMeter plan (.jmx)"));
+            return Err(
+                error.help("--jmx-pacing, --jmx-payload and --ignore-unknown are for those")
+            );
+        }
         if let Some(mut parsed) = benchmark_name(name)? {
             // The shape of such a scenario is its numbers: they are scaled first.
             let scaled = |count: u32| adjustment.count(count.into()) as u32;
@@ -33,6 +42,20 @@ impl Scenario {
             return Self::parse_adjusted(&parsed.source(), vars, &adjustment, limits);
         }
         Self::parse_adjusted(&SourceText::load(name)?, vars, adjustment, limits)
+    }
+
+    fn load_plan(
+        name: &str,
+        vars: &[(String, String)],
+        adjustment: &Adjustment,
+        limits: Limits,
+    ) -> Result<Self, ScenarioError> {
+        let translation = jmx::translate(&SourceText::load(name)?, vars, adjustment)?;
+        // The text has taken the values of variables, machines and ramps.
+        let adjustment = Adjustment { ramp_up: None, machines: None, ..*adjustment };
+        let mut scenario = Self::parse_adjusted(&translation.source, &[], &adjustment, limits)?;
+        scenario.notes = translation.notes;
+        Ok(scenario)
     }
 }
 

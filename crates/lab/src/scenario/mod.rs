@@ -14,6 +14,7 @@ mod benchmark_name;
 mod broker_url;
 mod builtin;
 mod check;
+mod draw;
 mod error;
 mod limits;
 mod load;

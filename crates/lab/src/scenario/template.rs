@@ -5,6 +5,8 @@ use std::num::NonZeroU64;
 
 use serde::{Serialize, Serializer};
 
+use super::draw::Draw;
+
 /// Which client of its group a template is expanded for.
 ///
 /// The clients of a group are dealt out to the virtual load machines in turn: client 0 to the
@@ -30,7 +32,8 @@ impl ClientPlace {
 /// A checked template, expanded once per client.
 ///
 /// `{{machine}}` is the load machine (`m1`, `m2`, ...), `{{i}}` the client's number on it, from 0,
-/// `{{client}}` its number in the whole group; `{{i % 10}}` and `{{i / 10}}` compute with a number.
+/// `{{client}}` its number in the whole group; `{{i % 10}}`, `{{i / 10}}` and `{{i + 1}}` compute
+/// with a number. `{{hex 8 word}}` and its kin are random, see [`Draw`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
@@ -39,6 +42,7 @@ enum Part {
     Text(String),
     Machine,
     Number(Counter, Operation),
+    Draw(Draw),
 }
 
 /// Which number of the client.
@@ -80,6 +84,7 @@ pub(crate) enum Operation {
     Itself,
     Modulo(NonZeroU64),
     Divided(NonZeroU64),
+    Plus(NonZeroU64),
 }
 
 /// What stands between `{{` and `}}`.
@@ -87,8 +92,10 @@ pub(crate) enum Operation {
 pub(crate) enum Expression<'a> {
     /// A name: a variable, `i`, `client` or `machine`.
     Name(&'a str),
-    /// `i` or `client` with `%` or `/` and a number or a variable behind it.
+    /// `i` or `client` with `%`, `/` or `+` and a number or a variable behind it.
     Computed { counter: Counter, operator: char, operand: &'a str },
+    /// Something random per client.
+    Draw(Draw),
 }
 
 /// A piece of a string: text, or what stands between braces.
@@ -123,15 +130,19 @@ fn expression(inner: &str) -> Result<Expression<'_>, String> {
     if is_name(inner) {
         return Ok(Expression::Name(inner));
     }
-    if let Some((left, right)) = inner.split_once(['%', '/']) {
-        let operator = if inner.contains('%') { '%' } else { '/' };
-        if let Some(counter) = Counter::named(left.trim()).filter(|_| is_name(right.trim())) {
-            return Ok(Expression::Computed { counter, operator, operand: right.trim() });
+    if let Some(draw) = Draw::parse(inner) {
+        return Ok(Expression::Draw(draw?));
+    }
+    if let Some(at) = inner.find(['%', '/', '+']) {
+        let (left, right) = (inner[..at].trim(), inner[at + 1..].trim());
+        let operator = char::from(inner.as_bytes()[at]);
+        if let Some(counter) = Counter::named(left).filter(|_| is_name(right)) {
+            return Ok(Expression::Computed { counter, operator, operand: right });
         }
     }
     Err(format!(
         "'{{{{{inner}}}}}' is not understood: write a variable, {{{{i}}}}, {{{{client}}}}, \
-         {{{{machine}}}}, {{{{i % 10}}}} or {{{{i / 10}}}}"
+         {{{{machine}}}}, {{{{i % 10}}}}, {{{{i / 10}}}}, {{{{i + 1}}}} or {{{{hex 8 word}}}}"
     ))
 }
 
@@ -154,10 +165,12 @@ impl Template {
                 })?;
                 let operation = match operator {
                     '%' => Operation::Modulo(number),
+                    '+' => Operation::Plus(number),
                     _ => Operation::Divided(number),
                 };
                 Ok(Part::Number(counter, operation))
             }
+            Piece::Braces(Expression::Draw(draw)) => Ok(Part::Draw(draw)),
         });
         Ok(Self(parts.collect::<Result<_, String>>()?))
     }
@@ -177,6 +190,7 @@ impl Template {
                 Part::Number(counter, operation) => {
                     text.push_str(&operation.apply(counter.of(place)).to_string());
                 }
+                Part::Draw(draw) => text.push_str(&draw.drawn(place.client)),
             }
         }
         text
@@ -184,7 +198,7 @@ impl Template {
 
     /// Whether different clients can get different strings.
     pub fn varies(&self) -> bool {
-        self.0.iter().any(|part| matches!(part, Part::Number(..)))
+        self.0.iter().any(|part| matches!(part, Part::Number(..) | Part::Draw(_)))
     }
 
     /// Whether any two of the first `clients` clients surely get different strings.
@@ -192,7 +206,7 @@ impl Template {
         let per_machine = clients.div_ceil(u64::from(machines.max(1)));
         let names_machine = machines <= 1 || self.0.contains(&Part::Machine);
         let distinct = |operation: &Operation, count: u64| match operation {
-            Operation::Itself => true,
+            Operation::Itself | Operation::Plus(_) => true,
             Operation::Modulo(modulus) => modulus.get() >= count,
             Operation::Divided(_) => false,
         };
@@ -201,6 +215,7 @@ impl Template {
             Part::Number(Counter::OnMachine, operation) => {
                 names_machine && distinct(operation, per_machine)
             }
+            Part::Draw(draw) => draw.is_unique(clients),
             _ => false,
         }) || clients <= 1
     }
@@ -220,6 +235,7 @@ impl Operation {
             Self::Itself => index,
             Self::Modulo(modulus) => index % modulus,
             Self::Divided(divisor) => index / divisor,
+            Self::Plus(summand) => index.saturating_add(summand.get()),
         }
     }
 }
@@ -236,8 +252,10 @@ impl fmt::Display for Template {
                         Operation::Itself => write!(f, "{{{{{name}}}}}")?,
                         Operation::Modulo(number) => write!(f, "{{{{{name} % {number}}}}}")?,
                         Operation::Divided(number) => write!(f, "{{{{{name} / {number}}}}}")?,
+                        Operation::Plus(number) => write!(f, "{{{{{name} + {number}}}}}")?,
                     }
                 }
+                Part::Draw(draw) => write!(f, "{{{{{draw}}}}}")?,
             }
         }
         Ok(())
@@ -266,6 +284,9 @@ mod tests {
     fn computes_with_the_client_number() {
         let template = Template::parse("a/{{i % 10}}/{{i/20}}").expect("parses");
         assert_eq!(template.expand(47), "a/7/2");
+        let plus = Template::parse("{{ i+1 }}/{{client + 2}}").expect("parses");
+        assert_eq!((plus.expand(47).as_str(), plus.is_unique(99, 1)), ("48/49", true));
+        assert_eq!(plus.to_string(), "{{i + 1}}/{{client + 2}}");
         assert!(!template.is_unique(11, 1) && template.is_unique(10, 1));
         assert!(!Template::parse("constant").expect("parses").varies());
     }
@@ -284,8 +305,17 @@ mod tests {
     }
 
     #[test]
+    fn draws_at_random() {
+        let template = Template::parse("conn_{{hex 18 a}}").expect("parses");
+        assert_eq!((template.expand(0).len(), template.varies()), (23, true));
+        assert!(template.is_unique(10_000, 3) && template.expand(0) != template.expand(1));
+        assert_eq!(template.to_string(), "conn_{{hex 18 a}}");
+        assert!(Template::parse("{{hex 18}}").is_err());
+    }
+
+    #[test]
     fn refuses_what_it_does_not_understand() {
-        for bad in ["{{i", "{{}}", "{{i % 0}}", "{{x}}", "{{i + 1}}", "{{machine % 2}}"] {
+        for bad in ["{{i", "{{}}", "{{i % 0}}", "{{x}}", "{{i - 1}}", "{{machine % 2}}"] {
             assert!(Template::parse(bad).is_err(), "{bad}");
         }
     }

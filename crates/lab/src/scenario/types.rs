@@ -41,6 +41,9 @@ pub struct Scenario {
     pub thresholds: Thresholds,
     /// Groups of clients by name.
     pub groups: BTreeMap<String, Group>,
+    /// What a reader of its results should know about where it came from. A file has none.
+    #[serde(skip)]
+    pub notes: Vec<String>,
 }
 
 /// Which broker, in which protocol version.

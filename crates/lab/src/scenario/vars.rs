@@ -227,6 +227,9 @@ impl<'v> Substitution<'v> {
                     replaced.push_str(&self.variables.look_up(name)?.to_string());
                     used.push(name.to_owned());
                 }
+                Piece::Braces(Expression::Draw(draw)) => {
+                    replaced.push_str(&format!("{{{{{draw}}}}}"));
+                }
                 Piece::Braces(Expression::Computed { counter, operator, operand }) => {
                     let number = match operand.parse::<u64>() {
                         Ok(number) => number.to_string(),

@@ -310,7 +310,8 @@ impl Source {
             transport(&BrokerUrl::new(scheme, "127.0.0.1", 1), tls)?;
             return Ok(Self::Command { template: template.clone(), scheme });
         }
-        let Some(url) = Named::of(&arguments.brokers, name).cloned().or(url) else {
+        let asked = Named::of(&arguments.brokers, name);
+        let Some(url) = asked.map_or(url, |asked| asked.url().cloned()) else {
             return Ok(Self::BuiltIn { shards: arguments.shards, scheme });
         };
         let transport = transport(&url, tls)?;

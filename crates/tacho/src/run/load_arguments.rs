@@ -105,7 +105,7 @@ impl LoadArguments {
         let default = (Scenario::DEFAULT_TARGET, &mut scenario.target);
         for (name, target) in std::iter::once(default).chain(named) {
             if let Some(broker) = Named::of(&targets.brokers, name) {
-                target.broker = Some(broker.clone());
+                target.broker = broker.url().cloned();
             } else if Named::of(&targets.broker_cmds, name).is_some() {
                 target.broker = None;
             }

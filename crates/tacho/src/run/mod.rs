@@ -29,6 +29,9 @@ use stage::{Performance, Setting, create};
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let RunArguments { scenario, targets, load, output } = arguments;
     let scenario = load.scenario(scenario, &[], targets)?;
+    if !output.quiet {
+        scenario.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    }
     let mut setting = Setting::new(targets, output.quiet)?;
 
     let name = RunDirectory::run_name(Timestamp::now(), &scenario.name);

@@ -11,13 +11,13 @@ use crate::exit::{self, Failure};
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TargetArguments {
     /// Load this broker, which is running already; NAME=URL for a named target of the scenario,
-    /// may then be given several times
+    /// may then be given several times. 'builtin' starts Tacho's own, whatever the scenario names
     ///
     /// mqtt:// is TCP, mqtts:// is TLS, ws:// and wss:// are WebSockets and may have a path (/mqtt
     /// unless given). Ports are 1883, 8883, 80 and 443 unless given.
     #[arg(long = "broker", value_name = "[NAME=]mqtt://HOST:PORT",
-          value_parser = |text: &str| Named::parse(text, BrokerUrl::parse))]
-    pub(super) brokers: Vec<Named<BrokerUrl>>,
+          value_parser = |text: &str| Named::parse(text, BrokerArgument::parse))]
+    pub(super) brokers: Vec<Named<BrokerArgument>>,
 
     /// How brokers are reached.
     #[command(flatten)]
@@ -103,6 +103,32 @@ impl TargetArguments {
             }
         }
         Ok(())
+    }
+}
+
+/// Which broker is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BrokerArgument {
+    /// Tacho's own, started for the run.
+    BuiltIn,
+    /// One that is running.
+    Url(BrokerUrl),
+}
+
+impl BrokerArgument {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "builtin" => Ok(Self::BuiltIn),
+            url => BrokerUrl::parse(url).map(Self::Url),
+        }
+    }
+
+    /// The address, when there is one before the run.
+    pub(super) const fn url(&self) -> Option<&BrokerUrl> {
+        match self {
+            Self::BuiltIn => None,
+            Self::Url(url) => Some(url),
+        }
     }
 }
 

@@ -1,0 +1,110 @@
+//! JMeter plans from the command line: run, converted, refused.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn plan(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/fixtures").join(name);
+    path.display().to_string()
+}
+
+fn tacho(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tacho"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a scenario shortly against the built-in broker; its record.
+fn run(directory: &Path, scenario: &str, further: &[&str]) -> serde_json::Value {
+    let directory = directory.display().to_string();
+    let common = ["--broker", "builtin", "--hold", "2s", "--warmup", "300ms", "--quiet"];
+    let arguments = [&["run", scenario, "--dir", &directory], &common[..], further].concat();
+    let output = tacho(&arguments);
+    let code = output.status.code();
+    // A busy machine may keep the generator from its schedule; deliveries are right all the same.
+    assert!(matches!(code, Some(0 | 111)), "{code:?}: {}", text(&output.stderr));
+    let path = PathBuf::from(directory).join("summary.json");
+    let text = std::fs::read_to_string(path).expect("a summary");
+    serde_json::from_str(&text).expect("is JSON")
+}
+
+/// Every message of the first step arrived once per receiver that had to get it.
+fn assert_complete(record: &serde_json::Value, deliveries_per_message: u64) {
+    let step = &record["steps"][0];
+    let count = |name: &str| step[name].as_u64().unwrap_or_else(|| panic!("{name} in {step}"));
+    assert!(count("sent") > 0, "{step}");
+    assert_eq!(count("received"), count("sent") * deliveries_per_message, "{step}");
+    assert_eq!((count("lost"), count("duplicates"), count("unexpected")), (0, 0, 0), "{step}");
+}
+
+#[test]
+fn a_plan_is_run_and_its_conversion_runs_the_same() {
+    let place = tempfile::tempdir().expect("a directory");
+    let fast = ["--ramp-up", "200ms", "--var", "per_second=100"];
+    let record = run(&place.path().join("plan"), &plan("pairs.jmx"), &fast);
+    assert_complete(&record, 1);
+    assert_eq!(record["scenario"], "pairs");
+    assert_eq!(record["clients"], 20);
+    assert_eq!(record["vars"]["per_second"], 100);
+    assert!(record["notes"].to_string().contains("JMeter takes 0"), "{}", record["notes"]);
+
+    let file = place.path().join("pairs.toml").display().to_string();
+    let output = tacho(&["convert", &plan("pairs.jmx"), "-o", &file]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("note: Line 99"), "{}", text(&output.stderr));
+    let converted = run(&place.path().join("converted"), &file, &fast);
+    assert_complete(&converted, 1);
+    for figure in ["offered_in_per_s", "offered_out_per_s"] {
+        assert_eq!(converted["steps"][0][figure], record["steps"][0][figure]);
+    }
+    assert_eq!(converted["vars"], record["vars"]);
+}
+
+#[test]
+fn virtual_machines_have_shared_groups_of_their_own() {
+    let place = tempfile::tempdir().expect("a directory");
+    let further = ["--machines", "4", "--ramp-up", "200ms", "--var", "per_second=100"];
+    let record = run(place.path(), &plan("team.jmx"), &further);
+    // Each message reaches one member of its machine's group.
+    assert_complete(&record, 1);
+    let resolved = std::fs::read_to_string(place.path().join("scenario.toml")).expect("a file");
+    assert!(resolved.contains("machines = 4"), "{resolved}");
+}
+
+#[test]
+fn plans_are_shown_and_checked_like_scenarios() {
+    let shown = tacho(&["scenario", "show", &plan("pairs.jmx")]);
+    assert!(shown.status.success());
+    assert!(text(&shown.stdout).contains("clients = \"{{senders}}\""), "{}", text(&shown.stdout));
+    let checked = tacho(&["scenario", "check", &plan("pairs.jmx"), "--var", "senders=7"]);
+    assert!(checked.status.success());
+    assert!(text(&checked.stdout).contains("clients = 7"), "{}", text(&checked.stdout));
+    assert!(text(&checked.stderr).contains("note: "), "{}", text(&checked.stderr));
+}
+
+#[test]
+fn what_cannot_be_run_exits_with_104() {
+    let fails = |arguments: &[&str], words: &str| {
+        let output = tacho(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(104), "{arguments:?}: {said}");
+        assert!(said.contains(words), "{arguments:?}: no {words:?} in {said}");
+    };
+    let unknown = plan("unknown.jmx");
+    fails(&["run", &unknown], "'HeaderManager' is not supported");
+    fails(&["scenario", "check", &unknown], "'JSR223Sampler' is not supported");
+    fails(&["convert", &unknown], "--ignore-unknown");
+    fails(&["run", &plan("pairs.jmx"), "--var", "speed=1"], "no variable 'speed'");
+    fails(&["run", "nowhere.jmx"], "cannot read the scenario 'nowhere.jmx'");
+    fails(&["convert", "symmetric.toml"], "not a JMeter plan");
+    fails(&["run", "symmetric", "--ignore-unknown"], "not a JMeter plan");
+    let left_out = tacho(&["convert", &unknown, "--ignore-unknown"]);
+    assert!(left_out.status.success(), "{}", text(&left_out.stderr));
+    assert!(text(&left_out.stdout).contains("# Left out: line 22"));
+}
