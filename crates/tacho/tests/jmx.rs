@@ -27,8 +27,8 @@ fn run(directory: &Path, scenario: &str, further: &[&str]) -> serde_json::Value 
     let arguments = [&["run", scenario, "--dir", &directory], &common[..], further].concat();
     let output = tacho(&arguments);
     let code = output.status.code();
-    // A busy machine may keep the generator from its schedule; deliveries are right all the same.
-    assert!(matches!(code, Some(0 | 111)), "{code:?}: {}", text(&output.stderr));
+    // A busy machine may keep both sides from their schedule; deliveries are right all the same.
+    assert!(matches!(code, Some(0 | 99 | 111)), "{code:?}: {}", text(&output.stderr));
     let path = PathBuf::from(directory).join("summary.json");
     let text = std::fs::read_to_string(path).expect("a summary");
     serde_json::from_str(&text).expect("is JSON")
