@@ -217,3 +217,157 @@ fn the_filter_moves_with_its_connection() {
         assert_eq!(&part[LEN..], word);
     }
 }
+
+/// Begins with a handshake: the peer says `H` and is answered `h`. Then `!` is the peer's farewell,
+/// and `?` an error.
+#[derive(Default)]
+struct Formal {
+    is_open: bool,
+    owes_answer: bool,
+    is_closed: bool,
+}
+
+impl Filter for Formal {
+    fn inbound(&mut self, wire: &[u8], plain: &mut Vec<u8>) -> io::Result<()> {
+        for byte in wire {
+            match byte {
+                b'H' if !self.is_open => (self.is_open, self.owes_answer) = (true, true),
+                b'!' => self.is_closed = true,
+                b'?' => return Err(io::Error::other("a question")),
+                byte => plain.push(*byte),
+            }
+        }
+        Ok(())
+    }
+
+    fn outbound(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
+        if std::mem::take(&mut self.owes_answer) {
+            wire.push(b'h');
+        }
+        wire.extend_from_slice(plain);
+        Ok(())
+    }
+
+    fn is_ready(&self) -> bool {
+        self.is_open
+    }
+
+    fn peer_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    fn wants_write(&self) -> bool {
+        self.owes_answer
+    }
+
+    fn finish(&mut self, wire: &mut Vec<u8>) {
+        wire.extend_from_slice(b"bye");
+    }
+}
+
+/// Logs what happens to connections with a [`Formal`] filter.
+fn formal(log: &std::sync::mpsc::Sender<String>) -> Probe {
+    let (ready, input, closed) = (log.clone(), log.clone(), log.clone());
+    Probe {
+        on_accepted: Box::new(|net, conn| net.set_filter(conn, Box::new(Formal::default()))),
+        on_ready: Box::new(move |net, conn| {
+            ready.send("ready".to_owned()).expect("the test listens");
+            net.out(conn).extend_from_slice(b"hello");
+        }),
+        on_input: Box::new(move |_, _, data| {
+            input.send(String::from_utf8_lossy(data).into_owned()).expect("the test listens");
+            data.len()
+        }),
+        on_closed: Box::new(move |net, _, reason| {
+            let shard = net.shard();
+            closed.send(format!("{} at {shard}", why(&reason))).expect("the test listens");
+        }),
+        ..Probe::default()
+    }
+}
+
+#[test]
+fn a_handshake_is_announced_once_before_the_data_behind_it() {
+    let (log, logged) = events::<String>();
+    let server = start(formal(&log));
+    let mut client = server.client();
+    write(&mut client, b"Hdata");
+    assert_eq!(read_exactly(&mut client, 6), b"hhello");
+    assert_eq!([next(&logged), next(&logged)], ["ready", "data"]);
+    write(&mut client, b"more");
+    assert_eq!(next(&logged), "more");
+    drop(client);
+    assert_eq!(next(&logged), "by peer at 0");
+}
+
+#[test]
+fn a_farewell_ends_the_connection_though_the_socket_is_open() {
+    let (log, logged) = events::<String>();
+    let server = start(formal(&log));
+    let mut client = server.client();
+    write(&mut client, b"Hlast!");
+    let mut got = Vec::new();
+    client.read_to_end(&mut got).unwrap();
+    assert_eq!(got, b"hhellobye");
+    let events = [next(&logged), next(&logged), next(&logged)];
+    assert_eq!(events, ["ready", "last", "by peer at 0"]);
+}
+
+#[test]
+fn an_end_waits_until_the_handler_has_read_what_came_before() {
+    let (log, logged) = events::<String>();
+    let mut probe = formal(&log);
+    let mut is_first = true;
+    probe.on_input = Box::new(move |net, conn, data| {
+        log.send(format!("{} bytes", data.len())).unwrap();
+        if std::mem::take(&mut is_first) {
+            net.pause_read(conn);
+            return 1;
+        }
+        data.len()
+    });
+    let server = start(probe);
+    let mut client = server.client();
+    write(&mut client, b"Habc!");
+    assert_eq!([next(&logged), next(&logged)], ["ready", "3 bytes"]);
+    assert_eq!(server.ask(|_, net| net.open_connections().count()), 1, "it waits");
+    server.ask(|_, net| {
+        let conns: Vec<_> = net.open_connections().collect();
+        conns.into_iter().for_each(|conn| net.resume_read(conn));
+    });
+    assert_eq!([next(&logged), next(&logged)], ["2 bytes", "by peer at 0"]);
+}
+
+#[test]
+fn an_end_that_was_noted_on_the_way_is_told_by_the_next_owner() {
+    for (end, expected) in [(&b"!"[..], "by peer at 1"), (b"?", "error at 1")] {
+        let (log, logged) = events::<String>();
+        let loops: Vec<_> = mailboxes(2)
+            .into_iter()
+            .map(|mailbox| {
+                let config = LoopConfig { listeners: vec![local()], ..LoopConfig::default() };
+                let mut probe = formal(&log);
+                let log = log.clone();
+                probe.on_input = Box::new(move |net, conn, data| {
+                    if net.shard() == 0 {
+                        let detached = net.detach(conn, data).unwrap();
+                        net.post(1, Mail::Conn(Box::new(detached)));
+                    } else {
+                        log.send(String::from_utf8_lossy(data).into_owned()).unwrap();
+                    }
+                    data.len()
+                });
+                probe.on_mail = Box::new(|net, _, mail| {
+                    if let Mail::Conn(detached) = mail {
+                        net.attach(*detached);
+                    }
+                });
+                start_with(config, mailbox, probe)
+            })
+            .collect();
+        let mut client = loops[0].client();
+        // In one piece: the first owner sees the end behind the data that it passes on.
+        write(&mut client, &[b"Hmove", end].concat());
+        assert_eq!([next(&logged), next(&logged), next(&logged)], ["ready", "move", expected]);
+    }
+}

@@ -130,7 +130,7 @@ impl Handshake {
     fn step(&self, new: usize) -> Result<Option<Opened>, Refused> {
         let silent = |error| Refused { answer: Vec::new(), error };
         let word: &[u8] = match self.opening {
-            Opening::Client { .. } => b"HTTP/1.1 ",
+            Opening::Client { .. } => b"HTTP/1.",
             Opening::Server(_) => b"GET ",
         };
         if !handshake::may_begin(&self.head, word) {
@@ -171,7 +171,7 @@ impl Filter for WsFilter {
         }
         self.decode(&mut wire, plain).map_err(|offence| {
             self.close_code = Some(offence.code);
-            // What the handler has still to say is of no use to such a peer.
+            // Nothing that comes behind it is looked at.
             self.peer_closed = true;
             offence.into()
         })

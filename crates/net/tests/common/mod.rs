@@ -7,6 +7,8 @@
     reason = "helpers of tests; each test binary uses a part of them"
 )]
 
+pub mod certificates;
+
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -43,6 +45,7 @@ type OnTurn = Box<dyn FnMut(&mut Net<Probe>) -> Next + Send>;
 pub struct Probe {
     pub on_accepted: OnConn<()>,
     pub on_connected: OnConnected,
+    pub on_ready: OnConn<()>,
     pub on_input: OnInput,
     pub on_closed: OnClosed,
     pub on_drained: OnConn<()>,
@@ -56,6 +59,7 @@ impl Default for Probe {
         Self {
             on_accepted: Box::new(|_, _| {}),
             on_connected: Box::new(|_, _, _| {}),
+            on_ready: Box::new(|_, _| {}),
             on_input: Box::new(|_, _, data| data.len()),
             on_closed: Box::new(|_, _, _| {}),
             on_drained: Box::new(|_, _| {}),
@@ -87,6 +91,10 @@ impl Handler for Probe {
 
     fn connected(&mut self, net: &mut Net<Self>, conn: ConnId, result: io::Result<()>) {
         (self.on_connected)(net, conn, result);
+    }
+
+    fn ready(&mut self, net: &mut Net<Self>, conn: ConnId) {
+        (self.on_ready)(net, conn);
     }
 
     fn input(&mut self, net: &mut Net<Self>, conn: ConnId, data: &[u8]) -> usize {

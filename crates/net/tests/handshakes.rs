@@ -1,0 +1,340 @@
+//! TLS filters against each other, in memory: who lets whom in, and what they say if not.
+
+mod common;
+
+use std::io;
+
+use common::certificates::{Authority, client, server, trusting};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tacho_net::tls::{
+    ClientCertificates, TlsClientSettings, TlsError, TlsServer, TlsServerSettings,
+};
+use tacho_net::ws::{WsClient, WsServer};
+use tacho_net::{Filter, Layers};
+
+/// Hands bytes to and fro until nobody has anything to say. Returns what each side read.
+fn talk(
+    client: &mut dyn Filter,
+    server: &mut dyn Filter,
+    piece: usize,
+) -> Result<(Vec<u8>, Vec<u8>), (io::Error, &'static str)> {
+    let (mut at_client, mut at_server) = (Vec::new(), Vec::new());
+    loop {
+        let (mut up, mut down) = (Vec::new(), Vec::new());
+        client.outbound(&[], &mut up).unwrap();
+        for part in up.chunks(piece) {
+            server.inbound(part, &mut at_server).map_err(|error| (error, "server"))?;
+        }
+        server.outbound(&[], &mut down).unwrap();
+        for part in down.chunks(piece) {
+            client.inbound(part, &mut at_client).map_err(|error| (error, "client"))?;
+        }
+        if up.is_empty() && down.is_empty() {
+            return Ok((at_client, at_server));
+        }
+    }
+}
+
+/// What went wrong between the two, at whichever side it shows first, and then at the other.
+fn quarrel(client: &mut dyn Filter, server: &mut dyn Filter) -> (String, String) {
+    let (error, side) = talk(client, server, 1000).expect_err("a quarrel");
+    let (mut alert, mut plain) = (Vec::new(), Vec::new());
+    let other = match side {
+        "server" => {
+            server.outbound(&[], &mut alert).unwrap();
+            client.inbound(&alert, &mut plain)
+        }
+        _ => {
+            client.outbound(&[], &mut alert).unwrap();
+            server.inbound(&alert, &mut plain)
+        }
+    };
+    let other = other.expect_err("the other side hears of it").to_string();
+    match side {
+        "server" => (other, error.to_string()),
+        _ => (error.to_string(), other),
+    }
+}
+
+#[test]
+fn whom_a_client_trusts() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = Authority::new(folder.path(), "good");
+    let other = Authority::new(folder.path(), "other");
+    let server =
+        server(&good.issue("server", &["localhost", "127.0.0.1"]), ClientCertificates::Ignored);
+    let attempt = |settings: &TlsClientSettings| {
+        let (mut ours, mut theirs) = (client(settings).filter().unwrap(), server.filter().unwrap());
+        talk(&mut ours, &mut theirs, 1000).map(|_| ours.is_ready() && theirs.is_ready())
+    };
+    let named = |name: &str| TlsClientSettings { server_name: name.into(), ..trusting(&good.ca) };
+    assert!(attempt(&trusting(&good.ca)).unwrap());
+    assert!(attempt(&named("127.0.0.1")).unwrap());
+    let insecure = TlsClientSettings {
+        insecure: true,
+        server_name: "elsewhere".into(),
+        ..TlsClientSettings::default()
+    };
+    assert!(attempt(&insecure).unwrap());
+    for (settings, words) in [
+        (trusting(&other.ca), "not trusted"),
+        (named("elsewhere"), "not valid for name \"elsewhere\""),
+        (named("127.0.0.2"), "not valid for name"),
+    ] {
+        let (error, side) = attempt(&settings).expect_err(words);
+        assert_eq!((error.kind(), side), (io::ErrorKind::InvalidData, "client"));
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let unusable = |settings: &TlsClientSettings| {
+        tacho_net::tls::TlsClient::new(settings).expect_err("unusable").to_string()
+    };
+    assert!(unusable(&named("a b")).contains("'a b' is neither"));
+    assert!(unusable(&trusting(&folder.path().join("x"))).contains("cannot read the CA"));
+    let half = TlsClientSettings { cert: Some("x".into()), ..trusting(&good.ca) };
+    assert!(unusable(&half).contains("give both files"));
+}
+
+#[test]
+fn whom_a_server_lets_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = Authority::new(folder.path(), "good");
+    let other = Authority::new(folder.path(), "other");
+    let identity = good.issue("server", &["localhost"]);
+    let with = |identity: Option<common::certificates::Identity>| TlsClientSettings {
+        cert: identity.as_ref().map(|identity| identity.cert.clone()),
+        key: identity.map(|identity| identity.key),
+        ..trusting(&good.ca)
+    };
+    let known = with(Some(good.issue("client", &["device-1"])));
+    let stranger = with(Some(other.issue("stranger", &["device-2"])));
+    let nobody = with(None);
+    let required = server(&identity, ClientCertificates::Required(good.ca.clone()));
+    let optional = server(&identity, ClientCertificates::Optional(good.ca.clone()));
+    let ignored = server(&identity, ClientCertificates::Ignored);
+    let attempt = |server: &TlsServer, settings: &TlsClientSettings| {
+        let mut ours = client(settings).filter().unwrap();
+        talk(&mut ours, &mut server.filter().unwrap(), 1000).is_ok() && ours.is_ready()
+    };
+    assert!(attempt(&required, &known));
+    assert!(attempt(&optional, &known) && attempt(&optional, &nobody));
+    assert!([&known, &stranger, &nobody].iter().all(|client| attempt(&ignored, client)));
+    for (server, settings, at_client, at_server) in [
+        (&required, &nobody, "requires a certificate", "shown no certificate"),
+        (&required, &stranger, "does not trust the CA", "not trusted"),
+        (&optional, &stranger, "does not trust the CA", "not trusted"),
+    ] {
+        let mut ours = client(settings).filter().unwrap();
+        let (mine, theirs) = quarrel(&mut ours, &mut server.filter().unwrap());
+        assert!(mine.contains(at_client) && theirs.contains(at_server), "{mine}; {theirs}");
+    }
+}
+
+#[test]
+fn application_protocols_must_meet_if_there_are_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new(folder.path(), "ca");
+    let server = server(&authority.issue("server", &["localhost"]), ClientCertificates::Ignored);
+    let offering = |names: &[&str]| TlsClientSettings {
+        alpn: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..trusting(&authority.ca)
+    };
+    for names in [&[][..], &["mqtt"], &["x", "mqtt"]] {
+        let mut ours = client(&offering(names)).filter().unwrap();
+        talk(&mut ours, &mut server.filter().unwrap(), 1000).unwrap();
+        assert!(ours.is_ready());
+    }
+    let mut ours = client(&offering(&["h2"])).filter().unwrap();
+    let (mine, _) = quarrel(&mut ours, &mut server.filter().unwrap());
+    assert!(mine.contains("application protocols"), "{mine}");
+}
+
+#[test]
+fn what_is_not_tls_is_called_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new(folder.path(), "ca");
+    let server = server(&authority.issue("server", &["localhost"]), ClientCertificates::Ignored);
+    let mut plain = Vec::new();
+    let error = server.filter().unwrap().inbound(b"\x10\x0e\0\x04MQTT\x04\x02\0\0\0\0", &mut plain);
+    assert!(error.unwrap_err().to_string().contains("does not speak TLS"));
+    let mut ours = client(&trusting(&authority.ca)).filter().unwrap();
+    ours.outbound(&[], &mut Vec::new()).unwrap();
+    let error = ours.inbound(b"HTTP/1.1 400 Bad Request\r\n\r\n", &mut plain);
+    assert!(error.unwrap_err().to_string().contains("does not speak TLS"));
+    assert!(plain.is_empty());
+}
+
+#[test]
+fn a_new_certificate_serves_new_connections_and_a_bad_one_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (Authority::new(folder.path(), "old"), Authority::new(folder.path(), "new"));
+    let identity = old.issue("server", &["localhost"]);
+    let server = server(&identity, ClientCertificates::Ignored);
+    let attempt = |authority: &Authority| {
+        let (mut ours, mut theirs) =
+            (client(&trusting(&authority.ca)).filter().unwrap(), server.filter().unwrap());
+        talk(&mut ours, &mut theirs, 1000).map(|_| (ours, theirs))
+    };
+    let (mut open_client, mut open_server) = attempt(&old).unwrap();
+    assert!(server.reload().is_none(), "nothing has changed");
+
+    // A certificate without its key, as in the middle of a renewal; said once.
+    let renewed = new.issue("renewed", &["localhost"]);
+    std::fs::copy(&renewed.cert, &identity.cert).unwrap();
+    assert!(matches!(server.reload(), Some(Err(TlsError::Unusable { .. }))));
+    assert!(server.reload().is_none());
+    assert!(attempt(&old).is_ok() && attempt(&new).is_err());
+
+    std::fs::remove_file(&identity.key).unwrap();
+    assert!(matches!(server.reload(), Some(Err(TlsError::Read { .. }))));
+    assert!(server.reload().is_none());
+    assert!(attempt(&old).is_ok());
+
+    std::fs::copy(&renewed.key, &identity.key).unwrap();
+    assert!(matches!(server.reload(), Some(Ok(()))));
+    assert!(attempt(&old).is_err() && attempt(&new).is_ok());
+
+    // The open connection knows nothing of all this.
+    let (mut wire, mut plain) = (Vec::new(), Vec::new());
+    open_client.outbound(b"still here", &mut wire).unwrap();
+    open_server.inbound(&wire, &mut plain).unwrap();
+    assert_eq!(plain, b"still here");
+}
+
+#[test]
+fn sessions_resume() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new(folder.path(), "ca");
+    let server = server(&authority.issue("server", &["localhost"]), ClientCertificates::Ignored);
+    let client = client(&trusting(&authority.ca));
+    let bytes_of_a_handshake = || {
+        let (mut ours, mut theirs) = (client.filter().unwrap(), server.filter().unwrap());
+        let (mut up, mut down) = (Vec::new(), Vec::new());
+        ours.outbound(&[], &mut up).unwrap();
+        theirs.inbound(&up, &mut Vec::new()).unwrap();
+        theirs.outbound(&[], &mut down).unwrap();
+        ours.inbound(&down, &mut Vec::new()).unwrap();
+        talk(&mut ours, &mut theirs, 1000).unwrap();
+        down.len()
+    };
+    // A resumed session needs no certificate.
+    let (first, second) = (bytes_of_a_handshake(), bytes_of_a_handshake());
+    assert!(second + 200 < first, "{first}, then {second} bytes");
+}
+
+#[test]
+fn early_data_waits_and_too_much_of_it_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new(folder.path(), "ca");
+    let server = server(&authority.issue("server", &["localhost"]), ClientCertificates::Ignored);
+    let client = client(&trusting(&authority.ca));
+    let (mut ours, mut theirs) = (client.filter().unwrap(), server.filter().unwrap());
+    let mut wire = Vec::new();
+    ours.outbound(&vec![7; 200_000], &mut wire).unwrap();
+    theirs.inbound(&wire, &mut Vec::new()).unwrap();
+    let (_, got) = talk(&mut ours, &mut theirs, 1000).unwrap();
+    assert_eq!(got, vec![7; 200_000]);
+    let mut hasty = client.filter().unwrap();
+    let refused = hasty.outbound(&vec![7; 2_000_000], &mut wire).unwrap_err();
+    assert!(refused.to_string().contains("before the TLS handshake"), "{refused}");
+}
+
+#[test]
+fn a_farewell_is_understood() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new(folder.path(), "ca");
+    let server = server(&authority.issue("server", &["localhost"]), ClientCertificates::Ignored);
+    let (mut ours, mut theirs) =
+        (client(&trusting(&authority.ca)).filter().unwrap(), server.filter().unwrap());
+    talk(&mut ours, &mut theirs, 1000).unwrap();
+    let (mut wire, mut plain) = (Vec::new(), Vec::new());
+    ours.outbound(b"last words", &mut wire).unwrap();
+    ours.finish(&mut wire);
+    theirs.inbound(&wire, &mut plain).unwrap();
+    assert_eq!(plain, b"last words");
+    assert!(theirs.peer_closed());
+    let mut wire = Vec::new();
+    theirs.finish(&mut wire);
+    ours.inbound(&wire, &mut plain).unwrap();
+    assert!(ours.peer_closed());
+}
+
+fn secure_web_sockets() -> (impl Fn() -> (Box<dyn Filter>, Box<dyn Filter>), tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new(folder.path(), "ca");
+    let identity = authority.issue("server", &["localhost"]);
+    let settings = TlsServerSettings {
+        cert: identity.cert,
+        key: identity.key,
+        clients: ClientCertificates::Ignored,
+        alpn: Vec::new(),
+    };
+    let (tls, below) = (client(&trusting(&authority.ca)), TlsServer::new(settings).unwrap());
+    let ws = WsClient { host: "a".into(), path: "/x".into(), protocol: "mqtt".into() };
+    let above = WsServer { path: "/x".into(), protocols: vec!["mqtt".into()] };
+    let make = move || -> (Box<dyn Filter>, Box<dyn Filter>) {
+        (
+            Box::new(Layers::new(tls.filter().unwrap(), ws.filter())),
+            Box::new(Layers::new(below.filter().unwrap(), above.filter())),
+        )
+    };
+    (make, folder)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn layers_carry_everything_in_any_pieces(
+        messages in vec((any::<bool>(), vec(any::<u8>(), 0..40_000)), 0..8),
+        piece in 1_usize..3000,
+    ) {
+        let (make, _folder) = secure_web_sockets();
+        let (mut ours, mut theirs) = make();
+        prop_assert!(talk(&mut *ours, &mut *theirs, piece).is_ok());
+        prop_assert!(ours.is_ready() && theirs.is_ready());
+        let (mut sent_up, mut got_up) = (Vec::new(), Vec::new());
+        let (mut sent_down, mut got_down) = (Vec::new(), Vec::new());
+        for (up, bytes) in messages {
+            let mut wire = Vec::new();
+            let (from, to, sent, got) = match up {
+                true => (&mut ours, &mut theirs, &mut sent_up, &mut got_up),
+                false => (&mut theirs, &mut ours, &mut sent_down, &mut got_down),
+            };
+            from.outbound(&bytes, &mut wire).unwrap();
+            sent.extend(bytes);
+            for part in wire.chunks(piece) {
+                to.inbound(part, got).unwrap();
+            }
+        }
+        prop_assert!(sent_up == got_up && sent_down == got_down);
+        let mut wire = Vec::new();
+        ours.finish(&mut wire);
+        theirs.inbound(&wire, &mut Vec::new()).unwrap();
+        prop_assert!(theirs.peer_closed());
+    }
+
+    #[test]
+    fn damaged_bytes_are_safe(
+        noise in vec(any::<u8>(), 1..400),
+        at in 0_usize..3000,
+        opened in any::<bool>(),
+    ) {
+        let (make, _folder) = secure_web_sockets();
+        let (mut ours, mut theirs) = make();
+        if opened {
+            talk(&mut *ours, &mut *theirs, 1000).unwrap();
+        }
+        let mut wire = Vec::new();
+        ours.outbound(&[1; 3000], &mut wire).unwrap();
+        let at = at.min(wire.len());
+        wire.splice(at..at, noise);
+        for (filter, bytes) in [(&mut theirs, wire.clone()), (&mut ours, wire)] {
+            for part in bytes.chunks(333) {
+                let _ = filter.inbound(part, &mut Vec::new());
+                let _ = filter.outbound(b"x", &mut Vec::new());
+            }
+            filter.finish(&mut Vec::new());
+        }
+    }
+}
