@@ -83,6 +83,11 @@ fn sentence(error: &Error) -> String {
              issued it"
                 .to_owned()
         }
+        Error::InvalidCertificate(CertificateError::BadSignature) => {
+            "the peer's certificate is not trusted, the trusted CA of its issuer's name has not \
+             signed it: has that CA been made anew?"
+                .to_owned()
+        }
         Error::InvalidCertificate(why) => format!("the peer's certificate is not valid: {why}"),
         Error::NoCertificatesPresented => "the peer has shown no certificate".to_owned(),
         Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
@@ -96,6 +101,7 @@ fn sentence(error: &Error) -> String {
                 "the peer does not trust the CA of our certificate".to_owned()
             }
             AlertDescription::BadCertificate
+            | AlertDescription::DecryptError
             | AlertDescription::UnsupportedCertificate
             | AlertDescription::CertificateRevoked
             | AlertDescription::CertificateExpired
