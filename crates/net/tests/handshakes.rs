@@ -1,5 +1,7 @@
 //! TLS filters against each other, in memory: who lets whom in, and what they say if not.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod common;
 
 use std::io;
@@ -13,12 +15,17 @@ use tacho_net::tls::{
 use tacho_net::ws::{WsClient, WsServer};
 use tacho_net::{Filter, Layers};
 
+/// What each side has read: the client, the server.
+type Read = (Vec<u8>, Vec<u8>);
+/// A client's filter and a server's.
+type Pair = (Box<dyn Filter>, Box<dyn Filter>);
+
 /// Hands bytes to and fro until nobody has anything to say. Returns what each side read.
 fn talk(
     client: &mut dyn Filter,
     server: &mut dyn Filter,
     piece: usize,
-) -> Result<(Vec<u8>, Vec<u8>), (io::Error, &'static str)> {
+) -> Result<Read, (io::Error, &'static str)> {
     let (mut at_client, mut at_server) = (Vec::new(), Vec::new());
     loop {
         let (mut up, mut down) = (Vec::new(), Vec::new());
@@ -259,7 +266,7 @@ fn a_farewell_is_understood() {
     assert!(ours.peer_closed());
 }
 
-fn secure_web_sockets() -> (impl Fn() -> (Box<dyn Filter>, Box<dyn Filter>), tempfile::TempDir) {
+fn secure_web_sockets() -> (impl Fn() -> Pair, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new(folder.path(), "ca");
     let identity = authority.issue("server", &["localhost"]);
@@ -272,7 +279,7 @@ fn secure_web_sockets() -> (impl Fn() -> (Box<dyn Filter>, Box<dyn Filter>), tem
     let (tls, below) = (client(&trusting(&authority.ca)), TlsServer::new(settings).unwrap());
     let ws = WsClient { host: "a".into(), path: "/x".into(), protocol: "mqtt".into() };
     let above = WsServer { path: "/x".into(), protocols: vec!["mqtt".into()] };
-    let make = move || -> (Box<dyn Filter>, Box<dyn Filter>) {
+    let make = move || -> Pair {
         (
             Box::new(Layers::new(tls.filter().unwrap(), ws.filter())),
             Box::new(Layers::new(below.filter().unwrap(), above.filter())),
