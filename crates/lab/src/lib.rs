@@ -18,6 +18,7 @@
 //! Nothing here opens a socket or starts a process: the caller says where the broker is.
 
 pub mod campaign;
+pub mod capacity;
 mod clock;
 pub mod environment;
 pub mod format;

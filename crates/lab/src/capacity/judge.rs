@@ -1,0 +1,159 @@
+//! Whether a trial passes.
+
+use crate::record::{RunRecord, Step, TrialOutcome, Verdict};
+use crate::threshold::{Comparison, LatencyKind, Metric, Statistic, Threshold};
+
+/// What a trial is worth, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// The outcome.
+    pub outcome: TrialOutcome,
+    /// Why it is no pass, a sentence each.
+    pub reasons: Vec<String>,
+}
+
+/// The objectives that most users have: CPU to spare, low latency, nothing lost, all carried.
+pub fn default_objectives() -> Vec<Threshold> {
+    let one = |metric, comparison, limit| Threshold { metric, comparison, limit };
+    vec![
+        one(Metric::Cpu, Comparison::AtMost, 75.0),
+        one(Metric::Latency(LatencyKind::EndToEnd, Statistic::P99), Comparison::Less, 10_000.0),
+        one(Metric::Loss, Comparison::Equal, 0.0),
+        one(Metric::Achieved, Comparison::AtLeast, 99.0),
+    ]
+}
+
+/// Judges a trial by its record.
+///
+/// A broken QoS contract, a load that was not sustained, clients that failed and a run that the
+/// broker ended are failures whatever the objectives are. Where the generator was the bottleneck,
+/// nothing but a broken contract says anything about the broker.
+pub fn judge(record: &RunRecord, objectives: &[Threshold]) -> Judgement {
+    let fail = |reasons| Judgement { outcome: TrialOutcome::Fail, reasons };
+    let violations: u64 = record.steps.iter().map(|step| step.violations.total()).sum();
+    if violations > 0 {
+        return fail(vec![format!("{violations} breaches of the QoS contract")]);
+    }
+    let verdicts = || record.steps.iter().map(|step| step.verdict).chain([record.verdict]);
+    if verdicts().any(|verdict| verdict == Verdict::GeneratorBound) {
+        let reasons = record.reasons.clone();
+        return Judgement { outcome: TrialOutcome::GeneratorBound, reasons };
+    }
+    if record.steps.is_empty() || record.verdict == Verdict::Aborted {
+        return fail(match record.reasons.is_empty() {
+            true => vec!["nothing was measured".to_owned()],
+            false => record.reasons.clone(),
+        });
+    }
+    let mut reasons: Vec<String> = record
+        .steps
+        .iter()
+        .flat_map(|step| objectives.iter().filter_map(|objective| missed(step, objective)))
+        .collect();
+    for verdict in [Verdict::NotSustained, Verdict::NotSteady] {
+        if verdicts().any(|found| found == verdict) {
+            reasons.extend(record.reasons.iter().cloned());
+            break;
+        }
+    }
+    match reasons.is_empty() {
+        true => Judgement { outcome: TrialOutcome::Pass, reasons },
+        false => fail(reasons),
+    }
+}
+
+/// Why a step misses an objective; `None` when it meets it.
+fn missed(step: &Step, objective: &Threshold) -> Option<String> {
+    let metric = objective.metric;
+    let Some(value) = step.metric(metric).or_else(|| at_worst(step, metric)) else {
+        return Some(format!("{metric} could not be measured"));
+    };
+    let holds = objective.comparison.holds(value, objective.limit);
+    (!holds).then(|| format!("{objective} does not hold: {}", metric.show(value)))
+}
+
+/// A percentile that a short trial has too few samples for is at most the maximum.
+fn at_worst(step: &Step, metric: Metric) -> Option<f64> {
+    match metric {
+        Metric::Latency(kind, _) => step.metric(Metric::Latency(kind, Statistic::Max)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{LatencyStats, ViolationCounts};
+
+    fn step() -> Step {
+        Step {
+            offered_in_per_s: 100.0,
+            achieved_in_per_s: 100.0,
+            offered_out_per_s: 100.0,
+            achieved_out_per_s: 100.0,
+            expected: 1000,
+            received: 1000,
+            cpu_percent: Some(50.0),
+            latency_us: LatencyStats {
+                count: 1000,
+                p99: Some(5000),
+                max: Some(9000),
+                ..LatencyStats::default()
+            },
+            ..Step::default()
+        }
+    }
+
+    fn judged(step: Step, verdict: Verdict) -> Judgement {
+        let record = RunRecord {
+            verdict,
+            reasons: vec!["because".to_owned()],
+            steps: vec![Step { verdict, ..step }],
+            ..RunRecord::default()
+        };
+        judge(&record, &default_objectives())
+    }
+
+    #[test]
+    fn objectives_decide() {
+        assert_eq!(judged(step(), Verdict::Ok).outcome, TrialOutcome::Pass);
+        let busy = judged(Step { cpu_percent: Some(76.0), ..step() }, Verdict::Ok);
+        assert_eq!(busy.outcome, TrialOutcome::Fail);
+        assert_eq!(busy.reasons, ["cpu<=75% does not hold: 76.0 %"]);
+        let blind = judged(Step { cpu_percent: None, ..step() }, Verdict::Ok);
+        assert_eq!(blind.reasons, ["cpu could not be measured"]);
+        let lossy = judged(Step { lost: 1, ..step() }, Verdict::Ok);
+        assert_eq!(lossy.reasons, ["loss==0% does not hold: 0.1 %"]);
+        let slow = Step { achieved_out_per_s: 90.0, ..step() };
+        assert!(judged(slow, Verdict::NotSustained).reasons[0].starts_with("achieved>=99%"));
+    }
+
+    #[test]
+    fn a_short_trial_may_pass_by_its_maximum() {
+        let few = LatencyStats { count: 20, max: Some(9000), ..LatencyStats::default() };
+        assert_eq!(
+            judged(Step { latency_us: few, ..step() }, Verdict::Ok).outcome,
+            TrialOutcome::Pass
+        );
+        let slow = LatencyStats { max: Some(11_000), ..few };
+        assert_eq!(
+            judged(Step { latency_us: slow, ..step() }, Verdict::Ok).outcome,
+            TrialOutcome::Fail
+        );
+        let none = judged(Step { latency_us: LatencyStats::default(), ..step() }, Verdict::Ok);
+        assert_eq!(none.reasons, ["e2e_p99 could not be measured"]);
+    }
+
+    #[test]
+    fn the_generators_limit_is_not_the_brokers() {
+        let slow = LatencyStats { p99: Some(900_000), ..step().latency_us };
+        let judged_slow = judged(Step { latency_us: slow, ..step() }, Verdict::GeneratorBound);
+        assert_eq!(judged_slow.outcome, TrialOutcome::GeneratorBound);
+        // A broken contract is the broker's all the same.
+        let violations = ViolationCounts { lost: 1, ..ViolationCounts::default() };
+        let broken = judged(Step { violations, ..step() }, Verdict::GeneratorBound);
+        assert_eq!(broken.outcome, TrialOutcome::Fail);
+        let nothing = judge(&RunRecord::default(), &default_objectives());
+        assert_eq!((nothing.outcome, nothing.reasons.len()), (TrialOutcome::Fail, 1));
+    }
+}
