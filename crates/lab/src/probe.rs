@@ -33,6 +33,8 @@ pub(crate) struct Usage {
     pub(crate) broker_cpu_ns: Option<u64>,
     /// Where it was read.
     pub(crate) broker_cpu_source: Option<CpuSource>,
+    /// How many cores the broker may use.
+    pub(crate) broker_cores: Option<usize>,
     /// Resident memory of the broker at the end.
     pub(crate) broker_rss_bytes: Option<u64>,
     /// Threads of the broker at the end.
@@ -76,7 +78,8 @@ impl Probe {
 impl Samples {
     /// What was used between `earlier` and this.
     pub(crate) fn since(&self, earlier: &Self) -> Usage {
-        let mut usage = Usage::default();
+        let cores = Some(self.broker_cores.len()).filter(|cores| *cores > 0);
+        let mut usage = Usage { broker_cores: cores, ..Usage::default() };
         if let (Some(now), Some(before)) = (&self.broker, &earlier.broker) {
             usage.broker_cpu_percent = Some(now.cpu_percent_since(before));
             usage.broker_cpu_ns = Some(now.cpu_ns.saturating_sub(before.cpu_ns));

@@ -34,6 +34,11 @@ Exit codes:
        steady in the measured window (not_steady)
   112  the broker could not be reached, went away, or did not deliver the readiness probe";
 
+/// The table for commands that make many runs.
+pub(crate) fn campaign_help() -> String {
+    format!("The exit code is that of the worst step; see docs/exit-codes.md.\n\n{HELP}")
+}
+
 /// An error with its exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {

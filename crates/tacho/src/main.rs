@@ -3,6 +3,7 @@
 //! Arguments in, exit code out. What the commands do is in the library crates.
 
 mod broker_command;
+mod campaign;
 mod convert;
 mod exit;
 mod monitor;
@@ -34,6 +35,19 @@ enum Command {
     /// Without --broker and --broker-cmd, Tacho's own broker is started for the run, on a free port
     /// of 127.0.0.1 and, where there is more than one core, on cores of its own.
     Run(Box<run::RunArguments>),
+    /// Run a scenario step by step over the values of a variable, and find the recommended load.
+    ///
+    /// Every step is a run of its own, with fresh connections and a warm-up, in steps/ of the
+    /// result's directory; the broker stays up in between. Only the measured window of each step
+    /// counts. The recommended workload is where mean CPU reaches 75 %, interpolated between the
+    /// neighbouring steps.
+    Ladder(Box<campaign::LadderArguments>),
+    /// Search the highest load of a scenario that meets objectives.
+    ///
+    /// Short trials bracket the limit, longer ones narrow it down, and trials of full length
+    /// confirm it. The result is an interval from the highest pass to the lowest fail. A trial in
+    /// which the generator was the bottleneck is no failure of the broker.
+    Capacity(Box<campaign::CapacityArguments>),
     /// List, show and check scenarios.
     Scenario(scenario::ScenarioArguments),
     /// Write a JMeter plan as a scenario file that runs the same.
@@ -54,6 +68,8 @@ fn main() -> ExitCode {
     };
     let result = match &cli.command {
         Command::Run(arguments) => run::run(arguments),
+        Command::Ladder(arguments) => campaign::ladder(arguments),
+        Command::Capacity(arguments) => campaign::capacity(arguments),
         Command::Scenario(arguments) => scenario::scenario(arguments),
         Command::Monitor(arguments) => monitor::monitor(arguments),
         Command::Convert(arguments) => convert::convert(arguments),

@@ -17,6 +17,8 @@ pub struct SearchPlan {
     pub trial_s: f64,
     /// Length of the last ones.
     pub hold_s: f64,
+    /// Only whole numbers make sense.
+    pub whole: bool,
     /// Passes of full length that the result needs.
     pub confirm: u32,
     /// Trials after which the search gives up.
@@ -97,17 +99,18 @@ impl SearchPlan {
     const GROWTH: f64 = 2.0;
 
     fn near_enough(&self, low: f64, high: f64) -> bool {
-        high - low <= self.precision * high || whole(low * high) && high - low <= 1.0
+        high - low <= self.precision * high || self.whole && high - low <= 1.0
     }
-}
 
-/// Values from 100 on are whole numbers: variables count clients, bytes or messages.
-fn rounded(value: f64) -> f64 {
-    if value >= 100.0 { value.round() } else { (value * 1000.0).round() / 1000.0 }
-}
-
-fn whole(value: f64) -> bool {
-    value.fract() == 0.0
+    /// The value that a variable can be set to, five digits of it.
+    fn rounded(&self, value: f64) -> f64 {
+        if self.whole || value >= 10_000.0 {
+            return value.round();
+        }
+        let digits = 4 - value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32;
+        let factor = 10_f64.powi(digits);
+        (value * factor).round() / factor
+    }
 }
 
 impl Search {
@@ -137,7 +140,7 @@ impl Search {
             return Ok(again);
         }
         let trial = |value: f64, hold_s: f64, purpose| {
-            let value = rounded(value).clamp(self.plan.floor, self.plan.ceiling);
+            let value = self.plan.rounded(value).clamp(self.plan.floor, self.plan.ceiling);
             Ok(Try { value, hold_s, purpose })
         };
         match (self.low, self.high) {
@@ -150,7 +153,7 @@ impl Search {
             (None, Some(high)) if high.value <= self.plan.floor => Err(Ending::NothingPasses),
             (None, Some(high)) => trial(high.value / self.stride, self.length_s, Purpose::Bracket),
             (Some(low), Some(high)) if !self.plan.near_enough(low, high.value) => {
-                let middle = rounded((low * high.value).sqrt());
+                let middle = self.plan.rounded((low * high.value).sqrt());
                 match low < middle && middle < high.value {
                     true => trial(middle, self.length_s, Purpose::Bisect),
                     // Nothing lies between them that a variable could be set to.

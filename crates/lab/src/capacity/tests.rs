@@ -12,6 +12,7 @@ fn plan() -> SearchPlan {
         precision: 0.02,
         trial_s: 2.0,
         hold_s: 15.0,
+        whole: true,
         confirm: 3,
         trials_max: 60,
     }
@@ -41,7 +42,7 @@ fn limit(value: f64, limit: f64) -> TrialOutcome {
 
 #[test]
 fn a_plain_limit_is_enclosed() {
-    for truth in [3.7, 812.0, 10_000.0, 23_456.0, 1_234_567.0] {
+    for truth in [812.0, 10_000.0, 23_456.0, 1_234_567.0] {
         let (search, ending, _) = run(plan(), |trial| limit(trial.value, truth));
         assert_eq!(ending, Ending::Found, "{truth}");
         let (low, high) =
@@ -180,10 +181,17 @@ fn a_hole_below_the_limit_ends_at_its_edge() {
 #[test]
 fn a_few_clients_are_whole() {
     let plan = SearchPlan { from: 4.0, precision: 0.01, ..plan() };
-    let (search, ending, _) = run(plan, |trial| limit(trial.value, 7.0));
+    let (search, ending, _) = run(plan, |trial| {
+        assert_eq!(trial.value.fract(), 0.0);
+        limit(trial.value, 7.0)
+    });
+    assert_eq!(ending, Ending::Found);
+    assert_eq!((search.highest_pass(), search.lowest_fail()), (Some(7.0), Some(8.0)));
+    let plan = SearchPlan { whole: false, floor: 0.001, ..plan };
+    let (search, ending, _) = run(plan, |trial| limit(trial.value, 0.7));
     assert_eq!(ending, Ending::Found);
     let low = search.highest_pass().expect("low");
-    assert!((6.9..=7.0).contains(&low), "{low}");
+    assert!((0.69..=0.7).contains(&low), "{low}");
 }
 
 #[test]

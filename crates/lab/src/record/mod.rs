@@ -5,6 +5,7 @@
 //! (report, tables, time series) renders the same data.
 
 mod campaign;
+mod cpu;
 mod hosts;
 mod latency;
 mod series;
@@ -18,6 +19,7 @@ pub use campaign::{
     Capacity, DeclaredLost, Finding, Position, Recommendation, RunKind, Series, Severity,
     SharedFairness, Skipped, StepTarget, Trial, TrialOutcome,
 };
+pub use cpu::WhoseCpu;
 pub use hosts::{HostUse, MetricUse, MonitorRecord, ResourceRow};
 pub use latency::{CurvePoint, LatencyStats, curve, percentile};
 pub use series::SeriesRow;

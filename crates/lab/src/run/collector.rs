@@ -245,6 +245,8 @@ impl Collector {
         for ((phase_index, mut step), start_s) in self.steps.into_iter().zip(&self.starts_s) {
             self.hosts.complete_step(&mut step, *start_s);
             step.connect_us = connect_us;
+            let broker_cores = self.windows.get(&phase_index).and_then(|usage| usage.broker_cores);
+            step.settle_cpu(&self.facts.placement, broker_cores);
             let rows: Vec<&SeriesRow> = self
                 .rows
                 .iter()

@@ -8,7 +8,7 @@ use tacho_lab::threshold::Threshold;
 
 use super::target_arguments::{Named, TargetArguments};
 use crate::exit::Failure;
-use crate::scenario::{AdjustArguments, load, parse_var};
+use crate::scenario::{AdjustArguments, load, load_or_shortage, parse_var};
 
 /// Changes to a scenario.
 #[derive(Args, Clone, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct LoadArguments {
     pub(crate) vars: Vec<(String, String)>,
 
     #[command(flatten)]
-    adjust: AdjustArguments,
+    pub(crate) adjust: AdjustArguments,
 
     /// Fail the run unless this holds, for example 'e2e_p99<10ms'; may be given several times
     ///
@@ -81,7 +81,24 @@ impl LoadArguments {
         targets: &TargetArguments,
     ) -> Result<Scenario, Failure> {
         let vars: Vec<(String, String)> = self.vars.iter().chain(vars).cloned().collect();
-        let mut scenario = load(name, &vars, &self.adjust.adjustment())?;
+        let scenario = load(name, &vars, &self.adjust.adjustment())?;
+        Ok(self.applied(scenario, targets))
+    }
+
+    /// As [`LoadArguments::scenario`]; where this machine cannot run it, the sentence that says
+    /// what it needs.
+    pub(crate) fn feasible(
+        &self,
+        name: &str,
+        vars: &[(String, String)],
+        targets: &TargetArguments,
+    ) -> Result<Result<Scenario, String>, Failure> {
+        let vars: Vec<(String, String)> = self.vars.iter().chain(vars).cloned().collect();
+        let scenario = load_or_shortage(name, &vars, &self.adjust.adjustment())?;
+        Ok(scenario.map(|scenario| self.applied(scenario, targets)))
+    }
+
+    fn applied(&self, mut scenario: Scenario, targets: &TargetArguments) -> Scenario {
         for threshold in &self.thresholds {
             // A file has one condition per figure, and the command line wins.
             scenario.thresholds.0.retain(|known| known.metric != threshold.metric);
@@ -110,6 +127,6 @@ impl LoadArguments {
                 target.broker = None;
             }
         }
-        Ok(scenario)
+        scenario
     }
 }

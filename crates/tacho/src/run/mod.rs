@@ -21,9 +21,9 @@ use tacho_lab::run::Ending;
 use crate::exit::{self, Failure};
 
 pub(crate) use arguments::RunArguments;
-use load_arguments::OutputArguments;
-pub(crate) use stage::stop_flag;
-use stage::{Performance, Setting, create};
+pub(crate) use load_arguments::{LoadArguments, OutputArguments};
+pub(crate) use stage::{Performance, Setting, Stage, create, stop_flag};
+pub(crate) use target_arguments::TargetArguments;
 
 /// Runs one scenario; the exit code tells the verdict.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {

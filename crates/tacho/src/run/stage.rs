@@ -3,7 +3,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use tacho_lab::Timestamp;
 use tacho_lab::output::RunDirectory;
@@ -57,6 +58,19 @@ impl Setting {
         // words.
         let _ = tacho_net::raise_fd_limit();
         Ok(Self { arguments: arguments.clone(), cores: None, stop, quiet })
+    }
+
+    /// Was the process asked to stop?
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Waits, or until the process is asked to stop.
+    pub(crate) fn pause(&self, length: Duration) {
+        let end = Instant::now() + length;
+        while !self.is_stopped() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// Checks what `scenario` needs before anything is created: brokers that are there answer,

@@ -1,0 +1,377 @@
+//! One record out of the records of many runs.
+
+use std::collections::BTreeSet;
+
+use super::recommend::{LoadPoint, interpolate};
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::format;
+use crate::output::{OutputError, RunDirectory};
+use crate::record::{
+    Capacity, Finding, Position, Recommendation, RunKind, RunRecord, SCHEMA_VERSION, Series,
+    SeriesRow, Severity, Skipped, Step, Verdict, WhoseCpu,
+};
+use crate::report::{self, ReportData};
+use crate::run::{Ending, Outcome, StepCurves};
+use crate::threshold::Thresholds;
+use crate::verdict;
+
+/// Collects the runs of a ladder, a search or a suite.
+#[derive(Debug)]
+pub struct Campaign {
+    record: RunRecord,
+    curves: Vec<StepCurves>,
+    environment: Option<Environment>,
+    /// Messages and CPU of each second, per step.
+    seconds: Vec<Vec<(f64, f64)>>,
+    /// Which rung of its series a step is.
+    rungs: Vec<usize>,
+    /// Thresholds of the scenarios.
+    thresholds: Thresholds,
+    verdicts: Vec<Verdict>,
+}
+
+/// Where a run belongs in a campaign.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Place {
+    /// Name of its series.
+    pub series: String,
+    /// Which step of the series it is; repeats share it.
+    pub rung: usize,
+    /// For people.
+    pub label: String,
+    /// Value of the stepped variable.
+    pub x: Option<f64>,
+    /// The run's directory below the campaign's.
+    pub directory: String,
+    /// Does its verdict count for the campaign's? That of a step at which a ladder was asked to
+    /// end, and that of a trial, does not; a broken QoS contract always does.
+    pub counts: bool,
+}
+
+/// A finished campaign.
+#[derive(Debug)]
+pub struct Results {
+    /// The record.
+    pub record: RunRecord,
+    /// Percentile curves, one per step.
+    pub curves: Vec<StepCurves>,
+    /// The machine; absent when nothing ran.
+    pub environment: Option<Environment>,
+}
+
+impl Campaign {
+    /// Begins a campaign over `scenario` (or of the suite of that name).
+    pub fn new(kind: RunKind, scenario: &str, description: &str, name: &str) -> Self {
+        Self {
+            record: RunRecord {
+                schema_version: SCHEMA_VERSION,
+                tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+                kind,
+                scenario: scenario.to_owned(),
+                description: description.to_owned(),
+                name: name.to_owned(),
+                started_at: Timestamp::now().rfc3339(),
+                ..RunRecord::default()
+            },
+            curves: Vec::new(),
+            environment: None,
+            seconds: Vec::new(),
+            rungs: Vec::new(),
+            thresholds: Thresholds::default(),
+            verdicts: Vec::new(),
+        }
+    }
+
+    /// Begins a series; its steps follow with [`Campaign::add`].
+    pub fn series(&mut self, series: Series) {
+        self.record.series.push(series);
+    }
+
+    /// Notes a point that could not be run.
+    pub fn skip(&mut self, series: &str, label: &str, reason: &str) {
+        let (series, label) = (series.to_owned(), label.to_owned());
+        self.record.skipped.push(Skipped { series, label, reason: reason.to_owned() });
+    }
+
+    /// Adds a finished run. Returns the position of its step, if it measured one.
+    pub fn add(
+        &mut self,
+        place: Place,
+        outcome: &Outcome,
+        thresholds: &Thresholds,
+    ) -> Option<usize> {
+        let child = &outcome.record;
+        self.take_head(child);
+        self.environment.get_or_insert_with(|| outcome.environment.clone());
+        for threshold in &thresholds.0 {
+            if !self.thresholds.0.contains(threshold) {
+                self.thresholds.0.push(threshold.clone());
+            }
+        }
+        let first = self.record.steps.len();
+        if place.counts || always_counts(child.verdict) {
+            self.judge(&place.label, child);
+        }
+        for finding in &child.findings {
+            let step = finding.step.map(|step| first + step);
+            self.finding(Finding { step, ..finding.clone() }, &place.label);
+        }
+        for (index, step) in child.steps.iter().enumerate() {
+            let mut step = step.clone();
+            step.label.clone_from(&place.label);
+            step.series.clone_from(&place.series);
+            step.directory.clone_from(&place.directory);
+            step.x = place.x;
+            // A run of one window: what holds for the run (a client that failed, a threshold)
+            // holds for the step.
+            step.verdict = child.verdict;
+            self.seconds.push(seconds(&step, &outcome.rows));
+            self.rungs.push(place.rung);
+            self.curves.push(outcome.curves.get(index).cloned().unwrap_or_default());
+            let position = self.record.steps.len();
+            if let Some(series) =
+                self.record.series.iter_mut().find(|series| series.name == place.series)
+            {
+                series.steps.push(position);
+            }
+            self.record.steps.push(step);
+        }
+        (!child.steps.is_empty()).then_some(first)
+    }
+
+    /// Makes the verdict of a run count that was added as one that does not.
+    pub fn count(&mut self, label: &str, child: &RunRecord) {
+        if !always_counts(child.verdict) {
+            self.judge(label, child);
+        }
+    }
+
+    fn judge(&mut self, label: &str, child: &RunRecord) {
+        self.verdicts.push(child.verdict);
+        if child.verdict != Verdict::Ok {
+            let reasons = child.reasons.iter().map(|reason| format!("{label}: {reason}"));
+            self.record.reasons.extend(reasons);
+        }
+    }
+
+    /// What all runs share comes from the first, what differs is the largest.
+    fn take_head(&mut self, child: &RunRecord) {
+        let record = &mut self.record;
+        if record.targets.is_empty() {
+            record.target = child.target.clone();
+            record.targets.clone_from(&child.targets);
+            record.placement = child.placement.clone();
+            record.vars.clone_from(&child.vars);
+            record.seed = child.seed;
+            record.monitors.clone_from(&child.monitors);
+        }
+        if child.clients >= record.clients {
+            record.clients = child.clients;
+            record.clients_connected = child.clients_connected;
+        }
+        record.client_failures += child.client_failures;
+        let room = 10_usize.saturating_sub(record.first_failures.len());
+        record.first_failures.extend(child.first_failures.iter().take(room).cloned());
+        for note in &child.notes {
+            if !record.notes.contains(note) {
+                record.notes.push(note.clone());
+            }
+        }
+    }
+
+    /// Adds a finding; the same one of several steps is kept once, with a count of steps.
+    fn finding(&mut self, finding: Finding, label: &str) {
+        let sentence = match label {
+            "" => finding.sentence.clone(),
+            label => format!("{label}: {}", finding.sentence),
+        };
+        self.record.findings.push(Finding { sentence, ..finding });
+    }
+
+    /// Adds what a reader should know about the campaign.
+    pub fn remark(&mut self, code: &str, severity: Severity, sentence: String) {
+        let code = code.to_owned();
+        self.record.findings.push(Finding { code, severity, sentence, step: None });
+    }
+
+    /// Adds a verdict with its reason.
+    pub fn reason(&mut self, verdict: Verdict, sentence: String) {
+        self.verdicts.push(verdict);
+        self.record.reasons.push(sentence);
+    }
+
+    /// The steps so far.
+    pub fn steps(&self) -> &[Step] {
+        &self.record.steps
+    }
+
+    /// Computes the recommended workload of every series with at least two steps: where mean CPU
+    /// reaches `percent`.
+    pub fn recommend(&mut self, percent: f64) {
+        let recommendations =
+            self.record.series.iter().filter_map(|series| self.recommended(series, percent));
+        self.record.recommendations = recommendations.collect();
+    }
+
+    fn recommended(&self, series: &Series, percent: f64) -> Option<Recommendation> {
+        let mut positions = Vec::new();
+        let mut points: Vec<LoadPoint> = Vec::new();
+        let mut whose = None;
+        for position in &series.steps {
+            let step = self.record.steps.get(*position)?;
+            if matches!(step.verdict, Verdict::GeneratorBound | Verdict::Aborted) {
+                continue;
+            }
+            let Some(cpu_percent) = step.cpu_percent else { continue };
+            whose = whose.or_else(|| step.whose_cpu.as_deref().and_then(WhoseCpu::parse));
+            positions.push(*position);
+            points.push(LoadPoint {
+                rung: self.rungs[*position],
+                tps: step.tps,
+                cpu_percent,
+                sustained: step.achieved_percent() >= verdict::SUSTAINED_PERCENT,
+                seconds: self.seconds[*position].clone(),
+            });
+        }
+        // Steps of a load climb; a payload or a model is no load.
+        let climbs = points
+            .windows(2)
+            .filter(|pair| pair[0].rung < pair[1].rung)
+            .all(|pair| pair[1].tps > pair[0].tps || !pair[1].sustained);
+        let rungs = points.iter().map(|point| point.rung).collect::<BTreeSet<_>>();
+        if rungs.len() < 2 || !climbs {
+            return None;
+        }
+        let found = interpolate(&points, percent, self.record.seed);
+        let whose = whose.unwrap_or(WhoseCpu::BrokerProcess);
+        Some(Recommendation {
+            series: series.name.clone(),
+            objective: format!("cpu<={percent}%"),
+            whose_cpu: whose.name().to_owned(),
+            position: found.position,
+            tps: found.tps.map(whole),
+            low: found.low.map(whole),
+            high: found.high.map(whole),
+            method: format!(
+                "linear interpolation of mean CPU ({}) over messages in + out per second between \
+                 the neighbouring steps, falling CPU levelled; interval: 95 %, block bootstrap \
+                 over seconds",
+                whose.explained()
+            ),
+            nearest_step: found.nearest.map(|index| positions[index]),
+        })
+    }
+
+    /// Ends the campaign.
+    pub fn finish(mut self, elapsed_s: f64, capacity: Option<Capacity>) -> Results {
+        self.record.elapsed_s = (elapsed_s * 1e3).round() / 1e3;
+        self.record.capacity = capacity;
+        if self.record.steps.is_empty() && self.verdicts.is_empty() {
+            let sentence = match self.record.skipped.is_empty() {
+                true => "nothing was measured",
+                false => "nothing was measured: this machine can run none of the points",
+            };
+            self.reason(Verdict::Aborted, sentence.to_owned());
+        }
+        self.record.thresholds = verdict::judge_thresholds(&self.thresholds, &self.record.steps);
+        self.record.verdict = verdict::worst(self.verdicts);
+        Results { record: self.record, curves: self.curves, environment: self.environment }
+    }
+}
+
+impl Results {
+    /// Writes the files of the campaign's directory.
+    ///
+    /// # Errors
+    /// When one of them cannot be written.
+    pub fn write(&self, directory: &RunDirectory) -> Result<(), OutputError> {
+        directory.write_summary(&self.record)?;
+        let Some(environment) = &self.environment else { return Ok(()) };
+        directory.write_environment(environment)?;
+        directory.write_report(&report::html(&ReportData {
+            record: &self.record,
+            rows: &[],
+            curves: &self.curves,
+            hosts: &[],
+            environment,
+        }))
+    }
+}
+
+/// A broken contract and a run that could not end are the campaign's too, whatever its steps are
+/// for.
+fn always_counts(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::QosViolation | Verdict::Aborted)
+}
+
+fn whole(value: f64) -> f64 {
+    value.round()
+}
+
+/// Messages per second and CPU of each full second of a step's window.
+fn seconds(step: &Step, rows: &[SeriesRow]) -> Vec<(f64, f64)> {
+    let whose = step.whose_cpu.as_deref().and_then(WhoseCpu::parse);
+    let per_core = match (step.cpu_percent, step.broker_cpu_percent) {
+        (Some(share), Some(total)) if total > 0.0 => share / total,
+        _ => 1.0,
+    };
+    let cpu = |row: &SeriesRow| match whose? {
+        WhoseCpu::Host => row.host_cpu_percent,
+        WhoseCpu::BrokerCores => row.broker_cores_busy_percent,
+        WhoseCpu::BrokerProcess => row.broker_cpu_percent.map(|cpu| cpu * per_core),
+    };
+    rows.iter()
+        .filter(|row| row.phase == "measure" && row.length_s > 0.9)
+        .filter_map(|row| Some((row.sent_per_s + row.received_per_s, cpu(row)?)))
+        .collect()
+}
+
+/// A recommendation as a sentence.
+pub fn recommendation_text(recommendation: &Recommendation, steps: &[Step]) -> String {
+    let Recommendation { series, objective, whose_cpu, .. } = recommendation;
+    let rate = |tps: Option<f64>| tps.map_or_else(|| "?".to_owned(), format::rate);
+    let result = match recommendation.position {
+        Position::Within => {
+            let interval = match (recommendation.low, recommendation.high) {
+                (Some(low), Some(high)) => {
+                    format!("95 % interval {} to {}", format::rate(low), format::rate(high))
+                }
+                (Some(low), None) => {
+                    format!("95 % interval from {} to beyond the measured steps", format::rate(low))
+                }
+                (None, Some(high)) => {
+                    format!("95 % interval from below the measured steps to {}", format::rate(high))
+                }
+                (None, None) => "no interval: too few seconds".to_owned(),
+            };
+            format!("{} TPS ({interval})", rate(recommendation.tps))
+        }
+        Position::AboveLadder => format!(
+            "above the ladder: more than {} TPS, add higher steps to find it",
+            rate(recommendation.low)
+        ),
+        Position::BelowLadder => format!(
+            "below the ladder: less than {} TPS, add lower steps to find it",
+            rate(recommendation.high)
+        ),
+        Position::Unknown => "unknown: too few valid steps".to_owned(),
+    };
+    let nearest = recommendation
+        .nearest_step
+        .and_then(|index| steps.get(index))
+        .map(|step| {
+            let cpu = format::percent_or(step.cpu_percent);
+            format!("; nearest step: {} TPS at {cpu}", format::rate(step.tps))
+        })
+        .unwrap_or_default();
+    format!("recommended workload of {series}, {objective} ({whose_cpu}): {result}{nearest}")
+}
+
+/// Whether the broker could not be used any more after a run.
+pub fn target_failed(outcome: &Outcome) -> Option<&str> {
+    match &outcome.ending {
+        Ending::TargetFailed(sentence) | Ending::GeneratorFailed(sentence) => Some(sentence),
+        Ending::Completed | Ending::Aborted => None,
+    }
+}

@@ -1,0 +1,165 @@
+//! The tables at the end of a ladder, a search or a suite, for terminals and logs.
+
+use std::fmt::Write as _;
+
+use super::parent::recommendation_text;
+use super::steps::shown;
+use crate::format;
+use crate::record::{Capacity, RunKind, RunRecord, Severity, Skipped, Step, TrialOutcome, Verdict};
+
+/// Width of the column of labels.
+const LABEL_WIDTH: usize = 30;
+
+/// The summary of a campaign as plain text, every figure with its unit.
+pub fn campaign_text(record: &RunRecord) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}: {}", record.scenario, record.description);
+    for target in &record.targets {
+        let name = match target.name.as_str() {
+            "" => String::new(),
+            name => format!("{name}: "),
+        };
+        let _ = writeln!(out, "target {name}{}, MQTT {}", target.broker, target.version);
+    }
+    if record.kind == RunKind::Capacity {
+        if let Some(capacity) = &record.capacity {
+            trials(&mut out, capacity, record);
+        }
+    } else {
+        series(&mut out, record);
+    }
+    for skipped in &record.skipped {
+        let Skipped { series, label, reason } = skipped;
+        let _ = writeln!(out, "skipped {series}, {label}: {reason}");
+    }
+    let _ = writeln!(out);
+    for recommendation in &record.recommendations {
+        let _ = writeln!(out, "{}", recommendation_text(recommendation, &record.steps));
+    }
+    if let Some(capacity) = &record.capacity {
+        let _ = writeln!(out, "{}", capacity_text(capacity));
+    }
+    for result in &record.thresholds {
+        let mark = if result.passed { "holds" } else { "does not hold" };
+        let _ = writeln!(out, "threshold {}: {mark}: {}", result.condition, result.shown());
+    }
+    for finding in record.findings.iter().filter(|finding| finding.severity > Severity::Info) {
+        let _ = writeln!(out, "finding: {}", finding.sentence);
+    }
+    for note in &record.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    let _ = writeln!(out, "verdict: {}", record.verdict.name());
+    if record.verdict != Verdict::Ok {
+        for reason in &record.reasons {
+            let _ = writeln!(out, "  {reason}");
+        }
+    }
+    out
+}
+
+fn head(out: &mut String, label: &str) {
+    let _ = writeln!(
+        out,
+        "  {label:<LABEL_WIDTH$}{:>9}{:>10}{:>10}{:>8}{:>9}{:>9}{:>7}  verdict",
+        "in/s", "out/s", "TPS", "CPU %", "mean", "p99", "loss %"
+    );
+}
+
+/// One step as a line of figures, as the tables have it.
+pub fn step_line(label: &str, step: &Step) -> String {
+    let cpu = step.cpu_percent.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.1}"));
+    let latency = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), format::latency);
+    let label: String = match label.chars().count() > LABEL_WIDTH - 1 {
+        true => label.chars().take(LABEL_WIDTH - 2).chain(['~']).collect(),
+        false => label.to_owned(),
+    };
+    let loss = match step.loss_percent() {
+        0.0 => "0".to_owned(),
+        loss => format!("{loss:.2}"),
+    };
+    format!(
+        "  {label:<LABEL_WIDTH$}{:>9}{:>10}{:>10}{cpu:>8}{:>9}{:>9}{loss:>7}  {}",
+        format::rate(step.achieved_in_per_s),
+        format::rate(step.achieved_out_per_s),
+        format::rate(step.tps),
+        latency(step.latency_us.mean),
+        latency(step.latency_us.p99.map(|p99| p99 as f64)),
+        step.verdict.name()
+    )
+}
+
+fn series(out: &mut String, record: &RunRecord) {
+    for series in &record.series {
+        if series.steps.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "\n{}", series.label.to_uppercase());
+        head(out, series.variable.as_deref().unwrap_or(""));
+        for step in series.steps.iter().filter_map(|index| record.steps.get(*index)) {
+            let _ = writeln!(out, "{}", step_line(&step.label, step));
+        }
+    }
+}
+
+fn trials(out: &mut String, capacity: &Capacity, record: &RunRecord) {
+    let _ = writeln!(out, "\nTRIALS");
+    head(out, &capacity.variable);
+    for trial in &capacity.trials {
+        let label = format!("{} {} {} s", trial.purpose, shown(trial.value), shown(trial.hold_s));
+        let outcome = match trial.outcome {
+            TrialOutcome::Pass => "pass",
+            TrialOutcome::Fail => "fail",
+            TrialOutcome::GeneratorBound => "generator bound",
+        };
+        match trial.step.and_then(|index| record.steps.get(index)) {
+            Some(step) => {
+                let line = step_line(&label, step);
+                // The outcome of the trial, where tables of steps have their verdict.
+                let line = line.strip_suffix(step.verdict.name()).unwrap_or(&line);
+                let _ = writeln!(out, "{line}{outcome}");
+            }
+            None => {
+                let _ = writeln!(out, "  {label:<LABEL_WIDTH$}{outcome}, nothing was measured");
+            }
+        }
+        for reason in trial.reasons.iter().take(1) {
+            let _ = writeln!(out, "      {reason}");
+        }
+    }
+}
+
+/// The result of a search as a sentence.
+pub fn capacity_text(capacity: &Capacity) -> String {
+    let unit = match capacity.unit.as_str() {
+        "" => String::new(),
+        unit => format!(" {unit}"),
+    };
+    let objectives = capacity.objectives.join(", ");
+    let show = |value: f64| format!("{}{unit}", format::thousands(value.round().max(0.0) as u64));
+    let show =
+        |value: f64| if value < 100.0 { format!("{}{unit}", shown(value)) } else { show(value) };
+    let upper = match (capacity.lowest_fail, capacity.lowest_generator_bound) {
+        (_, Some(bound)) => {
+            format!("the generator's own limit at {}: the broker may carry more", show(bound))
+        }
+        (Some(fail), None) => format!("lowest fail {}", show(fail)),
+        (None, None) => "no failure".to_owned(),
+    };
+    let Some(pass) = capacity.highest_pass else {
+        return format!(
+            "capacity of {} at {objectives}: nothing passes; {upper}; {}",
+            capacity.variable, capacity.ending
+        );
+    };
+    let tps = capacity.tps.map_or_else(String::new, |tps| format!(" ({} TPS)", format::rate(tps)));
+    format!(
+        "capacity of {} at {objectives}: highest pass {}{tps}, {upper}; {} of {} confirmations \
+         at full length; {}",
+        capacity.variable,
+        show(pass),
+        capacity.confirmed,
+        capacity.confirm,
+        capacity.ending
+    )
+}

@@ -1,0 +1,197 @@
+//! Runs one after another below one directory, on stages that are set up as needed.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use tacho_lab::Timestamp;
+use tacho_lab::campaign::{Campaign, Place, campaign_text, step_line, target_failed};
+use tacho_lab::output::RunDirectory;
+use tacho_lab::record::{Capacity, RunKind, Verdict};
+use tacho_lab::run::{Ending, Outcome};
+use tacho_lab::scenario::Scenario;
+
+use crate::exit::{self, Failure};
+use crate::run::{OutputArguments, Performance, Setting, Stage, TargetArguments, create, show};
+
+/// A campaign under way.
+pub(super) struct Driver<'a> {
+    pub(super) setting: Setting,
+    pub(super) campaign: Campaign,
+    output: &'a OutputArguments,
+    directory: RunDirectory,
+    name: String,
+    stage: Option<Stage>,
+    /// Runs so far.
+    runs: usize,
+    /// Stages so far.
+    stages: usize,
+    started: Instant,
+    /// Why the campaign cannot go on.
+    failed: Option<Failure>,
+}
+
+/// A run to make.
+pub(super) struct Step {
+    pub(super) scenario: Scenario,
+    pub(super) place: Place,
+    /// What the progress display says.
+    pub(super) title: String,
+}
+
+impl<'a> Driver<'a> {
+    /// Begins: takes over the process and creates the directory. `first` is the scenario of the
+    /// first run, whose broker must be there.
+    pub(super) fn begin(
+        kind: RunKind,
+        (name, description): (&str, &str),
+        targets: &TargetArguments,
+        output: &'a OutputArguments,
+        first: &Scenario,
+    ) -> Result<Self, Failure> {
+        let mut setting = Setting::new(targets, output.quiet)?;
+        // A broker that is not there, or cores that do not exist: before anything is created.
+        setting.targets(first)?;
+        let run_name = RunDirectory::run_name(Timestamp::now(), name);
+        let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&run_name));
+        let directory = create(&path)?;
+        let unexpected = |error| Failure::new(exit::UNEXPECTED, error);
+        directory.write_scenario(&first.to_toml()).map_err(unexpected)?;
+        Ok(Self {
+            setting,
+            campaign: Campaign::new(kind, name, description, &run_name),
+            output,
+            directory,
+            name: run_name,
+            stage: None,
+            runs: 0,
+            stages: 0,
+            started: Instant::now(),
+            failed: None,
+        })
+    }
+
+    /// Whether nothing more can be run.
+    pub(super) fn is_over(&self) -> bool {
+        self.failed.is_some() || self.setting.is_stopped()
+    }
+
+    /// Says something, unless told to be quiet.
+    pub(super) fn say(&self, text: &str) {
+        if !self.output.quiet {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Lets go of the brokers; the next run starts fresh ones.
+    pub(super) fn clear_stage(&mut self) {
+        self.stage = None;
+    }
+
+    /// Makes one run. `None` when it could not begin since the broker is gone or the process is to
+    /// stop; [`Driver::is_over`] then.
+    ///
+    /// # Errors
+    /// When something is wrong that no broker is to blame for.
+    pub(super) fn run(&mut self, step: Step) -> Result<Option<(Outcome, Option<usize>)>, Failure> {
+        if self.is_over() {
+            return Ok(None);
+        }
+        if self.stage.is_none()
+            && let Err(failure) = self.set_stage(&step.scenario)
+        {
+            return match failure.code {
+                exit::TARGET_UNREACHABLE | exit::ABORTED => {
+                    self.failed = Some(failure);
+                    Ok(None)
+                }
+                _ => Err(failure),
+            };
+        }
+        self.runs += 1;
+        let mut place = step.place;
+        place.directory = format!("steps/{:02}-{}", self.runs, safe(&place.label));
+        let directory = create(&self.directory.file(&place.directory))?;
+        let thresholds = step.scenario.thresholds.clone();
+        let performance = Performance {
+            scenario: step.scenario,
+            name: format!("{}/{:02}", self.name, self.runs),
+            title: Some(step.title),
+        };
+        // Invariant: set above.
+        let Some(stage) = &mut self.stage else { return Ok(None) };
+        let outcome = stage.perform(performance, &directory)?;
+        if let Some(words) = stage.last_words() {
+            self.failed = Some(Failure::new(exit::TARGET_UNREACHABLE, words));
+        }
+        let label = place.label.clone();
+        let position = self.campaign.add(place, &outcome, &thresholds);
+        if let Some(step) = position.and_then(|position| self.campaign.steps().get(position)) {
+            self.say(&step_line(&label, step));
+        }
+        Ok(Some((outcome, position)))
+    }
+
+    fn set_stage(&mut self, scenario: &Scenario) -> Result<(), Failure> {
+        let targets = self.setting.targets(scenario)?;
+        self.stages += 1;
+        // The first broker's output is where that of a single run is.
+        let directory = match self.stages {
+            1 => None,
+            number => Some(create(&self.directory.file(&format!("brokers/{number:02}")))?),
+        };
+        let directory = directory.as_ref().unwrap_or(&self.directory);
+        self.stage = Some(self.setting.stage(targets, directory)?);
+        Ok(())
+    }
+
+    /// Remembers that a run could not come to its end because of its broker.
+    pub(super) fn blame(&mut self, outcome: &Outcome) {
+        if let (None, Some(sentence)) = (&self.failed, target_failed(outcome)) {
+            let code = match outcome.ending {
+                Ending::GeneratorFailed(_) => exit::UNEXPECTED,
+                _ => exit::TARGET_UNREACHABLE,
+            };
+            self.failed = Some(Failure::new(code, sentence));
+        }
+    }
+
+    /// Forgets a broker that has ended: the next series has one of its own.
+    pub(super) fn forgive(&mut self) {
+        if let Some(failure) = self.failed.take() {
+            self.say(&failure.message);
+        }
+        self.clear_stage();
+    }
+
+    /// Ends: stops the brokers, writes the record and the report, prints the table.
+    pub(super) fn finish(mut self, capacity: Option<Capacity>) -> Result<u8, Failure> {
+        self.stage = None;
+        let stopped = self.setting.is_stopped();
+        if stopped {
+            let sentence = "it was stopped before its end".to_owned();
+            self.campaign.reason(Verdict::Aborted, sentence);
+        } else if let Some(failure) = &self.failed {
+            let sentence = failure.message.trim_start_matches("error: ").to_owned();
+            self.campaign.reason(Verdict::Aborted, sentence);
+        }
+        let results = self.campaign.finish(self.started.elapsed().as_secs_f64(), capacity);
+        results.write(&self.directory).map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+        show(self.output, &results.record, &self.directory, campaign_text)?;
+        if let Some(failure) = &self.failed {
+            eprintln!("{}", failure.message);
+        }
+        Ok(match (stopped, self.failed) {
+            (true, _) => exit::ABORTED,
+            (false, Some(failure)) => failure.code,
+            (false, None) => exit::code_of(results.record.verdict, &Ending::Completed),
+        })
+    }
+}
+
+/// A label as a part of a file name.
+fn safe(label: &str) -> String {
+    let usable = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let name: String = label.chars().map(|c| if usable(c) { c } else { '-' }).collect();
+    let name: String = name.trim_matches(['.', '-']).chars().take(60).collect();
+    if name.is_empty() { "step".to_owned() } else { name }
+}

@@ -1,0 +1,8 @@
+//! Many runs under one name: `tacho ladder`, `tacho capacity`, and suites.
+
+mod capacity;
+mod driver;
+mod ladder;
+
+pub(crate) use capacity::{CapacityArguments, capacity};
+pub(crate) use ladder::{LadderArguments, ladder};
