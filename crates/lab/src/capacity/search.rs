@@ -78,8 +78,8 @@ pub struct Search {
     length_s: f64,
     /// Factor from one bracketing trial to the next.
     stride: f64,
-    /// The last trial said nothing about the broker and is made again.
-    again: Option<Try>,
+    /// The last trial said nothing about the broker and is made again, and how often it was.
+    again: Option<(Try, u32)>,
 }
 
 /// An upper bound.
@@ -114,6 +114,9 @@ impl SearchPlan {
 }
 
 impl Search {
+    /// Times in a row that the generator must be the bottleneck before that is its limit.
+    const TIMES: u32 = 3;
+
     /// Begins.
     pub fn new(plan: SearchPlan) -> Self {
         Self {
@@ -136,7 +139,7 @@ impl Search {
         if self.history.len() >= self.plan.trials_max {
             return Err(Ending::GaveUp);
         }
-        if let Some(again) = self.again {
+        if let Some((again, _)) = self.again {
             return Ok(again);
         }
         let trial = |value: f64, hold_s: f64, purpose| {
@@ -182,14 +185,16 @@ impl Search {
     pub fn answer(&mut self, trial: Try, outcome: TrialOutcome) {
         let full = trial.hold_s >= self.plan.hold_s;
         self.history.push((trial, outcome));
-        let made_again = self.again.take().is_some();
+        let made = self.again.take().map_or(1, |(_, made)| made + 1);
         match outcome {
             TrialOutcome::Pass => self.passed(trial, full),
             TrialOutcome::Fail => {
                 self.failed(Upper { value: trial.value, generator: false, verified: full });
             }
-            // Once may be the machine's mood; twice is the generator's limit.
-            TrialOutcome::GeneratorBound if !made_again => self.again = Some(trial),
+            // Once may be the machine's mood; again and again is the generator's limit.
+            TrialOutcome::GeneratorBound if made < Self::TIMES => {
+                self.again = Some((trial, made));
+            }
             TrialOutcome::GeneratorBound => {
                 self.failed(Upper { value: trial.value, generator: true, verified: true });
             }

@@ -28,6 +28,8 @@ pub(super) struct Driver<'a> {
     started: Instant,
     /// Why the campaign cannot go on.
     failed: Option<Failure>,
+    /// Exit code of a failure that did not end the campaign.
+    forgiven: Option<u8>,
 }
 
 /// A run to make.
@@ -67,6 +69,7 @@ impl<'a> Driver<'a> {
             stages: 0,
             started: Instant::now(),
             failed: None,
+            forgiven: None,
         })
     }
 
@@ -80,11 +83,6 @@ impl<'a> Driver<'a> {
         if !self.output.quiet {
             eprintln!("{text}");
         }
-    }
-
-    /// Lets go of the brokers; the next run starts fresh ones.
-    pub(super) fn clear_stage(&mut self) {
-        self.stage = None;
     }
 
     /// Makes one run. `None` when it could not begin since the broker is gone or the process is to
@@ -155,12 +153,16 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Forgets a broker that has ended: the next series has one of its own.
+    /// Lets go of the brokers: the next run starts fresh ones. One that has ended is no reason to
+    /// end the campaign any more, but one for its verdict.
     pub(super) fn forgive(&mut self) {
+        self.stage = None;
         if let Some(failure) = self.failed.take() {
             self.say(&failure.message);
+            let sentence = failure.message.trim_start_matches("error: ").to_owned();
+            self.campaign.reason(Verdict::Aborted, sentence);
+            self.forgiven = Some(failure.code);
         }
-        self.clear_stage();
     }
 
     /// Ends: stops the brokers, writes the record and the report, prints the table.
@@ -183,7 +185,10 @@ impl<'a> Driver<'a> {
         Ok(match (stopped, self.failed) {
             (true, _) => exit::ABORTED,
             (false, Some(failure)) => failure.code,
-            (false, None) => exit::code_of(results.record.verdict, &Ending::Completed),
+            (false, None) => match (results.record.verdict, self.forgiven) {
+                (Verdict::Aborted, Some(code)) => code,
+                (verdict, _) => exit::code_of(verdict, &Ending::Completed),
+            },
         })
     }
 }

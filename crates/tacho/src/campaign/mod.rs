@@ -3,6 +3,8 @@
 mod capacity;
 mod driver;
 mod ladder;
+mod suite;
 
 pub(crate) use capacity::{CapacityArguments, capacity};
 pub(crate) use ladder::{LadderArguments, ladder};
+pub(crate) use suite::suite;

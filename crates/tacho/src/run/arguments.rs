@@ -9,8 +9,13 @@ use crate::exit;
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct RunArguments {
-    /// Name of a built-in scenario (see 'tacho scenario list'), or a scenario file
+    /// Name of a built-in scenario or suite (see 'tacho scenario list'), or a scenario file
     pub(super) scenario: String,
+
+    /// Of a suite, run only the rows whose series or label has this in it, or fits it as a whole
+    /// where it has a '*'; may be given several times
+    #[arg(long, value_name = "PATTERN")]
+    pub(super) only: Vec<String>,
 
     #[command(flatten)]
     pub(super) targets: TargetArguments,

@@ -17,7 +17,9 @@ use tacho_lab::output::RunDirectory;
 use tacho_lab::record::RunRecord;
 use tacho_lab::report::summary_text;
 use tacho_lab::run::Ending;
+use tacho_lab::scenario::Suite;
 
+use crate::campaign;
 use crate::exit::{self, Failure};
 
 pub(crate) use arguments::RunArguments;
@@ -27,7 +29,16 @@ pub(crate) use target_arguments::TargetArguments;
 
 /// Runs one scenario; the exit code tells the verdict.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
-    let RunArguments { scenario, targets, load, output } = arguments;
+    let RunArguments { scenario, only, targets, load, output } = arguments;
+    if let Some(suite) = Suite::find(scenario) {
+        return campaign::suite(&suite, only, load, targets, output);
+    }
+    if !only.is_empty() {
+        return Err(Failure::new(
+            exit::UNEXPECTED,
+            format!("--only is for suites, and '{scenario}' is none"),
+        ));
+    }
     let scenario = load.scenario(scenario, &[], targets)?;
     if !output.quiet {
         scenario.notes.iter().for_each(|note| eprintln!("note: {note}"));
