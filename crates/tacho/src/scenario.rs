@@ -59,7 +59,7 @@ pub(crate) struct AdjustArguments {
     /// Length of the measured phase, instead of the scenario's
     #[arg(long, visible_alias = "duration", value_name = "TIME",
           value_parser = Adjustment::parse_hold)]
-    hold: Option<TimeSpan>,
+    pub(crate) hold: Option<TimeSpan>,
 
     /// Length of the load before it, which is not counted, instead of the scenario's
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse)]

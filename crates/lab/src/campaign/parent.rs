@@ -110,12 +110,19 @@ impl Campaign {
             }
         }
         let first = self.record.steps.len();
+        // Rows of different series may have the same label.
+        let whole_label = match self.record.kind {
+            RunKind::Suite if place.label != place.series => {
+                format!("{}, {}", place.series, place.label)
+            }
+            _ => place.label.clone(),
+        };
         if place.counts || always_counts(child.verdict) {
-            self.judge(&place.label, child);
+            self.judge(&whole_label, child);
         }
         for finding in &child.findings {
             let step = finding.step.map(|step| first + step);
-            self.finding(Finding { step, ..finding.clone() }, &place.label);
+            self.finding(Finding { step, ..finding.clone() }, &whole_label);
         }
         for (index, step) in child.steps.iter().enumerate() {
             let mut step = step.clone();
@@ -138,6 +145,13 @@ impl Campaign {
             self.record.steps.push(step);
         }
         (!child.steps.is_empty()).then_some(first)
+    }
+
+    /// Lets a series have a step that was measured for another one.
+    pub fn share(&mut self, series: &str, position: usize) {
+        if let Some(series) = self.record.series.iter_mut().find(|known| known.name == series) {
+            series.steps.push(position);
+        }
     }
 
     /// Makes the verdict of a run count that was added as one that does not.

@@ -59,10 +59,6 @@ pub(crate) struct CapacityArguments {
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse, default_value = "5s")]
     trial: TimeSpan,
 
-    /// Load before each trial that is not measured, instead of the scenario's own warm-up
-    #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse)]
-    warmup: Option<TimeSpan>,
-
     /// Time between two trials, without clients; longer where messages were left over
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse, default_value = "1s")]
     pause: TimeSpan,
@@ -349,9 +345,6 @@ impl CapacityArguments {
         let scenario = self.load.feasible(&self.scenario, &vars, &self.targets)?;
         Ok(scenario.map(|mut scenario| {
             scenario.phases.measure = hold;
-            if let Some(warmup) = self.warmup {
-                scenario.phases.warmup = warmup;
-            }
             scenario
         }))
     }
@@ -390,7 +383,7 @@ impl CapacityArguments {
                 shown(from)
             )));
         }
-        let hold = self.load.hold.unwrap_or(HOLD);
+        let hold = self.load.adjust.hold.unwrap_or(HOLD);
         Ok(SearchPlan {
             from,
             // A thousandth of the start: whoever is further off learns that nothing passes.

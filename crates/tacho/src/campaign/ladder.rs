@@ -24,10 +24,6 @@ pub(crate) struct LadderArguments {
     #[arg(value_name = "VARIABLE=VALUES", value_parser = StepSpec::parse)]
     steps: StepSpec,
 
-    /// Load before each step that is not measured, instead of the scenario's own warm-up
-    #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse)]
-    warmup: Option<TimeSpan>,
-
     /// Time between two steps, without clients
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse, default_value = "2s")]
     pause: TimeSpan,
@@ -149,7 +145,7 @@ impl LadderArguments {
     /// All scenarios, checked before anything runs.
     fn rungs(&self) -> Result<Vec<Rung>, Failure> {
         let mut load = self.load.clone();
-        load.hold = load.hold.or(Some(HOLD));
+        load.adjust.hold = load.adjust.hold.or(Some(HOLD));
         let StepSpec { variable, values } = &self.steps;
         let rung = |value: &String| {
             let vars = [(variable.clone(), value.clone())];
@@ -157,12 +153,7 @@ impl LadderArguments {
             Ok(Rung {
                 label: format!("{variable}={value}"),
                 x: number(value),
-                scenario: scenario.map(|mut scenario| {
-                    if let Some(warmup) = self.warmup {
-                        scenario.phases.warmup = warmup;
-                    }
-                    scenario
-                }),
+                scenario,
             })
         };
         values.iter().map(rung).collect()

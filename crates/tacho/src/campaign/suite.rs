@@ -1,8 +1,10 @@
 //! Suites: all series of a published report, one after another.
 
 use tacho_lab::campaign::{Place, number, unit_of};
+use tacho_lab::needs::Needs;
 use tacho_lab::record::{RunKind, Series};
-use tacho_lab::scenario::{Scenario, Suite, SuitePoint, SuiteSeries};
+use tacho_lab::scenario::suite::{Suite, SuitePoint, SuiteSeries};
+use tacho_lab::scenario::{Limits, Scenario, Shortage};
 
 use super::driver::{Driver, Step};
 use super::ladder::HOLD;
@@ -21,11 +23,12 @@ pub(crate) fn suite(
     output: &OutputArguments,
 ) -> Result<u8, Failure> {
     let mut load = load.clone();
-    load.hold = load.hold.or(Some(HOLD));
+    load.adjust.hold = load.adjust.hold.or(Some(HOLD));
     let mut rows = Vec::new();
     for series in &suite.series {
         for point in series.points.iter().filter(|point| wanted(only, series, point)) {
             let scenario = load.feasible(&series.scenario, &point.vars, targets)?;
+            let scenario = scenario.and_then(|scenario| carried(scenario, targets));
             rows.push(Row { series, point, scenario });
         }
     }
@@ -48,6 +51,7 @@ pub(crate) fn suite(
     let mut driver = Driver::begin(RunKind::Suite, about, targets, output, first)?;
     let count = rows.len();
     let mut before: Option<&str> = None;
+    let mut done = Vec::new();
     for (index, row) in rows.into_iter().enumerate() {
         if driver.setting.is_stopped() {
             break;
@@ -59,10 +63,33 @@ pub(crate) fn suite(
             driver.campaign.series(about_series(row.series));
             before = Some(name);
         }
-        row.run(&mut driver, (index, count))?;
+        // Figures share runs: what was measured for one stands in the other too.
+        let key = (row.series.scenario.as_str(), row.point.vars.as_slice());
+        let known = done.iter().find(|(known, _)| *known == key);
+        if let Some((_, position)) = known {
+            driver.campaign.share(name, *position);
+        } else if let Some(position) = row.run(&mut driver, (index, count))? {
+            done.push((key, position));
+        }
     }
     driver.campaign.recommend(RECOMMEND_AT);
     driver.finish(None)
+}
+
+/// The scenario, where this machine's generator can be expected to carry it.
+fn carried(scenario: Scenario, targets: &TargetArguments) -> Result<Scenario, String> {
+    let needs = Needs::of(&scenario).map_err(|error| error.to_string())?;
+    let missing = targets.missing(&scenario);
+    if needs.bridged && !missing.is_empty() {
+        // Brokers that the run starts by itself know nothing of each other.
+        let argument = |name: &String| format!("--broker {name}=mqtt://HOST:PORT");
+        let arguments = missing.iter().map(argument).collect();
+        return Err(Shortage::Bridge { arguments }.to_string());
+    }
+    match needs.shortage(&Limits::of_this_process(), !targets.names_a_broker()) {
+        Some(shortage) => Err(shortage.to_string()),
+        None => Ok(scenario),
+    }
 }
 
 /// One run of a suite.
@@ -74,18 +101,22 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn run(self, driver: &mut Driver<'_>, (index, count): (usize, usize)) -> Result<(), Failure> {
+    /// Runs it; returns the position of its step, if one was measured.
+    fn run(
+        &self,
+        driver: &mut Driver<'_>,
+        (index, count): (usize, usize),
+    ) -> Result<Option<usize>, Failure> {
         let (series, point) = (self.series, self.point);
         let title = format!("row {} of {count}: {}, {}", index + 1, series.label, point.label);
-        let scenario = match self.scenario {
-            Ok(scenario) if !driver.is_over() => scenario,
+        let scenario = match &self.scenario {
+            Ok(scenario) if !driver.is_over() => scenario.clone(),
             other => {
-                let reason = other
-                    .err()
-                    .unwrap_or_else(|| "its series ended before it: the broker is gone".to_owned());
+                let gone = "its series ended before it: the broker is gone";
+                let reason = other.as_ref().err().map_or(gone, String::as_str);
                 driver.say(&format!("{title}: skipped: {reason}"));
-                driver.campaign.skip(&series.name, &point.label, &reason);
-                return Ok(());
+                driver.campaign.skip(&series.name, &point.label, reason);
+                return Ok(None);
             }
         };
         let rung = series.points.iter().position(|known| known == point).unwrap_or(index);
@@ -103,10 +134,11 @@ impl Row<'_> {
             counts: true,
             ..Place::default()
         };
-        if let Some((outcome, _)) = driver.run(Step { scenario, place, title })? {
-            driver.blame(&outcome);
-        }
-        Ok(())
+        let Some((outcome, position)) = driver.run(Step { scenario, place, title })? else {
+            return Ok(None);
+        };
+        driver.blame(&outcome);
+        Ok(position)
     }
 }
 
@@ -119,7 +151,7 @@ fn about_series(series: &SuiteSeries) -> Series {
         variable: series.variable.clone(),
         unit: series.variable.as_deref().map_or("", unit_of).to_owned(),
         steps: Vec::new(),
-        published: series.published.map(str::to_owned),
+        published: series.published.clone(),
     }
 }
 

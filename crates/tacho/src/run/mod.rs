@@ -17,7 +17,7 @@ use tacho_lab::output::RunDirectory;
 use tacho_lab::record::RunRecord;
 use tacho_lab::report::summary_text;
 use tacho_lab::run::Ending;
-use tacho_lab::scenario::Suite;
+use tacho_lab::scenario::suite::Suite;
 
 use crate::campaign;
 use crate::exit::{self, Failure};

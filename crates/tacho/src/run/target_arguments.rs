@@ -1,7 +1,7 @@
 //! Arguments that say which brokers are loaded, and where things run.
 
 use clap::Args;
-use tacho_lab::scenario::BrokerUrl;
+use tacho_lab::scenario::{BrokerUrl, Scenario};
 use tacho_monitor::{MonitorSpec, parse_cpu_list};
 
 use super::transport::TransportArguments;
@@ -65,6 +65,20 @@ pub(crate) struct TargetArguments {
 }
 
 impl TargetArguments {
+    /// The targets of `scenario` for which neither it nor the arguments name a broker.
+    pub(crate) fn missing(&self, scenario: &Scenario) -> Vec<String> {
+        let is_missing = |(name, target): &(&str, &tacho_lab::scenario::Target)| {
+            target.broker.is_none() && Named::of(&self.broker_cmds, name).is_none()
+        };
+        let missing = scenario.targets_in_use().into_iter().filter(is_missing);
+        missing.map(|(name, _)| name.to_owned()).collect()
+    }
+
+    /// Is a broker that runs already named, perhaps on another machine?
+    pub(crate) fn names_a_broker(&self) -> bool {
+        !self.brokers.is_empty()
+    }
+
     /// Checks what is said about targets against the names that the scenario has.
     pub(super) fn check(&self, names: &[&str]) -> Result<(), Failure> {
         let complain = |sentence: String| Err(Failure::new(exit::INVALID_CONFIG, sentence));

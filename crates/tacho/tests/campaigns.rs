@@ -1,0 +1,212 @@
+//! `tacho ladder`, `tacho capacity` and suites as a user meets them: tables, records, exit codes.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// A load that any machine carries.
+const SMALL: [&str; 12] = [
+    "--var",
+    "publishers=5",
+    "--var",
+    "subscribers=5",
+    "--var",
+    "ramp_up=100ms",
+    "--warmup",
+    "200ms",
+    "--pause",
+    "0s",
+    "--hold",
+    "1s",
+];
+
+/// What a shared machine may make of a good run.
+const GOOD: [i32; 2] = [0, 111];
+
+fn tacho(arguments: &[&str], more: &[&str], dir: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(arguments).args(more).arg("--dir").arg(dir).stdin(Stdio::null());
+    command.output().expect("starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn summary(directory: &Path) -> serde_json::Value {
+    let text = fs::read_to_string(directory.join("summary.json")).expect("a summary");
+    serde_json::from_str(&text).expect("is JSON")
+}
+
+/// Runs what must be refused before anything is created.
+fn refused(arguments: &[&str], code: i32, words: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("refused");
+    let output = tacho(arguments, &[], &dir);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    assert!(said.contains(words), "{arguments:?}: no {words:?} in {said}");
+    assert!(!dir.exists(), "{arguments:?} left a directory");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    refused(&["ladder", "symmetric", "qos"], 1, "has no '='");
+    refused(&["ladder", "symmetric", "target_throughput=1..9"], 1, "needs a step");
+    refused(&["ladder", "symmetric", "qos=1,2,3"], 104, "there is no QoS 3");
+    refused(&["ladder", "symmetric", "speed=1,2"], 104, "no variable 'speed'");
+    refused(&["ladder", "symmetric", "qos=0,1", "--stop-when", "cpu=1"], 1, "none of <");
+    refused(&["capacity", "symmetric", "--variable", "duration"], 104, "only a number");
+    refused(&["capacity", "symmetric", "--variable", "speed"], 104, "no such variable");
+    refused(&["capacity", "symmetric", "--from", "10", "--to", "5"], 104, "is below --from");
+    refused(&["capacity", "symmetric", "--objective", "p98<1ms"], 1, "no figure 'p98'");
+    refused(&["run", "symmetric", "--only", "x"], 1, "--only is for suites");
+    refused(&["run", "guide", "--only", "elephants"], 104, "--only matches nothing in guide");
+    let all = "publishers=100000000..200000000:100000000";
+    refused(&["ladder", "symmetric", all], 104, "this machine can run none of the steps");
+}
+
+#[test]
+fn a_ladder_is_a_run_per_step_and_one_record() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("ladder");
+    let steps = "target_throughput=50,100";
+    let output = tacho(&["ladder", "symmetric", steps, "--repeat", "2"], &SMALL, &dir);
+    let (said, table) = (text(&output.stderr), text(&output.stdout));
+    let summary = summary(&dir);
+    assert!(GOOD.contains(&output.status.code().expect("a code")), "{said}\n{table}");
+    assert_eq!((&summary["kind"], &summary["schema_version"]), (&"ladder".into(), &1.into()));
+    let steps = summary["steps"].as_array().expect("steps");
+    assert_eq!(steps.len(), 4, "{said}");
+    assert_eq!(steps[2]["label"], "target_throughput=50 #2");
+    for (index, (label, x)) in
+        [("target_throughput=50", 50.0), ("target_throughput=100", 100.0)].iter().enumerate()
+    {
+        let step = &steps[index];
+        assert_eq!((step["label"].as_str(), step["x"].as_f64()), (Some(*label), Some(*x)));
+        assert_eq!(step["lost"], 0, "{step:#}");
+        assert_eq!(step["received"], step["expected"]);
+        assert!(step["vars"]["target_throughput"].as_f64() == Some(*x));
+        assert!(table.contains(label), "{table}");
+        let own = dir.join(step["directory"].as_str().expect("a directory"));
+        let child = self::summary(&own);
+        assert_eq!((&child["kind"], &child["steps"][0]["sent"]), (&"run".into(), &step["sent"]));
+        assert!(own.join("report.html").exists() && own.join("timeseries.csv").exists());
+    }
+    // One broker for all steps.
+    let pid = |step: &serde_json::Value| {
+        let own = dir.join(step["directory"].as_str().expect("a directory"));
+        self::summary(&own)["target"]["pid"].as_u64()
+    };
+    assert!(pid(&steps[0]).is_some());
+    assert_eq!(pid(&steps[0]), pid(&steps[1]));
+    assert_eq!(summary["series"][0]["variable"], "target_throughput");
+    assert_eq!(summary["series"][0]["steps"][1], 1);
+    for file in ["report.html", "environment.json", "scenario.toml", "broker.log"] {
+        assert!(dir.join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn a_ladder_ends_where_it_is_asked_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("ladder");
+    let arguments = ["ladder", "symmetric", "target_throughput=50..90:20", "--stop-when", "tps>1"];
+    let output = tacho(&arguments, &SMALL, &dir);
+    let said = text(&output.stderr);
+    assert!(said.contains("tps>1 holds: the ladder ends here"), "{said}");
+    let summary = summary(&dir);
+    assert_eq!(summary["steps"].as_array().map(Vec::len), Some(1), "{summary:#}");
+    assert_eq!(summary["findings"][0]["code"], "ladder_stopped", "{summary:#}");
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+#[test]
+fn a_capacity_search_ends_with_an_interval() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("capacity");
+    let arguments = [
+        "capacity",
+        "symmetric",
+        "--from",
+        "40",
+        "--to",
+        "80",
+        "--objective",
+        "p99<10s",
+        "--objective",
+        "lost==0",
+        "--trial",
+        "500ms",
+        "--confirm",
+        "2",
+        "--no-profile",
+    ];
+    let output = tacho(&arguments, &SMALL, &dir);
+    let (said, table) = (text(&output.stderr), text(&output.stdout));
+    let summary = summary(&dir);
+    let capacity = &summary["capacity"];
+    assert_eq!(summary["kind"], "capacity");
+    let trials = capacity["trials"].as_array().expect("trials");
+    assert_eq!((&trials[0]["value"], &trials[0]["purpose"]), (&40.0.into(), &"bracket".into()));
+    assert!(table.contains("capacity of target_throughput at e2e_p99<10s, lost==0"), "{table}");
+    let code = output.status.code().expect("a code");
+    assert!(GOOD.contains(&code), "{said}\n{table}");
+    if code == 0 {
+        assert_eq!(capacity["highest_pass"], 80.0, "{table}");
+        assert!(capacity["lowest_fail"].is_null());
+        assert!(capacity["confirmed"].as_u64() >= Some(2));
+    }
+}
+
+#[test]
+fn a_capacity_search_that_cannot_pass_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("capacity");
+    let arguments =
+        ["capacity", "symmetric", "--from", "1", "--objective", "p50<1ns", "--trial", "500ms"];
+    let output = tacho(&arguments, &SMALL, &dir);
+    let table = text(&output.stdout);
+    assert!(matches!(output.status.code(), Some(99 | 111)), "{table}");
+    assert!(table.contains("nothing passes"), "{table}");
+    assert!(summary(&dir)["capacity"]["highest_pass"].is_null());
+}
+
+#[test]
+fn a_suite_runs_its_rows_and_tells_what_it_skipped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("suite");
+    let arguments = [
+        "run",
+        "guide",
+        "--only",
+        "qos1/10K",
+        "--only",
+        "bridge/10K",
+        "--only",
+        "no-bridge/10K",
+        "--scale",
+        "0.01",
+        "--scale-clients",
+        "0.01",
+        "--hold",
+        "1s",
+        "--var",
+        "warmup=200ms",
+    ];
+    let output = tacho(&arguments, &[], &dir);
+    let (said, table) = (text(&output.stderr), text(&output.stdout));
+    assert!(matches!(output.status.code(), Some(0 | 99 | 111)), "{said}\n{table}");
+    let summary = summary(&dir);
+    assert_eq!((&summary["kind"], &summary["scenario"]), (&"suite".into(), &"guide".into()));
+    // The same run stands in two figures and was made once.
+    assert_eq!(summary["steps"].as_array().map(Vec::len), Some(1), "{said}");
+    let of = |name: &str| {
+        let series = summary["series"].as_array().expect("series");
+        series.iter().find(|series| series["name"] == name).expect(name)["steps"].clone()
+    };
+    assert_eq!((of("qos1"), of("no-bridge")), (vec![0].into(), vec![0].into()));
+    let skipped = &summary["skipped"][0];
+    assert_eq!((&skipped["series"], &skipped["label"]), (&"bridge".into(), &"10K".into()));
+    assert!(table.contains("skipped bridge, 10K: needs brokers that are bridged"), "{table}");
+}
