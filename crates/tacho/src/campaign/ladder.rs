@@ -150,11 +150,7 @@ impl LadderArguments {
         let rung = |value: &String| {
             let vars = [(variable.clone(), value.clone())];
             let scenario = load.feasible(&self.scenario, &vars, &self.targets)?;
-            Ok(Rung {
-                label: format!("{variable}={value}"),
-                x: number(value),
-                scenario,
-            })
+            Ok(Rung { label: format!("{variable}={value}"), x: number(value), scenario })
         };
         values.iter().map(rung).collect()
     }
