@@ -3,22 +3,15 @@
 use tacho_load::{Gap, Plan, Receiver};
 
 use crate::record::LostRange;
-use crate::scenario::{ClientPlace, Scenario, Template};
+use crate::scenario::{ClientPlace, Group, Scenario};
 
 /// Names by the positions that the plan gives to clients and streams.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    groups: Vec<GroupNames>,
+    groups: Vec<Group>,
     machines: u32,
     /// `$share/name/filter` by number.
     shared: Vec<String>,
-}
-
-#[derive(Clone, Debug)]
-struct GroupNames {
-    clients: u64,
-    client_id: Template,
-    topics: Vec<Template>,
 }
 
 impl Names {
@@ -26,13 +19,7 @@ impl Names {
     pub(super) fn of(scenario: &Scenario, plan: &Plan) -> Self {
         let groups = scenario.groups.values().filter(|group| group.clients > 0);
         Self {
-            groups: groups
-                .map(|group| GroupNames {
-                    clients: u64::from(group.clients),
-                    client_id: group.client_id.clone(),
-                    topics: group.publish.iter().map(|publish| publish.topic.clone()).collect(),
-                })
-                .collect(),
+            groups: groups.cloned().collect(),
             machines: scenario.machines,
             shared: plan
                 .shared_groups()
@@ -46,13 +33,12 @@ impl Names {
     fn stream(&self, stream: u32) -> (String, String) {
         let mut rest = u64::from(stream);
         for group in &self.groups {
-            let topics = group.topics.len() as u64;
-            let streams = group.clients * topics;
+            let topics = group.publish.len() as u64;
+            let streams = u64::from(group.clients) * topics;
             if rest < streams {
-                let client = rest / topics;
-                let topic = &group.topics[(rest % topics) as usize];
-                let place = ClientPlace::of(client, self.machines);
-                return (group.client_id.expand_at(place), topic.expand_at(place));
+                let place = ClientPlace::of(rest / topics, self.machines);
+                let publish = &group.publish[(rest % topics) as usize];
+                return (group.client_id(place), publish.topic.expand_at(place));
             }
             rest -= streams;
         }
@@ -75,10 +61,11 @@ impl Names {
     pub(super) fn client(&self, client: u32) -> String {
         let mut rest = u64::from(client);
         for group in &self.groups {
-            if rest < group.clients {
-                return group.client_id.expand_at(ClientPlace::of(rest, self.machines));
+            let clients = u64::from(group.clients);
+            if rest < clients {
+                return group.client_id(ClientPlace::of(rest, self.machines));
             }
-            rest -= group.clients;
+            rest -= clients;
         }
         format!("client {client}")
     }

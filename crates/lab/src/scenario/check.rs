@@ -1,5 +1,8 @@
 //! From the file as typed to a scenario that can run, or the first reason why not.
 
+mod life;
+mod publish;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -31,7 +34,7 @@ pub(super) struct Checker<'a> {
     pub(super) limits: Limits,
 }
 
-type Checked<T> = Result<T, ScenarioError>;
+pub(super) type Checked<T> = Result<T, ScenarioError>;
 
 impl Checker<'_> {
     /// An error at a place, with the variables that the value came from.
@@ -178,18 +181,20 @@ impl Checker<'_> {
             },
             version: match &raw.version {
                 None => default.map_or_else(ProtocolVersion::default, |target| target.version),
-                Some(version) => match version.get_ref().as_str() {
-                    "3" | "3.1" => ProtocolVersion::V31,
-                    "4" | "3.1.1" => ProtocolVersion::V311,
-                    "5" | "5.0" => ProtocolVersion::V5,
-                    other => {
-                        return Err(self
-                            .error(version.span(), format!("there is no MQTT version '{other}'"))
-                            .label("\"3.1\", \"3.1.1\" or \"5\""));
-                    }
-                },
+                Some(version) => self.version(version)?,
             },
         })
+    }
+
+    fn version(&self, version: &Spanned<String>) -> Checked<ProtocolVersion> {
+        match version.get_ref().as_str() {
+            "3" | "3.1" => Ok(ProtocolVersion::V31),
+            "4" | "3.1.1" => Ok(ProtocolVersion::V311),
+            "5" | "5.0" => Ok(ProtocolVersion::V5),
+            other => Err(self
+                .error(version.span(), format!("there is no MQTT version '{other}'"))
+                .label("\"3.1\", \"3.1.1\" or \"5\"")),
+        }
     }
 
     fn tls(&self, raw: &Spanned<RawTls>) -> Checked<TlsOptions> {
@@ -298,12 +303,15 @@ impl Checker<'_> {
         }
         let template = |text: &Spanned<String>| self.template(text);
         let client_id = match &raw.client_id {
-            Some(text) => template(text)?,
+            Some(text) => self.template(text)?,
             None => Template::parse(&format!("{name}_{{{{machine}}}}_{{{{i}}}}"))
                 .map_err(|title| self.error(raw.clients.span(), title))?,
         };
+        let credentials = raw.credentials.as_ref().map(|file| self.credentials(file, clients));
+        let credentials = credentials.transpose()?;
+        let named = credentials.as_ref().is_some_and(|table| table.column("client_id").is_some());
         if let Some(text) =
-            raw.client_id.as_ref().filter(|_| !client_id.is_unique(clients, machines))
+            raw.client_id.as_ref().filter(|_| !named && !client_id.is_unique(clients, machines))
         {
             return Err(self
                 .error(text.span(), "clients of this group would have the same client id")
@@ -313,12 +321,7 @@ impl Checker<'_> {
                 }));
         }
         let publish = raw.publish.iter().map(|publish| self.publish(publish));
-        let subscribe = raw.subscribe.iter().map(|subscribe| {
-            Ok(Subscribe {
-                filter: self.topic(&subscribe.filter, "filter")?,
-                qos: subscribe.qos.as_ref().map_or(Ok(2), |qos| self.qos(qos))?,
-            })
-        });
+        let subscribe = raw.subscribe.iter().map(|subscribe| self.subscribe(subscribe));
         let whole = |value: &Option<Spanned<Whole>>, what, max, default| {
             value.as_ref().map_or(Ok(default), |value| self.whole(value, what, 1, max))
         };
@@ -326,6 +329,13 @@ impl Checker<'_> {
             clients: clients as u32,
             client_id,
             target: raw.target.map(Spanned::into_inner),
+            version: raw.version.as_ref().map(|version| self.version(version)).transpose()?,
+            credentials,
+            losses: raw.losses.as_ref().map(|losses| self.losses(losses)).transpose()?,
+            disconnect: self.disconnect(&raw.disconnect)?,
+            will: raw.will.as_ref().map(|will| self.will(will)).transpose()?,
+            offline: raw.offline.as_ref().map(|offline| self.offline(offline)).transpose()?,
+            reconnect: raw.reconnect.as_ref().map(|raw| self.reconnect(raw)).transpose()?,
             inflight: whole(&raw.inflight, "an inflight window", 65_535, 65_535)? as u16,
             waiting: whole(&raw.waiting, "a waiting queue", u64::from(u32::MAX), 10_000)? as u32,
             connect: self.connect(&raw.connect)?,
@@ -368,85 +378,6 @@ impl Checker<'_> {
             username: template(&raw.username)?,
             password: template(&raw.password)?,
         })
-    }
-
-    fn publish(&self, raw: &RawPublish) -> Checked<Publish> {
-        let size = match &raw.payload.size {
-            None => 128,
-            Some(size) if size.get_ref().0 < PAYLOAD_BYTES_MIN as i64 => {
-                return Err(self
-                    .error(
-                        size.span(),
-                        format!("a payload of {} bytes is too small to measure", size.get_ref().0),
-                    )
-                    .label(format!("at least {PAYLOAD_BYTES_MIN}"))
-                    .help("every message carries who sent it, its number and when it was due"));
-            }
-            Some(size) => self.whole(size, "a payload size", 0, PAYLOAD_BYTES_MAX)?,
-        };
-        Ok(Publish {
-            topic: self.topic(&raw.topic, "topic")?,
-            qos: raw.qos.as_ref().map_or(Ok(0), |qos| self.qos(qos))?,
-            retain: raw.retain,
-            model: self.model(raw)?,
-            payload: Payload { size: size as u32 },
-        })
-    }
-
-    fn model(&self, raw: &RawPublish) -> Checked<Model> {
-        let closed = match raw.model.as_ref().map(|model| model.get_ref().as_str()) {
-            None | Some("open") => false,
-            Some("closed") => true,
-            Some(_) => {
-                let model = raw.model.as_ref().unwrap_or(&raw.topic);
-                return Err(self.choice(model, "model", "\"open\" or \"closed\""));
-            }
-        };
-        if closed {
-            let window = raw
-                .window
-                .as_ref()
-                .map_or(Ok(1), |window| self.whole(window, "a window", 1, 65_535))?;
-            return Ok(Model::Closed { window: window as u32 });
-        }
-        let Some(rate) = &raw.rate else {
-            return Err(self
-                .error(raw.topic.span(), "this stream has no rate")
-                .help("add rate = { total = 100 } or rate = { per_client = 10 }"));
-        };
-        let phase = match raw.phase.as_ref().map(|phase| (phase, phase.get_ref().as_str())) {
-            None | Some((_, "uniform")) => PhasePolicy::Uniform,
-            Some((_, "random")) => PhasePolicy::Random,
-            Some((_, "aligned")) => PhasePolicy::Aligned,
-            Some((phase, _)) => {
-                let choices = "\"uniform\", \"random\" or \"aligned\"";
-                return Err(self.choice(phase, "phase", choices));
-            }
-        };
-        let value = match (&rate.get_ref().total, &rate.get_ref().per_client) {
-            (Some(total), None) => Rate::Total(self.rate(total)?),
-            (None, Some(each)) => Rate::PerClient(self.rate(each)?),
-            _ => {
-                return Err(self
-                    .error(rate.span(), "a rate is either a total or per client")
-                    .label("{ total = 100 } or { per_client = 10 }"));
-            }
-        };
-        Ok(Model::Open { rate: value, phase, catch_up: raw.catch_up.unwrap_or(true) })
-    }
-
-    fn rate(&self, rate: &Spanned<PerSecond>) -> Checked<PerSecond> {
-        match rate.get_ref().0 {
-            value if value > 0.0 && value * self.adjustment.scale <= 1e9 => {
-                Ok(PerSecond(value * self.adjustment.scale))
-            }
-            value if value > 0.0 => {
-                Err(self.error(rate.span(), "more than 1,000,000,000 messages per second"))
-            }
-            value => Err(self
-                .error(rate.span(), format!("a rate of {value} publishes nothing to measure"))
-                .label("more than 0 messages per second")),
-        }
     }
 
     fn qos(&self, qos: &Spanned<Whole>) -> Checked<u8> {

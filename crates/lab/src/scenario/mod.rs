@@ -14,12 +14,15 @@ mod benchmark_name;
 mod broker_url;
 mod builtin;
 mod check;
+mod data;
 mod draw;
 mod error;
+mod life;
 mod limits;
 mod load;
 mod quantity;
 mod raw;
+mod stream;
 pub mod suite;
 mod template;
 mod types;
@@ -33,12 +36,17 @@ pub use benchmark_name::{BENCHMARK_GRAMMAR, BenchmarkName};
 pub use broker_url::{BrokerUrl, Scheme};
 pub use builtin::{BUILTIN, Builtin};
 pub use error::{ScenarioError, SourceText};
+pub use data::{DataFile, Table};
+pub use life::{DeclaredLoss, Disconnect, Offline, Reconnect, Will};
 pub use limits::{Limits, Shortage};
 pub use quantity::{PerSecond, TimeSpan};
+pub use stream::{
+    Arrivals, Model, Payload, PhasePolicy, Publish, Rate, RateFrom, Trace,
+};
 pub use template::{ClientPlace, Template};
 pub use types::{
-    Bridge, Connect, Group, LoadOptions, Model, Payload, PhasePolicy, Phases, ProtocolVersion,
-    Publish, Rate, Scenario, Subscribe, Target, Timing, TlsOptions,
+    Bridge, Connect, Group, LoadOptions, Phases, ProtocolVersion, Scenario, Subscribe, Target,
+    Timing, TlsOptions,
 };
 pub use vars::VarValue;
 

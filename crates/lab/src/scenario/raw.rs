@@ -87,8 +87,16 @@ pub(super) struct RawGroup {
     pub(super) clients: Spanned<Whole>,
     pub(super) client_id: Option<Spanned<String>>,
     pub(super) target: Option<Spanned<String>>,
+    pub(super) version: Option<Spanned<String>>,
+    pub(super) credentials: Option<Spanned<PathBuf>>,
+    pub(super) losses: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) connect: RawConnect,
+    #[serde(default)]
+    pub(super) disconnect: RawDisconnect,
+    pub(super) will: Option<RawWill>,
+    pub(super) offline: Option<RawOffline>,
+    pub(super) reconnect: Option<RawReconnect>,
     #[serde(default)]
     pub(super) publish: Vec<RawPublish>,
     #[serde(default)]
@@ -117,6 +125,9 @@ pub(super) struct RawPublish {
     #[serde(default)]
     pub(super) retain: bool,
     pub(super) rate: Option<Spanned<RawRate>>,
+    pub(super) burst: Option<Spanned<Whole>>,
+    pub(super) trace: Option<Spanned<RawTrace>>,
+    pub(super) wait: Option<bool>,
     pub(super) model: Option<Spanned<String>>,
     pub(super) window: Option<Spanned<Whole>>,
     pub(super) phase: Option<Spanned<String>>,
@@ -132,15 +143,80 @@ pub(super) struct RawRate {
     pub(super) per_client: Option<Spanned<PerSecond>>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table that describes a trace")]
+pub(super) struct RawTrace {
+    pub(super) at: Option<Spanned<Vec<TimeSpan>>>,
+    pub(super) rates: Option<Spanned<Vec<RawRateFrom>>>,
+    pub(super) file: Option<Spanned<PathBuf>>,
+    pub(super) repeat: Option<Spanned<TimeSpan>>,
+    #[serde(default)]
+    pub(super) each: bool,
+    pub(super) speed: Option<Spanned<f64>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { from = \"10s\", rate = 100 }")]
+pub(super) struct RawRateFrom {
+    pub(super) from: TimeSpan,
+    pub(super) rate: PerSecond,
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table such as { size = 128 }")]
 pub(super) struct RawPayload {
+    pub(super) kind: Option<Spanned<String>>,
     pub(super) size: Option<Spanned<Whole>>,
+    pub(super) timestamp: Option<Spanned<bool>>,
+    pub(super) text: Option<Spanned<String>>,
+    pub(super) file: Option<Spanned<PathBuf>>,
+    pub(super) csv: Option<Spanned<PathBuf>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table that describes a subscription")]
 pub(super) struct RawSubscribe {
     pub(super) filter: Spanned<String>,
+    pub(super) share: Option<Spanned<String>>,
     pub(super) qos: Option<Spanned<Whole>>,
+    pub(super) no_local: Option<Spanned<bool>>,
+    pub(super) retain_handling: Option<Spanned<Whole>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table such as { ramp = \"2s\" }")]
+pub(super) struct RawDisconnect {
+    pub(super) rate: Option<Spanned<PerSecond>>,
+    pub(super) ramp: Option<Spanned<TimeSpan>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table that describes a will")]
+pub(super) struct RawWill {
+    pub(super) topic: Spanned<String>,
+    #[serde(default)]
+    pub(super) payload: String,
+    pub(super) qos: Option<Spanned<Whole>>,
+    #[serde(default)]
+    pub(super) retain: bool,
+    pub(super) delay: Option<TimeSpan>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { after = \"5s\", for = \"10s\" }")]
+pub(super) struct RawOffline {
+    pub(super) after: TimeSpan,
+    #[serde(rename = "for")]
+    pub(super) length: Spanned<TimeSpan>,
+    pub(super) clean: Option<bool>,
+    #[serde(default)]
+    pub(super) queues_qos0: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { attempts = 10 }")]
+pub(super) struct RawReconnect {
+    pub(super) attempts: Spanned<Whole>,
+    pub(super) first: Option<Spanned<TimeSpan>>,
+    pub(super) longest: Option<Spanned<TimeSpan>>,
 }

@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::broker_url::BrokerUrl;
+use super::data::Table;
+use super::life::{DeclaredLoss, Disconnect, Offline, Reconnect, Will};
 use super::quantity::{PerSecond, TimeSpan};
-use super::template::Template;
+use super::stream::{Model, Publish};
+use super::template::{ClientPlace, Template};
 use super::vars::VarValue;
 use crate::threshold::Thresholds;
 
@@ -170,12 +173,33 @@ pub struct Group {
     /// The name of the broker they connect to; `None` is the scenario's default one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// Its protocol version; `None` is the broker's one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<ProtocolVersion>,
+    /// A table with a row per client: `client_id`, `username`, `password`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<Table>,
     /// QoS 1 and 2 messages that a client may have unacknowledged.
     pub inflight: u16,
     /// Messages of a client that may wait for that window before further ones are dropped.
     pub waiting: u32,
+    /// Losses of messages to them that are no violation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<DeclaredLoss>,
     /// How they connect.
     pub connect: Connect,
+    /// How they leave at the end.
+    #[serde(skip_serializing_if = "Disconnect::is_default")]
+    pub disconnect: Disconnect,
+    /// The will of each of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub will: Option<Will>,
+    /// They leave during the load and come back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offline: Option<Offline>,
+    /// What follows an unexpected end of a connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconnect: Option<Reconnect>,
     /// What each of them publishes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub publish: Vec<Publish>,
@@ -207,72 +231,6 @@ pub struct Connect {
     pub password: Option<Template>,
 }
 
-/// One stream that each client of a group publishes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Publish {
-    /// Topic name.
-    pub topic: Template,
-    /// 0, 1 or 2.
-    pub qos: u8,
-    /// Retain flag.
-    pub retain: bool,
-    /// When messages are due.
-    #[serde(flatten)]
-    pub model: Model,
-    /// Payload.
-    pub payload: Payload,
-}
-
-/// When messages are due.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "model", rename_all = "lowercase")]
-pub enum Model {
-    /// An absolute schedule.
-    Open {
-        /// How many.
-        rate: Rate,
-        /// Where in its period a stream starts.
-        phase: PhasePolicy,
-        /// Send messages whose time has passed late (true) or skip them (false).
-        catch_up: bool,
-    },
-    /// As fast as the broker lets it, `window` messages per stream under way.
-    Closed {
-        /// Messages under way.
-        window: u32,
-    },
-}
-
-/// A rate of a group's stream.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Rate {
-    /// Over all clients of the group.
-    Total(PerSecond),
-    /// Of each client.
-    PerClient(PerSecond),
-}
-
-/// Where in its period a stream starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PhasePolicy {
-    /// Evenly spread.
-    #[default]
-    Uniform,
-    /// Seeded random.
-    Random,
-    /// All at once.
-    Aligned,
-}
-
-/// A payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Payload {
-    /// Bytes, the 24 of the measurement header included.
-    pub size: u32,
-}
-
 /// One subscription of each client of a group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Subscribe {
@@ -280,15 +238,42 @@ pub struct Subscribe {
     pub filter: Template,
     /// Maximum QoS asked for.
     pub qos: u8,
+    /// Do not send back what the client itself published (5.0).
+    #[serde(skip_serializing_if = "is_false")]
+    pub no_local: bool,
+    /// Which retained messages the broker sends (5.0): 0 all, 1 those of new subscriptions, 2 none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retain_handling: u8,
 }
 
-impl Rate {
-    /// Messages per second over all `clients` of the group.
-    pub fn total(self, clients: u32) -> f64 {
-        match self {
-            Self::Total(rate) => rate.0,
-            Self::PerClient(rate) => rate.0 * f64::from(clients),
-        }
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn is_zero(number: &u8) -> bool {
+    *number == 0
+}
+
+impl Group {
+    /// The client identifier of one of its clients.
+    pub fn client_id(&self, place: ClientPlace) -> String {
+        self.credential(place, "client_id").unwrap_or_else(|| self.client_id.expand_at(place))
+    }
+
+    /// The user name of one of its clients.
+    pub fn username(&self, place: ClientPlace) -> Option<String> {
+        let given = || self.connect.username.as_ref().map(|text| text.expand_at(place));
+        self.credential(place, "username").or_else(given)
+    }
+
+    /// The password of one of its clients.
+    pub fn password(&self, place: ClientPlace) -> Option<String> {
+        let given = || self.connect.password.as_ref().map(|text| text.expand_at(place));
+        self.credential(place, "password").or_else(given)
+    }
+
+    fn credential(&self, place: ClientPlace, column: &str) -> Option<String> {
+        self.credentials.as_ref()?.cell(place.client, column).map(str::to_owned)
     }
 }
 

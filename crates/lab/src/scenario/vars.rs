@@ -177,25 +177,48 @@ impl<'v> Substitution<'v> {
     }
 
     /// Replaces every `{{name}}` below `table` by its value. A string that is nothing but one
-    /// variable takes the variable's type.
+    /// variable takes the variable's type. The text of a payload has fields of its own, which
+    /// stay.
     pub(crate) fn substitute(
         &mut self,
         table: &mut DeTable<'v>,
         source: &SourceText,
     ) -> Result<(), ScenarioError> {
-        table.iter_mut().try_for_each(|(_, value)| self.substitute_value(value, source))
+        self.substitute_table(table, source, false)
+    }
+
+    fn substitute_table(
+        &mut self,
+        table: &mut DeTable<'v>,
+        source: &SourceText,
+        is_payload: bool,
+    ) -> Result<(), ScenarioError> {
+        table.iter_mut().try_for_each(|(key, value)| match (key.get_ref().as_ref(), value) {
+            ("text", value) if is_payload => {
+                let start = value.span().start;
+                if let DeValue::String(text) = value.get_mut() {
+                    let replaced = self.replaced_among_fields(text, start);
+                    *value.get_mut() = DeValue::String(Cow::Owned(replaced));
+                }
+                Ok(())
+            }
+            (key, value) => self.substitute_value(value, source, key == "payload"),
+        })
     }
 
     fn substitute_value(
         &mut self,
         value: &mut Spanned<DeValue<'v>>,
         source: &SourceText,
+        is_payload: bool,
     ) -> Result<(), ScenarioError> {
         let span = value.span();
         let replacement = match value.get_mut() {
-            DeValue::Table(table) => return self.substitute(table, source),
+            DeValue::Table(table) => return self.substitute_table(table, source, is_payload),
             DeValue::Array(array) => {
-                return array.iter_mut().try_for_each(|item| self.substitute_value(item, source));
+                return array
+                    .iter_mut()
+                    .try_for_each(|item| self.substitute_value(item, source, is_payload));
             }
             DeValue::String(text) if text.contains("{{") => {
                 self.replaced(text, span.start).map_err(|error| error.at(source, span))?
@@ -204,6 +227,33 @@ impl<'v> Substitution<'v> {
         };
         *value.get_mut() = replacement;
         Ok(())
+    }
+
+    /// Replaces variables and leaves all other braces as they are.
+    fn replaced_among_fields(&mut self, text: &str, start: usize) -> String {
+        let mut used = Vec::new();
+        let mut replaced = String::new();
+        let mut rest = text;
+        while let Some((before, behind)) = rest.split_once("{{") {
+            replaced.push_str(before);
+            let variable = behind.split_once("}}").and_then(|(inner, behind)| {
+                Some((inner.trim(), self.variables.values.get(inner.trim())?, behind))
+            });
+            match variable {
+                Some((name, value, behind)) => {
+                    used.push(name.to_owned());
+                    replaced.push_str(&value.to_string());
+                    rest = behind;
+                }
+                None => {
+                    replaced.push_str("{{");
+                    rest = behind;
+                }
+            }
+        }
+        replaced.push_str(rest);
+        self.used_at.insert(start, used);
+        replaced
     }
 
     fn replaced(&mut self, text: &str, start: usize) -> Result<DeValue<'v>, ScenarioError> {
