@@ -3,11 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use tacho_load as load;
-use tacho_load::{QoS, Version};
+use tacho_load::{QoS, RetainHandling, Version};
+
+mod stream;
+
+pub(crate) use stream::trace;
 
 use crate::scenario::{
-    ClientPlace, Connect, Group, Model, PhasePolicy, ProtocolVersion, Publish, Rate, Scenario,
-    TimeSpan, Timing,
+    ClientPlace, DeclaredLoss, Group, Offline, PerSecond, ProtocolVersion, Reconnect, Scenario,
+    TimeSpan, Timing, Will,
 };
 
 /// Clients per source address: the system has about 28,000 local ports per address and target.
@@ -93,9 +97,10 @@ fn load_group(
 ) -> load::Group {
     let own = |target: &&load::Target| group.target.as_deref() == Some(target.name.as_str());
     let client = |place: ClientPlace| load::Client {
-        id: group.client_id.expand_at(place),
-        username: group.connect.username.as_ref().map(|template| template.expand_at(place)),
-        password: group.connect.password.as_ref().map(|text| text.expand_at(place).into_bytes()),
+        id: group.client_id(place),
+        username: group.username(place),
+        password: group.password(place).map(String::into_bytes),
+        will_topic: group.will.as_ref().map(|will| will.topic.expand_at(place)),
         streams: group
             .publish
             .iter()
@@ -108,14 +113,15 @@ fn load_group(
             .map(|subscribe| load::Subscription {
                 filter: subscribe.filter.expand_at(place),
                 qos: qos(subscribe.qos),
+                no_local: subscribe.no_local,
+                retain_handling: retain_handling(subscribe.retain_handling),
             })
             .collect(),
-        ..load::Client::default()
     };
     load::Group {
         name: name.to_owned(),
         targets: options.targets.iter().filter(own).cloned().collect(),
-        version: match scenario.target_of(group).1.version {
+        version: match scenario.version_of(group) {
             ProtocolVersion::V31 => Version::V31,
             ProtocolVersion::V311 => Version::V311,
             ProtocolVersion::V5 => Version::V5,
@@ -123,14 +129,24 @@ fn load_group(
         clean_start: group.connect.clean_start,
         session_expiry_s: seconds(group.connect.session_expiry),
         keep_alive_s: u16::try_from(seconds(group.connect.keep_alive)).unwrap_or(u16::MAX),
-        connects_per_s: connects_per_s(&group.connect, group.clients),
+        connects_per_s: per_second(group.connect.rate, group.connect.ramp, group.clients),
+        disconnects_per_s: per_second(group.disconnect.rate, group.disconnect.ramp, group.clients),
         inflight_max: group.inflight,
         waiting_max: group.waiting,
-        publish: group.publish.iter().map(|publish| block(publish, group.clients)).collect(),
+        will: group.will.as_ref().map(will),
+        offline: group.offline.map(life),
+        reconnect: group.reconnect.map(reconnect),
+        expect_losses: group
+            .losses
+            .map(|DeclaredLoss::OfflineQueueFull| load::DeclaredLoss::OfflineQueueFull),
+        publish: group
+            .publish
+            .iter()
+            .map(|publish| stream::block(publish, group, scenario.machines))
+            .collect(),
         clients: (0..u64::from(group.clients))
             .map(|number| client(ClientPlace::of(number, scenario.machines)))
             .collect(),
-        ..load::Group::default()
     }
 }
 
@@ -139,50 +155,38 @@ fn seconds(span: TimeSpan) -> u32 {
     u32::try_from(span.0.as_nanos().div_ceil(1_000_000_000)).unwrap_or(u32::MAX)
 }
 
-fn connects_per_s(connect: &Connect, clients: u32) -> Option<f64> {
-    match (connect.rate, connect.ramp) {
+/// How many of a group's clients come or go per second.
+fn per_second(rate: Option<PerSecond>, ramp: Option<TimeSpan>, clients: u32) -> Option<f64> {
+    match (rate, ramp) {
         (Some(rate), _) => Some(rate.0),
         (None, Some(ramp)) if !ramp.0.is_zero() => Some(f64::from(clients) / ramp.0.as_secs_f64()),
         _ => None,
     }
 }
 
-fn block(publish: &Publish, clients: u32) -> load::PublishBlock {
-    load::PublishBlock {
-        qos: qos(publish.qos),
-        retain: publish.retain,
-        payload: load::Payload::Random { bytes: publish.payload.size },
-        pace: match &publish.model {
-            Model::Closed { window } => load::Pace::Closed { window: *window },
-            Model::Open { rate, phase, catch_up } => load::Pace::Open {
-                rate: exact(*rate, clients),
-                phase: match phase {
-                    PhasePolicy::Uniform => load::PhasePolicy::Uniform,
-                    PhasePolicy::Random => load::PhasePolicy::Random,
-                    PhasePolicy::Aligned => load::PhasePolicy::Aligned,
-                },
-                catch_up: match catch_up {
-                    true => load::CatchUp::CatchUp,
-                    false => load::CatchUp::Skip,
-                },
-            },
-        },
+fn life(offline: Offline) -> load::Offline {
+    load::Offline {
+        after_ns: offline.after.as_ns(),
+        for_ns: offline.length.as_ns(),
+        clean: offline.clean,
+        queues_qos0: offline.queues_qos0,
     }
 }
 
-/// The rate of one stream as a fraction: exact for whole numbers, to a thousandth of a message
-/// per second for others.
-fn exact(rate: Rate, clients: u32) -> load::Rate {
-    let (per_second, shared_by) = match rate {
-        Rate::Total(total) => (total.0, u64::from(clients)),
-        Rate::PerClient(each) => (each.0, 1),
-    };
-    match per_second.fract() == 0.0 {
-        true => load::Rate::per_second_shared(per_second as u64, shared_by),
-        false => load::Rate {
-            messages: ((per_second * 1e3).round() as u64).max(1),
-            per_ns: shared_by * 1_000_000_000_000,
-        },
+fn reconnect(reconnect: Reconnect) -> load::Reconnect {
+    load::Reconnect {
+        attempts_max: reconnect.attempts,
+        first_ns: reconnect.first.as_ns(),
+        longest_ns: reconnect.longest.as_ns(),
+    }
+}
+
+fn will(will: &Will) -> load::Will {
+    load::Will {
+        qos: qos(will.qos),
+        retain: will.retain,
+        payload: will.payload.clone().into_bytes(),
+        delay_s: seconds(will.delay),
     }
 }
 
@@ -192,6 +196,15 @@ fn qos(value: u8) -> QoS {
         0 => QoS::AtMostOnce,
         1 => QoS::AtLeastOnce,
         _ => QoS::ExactlyOnce,
+    }
+}
+
+/// Invariant: scenarios hold 0, 1 or 2 only.
+fn retain_handling(value: u8) -> RetainHandling {
+    match value {
+        0 => RetainHandling::Always,
+        1 => RetainHandling::IfNew,
+        _ => RetainHandling::Never,
     }
 }
 
@@ -229,7 +242,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use super::*;
-    use crate::scenario::{Builtin, Limits, PerSecond};
+    use crate::scenario::{Builtin, Limits};
 
     fn options() -> PlanOptions {
         PlanOptions {
@@ -302,14 +315,5 @@ mod tests {
         let many = [("publishers", "30000"), ("subscribers", "20000")];
         let plan = plan(&symmetric(&many), &options()).expect("a plan");
         assert_eq!(plan.sources.len(), 3);
-    }
-
-    #[test]
-    fn rates_stay_exact() {
-        let rate = exact(Rate::Total(PerSecond(10_000.0)), 3000);
-        assert_eq!((rate.messages, rate.per_ns), (10_000, 3_000_000_000_000));
-        let rate = exact(Rate::PerClient(PerSecond(0.5)), 3000);
-        assert!((rate.per_second() - 0.5).abs() < 1e-9);
-        assert_eq!(exact(Rate::PerClient(PerSecond(1e-9)), 1).messages, 1);
     }
 }

@@ -24,7 +24,7 @@ fn symmetric_has_the_defaults_of_the_documentation() {
     assert_eq!(scenario.clients(), 2000);
     assert_eq!(scenario.target.version, ProtocolVersion::V5);
     let publish = &scenario.groups["pub"].publish[0];
-    assert_eq!((publish.qos, publish.payload.size), (1, 128));
+    assert_eq!((publish.qos, publish.payload.size()), (1, Some(128)));
     let Model::Open { rate, .. } = &publish.model else { panic!("{:?}", publish.model) };
     assert_eq!(*rate, Rate::Total(PerSecond(10_000.0)));
     assert_eq!(publish.topic.expand(7), "test/m1/7");

@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     let subscribers = (0..pairs).map(|i| Client {
         id: format!("sub-{i}"),
-        subscriptions: vec![Subscription { filter: format!("test/{i}"), qos: QoS::ExactlyOnce }],
+        subscriptions: vec![Subscription::new(format!("test/{i}"), QoS::ExactlyOnce)],
         ..Client::default()
     });
     let payload = Payload::Random { bytes: number("payload", 128)? as u32 };

@@ -43,4 +43,4 @@ pub use tacho_net::tls::{TlsClient, TlsClientSettings, TlsError};
 pub use tacho_net::ws::WsClient;
 
 /// Parts of a [`Plan`] that are the protocol's own.
-pub use tacho_codec::{QoS, Version};
+pub use tacho_codec::{QoS, RetainHandling, Version};

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use tacho_codec::{QoS, Version};
+use tacho_codec::{QoS, RetainHandling, Version};
 
 mod check;
 mod expect;
@@ -202,6 +202,18 @@ pub struct Subscription {
     pub filter: String,
     /// Maximum QoS asked for.
     pub qos: QoS,
+    /// Do not send back what the client itself published (5.0 only).
+    pub no_local: bool,
+    /// Which retained messages the broker sends (5.0 only).
+    pub retain_handling: RetainHandling,
+}
+
+impl Subscription {
+    /// A filter without options.
+    pub fn new(filter: impl Into<String>, qos: QoS) -> Self {
+        let retain_handling = RetainHandling::Always;
+        Self { filter: filter.into(), qos, no_local: false, retain_handling }
+    }
 }
 
 /// One expectation: a receiver that must get every message of a stream.

@@ -139,7 +139,7 @@ fn losing_all_clients_ends_the_run_early() {
     // The publisher subscribes itself, so that closing the receiver closes everything.
     plan.groups[0].clients[0]
         .subscriptions
-        .push(tacho_load::Subscription { filter: "t/0".into(), qos: QoS::AtMostOnce });
+        .push(tacho_load::Subscription::new("t/0", QoS::AtMostOnce));
     plan.routes = plan.derive_routes();
     let outcome = run(plan);
     assert!(matches!(outcome.summary.end, End::AllLost(_)), "{outcome:?}");

@@ -380,7 +380,7 @@ fn one_client_publishes_and_subscribes() {
         client.streams.push(Stream { topic: format!("extra/{i}"), block: 0 });
         for filter in ["t/+", "extra/0"] {
             let qos = QoS::ExactlyOnce;
-            client.subscriptions.push(Subscription { filter: filter.into(), qos });
+            client.subscriptions.push(Subscription::new(filter, qos));
         }
     }
     plan.routes = plan.derive_routes();

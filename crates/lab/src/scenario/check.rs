@@ -9,21 +9,21 @@ use std::path::PathBuf;
 
 use toml::Spanned;
 
+use super::DESCRIPTORS_RESERVED;
 use super::adjust::{Adjustment, MEASURE_MIN};
 use super::broker_url::BrokerUrl;
 use super::error::{ScenarioError, SourceText, closest};
 use super::limits::{Limits, Shortage};
-use super::quantity::{PerSecond, TimeSpan, Whole};
+use super::quantity::{TimeSpan, Whole};
 use super::raw::{
-    RawBridge, RawConnect, RawGroup, RawLoad, RawPhases, RawPublish, RawScenario, RawTarget, RawTls,
+    RawBridge, RawConnect, RawGroup, RawLoad, RawPhases, RawScenario, RawTarget, RawTls,
 };
 use super::template::Template;
 use super::types::{
-    Bridge, Connect, Group, LoadOptions, Model, Payload, PhasePolicy, Phases, ProtocolVersion,
-    Publish, Rate, Scenario, Subscribe, Target, Timing, TlsOptions,
+    Bridge, Connect, Group, LoadOptions, Phases, ProtocolVersion, Scenario, Target, Timing,
+    TlsOptions,
 };
 use super::vars::{Substitution, VarValue};
-use super::{DESCRIPTORS_RESERVED, PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MIN};
 use crate::threshold::{Threshold, Thresholds};
 
 /// Checks one scenario; knows where values come from.
@@ -68,7 +68,7 @@ impl Checker<'_> {
         let targets = self.targets(&raw.targets, &target)?;
         let mut groups = BTreeMap::new();
         for (group_name, group) in raw.groups.into_inner() {
-            let checked = self.group(group_name.get_ref(), group, machines, &targets)?;
+            let checked = self.group(group_name.get_ref(), group, machines, &targets, &target)?;
             groups.insert(group_name.into_inner(), checked);
         }
         let scenario = Scenario {
@@ -278,6 +278,7 @@ impl Checker<'_> {
         raw: RawGroup,
         machines: u32,
         targets: &BTreeMap<String, Target>,
+        default: &Target,
     ) -> Checked<Group> {
         let clients = self.whole(&raw.clients, "the number of clients", 0, i32::MAX as u64)?;
         let clients = self.adjustment.count(clients);
@@ -301,7 +302,6 @@ impl Checker<'_> {
         if let Some(target) = &raw.target {
             self.target_name(target, targets)?;
         }
-        let template = |text: &Spanned<String>| self.template(text);
         let client_id = match &raw.client_id {
             Some(text) => self.template(text)?,
             None => Template::parse(&format!("{name}_{{{{machine}}}}_{{{{i}}}}"))
@@ -321,7 +321,10 @@ impl Checker<'_> {
                 }));
         }
         let publish = raw.publish.iter().map(|publish| self.publish(publish));
-        let subscribe = raw.subscribe.iter().map(|subscribe| self.subscribe(subscribe));
+        let version = raw.version.as_ref().map(|version| self.version(version)).transpose()?;
+        let inherited = raw.target.as_ref().and_then(|name| targets.get(name.get_ref()));
+        let spoken = version.unwrap_or_else(|| inherited.unwrap_or(default).version);
+        let subscribe = raw.subscribe.iter().map(|subscribe| self.subscribe(subscribe, spoken));
         let whole = |value: &Option<Spanned<Whole>>, what, max, default| {
             value.as_ref().map_or(Ok(default), |value| self.whole(value, what, 1, max))
         };
@@ -329,7 +332,7 @@ impl Checker<'_> {
             clients: clients as u32,
             client_id,
             target: raw.target.map(Spanned::into_inner),
-            version: raw.version.as_ref().map(|version| self.version(version)).transpose()?,
+            version,
             credentials,
             losses: raw.losses.as_ref().map(|losses| self.losses(losses)).transpose()?,
             disconnect: self.disconnect(&raw.disconnect)?,

@@ -35,14 +35,12 @@ pub use adjust::Adjustment;
 pub use benchmark_name::{BENCHMARK_GRAMMAR, BenchmarkName};
 pub use broker_url::{BrokerUrl, Scheme};
 pub use builtin::{BUILTIN, Builtin};
-pub use error::{ScenarioError, SourceText};
 pub use data::{DataFile, Table};
+pub use error::{ScenarioError, SourceText};
 pub use life::{DeclaredLoss, Disconnect, Offline, Reconnect, Will};
 pub use limits::{Limits, Shortage};
 pub use quantity::{PerSecond, TimeSpan};
-pub use stream::{
-    Arrivals, Model, Payload, PhasePolicy, Publish, Rate, RateFrom, Trace,
-};
+pub use stream::{Arrivals, Model, Payload, PhasePolicy, Publish, Rate, RateFrom, Trace};
 pub use template::{ClientPlace, Template};
 pub use types::{
     Bridge, Connect, Group, LoadOptions, Phases, ProtocolVersion, Scenario, Subscribe, Target,

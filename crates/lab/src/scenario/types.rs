@@ -307,6 +307,11 @@ impl Scenario {
         named.map_or((Self::DEFAULT_TARGET, &self.target), |(name, target)| (name, target))
     }
 
+    /// The protocol version of a group.
+    pub fn version_of(&self, group: &Group) -> ProtocolVersion {
+        group.version.unwrap_or_else(|| self.target_of(group).1.version)
+    }
+
     /// Makes every publisher closed with `window` messages under way.
     pub fn close(&mut self, window: u32) {
         for publish in self.groups.values_mut().flat_map(|group| &mut group.publish) {

@@ -53,6 +53,7 @@ struct Interest<'a> {
     receiver: Receiver,
     filter: &'a str,
     qos: QoS,
+    no_local: bool,
 }
 
 /// All interests, those in exact topics to be looked up by broker and topic.
@@ -84,13 +85,12 @@ impl Plan {
     /// The same, with brokers that pass messages on to each other, one bridge far.
     pub fn derive_routes_over(&self, bridges: &[Bridge]) -> Vec<Route> {
         let interests = self.interests();
-        let publishers = self.groups.iter().flat_map(|group| {
-            let streams = group.clients.iter().flat_map(|client| &client.streams);
-            streams.map(move |stream| (group, stream))
+        let publishers = (0..).zip(self.clients()).flat_map(|(client, (group, of))| {
+            of.streams.iter().map(move |stream| (client, group, stream))
         });
         let mut routes = Vec::new();
         let mut found: Vec<Interest<'_>> = Vec::new();
-        for (index, (group, stream)) in (0..).zip(publishers) {
+        for (index, (client, group, stream)) in (0..).zip(publishers) {
             let published = group.publish.get(stream.block).map_or(QoS::AtMostOnce, |b| b.qos);
             let broker = broker_of(group);
             found.clear();
@@ -100,6 +100,8 @@ impl Plan {
                     interests.find(&bridge.to, &topic, &mut found);
                 }
             }
+            let own = Receiver::Client(client);
+            found.retain(|interest| !(interest.no_local && interest.receiver == own));
             found.sort_by_key(|interest| interest.receiver);
             for same in found.chunk_by(|a, b| a.receiver == b.receiver) {
                 // Members of a shared group may ask for different QoS: the lowest is certain.
@@ -131,7 +133,8 @@ impl Plan {
                 let number = shared.map(|group| numbers[&group]);
                 let receiver = number.map_or(Receiver::Client(index), Receiver::Shared);
                 let (broker, qos) = (broker_of(group), subscription.qos);
-                let interest = Interest { broker, receiver, filter, qos };
+                let no_local = subscription.no_local;
+                let interest = Interest { broker, receiver, filter, qos, no_local };
                 if !filter.contains(['+', '#']) {
                     interests.exact.entry((broker, filter)).or_default().push(interest);
                 } else if let Some(&known) = number.and_then(|number| members.get(&number)) {

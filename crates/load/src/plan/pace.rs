@@ -218,8 +218,11 @@ impl Trace {
             .sum()
     }
 
+    /// Whether it can be played.
+    ///
+    /// # Errors
     /// What is wrong with it.
-    pub(crate) fn check(&self) -> Result<(), &'static str> {
+    pub fn check(&self) -> Result<(), &'static str> {
         if self.shared_by == 0 {
             return Err("it must be shared by at least one stream");
         }

@@ -10,7 +10,7 @@ pub(crate) fn publisher(topic: &str, qos: QoS) -> (QoS, Client) {
 
 /// A client with one subscription.
 pub(crate) fn subscriber(filter: &str, qos: QoS) -> (QoS, Client) {
-    let subscriptions = vec![Subscription { filter: filter.into(), qos }];
+    let subscriptions = vec![Subscription::new(filter, qos)];
     (qos, Client { subscriptions, ..Client::default() })
 }
 
@@ -120,6 +120,16 @@ fn brokers_are_apart_unless_they_are_bridged() {
     let stripped = Bridge { strip: "bridge/".into(), ..bridge.clone() };
     assert_eq!(stripped.arrives_as("bridge/a").as_deref(), Some("remote/a"));
     assert_eq!(bridge.arrives_as("elsewhere/a"), None);
+}
+
+#[test]
+fn what_a_client_does_not_want_back_is_not_expected() {
+    let mut plan = plan_of(vec![publisher("a", QoS::AtMostOnce)]);
+    let own = |no_local| Subscription { no_local, ..Subscription::new("#", QoS::AtMostOnce) };
+    plan.groups[0].clients[0].subscriptions = vec![own(false)];
+    assert_eq!(plan.derive_routes(), [route(0, Receiver::Client(0), QoS::AtMostOnce)]);
+    plan.groups[0].clients[0].subscriptions = vec![own(true)];
+    assert_eq!(plan.derive_routes(), []);
 }
 
 #[test]

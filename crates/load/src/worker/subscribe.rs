@@ -34,7 +34,11 @@ impl Worker {
         for (index, part) in subscriptions.chunks(FILTERS_PER_PACKET_MAX).enumerate() {
             let filters = part.iter().map(|subscription| SubscribeFilter {
                 filter: &subscription.filter,
-                options: SubscribeOptions::new(subscription.qos),
+                options: SubscribeOptions {
+                    no_local: subscription.no_local,
+                    retain_handling: subscription.retain_handling,
+                    ..SubscribeOptions::new(subscription.qos)
+                },
             });
             let sent = client.session.reserve_id().map(|packet_id| {
                 let subscribe = Subscribe {

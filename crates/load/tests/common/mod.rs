@@ -332,10 +332,7 @@ impl Scene {
             .zip(&self.filters)
             .map(|(i, filter): (usize, _)| Client {
                 id: format!("sub-{i}"),
-                subscriptions: vec![Subscription {
-                    filter: filter.clone(),
-                    qos: self.subscribe_qos,
-                }],
+                subscriptions: vec![Subscription::new(filter, self.subscribe_qos)],
                 ..Client::default()
             })
             .collect();

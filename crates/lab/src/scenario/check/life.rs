@@ -9,11 +9,9 @@ use super::{Checked, Checker};
 use crate::scenario::data::Table;
 use crate::scenario::life::{DeclaredLoss, Disconnect, Offline, Reconnect, Will};
 use crate::scenario::quantity::TimeSpan;
-use crate::scenario::raw::{
-    RawDisconnect, RawOffline, RawReconnect, RawSubscribe, RawWill,
-};
+use crate::scenario::raw::{RawDisconnect, RawOffline, RawReconnect, RawSubscribe, RawWill};
 use crate::scenario::template::Template;
-use crate::scenario::types::Subscribe;
+use crate::scenario::types::{ProtocolVersion, Subscribe};
 
 /// What a table of credentials may say about a client.
 const CREDENTIALS: [&str; 3] = ["client_id", "username", "password"];
@@ -22,7 +20,22 @@ const CREDENTIALS: [&str; 3] = ["client_id", "username", "password"];
 const WILL_BYTES_MAX: usize = 65_535;
 
 impl Checker<'_> {
-    pub(super) fn subscribe(&self, raw: &RawSubscribe) -> Checked<Subscribe> {
+    pub(super) fn subscribe(
+        &self,
+        raw: &RawSubscribe,
+        version: ProtocolVersion,
+    ) -> Checked<Subscribe> {
+        let options = [
+            ("no_local", raw.no_local.as_ref().map(Spanned::span)),
+            ("retain_handling", raw.retain_handling.as_ref().map(Spanned::span)),
+        ];
+        if let (true, Some((key, Some(span)))) =
+            (version != ProtocolVersion::V5, options.into_iter().find(|(_, span)| span.is_some()))
+        {
+            return Err(self
+                .error(span, format!("'{key}' is there from MQTT 5 on"))
+                .label("these clients speak an older version"));
+        }
         let plain = self.topic(&raw.filter, "filter")?;
         let filter = match &raw.share {
             None => plain,
@@ -31,7 +44,9 @@ impl Checker<'_> {
                     .error(share.span(), "this filter names its shared group already")
                     .label("remove 'share', or '$share/...' from the filter"));
             }
-            Some(share) if share.get_ref().is_empty() || share.get_ref().contains(['/', '+', '#']) => {
+            Some(share)
+                if share.get_ref().is_empty() || share.get_ref().contains(['/', '+', '#']) =>
+            {
                 return Err(self
                     .error(share.span(), "a shared group needs a name without '/', '+' and '#'"));
             }
@@ -88,8 +103,10 @@ impl Checker<'_> {
                 .error(rate.span(), "a group leaves by 'rate' or by 'ramp', not by both")
                 .label("remove one of them"));
         }
-        if let Some(rate) =
-            raw.rate.as_ref().filter(|rate| !(rate.get_ref().0.is_normal() && rate.get_ref().0 > 0.0))
+        if let Some(rate) = raw
+            .rate
+            .as_ref()
+            .filter(|rate| !(rate.get_ref().0.is_normal() && rate.get_ref().0 > 0.0))
         {
             return Err(self.error(rate.span(), "at a rate of 0 no client would ever leave"));
         }
@@ -129,10 +146,13 @@ impl Checker<'_> {
     pub(super) fn reconnect(&self, raw: &RawReconnect) -> Checked<Reconnect> {
         let span = |value: &Option<Spanned<TimeSpan>>, default: &str| match value {
             Some(value) => Ok(*value.get_ref()),
-            None => TimeSpan::parse(default).map_err(|title| self.error(raw.attempts.span(), title)),
+            None => {
+                TimeSpan::parse(default).map_err(|title| self.error(raw.attempts.span(), title))
+            }
         };
         let (first, longest) = (span(&raw.first, "100ms")?, span(&raw.longest, "10s")?);
-        if let Some(value) = raw.longest.as_ref().or(raw.first.as_ref()).filter(|_| longest < first) {
+        if let Some(value) = raw.longest.as_ref().or(raw.first.as_ref()).filter(|_| longest < first)
+        {
             return Err(self
                 .error(value.span(), "the longest pause is shorter than the first one")
                 .label(format!("{first} is the first, {longest} the longest")));

@@ -4,7 +4,7 @@ use toml::Spanned;
 
 use super::{Checked, Checker};
 use crate::scenario::data::{DataFile, Table};
-use crate::scenario::quantity::{PerSecond, TimeSpan};
+use crate::scenario::quantity::PerSecond;
 use crate::scenario::raw::{RawPublish, RawRate, RawTrace};
 use crate::scenario::stream::{
     Arrivals, Model, Payload, PhasePolicy, Publish, Rate, RateFrom, Trace,
@@ -55,15 +55,13 @@ impl Checker<'_> {
             }
             "trace" => {
                 let Some(trace) = &raw.trace else {
-                    return Err(self
-                        .error(raw.topic.span(), "there is no trace")
-                        .help("add trace = { file = \"arrivals.csv\" } or { at = [\"0s\", ...] }"));
+                    return Err(self.error(raw.topic.span(), "there is no trace").help(
+                        "add trace = { file = \"arrivals.csv\" } or { at = [\"0s\", ...] }",
+                    ));
                 };
                 Model::Trace { trace: self.trace(trace)?, catch_up }
             }
-            "jmeter" => {
-                Model::Jmeter { rate: self.rate_of(raw)?, wait: raw.wait.unwrap_or(false) }
-            }
+            "jmeter" => Model::Jmeter { rate: self.rate_of(raw)?, wait: raw.wait.unwrap_or(false) },
             "closed" => {
                 let window = raw.window.as_ref();
                 let window =
@@ -157,8 +155,7 @@ impl Checker<'_> {
             return Err(self.error(speed.span(), "a speed is a number above 0"));
         }
         let repeat = repeat.as_ref().map(|repeat| *repeat.get_ref());
-        let trace =
-            Trace { arrivals, repeat, each: *each, speed: given * self.adjustment.scale };
+        let trace = Trace { arrivals, repeat, each: *each, speed: given * self.adjustment.scale };
         // Spelling it out finds what is wrong with it.
         crate::plan::trace(&trace, 1).map_err(|title| self.error(span, title))?;
         Ok(trace)
@@ -227,8 +224,7 @@ impl Checker<'_> {
                 Payload::Csv { csv, text: raw.text.as_ref().map(|text| text.get_ref().clone()) }
             }
             _ => {
-                let choices =
-                    "\"random\", \"zeros\", \"text\", \"file\", \"csv\" or \"jmeter\"";
+                let choices = "\"random\", \"zeros\", \"text\", \"file\", \"csv\" or \"jmeter\"";
                 // Invariant: only a given kind is none of these.
                 return Err(match &raw.kind {
                     Some(kind) => self.choice(kind, "kind", choices),
