@@ -79,6 +79,11 @@ impl ClockMap {
         self.exchanges.push_back(exchange);
     }
 
+    /// Exchanges that are remembered.
+    pub fn exchanges(&self) -> usize {
+        self.exchanges.len()
+    }
+
     /// The time `there_ns` of the other's clock on ours; `None` before the first exchange.
     pub fn map(&self, there_ns: u64) -> Option<MappedTime> {
         let newest_ns = self.exchanges.back()?.done_ns;

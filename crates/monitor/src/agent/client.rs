@@ -100,18 +100,13 @@ impl Connection {
     /// A few exchanges at once. Rows that come meanwhile have no place in time and are left out.
     fn learn_clock(&mut self) -> io::Result<()> {
         let deadline_ns = now_ns() + PATIENCE.as_nanos() as u64;
-        let mut done = 0;
-        while done < FIRST_EXCHANGES {
+        while self.clock.exchanges() < FIRST_EXCHANGES {
             if now_ns() > deadline_ns {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "no answer to a ping"));
             }
             self.next_ping_ns = 0;
-            let under_way = self.pinged_ns.is_some();
             if let Some(News::Trouble(trouble)) = self.wait(Duration::from_millis(100))? {
                 self.troubles.push(trouble);
-            }
-            if under_way && self.pinged_ns.is_none() {
-                done += 1;
             }
         }
         Ok(())

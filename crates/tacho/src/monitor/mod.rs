@@ -173,7 +173,7 @@ fn offer(arguments: &MonitorArguments, address: SocketAddr) -> Result<u8, Failur
         agent.address()
     );
     if let Some(text) = text {
-        eprintln!("token, for TACHO_MONITOR_TOKEN on the other side: {text}");
+        eprintln!("made up this token, set TACHO_MONITOR_TOKEN to it on the other side: {text}");
     }
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(NAP);

@@ -1,0 +1,220 @@
+//! `tacho monitor` and `tacho run --monitor` as a user meets them.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const TOKEN: &str = "a token of the tests";
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn tacho(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(arguments).env_remove("TACHO_MONITOR_TOKEN");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn output(mut command: Command) -> Output {
+    command.output().expect("starts")
+}
+
+/// `tacho monitor --listen` on a free port, stopped when dropped.
+struct Agent {
+    child: Child,
+    address: String,
+    said: String,
+}
+
+impl Agent {
+    fn start(mut command: Command, made_up: bool) -> Self {
+        let mut child = command.spawn().expect("starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("piped"));
+        let mut said = String::new();
+        lines.read_line(&mut said).expect("a line");
+        let address = said
+            .strip_prefix("listening on ")
+            .and_then(|rest| rest.split(';').next())
+            .unwrap_or_else(|| panic!("no address in {said:?}"))
+            .to_owned();
+        if made_up {
+            lines.read_line(&mut said).expect("a line");
+        }
+        child.stderr = Some(lines.into_inner());
+        Self { child, address, said }
+    }
+
+    fn of_token() -> Self {
+        let mut command = tacho(&["monitor", "--listen", "127.0.0.1:0"]);
+        command.env("TACHO_MONITOR_TOKEN", TOKEN);
+        Self::start(command, false)
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn json_lines(output: &Output) -> Vec<serde_json::Value> {
+    let said = text(&output.stdout);
+    said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn this_machine_is_shown_as_table_and_as_json() {
+    let table = output(tacho(&["monitor", "--interval", "100ms", "--count", "2"]));
+    let said = text(&table.stdout);
+    assert!(table.status.success(), "{said} {}", text(&table.stderr));
+    assert_eq!(said.lines().count(), 3, "{said}");
+    assert!(said.contains("busy%"), "{said}");
+
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port().to_string();
+    let arguments =
+        ["monitor", "--json", "--interval", "100ms", "--count", "2", "--port", port.as_str()];
+    let json = output(tacho(&arguments));
+    let rows = json_lines(&json);
+    assert_eq!(rows.len(), 2, "{}", text(&json.stderr));
+    assert!(rows[0]["cpu"]["idle"].is_number());
+    assert_eq!(rows[1]["processes"][0]["pid"], std::process::id());
+}
+
+#[test]
+fn nonsense_is_named_with_exit_codes() {
+    let fails = |arguments: &[&str], code: i32, words: &[&str]| {
+        let output = output(tacho(arguments));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        for word in words {
+            assert!(said.contains(word), "{arguments:?}: no {word:?} in {said}");
+        }
+    };
+    fails(&["monitor", "ftp://a"], 1, &["ftp", "agent"]);
+    fails(&["monitor", "--interval", "1ms"], 1, &["100ms"]);
+    fails(&["monitor", "--listen", "127.0.0.1:0", "--json"], 1, &["--json"]);
+    fails(&["monitor", "--listen", "0.0.0.0:0"], 104, &["TACHO_MONITOR_TOKEN"]);
+    fails(&["monitor", "--listen", "127.0.0.1:0", "--token-file", "/no/file"], 104, &["/no/file"]);
+    fails(&["monitor", "agent://127.0.0.1:1"], 104, &["TACHO_MONITOR_TOKEN"]);
+    fails(&["monitor", "collectd://127.0.0.1:0", "--pid", "1"], 104, &["its own processes"]);
+    let port =
+        TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
+    let nobody = format!("agent://127.0.0.1:{port}?token=0123456789abcdef");
+    fails(&["run", "symmetric", "--monitor", &nobody], 104, &["tacho monitor --listen"]);
+    fails(&["run", "symmetric", "--monitor", "a=local"], 104, &["no named targets"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_token_is_made_up_on_loopback_and_lets_in() {
+    let agent = Agent::start(tacho(&["monitor", "--listen", "127.0.0.1:0"]), true);
+    let (_, token) = agent.said.rsplit_once(": ").expect("a token is shown");
+    let source = format!("agent://{}", agent.address);
+    let mut command = tacho(&["monitor", &source, "--json", "--count", "1"]);
+    command.env("TACHO_MONITOR_TOKEN", token.trim());
+    let output = output(command);
+    let rows = json_lines(&output);
+    assert_eq!(rows.len(), 1, "{}", text(&output.stderr));
+    assert!(rows[0]["clock_error_ns"].as_u64() > Some(0));
+}
+
+fn run(arguments: &[&str], directory: &Path) -> Command {
+    let mut command = tacho(&["run", "symmetric", "--quiet"]);
+    let vars =
+        ["publishers=5", "subscribers=5", "target_throughput=50", "ramp_up=100ms", "warmup=200ms"];
+    for var in vars {
+        command.args(["--var", var]);
+    }
+    command.args(arguments).arg("--dir").arg(directory).env("TACHO_MONITOR_TOKEN", TOKEN);
+    command
+}
+
+fn summary(directory: &Path) -> serde_json::Value {
+    let text = fs::read_to_string(directory.join("summary.json")).expect("a summary");
+    serde_json::from_str(&text).expect("is JSON")
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_keeps_what_its_hosts_spent() {
+    let agent = Agent::of_token();
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let directory = folder.path().join("run");
+    let source = format!("agent://{}", agent.address);
+    let ran = output(run(&["--monitor", &source, "--var", "duration=4s"], &directory));
+    assert!(matches!(ran.status.code(), Some(0 | 111)), "{}", text(&ran.stderr));
+    let summary = summary(&directory);
+    let hosts = summary["steps"][0]["hosts"].as_array().expect("hosts");
+    let of = |source: &str| {
+        hosts.iter().find(|host| host["source"] == source).unwrap_or_else(|| panic!("{hosts:?}"))
+    };
+    for host in [of("local"), of(&source)] {
+        let metrics = host["metrics"].as_array().expect("metrics");
+        let cpu = metrics.iter().find(|m| m["metric"] == "cpu_not_idle_percent").expect("CPU");
+        let figure = |name: &str| cpu[name].as_f64().expect("a number");
+        assert!(figure("min") <= figure("mean") && figure("mean") <= figure("max"), "{cpu}");
+        assert!((0.0..=100.0).contains(&figure("mean")), "{cpu}");
+    }
+    let broker = of("local")["metrics"]
+        .as_array()
+        .expect("metrics")
+        .iter()
+        .find(|metric| metric["metric"] == "process_cpu_percent");
+    assert!(broker.is_some(), "the built-in broker's process: {hosts:?}");
+    assert_ne!(of("local")["host"], of(&source)["host"], "two sources of one host are told apart");
+    let monitors = summary["monitors"].as_array().expect("monitors");
+    assert_eq!(monitors.len(), 2);
+    assert!(!summary.to_string().contains(TOKEN));
+    let csv = fs::read_to_string(directory.join("resources.csv")).expect("resources");
+    assert!(csv.starts_with("at_s,length_s,host,target,source,metric,instance,value\n"), "{csv}");
+    let seconds: Vec<f64> = csv
+        .lines()
+        .filter(|line| line.contains(&source) && line.contains(",load_1m,"))
+        .filter_map(|line| line.split(',').next()?.parse().ok())
+        .collect();
+    let elapsed = summary["elapsed_s"].as_f64().expect("a number") + 2.0;
+    assert!(seconds.len() >= 3, "{csv}");
+    assert!(seconds.iter().all(|at_s| (-2.0..elapsed).contains(at_s)), "{seconds:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_agent_that_dies_is_told_and_the_run_goes_on() {
+    let mut agent = Agent::of_token();
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let directory = folder.path().join("run");
+    let source = format!("agent://{}", agent.address);
+    let mut command = run(&["--monitor", &source, "--var", "duration=6s"], &directory);
+    let mut running = command.spawn().expect("starts");
+    let resources = directory.join("resources.csv");
+    let start = Instant::now();
+    let begun = || fs::read_to_string(&resources).is_ok();
+    while !begun() {
+        assert!(start.elapsed() < PATIENCE, "the run does not begin");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    agent.child.kill().expect("is killed");
+    let status = running.wait().expect("ends");
+    let mut said = String::new();
+    running.stderr.take().expect("piped").read_to_string(&mut said).expect("reads");
+    assert!(matches!(status.code(), Some(0 | 111)), "{said}");
+    let summary = summary(&directory);
+    let codes: Vec<&str> = summary["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter_map(|finding| finding["code"].as_str())
+        .collect();
+    assert!(codes.contains(&"monitor_gap") && codes.contains(&"monitor_error"), "{summary}");
+    let notes = summary["notes"].to_string();
+    assert!(notes.contains(&source), "{notes}");
+}
