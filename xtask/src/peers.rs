@@ -17,10 +17,11 @@ use crate::shell;
 const PAHO: &str = "paho-mqtt==2.1.0";
 const MQTT_JS: &str = "mqtt@5.16.0";
 
-const DEBIAN_PROGRAMS: [(&str, &str); 3] = [
+const DEBIAN_PROGRAMS: [(&str, &str); 4] = [
     ("mosquitto", "mosquitto"),
     ("mosquitto_pub", "mosquitto-clients"),
     ("mosquitto_sub", "mosquitto-clients"),
+    ("collectd", "collectd-core"),
 ];
 
 /// Where the clients from PyPI and npm are installed.
@@ -36,9 +37,12 @@ pub(crate) fn required() -> bool {
 /// Installs what is missing; fails after having tried all of them.
 pub(crate) fn install() -> Result<()> {
     let mut missing = Vec::new();
-    for (name, result) in
-        [("mosquitto", mosquitto as fn() -> _), ("paho-mqtt", paho), ("mqtt (npm)", mqtt_js)]
-            .map(|(name, install)| (name, patiently(name, install)))
+    for (name, result) in [
+        ("mosquitto and collectd", debian as fn() -> _),
+        ("paho-mqtt", paho),
+        ("mqtt (npm)", mqtt_js),
+    ]
+    .map(|(name, install)| (name, patiently(name, install)))
     {
         match result {
             Ok(()) => eprintln!("{name}: present"),
@@ -68,13 +72,13 @@ fn patiently(name: &str, install: fn() -> Result<()>) -> Result<()> {
     install()
 }
 
-fn mosquitto() -> Result<()> {
+fn debian() -> Result<()> {
     let absent = || DEBIAN_PROGRAMS.iter().filter(|(program, _)| shell::find(program).is_none());
     if absent().next().is_none() {
         return Ok(());
     }
     if shell::in_ci() && is_root() && shell::find("apt-get").is_some() {
-        apt_install(&["mosquitto", "mosquitto-clients"])?;
+        apt_install(&["mosquitto", "mosquitto-clients", "collectd-core"])?;
     }
     match absent().next() {
         None => Ok(()),

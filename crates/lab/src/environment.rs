@@ -9,7 +9,7 @@ use crate::record::{Placement, SCHEMA_VERSION};
 
 /// Kernel settings that bear on MQTT load; the two published reports that Tacho's workloads come
 /// from name them.
-const SYSCTLS: [&str; 24] = [
+const SYSCTLS: [&str; 26] = [
     "fs.file-max",
     "fs.nr_open",
     "net.core.netdev_max_backlog",
@@ -30,10 +30,12 @@ const SYSCTLS: [&str; 24] = [
     "net.ipv4.tcp_wmem",
     "net.netfilter.nf_conntrack_buckets",
     "net.netfilter.nf_conntrack_max",
+    "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
     "net.netfilter.nf_conntrack_tcp_timeout_established",
     "net.netfilter.nf_conntrack_tcp_timeout_fin_wait",
     "net.netfilter.nf_conntrack_tcp_timeout_time_wait",
     "vm.max_map_count",
+    "vm.swappiness",
 ];
 
 /// The machine and its settings; absent (`null`) where the system does not tell.
@@ -65,6 +67,21 @@ pub struct Environment {
     pub virtualised: Option<bool>,
     /// The kernel's clock source.
     pub clock_source: Option<String>,
+    /// Nodes of memory with cores of their own.
+    #[serde(default)]
+    pub numa_nodes: Option<u64>,
+    /// Control group of this process (version 2).
+    #[serde(default)]
+    pub control_group: Option<String>,
+    /// Cores that its control group allows, by quota.
+    #[serde(default)]
+    pub control_group_cpu_cores: Option<f64>,
+    /// Memory that its control group allows, in bytes.
+    #[serde(default)]
+    pub control_group_memory_bytes: Option<u64>,
+    /// Network interfaces that are up.
+    #[serde(default)]
+    pub interfaces: Vec<Interface>,
     /// Installed memory in bytes.
     pub memory_total_bytes: Option<u64>,
     /// Limit of open files, soft and hard; absent means unlimited.
@@ -77,6 +94,17 @@ pub struct Environment {
     pub placement: Placement,
     /// FNV-1a hash of the resolved scenario file.
     pub scenario_hash: String,
+}
+
+/// A network interface that is up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interface {
+    /// Name.
+    pub name: String,
+    /// Largest packet in bytes.
+    pub mtu: Option<u64>,
+    /// Speed in Mbit/s; virtual ones have none.
+    pub speed_mbit_per_s: Option<u64>,
 }
 
 /// Reads text files below a root.
@@ -98,6 +126,44 @@ impl Files<'_> {
         })?;
         (!value.is_empty()).then_some(value)
     }
+
+    /// Names in a folder, sorted; none where it does not exist.
+    fn names(&self, path: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.join(path)).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn numa_nodes(&self) -> Option<u64> {
+        let is_node = |name: &&String| {
+            name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok())
+        };
+        let count = self.names("sys/devices/system/node").iter().filter(is_node).count();
+        (count > 0).then_some(count as u64)
+    }
+
+    /// Interfaces that are not down; loopback's state is unknown to the kernel.
+    fn interfaces(&self) -> Vec<Interface> {
+        let names = self.names("sys/class/net").into_iter().filter(|name| {
+            let state = self.line(&format!("sys/class/net/{name}/operstate"));
+            matches!(state.as_deref(), Some("up" | "unknown"))
+        });
+        let interface = |name: String| {
+            let number = |file: &str| {
+                self.line(&format!("sys/class/net/{name}/{file}"))?.parse::<u64>().ok()
+            };
+            let (mtu, speed_mbit_per_s) = (number("mtu"), number("speed"));
+            Interface { name, mtu, speed_mbit_per_s }
+        };
+        names.map(interface).collect()
+    }
+
+    /// The path of this process in the unified hierarchy of control groups.
+    fn control_group(&self) -> Option<String> {
+        self.value("proc/self/cgroup", "0", ':').map(|path| path.trim_start_matches(':').to_owned())
+    }
 }
 
 impl Environment {
@@ -111,6 +177,11 @@ impl Environment {
         let cpuinfo = |key| files.value("proc/cpuinfo", key, ':');
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let allowed = files.value("proc/self/status", "Cpus_allowed_list", ':');
+        let control_group = files.control_group();
+        let of_group = |name: &str| {
+            let group = control_group.as_deref()?;
+            files.line(&format!("sys/fs/cgroup/{}/{name}", group.trim_matches('/')))
+        };
         Self {
             schema_version: SCHEMA_VERSION,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -135,10 +206,18 @@ impl Environment {
                 .map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
             clock_source: files
                 .line("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            numa_nodes: files.numa_nodes(),
+            control_group_cpu_cores: of_group("cpu.max").and_then(|quota| {
+                let (quota_us, period_us) = quota.split_once(' ')?;
+                Some(quota_us.parse::<f64>().ok()? / period_us.parse::<f64>().ok()?)
+            }),
+            control_group_memory_bytes: of_group("memory.max").and_then(|max| max.parse().ok()),
+            interfaces: files.interfaces(),
             memory_total_bytes: files
                 .value("proc/meminfo", "MemTotal", ':')
                 .and_then(|size| size.strip_suffix("kB")?.trim().parse::<u64>().ok())
                 .map(|kib| kib * 1024),
+            control_group,
             open_files_soft: limit.current,
             open_files_hard: limit.maximum,
             sysctl: SYSCTLS
@@ -181,6 +260,10 @@ impl Environment {
             ("turbo".to_owned(), flag(self.turbo)),
             ("clock source".to_owned(), text(&self.clock_source)),
             (
+                "NUMA nodes".to_owned(),
+                self.numa_nodes.map_or_else(|| "unknown".to_owned(), |nodes| nodes.to_string()),
+            ),
+            (
                 "memory".to_owned(),
                 self.memory_total_bytes.map_or_else(|| "unknown".to_owned(), gib),
             ),
@@ -192,6 +275,22 @@ impl Environment {
             ("generator timing".to_owned(), self.placement.timing.clone()),
             ("scenario hash".to_owned(), self.scenario_hash.clone()),
         ];
+        let limits = [
+            ("control group", self.control_group.clone().filter(|path| path != "/")),
+            (
+                "cores, by control group",
+                self.control_group_cpu_cores.map(|cores| format!("{cores:.2}")),
+            ),
+            ("memory, by control group", self.control_group_memory_bytes.map(gib)),
+        ];
+        let limits = limits.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        entries.extend(limits);
+        entries.extend(self.interfaces.iter().map(|interface| {
+            let mtu = interface.mtu.map_or_else(|| "unknown".to_owned(), |mtu| mtu.to_string());
+            let speed = interface.speed_mbit_per_s;
+            let speed = speed.map_or(String::new(), |speed| format!(", {speed} Mbit/s"));
+            (format!("interface {}", interface.name), format!("MTU {mtu}{speed}"))
+        }));
         let known = self
             .sysctl
             .iter()
@@ -224,6 +323,20 @@ mod tests {
         write("proc/sys/net/core/somaxconn", "4096\n");
         write("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n");
         write("proc/cpuinfo", "model name\t: Fast CPU\nflags\t\t: fpu hypervisor\n");
+        write("sys/devices/system/node/node0/cpulist", "0-3\n");
+        write("sys/devices/system/node/node1/cpulist", "4-7\n");
+        write("sys/devices/system/node/online", "0-1\n");
+        write("proc/self/cgroup", "1:cpu:/\n0::/work/one\n");
+        write("sys/fs/cgroup/work/one/cpu.max", "150000 100000\n");
+        write("sys/fs/cgroup/work/one/memory.max", "max\n");
+        for (name, state, mtu) in
+            [("eth0", "up", "9000"), ("eth1", "down", "1500"), ("lo", "unknown", "65536")]
+        {
+            write(&format!("sys/class/net/{name}/operstate"), state);
+            write(&format!("sys/class/net/{name}/mtu"), mtu);
+        }
+        write("sys/class/net/eth0/speed", "10000\n");
+        write("sys/class/net/lo/speed", "-1\n");
         write("etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian 13\"\n");
         let environment = Environment::read_below(root.path(), Placement::default(), "a");
         assert_eq!(environment.kernel.as_deref(), Some("6.1.0"));
@@ -233,6 +346,21 @@ mod tests {
         assert_eq!(environment.sysctl["net.core.somaxconn"].as_deref(), Some("4096"));
         assert_eq!(environment.sysctl["net.ipv4.tcp_rmem"].as_deref(), Some("4096 131072 6291456"));
         assert_eq!(environment.sysctl["fs.nr_open"], None);
+        assert_eq!(environment.numa_nodes, Some(2));
+        assert_eq!(environment.control_group.as_deref(), Some("/work/one"));
+        assert_eq!(environment.control_group_cpu_cores, Some(1.5));
+        assert_eq!(environment.control_group_memory_bytes, None);
+        let interfaces: Vec<_> = environment
+            .interfaces
+            .iter()
+            .map(|one| (one.name.as_str(), one.mtu, one.speed_mbit_per_s))
+            .collect();
+        assert_eq!(interfaces, [("eth0", Some(9000), Some(10_000)), ("lo", Some(65_536), None)]);
+        let entries = environment.entries();
+        let entry =
+            |name: &str| entries.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str());
+        assert_eq!(entry("interface eth0"), Some("MTU 9000, 10000 Mbit/s"));
+        assert_eq!(entry("cores, by control group"), Some("1.50"));
         assert_eq!(environment.smt_active, None);
         assert_eq!(environment.scenario_hash, "af63dc4c8601ec8c");
         assert!(environment.entries().iter().any(|(name, _)| name == "net.core.somaxconn"));

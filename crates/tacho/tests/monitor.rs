@@ -218,3 +218,79 @@ fn an_agent_that_dies_is_told_and_the_run_goes_on() {
     let notes = summary["notes"].to_string();
     assert!(notes.contains(&source), "{notes}");
 }
+
+const TWO_BROKERS: &str = r#"
+name = "two"
+[targets.node1]
+[targets.node2]
+
+[groups.pub1]
+target = "node1"
+clients = 2
+client_id = "p1_{{i}}"
+[[groups.pub1.publish]]
+topic = "one/{{i}}"
+qos = 1
+rate = { total = 20 }
+payload = { size = 64 }
+[groups.sub1]
+target = "node1"
+clients = 2
+client_id = "s1_{{i}}"
+[[groups.sub1.subscribe]]
+filter = "one/{{i}}"
+qos = 1
+
+[groups.pub2]
+target = "node2"
+clients = 2
+client_id = "p2_{{i}}"
+[[groups.pub2.publish]]
+topic = "two/{{i}}"
+qos = 1
+rate = { total = 20 }
+payload = { size = 64 }
+[groups.sub2]
+target = "node2"
+clients = 2
+client_id = "s2_{{i}}"
+[[groups.sub2.subscribe]]
+filter = "two/{{i}}"
+qos = 1
+
+[phases]
+warmup = "200ms"
+measure = "4s"
+"#;
+
+#[test]
+#[cfg(target_os = "linux")]
+fn two_brokers_have_rows_of_their_own() {
+    let agents = [Agent::of_token(), Agent::of_token()];
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let directory = folder.path().join("run");
+    let scenario = folder.path().join("two.toml");
+    fs::write(&scenario, TWO_BROKERS).expect("a scenario");
+    let mut command = tacho(&["run", &scenario.to_string_lossy(), "--quiet"]);
+    for (agent, name) in agents.iter().zip(["node1", "node2"]) {
+        command.arg("--monitor").arg(format!("{name}=agent://{}", agent.address));
+    }
+    command.arg("--dir").arg(&directory).env("TACHO_MONITOR_TOKEN", TOKEN);
+    let ran = output(command);
+    assert!(matches!(ran.status.code(), Some(0 | 111)), "{}", text(&ran.stderr));
+    let summary = summary(&directory);
+    let hosts = summary["steps"][0]["hosts"].as_array().expect("hosts");
+    for (agent, name) in agents.iter().zip(["node1", "node2"]) {
+        let host = hosts.iter().find(|host| host["target"] == name).expect("its host");
+        assert_eq!(host["source"], format!("agent://{}", agent.address));
+        assert!(host["samples"].as_u64() >= Some(2), "{host}");
+    }
+    // Both brokers run here, and their processes say whose they are.
+    let csv = fs::read_to_string(directory.join("resources.csv")).expect("resources");
+    let processes: std::collections::BTreeSet<&str> = csv
+        .lines()
+        .filter(|line| line.contains(",local,process_cpu_percent,"))
+        .filter_map(|line| line.split(',').nth(6))
+        .collect();
+    assert_eq!(processes.len(), 2, "{processes:?}");
+}

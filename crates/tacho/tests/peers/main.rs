@@ -5,6 +5,7 @@
 
 mod against_mosquitto;
 mod broker;
+mod collectd;
 mod mosquitto_clients;
 mod process;
 mod scripts;
@@ -22,6 +23,7 @@ fn main() {
     mosquitto_clients::register(&mut trials);
     scripts::register(&mut trials);
     against_mosquitto::register(&mut trials);
+    collectd::register(&mut trials);
     libtest_mimic::run(&arguments, trials).exit();
 }
 

@@ -24,6 +24,7 @@ pub(crate) enum Peer {
     Stdbuf,
     Paho,
     MqttJs,
+    Collectd,
 }
 
 impl Peer {
@@ -35,6 +36,7 @@ impl Peer {
             Self::Stdbuf => "stdbuf",
             Self::Paho => "paho-mqtt",
             Self::MqttJs => "mqtt.js",
+            Self::Collectd => "collectd",
         }
     }
 
