@@ -1,17 +1,18 @@
-//! What a process and its host spend, sampled from Linux's `/proc`.
+//! What processes and their hosts spend: sampled from Linux's `/proc`, or told by others.
 //!
-//! Two samplers, both pulled by the caller (nothing here starts a thread or reads a clock):
-//!
-//! - [`ProcessSampler`]: one process by its id: CPU nanoseconds of all its threads, resident
-//!   memory, threads, open descriptors, the cores it may use.
-//! - [`HostSampler`]: the machine: CPU time by state in total and per core, memory, load average.
-//!
-//! Samples hold running totals; a figure over a window is the difference of two samples
-//! ([`ProcessSample::cpu_percent_since`], [`HostSample::busy_percent_since`], ...).
+//! - [`MachineSampler`]: this machine and some of its processes, a [`HostRow`] per sample. Below it
+//!   [`HostSampler`] and [`ProcessSampler`], which hold running totals; a figure over a window is
+//!   the difference of two samples. Samplers are pulled and know no clock.
+//! - [`Watch`]: sources in the background, a thread each: this machine, an agent elsewhere, a
+//!   Prometheus endpoint, collectd ([`SourceSpec`]). All deliver rows whose times are on this
+//!   machine's monotonic clock, with a bound of the error where there is one ([`ClockMap`]).
+//! - [`AgentServer`]: offers this machine's rows to others who know the [`Token`].
+//! - [`HostRow::metrics`]: a row as named figures, for files and summaries.
 //!
 //! Everything is read below a [`ProcRoot`], so that tests (and containers that mount the host's
 //! `/proc` elsewhere) can point it at another directory. On systems without `/proc` every sample
-//! is an error that says so; callers then report the figures as absent.
+//! is an error that says so; callers then report the figures as absent. What comes over the network
+//! is bounded: lines, packets, answers, hosts, series, clients, and rows that nobody takes.
 
 mod agent;
 mod cgroup;

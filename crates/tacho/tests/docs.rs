@@ -56,3 +56,11 @@ fn every_key_of_the_built_in_scenario_is_documented() {
         }
     }
 }
+
+#[test]
+fn every_figure_of_a_host_is_documented() {
+    let text = document("monitoring.md");
+    for metric in tacho_monitor::METRICS {
+        assert!(text.contains(&format!("`{metric}`")), "{metric} is not in docs/monitoring.md");
+    }
+}
