@@ -88,7 +88,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             Event::Phase { kind: PhaseKind::Drain, .. } => {
                 broker_cpu_ns = cpu_ns(broker) - broker_cpu_ns;
             }
-            Event::Failed { client, why } => println!("client {client}: {why}"),
+            Event::Failed { client, why } | Event::Interrupted { client, why } => {
+                println!("client {client}: {why}")
+            }
             Event::Measured(totals) => print(&totals, broker_cpu_ns),
             Event::Finished(summary) => println!("{}", summary.end),
             Event::Phase { .. } | Event::Interval(_) => {}

@@ -12,7 +12,7 @@ use tacho_net::{Remote, clock};
 
 use crate::events::{Delivery, End, Event, Summary, histogram};
 use crate::mail::{Ended, Enter, Mail, Report, ReportBody, Status, Task};
-use crate::plan::{ClientIndex, Phase, Plan};
+use crate::plan::{ClientIndex, Group, Phase, Plan};
 use crate::recorder;
 use crate::rtt::RttThread;
 use crate::verifier::{Books, StreamEnds, settle_shared};
@@ -306,7 +306,16 @@ impl Controller {
 
     fn disconnect(&mut self, index: usize) -> Result<(), End> {
         self.enter_now(index, Task::Disconnect);
-        self.inbox_wait_quietly(ANSWER_TIMEOUT_NS)
+        self.inbox_wait_quietly(ANSWER_TIMEOUT_NS + self.disconnects_ns())
+    }
+
+    /// How long it takes to disconnect all clients at their groups' rates.
+    fn disconnects_ns(&self) -> u64 {
+        let span_ns = |group: &Group| {
+            let clients = group.clients.len() as f64;
+            group.disconnects_per_s.map_or(0, |rate| (clients * 1e9 / rate) as u64)
+        };
+        self.common.plan.groups.iter().map(span_ns).max().unwrap_or(0)
     }
 
     /// Waits for `Done` of all threads, deaf to the abort flag.
@@ -444,6 +453,9 @@ impl Controller {
                     self.lost.insert(client);
                 }
                 self.emit(Event::Failed { client, why });
+            }
+            ReportBody::Interrupted { client, why } => {
+                self.emit(Event::Interrupted { client, why });
             }
             ReportBody::Done { index } => {
                 self.inbox.done += usize::from(index == self.inbox.phase);

@@ -43,6 +43,13 @@ pub enum Event {
         /// What happened.
         why: Failure,
     },
+    /// The connection of a client ended, or could not be opened; the client tries again.
+    Interrupted {
+        /// The client.
+        client: ClientIndex,
+        /// What happened.
+        why: Failure,
+    },
     /// A measured window is complete: its drain has ended.
     Measured(Box<Totals>),
     /// The run is over; no event follows.
@@ -127,6 +134,9 @@ pub enum Failure {
     /// No PINGRESP in time.
     #[error("no answer to PINGREQ")]
     PingTimeout,
+    /// The client came back to its session, and the broker had none.
+    #[error("the broker has lost the client's session")]
+    SessionLost,
     /// The broker refused a PUBLISH (reported once per client and reason).
     #[error("the broker refused a message: {0}")]
     PublishRefused(ReasonCode),
@@ -135,7 +145,7 @@ pub enum Failure {
 impl Failure {
     /// Is the client of no use any more? Refused filters and messages leave it connected.
     pub const fn is_final(&self) -> bool {
-        !matches!(self, Self::SubscribeRefused { .. } | Self::PublishRefused(_))
+        !matches!(self, Self::SubscribeRefused { .. } | Self::SessionLost | Self::PublishRefused(_))
     }
 }
 
@@ -334,6 +344,8 @@ pub struct Gap {
     /// Sequence numbers from the first to the last missing one. The same as `count`, except
     /// where a receiver missed so many messages that old runs were merged.
     pub span: u64,
+    /// The plan declares that they may be lost: no violation.
+    pub declared: bool,
 }
 
 /// What one generator thread used.

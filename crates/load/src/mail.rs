@@ -77,6 +77,8 @@ pub(crate) enum ReportBody {
     Interval(Box<Interval>),
     /// Something went wrong for a client.
     Failed { client: ClientIndex, why: Failure },
+    /// A client lost its connection and tries again.
+    Interrupted { client: ClientIndex, why: Failure },
     /// The phase with this index has nothing left to do here.
     Done { index: usize },
     /// Answer to `Tell`.

@@ -4,6 +4,7 @@
 //! the plan's routes which streams each receiver must get; [`Verifier::observe`] takes one
 //! delivery, [`Verifier::settle`] closes the books of a window once its drain is over.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -20,8 +21,9 @@ mod shared;
 mod tracker;
 
 use shared::SharedTracker;
-use tracker::{Observation, Tracker};
+use tracker::{Mark, Observation, Tracker};
 
+use settle::Policy;
 pub(crate) use settle::{Books, StreamEnds, settle_shared};
 
 use routes::{Entry, ReceiverTable, SharedEntry};
@@ -33,6 +35,8 @@ pub(crate) struct Streams {
     pub(crate) run: u32,
     pub(crate) contents: Contents,
     pub(crate) infos: Vec<StreamInfo>,
+    /// Topics and payloads of wills.
+    wills: HashMap<Box<str>, Vec<u8>>,
 }
 
 /// One stream as its receivers must see it.
@@ -55,7 +59,16 @@ impl Streams {
             .collect();
         let all = infos.iter().map(|info| &info.content);
         let contents = Contents::new(plan.seed, unix_offset_ns(), all);
-        Self { run: plan.run_id & 0x00FF_FFFF, contents, infos }
+        let wills = plan.clients().filter_map(|(group, client)| {
+            let (will, topic) = group.will.as_ref().zip(client.will_topic.as_deref())?;
+            Some((topic.into(), will.payload.clone()))
+        });
+        Self { run: plan.run_id & 0x00FF_FFFF, contents, infos, wills: wills.collect() }
+    }
+
+    /// Is it the will of one of the plan's clients?
+    fn is_will(&self, received: &Received<'_>) -> bool {
+        self.wills.get(received.topic).is_some_and(|payload| payload == received.payload)
     }
 }
 
@@ -139,6 +152,10 @@ struct ClientState {
     /// Is anything expected here?
     receives: bool,
     failed: bool,
+    /// When it came back from its last absence.
+    back_ns: u64,
+    is_away: bool,
+    policy: Policy,
     received_in_window: u64,
     /// Where the last text had its header.
     header_hint: usize,
@@ -169,6 +186,20 @@ impl Verifier {
 
     pub(crate) fn is_failed(&self, client: usize) -> bool {
         self.clients[client].failed
+    }
+
+    /// The client is away from its session, until [`Verifier::set_back`].
+    pub(crate) fn set_away(&mut self, client: usize) {
+        self.clients[client].is_away = true;
+    }
+
+    /// The client is back in its session, which holds what was published meanwhile.
+    pub(crate) fn set_back(&mut self, client: usize, now_ns: u64) {
+        let state = &mut self.clients[client];
+        (state.is_away, state.back_ns) = (false, now_ns);
+        for entry in &mut self.entries[state.routes.range()] {
+            entry.was_away = true;
+        }
     }
 
     /// Takes the routes to the client that no probe has taken yet.
@@ -222,7 +253,9 @@ impl Verifier {
     ) -> Verdict {
         let (run, hint) = (self.streams.run, &mut self.clients[client].header_hint);
         let Some(header) = self.streams.contents.decode(received.payload, run, hint) else {
-            self.now_tally(client, now_ns).delivery.unexpected += 1;
+            let is_will = self.streams.is_will(received);
+            let delivery = &mut self.now_tally(client, now_ns).delivery;
+            *(if is_will { &mut delivery.wills } else { &mut delivery.unexpected }) += 1;
             return Verdict::Other;
         };
         if !self.is_intact(&header, received) {
@@ -239,7 +272,11 @@ impl Verifier {
         let mut judged = None;
         if let Some(at) = state.routes.find(header.stream) {
             let entry = &mut self.entries[at];
-            let observation = entry.tracker.observe(header.seq, inside);
+            let observation =
+                entry.tracker.observe(header.seq, Mark { inside, away: entry.was_away });
+            if entry.was_away && header.intended_ns >= state.back_ns {
+                entry.was_away = false;
+            }
             judged = Some((observation, entry.qos, entry.overlapping));
         }
         // A client may have a plain subscription and be a member of a group as well: a second

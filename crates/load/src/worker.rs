@@ -20,6 +20,7 @@ use crate::verifier::{Streams, Verifier, Window};
 mod client;
 mod connect;
 mod input;
+mod life;
 mod phase;
 mod probe;
 mod send;
@@ -227,10 +228,17 @@ impl Worker {
             self.totals.alive[cell] -= 1;
             self.recorder.cell(cell as u16).disconnects += 1;
         }
+        if self.retry(net, client, &why) {
+            return;
+        }
+        let state = &mut self.clients[client];
         self.recorder.cell(cell as u16).unanswered += state.session.inflight_len() as u64;
         self.totals.unacked -= state.session.inflight_len() as u64;
         state.state = State::Failed;
         state.session.disconnected();
+        if let Some(timer) = state.timer.take() {
+            net.cancel_timer(timer);
+        }
         if let Some(conn) = state.conn.take() {
             net.abort(conn);
         }
@@ -294,7 +302,11 @@ impl Handler for Worker {
     }
 
     fn timer(&mut self, net: &mut Net<Self>, token: u64) {
-        self.keep_alive(net, token as usize);
+        let local = (token & (life::LEAVE - 1)) as usize;
+        match token & life::LEAVE {
+            0 => self.client_timer(net, local),
+            _ => self.leave(net, local),
+        }
     }
 
     fn mail(&mut self, net: &mut Net<Self>, _from: usize, mail: Mail) {

@@ -92,6 +92,8 @@ pub(super) struct Collector {
     pub(super) hosts: Hosts,
     curves: Vec<StepCurves>,
     failures: u64,
+    interruptions: u64,
+    first_interruption: String,
     first_failures: Vec<String>,
     exhausted: bool,
     summary: Option<Box<Summary>>,
@@ -114,6 +116,8 @@ impl Collector {
             hosts: Hosts::default(),
             curves: Vec::new(),
             failures: 0,
+            interruptions: 0,
+            first_interruption: String::new(),
             first_failures: Vec::new(),
             exhausted: false,
             summary: None,
@@ -133,6 +137,10 @@ impl Collector {
                 None
             }
             Event::Interval(interval) => Some(self.interval(&interval, samples)),
+            Event::Interrupted { client, why } => {
+                self.interrupted(client, &why);
+                None
+            }
             Event::Failed { client, why } => {
                 self.failed(client, &why);
                 None
@@ -174,6 +182,13 @@ impl Collector {
         self.hosts.complete_row(&mut row);
         self.rows.push((interval.phase_index, row.clone()));
         row
+    }
+
+    fn interrupted(&mut self, client: u32, why: &Failure) {
+        self.interruptions += 1;
+        if self.first_interruption.is_empty() {
+            self.first_interruption = format!("{}: {why}", self.facts.names.client(client));
+        }
     }
 
     fn failed(&mut self, client: u32, why: &Failure) {
@@ -286,6 +301,13 @@ impl Collector {
             notes.push(format!("Round trips to a broker were not measured all the time: {why}."));
         }
         notes.extend(findings.iter().map(|finding| finding.sentence.clone()));
+        if self.interruptions > 0 {
+            notes.push(format!(
+                "{} times a client lost its connection, or did not get one, and tried again; the \
+                 first: {}.",
+                self.interruptions, self.first_interruption
+            ));
+        }
         let connect_per_s = summary
             .as_ref()
             .filter(|summary| summary.connect_span_ns > 0)
@@ -387,6 +409,7 @@ fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
     let achieved_in = if facts.acknowledged { counters.acked } else { counters.sent };
     let messages = counters.sent + counters.received;
     let percent = |value: Option<f64>| value.map(|value| round(value, 2));
+    let undeclared = totals.gaps.iter().filter(|gap| !gap.declared).count();
     let closed_out = || {
         // Without a schedule the deliveries due are those that the sent messages had to cause.
         rate(delivery.expected)
@@ -419,10 +442,11 @@ fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
         lost_ranges: totals
             .gaps
             .iter()
+            .filter(|gap| !gap.declared)
             .take(LostRange::MAX)
             .map(|gap| facts.names.lost_range(gap))
             .collect(),
-        lost_ranges_cut: totals.gaps_cut + totals.gaps.len().saturating_sub(LostRange::MAX) as u64,
+        lost_ranges_cut: totals.gaps_cut + undeclared.saturating_sub(LostRange::MAX) as u64,
         duplicates: delivery.duplicates,
         out_of_order: delivery.out_of_order,
         unexpected: delivery.unexpected,

@@ -209,13 +209,16 @@ pub fn run(
                     ("service", &interval.service),
                     ("send_delay", &interval.send_delay),
                     ("ack", &interval.ack),
+                    ("connect", &interval.connect.ok_us),
+                    ("subscribe", &interval.subscribe.ok_us),
+                    ("rtt", &interval.rtt),
                 ] {
                     histograms
                         .write(tag, start_s, length_s, histogram)
                         .map_err(|source| directory.error("latency.hlog", source))?;
                 }
             }
-            Event::Failed { client, why } => {
+            Event::Failed { client, why } | Event::Interrupted { client, why } => {
                 on_progress(Progress::Failed(format!("{}: {why}", names.client(*client))));
             }
             Event::Measured(_) | Event::Finished(_) => {}

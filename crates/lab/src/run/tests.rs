@@ -334,11 +334,17 @@ fn a_broken_contract_outranks_everything_but_an_abort() {
     let mut broken = totals();
     broken.violations.lost = 2;
     broken.delivery.lost = 2;
-    broken.gaps =
-        vec![
-            Gap { stream: 7, receiver: Receiver::Client(9), first_seq: 40, count: 2, span: 2 };
-            LostRange::MAX + 1
-        ];
+    broken.gaps = vec![
+        Gap {
+            stream: 7,
+            receiver: Receiver::Client(9),
+            first_seq: 40,
+            count: 2,
+            span: 2,
+            declared: false
+        };
+        LostRange::MAX + 1
+    ];
     broken.threads[0].cpu_ns = broken.threads[0].wall_ns;
     let (verdict, reasons) = verdict_of(broken.clone());
     assert_eq!(verdict, Verdict::QosViolation);

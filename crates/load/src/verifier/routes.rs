@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tacho_codec::QoS;
 
+use super::settle::Policy;
 use super::{ClientState, Membership, SharedTracker, Streams, Tracker, Verifier, Window};
 use crate::cells::Cells;
 use crate::plan::{ClientIndex, Plan, Receiver, Route, SharedGroup, StreamIndex};
@@ -18,6 +19,8 @@ pub(super) struct Entry {
     pub(super) qos: QoS,
     pub(super) overlapping: bool,
     pub(super) probed: bool,
+    /// The receiver came back from an absence, and nothing has come that was published after.
+    pub(super) was_away: bool,
 }
 
 /// One route of a shared group, as far as its members are on this thread.
@@ -87,7 +90,7 @@ impl Verifier {
         }
         let numbers: HashMap<SharedGroup<'_>, u32> =
             plan.shared_groups().into_iter().zip(0..).collect();
-        let all: Vec<_> = plan.clients().map(|(_, client)| client).collect();
+        let (groups_of_plan, all): (Vec<_>, Vec<_>) = plan.clients().unzip();
         let cells = Cells::new(plan);
         let mut verifier = Self {
             streams,
@@ -110,6 +113,7 @@ impl Verifier {
                 qos: route.qos,
                 overlapping: route.overlapping,
                 probed: false,
+                was_away: false,
             }));
             let cell = cells.of(index);
             let mut groups: Vec<u32> = all[index as usize]
@@ -137,6 +141,9 @@ impl Verifier {
                     .map(|table| Membership { table, received_in_window: 0 })
                     .collect(),
                 failed: false,
+                back_ns: 0,
+                is_away: false,
+                policy: Policy::of(groups_of_plan[index as usize]),
                 received_in_window: 0,
                 header_hint: 0,
             });

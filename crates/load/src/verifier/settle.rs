@@ -4,9 +4,9 @@ use tacho_codec::QoS;
 
 use super::Verifier;
 use super::shared::Receipts;
-use super::tracker::Hole;
+use super::tracker::{Hole, Mark};
 use crate::events::{Delivery, Gap, Totals, Violations};
-use crate::plan::{ClientIndex, Receiver, StreamIndex};
+use crate::plan::{ClientIndex, DeclaredLoss, Group, Receiver, StreamIndex};
 
 /// What a stream sent since the books were closed last: messages `from..to`, of which
 /// `window_from..window_to` were intended for the measured window.
@@ -16,6 +16,8 @@ pub(crate) struct StreamEnds {
     pub(crate) window_from: u64,
     pub(crate) window_to: u64,
     pub(crate) to: u64,
+    /// When the last of them was due.
+    pub(crate) last_ns: u64,
     /// The publisher's connection failed.
     pub(crate) failed: bool,
 }
@@ -108,13 +110,20 @@ impl Books {
     /// Enters one route: everything expected of it, less its holes.
     fn enter(&mut self, route: &RouteEnd<'_>, holes: impl FnOnce(&mut dyn FnMut(Hole))) {
         let expected = route.ends.expected();
-        let (mut lost, mut tail) = ([0, 0], [0, 0]);
+        let (mut lost, mut tail, mut declared) = ([0, 0], [0, 0], [0, 0]);
         holes(&mut |hole| {
-            let [outside, inside] = route.ends.split(hole);
-            lost[0] += outside;
-            lost[1] += inside;
-            if hole.to == route.ends.to {
-                tail = [outside, inside];
+            let parts = route.ends.split(hole);
+            let is_tail = hole.to == route.ends.to;
+            let is_declared = route.policy.declares(route.qos, hole.mark.away);
+            for at in [0, 1] {
+                lost[at] += parts[at];
+                tail[at] += if is_tail { parts[at] } else { 0 };
+                declared[at] += if is_declared { parts[at] } else { 0 };
+            }
+            if !is_declared && route.is_judged(&hole) {
+                let broken =
+                    if is_tail { &mut self.undelivered } else { &mut self.violations.lost };
+                *broken += hole.lost;
             }
             self.push_gap(Gap {
                 stream: route.stream,
@@ -122,6 +131,7 @@ impl Books {
                 first_seq: hole.from,
                 count: hole.lost,
                 span: hole.to - hole.from,
+                declared: is_declared,
             });
         });
         let parts =
@@ -129,14 +139,33 @@ impl Books {
         for (at, delivery) in parts {
             delivery.expected += expected[at];
             delivery.lost += lost[at];
+            delivery.declared_lost += declared[at];
             delivery.undelivered += tail[at];
             delivery.received += expected[at].saturating_sub(lost[at]);
         }
-        if route.qos > QoS::AtMostOnce && !route.failed && !route.ends.failed {
-            let undelivered = tail[0] + tail[1];
-            self.violations.lost += lost[0] + lost[1] - undelivered;
-            self.undelivered += undelivered;
+    }
+}
+
+/// What the plan says about messages published while a receiver is away.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Policy {
+    /// The broker keeps those of QoS 0 too.
+    queues_qos0: bool,
+    /// It may lose some of any QoS.
+    queue_full: bool,
+}
+
+impl Policy {
+    pub(super) fn of(group: &Group) -> Self {
+        Self {
+            queues_qos0: group.offline.is_some_and(|offline| offline.queues_qos0),
+            queue_full: group.expect_losses == Some(DeclaredLoss::OfflineQueueFull),
         }
+    }
+
+    /// Is the loss of messages declared that were published while their receiver was `away`?
+    fn declares(&self, qos: QoS, away: bool) -> bool {
+        away && (self.queue_full || qos == QoS::AtMostOnce && !self.queues_qos0)
     }
 }
 
@@ -146,7 +175,16 @@ struct RouteEnd<'a> {
     stream: StreamIndex,
     qos: QoS,
     failed: bool,
+    policy: Policy,
     ends: &'a StreamEnds,
+}
+
+impl RouteEnd<'_> {
+    /// Does the loss of these messages break a promise, unless it is declared?
+    fn is_judged(&self, hole: &Hole) -> bool {
+        let promised = self.qos > QoS::AtMostOnce || hole.mark.away && self.policy.queues_qos0;
+        promised && !self.failed && !self.ends.failed
+    }
 }
 
 impl Verifier {
@@ -170,10 +208,14 @@ impl Verifier {
                     cell: client.cell,
                     stream: entry.stream,
                     qos: entry.qos,
-                    failed: client.failed,
+                    // Its messages wait for it: that breaks no promise yet.
+                    failed: client.failed || client.is_away,
+                    policy: client.policy,
                     ends,
                 };
-                books.enter(&route, |lost| entry.tracker.settle(ends.to, lost));
+                let away = entry.was_away && ends.last_ns < client.back_ns;
+                let tail = Mark { inside: false, away };
+                books.enter(&route, |lost| entry.tracker.settle(ends.to, tail, lost));
             }
             if client.receives {
                 let received = std::mem::take(&mut client.received_in_window);
@@ -242,6 +284,7 @@ pub(crate) fn settle_shared(books: &mut Books, ends: &[StreamEnds]) {
             stream: first.stream,
             qos: first.qos,
             failed: first.failed,
+            policy: Policy::default(),
             ends,
         };
         books.enter(&route, |lost| first.receipts.holes(ends.from, ends.to, lost));

@@ -59,7 +59,7 @@ impl Bench {
 
 /// Everything sent so far, all of it in the window.
 fn sent(to: u64) -> StreamEnds {
-    StreamEnds { from: 0, window_from: 0, window_to: to, to, failed: false }
+    StreamEnds { from: 0, window_from: 0, window_to: to, to, last_ns: 0, failed: false }
 }
 
 fn settled(verdict: Verdict) -> Option<u64> {
@@ -88,6 +88,7 @@ fn reports_exactly_what_was_lost_doubled_and_disordered() {
         first_seq,
         count,
         span: count,
+        declared: false,
     };
     assert_eq!(books.gaps, [gap(2, 1), gap(5, 2), gap(8, 2)]);
     let Violations { lost, duplicates, out_of_order, corrupted } = books.violations;
@@ -123,7 +124,8 @@ fn membership_of_the_window_is_by_intended_time() {
     for seq in [0, 0, 3, 4, 5, 5, 5, 9] {
         bench.deliver((0, 1), 0, seq);
     }
-    let ends = StreamEnds { from: 0, window_from: 4, window_to: 8, to: 10, failed: false };
+    let ends =
+        StreamEnds { from: 0, window_from: 4, window_to: 8, to: 10, last_ns: 0, failed: false };
     let books = bench.settle(&[ends]);
     let (window, outside) = (books.window, books.outside);
     assert_eq!((window.expected, window.received, window.lost, window.duplicates), (4, 2, 2, 2));
@@ -139,6 +141,7 @@ fn membership_of_the_window_is_by_intended_time() {
         window_from: 10,
         window_to: 12,
         to: 12,
+        last_ns: 0,
         failed: false,
     }]);
     assert_eq!(books.outside.late + books.window.late, 1);
@@ -293,7 +296,7 @@ proptest::proptest! {
             copies[receiver][seq as usize] += 1;
         }
         let ends =
-            StreamEnds { from: 0, window_from: from, window_to: to, to: 40, failed: false };
+            StreamEnds { window_from: from, window_to: to, to: 40, ..StreamEnds::default() };
         let books = bench.settle(&[ends]);
         let counted = |inside: bool, count: fn(u64) -> u64| -> u64 {
             let all = copies.iter().flat_map(|copies| (0..).zip(copies));

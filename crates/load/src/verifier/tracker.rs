@@ -29,14 +29,22 @@ pub(crate) struct Hole {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) lost: u64,
-    /// The message behind it, which revealed it, is in the measured window. Only holes of the
-    /// same kind are merged, so that loss in the warm-up does not mix with loss in the window.
-    inside: bool,
+    pub(crate) mark: Mark,
+}
+
+/// What is known about the message that revealed a hole. Only holes with the same mark are
+/// merged, so that loss in the warm-up does not mix with loss in the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Mark {
+    /// It is in the measured window.
+    pub(crate) inside: bool,
+    /// It is the first one published after the receiver was away, or was published before that.
+    pub(crate) away: bool,
 }
 
 impl Hole {
     pub(crate) const fn exact(from: u64, to: u64) -> Self {
-        Self { from, to, lost: to - from, inside: false }
+        Self { from, to, lost: to - from, mark: Mark { inside: false, away: false } }
     }
 }
 
@@ -51,21 +59,21 @@ pub(crate) struct Tracker {
 }
 
 impl Tracker {
-    /// Takes note of a delivery, which is `inside` the measured window or not.
+    /// Takes note of a delivery with this mark.
     #[inline]
-    pub(crate) fn observe(&mut self, seq: u32, inside: bool) -> Observation {
+    pub(crate) fn observe(&mut self, seq: u32, mark: Mark) -> Observation {
         let seq = widen(seq, self.next);
         if seq == self.next {
             self.next += 1;
             return Observation::New { skipped: 0 };
         }
-        self.observe_irregular(seq, inside)
+        self.observe_irregular(seq, mark)
     }
 
     #[cold]
-    fn observe_irregular(&mut self, seq: u64, inside: bool) -> Observation {
+    fn observe_irregular(&mut self, seq: u64, mark: Mark) -> Observation {
         if seq > self.next {
-            let hole = Hole { inside, ..Hole::exact(self.next, seq) };
+            let hole = Hole { mark, ..Hole::exact(self.next, seq) };
             let holes = self.holes.get_or_insert_default();
             holes.push_back(hole);
             if holes.len() > HOLES_MAX {
@@ -82,12 +90,13 @@ impl Tracker {
     }
 
     /// Closes the books on everything before `to`: hands each hole out, then expects `to` next.
-    pub(crate) fn settle(&mut self, to: u64, mut lost: impl FnMut(Hole)) {
+    /// `tail` marks what nothing came behind of.
+    pub(crate) fn settle(&mut self, to: u64, tail: Mark, mut lost: impl FnMut(Hole)) {
         for hole in self.holes.take().into_iter().flat_map(|holes| *holes) {
             lost(hole);
         }
         if self.next < to {
-            lost(Hole::exact(self.next, to));
+            lost(Hole { mark: tail, ..Hole::exact(self.next, to) });
         }
         self.next = self.next.max(to);
         self.floor = self.next;
@@ -118,7 +127,7 @@ fn fill(holes: &mut VecDeque<Hole>, seq: u64) -> bool {
         }
         return true;
     }
-    let part = |from, to| Hole { inside: hole.inside, ..Hole::exact(from, to) };
+    let part = |from, to| Hole { mark: hole.mark, ..Hole::exact(from, to) };
     let (before, after) = (part(hole.from, seq), part(seq + 1, hole.to));
     match (before.lost > 0, after.lost > 0) {
         (true, true) => {
@@ -136,7 +145,7 @@ fn fill(holes: &mut VecDeque<Hole>, seq: u64) -> bool {
 
 fn merge_oldest(holes: &mut VecDeque<Hole>) {
     // Those outside of the window come first; where only one is left, it stays alone.
-    let at = usize::from(holes[0].inside != holes[1].inside);
+    let at = usize::from(holes[0].mark != holes[1].mark);
     if let Some(second) = holes.remove(at + 1) {
         let first = &mut holes[at];
         first.lost += second.lost;

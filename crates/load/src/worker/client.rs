@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use tacho_codec::{PacketId, ReasonCode, Version};
-use tacho_net::ConnId;
+use tacho_net::{ConnId, TimerId};
 use tacho_session::client::{ClientLimits, Session};
 
 use crate::plan::{ClientIndex, Group};
@@ -34,6 +34,8 @@ pub(super) enum State {
     Up,
     /// SUBSCRIBE is sent, so many SUBACKs are missing.
     Subscribing { since_ns: u64, missing: u32 },
+    /// Not connected for now; its timer brings it back.
+    Away,
     /// DISCONNECT is sent.
     Closing,
     /// Ended as planned.
@@ -73,6 +75,17 @@ pub(super) struct VirtualClient {
     pub(super) is_unblocked: bool,
     /// SUBSCRIBEs without SUBACK: identifier, first filter, number of filters.
     pub(super) subscribes: Vec<(PacketId, usize, usize)>,
+    /// Had CONNACK before.
+    pub(super) was_up: bool,
+    /// The session of an earlier run was wiped (3.x only).
+    pub(super) is_wiped: bool,
+    /// Should have its subscriptions, and has them.
+    pub(super) wants_subscriptions: bool,
+    pub(super) is_subscribed: bool,
+    /// Attempts to connect since it was connected last.
+    pub(super) attempts: u32,
+    /// Its timer: keep-alive or the end of an absence.
+    pub(super) timer: Option<TimerId>,
     /// The last reason with which the broker refused a message.
     pub(super) refusal: Option<ReasonCode>,
 }
@@ -102,6 +115,12 @@ impl VirtualClient {
             is_blocked: false,
             is_unblocked: false,
             subscribes: Vec::new(),
+            was_up: false,
+            is_wiped: false,
+            wants_subscriptions: false,
+            is_subscribed: false,
+            attempts: 0,
+            timer: None,
             refusal: None,
         }
     }

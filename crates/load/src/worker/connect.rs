@@ -1,14 +1,16 @@
 //! Connecting, keeping alive and disconnecting.
 
-use tacho_codec::{Ack, ConnAck, Connect, ConnectProperties, Disconnect, QoS, ReasonCode};
+use tacho_codec::{
+    Ack, ConnAck, Connect, ConnectProperties, Disconnect, QoS, ReasonCode, WillProperties,
+};
 use tacho_net::{Closed, ConnId, Net};
 use tacho_session::client::{ConnAckParams, TimeoutEvent};
 
-use super::client::State;
+use super::client::{State, VirtualClient};
 use super::{Failure, Worker};
 use crate::events::PhaseKind;
 use crate::mail::ReportBody;
-use crate::plan::Target;
+use crate::plan::{Group, Target};
 use crate::recorder::record;
 
 /// Clients per turn that disconnect or subscribe, so that a turn stays short.
@@ -30,9 +32,18 @@ impl Worker {
         self.pacing = pacing.into();
     }
 
-    /// Plans the disconnects: all at once.
+    /// Plans the disconnects in the same way.
     pub(super) fn plan_disconnects(&mut self, start_ns: u64) {
-        self.pacing = (0..).zip(&self.clients).map(|(local, _)| (start_ns, local)).collect();
+        let mut pacing: Vec<(u64, u32)> = (0..)
+            .zip(&self.clients)
+            .map(|(local, client)| {
+                let rate = self.common.plan.groups[client.group].disconnects_per_s;
+                let after_ns = rate.map_or(0.0, |rate| client.rank as f64 * 1e9 / rate);
+                (start_ns + after_ns as u64, local)
+            })
+            .collect();
+        pacing.sort_unstable();
+        self.pacing = pacing.into();
     }
 
     /// Connects, subscribes or disconnects the clients that are due.
@@ -59,12 +70,15 @@ impl Worker {
         let done = self.pacing.is_empty()
             && match self.phase.kind() {
                 Some(PhaseKind::Connect) => !self.clients.iter().any(|client| {
-                    matches!(client.state, State::Connecting { .. } | State::Greeting { .. })
+                    let state = client.state;
+                    let is_connecting =
+                        matches!(state, State::Connecting { .. } | State::Greeting { .. });
+                    is_connecting || state == State::Away
                 }),
                 Some(PhaseKind::Subscribe) => !self
                     .clients
                     .iter()
-                    .any(|client| matches!(client.state, State::Subscribing { .. })),
+                    .any(|client| matches!(client.state, State::Subscribing { .. } | State::Away)),
                 Some(PhaseKind::Disconnect) => {
                     !self.clients.iter().any(|client| client.state == State::Closing)
                 }
@@ -76,7 +90,7 @@ impl Worker {
         }
     }
 
-    fn connect(&mut self, net: &mut Net<Self>, local: usize) {
+    pub(super) fn connect(&mut self, net: &mut Net<Self>, local: usize) {
         let addr = self.target_of(local).addr;
         let client = &mut self.clients[local];
         let index = client.index;
@@ -151,14 +165,26 @@ impl Worker {
             session_expiry_s: Some(group.session_expiry_s).filter(|expiry_s| *expiry_s > 0),
             ..ConnectProperties::default()
         };
+        let properties = if group.version.is_v5() { properties } else { Default::default() };
+        let will = group.will.as_ref().zip(client.will_topic.as_deref());
         let connect = Connect {
             version: group.version,
-            clean_start: group.clean_start,
+            clean_start: is_clean(group, state),
             keep_alive_s: group.keep_alive_s,
             client_id: &client.id,
             username: client.username.as_deref(),
             password: client.password.as_deref(),
-            will: None,
+            will: will.map(|(will, topic)| tacho_codec::Will {
+                topic,
+                payload: &will.payload,
+                qos: will.qos,
+                retain: will.retain,
+                properties: WillProperties {
+                    delay_s: Some(will.delay_s)
+                        .filter(|delay_s| *delay_s > 0 && group.version.is_v5()),
+                    ..WillProperties::default()
+                },
+            }),
             properties,
         };
         if let Err(error) = connect.encode(net.out(conn).as_vec_mut()) {
@@ -181,6 +207,15 @@ impl Worker {
             return Err(Failure::Refused(connack.reason));
         }
         let group = &self.common.plan.groups[client.group];
+        if connack.session_present && is_clean(group, client) {
+            return Err(Failure::Protocol(
+                "a session present where a clean one was asked for".into(),
+            ));
+        }
+        if needs_wipe(group, client) {
+            self.wiped(net, local);
+            return Ok(());
+        }
         let properties = &connack.properties;
         let qos_max = properties.maximum_qos.unwrap_or(QoS::ExactlyOnce);
         let streams = &self.streams[client.streams()];
@@ -196,7 +231,7 @@ impl Worker {
             return Err(Failure::Protocol(format!("it takes no packets above {size_max} bytes")));
         }
         let keep_alive_s = properties.server_keep_alive_s.unwrap_or(group.keep_alive_s);
-        client.session.connack(
+        let abandoned = client.session.connack(
             now_ns,
             ConnAckParams {
                 session_present: connack.session_present,
@@ -207,14 +242,22 @@ impl Worker {
             },
         );
         client.state = State::Up;
+        client.attempts = 0;
+        let again = std::mem::replace(&mut client.was_up, true);
         self.totals.alive[usize::from(client.cell)] += 1;
-        self.totals.connected += 1;
+        self.totals.connected += u64::from(!again);
         let took_ns = now_ns.saturating_sub(since_ns);
         record(&mut self.connect_latency, took_ns);
         self.recorder.sample.connect.note(true, took_ns);
-        self.totals.connected_ns = self.totals.connected_ns.max(now_ns);
+        if !again {
+            self.totals.connected_ns = self.totals.connected_ns.max(now_ns);
+        }
         if let Some(deadline_ns) = client.session.next_timeout() {
-            net.set_timer(deadline_ns, local as u64);
+            client.timer = Some(net.set_timer(deadline_ns, local as u64));
+        }
+        self.abandon(local, &abandoned, now_ns);
+        if again || self.clients[local].wants_subscriptions {
+            self.come_back(net, local, again, connack.session_present);
         }
         Ok(())
     }
@@ -229,15 +272,32 @@ impl Worker {
             None => {}
         }
         if let Some(deadline_ns) = client.session.next_timeout() {
-            net.set_timer(deadline_ns, local as u64);
+            client.timer = Some(net.set_timer(deadline_ns, local as u64));
         }
+    }
+
+    /// The session of an earlier run is gone: now the connection that counts.
+    fn wiped(&mut self, net: &mut Net<Self>, local: usize) {
+        let client = &mut self.clients[local];
+        client.is_wiped = true;
+        if let Some(conn) = client.conn.take() {
+            // Invariant: a DISCONNECT without properties always fits.
+            Disconnect::default()
+                .encode(client.version, net.out(conn).as_vec_mut())
+                .expect("an empty DISCONNECT is encodable");
+            net.close(conn);
+        }
+        self.connect(net, local);
     }
 
     fn disconnect(&mut self, net: &mut Net<Self>, local: usize) {
         let client = &mut self.clients[local];
         let was_up = client.state.is_up();
         let Some(conn) = client.conn else {
-            if client.state == State::Idle {
+            if client.state == State::Away {
+                self.totals.unacked -= client.session.inflight_len() as u64;
+            }
+            if matches!(client.state, State::Idle | State::Away) {
                 client.state = State::Closed;
             }
             return;
@@ -292,6 +352,25 @@ impl Worker {
         // Invariant: an acknowledgement without properties always fits.
         ack.encode(kind, version, out).expect("an acknowledgement is encodable");
     }
+}
+
+/// Does this CONNECT ask for a clean session?
+fn is_clean(group: &Group, client: &VirtualClient) -> bool {
+    match client.was_up {
+        // It comes back to its session.
+        true => !group.is_persistent(),
+        false if group.version.is_v5() => group.clean_start,
+        false => !group.is_persistent() || needs_wipe(group, client),
+    }
+}
+
+/// 3.x cannot ask for a clean session that stays: an old one must be wiped before.
+const fn needs_wipe(group: &Group, client: &VirtualClient) -> bool {
+    group.clean_start
+        && group.session_expiry_s > 0
+        && !group.version.is_v5()
+        && !client.was_up
+        && !client.is_wiped
 }
 
 /// What went wrong with a connect, and what to do where that is not obvious.

@@ -193,7 +193,12 @@ impl Worker {
             Task::Connect => self.plan_connects(enter.start_ns),
             Task::Subscribe => self.plan_subscribes(enter.start_ns),
             Task::Probe => self.start_probes(net, enter.start_ns),
-            Task::Load { end_ns, scale, .. } => self.load(enter.start_ns, end_ns, scale),
+            Task::Load { end_ns, scale, measure } => {
+                self.load(enter.start_ns, end_ns, scale);
+                if measure {
+                    self.plan_absences(net, enter.start_ns);
+                }
+            }
             Task::Drain => {}
             Task::Disconnect => self.plan_disconnects(enter.start_ns),
         }
@@ -310,7 +315,7 @@ impl Worker {
     }
 
     /// Drops what streams without connection were due to send until `until_ns`.
-    fn drop_dead(&mut self, until_ns: u64) {
+    pub(super) fn drop_dead(&mut self, until_ns: u64) {
         for local in &self.phase.dead {
             let stream = &mut self.streams[*local as usize];
             let Some(schedule) = &mut stream.schedule else { continue };

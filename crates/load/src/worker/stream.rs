@@ -44,6 +44,11 @@ pub(super) struct VirtualStream {
     /// Closed mode: made progress since the last look.
     pub(super) progressed: bool,
     pub(super) failed: bool,
+    /// Some of its messages had no acknowledgement when their session ended: their fate is not
+    /// judged.
+    pub(super) is_lenient: bool,
+    /// When the last message was due.
+    last_ns: u64,
     settled: u64,
     window_from: u64,
     window_to: u64,
@@ -83,6 +88,8 @@ impl VirtualStream {
             is_willing: false,
             progressed: false,
             failed: false,
+            is_lenient: false,
+            last_ns: 0,
             settled: 0,
             window_from: NOTHING,
             window_to: 0,
@@ -104,6 +111,7 @@ impl VirtualStream {
     pub(super) const fn number(&mut self, intended_ns: u64, window: &Window) -> u64 {
         let seq = self.next_seq;
         self.next_seq += 1;
+        self.last_ns = intended_ns;
         if window.contains(intended_ns) {
             if self.window_from == NOTHING {
                 self.window_from = seq;
@@ -146,7 +154,8 @@ impl VirtualStream {
             window_from,
             window_to,
             to: self.next_seq,
-            failed: self.failed,
+            last_ns: self.last_ns,
+            failed: self.failed || self.is_lenient,
         }
     }
 

@@ -14,6 +14,9 @@ const FILTERS_PER_PACKET_MAX: usize = 100;
 impl Worker {
     /// Plans the subscribes: all clients with filters, at once.
     pub(super) fn plan_subscribes(&mut self, start_ns: u64) {
+        for client in &mut self.clients {
+            client.wants_subscriptions = true;
+        }
         let plan = &self.common.plan;
         self.pacing = (0..)
             .zip(&self.clients)
@@ -88,6 +91,7 @@ impl Worker {
         self.recorder.sample.subscribe.note(granted, took_ns);
         client.state = if missing == 1 {
             client.subscribes = Vec::new();
+            client.is_subscribed = true;
             State::Up
         } else {
             State::Subscribing { since_ns, missing: missing - 1 }

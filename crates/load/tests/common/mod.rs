@@ -46,6 +46,10 @@ pub(crate) struct Behaviour {
     pub(crate) mute: bool,
     /// Acknowledges QoS 1 with this.
     pub(crate) puback: ReasonCode,
+    /// Messages kept for an absent session; further ones are dropped. Those of QoS 0 are not.
+    pub(crate) queue_max: usize,
+    /// Forgets sessions when their connection ends.
+    pub(crate) forgets: bool,
 }
 
 impl Default for Behaviour {
@@ -56,6 +60,8 @@ impl Default for Behaviour {
             suback: None,
             mute: false,
             puback: ReasonCode::SUCCESS,
+            queue_max: usize::MAX,
+            forgets: false,
         }
     }
 }
@@ -89,6 +95,7 @@ impl Broker {
                 peers: HashMap::new(),
                 subscriptions: Vec::new(),
                 turns: HashMap::new(),
+                sessions: HashMap::new(),
             };
             event_loop.run(&mut responder).expect("loop runs");
         });
@@ -105,12 +112,27 @@ impl Drop for Broker {
     }
 }
 
+type Message = (String, Vec<u8>, QoS);
+
 struct Peer {
     version: Version,
+    id: String,
+    persistent: bool,
+    will: Option<Message>,
     next_id: PacketId,
-    held: Option<(String, Vec<u8>, QoS)>,
+    held: Option<Message>,
+    unacked: Vec<(PacketId, Message)>,
 }
 
+/// The session of a client that is away.
+#[derive(Default)]
+struct Session {
+    interests: Vec<Interest>,
+    next_id: Option<PacketId>,
+    queue: Vec<Message>,
+}
+
+#[derive(Clone)]
 struct Interest {
     conn: ConnId,
     group: Option<String>,
@@ -123,6 +145,7 @@ struct Responder {
     peers: HashMap<ConnId, Peer>,
     subscriptions: Vec<Interest>,
     turns: HashMap<String, usize>,
+    sessions: HashMap<String, Session>,
 }
 
 impl Responder {
@@ -132,6 +155,7 @@ impl Responder {
     }
 
     fn route(&mut self, net: &mut Net<Self>, publish: &Publish<'_>) {
+        self.keep(publish);
         let mut targets = Vec::new();
         let mut groups: HashMap<String, Vec<(ConnId, QoS)>> = HashMap::new();
         for interest in &self.subscriptions {
@@ -150,9 +174,9 @@ impl Responder {
         }
         for (conn, qos) in targets {
             let header = Header::decode(publish.payload)
-                .or_else(|| Header::find_printable(publish.payload, &mut 0))
-                .expect("only load clients publish here");
-            match (self.behaviour.fault)(&header) {
+                .or_else(|| Header::find_printable(publish.payload, &mut 0));
+            // Wills have no header.
+            match header.map_or(Fault::None, |header| (self.behaviour.fault)(&header)) {
                 Fault::Drop => {}
                 Fault::None => self.deliver(net, conn, publish.topic, publish.payload, qos),
                 Fault::Double => {
@@ -174,6 +198,22 @@ impl Responder {
         }
     }
 
+    /// Keeps the message for those who are away.
+    fn keep(&mut self, publish: &Publish<'_>) {
+        for session in self.sessions.values_mut() {
+            let interest = session
+                .interests
+                .iter()
+                .find(|interest| tacho_topic::matches(&interest.filter, publish.topic));
+            if let Some(qos) = interest.map(|interest| interest.qos.min(publish.qos))
+                && qos > QoS::AtMostOnce
+                && session.queue.len() < self.behaviour.queue_max
+            {
+                session.queue.push((publish.topic.into(), publish.payload.into(), qos));
+            }
+        }
+    }
+
     fn deliver(
         &mut self,
         net: &mut Net<Self>,
@@ -186,6 +226,9 @@ impl Responder {
         let packet_id = (qos != QoS::AtMostOnce).then_some(peer.next_id);
         peer.next_id = peer.next_id.next();
         let held = peer.held.take();
+        if let Some(packet_id) = packet_id {
+            peer.unacked.push((packet_id, (topic.into(), payload.into(), qos)));
+        }
         let publish = Publish { qos, topic, packet_id, payload, ..Publish::default() };
         self.send(net, conn, &Packet::Publish(publish));
         if let Some((topic, payload, qos)) = held {
@@ -207,7 +250,11 @@ impl Responder {
                 self.route(net, publish);
             }
             Packet::PubRel(ack) => self.send(net, conn, &Packet::PubComp(done(ack.packet_id))),
-            Packet::PubRec(ack) => self.send(net, conn, &Packet::PubRel(done(ack.packet_id))),
+            Packet::PubRec(ack) => {
+                self.acknowledge(conn, ack.packet_id);
+                self.send(net, conn, &Packet::PubRel(done(ack.packet_id)));
+            }
+            Packet::PubAck(ack) => self.acknowledge(conn, ack.packet_id),
             Packet::Subscribe(subscribe) => {
                 let mut reasons = Vec::new();
                 for filter in &subscribe.filters {
@@ -229,16 +276,55 @@ impl Responder {
                 self.send(net, conn, &Packet::SubAck(suback));
             }
             Packet::PingReq => self.send(net, conn, &Packet::PingResp),
-            Packet::Disconnect(_) => net.close(conn),
+            Packet::Disconnect(_) => {
+                if let Some(peer) = self.peers.get_mut(&conn) {
+                    peer.will = None;
+                }
+                net.close(conn);
+            }
             _ => {}
         }
     }
 
+    fn acknowledge(&mut self, conn: ConnId, packet_id: PacketId) {
+        if let Some(peer) = self.peers.get_mut(&conn) {
+            peer.unacked.retain(|(id, _)| *id != packet_id);
+        }
+    }
+
     fn greet(&mut self, net: &mut Net<Self>, conn: ConnId, connect: &Connect<'_>) {
-        let peer = Peer { version: connect.version, next_id: PacketId::FIRST, held: None };
+        let id = connect.client_id;
+        let session = self.sessions.remove(id).filter(|_| !connect.clean_start);
+        let persistent = match connect.version.is_v5() {
+            true => connect.properties.session_expiry_s.is_some(),
+            false => !connect.clean_start,
+        };
+        let will = connect.will.map(|will| (will.topic.into(), will.payload.into(), will.qos));
+        let next_id = session.as_ref().and_then(|session| session.next_id);
+        let peer = Peer {
+            version: connect.version,
+            id: id.into(),
+            persistent,
+            will,
+            next_id: next_id.unwrap_or(PacketId::FIRST),
+            held: None,
+            unacked: Vec::new(),
+        };
         self.peers.insert(conn, peer);
-        let Some(reason) = (self.behaviour.connack)(connect.client_id) else { return };
-        self.send(net, conn, &Packet::ConnAck(ConnAck::refusal(reason)));
+        let Some(reason) = (self.behaviour.connack)(id) else { return };
+        let session_present = session.is_some();
+        self.send(
+            net,
+            conn,
+            &Packet::ConnAck(ConnAck { session_present, ..ConnAck::refusal(reason) }),
+        );
+        if let Some(session) = session {
+            let interests = session.interests.into_iter();
+            self.subscriptions.extend(interests.map(|interest| Interest { conn, ..interest }));
+            for (topic, payload, qos) in session.queue {
+                self.deliver(net, conn, &topic, &payload, qos);
+            }
+        }
         if reason.is_error() {
             net.close(conn);
         }
@@ -265,9 +351,21 @@ impl Handler for Responder {
         used
     }
 
-    fn closed(&mut self, _net: &mut Net<Self>, conn: ConnId, _why: Closed) {
-        self.peers.remove(&conn);
-        self.subscriptions.retain(|interest| interest.conn != conn);
+    fn closed(&mut self, net: &mut Net<Self>, conn: ConnId, _why: Closed) {
+        let Some(peer) = self.peers.remove(&conn) else { return };
+        let (interests, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.subscriptions)
+            .into_iter()
+            .partition(|interest| interest.conn == conn);
+        self.subscriptions = others;
+        if peer.persistent && !self.behaviour.forgets {
+            let queue = peer.unacked.into_iter().map(|(_, message)| message).collect();
+            let session = Session { interests, next_id: Some(peer.next_id), queue };
+            self.sessions.insert(peer.id, session);
+        }
+        if let Some((topic, payload, qos)) = peer.will {
+            let will = Publish { qos, topic: &topic, payload: &payload, ..Publish::default() };
+            self.route(net, &will);
+        }
     }
 
     fn mail(&mut self, net: &mut Net<Self>, _from: usize, _mail: ()) {
@@ -382,6 +480,7 @@ pub(crate) struct Outcome {
     pub(crate) phases: Vec<&'static str>,
     pub(crate) intervals: Vec<IntervalSnapshot>,
     pub(crate) failures: Vec<(u32, Failure)>,
+    pub(crate) interruptions: Vec<(u32, Failure)>,
     pub(crate) totals: Vec<Totals>,
     pub(crate) summary: Summary,
 }
@@ -401,14 +500,23 @@ pub(crate) fn run(plan: Plan) -> Outcome {
 pub(crate) fn collect(engine: &Engine) -> Outcome {
     let (mut phases, mut intervals) = (Vec::new(), Vec::new());
     let (mut failures, mut totals) = (Vec::new(), Vec::new());
+    let mut interruptions = Vec::new();
     loop {
         match engine.next_event(Duration::from_secs(120)).expect("events until the end") {
             Event::Phase { kind, .. } => phases.push(kind.name()),
             Event::Interval(interval) => intervals.push(*interval),
             Event::Failed { client, why } => failures.push((client, why)),
+            Event::Interrupted { client, why } => interruptions.push((client, why)),
             Event::Measured(measured) => totals.push(*measured),
             Event::Finished(summary) => {
-                return Outcome { phases, intervals, failures, totals, summary: *summary };
+                return Outcome {
+                    phases,
+                    intervals,
+                    failures,
+                    interruptions,
+                    totals,
+                    summary: *summary,
+                };
             }
         }
     }

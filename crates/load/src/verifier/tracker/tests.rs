@@ -8,28 +8,32 @@ fn new(skipped: u64) -> Observation {
     Observation::New { skipped }
 }
 
+const fn inside(inside: bool) -> Mark {
+    Mark { inside, away: false }
+}
+
 fn settle(tracker: &mut Tracker, to: u64) -> Vec<Hole> {
     let mut holes = Vec::new();
-    tracker.settle(to, |hole| holes.push(hole));
+    tracker.settle(to, Mark::default(), |hole| holes.push(hole));
     holes
 }
 
 #[test]
 fn complete_stream_has_no_holes() {
     let mut tracker = Tracker::default();
-    assert!((0..100).all(|seq| tracker.observe(seq, false) == new(0)));
+    assert!((0..100).all(|seq| tracker.observe(seq, inside(false)) == new(0)));
     assert_eq!(settle(&mut tracker, 100), []);
 }
 
 #[test]
 fn loss_duplicate_and_disorder_are_told_apart() {
     let mut tracker = Tracker::default();
-    assert_eq!(tracker.observe(0, false), new(0));
-    assert_eq!(tracker.observe(4, false), new(3));
-    assert_eq!(tracker.observe(4, false), Observation::Duplicate);
-    assert_eq!(tracker.observe(2, false), Observation::OutOfOrder);
-    assert_eq!(tracker.observe(2, false), Observation::Duplicate);
-    assert_eq!(tracker.observe(0, false), Observation::Duplicate);
+    assert_eq!(tracker.observe(0, inside(false)), new(0));
+    assert_eq!(tracker.observe(4, inside(false)), new(3));
+    assert_eq!(tracker.observe(4, inside(false)), Observation::Duplicate);
+    assert_eq!(tracker.observe(2, inside(false)), Observation::OutOfOrder);
+    assert_eq!(tracker.observe(2, inside(false)), Observation::Duplicate);
+    assert_eq!(tracker.observe(0, inside(false)), Observation::Duplicate);
     let lost = [Hole::exact(1, 2), Hole::exact(3, 4), Hole::exact(5, 7)];
     assert_eq!(settle(&mut tracker, 7), lost);
 }
@@ -38,18 +42,18 @@ fn loss_duplicate_and_disorder_are_told_apart() {
 fn messages_after_the_books_are_closed_are_late() {
     let mut tracker = Tracker::default();
     assert_eq!(settle(&mut tracker, 3), [Hole::exact(0, 3)]);
-    assert_eq!(tracker.observe(1, false), Observation::Late);
-    assert_eq!(tracker.observe(3, false), new(0));
+    assert_eq!(tracker.observe(1, inside(false)), Observation::Late);
+    assert_eq!(tracker.observe(3, inside(false)), new(0));
     assert_eq!(settle(&mut tracker, 4), []);
 }
 
 #[test]
 fn sequence_numbers_wrap_around() {
     let mut tracker = Tracker { next: u64::from(u32::MAX), ..Tracker::default() };
-    assert_eq!(tracker.observe(u32::MAX, false), new(0));
-    assert_eq!(tracker.observe(1, false), new(1));
-    assert_eq!(tracker.observe(0, false), Observation::OutOfOrder);
-    assert_eq!(tracker.observe(u32::MAX, false), Observation::Duplicate);
+    assert_eq!(tracker.observe(u32::MAX, inside(false)), new(0));
+    assert_eq!(tracker.observe(1, inside(false)), new(1));
+    assert_eq!(tracker.observe(0, inside(false)), Observation::OutOfOrder);
+    assert_eq!(tracker.observe(u32::MAX, inside(false)), Observation::Duplicate);
     assert_eq!(tracker.next, (1 << 32) + 2);
 }
 
@@ -58,7 +62,7 @@ fn endless_loss_takes_bounded_memory_and_stays_counted() {
     let mut tracker = Tracker::default();
     let sent = 20_000;
     for seq in (0..sent).step_by(2) {
-        tracker.observe(seq, false);
+        tracker.observe(seq, inside(false));
     }
     assert_eq!(tracker.holes.as_ref().map(|holes| holes.len()), Some(HOLES_MAX));
     let holes = settle(&mut tracker, u64::from(sent));
@@ -79,7 +83,7 @@ proptest! {
             } else {
                 new(u64::from(seq) - seen.last().map_or(0, |last| u64::from(*last) + 1))
             };
-            prop_assert_eq!(tracker.observe(seq, false), expected);
+            prop_assert_eq!(tracker.observe(seq, inside(false)), expected);
             seen.insert(seq);
         }
         let holes = settle(&mut tracker, 60);
@@ -103,11 +107,11 @@ proptest! {
 fn merging_keeps_loss_outside_of_the_window_apart() {
     let mut tracker = Tracker::default();
     for seq in (1..20_000).step_by(2) {
-        tracker.observe(seq, seq > 5_000);
+        tracker.observe(seq, inside(seq > 5_000));
     }
     let holes = settle(&mut tracker, 20_000);
     let lost = |inside| -> u64 {
-        holes.iter().filter(|hole| hole.inside == inside).map(|hole| hole.lost).sum()
+        holes.iter().filter(|hole| hole.mark.inside == inside).map(|hole| hole.lost).sum()
     };
     assert_eq!((lost(false), lost(true)), (2_500, 7_500));
 }

@@ -1,0 +1,235 @@
+//! Clients that leave and come back, lose their connection, have wills and sessions.
+
+mod common;
+
+use common::{Behaviour, Broker, Fault, Outcome, Scene, run, with_fault};
+use tacho_codec::{QoS, ReasonCode, Version};
+use tacho_load::{DeclaredLoss, End, Failure, Offline, Phase, Plan, Reconnect, Will};
+
+const MS: u64 = 1_000_000;
+
+/// 2 pairs for a second; the subscribers are away from 0.2 s to 0.6 s.
+fn away(broker: &Broker, qos: QoS, version: Version, change: impl FnOnce(&mut Plan)) -> Outcome {
+    let scene = Scene { version, ..Scene::pairs(2, qos) };
+    let mut plan = scene.plan(broker.addr);
+    let subscribers = &mut plan.groups[1];
+    subscribers.session_expiry_s = 60;
+    subscribers.offline =
+        Some(Offline { after_ns: 200 * MS, for_ns: 400 * MS, clean: true, queues_qos0: false });
+    change(&mut plan);
+    run(plan)
+}
+
+#[test]
+fn what_was_published_meanwhile_follows_in_order_and_complete() {
+    for (qos, version, clean) in [
+        (QoS::AtLeastOnce, Version::V5, true),
+        (QoS::ExactlyOnce, Version::V5, false),
+        (QoS::ExactlyOnce, Version::V311, true),
+        (QoS::AtLeastOnce, Version::V311, false),
+    ] {
+        let broker = Broker::start(Behaviour::default());
+        let outcome = away(&broker, qos, version, |plan| {
+            if let Some(offline) = &mut plan.groups[1].offline {
+                offline.clean = clean;
+            }
+        });
+        let totals = outcome.only();
+        let delivery = totals.delivery;
+        assert_eq!((delivery.sent, delivery.received, delivery.lost), (200, 200, 0), "{qos}");
+        assert_eq!(totals.violations.total(), 0, "{qos} {version:?} {:?}", totals.violations);
+        assert_eq!(totals.counters.reconnects, 2);
+        assert_eq!((totals.counters.disconnects, outcome.failures.len()), (0, 0));
+        assert!(totals.drained);
+        // Some waited for their receiver to come back.
+        assert!(totals.e2e.max() >= 300_000, "{} us", totals.e2e.max());
+        assert_eq!(outcome.summary.connected, 4);
+    }
+}
+
+#[test]
+fn losses_of_an_absence_are_declared_and_others_are_not() {
+    let full = || Behaviour { queue_max: 10, ..Behaviour::default() };
+    let lost = |outcome: &Outcome| {
+        let totals = outcome.only();
+        let declared = totals.gaps.iter().filter(|gap| gap.declared).count() as u64;
+        assert_eq!(declared > 0, totals.delivery.declared_lost > 0);
+        (totals.delivery.lost, totals.delivery.declared_lost, totals.violations.lost)
+    };
+    let drain = |plan: &mut Plan| {
+        plan.phases[5] = Phase::Drain { timeout_ns: 1_500 * MS };
+    };
+    // A full queue: declared, or a breach of QoS 1.
+    let outcome = away(&Broker::start(full()), QoS::AtLeastOnce, Version::V5, |plan| {
+        plan.groups[1].expect_losses = Some(DeclaredLoss::OfflineQueueFull);
+        drain(plan);
+    });
+    let (all, declared, violations) = lost(&outcome);
+    assert!(all >= 40 && declared == all && violations == 0, "{all} {declared} {violations}");
+    let outcome = away(&Broker::start(full()), QoS::AtLeastOnce, Version::V5, drain);
+    let (all, declared, violations) = lost(&outcome);
+    assert!(all >= 40 && declared == 0 && violations == all, "{all} {declared} {violations}");
+    // QoS 0 is not kept, unless the plan says that it is.
+    let broker = Broker::start(Behaviour::default());
+    let outcome = away(&broker, QoS::AtMostOnce, Version::V5, drain);
+    let (all, declared, violations) = lost(&outcome);
+    assert!(all >= 60 && declared == all && violations == 0, "{all} {declared} {violations}");
+    let outcome = away(&broker, QoS::AtMostOnce, Version::V5, |plan| {
+        if let Some(offline) = &mut plan.groups[1].offline {
+            offline.queues_qos0 = true;
+        }
+        drain(plan);
+    });
+    let (all, declared, violations) = lost(&outcome);
+    assert!(all >= 60 && declared == 0 && violations == all, "{all} {declared} {violations}");
+    // A loss while nobody is away is never declared.
+    let behaviour = with_fault(|header| match header.seq {
+        25 => Fault::Drop,
+        _ => Fault::None,
+    });
+    let outcome = away(&Broker::start(behaviour), QoS::AtLeastOnce, Version::V5, |plan| {
+        plan.groups[1].expect_losses = Some(DeclaredLoss::OfflineQueueFull);
+        drain(plan);
+    });
+    assert_eq!(lost(&outcome), (2, 0, 2));
+}
+
+#[test]
+fn a_session_that_the_broker_forgot_is_a_failure() {
+    let broker = Broker::start(Behaviour { forgets: true, ..Behaviour::default() });
+    let outcome = away(&broker, QoS::AtLeastOnce, Version::V5, |plan| {
+        plan.phases[5] = Phase::Drain { timeout_ns: 1_500 * MS };
+    });
+    let reasons: Vec<_> = outcome.failures.iter().map(|(_, why)| why).collect();
+    assert_eq!(reasons, [&Failure::SessionLost, &Failure::SessionLost]);
+    let totals = outcome.only();
+    // They subscribe again and get the rest.
+    assert!(totals.violations.lost >= 40, "{:?}", totals.violations);
+    assert!(totals.delivery.received >= 40, "{:?}", totals.delivery);
+    assert_eq!((outcome.summary.end, outcome.summary.subscribed), (End::Completed, 4));
+}
+
+#[test]
+fn publishers_that_leave_send_the_rest_when_they_are_back() {
+    let broker = Broker::start(Behaviour::default());
+    let scene = Scene::pairs(2, QoS::ExactlyOnce);
+    let mut plan = scene.plan(broker.addr);
+    plan.groups[0].session_expiry_s = 60;
+    plan.groups[0].offline =
+        Some(Offline { after_ns: 200 * MS, for_ns: 400 * MS, clean: false, queues_qos0: false });
+    let outcome = run(plan);
+    let totals = outcome.only();
+    let (counters, delivery) = (totals.counters, totals.delivery);
+    assert_eq!(counters.offered, 200);
+    assert_eq!(counters.sent + counters.dropped, 200);
+    assert!(counters.dropped >= 60 && counters.sent >= 60, "{counters:?}");
+    assert_eq!((delivery.lost, totals.violations.total()), (0, 0), "{delivery:?}");
+}
+
+#[test]
+fn clients_connect_again_when_the_plan_says_so() {
+    let broker = Broker::start(with_fault(|header| match header.seq {
+        30 | 31 => Fault::Close,
+        _ => Fault::None,
+    }));
+    let scene = Scene { drain_ms: 3_000, ..Scene::pairs(2, QoS::AtLeastOnce) };
+    let mut plan = scene.plan(broker.addr);
+    let reconnect = Reconnect { attempts_max: 5, first_ns: 20 * MS, longest_ns: 100 * MS };
+    for group in &mut plan.groups {
+        group.reconnect = Some(reconnect);
+        group.session_expiry_s = 60;
+    }
+    let outcome = run(plan);
+    let totals = outcome.only();
+    assert!(!outcome.interruptions.is_empty() && outcome.failures.is_empty(), "{outcome:.0?}");
+    assert_eq!(totals.counters.disconnects as usize, outcome.interruptions.len());
+    assert_eq!(totals.counters.reconnects, totals.counters.disconnects);
+    assert_eq!(outcome.summary.end, End::Completed);
+    // The test broker forgets the one message with which it closes.
+    assert!(totals.delivery.lost <= 4 && totals.delivery.received >= 196);
+}
+
+#[test]
+fn attempts_are_bounded() {
+    let broker = Broker::start(Behaviour {
+        connack: |id| (id != "pub-1").then_some(ReasonCode::SUCCESS),
+        ..Behaviour::default()
+    });
+    let mut plan = Scene::pairs(2, QoS::AtMostOnce).plan(broker.addr);
+    plan.phases[0] = Phase::Connect { timeout_ns: 200 * MS };
+    plan.groups[0].reconnect =
+        Some(Reconnect { attempts_max: 2, first_ns: 10 * MS, longest_ns: 10 * MS });
+    let outcome = run(plan);
+    assert_eq!((outcome.interruptions.len(), outcome.failures.len()), (2, 1));
+    assert!(matches!(outcome.failures[0], (1, Failure::ConnectTimeout { .. })));
+    assert_eq!((outcome.summary.connected, outcome.only().delivery.sent), (3, 100));
+}
+
+#[test]
+fn wills_of_clients_that_break_off_arrive_and_are_not_strange() {
+    let broker = Broker::start(Behaviour::default());
+    for (clean, wills) in [(false, 2), (true, 0)] {
+        let scene = Scene::pairs(2, QoS::AtLeastOnce);
+        let mut plan = scene.plan(broker.addr);
+        plan.groups[0].will = Some(Will {
+            qos: QoS::AtLeastOnce,
+            retain: false,
+            payload: b"gone".to_vec(),
+            delay_s: 0,
+        });
+        plan.groups[0].session_expiry_s = 60;
+        plan.groups[0].offline =
+            Some(Offline { after_ns: 200 * MS, for_ns: 200 * MS, clean, queues_qos0: false });
+        for (i, client) in plan.groups[0].clients.iter_mut().enumerate() {
+            client.will_topic = Some(format!("wills/{i}"));
+        }
+        let filter = tacho_load::Subscription { filter: "wills/#".into(), qos: QoS::AtLeastOnce };
+        plan.groups[1].clients[0].subscriptions.push(filter);
+        let outcome = run(plan);
+        let delivery = outcome.only().delivery;
+        assert_eq!((delivery.wills, delivery.unexpected), (wills, 0));
+        assert_eq!(outcome.only().violations.total(), 0);
+    }
+}
+
+/// 3.1.1 has no clean start for a session that stays: the old one is wiped first.
+#[test]
+fn an_old_session_of_3_1_1_is_wiped_before_the_run() {
+    let broker = Broker::start(Behaviour::default());
+    for clean_start in [false, true, true] {
+        let scene = Scene { version: Version::V311, ..Scene::pairs(1, QoS::AtLeastOnce) };
+        let mut plan = scene.plan(broker.addr);
+        for group in &mut plan.groups {
+            group.session_expiry_s = 60;
+            group.clean_start = clean_start;
+        }
+        let outcome = run(plan);
+        assert_eq!(outcome.failures, [], "clean start {clean_start}");
+        assert_eq!((outcome.only().delivery.lost, outcome.only().delivery.unexpected), (0, 0));
+        assert_eq!(outcome.summary.connected, 2);
+    }
+}
+
+/// No streams: connections at a rate, held, and closed at a rate.
+#[test]
+fn a_plan_of_idle_connections_is_measured() {
+    let broker = Broker::start(Behaviour::default());
+    let mut plan = Scene::pairs(0, QoS::AtMostOnce).plan(broker.addr);
+    let clients = (0..40)
+        .map(|i| tacho_load::Client { id: format!("idle-{i}"), ..tacho_load::Client::default() });
+    plan.groups[0].clients = clients.collect();
+    plan.groups[0].connects_per_s = Some(100.0);
+    plan.groups[0].disconnects_per_s = Some(100.0);
+    plan.phases.retain(|phase| !matches!(phase, Phase::Probe { .. } | Phase::WarmUp { .. }));
+    let outcome = run(plan);
+    let totals = outcome.only();
+    assert_eq!((totals.connected, totals.groups[0].clients), (40, 40));
+    assert_eq!((totals.counters.offered, totals.delivery.expected), (0, 0));
+    assert!(totals.drained);
+    let connected: u64 = outcome.intervals.iter().map(|interval| interval.connect.ok).sum();
+    assert_eq!(connected, 40);
+    // 40 at 100 per second: the last one is due after 390 ms.
+    assert!(outcome.summary.connect_span_ns >= 390 * MS);
+    let closing = outcome.intervals.iter().filter(|i| i.phase.name() == "disconnect");
+    assert!(closing.map(|interval| interval.len_ns).sum::<u64>() >= 380 * MS);
+}
