@@ -71,7 +71,11 @@ fn a_ladder_is_a_run_per_step_and_one_record() {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("ladder");
     let steps = "target_throughput=50,100";
-    let output = tacho(&["ladder", "symmetric", steps, "--repeat", "2"], &SMALL, &dir);
+    let (junit, page) = (folder.path().join("out.xml"), folder.path().join("page.md"));
+    fs::write(&page, "before\n").expect("writes");
+    let (junit_name, page_name) = (junit.to_str().expect("name"), page.to_str().expect("name"));
+    let arguments = ["ladder", "symmetric", steps, "--repeat", "2", "--junit", junit_name];
+    let output = tacho(&[&arguments[..], &["--markdown", page_name]].concat(), &SMALL, &dir);
     let (said, table) = (text(&output.stderr), text(&output.stdout));
     let summary = summary(&dir);
     assert!(GOOD.contains(&output.status.code().expect("a code")), "{said}\n{table}");
@@ -105,6 +109,12 @@ fn a_ladder_is_a_run_per_step_and_one_record() {
     for file in ["report.html", "environment.json", "scenario.toml", "broker.log"] {
         assert!(dir.join(file).exists(), "{file}");
     }
+    let read = |path: &Path| fs::read_to_string(path).expect("reads");
+    let xml = read(&junit);
+    assert_eq!(xml, read(&dir.join("junit.xml")));
+    assert_eq!(xml.matches("<testcase ").count(), 5, "{xml}");
+    assert_eq!(read(&page), format!("before\n{}", read(&dir.join("summary.md"))));
+    assert!(read(&page).contains("| target\\_throughput=100 | 100 | 100 | 200 |"));
 }
 
 #[test]

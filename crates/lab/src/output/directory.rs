@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use super::{HistogramLog, ResourceWriter, SeriesWriter};
+use super::{HistogramLog, ResourceWriter, SeriesWriter, junit, markdown};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::record::RunRecord;
@@ -27,6 +27,7 @@ pub struct OutputError {
 /// | `resources.csv` | what the watched hosts spent, a line per figure and second |
 /// | `latency.hlog` | a histogram per second and latency, HdrHistogram's interval log 1.3 |
 /// | `summary.json` | the run record |
+/// | `summary.md`, `junit.xml` | the same for CI |
 /// | `report.html` | all of it to look at, self-contained |
 /// | `broker.log` | what the broker said, when the caller started one |
 ///
@@ -47,7 +48,7 @@ impl RunDirectory {
         fs::create_dir_all(path).map_err(|source| OutputError { path: path.to_owned(), source })?;
         let directory = Self { path: path.to_owned() };
         // A verdict of an earlier run must not stand beside the files of this one.
-        for stale in ["summary.json", "report.html"] {
+        for stale in ["summary.json", "summary.md", "junit.xml", "report.html"] {
             let path = directory.file(stale);
             match fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -107,11 +108,14 @@ impl RunDirectory {
         self.write("environment.json", &json(environment))
     }
 
-    /// Writes `summary.json`.
+    /// Writes the record: `summary.json`, `summary.md` and `junit.xml`.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When a file cannot be written.
     pub fn write_summary(&self, record: &RunRecord) -> Result<(), OutputError> {
+        self.write("summary.md", &markdown(record))?;
+        self.write("junit.xml", &junit(record))?;
+        // Last: whoever waits for it finds the others.
         self.write("summary.json", &json(record))
     }
 

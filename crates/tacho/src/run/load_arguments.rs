@@ -1,13 +1,17 @@
 //! Arguments that say something about the scenario's load, and where its results go.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tacho_lab::output::{junit, markdown};
+use tacho_lab::record::RunRecord;
 use tacho_lab::scenario::{Scenario, Timing};
 use tacho_lab::threshold::Threshold;
 
 use super::target_arguments::{Named, TargetArguments};
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use crate::scenario::{AdjustArguments, load, load_or_shortage, parse_var};
 
 /// Changes to a scenario.
@@ -61,6 +65,35 @@ pub(crate) struct OutputArguments {
     /// Print the run record (summary.json) to standard output instead of the table
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Write junit.xml to this file too
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+
+    /// Append summary.md to this file too, such as $GITHUB_STEP_SUMMARY
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+impl OutputArguments {
+    /// Writes the record to the files outside its directory that the arguments name.
+    pub(super) fn write_elsewhere(&self, record: &RunRecord) -> Result<(), Failure> {
+        let written = |path: &Path, result: std::io::Result<()>| {
+            result.map_err(|error| {
+                let sentence = format!("cannot write {}: {error}", path.display());
+                Failure::new(exit::UNEXPECTED, sentence)
+            })
+        };
+        if let Some(path) = &self.junit {
+            written(path, std::fs::write(path, junit(record)))?;
+        }
+        if let Some(path) = &self.markdown {
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            let append = |mut file: std::fs::File| file.write_all(markdown(record).as_bytes());
+            written(path, file.and_then(append))?;
+        }
+        Ok(())
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

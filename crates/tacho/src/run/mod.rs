@@ -65,13 +65,14 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     Ok(exit::code_of(outcome.record.verdict, &outcome.ending))
 }
 
-/// Prints a record in the form that the arguments ask for.
+/// Shows a record in the forms and at the places that the arguments ask for.
 pub(crate) fn show(
     output: &OutputArguments,
     record: &RunRecord,
     directory: &RunDirectory,
     text: impl Fn(&RunRecord) -> String,
 ) -> Result<(), Failure> {
+    output.write_elsewhere(record)?;
     if output.json {
         let json = serde_json::to_string_pretty(record)
             .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
