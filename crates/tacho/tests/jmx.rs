@@ -43,6 +43,36 @@ fn assert_complete(record: &serde_json::Value, deliveries_per_message: u64) {
     assert_eq!((count("lost"), count("duplicates"), count("unexpected")), (0, 0, 0), "{step}");
 }
 
+/// The files for other tools say what the record says.
+fn assert_files_agree(directory: &Path, record: &serde_json::Value) {
+    let read = |name: &str| {
+        let path = directory.join(name);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let received = record["steps"][0]["latency_us"]["count"].as_u64().expect("a count");
+    let percentiles = read("e2e.hgrm");
+    assert!(percentiles.contains(&format!("Total count    = {received:12}]")), "{percentiles}");
+    for name in ["service.hgrm", "send_delay.hgrm", "ack.hgrm"] {
+        assert!(read(name).contains("#[Mean"), "{name}");
+    }
+    let steps = read("steps.csv");
+    assert_eq!(steps.lines().count(), 2, "{steps}");
+    assert!(steps.starts_with("step,label,"), "{steps}");
+    let samples = read("results.jtl");
+    let mut lines = samples.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = lines.next().expect("a head");
+    let column = |name: &str| head.iter().position(|known| *known == name).expect("a column");
+    let (label, count) = (column("label"), column("SampleCount"));
+    let mut totals = std::collections::BTreeMap::new();
+    for line in lines {
+        let samples: u64 = line[count].parse().expect("a number");
+        *totals.entry(line[label].to_owned()).or_insert(0) += samples;
+    }
+    assert_eq!(totals["MQTT Connect"], 20, "{samples}");
+    assert!(totals["MQTT Sub Sampler"] >= received, "{totals:?}");
+    assert!(totals["MQTT Pub Sampler"] >= received, "{totals:?}");
+}
+
 #[test]
 fn a_plan_is_run_and_its_conversion_runs_the_same() {
     let place = tempfile::tempdir().expect("a directory");
@@ -53,6 +83,8 @@ fn a_plan_is_run_and_its_conversion_runs_the_same() {
     assert_eq!(record["clients"], 20);
     assert_eq!(record["vars"]["per_second"], 100);
     assert!(record["notes"].to_string().contains("JMeter takes 0"), "{}", record["notes"]);
+
+    assert_files_agree(&place.path().join("plan"), &record);
 
     let file = place.path().join("pairs.toml").display().to_string();
     let output = tacho(&["convert", &plan("pairs.jmx"), "-o", &file]);

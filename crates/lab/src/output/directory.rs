@@ -1,10 +1,15 @@
 //! The directory that a run leaves.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{HistogramLog, ResourceWriter, SeriesWriter, junit, markdown};
+use hdrhistogram::Histogram;
+
+use super::{
+    HistogramLog, JtlWriter, ResourceWriter, SeriesWriter, junit, markdown, write_percentiles,
+    write_steps,
+};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::record::RunRecord;
@@ -17,6 +22,19 @@ pub struct OutputError {
     source: io::Error,
 }
 
+/// Files that a run writes at its end: those of an earlier one must not stand beside its others.
+const STALE: [&str; 9] = [
+    "summary.json",
+    "summary.md",
+    "junit.xml",
+    "report.html",
+    "steps.csv",
+    "e2e.hgrm",
+    "service.hgrm",
+    "send_delay.hgrm",
+    "ack.hgrm",
+];
+
 /// The directory of one run, and the writers of its files:
 ///
 /// | file | content |
@@ -26,8 +44,11 @@ pub struct OutputError {
 /// | `timeseries.csv` | a row per second |
 /// | `resources.csv` | what the watched hosts spent, a line per figure and second |
 /// | `latency.hlog` | a histogram per second and latency, HdrHistogram's interval log 1.3 |
+/// | `results.jtl` | connects, publications and receptions per second, for JMeter's listeners |
+/// | `e2e.hgrm` and others | percentiles of each latency, as HdrHistogram's plotting page reads them |
 /// | `summary.json` | the run record |
 /// | `summary.md`, `junit.xml` | the same for CI |
+/// | `steps.csv` | a line per measured window |
 /// | `report.html` | all of it to look at, self-contained |
 /// | `broker.log` | what the broker said, when the caller started one |
 ///
@@ -48,7 +69,7 @@ impl RunDirectory {
         fs::create_dir_all(path).map_err(|source| OutputError { path: path.to_owned(), source })?;
         let directory = Self { path: path.to_owned() };
         // A verdict of an earlier run must not stand beside the files of this one.
-        for stale in ["summary.json", "summary.md", "junit.xml", "report.html"] {
+        for stale in STALE {
             let path = directory.file(stale);
             match fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -108,15 +129,48 @@ impl RunDirectory {
         self.write("environment.json", &json(environment))
     }
 
-    /// Writes the record: `summary.json`, `summary.md` and `junit.xml`.
+    /// Writes the record: `summary.json`, `steps.csv`, `summary.md` and `junit.xml`.
     ///
     /// # Errors
     /// When a file cannot be written.
     pub fn write_summary(&self, record: &RunRecord) -> Result<(), OutputError> {
+        write_steps(self.open("steps.csv")?, record)
+            .map_err(|source| self.error("steps.csv", source))?;
         self.write("summary.md", &markdown(record))?;
         self.write("junit.xml", &junit(record))?;
         // Last: whoever waits for it finds the others.
         self.write("summary.json", &json(record))
+    }
+
+    /// Writes `NAME.hgrm`, the percentiles of a histogram of microseconds.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_percentiles(
+        &self,
+        name: &str,
+        histogram: &Histogram<u64>,
+    ) -> Result<(), OutputError> {
+        let name = format!("{name}.hgrm");
+        let mut out = self.open(&name)?;
+        write_percentiles(&mut out, histogram)
+            .and_then(|()| out.flush())
+            .map_err(|source| self.error(&name, source))
+    }
+
+    /// Begins `results.jtl` of a run that started at `started_ms` of Unix time and loads the broker
+    /// at `url`; `acknowledged` when every publication is acknowledged.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn samples(
+        &self,
+        started_ms: u64,
+        url: &str,
+        acknowledged: bool,
+    ) -> Result<JtlWriter<BufWriter<File>>, OutputError> {
+        JtlWriter::new(self.open("results.jtl")?, started_ms, url, acknowledged)
+            .map_err(|source| self.error("results.jtl", source))
     }
 
     /// Writes `report.html`.

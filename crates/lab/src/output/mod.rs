@@ -1,15 +1,21 @@
 //! The files of a run directory.
 
 mod directory;
+mod hgrm;
 mod hlog;
+mod jtl;
 mod junit;
 mod markdown;
 mod resources;
+mod steps;
 mod timeseries;
 
 pub use directory::{OutputError, RunDirectory};
+pub use hgrm::write_percentiles;
 pub use hlog::HistogramLog;
+pub use jtl::JtlWriter;
 pub use junit::junit;
 pub use markdown::markdown;
 pub use resources::ResourceWriter;
+pub use steps::write_steps;
 pub use timeseries::SeriesWriter;

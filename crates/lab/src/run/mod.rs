@@ -1,6 +1,7 @@
 //! Running a scenario: the load generator is driven, sampled, recorded and judged.
 
 mod collector;
+mod figures;
 mod hosts;
 mod names;
 mod parts;

@@ -7,6 +7,7 @@ use tacho_load::{End, Engine, Event, PhaseKind, PlanError, StartError};
 use tacho_monitor::{MonitorSpec, Watch, WatchError};
 
 use super::collector::{Collector, RunFacts, StepCurves};
+use super::figures::FigureFiles;
 use super::hosts::{Hosts, specs};
 use crate::clock::{self, Timestamp};
 use crate::environment::Environment;
@@ -148,8 +149,6 @@ pub fn run(
     directory.write_environment(&environment)?;
     let mut series = directory.series()?;
     let mut resources = directory.resources()?;
-    let mut histograms = directory.histograms(config.started)?;
-
     let facts = RunFacts::of(
         &config.scenario,
         &plan,
@@ -159,6 +158,8 @@ pub fn run(
         config.placement.clone(),
     );
     let clients = facts.clients;
+    let url = config.targets.first().map_or("", |target| target.record.broker.as_str());
+    let mut figures = FigureFiles::begin(directory, config.started, url, facts.acknowledged)?;
     let names = facts.names.clone();
     let first = config.targets.first();
     let mut probe = Probe::new(
@@ -203,25 +204,13 @@ pub fn run(
             }),
             Event::Interval(interval) => {
                 let start_s = interval.start_ns.saturating_sub(started_ns) as f64 / 1e9;
-                let length_s = interval.len_ns as f64 / 1e9;
-                for (tag, histogram) in [
-                    ("e2e", &interval.e2e),
-                    ("service", &interval.service),
-                    ("send_delay", &interval.send_delay),
-                    ("ack", &interval.ack),
-                    ("connect", &interval.connect.ok_us),
-                    ("subscribe", &interval.subscribe.ok_us),
-                    ("rtt", &interval.rtt),
-                ] {
-                    histograms
-                        .write(tag, start_s, length_s, histogram)
-                        .map_err(|source| directory.error("latency.hlog", source))?;
-                }
+                figures.interval(start_s, interval)?;
             }
             Event::Failed { client, why } | Event::Interrupted { client, why } => {
                 on_progress(Progress::Failed(format!("{}: {why}", names.client(*client))));
             }
-            Event::Measured(_) | Event::Finished(_) => {}
+            Event::Measured(totals) => figures.measured(totals),
+            Event::Finished(_) => {}
         }
         let finished = match &event {
             Event::Finished(summary) => Some(summary.end.clone()),
@@ -236,7 +225,7 @@ pub fn run(
         }
     };
     series.flush().map_err(|source| directory.error("timeseries.csv", source))?;
-    histograms.flush().map_err(|source| directory.error("latency.hlog", source))?;
+    figures.end()?;
     if end == End::Completed {
         let left_ns = collector.hosts_due_ns().saturating_sub(clock::now_ns());
         std::thread::sleep(Duration::from_nanos(left_ns));
