@@ -1,5 +1,5 @@
-//! `e2e.hgrm` and its kin: percentile files, as HdrHistogram's `outputPercentileDistribution` writes
-//! them and its plotting page reads them.
+//! `e2e.hgrm` and its kin: percentile files, as HdrHistogram's `outputPercentileDistribution`
+//! writes them and its plotting page reads them.
 
 use std::io::{self, Write};
 
