@@ -1,5 +1,6 @@
 //! The brokers under test, each a child process of its own on a free loopback port.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use libtest_mimic::Failed;
@@ -9,36 +10,84 @@ use crate::process::{Peer, Running, free_port, wait_for_port};
 /// A broker that is stopped when dropped.
 pub(crate) struct Broker {
     pub(crate) port: u16,
+    /// `tcp`, `tls`, `ws` or `wss`.
+    pub(crate) transport: &'static str,
     _running: Running,
-    _folder: Option<tempfile::TempDir>,
+    /// Its files, `ca.pem` among them if it has certificates.
+    folder: tempfile::TempDir,
 }
 
 impl Broker {
     /// Tacho's own, with two shards so that messages cross between them.
     pub(crate) fn tacho() -> Result<Self, Failed> {
+        Self::tacho_over("tcp")
+    }
+
+    /// The same by another transport, with certificates of its own.
+    pub(crate) fn tacho_over(transport: &'static str) -> Result<Self, Failed> {
         let port = free_port()?;
+        let folder = tempfile::tempdir()?;
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
-        command.args(["broker", "--listen", &format!("127.0.0.1:{port}"), "--shards", "2"]);
+        let listen = format!("{transport}://127.0.0.1:{port}");
+        command.args(["broker", "--listen", &listen, "--shards", "2"]);
+        if matches!(transport, "tls" | "wss") {
+            command.arg("--self-signed").arg(folder.path());
+        }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let running = Running::start(command)?;
         wait_for_port(port)?;
-        Ok(Self { port, _running: running, _folder: None })
+        Ok(Self { port, transport, _running: running, folder })
     }
 
     /// Debian's.
     pub(crate) fn mosquitto() -> Result<Self, Failed> {
+        Self::mosquitto_over("tcp", false)
+    }
+
+    /// The same by another transport; with `mutual`, clients must show a certificate of its CA.
+    pub(crate) fn mosquitto_over(transport: &'static str, mutual: bool) -> Result<Self, Failed> {
         let port = free_port()?;
         let folder = tempfile::tempdir()?;
         let config = folder.path().join("mosquitto.conf");
-        let text = format!(
-            "listener {port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n\
+        // It would otherwise become a user who cannot read the key.
+        let mut text = format!(
+            "user root\nlistener {port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n\
              persistence false\nlog_type error\n"
         );
+        if matches!(transport, "ws" | "wss") {
+            text.push_str("protocol websockets\n");
+        }
+        if matches!(transport, "tls" | "wss") {
+            let files = tacho_broker::self_signed(folder.path(), [])?;
+            text.push_str(&format!(
+                "cafile {}\ncertfile {}\nkeyfile {}\n",
+                files.ca.display(),
+                files.cert.display(),
+                files.key.display()
+            ));
+        }
+        if mutual {
+            text.push_str("require_certificate true\n");
+        }
+        if matches!(transport, "ws" | "wss") {
+            // Version 2.0.11 does not start with nothing but WebSocket listeners.
+            text.push_str(&format!("listener {} 127.0.0.1\n", free_port()?));
+        }
         std::fs::write(&config, text)?;
         let mut command = Peer::Mosquitto.command()?;
         command.arg("-c").arg(&config);
         let running = Running::start(command)?;
         wait_for_port(port)?;
-        Ok(Self { port, _running: running, _folder: Some(folder) })
+        Ok(Self { port, transport, _running: running, folder })
+    }
+
+    /// The certificate that its clients trust.
+    pub(crate) fn ca(&self) -> Option<PathBuf> {
+        Some(self.file("ca.pem")).filter(|path| path.is_file())
+    }
+
+    /// One of its files.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 }

@@ -16,8 +16,14 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
     for version in VERSIONS {
         for qos in 0..=2 {
             let name = format!("mosquitto_{version}_qos{qos}_arrives_in_order");
-            trials.push(trial(name, &PEERS, move || arrives_in_order(version, qos)));
+            trials.push(trial(name, &PEERS, move || {
+                arrives_in_order(&Broker::tacho()?, version, qos)
+            }));
         }
+        let name = format!("mosquitto_{version}_arrives_in_order_over_tls");
+        trials.push(trial(name, &PEERS, move || {
+            arrives_in_order(&Broker::tacho_over("tls")?, version, 2)
+        }));
         let name = |what: &str| format!("mosquitto_{version}_{what}");
         trials.push(trial(name("retained_is_replayed"), &PEERS, move || retained(version)));
         trials.push(trial(name("killed_client_leaves_its_will"), &PEERS, move || will(version)));
@@ -26,7 +32,7 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
             .push(trial(name("session_outlives_its_connection"), &PEERS, move || session(version)));
     }
     trials.push(trial("mosquitto_mqttv31_arrives_in_order".into(), &PEERS, || {
-        arrives_in_order("mqttv31", 1)
+        arrives_in_order(&Broker::tacho()?, "mqttv31", 1)
     }));
     trials.push(trial("mosquitto_versions_mix".into(), &PEERS, versions_mix));
 }
@@ -56,14 +62,23 @@ fn command(broker: &Broker, version: &str, count: usize, rest: &[&str]) -> Resul
     let mut command = Peer::Stdbuf.command()?;
     command.arg("-oL").arg(Peer::MosquittoSub.find().ok_or("no mosquitto_sub")?);
     command.args(["-h", "127.0.0.1", "-p", &broker.port.to_string(), "-V", version, "-d"]);
+    trust(&mut command, broker);
     command.args(["-F", FORMAT, "-C", &count.to_string(), "-W", "45"]).args(rest);
     Ok(command)
+}
+
+/// Over TLS where the broker has it.
+fn trust(command: &mut Command, broker: &Broker) {
+    if let Some(ca) = broker.ca() {
+        command.arg("--cafile").arg(ca);
+    }
 }
 
 /// Publishes each line as one message.
 fn publish(broker: &Broker, version: &str, lines: &[String], rest: &[&str]) -> Verdict {
     let mut command = Peer::MosquittoPub.command()?;
     command.args(["-h", "127.0.0.1", "-p", &broker.port.to_string(), "-V", version, "-l"]);
+    trust(&mut command, broker);
     command.args(rest).stdin(Stdio::piped());
     let mut running = Running::start(command)?;
     let mut stdin = running.child.stdin.take().ok_or("no standard input")?;
@@ -86,13 +101,12 @@ fn expect(got: &[String], wanted: &[String]) -> Verdict {
     Err(format!("got {got:#?}, wanted {wanted:#?}").into())
 }
 
-fn arrives_in_order(version: &str, qos: u8) -> Verdict {
-    let broker = Broker::tacho()?;
+fn arrives_in_order(broker: &Broker, version: &str, qos: u8) -> Verdict {
     let qos = qos.to_string();
     let lines = numbered(50);
     let filter = ["-q", &qos, "-t", "rooms/+/temperature"];
-    let subscriber = Subscriber::start(&broker, version, lines.len(), &filter)?;
-    publish(&broker, version, &lines, &["-q", &qos, "-t", "rooms/7/temperature"])?;
+    let subscriber = Subscriber::start(broker, version, lines.len(), &filter)?;
+    publish(broker, version, &lines, &["-q", &qos, "-t", "rooms/7/temperature"])?;
     let wanted: Vec<_> =
         lines.iter().map(|line| format!("rooms/7/temperature {qos} 0 {line}")).collect();
     expect(&subscriber.messages()?, &wanted)

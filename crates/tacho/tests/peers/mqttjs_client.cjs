@@ -1,8 +1,10 @@
 // Checks a broker through mqtt.js: mqttjs_client.cjs PORT VERSION CHECK QOS.
+// TACHO_PEERS_TRANSPORT is tcp, tls, ws or wss; TACHO_PEERS_CA is the certificate to trust.
 'use strict';
 
 const assert = require('node:assert');
 const { spawn } = require('node:child_process');
+const { readFileSync } = require('node:fs');
 const { createRequire } = require('node:module');
 
 const mqtt = createRequire(`${process.env.TACHO_PEERS_DIR}/`)('mqtt');
@@ -10,6 +12,18 @@ const mqtt = createRequire(`${process.env.TACHO_PEERS_DIR}/`)('mqtt');
 const PATIENCE_MS = 45_000;
 const [port, version, checkName, qosText] = process.argv.slice(2);
 const qos = Number(qosText);
+
+const transport = process.env.TACHO_PEERS_TRANSPORT ?? 'tcp';
+const carrier = { protocol: { tcp: 'mqtt', tls: 'mqtts', ws: 'ws', wss: 'wss' }[transport] };
+if (transport === 'ws' || transport === 'wss') carrier.path = '/mqtt';
+if (transport === 'tls' || transport === 'wss') {
+  carrier.ca = readFileSync(process.env.TACHO_PEERS_CA);
+}
+const protocol = {
+  3.1: { protocolVersion: 3, protocolId: 'MQIsdp' },
+  '3.1.1': { protocolVersion: 4 },
+  5: { protocolVersion: 5 },
+}[version];
 
 function deadline(promise, complaint) {
   const late = new Promise((_, reject) => {
@@ -29,7 +43,8 @@ class Client {
     client.mqtt = mqtt.connect({
       host: '127.0.0.1',
       port: Number(port),
-      protocolVersion: version === '5' ? 5 : 4,
+      ...carrier,
+      ...protocol,
       reconnectPeriod: 0,
       clean: !keep,
       ...(version === '5' ? { properties: { sessionExpiryInterval: keep ? 300 : 0 } } : {}),

@@ -1,5 +1,9 @@
-"""Checks a broker through paho-mqtt: paho_client.py PORT VERSION CHECK QOS."""
+"""Checks a broker through paho-mqtt: paho_client.py PORT VERSION CHECK QOS.
 
+TACHO_PEERS_TRANSPORT is tcp, tls, ws or wss; TACHO_PEERS_CA is the certificate to trust.
+"""
+
+import os
 import queue
 import subprocess
 import sys
@@ -13,16 +17,26 @@ from paho.mqtt.properties import Properties
 PATIENCE_S = 45
 
 
+TRANSPORT = os.environ.get("TACHO_PEERS_TRANSPORT", "tcp")
+
+
 class Client:
     """A connected client whose messages wait in a queue."""
 
     def __init__(self, port, version, name="", clean=True, will=None):
         is_v5 = version == "5"
-        protocol = mqtt.MQTTv5 if is_v5 else mqtt.MQTTv311
+        old = {"3.1": mqtt.MQTTv31, "3.1.1": mqtt.MQTTv311}
+        protocol = mqtt.MQTTv5 if is_v5 else old[version]
         options = {} if is_v5 else {"clean_session": clean}
         self.paho = mqtt.Client(
-            mqtt.CallbackAPIVersion.VERSION2, name, protocol=protocol, **options
+            mqtt.CallbackAPIVersion.VERSION2,
+            name,
+            protocol=protocol,
+            transport="websockets" if TRANSPORT in ("ws", "wss") else "tcp",
+            **options,
         )
+        if TRANSPORT in ("tls", "wss"):
+            self.paho.tls_set(ca_certs=os.environ["TACHO_PEERS_CA"])
         self.messages = queue.Queue()
         self.session_present = False
         self._connected = threading.Event()
@@ -81,8 +95,6 @@ def check(condition, complaint):
     if not condition:
         print(complaint, file=sys.stderr, flush=True)
         # Callbacks run on paho's thread: end the process from there too.
-        import os
-
         os._exit(1)
 
 

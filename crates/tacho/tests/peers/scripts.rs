@@ -23,19 +23,50 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
             }
             for (check, qos) in checks {
                 let name = format!("{}_{version}_{check}_qos{qos}", peer.name());
-                trials.push(trial(name, &[peer], move || run(peer, script, version, check, qos)));
+                let check = Check { version, check, qos };
+                trials.push(trial(name, &[peer], move || {
+                    run(&Broker::tacho()?, peer, script, check)
+                }));
+            }
+        }
+        for (transport, checks) in CARRIED {
+            for &(version, check, qos) in checks {
+                let name = format!("{}_{version}_{check}_qos{qos}_over_{transport}", peer.name());
+                let check = Check { version, check, qos };
+                trials.push(trial(name, &[peer], move || {
+                    run(&Broker::tacho_over(transport)?, peer, script, check)
+                }));
             }
         }
     }
 }
 
-fn run(peer: Peer, script: &str, version: &str, check: &str, qos: u8) -> Verdict {
-    let broker = Broker::tacho()?;
+/// What is tried over other transports than TCP: each version, large payloads, connections that
+/// break and come back.
+const CARRIED: [(&str, &[(&str, &str, u8)]); 3] = [
+    ("tls", &[("3.1", "deliver", 2), ("5", "resume", 1)]),
+    ("ws", &[("3.1", "deliver", 1), ("3.1.1", "will", 1), ("5", "deliver", 2)]),
+    ("wss", &[("3.1.1", "resume", 2), ("5", "deliver", 2), ("5", "will", 1)]),
+];
+
+#[derive(Clone, Copy)]
+struct Check {
+    version: &'static str,
+    check: &'static str,
+    qos: u8,
+}
+
+fn run(broker: &Broker, peer: Peer, script: &str, what: Check) -> Verdict {
+    let Check { version, check, qos } = what;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("peers");
     let mut command = peer.command()?;
     command.arg(folder.join(script));
     command.args([&broker.port.to_string(), version, check, &qos.to_string()]);
     command.env("TACHO_PEERS_DIR", peers_dir());
+    command.env("TACHO_PEERS_TRANSPORT", broker.transport);
+    if let Some(ca) = broker.ca() {
+        command.env("TACHO_PEERS_CA", ca);
+    }
     Running::start(command)?.succeed()?;
     Ok(())
 }
