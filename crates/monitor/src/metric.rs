@@ -166,6 +166,11 @@ impl HostRow {
                 Some(pid) => format!("{}:{pid}", process.name),
                 None => process.name.clone(),
             };
+            // Of several brokers on one host each says whose it is.
+            let label = match &process.target {
+                Some(target) => format!("{target} {label}"),
+                None => label,
+            };
             let name = Some(label.as_str());
             all.of("process_cpu_percent", name, process.cpu_percent);
             all.of("process_rss_bytes", name, float(process.rss_bytes));

@@ -292,5 +292,13 @@ fn two_brokers_have_rows_of_their_own() {
         .filter(|line| line.contains(",local,process_cpu_percent,"))
         .filter_map(|line| line.split(',').nth(6))
         .collect();
-    assert_eq!(processes.len(), 2, "{processes:?}");
+    let mut names: Vec<&str> =
+        processes.iter().filter_map(|process| process.split(' ').next()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["node1", "node2"], "{processes:?}");
+    for target in summary["steps"][0]["targets"].as_array().expect("targets") {
+        assert!(target["broker_cpu_percent"].is_number(), "{target}");
+        assert!(target["host_cpu_percent"].is_number(), "{target}");
+        assert!(target["cpu_percent"].is_number(), "{target}");
+    }
 }

@@ -13,6 +13,15 @@ pub struct ResourceRow {
     pub host: HostRow,
 }
 
+impl ResourceRow {
+    /// Does the row belong to the time from `from_s` to `to_s`? It does when the middle of its
+    /// interval is inside.
+    pub fn is_inside(&self, from_s: f64, to_s: f64) -> bool {
+        let middle_s = self.at_s - self.host.length_ns as f64 / 2e9;
+        (from_s..=to_s).contains(&middle_s)
+    }
+}
+
 /// What one host spent in a measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostUse {
@@ -79,10 +88,7 @@ impl HostUse {
     /// of its interval is inside.
     pub fn of_rows(rows: &[ResourceRow], from_s: f64, to_s: f64) -> Vec<Self> {
         let mut sums: Vec<(Self, Vec<f64>)> = Vec::new();
-        let inside = rows.iter().filter(|row| {
-            let middle_s = row.at_s - row.host.length_ns as f64 / 2e9;
-            (from_s..=to_s).contains(&middle_s)
-        });
+        let inside = rows.iter().filter(|row| row.is_inside(from_s, to_s));
         for row in inside {
             let host = &row.host;
             let known = sums.iter().position(|(used, _)| {

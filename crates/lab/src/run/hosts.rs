@@ -4,6 +4,7 @@ use tacho_monitor::{
     HostRow, MonitorSpec, ProcessSelector, SourceReport, SourceSpec, WatchedProcess,
 };
 
+use super::parts_of_hosts::{Place, complete_targets};
 use super::runner::RunTarget;
 use crate::record::{
     Finding, HostUse, MetricUse, MonitorRecord, ResourceRow, SeriesRow, Severity, Step,
@@ -50,11 +51,12 @@ pub(super) struct Hosts {
     /// Sources with how often they should deliver, in seconds.
     sources: Vec<(String, Option<String>, f64)>,
     reports: Vec<SourceReport>,
+    places: Vec<Place>,
 }
 
 impl Hosts {
     /// Begins at `started_ns` with what is watched.
-    pub(super) fn new(started_ns: u64, specs: &[MonitorSpec]) -> Self {
+    pub(super) fn new(started_ns: u64, specs: &[MonitorSpec], targets: &[RunTarget]) -> Self {
         let source = |spec: &MonitorSpec| {
             (spec.source.to_string(), spec.target.clone(), spec.interval.as_secs_f64())
         };
@@ -63,6 +65,7 @@ impl Hosts {
             sources: specs.iter().map(source).collect(),
             rows: Vec::new(),
             reports: Vec::new(),
+            places: targets.iter().map(Place::of).collect(),
         }
     }
 
@@ -107,19 +110,17 @@ impl Hosts {
     /// elsewhere the figures that the samples of this machine cannot give.
     pub(super) fn complete_step(&self, step: &mut Step, start_s: f64) {
         step.hosts = HostUse::of_rows(&self.rows, start_s, start_s + step.window_s);
-        for target in &mut step.targets {
-            let of_target = |host: &&HostUse| host.target.as_deref() == Some(target.name.as_str());
-            if let Some(host) = step.hosts.iter().find(of_target) {
-                target.host_cpu_percent =
-                    target.host_cpu_percent.or_else(|| mean(host, "cpu_not_idle_percent"));
-                target.host_memory_percent =
-                    target.host_memory_percent.or_else(|| mean(host, "memory_used_percent"));
-            }
-        }
+        let inside: Vec<&ResourceRow> = self
+            .rows
+            .iter()
+            .filter(|row| row.is_inside(start_s, start_s + step.window_s))
+            .collect();
+        complete_targets(step, &self.places, &inside);
         if step.host_cpu_percent.is_none()
             && let Some(host) = busiest(&step.hosts)
         {
             step.host_cpu_percent = mean(host, "cpu_not_idle_percent");
+            step.host_steal_percent = mean(host, "cpu_steal_percent");
             step.host_memory_percent = mean(host, "memory_used_percent");
         }
         if let (None, Some(process)) = (step.broker_cpu_percent, broker_process(&step.hosts)) {
@@ -277,7 +278,7 @@ mod tests {
     #[test]
     fn a_remote_broker_gets_the_figures_of_the_busier_host() {
         let specs = [spec("node1=agent://a:1"), spec("node2=agent://b:1"), spec("local")];
-        let mut hosts = Hosts::new(100 * SECOND_NS, &specs);
+        let mut hosts = Hosts::new(100 * SECOND_NS, &specs, &[]);
         for second in 1..=10 {
             hosts.take(row(second, "agent://a:1", Some("node1"), 30.0));
             hosts.take(row(second, "agent://b:1", Some("node2"), 70.0));
@@ -298,7 +299,7 @@ mod tests {
     #[test]
     fn without_bound_hosts_this_machine_does_not_count() {
         let specs = [spec("agent://a:1"), spec("local")];
-        let mut hosts = Hosts::new(100 * SECOND_NS, &specs);
+        let mut hosts = Hosts::new(100 * SECOND_NS, &specs, &[]);
         for second in 1..=4 {
             let mut local = row(second, "local", None, 99.0);
             local.processes.clear();
@@ -321,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_source_that_dies_or_errs_is_told() {
-        let mut hosts = Hosts::new(100 * SECOND_NS, &[spec("agent://a:1")]);
+        let mut hosts = Hosts::new(100 * SECOND_NS, &[spec("agent://a:1")], &[]);
         for second in 1..=6 {
             hosts.take(row(second, "agent://a:1", None, 40.0));
         }

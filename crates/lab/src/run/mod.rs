@@ -5,6 +5,7 @@ mod figures;
 mod hosts;
 mod names;
 mod parts;
+mod parts_of_hosts;
 mod row;
 mod runner;
 #[cfg(test)]

@@ -169,7 +169,7 @@ pub fn run(
     );
     let started_ns = clock::now_ns();
     let mut collector = Collector::new(facts, started_ns, probe.sample());
-    collector.hosts = Hosts::new(started_ns, &watched);
+    collector.hosts = Hosts::new(started_ns, &watched, &config.targets);
     let phases = plan.phases.clone();
     let engine = Engine::start(plan).map_err(|error| match error {
         StartError::Plan(error) => RunError::Plan(error),
