@@ -91,8 +91,12 @@ fn this_machine_is_shown_as_table_and_as_json() {
 
 #[test]
 fn nonsense_is_named_with_exit_codes() {
+    // A run that fails here leaves its directory where it was started.
+    let folder = tempfile::tempdir().expect("temporary directory");
     let fails = |arguments: &[&str], code: i32, words: &[&str]| {
-        let output = output(tacho(arguments));
+        let mut command = tacho(arguments);
+        command.current_dir(folder.path());
+        let output = output(command);
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
         for word in words {
