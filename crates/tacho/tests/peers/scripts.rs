@@ -43,11 +43,14 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
 
 /// What is tried over other transports than TCP: each version, large payloads, connections that
 /// break and come back.
-const CARRIED: [(&str, &[(&str, &str, u8)]); 3] = [
+const CARRIED: [(&str, &[Tried]); 3] = [
     ("tls", &[("3.1", "deliver", 2), ("5", "resume", 1)]),
     ("ws", &[("3.1", "deliver", 1), ("3.1.1", "will", 1), ("5", "deliver", 2)]),
     ("wss", &[("3.1.1", "resume", 2), ("5", "deliver", 2), ("5", "will", 1)]),
 ];
+
+/// Version, check, QoS.
+type Tried = (&'static str, &'static str, u8);
 
 #[derive(Clone, Copy)]
 struct Check {
