@@ -36,6 +36,7 @@ pub use plan::{
     Arrivals, Bridge, CatchUp, Client, ClientIndex, DeclaredLoss, Group, Offline, Pace, Payload,
     Phase, PhasePolicy, Plan, PlanError, PublishBlock, Rate, RateFrom, Receiver, Reconnect, Route,
     Scale, SharedGroup, Stream, StreamIndex, Subscription, Target, Timing, Trace, Transport, Will,
+    local_port_range,
 };
 
 /// Parts of a [`Transport`].

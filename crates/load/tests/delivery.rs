@@ -295,7 +295,7 @@ fn every_kind_of_payload_is_verified() {
         let scene = Scene {
             payload: payload.clone(),
             measure_ms: 500,
-            drain_ms: 3_000,
+            drain_ms: 1_200,
             ..Scene::pairs(2, QoS::AtMostOnce)
         };
         let outcome = run(scene.plan(broker.addr));

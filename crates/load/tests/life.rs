@@ -183,7 +183,7 @@ fn wills_of_clients_that_break_off_arrive_and_are_not_strange() {
         for (i, client) in plan.groups[0].clients.iter_mut().enumerate() {
             client.will_topic = Some(format!("wills/{i}"));
         }
-        let filter = tacho_load::Subscription { filter: "wills/#".into(), qos: QoS::AtLeastOnce };
+        let filter = tacho_load::Subscription::new("wills/#", QoS::AtLeastOnce);
         plan.groups[1].clients[0].subscriptions.push(filter);
         let outcome = run(plan);
         let delivery = outcome.only().delivery;

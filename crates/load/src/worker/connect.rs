@@ -377,11 +377,17 @@ const fn needs_wipe(group: &Group, client: &VirtualClient) -> bool {
 pub(crate) fn sentence(error: &std::io::Error) -> String {
     use rustix::io::Errno;
 
+    let ports_are_out;
     let hint = match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::MFILE | Errno::NFILE) => "raise the limit of open files (ulimit -n)",
-        Some(Errno::ADDRNOTAVAIL) => {
-            "local ports have run out: widen net.ipv4.ip_local_port_range, or use more source or \
-             target addresses"
+        // A bind to a source address says EADDRINUSE when its last port is taken.
+        Some(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) => {
+            let (first, last) = crate::plan::local_port_range();
+            ports_are_out = format!(
+                "local ports have run out ({first} to {last}): widen \
+                 net.ipv4.ip_local_port_range, or use more source or target addresses"
+            );
+            &ports_are_out
         }
         _ => return error.to_string(),
     };
