@@ -29,6 +29,8 @@ enum ScenarioCommand {
         /// Name of a built-in scenario or a suite, a name such as 1k_1k_qos1_p32_10mps, or a file
         scenario: String,
     },
+    /// Print the JSON schema of scenario files, for editors
+    Schema,
     /// Check a scenario and print it resolved: variables replaced, defaults spelled out
     ///
     /// What it needs and offers goes to standard error, so that standard output is a scenario.
@@ -86,6 +88,10 @@ pub(crate) fn scenario(arguments: &ScenarioArguments) -> Result<u8, Failure> {
     match &arguments.command {
         ScenarioCommand::List => list()?,
         ScenarioCommand::Show { scenario } => show(scenario)?,
+        ScenarioCommand::Schema => {
+            let schema = serde_json::to_string_pretty(&tacho_lab::scenario::schema());
+            println!("{}", schema.map_err(|error| Failure::new(exit::UNEXPECTED, error))?);
+        }
         ScenarioCommand::Check { scenario, vars, adjust } => {
             let scenario = load(scenario, vars, &adjust.adjustment())?;
             eprint!("{}", needs(&scenario)?);

@@ -22,6 +22,7 @@ mod limits;
 mod load;
 mod quantity;
 mod raw;
+mod schema;
 mod stream;
 pub mod suite;
 mod template;
@@ -40,6 +41,7 @@ pub use error::{ScenarioError, SourceText};
 pub use life::{DeclaredLoss, Disconnect, Offline, Reconnect, Will};
 pub use limits::{Limits, Shortage};
 pub use quantity::{PerSecond, TimeSpan};
+pub use schema::{documented_keys, schema};
 pub use stream::{Arrivals, Model, Payload, PhasePolicy, Publish, Rate, RateFrom, Trace};
 pub use template::{ClientPlace, Template};
 pub use types::{
