@@ -99,6 +99,22 @@ fn a_plan_is_run_and_its_conversion_runs_the_same() {
 }
 
 #[test]
+fn jmeters_own_pacing_and_payload_are_verified_too() {
+    let place = tempfile::tempdir().expect("a directory");
+    let further = [
+        ["--jmx-pacing", "jmeter"],
+        ["--jmx-payload", "jmeter"],
+        ["--ramp-up", "200ms"],
+        ["--var", "per_second=95"],
+    ];
+    let record = run(place.path(), &plan("pairs.jmx"), further.as_flattened());
+    assert_complete(&record, 1);
+    // Ten threads at 95 a second: 105 ms between two messages of each, rounded.
+    let offered = record["steps"][0]["offered_in_per_s"].as_f64().expect("a rate");
+    assert!((offered - 95.238).abs() < 6.0, "{offered}");
+}
+
+#[test]
 fn virtual_machines_have_shared_groups_of_their_own() {
     let place = tempfile::tempdir().expect("a directory");
     let further = ["--machines", "4", "--ramp-up", "200ms", "--var", "per_second=100"];

@@ -73,8 +73,8 @@ pub(super) enum Content {
     Random(Value),
     /// This text.
     Text(Value),
-    /// These bytes, in hexadecimal digits.
-    Hex(String),
+    /// This text, which the plan has in hexadecimal digits.
+    Bytes(String),
 }
 
 /// What the timers say about a stream.
@@ -273,14 +273,10 @@ impl Stream {
     pub(super) fn read(element: &Element, values: &mut Values) -> Result<Self, String> {
         let kind = values.fixed(element.text("mqtt.message_type"))?;
         let content = match kind.trim() {
-            "" | "String" => Content::Text(values.evaluate(element.text("mqtt.message_to_sent"))?),
+            "" | "String" => Content::Text(values.message(element.text("mqtt.message_to_sent"))?),
             "Hex string" => {
                 let digits = values.fixed(element.text("mqtt.message_to_sent"))?;
-                let digits = digits.trim();
-                if digits.len() % 2 == 1 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-                    return Err("its message is not a string of hexadecimal pairs".to_owned());
-                }
-                Content::Hex(digits.to_owned())
+                Content::Bytes(text_of_hex(digits.trim())?)
             }
             "Random string with fixed length" => {
                 Content::Random(values.evaluate(element.text("mqtt.message_type_fixed_length"))?)
@@ -298,6 +294,24 @@ impl Stream {
             count: None,
         })
     }
+}
+
+/// The text that hexadecimal digits stand for.
+fn text_of_hex(digits: &str) -> Result<String, String> {
+    let broken = || "its message is not a string of hexadecimal pairs".to_owned();
+    let values: Vec<u8> = digits
+        .chars()
+        .map(|digit| digit.to_digit(16).map(|value| value as u8))
+        .collect::<Option<_>>()
+        .ok_or_else(broken)?;
+    let (pairs, rest) = values.as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(broken());
+    }
+    let bytes = pairs.iter().map(|[high, low]| high << 4 | low).collect();
+    String::from_utf8(bytes).ok().filter(|text| !text.contains("{{")).ok_or_else(|| {
+        "its message is not text; put its bytes into a file of a scenario".to_owned()
+    })
 }
 
 impl Subscription {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::scenario::{
-    ClientPlace, Limits, Model, Publish, Rate, Scenario, Scheme, TimeSpan, VarValue,
+    ClientPlace, Limits, Model, Payload, Publish, Rate, Scenario, Scheme, TimeSpan, VarValue,
 };
 
 /// A plan of the test's folder.
@@ -175,8 +175,11 @@ fn timers_controllers_and_conditions() {
     assert_eq!(rate(&sensors.publish[1]).total(1), 5.0);
     // 50 ms and up to 100 ms more.
     assert_eq!(rate(&scenario.groups["Finite"].publish[0]).total(1), 10.0);
-    // 40 in 2 seconds, over the group.
-    assert_eq!(rate(&scenario.groups["Precise"].publish[0]).total(2), 20.0);
+    // 40 in 2 seconds, over the group, at random.
+    let Model::Poisson { rate, .. } = &scenario.groups["Precise"].publish[0].model else {
+        panic!()
+    };
+    assert_eq!(rate.total(2), 20.0);
     let filters = &scenario.groups["Listeners"].subscribe;
     assert_eq!(
         filters.iter().map(|f| f.filter.expand(0)).collect::<Vec<_>>(),
@@ -244,6 +247,58 @@ fn bad_values_are_told_with_their_line() {
         assert!(error.contains(words) && error.contains("changed.jmx"), "{to}: {error}");
         let place = error.contains("line ") || error.contains("changed.jmx:");
         assert!(place, "{to}: {error}");
+    }
+}
+
+#[test]
+fn pacing_and_payload_as_jmeter_has_them_on_request() {
+    let mut adjustment = Adjustment::NONE;
+    adjustment.jmx.pacing = Pacing::Jmeter;
+    adjustment.jmx.payload = PayloadStyle::Jmeter;
+    let scenario = scenario("pairs.jmx", &[("bytes", "100")], &adjustment);
+    let publish = &scenario.groups["Senders"].publish[0];
+    let Model::Jmeter { rate, wait } = &publish.model else { panic!("{:?}", publish.model) };
+    assert_eq!((rate.total(10), *wait), (200.0, false));
+    assert_eq!(publish.payload, Payload::Jmeter { size: 100, timestamp: true });
+    let exact = self::scenario("pairs.jmx", &[], &Adjustment::NONE);
+    let publish = &exact.groups["Senders"].publish[0];
+    assert_eq!(publish.payload, Payload::Random { size: 128 });
+    assert!(matches!(publish.model, Model::Open { catch_up: true, .. }));
+    let mixed = self::scenario("mixed.jmx", &[], &adjustment);
+    let sensors = &mixed.groups["Sensors"].publish[0];
+    assert!(matches!(sensors.model, Model::Open { .. }), "pauses are no throughput timer");
+}
+
+#[test]
+fn messages_of_given_text() {
+    let text_of = |kind: &str, message: &str, style| {
+        let plan = fixture("pairs.jmx");
+        let text = plan
+            .text
+            .replace("Random string with fixed length", kind)
+            .replace("mqtt.message_to_sent\"></", &format!("mqtt.message_to_sent\">{message}</"));
+        let mut adjustment = Adjustment::NONE;
+        adjustment.jmx.payload = style;
+        let translation = translate(&SourceText::new("x.jmx", &text), &[], &adjustment)?;
+        assert!(translation.notes.iter().any(|note| note.contains("44 more characters")));
+        let scenario = Scenario::parse(&translation.source, &[], Limits::NONE)?;
+        match &scenario.groups["Senders"].publish[0].payload {
+            Payload::Text { text } => Ok::<_, ScenarioError>(text.clone()),
+            other => panic!("{other:?}"),
+        }
+    };
+    let plain = |kind, message| text_of(kind, message, PayloadStyle::ExactSize);
+    assert_eq!(plain("String", "on ${q} at ${__time()}").expect("text"), "on 1 at {{time_ms}}");
+    assert_eq!(plain("Hex string", "48656C6c6f").expect("text"), "Hello");
+    let stamped = text_of("String", "on", PayloadStyle::Jmeter).expect("text");
+    assert_eq!(stamped, "{{time_ms}}ts_sep_flagon");
+    for (kind, message, words) in [
+        ("Hex string", "4865F", "hexadecimal pairs"),
+        ("Hex string", "ff00", "not text"),
+        ("String", "${__threadNum}", "differs from client to client"),
+    ] {
+        let error = plain(kind, message).expect_err(message).to_string();
+        assert!(error.contains(words), "{message}: {error}");
     }
 }
 

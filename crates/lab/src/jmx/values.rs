@@ -49,6 +49,8 @@ pub(super) struct Values {
     group: String,
     /// Numbers the random draws of a plan.
     draws: u32,
+    /// A message is evaluated: what differs from message to message has a field of its own.
+    in_message: bool,
 }
 
 impl Value {
@@ -149,6 +151,7 @@ impl Values {
             notes: Vec::new(),
             group: String::new(),
             draws: 0,
+            in_message: false,
         }
     }
 
@@ -211,6 +214,14 @@ impl Values {
         self.resolve(&Expression::parse(text)?)
     }
 
+    /// What the text of a message stands for, as a template of payloads.
+    pub(super) fn message(&mut self, text: &str) -> Result<Value, String> {
+        self.in_message = true;
+        let value = self.evaluate(text);
+        self.in_message = false;
+        value
+    }
+
     /// What a text stands for when it has to be the same for all clients.
     pub(super) fn fixed(&mut self, text: &str) -> Result<String, String> {
         let value = self.evaluate(text)?;
@@ -265,7 +276,15 @@ impl Values {
                 .trim()
                 .to_owned())
         };
+        if self.in_message
+            && let Some(field) = field(name, &fixed(self, 0)?, &fixed(self, 1)?)
+        {
+            return Ok(Value::per_client(field));
+        }
         match name {
+            _ if self.in_message && PER_CLIENT.contains(&name) => Err(format!(
+                "'{written}': a message cannot have what differs from client to client"
+            )),
             "__machineName" | "__machineIP" => Ok(Value::per_client("machine")),
             "__threadNum" => Ok(Value::per_client("i + 1")),
             "__threadGroupName" => Ok(Value::text(self.group.clone())),
@@ -392,6 +411,30 @@ impl Values {
     }
 }
 
+/// Functions that give each client something of its own.
+const PER_CLIENT: [&str; 7] = [
+    "__machineName",
+    "__machineIP",
+    "__threadNum",
+    "__UUID",
+    "__Random",
+    "__RandomString",
+    "__counter",
+];
+
+/// The field of a payload's template that a function is, if there is one.
+fn field(name: &str, first: &str, second: &str) -> Option<String> {
+    match (name, first, second) {
+        ("__time", "", _) => Some("time_ms".to_owned()),
+        ("__time", "/1000", _) => Some("time_s".to_owned()),
+        ("__counter", ..) => Some("seq".to_owned()),
+        ("__Random", from, to) if from.parse::<i64>().is_ok() && to.parse::<i64>().is_ok() => {
+            Some(format!("random {from} {to}"))
+        }
+        _ => None,
+    }
+}
+
 impl Part {
     fn bytes(&self) -> usize {
         match self {
@@ -473,110 +516,4 @@ fn time(format: &str) -> Result<String, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn argument(name: &str, value: &str) -> Argument {
-        Argument { name: name.to_owned(), value: value.to_owned(), description: String::new() }
-    }
-
-    fn values(overrides: &[(&str, &str)], arguments: &[(&str, &str)]) -> Values {
-        let overrides: Vec<_> =
-            overrides.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        let mut values = Values::new(&overrides);
-        values.enter_group("Pub");
-        for (name, value) in arguments {
-            values.define(&argument(name, value)).expect("defines");
-        }
-        values
-    }
-
-    fn template(values: &mut Values, text: &str) -> String {
-        values.evaluate(text).and_then(|value| value.template()).expect("evaluates")
-    }
-
-    #[test]
-    fn variables_stay_variables() {
-        let mut values = values(&[], &[("qos", "1"), ("topic name", "a/${qos}")]);
-        assert_eq!(template(&mut values, "x/${qos}"), "x/{{qos}}");
-        assert_eq!(template(&mut values, "${topic name}"), "{{topic_name}}");
-        let value = values.evaluate("${qos}").expect("evaluates");
-        assert_eq!((value.variable(), value.fixed().as_deref()), (Some("qos"), Some("1")));
-        assert_eq!(values.fixed("${topic name}"), Ok("a/1".to_owned()));
-        assert!(values.evaluate("${none}").expect_err("is missing").contains("'none'"));
-        let (_, shown) = values.finish();
-        assert_eq!(shown[0].value, VarValue::Integer(1));
-        assert_eq!(shown[1].value, VarValue::Text("a/1".to_owned()));
-    }
-
-    #[test]
-    fn the_command_line_sets_variables_and_properties() {
-        let mut values =
-            values(&[("qos", "2"), ("rate", "1.2k"), ("x", "y")], &[("qos", "1"), ("rate", "10")]);
-        assert_eq!(values.fixed("${qos}/${rate}"), Ok("2/1200".to_owned()));
-        assert_eq!(values.unused_override().expect("x").0, "x");
-        assert_eq!(values.fixed("${__P(x)}${__P(y,7)}${__P(z)}"), Ok("y71".to_owned()));
-        assert_eq!(values.fixed("${__property(x,,d)}${__property(q,,d)}"), Ok("yd".to_owned()));
-        assert_eq!(values.unused_override(), None);
-    }
-
-    #[test]
-    fn clients_and_machines_are_told_apart() {
-        let mut values = values(&[], &[]);
-        let topic = template(&mut values, "test/${__machineName()}/${__threadNum}");
-        assert_eq!(topic, "test/{{machine}}/{{i + 1}}");
-        assert!(values.fixed("${__threadNum}").is_err());
-        assert_eq!(template(&mut values, "${__threadGroupName}"), "Pub");
-        assert_eq!(
-            template(&mut values, "${__UUID()}"),
-            "{{hex 8 Pub-1}}-{{hex 4 Pub-2}}-{{hex 4 Pub-3}}-{{hex 4 Pub-4}}-{{hex 12 Pub-5}}"
-        );
-        assert_eq!(
-            template(&mut values, "${__Random(1,6,dice)}${dice}"),
-            "{{random 1 6 Pub-6}}{{random 1 6 Pub-6}}"
-        );
-        assert_eq!(template(&mut values, "${__counter(FALSE,)}"), "{{client + 1}}");
-        assert_eq!(template(&mut values, "${__RandomString(4,ab)}"), "{{chars 4 ab Pub-7}}");
-        let (notes, _) = values.finish();
-        assert_eq!(notes.len(), 4, "{notes:?}");
-    }
-
-    #[test]
-    fn throughput_is_per_minute() {
-        let mut values = values(&[], &[("t", "10000")]);
-        let mut text = |text: &str| values.fixed(text).expect("evaluates");
-        assert_eq!(text("${__xmeterThroughput(${t}, SEC)}"), "600000");
-        assert_eq!(text("${__xmeterThroughput(600)}"), "600");
-        assert_eq!(text("${__xmeterThroughput(90,HOUR,r)}/${r}"), "1.5/1.5");
-        assert!(values.evaluate("${__xmeterThroughput(1,DAY)}").is_err());
-    }
-
-    #[test]
-    fn what_is_not_supported_is_named() {
-        let mut values = values(&[], &[]);
-        let error = values.evaluate("${__groovy(1+1)}").expect_err("is not supported");
-        assert!(error.contains("${__groovy(1+1)}"), "{error}");
-        for bad in
-            ["${__Random(6,1)}", "${__time(yyyy)}", "${__RandomString(x)}", "${__intSum(1,b)}"]
-        {
-            assert!(values.evaluate(bad).is_err(), "{bad}");
-        }
-        assert_eq!(values.fixed("${__intSum(1,2,sum)}${sum}"), Ok("33".to_owned()));
-        assert!(values.fixed("${__time()}").expect("a time").len() >= 13);
-    }
-
-    #[test]
-    fn lists_are_cut() {
-        let mut values = values(&[], &[("list", "b,c")]);
-        let value = values.evaluate("a,${list}/${__threadNum},d").expect("evaluates");
-        let cut: Vec<_> =
-            value.split(',').iter().map(|value| value.template().expect("a template")).collect();
-        assert_eq!(cut, ["a", "b", "c/{{i + 1}}", "d"]);
-    }
-
-    #[test]
-    fn texts_do_not_grow_without_end() {
-        let mut values = values(&[], &[("a", &"x".repeat(60_000))]);
-        assert!(values.define(&argument("b", "${a}${a}")).is_err());
-    }
-}
+mod tests;

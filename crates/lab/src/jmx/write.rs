@@ -8,7 +8,7 @@ use super::group::{Broker, Connect, Content, Group, Stream, Subscription};
 use super::timer::Mode;
 use super::values::{Value, Values, number_text, scenario_name};
 use super::walk::Walked;
-use super::{PayloadStyle, PlanError};
+use super::{Pacing, PayloadStyle, PlanError};
 use crate::scenario::{Adjustment, Scenario, SourceText, VarValue};
 
 /// Length of the measured phase of a plan that says nothing about it.
@@ -106,6 +106,15 @@ struct Rate {
     key: &'static str,
     written: String,
     per_client: f64,
+    from: Timed,
+}
+
+/// Which timer gives a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timed {
+    Throughput,
+    Arrivals,
+    Pause,
 }
 
 impl Writer<'_> {
@@ -280,7 +289,10 @@ impl Writer<'_> {
         };
         self.streams_end_after_s.push(end);
         match rate {
-            Some(rate) => self.line(&format!("rate = {{ {} = {} }}", rate.key, rate.written)),
+            Some(rate) => {
+                self.line(&format!("rate = {{ {} = {} }}", rate.key, rate.written));
+                self.model(stream, &rate);
+            }
             None => {
                 let window = if stream.waits { 1 } else { WINDOW_UNPACED };
                 self.values.note(format!(
@@ -293,30 +305,48 @@ impl Writer<'_> {
         self.payload(stream)
     }
 
+    /// How messages follow each other at that rate, where that is not evenly.
+    fn model(&mut self, stream: &Stream, rate: &Rate) {
+        match rate.from {
+            Timed::Arrivals => self.line("model = \"poisson\""),
+            Timed::Throughput if self.adjustment.jmx.pacing == Pacing::Jmeter => {
+                let wait = stream.waits;
+                self.line(&format!("model = \"jmeter\"\nwait = {wait}"));
+            }
+            Timed::Throughput | Timed::Pause => {}
+        }
+    }
+
     fn payload(&mut self, stream: &Stream) -> Result<(), PlanError> {
-        match &stream.content {
+        let jmeter = self.adjustment.jmx.payload == PayloadStyle::Jmeter;
+        let text = match &stream.content {
             Content::Random(size) => {
                 let size = number(size, "a message's length")?;
-                if stream.timestamp && self.adjustment.jmx.payload == PayloadStyle::ExactSize {
+                if jmeter {
+                    let timestamp = stream.timestamp;
+                    self.line(&format!(
+                        "payload = {{ kind = \"jmeter\", size = {size}, timestamp = {timestamp} }}"
+                    ));
+                    return Ok(());
+                }
+                if stream.timestamp {
                     self.values.note(
                         "Messages have as many bytes as the plan says. JMeter puts a time stamp of \
                          24 bytes in front; --jmx-payload jmeter does so too.",
                     );
                 }
                 self.line(&format!("payload = {{ size = {size} }}"));
+                return Ok(());
             }
-            Content::Text(text) => {
-                let text = template(text)?;
-                return Err(PlanError::new(format!(
-                    "a message of given text is not supported: {text}"
-                )));
-            }
-            Content::Hex(digits) => {
-                return Err(PlanError::new(format!(
-                    "a message of given bytes is not supported: {digits}"
-                )));
-            }
-        }
+            Content::Text(text) => template(text)?,
+            Content::Bytes(text) => text.clone(),
+        };
+        self.values.note(
+            "Messages of given text have 44 more characters behind it: they tell which message it \
+             is, so that deliveries are verified.",
+        );
+        let stamp = if jmeter && stream.timestamp { "{{time_ms}}ts_sep_flag" } else { "" };
+        self.line(&format!("payload = {{ text = {} }}", quoted(&format!("{stamp}{text}"))));
         Ok(())
     }
 
@@ -335,18 +365,25 @@ impl Writer<'_> {
         let per_client = 1e3 / pause_ms;
         match timed {
             Some(rate) if rate.per_client <= per_client => Some(rate),
-            _ => Some(Rate { key: "per_client", written: number_text(per_client), per_client }),
+            _ => Some(Rate {
+                key: "per_client",
+                written: number_text(per_client),
+                per_client,
+                from: Timed::Pause,
+            }),
         }
     }
 
     fn timed_rate(&mut self, group: &Group, stream: &Stream) -> Option<Rate> {
         let machines = f64::from(self.machines);
         let threads = f64::from(group.threads.max(1));
-        let total = |per_second: f64| Rate {
+        let total = |per_second: f64, from| Rate {
             key: "total",
             written: number_text(per_second),
             per_client: per_second / threads,
+            from,
         };
+        let from = Timed::Throughput;
         if let Some((throughput, shared_by)) = &stream.pace.throughput {
             let shared_by = f64::from((*shared_by).max(1));
             let each_machine = !throughput.shared_by_machines && throughput.mode != Mode::Thread;
@@ -364,13 +401,13 @@ impl Writer<'_> {
                 false => number_text(per_second),
             };
             return Some(match throughput.mode {
-                Mode::Thread => Rate { key: "per_client", written, per_client: per_second },
-                Mode::Group => Rate { written, ..total(per_second) },
-                Mode::AllGroups => total(per_second * threads / self.threads.max(1) as f64),
+                Mode::Thread => Rate { key: "per_client", written, per_client: per_second, from },
+                Mode::Group => Rate { written, ..total(per_second, from) },
+                Mode::AllGroups => total(per_second * threads / self.threads.max(1) as f64, from),
             });
         }
         let (per_second, shared_by) = stream.pace.arrivals?;
-        Some(total(per_second * machines / f64::from(shared_by.max(1))))
+        Some(total(per_second * machines / f64::from(shared_by.max(1)), Timed::Arrivals))
     }
 
     fn subscription(&mut self, name: &str, subscription: &Subscription) -> Result<(), PlanError> {
