@@ -17,11 +17,12 @@ use crate::shell;
 const PAHO: &str = "paho-mqtt==2.1.0";
 const MQTT_JS: &str = "mqtt@5.16.0";
 
-const DEBIAN_PROGRAMS: [(&str, &str); 4] = [
+const DEBIAN_PROGRAMS: [(&str, &str); 5] = [
     ("mosquitto", "mosquitto"),
     ("mosquitto_pub", "mosquitto-clients"),
     ("mosquitto_sub", "mosquitto-clients"),
     ("collectd", "collectd-core"),
+    ("prometheus-node-exporter", "prometheus-node-exporter"),
 ];
 
 /// Where the clients from PyPI and npm are installed.
@@ -37,12 +38,9 @@ pub(crate) fn required() -> bool {
 /// Installs what is missing; fails after having tried all of them.
 pub(crate) fn install() -> Result<()> {
     let mut missing = Vec::new();
-    for (name, result) in [
-        ("mosquitto and collectd", debian as fn() -> _),
-        ("paho-mqtt", paho),
-        ("mqtt (npm)", mqtt_js),
-    ]
-    .map(|(name, install)| (name, patiently(name, install)))
+    for (name, result) in
+        [("Debian's programs", debian as fn() -> _), ("paho-mqtt", paho), ("mqtt (npm)", mqtt_js)]
+            .map(|(name, install)| (name, patiently(name, install)))
     {
         match result {
             Ok(()) => eprintln!("{name}: present"),
@@ -78,7 +76,9 @@ fn debian() -> Result<()> {
         return Ok(());
     }
     if shell::in_ci() && is_root() && shell::find("apt-get").is_some() {
-        apt_install(&["mosquitto", "mosquitto-clients", "collectd-core"])?;
+        let mut packages: Vec<&str> = absent().map(|(_, package)| *package).collect();
+        packages.dedup();
+        apt_install(&packages)?;
     }
     match absent().next() {
         None => Ok(()),

@@ -17,9 +17,22 @@ pub struct MachineSampler {
     sampler: HostSampler,
     name: String,
     watched: Vec<WatchedProcess>,
+    /// When to look for each of them again, by number of samples.
+    looks: Vec<Look>,
+    samples: u64,
     tracked: Vec<Tracked>,
     last: Option<Counters>,
 }
+
+/// Looking for a process reads every process: it is done less and less often.
+#[derive(Clone, Copy, Debug, Default)]
+struct Look {
+    next: u64,
+    gap: u64,
+}
+
+/// Samples between two looks at most.
+const LOOK_GAP_MAX: u64 = 16;
 
 /// Everything that only grows.
 #[derive(Clone, Debug)]
@@ -47,7 +60,8 @@ impl MachineSampler {
     pub fn new(root: ProcRoot, watched: Vec<WatchedProcess>) -> Self {
         let name = kernel::host_name(&root);
         let sampler = HostSampler::with_root(root.clone());
-        Self { root, sampler, name, watched, tracked: Vec::new(), last: None }
+        let looks = vec![Look::default(); watched.len()];
+        Self { root, sampler, name, watched, looks, samples: 0, tracked: Vec::new(), last: None }
     }
 
     /// What the machine calls itself.
@@ -59,6 +73,7 @@ impl MachineSampler {
     pub fn missing(&self) -> Vec<String> {
         let absent = |index: &usize| !self.tracked.iter().any(|tracked| tracked.watch == *index);
         (0..self.watched.len())
+            .filter(|index| !self.watched[*index].optional)
             .filter(absent)
             .map(|index| self.watched[index].selector.to_string())
             .collect()
@@ -117,18 +132,26 @@ impl MachineSampler {
     /// that are missing.
     fn processes(&mut self, now_ns: u64) -> Vec<ProcessRow> {
         let mut rows = Vec::new();
-        let (root, watched) = (&self.root, &self.watched);
+        let (root, watched, looks) = (&self.root, &self.watched, &mut self.looks);
         self.tracked.retain_mut(|tracked| {
             let row = tracked.row(root, now_ns, watched[tracked.watch].target.as_deref());
             let there = row.is_some();
+            if !there {
+                looks[tracked.watch] = Look::default();
+            }
             rows.extend(row);
             there
         });
         for index in 0..self.watched.len() {
-            if !self.tracked.iter().any(|tracked| tracked.watch == index) {
+            let found = self.tracked.iter().any(|tracked| tracked.watch == index);
+            let Look { next, gap } = self.looks[index];
+            if !found && self.samples >= next {
+                let gap = (2 * gap).clamp(1, LOOK_GAP_MAX);
+                self.looks[index] = Look { next: self.samples + gap, gap };
                 self.look_for(index, now_ns);
             }
         }
+        self.samples += 1;
         rows
     }
 

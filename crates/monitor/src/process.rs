@@ -105,7 +105,7 @@ impl ProcessSampler {
             rss_bytes: kib(status.vmrss),
             rss_max_bytes: kib(status.vmhwm),
             threads,
-            open_fds: std::fs::read_dir(self.path("fd")).ok().map(|fds| fds.count() as u64),
+            open_fds: open_fds(&self.path("fd")),
             cores_allowed: status
                 .cpus_allowed_list
                 .unwrap_or_default()
@@ -182,6 +182,21 @@ impl ProcessSampler {
             _ => error,
         }
     }
+}
+
+/// How many descriptors are open. Since Linux 6.2 the size of the folder tells; counting the
+/// entries of a broker with many connections takes milliseconds.
+fn open_fds(folder: &std::path::Path) -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    if let (Ok(system), Ok(metadata)) = (rustix::fs::statfs(folder), std::fs::metadata(folder))
+        && system.f_type as u64 == 0x9fa0 // PROC_SUPER_MAGIC: not a copy of it
+        && metadata.len() > 0
+    {
+        // Reading it needs the same right as listing it.
+        std::fs::read_dir(folder).ok()?;
+        return Some(metadata.len());
+    }
+    std::fs::read_dir(folder).ok().map(|fds| fds.count() as u64)
 }
 
 impl ProcessSample {

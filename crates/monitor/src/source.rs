@@ -79,6 +79,8 @@ pub struct WatchedProcess {
     pub selector: ProcessSelector,
     /// The target of the scenario that it is the broker of.
     pub target: Option<String>,
+    /// Nobody asked for it by name: that it cannot be found is no trouble.
+    pub optional: bool,
 }
 
 /// A `--monitor` that makes no sense.
@@ -212,7 +214,8 @@ fn agent(rest: &str, spec: &mut MonitorSpec) -> Result<(), String> {
     let mut token = TokenSource::Environment;
     for option in query(options) {
         let (key, value) = option?;
-        let process = |selector| WatchedProcess { selector, target: spec.target.clone() };
+        let process =
+            |selector| WatchedProcess { selector, target: spec.target.clone(), optional: false };
         match key {
             "token" => token = TokenSource::Given(value.to_owned()),
             "token-file" => token = TokenSource::File(PathBuf::from(value)),

@@ -191,7 +191,7 @@ fn a_stream_that_broke_is_opened_again() {
     wait_until("the break is not noticed", || watch.reports()[0].errors >= 2);
     watch.rows();
     let selector = ProcessSelector::Pid(std::process::id());
-    let second = agent(&address, vec![WatchedProcess { selector, target: None }]);
+    let second = agent(&address, vec![WatchedProcess { selector, target: None, optional: false }]);
     let rows = rows(&mut watch, 3);
     assert!(rows.iter().any(|row| row.processes.len() == 1), "{rows:?}");
     assert_eq!(second.counts().admitted, 1);

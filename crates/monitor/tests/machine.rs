@@ -52,6 +52,7 @@ impl Machine {
         let watched = selectors.iter().map(|selector| WatchedProcess {
             selector: selector.clone(),
             target: Some("node1".to_owned()),
+            optional: false,
         });
         MachineSampler::new(self.root(), watched.collect())
     }
@@ -277,7 +278,11 @@ fn the_real_machine() {
     let port = listener.local_addr().expect("bound").port();
     let found = find_processes(&ProcRoot::default(), &ProcessSelector::Port(port));
     assert_eq!(found, [std::process::id()]);
-    let watched = vec![WatchedProcess { selector: ProcessSelector::Port(port), target: None }];
+    let watched = vec![WatchedProcess {
+        selector: ProcessSelector::Port(port),
+        target: None,
+        optional: false,
+    }];
     let mut sampler = MachineSampler::new(ProcRoot::default(), watched);
     assert_eq!(sampler.sample(0).expect("sample"), None);
     let row = sampler.sample(SECOND_NS).expect("sample").expect("row");

@@ -16,9 +16,24 @@ const COVERAGE: f64 = 0.8;
 /// Rows that are older than this when a second ends say nothing about it.
 const ROW_AGE_S_MAX: f64 = 2.5;
 
+/// As many rows as all sources deliver within that time.
+const ROWS_LOOKED_AT: usize = 64;
+
 /// What to watch: what was asked for, and this machine where a broker runs on it.
 pub(super) fn specs(asked: &[MonitorSpec], targets: &[RunTarget]) -> Vec<MonitorSpec> {
     let mut specs = asked.to_vec();
+    for spec in &mut specs {
+        let elsewhere = matches!(spec.source, SourceSpec::Agent { .. });
+        if elsewhere && spec.processes.is_empty() {
+            // Without a word on processes: the broker's, by its port.
+            let own = |target: &&RunTarget| match &spec.target {
+                Some(name) => target.record.name == *name,
+                None => true,
+            };
+            let remote = targets.iter().filter(own).find(|target| !target.is_local);
+            spec.processes.extend(remote.and_then(broker));
+        }
+    }
     let brokers: Vec<WatchedProcess> =
         targets.iter().filter(|target| target.is_local).filter_map(broker).collect();
     let local = specs.iter_mut().find(|spec| spec.source == SourceSpec::Local);
@@ -32,15 +47,17 @@ pub(super) fn specs(asked: &[MonitorSpec], targets: &[RunTarget]) -> Vec<Monitor
     specs
 }
 
-/// How a local broker's process is found: by its id where that is known, else by its port.
+/// How a broker's process is found: by its id where that is known, else by its port. The port may
+/// be another's or that of a proxy, and the process another user's.
 fn broker(target: &RunTarget) -> Option<WatchedProcess> {
-    let selector = match (target.record.pid, target.addresses.first()) {
-        (Some(pid), _) => ProcessSelector::Pid(pid),
-        (None, Some(address)) => ProcessSelector::Port(address.addr.port()),
+    let (selector, optional) = match (target.record.pid, target.addresses.first()) {
+        (Some(pid), _) => (ProcessSelector::Pid(pid), false),
+        (None, Some(address)) => (ProcessSelector::Port(address.addr.port()), true),
         (None, None) => return None,
     };
     let name = &target.record.name;
-    Some(WatchedProcess { selector, target: (!name.is_empty()).then(|| name.clone()) })
+    let target = (!name.is_empty()).then(|| name.clone());
+    Some(WatchedProcess { selector, target, optional })
 }
 
 /// Rows and windows of a run.
@@ -93,7 +110,8 @@ impl Hosts {
             return;
         }
         let end_s = row.start_s + row.length_s;
-        let recent = self.rows.iter().rev().take_while(|row| row.at_s > end_s - ROW_AGE_S_MAX);
+        let last = self.rows.iter().rev().take(ROWS_LOOKED_AT);
+        let recent = last.filter(|row| row.at_s > end_s - ROW_AGE_S_MAX);
         let used = HostUse::of_rows(&recent.cloned().collect::<Vec<_>>(), f64::MIN, f64::MAX);
         if let (None, Some(host)) = (row.host_cpu_percent, busiest(&used)) {
             row.host_cpu_percent = mean(host, "cpu_not_idle_percent");

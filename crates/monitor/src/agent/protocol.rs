@@ -44,6 +44,7 @@ pub(super) struct Wanted {
     pub(super) port: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) target: Option<String>,
+    pub(super) optional: bool,
 }
 
 /// The client's further lines.
@@ -65,7 +66,8 @@ pub(super) enum FromAgent {
 
 impl Wanted {
     pub(super) fn of(process: &WatchedProcess) -> Self {
-        let mut wanted = Self { target: process.target.clone(), ..Self::default() };
+        let mut wanted =
+            Self { target: process.target.clone(), optional: process.optional, ..Self::default() };
         match &process.selector {
             ProcessSelector::Pid(pid) => wanted.pid = Some(*pid),
             ProcessSelector::Name(name) => wanted.name = Some(name.clone()),
@@ -81,6 +83,6 @@ impl Wanted {
             (None, None, Some(port)) => ProcessSelector::Port(port),
             _ => return None,
         };
-        Some(WatchedProcess { selector, target: self.target })
+        Some(WatchedProcess { selector, target: self.target, optional: self.optional })
     }
 }

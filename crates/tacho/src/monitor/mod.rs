@@ -84,7 +84,9 @@ impl MonitorArguments {
         let names = self.process.iter().map(|name| ProcessSelector::Name(name.clone()));
         let ports = self.port.iter().map(|port| ProcessSelector::Port(*port));
         let selectors = pids.chain(names).chain(ports);
-        selectors.map(|selector| WatchedProcess { selector, target: None }).collect()
+        selectors
+            .map(|selector| WatchedProcess { selector, target: None, optional: false })
+            .collect()
     }
 }
 

@@ -7,6 +7,7 @@ mod against_mosquitto;
 mod broker;
 mod collectd;
 mod mosquitto_clients;
+mod node_exporter;
 mod process;
 mod scripts;
 
@@ -24,6 +25,7 @@ fn main() {
     scripts::register(&mut trials);
     against_mosquitto::register(&mut trials);
     collectd::register(&mut trials);
+    node_exporter::register(&mut trials);
     libtest_mimic::run(&arguments, trials).exit();
 }
 

@@ -25,6 +25,7 @@ pub(crate) enum Peer {
     Paho,
     MqttJs,
     Collectd,
+    NodeExporter,
 }
 
 impl Peer {
@@ -37,6 +38,7 @@ impl Peer {
             Self::Paho => "paho-mqtt",
             Self::MqttJs => "mqtt.js",
             Self::Collectd => "collectd",
+            Self::NodeExporter => "prometheus-node-exporter",
         }
     }
 
