@@ -217,6 +217,12 @@ fn certificates_of_both_sides_are_checked() {
         let flags = ["--broker", &url, "--ca", &ca, "--cert", &mine, "--key", &my_key];
         let summary = run(&dir, &flags);
         assert_eq!(summary["target"]["tls_verified"], true);
+        // The resolved scenario has what the flags said, and is a scenario again.
+        let resolved = fs::read_to_string(dir.join("scenario.toml")).expect("reads");
+        assert!(resolved.contains("[target.tls]") && resolved.contains(&my_key), "{resolved}");
+        let file = dir.join("scenario.toml");
+        let again = tacho(&["scenario", "check"]).arg(file).output().expect("starts");
+        assert_eq!(String::from_utf8_lossy(&again.stdout), resolved);
     }
     let url = broker.url("tls");
     let with = |more: &[&str], code: i32, words: &[&str]| {

@@ -84,7 +84,7 @@ impl Target {
         let targets = scenario.targets_in_use();
         arguments.check(&targets.iter().map(|(name, _)| *name).collect::<Vec<_>>())?;
         let target = |(name, target): (&str, &tacho_lab::scenario::Target)| {
-            let tls = arguments.transport.tls(&target.tls);
+            let tls = target.tls.clone();
             let source = Source::of(arguments, name, target.broker.clone(), &tls)?;
             Ok(Self { name: name.to_owned(), version: target.version, tls, source })
         };

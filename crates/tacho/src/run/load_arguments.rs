@@ -159,6 +159,7 @@ impl LoadArguments {
             } else if Named::of(&targets.broker_cmds, name).is_some() {
                 target.broker = None;
             }
+            target.tls = targets.transport.tls(target);
         }
         scenario
     }

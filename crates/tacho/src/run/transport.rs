@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use tacho_lab::scenario::{BrokerUrl, Scheme, TlsOptions};
+use tacho_lab::scenario::{BrokerUrl, Scheme, Target, TlsOptions};
 use tacho_load::{TlsClient, TlsClientSettings, Transport, WsClient};
 
 use crate::exit::{self, Failure};
@@ -76,9 +76,13 @@ impl TransportArguments {
         .find_map(|(given, flag)| given.then_some(flag))
     }
 
-    /// What the scenario says about a target, with what the flags say instead.
-    pub(super) fn tls(&self, scenario: &TlsOptions) -> TlsOptions {
-        let mut tls = scenario.clone();
+    /// What the scenario says about a target, with what the flags say instead; nothing for a
+    /// broker without TLS.
+    pub(super) fn tls(&self, target: &Target) -> TlsOptions {
+        if target.broker.as_ref().is_some_and(|url| !url.scheme.uses_tls()) {
+            return TlsOptions::default();
+        }
+        let mut tls = target.tls.clone();
         if self.ca.is_some() {
             tls.ca.clone_from(&self.ca);
             tls.insecure = false;
@@ -144,6 +148,8 @@ fn authority(url: &BrokerUrl) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tacho_lab::scenario::ProtocolVersion;
+
     use super::*;
 
     #[test]
@@ -166,13 +172,20 @@ mod tests {
             alpn: vec!["mqtt".into()],
             ..TlsOptions::default()
         };
+        let target = |broker: &str, tls: &TlsOptions| Target {
+            broker: Some(BrokerUrl::parse(broker).expect(broker)),
+            version: ProtocolVersion::default(),
+            tls: tls.clone(),
+        };
         let insecure = TransportArguments { insecure: true, ..TransportArguments::default() };
-        let merged = insecure.tls(&scenario);
+        let merged = insecure.tls(&target("mqtts://a", &scenario));
         assert!(merged.insecure && merged.ca.is_none());
-        assert_eq!((merged.server_name, merged.alpn), (scenario.server_name, scenario.alpn));
+        assert_eq!((&merged.server_name, &merged.alpn), (&scenario.server_name, &scenario.alpn));
         let ca = TransportArguments { ca: Some("mine".into()), ..TransportArguments::default() };
-        let merged = ca.tls(&TlsOptions { insecure: true, ..TlsOptions::default() });
+        let trusting = TlsOptions { insecure: true, ..TlsOptions::default() };
+        let merged = ca.tls(&target("wss://a", &trusting));
         assert!(!merged.insecure);
         assert_eq!(merged.ca, Some("mine".into()));
+        assert!(ca.tls(&target("mqtt://a", &scenario)).is_default());
     }
 }
