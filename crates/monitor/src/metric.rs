@@ -74,7 +74,8 @@ impl Collected {
     }
 
     fn of(&mut self, name: &'static str, instance: Option<&str>, value: impl Into<Option<f64>>) {
-        if let Some(value) = value.into() {
+        // A source may send what is not a number; files and summaries have no place for it.
+        if let Some(value) = value.into().filter(|value| value.is_finite()) {
             self.0.push(Metric { name, instance: instance.map(str::to_owned), value });
         }
     }
@@ -262,6 +263,8 @@ mod tests {
     #[test]
     fn what_a_source_cannot_tell_is_absent() {
         assert!(HostRow::default().metrics().is_empty());
+        let row = HostRow { load: Some([f64::NAN, f64::INFINITY, 1.0]), ..HostRow::default() };
+        assert_eq!(row.metrics().len(), 1);
     }
 
     #[test]

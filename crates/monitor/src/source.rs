@@ -147,8 +147,12 @@ impl MonitorSpec {
     }
 }
 
-/// The text without a token in it, for messages.
+/// The text without a secret in it, for messages.
 fn without_token(text: &str) -> String {
+    if let (Some((scheme, rest)), true) = (text.split_once("://"), text.contains('@')) {
+        let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+        return format!("{scheme}://...@{host}");
+    }
     match text.split_once("token=") {
         Some((before, after)) => {
             let rest = after.find('&').map_or("", |at| &after[at..]);
@@ -250,6 +254,9 @@ fn prometheus(rest: &str, spec: &mut MonitorSpec) -> Result<(), String> {
     let host = address.split(['/', '?']).next().unwrap_or_default();
     if host.is_empty() || host.starts_with(':') {
         return Err("it has no host: prometheus+http://HOST:PORT/metrics".to_owned());
+    }
+    if host.contains('@') {
+        return Err("names and passwords in the address are not understood".to_owned());
     }
     let path = if address.len() == host.len() { "/metrics" } else { "" };
     spec.source = SourceSpec::Prometheus { url: format!("http://{address}{path}") };
@@ -359,6 +366,7 @@ mod tests {
             ("agent://a:1?interval=1ms", "between"),
             ("prometheus+https://a/metrics", "TLS"),
             ("prometheus+http:///metrics", "no host"),
+            ("prometheus+http://me:secret@a/metrics", "passwords"),
             ("collectd://name:1", "listen"),
             ("ftp://a", "ftp"),
         ] {
@@ -367,5 +375,7 @@ mod tests {
         }
         let error = MonitorSpec::parse("agent://a:1?token=secret&x=1").expect_err("x").to_string();
         assert!(!error.contains("secret"), "{error}");
+        let error = MonitorSpec::parse("prometheus+http://me:secret@a/").expect_err("a password");
+        assert!(!error.to_string().contains("secret"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! The watched hosts of one run: rows on its time axis, figures per step, what went wrong.
 
 use tacho_monitor::{
-    HostRow, MonitorSpec, ProcessSelector, SourceReport, SourceSpec, WatchedProcess,
+    HostRow, HostSampler, MonitorSpec, ProcessSelector, SourceReport, SourceSpec, WatchedProcess,
 };
 
 use super::parts_of_hosts::{Place, complete_targets};
@@ -39,12 +39,18 @@ pub(super) fn specs(asked: &[MonitorSpec], targets: &[RunTarget]) -> Vec<Monitor
     let local = specs.iter_mut().find(|spec| spec.source == SourceSpec::Local);
     match local {
         Some(local) => local.processes.extend(brokers),
-        None if targets.iter().any(|target| target.is_local) => {
+        // Nobody asked for it: where the system does not tell, the run goes without.
+        None if targets.iter().any(|target| target.is_local) && can_be_sampled() => {
             specs.push(MonitorSpec::local(brokers));
         }
         None => {}
     }
     specs
+}
+
+/// Can this machine's figures be read at all?
+fn can_be_sampled() -> bool {
+    HostSampler::default().sample(0).is_ok()
 }
 
 /// How a broker's process is found: by its id where that is known, else by its port. The port may
@@ -268,6 +274,7 @@ mod tests {
     use tacho_monitor::{CpuPercent, ProcessRow};
 
     use super::*;
+    use crate::record::TargetRecord;
 
     const SECOND_NS: u64 = 1_000_000_000;
 
@@ -291,6 +298,42 @@ mod tests {
 
     fn spec(text: &str) -> MonitorSpec {
         MonitorSpec::parse(text).expect(text)
+    }
+
+    fn target(name: &str, port: u16, pid: Option<u32>, is_local: bool) -> RunTarget {
+        let address = tacho_load::Target {
+            addr: std::net::SocketAddr::from(([127, 0, 0, 1], port)),
+            transport: tacho_load::Transport::Tcp,
+            name: name.to_owned(),
+        };
+        let record = TargetRecord { name: name.to_owned(), pid, ..TargetRecord::default() };
+        RunTarget { record, addresses: vec![address], cores: Vec::new(), is_local }
+    }
+
+    #[test]
+    fn brokers_are_found_by_pid_or_port_where_they_are() {
+        let targets = [
+            target("node1", 1883, Some(7), true),
+            target("node2", 1884, None, true),
+            target("node3", 1885, None, false),
+        ];
+        let asked = [spec("node3=agent://a:1"), spec("agent://b:1?process=x")];
+        let specs = specs(&asked, &targets);
+        let processes = |index: usize| {
+            let watched = specs[index].processes.iter();
+            watched.map(|watched| (watched.selector.clone(), watched.optional)).collect::<Vec<_>>()
+        };
+        assert_eq!(processes(0), [(ProcessSelector::Port(1885), true)]);
+        assert_eq!(processes(1), [(ProcessSelector::Name("x".to_owned()), false)]);
+        #[cfg(target_os = "linux")]
+        {
+            assert_eq!(specs[2].source, SourceSpec::Local);
+            let local = [(ProcessSelector::Pid(7), false), (ProcessSelector::Port(1884), true)];
+            assert_eq!(processes(2), local);
+            assert_eq!(specs[2].processes[1].target.as_deref(), Some("node2"));
+        }
+        // Nothing runs here: nothing is watched here unless asked for.
+        assert!(super::specs(&[], &targets[2..]).is_empty());
     }
 
     #[test]

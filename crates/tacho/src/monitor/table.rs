@@ -50,7 +50,7 @@ impl Table {
             format!(
                 "{:>7}  {}{pid}: CPU {cpu} % of a core, {} resident, {} threads, {} descriptors",
                 "",
-                process.name,
+                printable(&process.name),
                 process.rss_bytes.map_or_else(|| "-".to_owned(), bytes),
                 of(process.threads),
                 of(process.descriptors),
@@ -58,6 +58,11 @@ impl Table {
         }));
         lines
     }
+}
+
+/// Names come from other machines, and processes name themselves: nothing may steer the terminal.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 fn one(value: Option<f64>) -> String {
@@ -75,7 +80,7 @@ fn line(row: &HostRow, seconds: f64) -> String {
             bytes(sum as u64)
         }
     };
-    let host: String = row.host.chars().take(12).collect();
+    let host: String = printable(&row.host).chars().take(12).collect();
     format!(
         "{seconds:>7.1}  {host:<12} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5}  {:>6}  {:>9} {:>5}  \
          {:>11} {:>11}  {:>6} {:>6}",
@@ -114,7 +119,7 @@ mod tests {
             cpu: Some(CpuPercent { user: 25.0, idle: 75.0, ..CpuPercent::default() }),
             interfaces: vec![interface("lo", 1e9), interface("eth0", 2048.0)],
             processes: vec![ProcessRow {
-                name: "mosquitto".to_owned(),
+                name: "mosquitto\x1b[2J".to_owned(),
                 pid: Some(7),
                 cpu_percent: Some(12.34),
                 ..ProcessRow::default()
@@ -127,7 +132,7 @@ mod tests {
         assert!(lines[0].contains("busy%") && lines[1].contains("25.0"), "{lines:#?}");
         assert!(lines[1].contains("    1.0  broker-1"), "{lines:#?}");
         assert!(lines[1].contains("2.0 KiB"), "loopback does not count: {lines:#?}");
-        assert!(lines[2].contains("mosquitto 7: CPU 12.3 %"), "{lines:#?}");
+        assert!(lines[2].contains("mosquitto?[2J 7: CPU 12.3 %"), "{lines:#?}");
         assert!(lines[2].contains("- threads"), "{lines:#?}");
         assert_eq!(table.lines(&row).len(), 2);
         for _ in 0..18 {
