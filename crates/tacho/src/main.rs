@@ -10,6 +10,7 @@ mod monitor;
 mod plan_arguments;
 mod run;
 mod scenario;
+mod web;
 
 use std::process::ExitCode;
 
@@ -54,6 +55,7 @@ enum Command {
     Convert(convert::ConvertArguments),
     Broker(broker_command::BrokerArgs),
     Monitor(Box<monitor::MonitorArguments>),
+    Serve(web::ServeArguments),
 }
 
 fn main() -> ExitCode {
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         Command::Capacity(arguments) => campaign::capacity(arguments),
         Command::Scenario(arguments) => scenario::scenario(arguments),
         Command::Monitor(arguments) => monitor::monitor(arguments),
+        Command::Serve(arguments) => web::serve(arguments),
         Command::Convert(arguments) => convert::convert(arguments),
         Command::Broker(args) => {
             return broker_command::run(args).unwrap_or_else(|error| {

@@ -19,6 +19,18 @@ pub enum RunKind {
     Suite,
 }
 
+impl RunKind {
+    /// As `summary.json` writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Ladder => "ladder",
+            Self::Capacity => "capacity",
+            Self::Suite => "suite",
+        }
+    }
+}
+
 /// Steps that belong together: one line in a chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

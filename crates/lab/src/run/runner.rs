@@ -60,6 +60,10 @@ pub enum Progress {
         kind: PhaseKind,
         /// How long it is planned to take; absent where that depends on the broker.
         planned: Option<Duration>,
+        /// Which one of the scenario's phases it is, counted from 1.
+        number: usize,
+        /// How many phases there are.
+        of: usize,
     },
     /// A second passed.
     Second {
@@ -68,6 +72,8 @@ pub enum Progress {
         /// Clients of the scenario.
         clients: u64,
     },
+    /// A watched host told what it spent.
+    Host(Box<ResourceRow>),
     /// A client failed.
     Failed(String),
 }
@@ -183,9 +189,9 @@ pub fn run(
             engine.abort();
         }
         for row in watch.rows() {
-            resources
-                .write(collector.hosts.take(row))
-                .map_err(|source| directory.error("resources.csv", source))?;
+            let row = collector.hosts.take(row);
+            resources.write(row).map_err(|source| directory.error("resources.csv", source))?;
+            on_progress(Progress::Host(Box::new(row.clone())));
         }
         let asked_ns = clock::now_ns();
         let Some(event) = engine.next_event(POLL) else {
@@ -201,6 +207,8 @@ pub fn run(
             Event::Phase { kind, index, .. } => on_progress(Progress::Phase {
                 kind: *kind,
                 planned: phases.get(*index).and_then(planned),
+                number: index + 1,
+                of: phases.len(),
             }),
             Event::Interval(interval) => {
                 let start_s = interval.start_ns.saturating_sub(started_ns) as f64 / 1e9;

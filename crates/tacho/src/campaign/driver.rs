@@ -55,6 +55,7 @@ impl<'a> Driver<'a> {
         setting.targets(first)?;
         let run_name = RunDirectory::run_name(Timestamp::now(), name);
         let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&run_name));
+        setting.serve(&output.ui, (&run_name, kind), &path)?;
         let directory = create(&path)?;
         let unexpected = |error| Failure::new(exit::UNEXPECTED, error);
         directory.write_scenario(&first.to_toml()).map_err(unexpected)?;
@@ -182,6 +183,7 @@ impl<'a> Driver<'a> {
         if let Some(failure) = &self.failed {
             eprintln!("{}", failure.message);
         }
+        self.setting.conclude(Some(&results.record));
         Ok(match (stopped, self.failed) {
             (true, _) => exit::ABORTED,
             (false, Some(failure)) => failure.code,

@@ -82,6 +82,19 @@ impl Cores {
         started
     }
 
+    /// Cores for what only watches: those of nobody else, or where there are none those that brokers
+    /// do not have, since what is spent there counts as theirs. Empty leaves it to the system.
+    pub(super) fn of_bystanders(&self) -> Vec<usize> {
+        let without = |taken: &[&[usize]]| -> Vec<usize> {
+            let is_free = |core: &&usize| !taken.iter().any(|taken| taken.contains(core));
+            self.allowed.iter().filter(is_free).copied().collect()
+        };
+        match without(&[&self.broker, &self.generator]) {
+            none if none.is_empty() => without(&[&self.broker]),
+            spare => spare,
+        }
+    }
+
     /// Keeps this thread, and those that it starts, away from the broker's cores.
     pub(super) fn pin_this_thread(&self) {
         if !self.generator.is_empty() {
@@ -117,5 +130,17 @@ mod tests {
         assert_eq!(cores(&[0, 1, 2]).of_broker((1, 2)), [1, 2]);
         assert_eq!(cores(&[0]).of_broker((1, 2)), [0]);
         assert!(cores(&[]).of_broker((1, 2)).is_empty());
+    }
+
+    #[test]
+    fn bystanders_are_kept_from_measured_cores() {
+        let cores = |broker: &[usize], generator: &[usize]| {
+            let (broker, generator) = (broker.to_vec(), generator.to_vec());
+            Cores { broker, generator, allowed: vec![0, 1, 2, 3] }.of_bystanders()
+        };
+        assert_eq!(cores(&[0, 1], &[2]), [3]);
+        assert_eq!(cores(&[0, 1], &[2, 3]), [2, 3]);
+        assert_eq!(cores(&[], &[]), [0, 1, 2, 3]);
+        assert!(cores(&[0, 1, 2, 3], &[0, 1, 2, 3]).is_empty());
     }
 }

@@ -13,6 +13,7 @@ use tacho_lab::threshold::Threshold;
 use super::target_arguments::{Named, TargetArguments};
 use crate::exit::{self, Failure};
 use crate::scenario::{AdjustArguments, load, load_or_shortage, parse_var};
+use crate::web::UiArguments;
 
 /// Changes to a scenario.
 #[derive(Args, Clone, Debug)]
@@ -73,6 +74,9 @@ pub(crate) struct OutputArguments {
     /// Append summary.md to this file too, such as $GITHUB_STEP_SUMMARY
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) ui: UiArguments,
 }
 
 impl OutputArguments {

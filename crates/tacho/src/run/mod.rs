@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tacho_lab::Timestamp;
 use tacho_lab::output::RunDirectory;
-use tacho_lab::record::RunRecord;
+use tacho_lab::record::{RunKind, RunRecord};
 use tacho_lab::report::summary_text;
 use tacho_lab::run::Ending;
 use tacho_lab::scenario::suite::Suite;
@@ -48,6 +48,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let name = RunDirectory::run_name(Timestamp::now(), &scenario.name);
     let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
     let brokers = setting.targets(&scenario)?;
+    setting.serve(&output.ui, (&name, RunKind::Run), &path)?;
     let directory = create(&path)?;
     let mut stage = setting.stage(brokers, &directory)?;
     let outcome = stage.perform(Performance { scenario, name, title: None }, &directory);
@@ -62,6 +63,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     if let Some(words) = last_words {
         eprintln!("error: {words}");
     }
+    setting.conclude(Some(&outcome.record));
     Ok(exit::code_of(outcome.record.verdict, &outcome.ending))
 }
 

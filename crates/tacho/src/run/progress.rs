@@ -73,7 +73,7 @@ impl Display {
     /// Shows one piece of news.
     pub(super) fn show(&mut self, news: Progress) {
         match news {
-            Progress::Phase { kind, planned } => {
+            Progress::Phase { kind, planned, .. } => {
                 self.phase = kind.name().to_owned();
                 self.planned = planned;
                 self.seconds_in_phase = 0.0;
@@ -105,6 +105,8 @@ impl Display {
                     Style::Silent => {}
                 }
             }
+            // One line has no room for hosts; the live page has.
+            Progress::Host(_) => {}
             Progress::Failed(sentence) => {
                 self.failures += 1;
                 if self.failures <= FAILURES_SHOWN {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tacho_lab::Timestamp;
 use tacho_lab::output::RunDirectory;
-use tacho_lab::record::Placement;
+use tacho_lab::record::{Placement, RunKind, RunRecord};
 use tacho_lab::run::{Outcome, RunConfig, RunError, RunTarget};
 use tacho_lab::scenario::{Scenario, Timing};
 use tacho_monitor::MonitorSpec;
@@ -18,6 +18,7 @@ use super::cores::Cores;
 use super::progress::Display;
 use super::target_arguments::TargetArguments;
 use crate::exit::{self, Failure};
+use crate::web::{Live, RunNews, Stop, UiArguments};
 
 /// Brokers under test with what a run needs beside its scenario.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ pub(crate) struct Stage {
     monitors: Vec<MonitorSpec>,
     stop: Arc<AtomicBool>,
     quiet: bool,
+    live: Option<Arc<Live>>,
 }
 
 /// One run on a stage.
@@ -46,23 +48,47 @@ pub(crate) struct Performance {
 pub(crate) struct Setting {
     arguments: TargetArguments,
     cores: Option<Cores>,
-    stop: Arc<AtomicBool>,
+    stop: Stop,
     quiet: bool,
+    live: Option<Arc<Live>>,
 }
 
 impl Setting {
     /// Takes over the process: signals raise the stop flag, descriptors are as many as allowed.
     pub(crate) fn new(arguments: &TargetArguments, quiet: bool) -> Result<Self, Failure> {
-        let stop = stop_flag()?;
+        let stop = Stop::new(stop_flag()?);
         // Best effort: what is too much was refused with the scenario, and the rest fails with
         // words.
         let _ = tacho_net::raise_fd_limit();
-        Ok(Self { arguments: arguments.clone(), cores: None, stop, quiet })
+        Ok(Self { arguments: arguments.clone(), cores: None, stop, quiet, live: None })
+    }
+
+    /// Serves the live page where it is wanted. `about` is the name and the kind of what is going
+    /// to run, `directory` where its results go. Comes after [`Setting::targets`], which divides the
+    /// cores.
+    pub(crate) fn serve(
+        &mut self,
+        arguments: &UiArguments,
+        about: (&str, RunKind),
+        directory: &Path,
+    ) -> Result<(), Failure> {
+        let cpus = self.cores.as_ref().map(Cores::of_bystanders).unwrap_or_default();
+        let live = Live::start(arguments, about, directory, self.stop.clone(), cpus)?;
+        self.live = live.map(Arc::new);
+        Ok(())
+    }
+
+    /// Tells the live page how everything ended. Returns when it is to be served no more.
+    pub(crate) fn conclude(&mut self, record: Option<&RunRecord>) {
+        if let Some(live) = self.live.take() {
+            let reasons = record.map_or(&[][..], |record| &record.reasons);
+            live.end(record.map(|record| record.verdict.name()), reasons);
+        }
     }
 
     /// Was the process asked to stop?
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.flag.load(Ordering::Relaxed)
     }
 
     /// Waits, or until the process is asked to stop.
@@ -96,11 +122,18 @@ impl Setting {
         let count = targets.len();
         let mut brokers = Vec::with_capacity(count);
         for (index, target) in targets.into_iter().enumerate() {
-            brokers.push(target.ready(&cores, (index, count), directory, &self.stop)?);
+            brokers.push(target.ready(&cores, (index, count), directory, &self.stop.flag)?);
         }
         cores.pin_this_thread();
         let monitors = self.arguments.monitors.clone();
-        Ok(Stage { brokers, cores, monitors, stop: Arc::clone(&self.stop), quiet: self.quiet })
+        Ok(Stage {
+            brokers,
+            cores,
+            monitors,
+            stop: Arc::clone(&self.stop.flag),
+            quiet: self.quiet,
+            live: self.live.clone(),
+        })
     }
 }
 
@@ -131,9 +164,17 @@ impl Stage {
             scenario,
         };
         let mut display = Display::new(self.quiet, &config, title.as_deref());
-        let outcome =
-            tacho_lab::run::run(&config, directory, &self.stop, |news| display.show(news));
+        let live = self.live.as_ref().map(|live| live.run(news_of(&config, title)));
+        let outcome = tacho_lab::run::run(&config, directory, &self.stop, |news| {
+            if let Some(live) = &live {
+                live.show(&news);
+            }
+            display.show(news);
+        });
         display.end();
+        if let (Some(live), Ok(outcome)) = (&live, &outcome) {
+            live.end(outcome);
+        }
         outcome.map_err(|error| match error {
             RunError::Plan(error) => Failure::new(exit::INVALID_CONFIG, error),
             RunError::Monitor(error) => Failure::new(exit::INVALID_CONFIG, error),
@@ -158,6 +199,27 @@ impl Stage {
                 Timing::Spin => "spin".to_owned(),
             },
         }
+    }
+}
+
+/// What the live page is told about a run that begins.
+fn news_of(config: &RunConfig, title: Option<String>) -> RunNews {
+    let scenario = &config.scenario;
+    let brokers = config.targets.iter().map(|target| match target.record.name.as_str() {
+        "" => target.record.broker.clone(),
+        name => format!("{name} {}", target.record.broker),
+    });
+    RunNews {
+        title,
+        scenario: scenario.name.clone(),
+        description: scenario.description.clone(),
+        clients: scenario.clients(),
+        version: config
+            .targets
+            .first()
+            .map_or_else(String::new, |first| first.record.version.clone()),
+        brokers: brokers.collect(),
+        ..RunNews::default()
     }
 }
 

@@ -1,0 +1,159 @@
+//! Files of run directories, and nothing else.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use axum::body::{Body, Bytes};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::guard::REPORT_POLICY;
+
+/// Directories below a run's: `steps/01-label` and the like.
+const DEPTH_MAX: usize = 4;
+/// What is read at once.
+const CHUNK: usize = 64 << 10;
+
+/// The files of a run directory with their types.
+const FILES: [(&str, &str); 13] = [
+    ("report.html", "text/html; charset=utf-8"),
+    ("summary.json", "application/json"),
+    ("environment.json", "application/json"),
+    ("scenario.toml", "text/plain; charset=utf-8"),
+    ("scenario-source.toml", "text/plain; charset=utf-8"),
+    ("timeseries.csv", "text/csv; charset=utf-8"),
+    ("resources.csv", "text/csv; charset=utf-8"),
+    ("steps.csv", "text/csv; charset=utf-8"),
+    ("samples.csv", "text/csv; charset=utf-8"),
+    ("latency.hlog", "text/plain; charset=utf-8"),
+    ("junit.xml", "text/xml; charset=utf-8"),
+    ("summary.md", "text/plain; charset=utf-8"),
+    ("broker.log", "text/plain; charset=utf-8"),
+];
+
+/// Answers with the file `path` below `root`, where it is one of a run directory.
+pub(super) async fn serve(root: PathBuf, path: String) -> Response {
+    let found = tokio::task::spawn_blocking(move || open(&root, &path)).await;
+    let Ok(Some((mut file, length, content_type))) = found else {
+        return (StatusCode::NOT_FOUND, "There is no such file.\n").into_response();
+    };
+    let (sender, chunks) = mpsc::channel::<io::Result<Bytes>>(2);
+    tokio::task::spawn_blocking(move || {
+        let mut left = length;
+        while left > 0 {
+            let mut chunk = vec![0; CHUNK.min(usize::try_from(left).unwrap_or(CHUNK))];
+            let read = file.read(&mut chunk).map(|count| {
+                chunk.truncate(count);
+                Bytes::from(chunk)
+            });
+            let over = !matches!(&read, Ok(bytes) if !bytes.is_empty());
+            left -= read.as_ref().map_or(0, |bytes| bytes.len() as u64).min(left);
+            // A browser that has gone ends it too.
+            if sender.blocking_send(read).is_err() || over {
+                return;
+            }
+        }
+    });
+    let headers = [
+        (header::CONTENT_TYPE, content_type.to_owned()),
+        (header::CONTENT_LENGTH, length.to_string()),
+    ];
+    let mut response = (headers, Body::from_stream(ReceiverStream::new(chunks))).into_response();
+    let policy = axum::http::HeaderValue::from_static(REPORT_POLICY);
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    response
+}
+
+/// The type of a file that run directories have.
+pub(super) fn content_type(name: &str) -> Option<&'static str> {
+    if let Some((_, content_type)) = FILES.iter().find(|(known, _)| *known == name) {
+        return Some(content_type);
+    }
+    let (stem, kind) = name.rsplit_once('.')?;
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    // Percentile tables and samples are named after a latency or a step.
+    let known = ["hgrm", "jtl"].contains(&kind) && !stem.is_empty() && stem.chars().all(word);
+    known.then_some("text/plain; charset=utf-8")
+}
+
+/// Opens `path` below `root`: only known names, in directories that are really below it.
+fn open(root: &Path, path: &str) -> Option<(File, u64, &'static str)> {
+    let mut parts: Vec<&str> = path.split('/').collect();
+    let content_type = content_type(parts.pop()?)?;
+    if parts.len() > DEPTH_MAX || !parts.iter().all(|part| is_plain(part)) {
+        return None;
+    }
+    let root = root.canonicalize().ok()?;
+    let whole = root.join(path).canonicalize().ok()?;
+    if !whole.starts_with(&root) || whole.file_name()?.to_str()? != path.rsplit('/').next()? {
+        return None;
+    }
+    let file = File::open(&whole).ok()?;
+    let about = file.metadata().ok()?;
+    about.is_file().then_some((file, about.len(), content_type))
+}
+
+/// May this be the name of a directory on the way?
+pub(super) fn is_plain(part: &str) -> bool {
+    let unusable = |c: char| c == '/' || c == '\\' || c.is_control();
+    !part.is_empty() && !part.starts_with('.') && !part.contains(unusable)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn only_known_files_of_real_directories() {
+        let place = tempfile::tempdir().expect("temporary directory");
+        let root = place.path().join("runs");
+        let step = root.join("one/steps/01-x y");
+        fs::create_dir_all(&step).expect("creates");
+        fs::create_dir_all(root.join(".hidden")).expect("creates");
+        fs::create_dir_all(root.join("odd/report.html")).expect("creates");
+        for file in [
+            root.join("one/report.html"),
+            root.join("one/secret.txt"),
+            root.join(".hidden/report.html"),
+            step.join("summary.json"),
+            place.path().join("report.html"),
+            place.path().join("secret"),
+        ] {
+            fs::write(file, "x").expect("writes");
+        }
+        std::os::unix::fs::symlink(place.path(), root.join("link")).expect("links");
+        std::os::unix::fs::symlink(place.path().join("secret"), root.join("one/summary.json"))
+            .expect("links");
+        for path in ["one/report.html", "one/steps/01-x y/summary.json"] {
+            assert!(open(&root, path).is_some(), "{path}");
+        }
+        assert!(content_type("e2e.hgrm").is_some() && content_type("a.b.hgrm").is_none());
+        for path in [
+            "",
+            "/",
+            "report.html",
+            "../report.html",
+            "one/../../report.html",
+            "one/..\\..\\report.html",
+            "/etc/passwd",
+            "one//report.html",
+            "one/./report.html",
+            "./one/report.html",
+            "one/secret.txt",
+            "one/report.html/",
+            "one/report.html\0",
+            ".hidden/report.html",
+            "link/report.html",
+            "one/summary.json",
+            "odd/report.html",
+            "a/b/c/d/e/report.html",
+        ] {
+            assert!(open(&root, path).is_none(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Who may ask: browsers that were pointed here, not pages of others that point browsers here.
+
+use std::net::IpAddr;
+
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderName};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+/// What our own pages may do: load from here, nothing else, and in no frame.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+    img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'";
+
+/// What a report may do: its own scripts, as a stranger to our pages.
+pub(super) const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
+    style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'; sandbox allow-scripts allow-downloads allow-popups";
+
+/// Which names of this server are accepted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Guard {
+    /// Does it listen on loopback only?
+    pub(super) loopback: bool,
+}
+
+impl Guard {
+    /// Refuses requests that a foreign page made a browser send: those under a name that somebody
+    /// else's DNS pointed here, and those from another origin.
+    pub(super) async fn check(State(guard): State<Self>, request: Request, next: Next) -> Response {
+        let mut response = match guard.verdict(request.headers()) {
+            Ok(()) => next.run(request).await,
+            Err(sentence) => (StatusCode::FORBIDDEN, format!("{sentence}\n")).into_response(),
+        };
+        let headers = response.headers_mut();
+        for (name, value) in [
+            (header::CONTENT_SECURITY_POLICY, POLICY),
+            (header::CACHE_CONTROL, "no-store"),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        ] {
+            headers.entry(name).or_insert(HeaderValue::from_static(value));
+        }
+        response
+    }
+
+    fn verdict(self, headers: &HeaderMap) -> Result<(), &'static str> {
+        let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or(""));
+        let host = text(header::HOST).unwrap_or("");
+        if !self.knows(host) {
+            return Err("This server answers to its address only: open the address that it \
+                        printed, or localhost.");
+        }
+        let foreign = match text(header::ORIGIN) {
+            Some(origin) => origin.strip_prefix("http://") != Some(host),
+            None => text(HeaderName::from_static("sec-fetch-site"))
+                .is_some_and(|site| site == "cross-site"),
+        };
+        // Following a link to a page from elsewhere is harmless; everything else is not.
+        let navigates = text(HeaderName::from_static("sec-fetch-mode")) == Some("navigate");
+        if foreign && !navigates {
+            return Err("Requests from pages of others are refused.");
+        }
+        Ok(())
+    }
+
+    /// A numeric address cannot be pointed elsewhere by DNS, and `localhost` is not asked for.
+    fn knows(self, host: &str) -> bool {
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if port.chars().all(|c| c.is_ascii_digit()) => name,
+            _ => host,
+        };
+        if name.eq_ignore_ascii_case("localhost") {
+            return true;
+        }
+        let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        bare.parse::<IpAddr>().is_ok_and(|address| !self.loopback || address.is_loopback())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(loopback: bool, headers: &[(&'static str, &'static str)]) -> bool {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        Guard { loopback }.verdict(&map).is_err()
+    }
+
+    #[test]
+    fn names_that_dns_could_point_here_are_refused() {
+        for host in ["127.0.0.1:9740", "localhost:9740", "LOCALHOST", "[::1]:9740", "127.0.0.1"] {
+            assert!(!refused(true, &[("host", host)]), "{host}");
+        }
+        for host in ["evil.example:9740", "", "127.0.0.1.evil.example", "10.0.0.1:9740", "[::]x:1"]
+        {
+            assert!(refused(true, &[("host", host)]), "{host}");
+        }
+        assert!(refused(true, &[]));
+        assert!(!refused(false, &[("host", "10.0.0.1:9740")]));
+        assert!(refused(false, &[("host", "evil.example:9740")]));
+    }
+
+    #[test]
+    fn pages_of_others_are_refused() {
+        let host = ("host", "127.0.0.1:9740");
+        assert!(!refused(true, &[host, ("origin", "http://127.0.0.1:9740")]));
+        assert!(refused(true, &[host, ("origin", "http://127.0.0.1:9741")]));
+        assert!(refused(true, &[host, ("origin", "https://evil.example")]));
+        assert!(refused(true, &[host, ("origin", "null")]));
+        assert!(refused(true, &[host, ("sec-fetch-site", "cross-site")]));
+        assert!(!refused(true, &[host, ("sec-fetch-site", "none")]));
+        let link = [host, ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")];
+        assert!(!refused(true, &link));
+    }
+}

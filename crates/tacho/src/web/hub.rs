@@ -1,0 +1,285 @@
+//! Between the run and the browsers: a bounded history, and a bounded queue for each browser.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::response::sse::Event;
+use futures_util::{Stream, StreamExt as _, stream};
+use serde::Serialize;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
+use tokio_stream::wrappers::BroadcastStream;
+use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
+
+use super::news::{EndNews, News, PhaseNews, RunNews, StepNews};
+
+/// Browsers at a time.
+pub(super) const SUBSCRIBERS_MAX: usize = 16;
+/// Events that a browser may be behind; what is older is lost for it, and counted.
+const BEHIND_MAX: usize = 256;
+/// Rows that are kept for browsers that come later: an hour of one watched host.
+const HISTORY_ROWS_MAX: usize = 7200;
+/// What they may take.
+const HISTORY_BYTES_MAX: usize = 24 << 20;
+/// Ended runs that are kept.
+const STEPS_MAX: usize = 1000;
+/// Failures of clients that are kept; the report has more.
+const FAILURES_MAX: usize = 20;
+
+/// What every browser gets.
+#[derive(Clone, Debug)]
+struct Message {
+    kind: &'static str,
+    json: Arc<str>,
+}
+
+/// Everything but rows.
+#[derive(Debug, Default, Serialize)]
+struct Known {
+    name: String,
+    kind: String,
+    run: Option<RunNews>,
+    phase: Option<PhaseNews>,
+    failures: VecDeque<String>,
+    failures_count: u64,
+    steps: VecDeque<StepNews>,
+    end: Option<EndNews>,
+    /// Rows that are in the history no more.
+    forgotten: u64,
+    /// News that did not fit into the queue between run and server.
+    overflow: u64,
+}
+
+#[derive(Debug)]
+struct Inner {
+    known: Known,
+    rows: VecDeque<Message>,
+    bytes: usize,
+    /// Gone once everything has been told.
+    out: Option<broadcast::Sender<Message>>,
+}
+
+/// Shared by the task that takes news and the requests for them, which are on one thread: the lock
+/// is never waited for.
+#[derive(Clone, Debug)]
+pub(super) struct Hub {
+    inner: Arc<Mutex<Inner>>,
+    places: Arc<Semaphore>,
+    missed: Arc<AtomicU64>,
+}
+
+impl Hub {
+    /// An empty one for the run `name`.
+    pub(super) fn new(name: &str, kind: &str) -> Self {
+        let known = Known { name: name.to_owned(), kind: kind.to_owned(), ..Known::default() };
+        let (out, _) = broadcast::channel(BEHIND_MAX);
+        let inner = Inner { known, rows: VecDeque::new(), bytes: 0, out: Some(out) };
+        Self {
+            inner: Arc::new(Mutex::new(inner)),
+            places: Arc::new(Semaphore::new(SUBSCRIBERS_MAX)),
+            missed: Arc::default(),
+        }
+    }
+
+    /// Takes news until no more can come, then lets all browsers go.
+    pub(super) async fn pump(self, mut news: mpsc::Receiver<News>, overflow: Arc<AtomicU64>) {
+        while let Some(news) = news.recv().await {
+            let mut inner = self.lock();
+            inner.known.overflow = overflow.load(Ordering::Relaxed);
+            inner.take(news);
+        }
+        self.lock().out = None;
+    }
+
+    /// What is known so far and everything from now on; `None` when there are too many already.
+    pub(super) fn subscribe(
+        &self,
+    ) -> Option<impl Stream<Item = Result<Event, Infallible>> + Send + use<>> {
+        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        let inner = self.lock();
+        let hello = Message { kind: "hello", json: json(&inner.known) };
+        let past: Vec<Message> = std::iter::once(hello).chain(inner.rows.iter().cloned()).collect();
+        let live = inner.out.as_ref().map(broadcast::Sender::subscribe);
+        drop(inner);
+        let missed = Arc::clone(&self.missed);
+        let live = stream::iter(live).flat_map(BroadcastStream::new).map(move |item| match item {
+            Ok(message) => message,
+            Err(BroadcastStreamRecvError::Lagged(count)) => {
+                missed.fetch_add(count, Ordering::Relaxed);
+                Message { kind: "missed", json: count.to_string().into() }
+            }
+        });
+        let ready = Message { kind: "ready", json: "{}".into() };
+        let messages = stream::iter(past).chain(stream::iter([ready])).chain(live);
+        Some(messages.map(move |message| Ok(message.event(&place))))
+    }
+
+    /// Rows that browsers lost since they were too slow.
+    pub(super) fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Message {
+    /// As it is sent; `_place` is held for as long as its browser is there.
+    fn event(self, _place: &OwnedSemaphorePermit) -> Event {
+        Event::default().event(self.kind).data(&*self.json)
+    }
+}
+
+impl Inner {
+    fn take(&mut self, news: News) {
+        let known = &mut self.known;
+        let message = match news {
+            News::Second(second) => {
+                return self.row(Message { kind: "second", json: json(&second) });
+            }
+            News::Host(row) => return self.row(Message { kind: "host", json: json(&row) }),
+            News::Run(run) => {
+                let message = Message { kind: "run", json: json(&run) };
+                known.run = Some(run);
+                known.phase = None;
+                message
+            }
+            News::Phase(phase) => {
+                let message = Message { kind: "phase", json: json(&phase) };
+                known.phase = Some(phase);
+                message
+            }
+            News::Failed(sentence) => {
+                known.failures_count += 1;
+                // Further ones are counted; the count is sent with the next of them.
+                let failure = Failure { count: known.failures_count, sentence: &sentence };
+                let message = Message { kind: "failed", json: json(&failure) };
+                known.failures.push_back(sentence);
+                if known.failures.len() > FAILURES_MAX {
+                    known.failures.pop_front();
+                }
+                message
+            }
+            News::Step(step) => {
+                let message = Message { kind: "step", json: json(&step) };
+                known.steps.push_back(step);
+                if known.steps.len() > STEPS_MAX {
+                    known.steps.pop_front();
+                }
+                message
+            }
+            News::End(end) => {
+                let message = Message { kind: "end", json: json(&end) };
+                known.end = Some(end);
+                message
+            }
+        };
+        self.send(message);
+    }
+
+    /// Keeps a row, forgets the oldest where there are too many, and sends it.
+    fn row(&mut self, message: Message) {
+        self.bytes += message.json.len();
+        self.rows.push_back(message.clone());
+        while self.rows.len() > HISTORY_ROWS_MAX || self.bytes > HISTORY_BYTES_MAX {
+            let Some(oldest) = self.rows.pop_front() else { break };
+            self.bytes -= oldest.json.len();
+            self.known.forgotten += 1;
+        }
+        self.send(message);
+    }
+
+    fn send(&self, message: Message) {
+        if let Some(out) = &self.out {
+            // Without browsers there is nobody to send it to.
+            let _ = out.send(message);
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Failure<'a> {
+    count: u64,
+    sentence: &'a str,
+}
+
+fn json<T: Serialize>(value: &T) -> Arc<str> {
+    // Invariant: our structures have string keys and finite or optional numbers.
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use tacho_lab::record::SeriesRow;
+
+    use super::super::news::SecondNews;
+    use super::*;
+
+    fn second(start_s: f64) -> News {
+        let row = SeriesRow { start_s, ..SeriesRow::default() };
+        News::Second(Box::new(SecondNews { clients: 1, row }))
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(future)
+    }
+
+    /// All events as text, once the hub has let go.
+    async fn all(hub: &Hub) -> Vec<String> {
+        let events = hub.subscribe().expect("a place");
+        events.map(|event| format!("{event:?}")).collect().await
+    }
+
+    #[test]
+    fn history_is_replayed_and_bounded() {
+        let hub = Hub::new("x", "run");
+        for at in 0..HISTORY_ROWS_MAX + 3 {
+            hub.lock().take(second(at as f64));
+        }
+        for number in 0..FAILURES_MAX + 5 {
+            hub.lock().take(News::Failed(format!("client {number}")));
+        }
+        hub.lock().out = None;
+        let events = block_on(all(&hub));
+        assert_eq!(events.len(), 1 + HISTORY_ROWS_MAX + 1);
+        assert!(
+            events[0].contains("hello") && events[0].contains("forgotten\\\":3"),
+            "{}",
+            events[0]
+        );
+        let inner = hub.lock();
+        assert_eq!(inner.known.failures.len(), FAILURES_MAX);
+        assert_eq!(inner.known.failures_count, FAILURES_MAX as u64 + 5);
+        assert_eq!(inner.bytes, inner.rows.iter().map(|row| row.json.len()).sum::<usize>());
+    }
+
+    #[test]
+    fn a_slow_browser_loses_rows_and_is_told() {
+        let hub = Hub::new("x", "run");
+        let events = hub.subscribe().expect("a place");
+        for at in 0..BEHIND_MAX + 10 {
+            hub.lock().take(second(at as f64));
+        }
+        hub.lock().out = None;
+        let events: Vec<String> =
+            block_on(async { pin!(events).map(|event| format!("{event:?}")).collect().await });
+        assert!(events.iter().any(|event| event.contains("missed")), "{events:?}");
+        assert_eq!(hub.missed(), 10);
+        assert_eq!(events.len(), 2 + 1 + BEHIND_MAX);
+    }
+
+    #[test]
+    fn browsers_are_bounded_and_give_their_place_back() {
+        let hub = Hub::new("x", "run");
+        let mut all: Vec<_> = (0..SUBSCRIBERS_MAX).map(|_| hub.subscribe()).collect();
+        assert!(all.iter().all(Option::is_some));
+        assert!(hub.subscribe().is_none());
+        all.pop();
+        assert!(hub.subscribe().is_some());
+    }
+}

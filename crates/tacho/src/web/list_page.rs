@@ -1,0 +1,162 @@
+//! The page that lists past runs: a table that needs no script.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use axum::response::Html;
+use tacho_lab::format::{latency, rate};
+use tacho_lab::record::RunKind;
+
+use super::page::escape;
+use super::past::{PastRun, Summary};
+
+/// The page.
+pub(super) fn html(folder: &Path, runs: &[PastRun]) -> Html<String> {
+    let mut out = String::with_capacity(8192 + runs.len() * 1024);
+    out.push_str(include_str!("list_head.html"));
+    let count = match runs.len() {
+        1 => "1 run".to_owned(),
+        count => format!("{count} runs"),
+    };
+    let _ = writeln!(
+        out,
+        "<header><h1>Runs</h1><p class=\"meta\">{count} in {}</p></header>",
+        escape(&folder.display().to_string())
+    );
+    if runs.is_empty() {
+        out.push_str(
+            "<p class=\"note\">There is no run yet: 'tacho run symmetric' makes one.</p>\n",
+        );
+    } else {
+        out.push_str(
+            "<div class=\"scroll\"><table class=\"runs\"><thead><tr><th>Started (UTC)</th>\
+             <th>Run</th><th>Kind</th><th>Verdict</th><th>Messages/s</th><th>p99</th><th>CPU</th>\
+             <th>Files</th></tr></thead><tbody>\n",
+        );
+        for run in runs {
+            row(&mut out, run);
+        }
+        out.push_str("</tbody></table></div>\n");
+        out.push_str(
+            "<p class=\"meta\">Of several steps the figures are those of the one with most messages \
+             per second, in + out. p99 is the latency end to end; CPU is what objectives are about: \
+             the broker's host, or its cores on a shared machine.</p>\n",
+        );
+    }
+    out.push_str("</body>\n</html>\n");
+    Html(out)
+}
+
+fn row(out: &mut String, run: &PastRun) {
+    let directory = in_url(&run.directory);
+    let link = |file: &str, text: &str| {
+        format!("<a href=\"/runs/{directory}/{}\">{}</a>", in_url(file), escape(text))
+    };
+    let name = match run.report {
+        true => link("report.html", &run.directory),
+        false => escape(&run.directory),
+    };
+    let files: Vec<String> = run.files.iter().map(|file| link(file, file)).collect();
+    let files = files.join(" ");
+    match (&run.summary, &run.error) {
+        (Some(summary), _) => {
+            let cells = cells(summary);
+            let _ = write!(out, "<tr><td class=\"time\">{}</td><th>{name}", cells.started);
+            // The directory says it already, unless somebody renamed it.
+            if !run.directory.contains(&summary.scenario) {
+                let _ = write!(out, "<small>{}</small>", escape(&summary.scenario));
+            }
+            let class = if summary.verdict == "ok" { "verdict ok" } else { "verdict" };
+            let _ = writeln!(
+                out,
+                "</th><td>{}</td><td><span class=\"{class}\">{}</span></td><td>{}</td><td>{}</td>\
+                 <td>{}</td><td class=\"files\">{files}</td></tr>",
+                cells.kind,
+                summary.verdict.replace('_', " "),
+                cells.tps,
+                cells.p99,
+                cells.cpu,
+            );
+        }
+        (None, error) => {
+            let error = escape(error.as_deref().unwrap_or_default());
+            let _ = writeln!(
+                out,
+                "<tr class=\"broken\"><td></td><th>{name}</th><td colspan=\"5\">{error}</td>\
+                 <td class=\"files\">{files}</td></tr>"
+            );
+        }
+    }
+}
+
+struct Cells {
+    started: String,
+    kind: String,
+    tps: String,
+    p99: String,
+    cpu: String,
+}
+
+fn cells(summary: &Summary) -> Cells {
+    let kind = summary.kind.name();
+    let kind = match (summary.kind, summary.steps) {
+        (RunKind::Run, _) => kind.to_owned(),
+        (_, 1) => format!("{kind}, 1 step"),
+        (_, steps) => format!("{kind}, {steps} steps"),
+    };
+    // RFC 3339: its first 19 characters are date and time.
+    let started: String = summary.started_at.chars().take(19).collect();
+    Cells {
+        started: escape(&started.replace('T', " ")),
+        kind,
+        tps: summary.tps.map_or_else(String::new, rate),
+        p99: summary.e2e_p99_us.map_or_else(String::new, |us| latency(us as f64)),
+        cpu: summary.cpu_percent.map_or_else(String::new, |cpu| format!("{cpu:.0} %")),
+    }
+}
+
+/// A part of a path as it stands in an address.
+fn in_url(part: &str) -> String {
+    let mut out = String::with_capacity(part.len());
+    for byte in part.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                out.push(char::from(byte));
+            }
+            byte => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_names_are_only_text() {
+        let summary = Summary {
+            scenario: "<script>alert(1)</script>".to_owned(),
+            started_at: "<i>".to_owned(),
+            verdict: "not_steady",
+            ..Summary::default()
+        };
+        let runs = [
+            PastRun {
+                directory: "a\"><b>%/é".to_owned(),
+                summary: Some(summary),
+                report: true,
+                ..PastRun::default()
+            },
+            PastRun { error: Some("<u>".to_owned()), ..PastRun::default() },
+        ];
+        let Html(page) = html(Path::new("<dir>"), &runs);
+        for hostile in ["<script>alert", "<b>", "<i>", "<u>", "<dir>"] {
+            assert!(!page.contains(hostile), "{hostile}");
+        }
+        assert!(page.contains("/runs/a%22%3E%3Cb%3E%25%2F%C3%A9/report.html"), "{page}");
+        assert!(page.contains("not steady"));
+    }
+}

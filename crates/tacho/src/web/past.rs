@@ -1,0 +1,244 @@
+//! Past runs: what the directories of a folder tell about themselves.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use tacho_lab::record::{RunKind, Verdict};
+
+use super::files::is_plain;
+
+/// Directories that are looked at, the last by name: names begin with their time.
+const DIRECTORIES_MAX: usize = 5000;
+/// A larger summary is none of ours.
+const SUMMARY_BYTES_MAX: u64 = 256 << 20;
+/// The file that makes a directory that of an ended run.
+const SUMMARY: &str = "summary.json";
+/// Files that are offered beside the report, where they are there.
+const OFFERED: [&str; 8] = [
+    SUMMARY,
+    "steps.csv",
+    "timeseries.csv",
+    "resources.csv",
+    "latency.hlog",
+    "junit.xml",
+    "scenario.toml",
+    "broker.log",
+];
+
+/// A directory with what it says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct PastRun {
+    /// Its name.
+    pub(super) directory: String,
+    /// What its summary says; absent where there is none that can be read.
+    #[serde(flatten)]
+    pub(super) summary: Option<Summary>,
+    /// Why not.
+    pub(super) error: Option<String>,
+    /// Is there a report?
+    pub(super) report: bool,
+    /// The files that it has, of those worth opening.
+    pub(super) files: Vec<&'static str>,
+}
+
+/// Of a run record, what the list shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Summary {
+    pub(super) name: String,
+    pub(super) started_at: String,
+    pub(super) scenario: String,
+    pub(super) kind: RunKind,
+    pub(super) verdict: &'static str,
+    pub(super) steps: usize,
+    /// Of the step with most messages per second.
+    pub(super) tps: Option<f64>,
+    pub(super) e2e_p99_us: Option<u64>,
+    pub(super) cpu_percent: Option<f64>,
+}
+
+/// The part of `summary.json` that is read; files of other versions may lack most of it.
+#[derive(Deserialize)]
+struct RecordPart {
+    name: String,
+    #[serde(default)]
+    started_at: String,
+    #[serde(default)]
+    scenario: String,
+    #[serde(default)]
+    kind: RunKind,
+    verdict: Verdict,
+    #[serde(default)]
+    steps: Vec<StepPart>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StepPart {
+    tps: f64,
+    latency_us: LatencyPart,
+    cpu_percent: Option<f64>,
+    broker_cpu_percent: Option<f64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LatencyPart {
+    p99: Option<u64>,
+}
+
+/// A folder of run directories; remembers summaries that have not changed.
+#[derive(Clone, Debug)]
+pub(super) struct PastRuns {
+    folder: Arc<Path>,
+    known: Arc<Mutex<HashMap<String, Remembered>>>,
+}
+
+#[derive(Debug)]
+struct Remembered {
+    stamp: (SystemTime, u64),
+    summary: Result<Summary, String>,
+}
+
+impl PastRuns {
+    /// Of `folder`.
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.into(), known: Arc::default() }
+    }
+
+    /// The folder.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.folder.to_path_buf()
+    }
+
+    /// All of them, newest first; those without a readable time last.
+    pub(super) fn list(&self) -> Result<Vec<PastRun>, String> {
+        let entries = fs::read_dir(&self.folder)
+            .map_err(|error| format!("cannot read {}: {error}", self.folder.display()))?;
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter(|entry| entry.path().is_dir())
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| is_plain(name))
+            .collect();
+        names.sort_unstable_by(|left, right| right.cmp(left));
+        names.truncate(DIRECTORIES_MAX);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|name, _| names.contains(name));
+        let mut runs: Vec<PastRun> =
+            names.into_iter().map(|name| self.run(name, &mut known)).collect();
+        let time = |run: &PastRun| run.summary.as_ref().map(|summary| summary.started_at.clone());
+        // Stable: what has no time stays in the order of names.
+        runs.sort_by_key(|run| std::cmp::Reverse(time(run)));
+        Ok(runs)
+    }
+
+    fn run(&self, directory: String, known: &mut HashMap<String, Remembered>) -> PastRun {
+        let path = self.folder.join(&directory);
+        let summary = stamp(&path.join(SUMMARY)).and_then(|stamp| {
+            match known.get(&directory).filter(|known| known.stamp == stamp) {
+                Some(known) => known.summary.clone(),
+                None => {
+                    let summary = read(&path.join(SUMMARY));
+                    let remembered = Remembered { stamp, summary: summary.clone() };
+                    known.insert(directory.clone(), remembered);
+                    summary
+                }
+            }
+        });
+        let (summary, error) = match summary {
+            Ok(summary) => (Some(summary), None),
+            Err(error) => (None, Some(error)),
+        };
+        let is_there = |file: &&'static str| path.join(file).is_file();
+        PastRun {
+            summary,
+            error,
+            report: is_there(&"report.html"),
+            files: OFFERED.into_iter().filter(is_there).collect(),
+            directory,
+        }
+    }
+}
+
+/// What tells that a file has changed, or why it cannot be used.
+fn stamp(path: &Path) -> Result<(SystemTime, u64), String> {
+    let about = fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            format!("no {SUMMARY}: it still runs, was killed, or is no run")
+        }
+        _ => format!("{SUMMARY} cannot be read: {error}"),
+    })?;
+    match about.len() {
+        ..=SUMMARY_BYTES_MAX => {
+            Ok((about.modified().unwrap_or(SystemTime::UNIX_EPOCH), about.len()))
+        }
+        bytes => Err(format!("{SUMMARY} has {bytes} bytes, which is no summary of ours")),
+    }
+}
+
+fn read(path: &Path) -> Result<Summary, String> {
+    let text = fs::read(path).map_err(|error| format!("{SUMMARY} cannot be read: {error}"))?;
+    let record: RecordPart = serde_json::from_slice(&text)
+        .map_err(|error| format!("{SUMMARY} is damaged or of another version: {error}"))?;
+    let best = record.steps.iter().max_by(|left, right| left.tps.total_cmp(&right.tps));
+    Ok(Summary {
+        name: record.name,
+        started_at: record.started_at,
+        scenario: record.scenario,
+        kind: record.kind,
+        verdict: record.verdict.name(),
+        steps: record.steps.len(),
+        tps: best.map(|step| step.tps),
+        e2e_p99_us: best.and_then(|step| step.latency_us.p99),
+        cpu_percent: best.and_then(|step| step.cpu_percent.or(step.broker_cpu_percent)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, name: &str, summary: Option<&str>) {
+        fs::create_dir_all(folder.join(name)).expect("creates");
+        if let Some(summary) = summary {
+            fs::write(folder.join(name).join(SUMMARY), summary).expect("writes");
+        }
+    }
+
+    #[test]
+    fn newest_first_and_broken_ones_with_their_error() {
+        let place = tempfile::tempdir().expect("temporary directory");
+        let record = |time: &str, verdict: &str| {
+            format!(
+                r#"{{"name": "n{time}", "started_at": "{time}", "scenario": "s", "verdict": "{verdict}",
+                "steps": [{{"tps": 5.5, "latency_us": {{"p99": 7}}}},
+                          {{"tps": 9.5, "latency_us": {{"p99": 8}}, "cpu_percent": 50.5}}]}}"#
+            )
+        };
+        let folder = place.path();
+        write(folder, "a", Some(&record("2026-01-02T00:00:00Z", "ok")));
+        write(folder, "b", Some(&record("2026-01-03T00:00:00Z", "not_steady")));
+        write(folder, "killed", None);
+        write(folder, "damaged", Some("{\"name\": "));
+        write(folder, ".hidden", None);
+        fs::write(folder.join("file"), "").expect("writes");
+        let runs = PastRuns::new(folder);
+        let list = runs.list().expect("lists");
+        let names: Vec<&str> = list.iter().map(|run| run.directory.as_str()).collect();
+        assert_eq!(names, ["b", "a", "killed", "damaged"]);
+        let summary = list[0].summary.as_ref().expect("readable");
+        assert_eq!((summary.verdict, summary.steps), ("not_steady", 2));
+        assert_eq!((summary.tps, summary.e2e_p99_us), (Some(9.5), Some(8)));
+        assert_eq!(summary.cpu_percent, Some(50.5));
+        assert!(list[2].error.as_ref().is_some_and(|error| error.contains("was killed")));
+        assert!(list[3].error.as_ref().is_some_and(|error| error.contains("damaged")));
+        // A summary that appears is seen.
+        write(folder, "killed", Some(&record("2026-01-04T00:00:00Z", "ok")));
+        assert_eq!(runs.list().expect("lists")[0].directory, "killed");
+        assert!(PastRuns::new(&folder.join("missing")).list().is_err());
+    }
+}

@@ -1,0 +1,404 @@
+//! The live page and the page of past runs, as any HTTP client sees them.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A run that goes on until it is stopped.
+const LONG: [&str; 12] = [
+    "--var",
+    "publishers=4",
+    "--var",
+    "subscribers=4",
+    "--var",
+    "target_throughput=40",
+    "--var",
+    "ramp_up=100ms",
+    "--var",
+    "warmup=200ms",
+    "--var",
+    "duration=10m",
+];
+
+/// Tacho with a page.
+struct Program {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    address: SocketAddr,
+}
+
+impl Program {
+    /// Starts it and waits until it says where its page is.
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tacho"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut stderr = BufReader::new(child.stderr.take().expect("is piped"));
+        let mut said = String::new();
+        loop {
+            let mut line = String::new();
+            let read = stderr.read_line(&mut line).expect("reads");
+            assert!(read > 0, "no address in {said}");
+            said.push_str(&line);
+            if let Some((_, rest)) = line.split_once("http://") {
+                let address = rest.split('/').next().unwrap_or_default();
+                let address = address.parse().expect("a numeric address");
+                return Self { child, stderr, address };
+            }
+        }
+    }
+
+    fn run(directory: &Path, more: &[&str]) -> Self {
+        let directory = directory.to_str().expect("UTF-8");
+        let mut arguments = vec!["run", "symmetric", "--ui", "0", "--dir", directory];
+        arguments.extend(LONG);
+        arguments.extend(more);
+        Self::start(&arguments)
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).expect("connects");
+        stream.set_read_timeout(Some(PATIENCE)).expect("sets");
+        stream
+    }
+
+    /// The head and the body of the answer to `request`, which gets a line that ends connections.
+    fn ask(&self, request: &str) -> (String, String) {
+        let mut stream = self.connect();
+        let (line, headers) = request.split_once('\n').unwrap_or((request, ""));
+        let mut text = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
+        if !headers.to_ascii_lowercase().contains("host:") {
+            text.push_str(&format!("Host: {}\r\n", self.address));
+        }
+        text.extend(headers.lines().flat_map(|line| [line, "\r\n"]));
+        text.push_str("\r\n");
+        stream.write_all(text.as_bytes()).expect("sends");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("answers");
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        (head.to_owned(), body.to_owned())
+    }
+
+    fn status(&self, request: &str) -> u16 {
+        let (head, _) = self.ask(request);
+        head.split(' ')
+            .nth(1)
+            .and_then(|code| code.parse().ok())
+            .unwrap_or_else(|| panic!("{head}"))
+    }
+
+    /// The token that the page carries.
+    fn token(&self) -> String {
+        let (_, page) = self.ask("GET /");
+        let (_, rest) = page.split_once("name=\"tacho-token\" content=\"").expect("has a token");
+        rest.split('"').next().unwrap_or_default().to_owned()
+    }
+
+    fn events(&self) -> Events {
+        let mut stream = self.connect();
+        let request = format!("GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", self.address);
+        stream.write_all(request.as_bytes()).expect("sends");
+        Events(BufReader::new(stream))
+    }
+
+    /// The exit code and what was said on standard error since the address.
+    fn end(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        self.stderr.read_to_string(&mut said).expect("reads");
+        let code = self.child.wait().expect("ends").code();
+        (code, said)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Server-sent events.
+struct Events(BufReader<TcpStream>);
+
+impl Events {
+    /// The next event of one of these kinds; `None` when the stream has ended.
+    fn next_of(&mut self, kinds: &[&str]) -> Option<(String, serde_json::Value)> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut kind = String::new();
+        while Instant::now() < deadline {
+            let mut line = String::new();
+            if self.0.read_line(&mut line).expect("reads") == 0 {
+                return None;
+            }
+            if let Some(name) = line.strip_prefix("event: ") {
+                kind = name.trim().to_owned();
+            } else if let Some(data) = line.strip_prefix("data: ")
+                && kinds.contains(&kind.as_str())
+            {
+                return Some((kind, serde_json::from_str(data).expect("JSON")));
+            }
+        }
+        panic!("none of {kinds:?} came");
+    }
+
+    fn wait_for(&mut self, kind: &str) -> serde_json::Value {
+        self.next_of(&[kind]).unwrap_or_else(|| panic!("the stream ended before {kind}")).1
+    }
+}
+
+#[test]
+fn the_page_shows_the_run_and_stops_it() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let directory = place.path().join("run");
+    let program = Program::run(&directory, &[]);
+    let mut events = program.events();
+    let hello = events.wait_for("hello");
+    assert_eq!(hello["kind"], "run");
+    assert!(hello["name"].as_str().is_some_and(|name| name.ends_with("-symmetric")), "{hello}");
+
+    let mut measured = 0.0;
+    let mut last_s = -1.0;
+    while measured == 0.0 {
+        let second = events.wait_for("second");
+        let start_s = second["start_s"].as_f64().expect("a number");
+        assert!(start_s > last_s, "{second}");
+        last_s = start_s;
+        assert_eq!(second["clients"], 8);
+        if second["phase"] == "measure" {
+            measured = second["received_per_s"].as_f64().expect("a number");
+        }
+    }
+    let host = events.wait_for("host");
+    assert!(host["host"]["cpu"]["user"].is_number(), "{host}");
+
+    // Who comes later gets what was before.
+    let mut late = program.events();
+    let hello = late.wait_for("hello");
+    assert_eq!(hello["run"]["scenario"], "symmetric", "{hello}");
+    assert_eq!(hello["phase"]["name"], "measure", "{hello}");
+    assert_eq!(hello["phase"]["planned_s"], 600.0, "{hello}");
+    let (kind, first) = late.next_of(&["second", "ready"]).expect("events");
+    assert_eq!(kind, "second");
+    assert!(first["start_s"].as_f64().expect("a number") < last_s, "{first}");
+    late.wait_for("ready");
+
+    // Only the page's own button works.
+    assert_eq!(program.status("GET /stop"), 405);
+    assert_eq!(program.status("POST /stop"), 403);
+    assert_eq!(program.status("POST /stop\nX-Tacho-Token: 0123456789abcdef"), 403);
+    let token = program.token();
+    assert!(token.len() >= 32, "{token}");
+    let foreign = format!("POST /stop\nX-Tacho-Token: {token}\nOrigin: https://evil.example");
+    assert_eq!(program.status(&foreign), 403);
+    let renamed = format!("POST /stop\nX-Tacho-Token: {token}\nHost: evil.example");
+    assert_eq!(program.status(&renamed), 403);
+    assert_eq!(program.status(&format!("POST /stop\nX-Tacho-Token: {token}")), 202);
+
+    let step = events.wait_for("step");
+    assert_eq!((step["number"].clone(), step["verdict"].clone()), (1.into(), "aborted".into()));
+    let end = events.wait_for("end");
+    assert_eq!((end["verdict"].clone(), end["stays"].clone()), ("aborted".into(), false.into()));
+    assert_eq!(end["report"], true);
+    assert!(events.next_of(&["second"]).is_none());
+    let (code, said) = program.end();
+    assert_eq!(code, Some(105), "{said}");
+    let summary = fs::read_to_string(directory.join("summary.json")).expect("a partial report");
+    assert!(summary.contains("\"aborted\""), "{summary}");
+    assert!(directory.join("report.html").is_file());
+}
+
+#[test]
+fn names_that_are_not_ours_are_refused_and_pages_are_fenced() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let program = Program::run(&place.path().join("run"), &[]);
+    let port = program.address.port();
+    let (head, page) = program.ask("GET /");
+    let head = head.to_ascii_lowercase();
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    assert!(head.contains("content-security-policy: default-src 'none'"), "{head}");
+    assert!(head.contains("frame-ancestors 'none'"), "{head}");
+    assert!(!page.contains("{token}"), "{page}");
+    for host in [format!("localhost:{port}"), format!("127.0.0.1:{port}")] {
+        assert_eq!(program.status(&format!("GET /\nHost: {host}")), 200, "{host}");
+    }
+    for path in ["/", "/events", "/run/summary.json", "/live.js", "/nothing"] {
+        for host in ["evil.example", "evil.example:9740", "127.0.0.1.nip.io", "192.0.2.1", ""] {
+            assert_eq!(program.status(&format!("GET {path}\nHost: {host}")), 403, "{path} {host}");
+        }
+        let foreign = format!("GET {path}\nOrigin: http://evil.example");
+        assert_eq!(program.status(&foreign), 403, "{path}");
+    }
+    assert_eq!(program.status("GET /run/../run/summary.json"), 404);
+    assert_eq!(program.status("GET /run/%2e%2e/secret"), 404);
+    assert_eq!(program.status("GET /run/scenario.toml"), 200);
+    assert_eq!(program.status("GET /live.css"), 200);
+}
+
+#[test]
+fn a_page_that_stays_serves_the_report_until_its_button_ends_it() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let directory = place.path().join("run");
+    let program = Program::run(&directory, &["--ui-wait", "--var", "duration=1s"]);
+    let mut events = program.events();
+    let end = events.wait_for("end");
+    assert_eq!(end["stays"], true, "{end}");
+    assert_eq!(end["report"], true, "{end}");
+    let (head, report) = program.ask("GET /run/report.html");
+    assert!(head.contains("text/html") && head.contains("sandbox"), "{head}");
+    assert!(report.contains("symmetric"));
+    assert_eq!(program.status("GET /run/summary.json"), 200);
+    // Whoever comes only now sees the whole run.
+    let mut late = program.events();
+    assert_eq!(late.wait_for("hello")["end"]["stays"], true);
+    late.wait_for("second");
+    let token = program.token();
+    assert_eq!(program.status(&format!("POST /stop\nX-Tacho-Token: {token}")), 202);
+    let (code, said) = program.end();
+    assert!(matches!(code, Some(0 | 99 | 111)), "{code:?} {said}");
+}
+
+#[test]
+fn too_many_browsers_are_refused_and_the_run_goes_on() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let program = Program::run(&place.path().join("run"), &[]);
+    let mut streams: Vec<Events> = (0..16).map(|_| program.events()).collect();
+    for stream in &mut streams {
+        stream.wait_for("hello");
+    }
+    assert_eq!(program.status("GET /events"), 503);
+    assert_eq!(program.status("GET /"), 200);
+    // One that goes makes room, at the latest when the next second cannot be sent.
+    streams.pop();
+    let deadline = Instant::now() + PATIENCE;
+    let mut again = program.events();
+    loop {
+        let mut line = String::new();
+        again.0.read_line(&mut line).expect("answers");
+        if line.contains("200") {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{line}");
+        std::thread::sleep(Duration::from_millis(100));
+        again = program.events();
+    }
+    streams[0].wait_for("second");
+}
+
+#[test]
+fn an_address_that_is_taken_is_named() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("binds");
+    let taken = listener.local_addr().expect("has one").to_string();
+    let directory = place.path().join("run");
+    let directory = directory.to_str().expect("UTF-8");
+    for arguments in [
+        &["run", "symmetric", "--dir", directory, "--ui", &taken][..],
+        &["serve", "--dir", place.path().to_str().expect("UTF-8"), "--listen", &taken],
+    ] {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_tacho")).args(arguments).output().expect("starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(104), "{said}");
+        assert!(said.contains(&taken), "{said}");
+    }
+    assert!(!Path::new(directory).exists(), "nothing was created");
+}
+
+#[test]
+fn past_runs_are_listed_and_only_their_files_are_served() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let runs = place.path().join("runs");
+    let write = |path: &str, text: &str| {
+        let path = runs.join(path);
+        fs::create_dir_all(path.parent().expect("has one")).expect("creates");
+        fs::write(path, text).expect("writes");
+    };
+    let record = r#"{"name": "first", "started_at": "2026-01-02T03:04:05Z", "scenario": "symmetric",
+        "verdict": "ok", "steps": [{"tps": 20000.4, "latency_us": {"p99": 1500}, "cpu_percent": 61.0}]}"#;
+    write("20260102-first/summary.json", record);
+    write("20260102-first/report.html", "<title>a report</title>");
+    write("20260102-first/steps/01-a b/report.html", "<title>a step</title>");
+    write("20260102-first/id_rsa", "secret");
+    write("20260103-broken/summary.json", "{");
+    write("<b>odd/scenario.toml", "");
+    fs::write(place.path().join("report.html"), "secret").expect("writes");
+
+    let program =
+        Program::start(&["serve", "--dir", runs.to_str().expect("UTF-8"), "--listen", "0"]);
+    let (head, page) = program.ask("GET /");
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    for shown in [
+        "2026-01-02 03:04:05",
+        "/runs/20260102-first/report.html",
+        "symmetric",
+        "20,000",
+        "1.50 ms",
+        "61 %",
+        "is damaged",
+        "no summary.json",
+        "%3Cb%3Eodd",
+    ] {
+        assert!(page.contains(shown), "no {shown} in {page}");
+    }
+    assert!(!page.contains("<b>odd"), "{page}");
+    let (_, list) = program.ask("GET /api/runs");
+    let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
+    assert_eq!(list[0]["directory"], "20260102-first");
+    assert_eq!(list[0]["verdict"], "ok");
+    assert!(list[1]["error"].is_string(), "{list}");
+
+    for (path, title) in [
+        ("/runs/20260102-first/report.html", "a report"),
+        ("/runs/20260102-first/steps/01-a%20b/report.html", "a step"),
+    ] {
+        let (head, body) = program.ask(&format!("GET {path}"));
+        assert!(head.starts_with("HTTP/1.1 200") && body.contains(title), "{path}: {head} {body}");
+    }
+    for path in [
+        "/runs/../report.html",
+        "/runs/%2e%2e/report.html",
+        "/runs/..%2freport.html",
+        "/runs/%2e%2e%2freport.html",
+        "/runs/20260102-first/..%2f..%2freport.html",
+        "/runs/20260102-first/../../report.html",
+        "/runs/20260102-first/id_rsa",
+        "/runs/20260102-first/",
+        "/runs/20260102-first",
+        "/runs//etc/passwd",
+        "/runs/%2fetc%2fpasswd",
+        "/runs/20260102-first/report.html%00",
+        "/runs/20260102-first%5c..%5creport.html",
+        "/runs/20260102-first/report.html/..",
+        "/report.html",
+        "/run/report.html",
+    ] {
+        let (head, body) = program.ask(&format!("GET {path}"));
+        assert!(head.starts_with("HTTP/1.1 4"), "{path}: {head}");
+        assert!(!body.contains("secret"), "{path}");
+    }
+    assert_eq!(program.status("GET /\nHost: evil.example"), 403);
+    assert_eq!(program.status("POST /stop"), 404);
+}
+
+#[test]
+fn a_folder_that_is_none_is_named() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let missing = place.path().join("missing");
+    let output = Command::new(env!("CARGO_BIN_EXE_tacho"))
+        .args(["serve", "--listen", "0", "--dir", missing.to_str().expect("UTF-8")])
+        .output()
+        .expect("starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(104), "{said}");
+    assert!(said.contains("missing") && said.contains("--dir"), "{said}");
+}
