@@ -20,7 +20,7 @@ pub(super) fn html(folder: &Path, runs: &[PastRun]) -> Html<String> {
     };
     let _ = writeln!(
         out,
-        "<header><h1>Runs</h1><p class=\"meta\">{count} in {}</p></header>",
+        "<header><h1>Runs</h1><p class=\"facts\">{count} in {}</p></header>",
         escape(&folder.display().to_string())
     );
     if runs.is_empty() {
@@ -30,7 +30,8 @@ pub(super) fn html(folder: &Path, runs: &[PastRun]) -> Html<String> {
     } else {
         out.push_str(
             "<div class=\"scroll\"><table class=\"runs\"><thead><tr><th>Started (UTC)</th>\
-             <th>Run</th><th>Kind</th><th>Verdict</th><th>Messages/s</th><th>p99</th><th>CPU</th>\
+             <th>Run</th><th>Kind</th><th>Verdict</th><th class=\"number\">Messages/s</th>\
+             <th class=\"number\">p99</th><th class=\"number\">CPU</th>\
              <th>Files</th></tr></thead><tbody>\n",
         );
         for run in runs {
@@ -38,7 +39,7 @@ pub(super) fn html(folder: &Path, runs: &[PastRun]) -> Html<String> {
         }
         out.push_str("</tbody></table></div>\n");
         out.push_str(
-            "<p class=\"meta\">Of several steps the figures are those of the one with most messages \
+            "<p class=\"note\">Of several steps the figures are those of the one with most messages \
              per second, in + out. p99 is the latency end to end; CPU is what objectives are about: \
              the broker's host, or its cores on a shared machine.</p>\n",
         );
@@ -66,11 +67,11 @@ fn row(out: &mut String, run: &PastRun) {
             if !run.directory.contains(&summary.scenario) {
                 let _ = write!(out, "<small>{}</small>", escape(&summary.scenario));
             }
-            let class = if summary.verdict == "ok" { "verdict ok" } else { "verdict" };
+            let class = if summary.verdict == "ok" { "chip ok" } else { "chip" };
             let _ = writeln!(
                 out,
-                "</th><td>{}</td><td><span class=\"{class}\">{}</span></td><td>{}</td><td>{}</td>\
-                 <td>{}</td><td class=\"files\">{files}</td></tr>",
+                "</th><td>{}</td><td><span class=\"{class}\">{}</span></td><td class=\"number\">{}</td>\
+                 <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"files\">{files}</td></tr>",
                 cells.kind,
                 summary.verdict.replace('_', " "),
                 cells.tps,

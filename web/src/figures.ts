@@ -1,0 +1,102 @@
+// Charts that grow: figures like those of a report, with values that keep coming.
+
+import type { Chart } from "./chart";
+import { enhance } from "./chart";
+import type { Growing, Stretches } from "./growing";
+import type { Panel } from "./panels";
+import { chartOf, shownName } from "./panels";
+
+// A chart spans at least so many seconds.
+const SPAN_S = 30;
+
+class Figure {
+  private readonly chart: Chart | null;
+
+  constructor(place: HTMLElement, private readonly panel: Panel, private readonly rows: Growing) {
+    const figure = document.createElement("figure");
+    if (panel.wide) figure.className = "wide";
+    const caption = document.createElement("figcaption");
+    caption.textContent = panel.title;
+    const legend = document.createElement("ul");
+    legend.className = "legend";
+    for (const { name, class: cls } of panel.lines) {
+      const entry = document.createElement("li");
+      entry.className = panel.stacked ? `${cls} area` : cls;
+      entry.textContent = shownName(name);
+      legend.append(entry);
+    }
+    const plot = document.createElement("div");
+    plot.className = "plot";
+    figure.append(caption, legend, plot);
+    place.append(figure);
+    const data = chartOf(panel, rows, this.span(), []);
+    this.chart = enhance(figure, data, { places: [rows.places], charts: [data] });
+    figure.dataset["lines"] = String(panel.lines.length);
+  }
+
+  draw(bands: [number, number, string][]): void {
+    this.chart?.update(chartOf(this.panel, this.rows, this.span(), bands), [this.rows.places]);
+    // For whoever wants to know, tests above all: how many values are drawn.
+    const drawn = this.panel.lines.reduce(
+      (sum, { name }) => sum + this.rows.column(name).filter((value) => value !== null).length, 0);
+    this.chart?.plot.root.setAttribute("data-points", String(drawn));
+  }
+
+  resize(): void {
+    this.chart?.resize();
+  }
+
+  recolour(): void {
+    this.chart?.recolour();
+  }
+
+  private span(): [number, number] {
+    const { places } = this.rows;
+    const from = Math.floor(places[0] ?? 0);
+    return [from, Math.max(places[places.length - 1] ?? 0, from + SPAN_S)];
+  }
+}
+
+// The charts of one source of rows under a heading.
+export class Board {
+  private figures: Figure[] = [];
+  private drawn = "";
+  private readonly charts = document.createElement("div");
+
+  constructor(
+    place: HTMLElement,
+    heading: string,
+    private readonly rows: Growing,
+    private readonly bands: Stretches,
+    private readonly panels: () => Panel[],
+  ) {
+    if (heading !== "") {
+      const title = document.createElement("h2");
+      title.textContent = heading;
+      place.append(title);
+    }
+    this.charts.className = "charts";
+    place.append(this.charts);
+  }
+
+  draw(): void {
+    const panels = this.panels();
+    // Lines that came to be, such as an interface that had its first byte, need new charts.
+    const lines = JSON.stringify(panels.map((panel) => panel.lines));
+    if (lines !== this.drawn) {
+      this.drawn = lines;
+      this.charts.replaceChildren();
+      this.figures = panels.map((panel) => new Figure(this.charts, panel, this.rows));
+    }
+    const bands = this.bands.all.filter(([, , name]) => name === "measure");
+    for (const figure of this.figures) figure.draw(bands);
+  }
+
+  resize(): void {
+    for (const figure of this.figures) figure.resize();
+  }
+
+  recolour(): void {
+    for (const figure of this.figures) figure.recolour();
+  }
+}

@@ -1,0 +1,123 @@
+// What a running run tells, as the program sends it: `web/news.rs` of the program.
+
+export interface RunNews {
+  number: number;
+  title: string | null;
+  scenario: string;
+  description: string;
+  clients: number;
+  version: string;
+  brokers: string[];
+  at_s: number;
+}
+
+export interface PhaseNews {
+  name: string;
+  planned_s: number | null;
+  number: number;
+  of: number;
+  at_s: number;
+}
+
+export interface StepNews {
+  number: number;
+  label: string;
+  verdict: string;
+  reason: string | null;
+  tps: number | null;
+  e2e_mean_us: number | null;
+  e2e_p99_us: number | null;
+  cpu_percent: number | null;
+}
+
+export interface EndNews {
+  verdict: string | null;
+  reasons: string[];
+  directory: string;
+  report: boolean;
+  stays: boolean;
+}
+
+export interface Hello {
+  name: string;
+  kind: string;
+  run: RunNews | null;
+  phase: PhaseNews | null;
+  failures: string[];
+  failures_count: number;
+  steps: StepNews[];
+  end: EndNews | null;
+  forgotten: number;
+  overflow: number;
+}
+
+export interface FailedNews {
+  count: number;
+  sentence: string;
+}
+
+// A row of timeseries.csv.
+export interface SecondNews {
+  clients: number;
+  start_s: number;
+  length_s: number;
+  phase: string;
+  connected: number;
+  offered_in_per_s: number;
+  sent_per_s: number;
+  acked_per_s: number;
+  received_per_s: number;
+  e2e_p50_us: number | null;
+  e2e_p95_us: number | null;
+  e2e_p99_us: number | null;
+  e2e_max_us: number | null;
+  e2e_mean_us: number | null;
+  ack_mean_us: number | null;
+  ack_p99_us: number | null;
+  connect_mean_us: number | null;
+  connect_p99_us: number | null;
+  connect_failed_per_s: number;
+  subscribe_mean_us: number | null;
+  subscribe_p99_us: number | null;
+  subscribe_failed_per_s: number;
+  publish_failed_per_s: number;
+  disconnects: number;
+  rtt_p50_us: number | null;
+  rtt_max_us: number | null;
+  bytes_in_per_s: number;
+  bytes_out_per_s: number;
+  broker_cpu_percent: number | null;
+  broker_rss_bytes: number | null;
+  generator_cpu_percent: number;
+  host_cpu_percent: number | null;
+}
+
+export type CpuState =
+  | "user" | "nice" | "system" | "irq" | "softirq" | "iowait" | "steal" | "idle";
+
+export interface HostNews {
+  at_s: number;
+  host: {
+    host: string;
+    source: string;
+    target: string | null;
+    cpu: Record<CpuState, number> | null;
+    load: [number, number, number] | null;
+    memory: {
+      total: number;
+      used: number;
+      buffered: number;
+      cached: number;
+      free: number;
+      slab_reclaimable: number | null;
+      slab_unreclaimable: number | null;
+    } | null;
+    interfaces: { name: string; rx_bytes_per_s: number; tx_bytes_per_s: number }[];
+    processes: {
+      name: string;
+      pid: number | null;
+      cpu_percent: number | null;
+      rss_bytes: number | null;
+    }[];
+  };
+}

@@ -1,0 +1,243 @@
+// The charts of a run while it runs: what is drawn of each second and of each host.
+
+import type { ChartData, LineData, Unit } from "./data";
+import type { Growing } from "./growing";
+import type { CpuState, HostNews, SecondNews } from "./news";
+
+export interface PanelLine {
+  // Its name in the growing rows and in the legend.
+  name: string;
+  class: string;
+}
+
+export interface Panel {
+  title: string;
+  note?: string;
+  axis: string;
+  unit: Unit;
+  log?: boolean;
+  stacked?: boolean;
+  // The end of the axis, where it has one.
+  to?: number;
+  wide?: boolean;
+  lines: PanelLine[];
+}
+
+function lines(...of: [name: string, cls: string][]): PanelLine[] {
+  return of.map(([name, cls]) => ({ name, class: cls }));
+}
+
+export const RUN_PANELS: Panel[] = [
+  {
+    title: "Messages per second",
+    axis: "messages per second",
+    unit: "rate",
+    wide: true,
+    lines: lines(["due", "reference"], ["in, sent", "c1"], ["in, acknowledged", "c3"], ["out, delivered", "c2"]),
+  },
+  {
+    title: "End-to-end delivery",
+    axis: "latency",
+    unit: "latency",
+    log: true,
+    lines: lines(["e2e median", "c1"], ["e2e p95", "c3"], ["e2e p99", "c2"], ["e2e max", "c4"]),
+  },
+  {
+    title: "Response time, mean",
+    axis: "time",
+    unit: "latency",
+    lines: lines(
+      ["connect", "c4 points"], ["subscribe", "c6 points"], ["publish acknowledged", "c3"],
+      ["end to end", "c1"],
+    ),
+  },
+  {
+    title: "Response time, 99th percentile",
+    axis: "time",
+    unit: "latency",
+    lines: lines(
+      ["connect p99", "c4 points"], ["subscribe p99", "c6 points"], ["publish acknowledged p99", "c3"],
+      ["end to end p99", "c1"],
+    ),
+  },
+  {
+    title: "Failures per second",
+    axis: "failures per second",
+    unit: "rate",
+    lines: lines(
+      ["failed connects", "c4"], ["failed subscribes", "c6"], ["failed publishes", "c3"],
+      ["lost connections", "c2"],
+    ),
+  },
+  {
+    title: "Virtual users",
+    axis: "clients",
+    unit: "number",
+    lines: lines(["clients of the scenario", "reference"], ["connected", "c1"]),
+  },
+  {
+    title: "Bytes per second of the clients",
+    axis: "bytes per second",
+    unit: "bytes_per_s",
+    lines: lines(["read", "c2"], ["written", "c1"]),
+  },
+  {
+    title: "CPU of broker and generator",
+    axis: "one core = 100 %",
+    unit: "percent",
+    lines: lines(["broker", "c1"], ["generator", "c3"]),
+  },
+  {
+    title: "Round trip to the broker",
+    axis: "time",
+    unit: "latency",
+    lines: lines(["round trip median", "c1"], ["round trip max", "c4"]),
+  },
+];
+
+// Whether clients publish in its phase.
+export function hasLoad(row: SecondNews): boolean {
+  return row.phase === "warm-up" || row.phase === "measure";
+}
+
+// The values of a second, by the names of the lines.
+export function valuesOf(row: SecondNews): [string, number | null][] {
+  // The rates of the short rest of a phase say little.
+  const rate = (value: number | null) => (row.length_s < 0.5 ? null : value);
+  return [
+    ["due", hasLoad(row) ? rate(row.offered_in_per_s) : null],
+    ["in, sent", rate(row.sent_per_s)],
+    // At QoS 0 nothing is acknowledged.
+    ["in, acknowledged", row.acked_per_s > 0 ? rate(row.acked_per_s) : null],
+    ["out, delivered", rate(row.received_per_s)],
+    ["e2e median", row.e2e_p50_us],
+    ["e2e p95", row.e2e_p95_us],
+    ["e2e p99", row.e2e_p99_us],
+    ["e2e max", row.e2e_max_us],
+    ["connect", row.connect_mean_us],
+    ["subscribe", row.subscribe_mean_us],
+    ["publish acknowledged", row.ack_mean_us],
+    ["end to end", row.e2e_mean_us],
+    ["connect p99", row.connect_p99_us],
+    ["subscribe p99", row.subscribe_p99_us],
+    ["publish acknowledged p99", row.ack_p99_us],
+    ["end to end p99", row.e2e_p99_us],
+    ["failed connects", row.connect_failed_per_s],
+    ["failed subscribes", row.subscribe_failed_per_s],
+    ["failed publishes", row.publish_failed_per_s],
+    ["lost connections", row.length_s > 0 ? row.disconnects / row.length_s : null],
+    ["clients of the scenario", row.clients],
+    ["connected", row.connected],
+    ["read", rate(row.bytes_in_per_s)],
+    ["written", rate(row.bytes_out_per_s)],
+    ["broker", rate(row.broker_cpu_percent)],
+    ["generator", rate(row.generator_cpu_percent)],
+    ["round trip median", row.rtt_p50_us],
+    ["round trip max", row.rtt_max_us],
+  ];
+}
+
+const CPU: [CpuState, string, string][] = [
+  ["user", "user", "c1"], ["nice", "nice", "c7"], ["system", "system", "c2"],
+  ["irq", "interrupts", "c5"], ["softirq", "soft interrupts", "c3"], ["iowait", "waiting for I/O", "c6"],
+  ["steal", "stolen", "c4"],
+];
+const MEMORY: [string, string][] = [
+  ["used", "c1"], ["slab", "c5"], ["buffers", "c6"], ["cache", "c3"], ["free", "c8"],
+];
+const LOAD: [string, string][] = [["1 min", "c1"], ["5 min", "c3"], ["15 min", "c2"]];
+const NET = "net ";
+const PROCESS = "process ";
+const RESIDENT = "memory of ";
+// Of an interface only the directions with traffic get a line.
+const COLOURS = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
+
+// The values of a host's row, by the names of the lines.
+export function valuesOfHost(row: HostNews): [string, number | null][] {
+  const { cpu, load, memory, interfaces, processes } = row.host;
+  const values: [string, number | null][] = [];
+  if (cpu !== null) for (const [state, name] of CPU) values.push([name, cpu[state]]);
+  if (memory !== null) {
+    const slab = (memory.slab_reclaimable ?? 0) + (memory.slab_unreclaimable ?? 0);
+    values.push(
+      ["used", memory.used], ["slab", slab], ["buffers", memory.buffered],
+      ["cache", memory.cached], ["free", memory.free],
+    );
+  }
+  if (load !== null) LOAD.forEach(([name], index) => values.push([name, load[index] ?? null]));
+  for (const { name, rx_bytes_per_s, tx_bytes_per_s } of interfaces) {
+    values.push([`${NET}${name} in`, rx_bytes_per_s], [`${NET}${name} out`, tx_bytes_per_s]);
+  }
+  for (const { name, pid, cpu_percent, rss_bytes } of processes) {
+    const shown = `${name}${pid === null ? "" : ` (${pid})`}`;
+    values.push([`${PROCESS}${shown}`, cpu_percent], [`${RESIDENT}${shown}`, rss_bytes]);
+  }
+  return values;
+}
+
+// The charts of a host: those that it has values for.
+export function hostPanels(rows: Growing): Panel[] {
+  const known = new Set(rows.names());
+  const of = (start: string) =>
+    rows.names().filter((name) => name.startsWith(start) && (start !== NET || rows.hasMoved(name)))
+      .slice(0, COLOURS.length)
+      .map((name, index) => ({ name, class: COLOURS[index]! }));
+  const panels: Panel[] = [
+    {
+      title: "CPU",
+      axis: "of all cores",
+      unit: "percent",
+      stacked: true,
+      to: 100,
+      lines: CPU.map(([, name, cls]) => ({ name, class: cls })),
+    },
+    {
+      title: "Memory",
+      axis: "bytes",
+      unit: "bytes",
+      stacked: true,
+      lines: MEMORY.map(([name, cls]) => ({ name, class: cls })),
+    },
+    { title: "Network", axis: "bytes per second", unit: "bytes_per_s", lines: of(NET) },
+    { title: "Load", axis: "tasks", unit: "number", lines: LOAD.map(([name, cls]) => ({ name, class: cls })) },
+    { title: "CPU of processes", axis: "one core = 100 %", unit: "percent", lines: of(PROCESS) },
+    { title: "Memory of processes", axis: "resident bytes", unit: "bytes", lines: of(RESIDENT) },
+  ];
+  return panels.filter((panel) => panel.lines.some(({ name }) => known.has(name)));
+}
+
+// What a legend says: without what only tells lines of different charts apart.
+export function shownName(name: string): string {
+  for (const start of [NET, PROCESS, RESIDENT, "e2e ", "round trip "]) {
+    if (name.startsWith(start)) return name.slice(start.length);
+  }
+  return name.replace(/ p99$/, "");
+}
+
+// A panel as the chart wants it.
+export function chartOf(
+  panel: Panel,
+  rows: Growing,
+  [from, to]: [number, number],
+  bands: [number, number, string][],
+): ChartData {
+  const drawn = panel.lines.map(({ name, class: cls }): LineData => ({
+    name: shownName(name),
+    class: panel.stacked ? `${cls} area` : cls,
+    // Connects come in bursts: a line between them would say what nobody measured.
+    marker: cls.includes("points") ? "dot" : "",
+    published: false,
+    places: 0,
+    values: rows.column(name),
+  }));
+  return {
+    title: panel.title,
+    wide: panel.wide ?? false,
+    stacked: panel.stacked ?? false,
+    x: { title: "time since the start", unit: "seconds", log: false, from, to },
+    y: { title: panel.axis, unit: panel.unit, log: panel.log ?? false, from: 0, to: panel.to ?? 0 },
+    lines: drawn,
+    bands,
+    marks: [],
+  };
+}
