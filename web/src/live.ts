@@ -196,7 +196,8 @@ class Page {
 
   lost(rows: number): void {
     this.missed += rows;
-    this.notice(`This page was too slow for ${thousands(this.missed)} rows: reload it to see them.`);
+    const lost = thousands(this.missed);
+    this.notice(`This page was too slow for ${lost} rows: reload it to see them.`);
   }
 
   notice(sentence: string): void {
@@ -296,7 +297,9 @@ class Page {
 function listen(page: Page): void {
   const source = new EventSource("/events");
   const on = <T>(kind: string, take: (news: T) => void) => {
-    source.addEventListener(kind, (event) => take(JSON.parse((event as MessageEvent<string>).data) as T));
+    source.addEventListener(kind, (event) => {
+      take(JSON.parse((event as MessageEvent<string>).data) as T);
+    });
   };
   on<Hello>("hello", (news) => page.hello(news));
   on<RunNews>("run", (news) => page.begin(news));
@@ -348,7 +351,8 @@ function stopButton(page: Page): void {
       })
       .catch((error: unknown) => {
         button.disabled = false;
-        page.notice(`It could not be stopped: ${error instanceof Error ? error.message : String(error)}`);
+        const why = error instanceof Error ? error.message : String(error);
+        page.notice(`It could not be stopped: ${why}`);
       });
   });
 }

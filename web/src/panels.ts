@@ -234,7 +234,7 @@ export function chartOf(
     title: panel.title,
     wide: panel.wide ?? false,
     stacked: panel.stacked ?? false,
-    x: { title: "time since the start", unit: "seconds", log: false, from, to },
+    x: { title: "seconds since the start", unit: "seconds", log: false, from, to },
     y: { title: panel.axis, unit: panel.unit, log: panel.log ?? false, from: 0, to: panel.to ?? 0 },
     lines: drawn,
     bands,

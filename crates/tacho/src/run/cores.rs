@@ -82,8 +82,8 @@ impl Cores {
         started
     }
 
-    /// Cores for what only watches: those of nobody else, or where there are none those that brokers
-    /// do not have, since what is spent there counts as theirs. Empty leaves it to the system.
+    /// Cores for what only watches: those of nobody else, or where there are none those that no
+    /// broker has, since what is spent there counts as theirs. Empty leaves it to the system.
     pub(super) fn of_bystanders(&self) -> Vec<usize> {
         let without = |taken: &[&[usize]]| -> Vec<usize> {
             let is_free = |core: &&usize| !taken.iter().any(|taken| taken.contains(core));

@@ -64,8 +64,8 @@ impl Setting {
     }
 
     /// Serves the live page where it is wanted. `about` is the name and the kind of what is going
-    /// to run, `directory` where its results go. Comes after [`Setting::targets`], which divides the
-    /// cores.
+    /// to run, `directory` where its results go. Comes after [`Setting::targets`], which divides
+    /// the cores.
     pub(crate) fn serve(
         &mut self,
         arguments: &UiArguments,

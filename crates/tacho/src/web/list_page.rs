@@ -40,8 +40,8 @@ pub(super) fn html(folder: &Path, runs: &[PastRun]) -> Html<String> {
         out.push_str("</tbody></table></div>\n");
         out.push_str(
             "<p class=\"note\">Of several steps the figures are those of the one with most messages \
-             per second, in + out. p99 is the latency end to end; CPU is what objectives are about: \
-             the broker's host, or its cores on a shared machine.</p>\n",
+             per second, in + out. p99 is the latency end to end; CPU is what objectives are \
+             about: the broker's host, or its cores on a shared machine.</p>\n",
         );
     }
     out.push_str("</body>\n</html>\n");
