@@ -42,17 +42,18 @@ impl Program {
             .stderr(Stdio::piped())
             .spawn()
             .expect("starts");
-        let mut stderr = BufReader::new(child.stderr.take().expect("is piped"));
+        let stderr = BufReader::new(child.stderr.take().expect("is piped"));
+        let mut program = Self { child, stderr, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
         let mut said = String::new();
         loop {
             let mut line = String::new();
-            let read = stderr.read_line(&mut line).expect("reads");
+            let read = program.stderr.read_line(&mut line).expect("reads");
             assert!(read > 0, "no address in {said}");
             said.push_str(&line);
             if let Some((_, rest)) = line.split_once("http://") {
                 let address = rest.split('/').next().unwrap_or_default();
-                let address = address.parse().expect("a numeric address");
-                return Self { child, stderr, address };
+                program.address = address.parse().expect("a numeric address");
+                return program;
             }
         }
     }
