@@ -275,6 +275,15 @@ fn a_checked_scenario_tells_what_it_needs() {
 }
 
 #[test]
+fn a_bridge_needs_brokers_that_have_one() {
+    fails(
+        &["run", "bridge"],
+        104,
+        &["needs brokers that are bridged to each other: --broker node1=URL --broker node2=URL"],
+    );
+}
+
+#[test]
 fn named_targets_must_exist() {
     fails(&["run", "symmetric", "--broker", "node7=mqtt://127.0.0.1:1"], 104, &["named targets"]);
     fails(

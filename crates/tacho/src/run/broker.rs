@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tacho_lab::output::RunDirectory;
 use tacho_lab::record::{TargetKind, TargetRecord};
-use tacho_lab::scenario::{BrokerUrl, ProtocolVersion, Scenario, Scheme, TlsOptions};
+use tacho_lab::scenario::{BrokerUrl, ProtocolVersion, Scenario, Scheme, Shortage, TlsOptions};
 use tacho_load::Transport;
 
 use super::cores::Cores;
@@ -89,11 +89,17 @@ impl Target {
             Ok(Self { name: name.to_owned(), version: target.version, tls, source })
         };
         let targets: Vec<Self> = targets.into_iter().map(target).collect::<Result<_, Failure>>()?;
+        let built_in = |target: &Self| matches!(target.source, Source::BuiltIn { .. });
+        if !scenario.bridges.is_empty() && targets.iter().any(built_in) {
+            let names = targets.iter().map(|target| format!("--broker {}=URL", target.name));
+            let shortage = Shortage::Bridge { arguments: names.collect() };
+            let sentence = format!("'{}' {shortage}; Tacho's own has no bridges", scenario.name);
+            return Err(Failure::new(exit::INVALID_CONFIG, sentence));
+        }
         let useless = |flag: &str, what: &str| {
             let sentence = format!("the argument {flag} cannot be used here: {what}");
             Err(Failure::new(exit::UNEXPECTED, sentence))
         };
-        let built_in = |target: &Self| matches!(target.source, Source::BuiltIn { .. });
         if arguments.shards.is_some() && !targets.iter().any(built_in) {
             return useless("--shards", "Tacho's own broker is not among those under test");
         }

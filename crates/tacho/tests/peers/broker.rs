@@ -46,7 +46,30 @@ impl Broker {
 
     /// The same by another transport; with `mutual`, clients must show a certificate of its CA.
     pub(crate) fn mosquitto_over(transport: &'static str, mutual: bool) -> Result<Self, Failed> {
-        let port = free_port()?;
+        Self::mosquitto_with(free_port()?, transport, mutual, "")
+    }
+
+    /// Two of them; what is published to `bridge/#` at one arrives as `remote/bridge/#` at the
+    /// other.
+    pub(crate) fn mosquittos_bridged() -> Result<[Self; 2], Failed> {
+        let (one, two) = (free_port()?, free_port()?);
+        let start = |port: u16, other: u16| {
+            let bridge = format!(
+                "max_inflight_messages 0\nmax_queued_messages 0\nconnection to-{other}\n\
+                 address 127.0.0.1:{other}\ntopic bridge/# out 2 \"\" remote/\n\
+                 cleansession true\nnotifications false\nrestart_timeout 1\n"
+            );
+            Self::mosquitto_with(port, "tcp", false, &bridge)
+        };
+        Ok([start(one, two)?, start(two, one)?])
+    }
+
+    fn mosquitto_with(
+        port: u16,
+        transport: &'static str,
+        mutual: bool,
+        more: &str,
+    ) -> Result<Self, Failed> {
         let folder = tempfile::tempdir()?;
         let config = folder.path().join("mosquitto.conf");
         // It would otherwise become a user who cannot read the key.
@@ -73,6 +96,7 @@ impl Broker {
             // Version 2.0.11 does not start with nothing but WebSocket listeners.
             text.push_str(&format!("listener {} 127.0.0.1\n", free_port()?));
         }
+        text.push_str(more);
         std::fs::write(&config, text)?;
         let mut command = Peer::Mosquitto.command()?;
         command.arg("-c").arg(&config);

@@ -9,7 +9,10 @@ mod collectd;
 mod mosquitto_clients;
 mod node_exporter;
 mod process;
+mod scenarios;
 mod scripts;
+#[path = "../common/small.rs"]
+mod small;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -26,6 +29,7 @@ fn main() {
     against_mosquitto::register(&mut trials);
     collectd::register(&mut trials);
     node_exporter::register(&mut trials);
+    scenarios::register(&mut trials);
     libtest_mimic::run(&arguments, trials).exit();
 }
 

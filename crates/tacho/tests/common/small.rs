@@ -1,0 +1,109 @@
+//! Every built-in scenario, small, with what must come of it: for any broker.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// A scenario at small size.
+#[derive(Clone, Copy)]
+pub(crate) struct Small {
+    pub(crate) scenario: &'static str,
+    pub(crate) vars: &'static [&'static str],
+    pub(crate) clients: u64,
+    /// Messages in the measured two seconds.
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+/// All of them but the one that needs two brokers.
+pub(crate) const SMALL: [Small; 8] = [
+    Small {
+        scenario: "symmetric",
+        vars: &["publishers=10", "subscribers=10", "qos=2", "target_throughput=100"],
+        clients: 20,
+        sent: 200,
+        received: 200,
+    },
+    Small {
+        scenario: "fan-in",
+        vars: &["publishers=10", "subscribers=4", "machines=2", "target_throughput=100"],
+        clients: 14,
+        sent: 200,
+        received: 200,
+    },
+    Small {
+        scenario: "fan-out",
+        vars: &["publishers=2", "subscribers=20", "machines=2", "target_throughput=10"],
+        clients: 22,
+        sent: 20,
+        received: 200,
+    },
+    Small {
+        scenario: "connect",
+        vars: &["connections=50", "connect_rate=100/s"],
+        clients: 50,
+        sent: 0,
+        received: 0,
+    },
+    Small { scenario: "10_10_qos1_p64_10mps", vars: &[], clients: 20, sent: 200, received: 200 },
+    Small { scenario: "2_10_qos0_p32_10mps", vars: &[], clients: 12, sent: 40, received: 200 },
+    Small { scenario: "true_6_2_qos2_p1k_10mps", vars: &[], clients: 8, sent: 120, received: 120 },
+    Small {
+        scenario: "false_share_10_3_qos1_p64_10mps",
+        vars: &[],
+        clients: 13,
+        sent: 200,
+        received: 200,
+    },
+];
+
+impl Small {
+    /// Runs it with further `arguments` and checks that all came of it that must.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Result<(), String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.args(["run", self.scenario, "--quiet", "--hold", "2s"]).args(arguments);
+        let short = match self.scenario {
+            "connect" => &[][..],
+            _ => &["ramp_up=500ms", "warmup=500ms"],
+        };
+        for var in self.vars.iter().chain(short) {
+            command.args(["--var", var]);
+        }
+        command.arg("--dir").arg(folder.path()).stdin(Stdio::null());
+        let output = command.output().map_err(|error| error.to_string())?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let record = read(folder.path()).ok_or_else(|| format!("no record; it said {said}"))?;
+        self.check(&record).map_err(|complaint| {
+            format!("{}: {complaint}\n{}: {said}\n{record:#}", self.scenario, output.status)
+        })
+    }
+
+    fn check(&self, record: &Value) -> Result<(), String> {
+        // A shared machine may slow the generator; that says nothing against the broker.
+        let verdict = record["verdict"].as_str().unwrap_or("none");
+        if !["ok", "generator_bound", "not_steady"].contains(&verdict) {
+            return Err(format!("the verdict is {verdict}"));
+        }
+        let step = &record["steps"][0];
+        for (what, found, wanted) in [
+            ("clients_connected", &record["clients_connected"], self.clients),
+            ("sent", &step["sent"], self.sent),
+            ("received", &step["received"], self.received),
+            ("lost", &step["lost"], 0),
+            ("duplicates", &step["duplicates"], 0),
+            ("out_of_order", &step["out_of_order"], 0),
+        ] {
+            if found.as_u64() != Some(wanted) {
+                return Err(format!("{what} is {found}, not {wanted}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(directory: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(directory.join("summary.json")).ok()?;
+    serde_json::from_str(&text).ok()
+}

@@ -1,0 +1,139 @@
+//! Every built-in scenario against Tacho's own broker, small and fully verified.
+
+#[path = "common/small.rs"]
+mod small;
+
+use std::fs;
+use std::process::Command;
+
+use small::{SMALL, Small};
+
+fn run(scenario: &str) {
+    let small: Vec<&Small> = SMALL.iter().filter(|small| small.scenario == scenario).collect();
+    let [small] = small[..] else { panic!("{} of {scenario}", small.len()) };
+    small.run(&[]).expect("all came that must");
+}
+
+#[test]
+fn symmetric() {
+    run("symmetric");
+}
+
+#[test]
+fn fan_in() {
+    run("fan-in");
+}
+
+#[test]
+fn fan_out() {
+    run("fan-out");
+}
+
+#[test]
+fn connect() {
+    run("connect");
+}
+
+#[test]
+fn pairs_by_name() {
+    run("10_10_qos1_p64_10mps");
+}
+
+#[test]
+fn fan_out_by_name() {
+    run("2_10_qos0_p32_10mps");
+}
+
+#[test]
+fn several_publishers_by_name() {
+    run("true_6_2_qos2_p1k_10mps");
+}
+
+#[test]
+fn persistent_shared_by_name() {
+    run("false_share_10_3_qos1_p64_10mps");
+}
+
+const OWN: &str = r#"
+name = "own"
+
+[groups.meters]
+clients = 2
+credentials = "users.csv"
+connect = { session_expiry = "1h" }
+
+[[groups.meters.publish]]
+topic = "meters/{{client}}/text"
+qos = 1
+rate = { per_client = 10 }
+payload = { text = '{"seq": {{seq}}, "value": {{random 1 6}}}' }
+
+[[groups.meters.publish]]
+topic = "meters/{{client}}/rows"
+model = "poisson"
+qos = 2
+rate = { total = 20 }
+payload = { csv = "readings.csv", text = "{{place}}: {{value}}" }
+
+[[groups.meters.publish]]
+topic = "meters/{{client}}/zeros"
+rate = { total = 20 }
+burst = 5
+payload = { kind = "zeros", size = 64 }
+
+[[groups.meters.publish]]
+topic = "meters/{{client}}/trace"
+qos = 1
+trace = { rates = [{ from = 0, rate = 10 }, { from = "1s", rate = 20 }], repeat = "2s" }
+payload = { file = "readings.csv" }
+
+[[groups.meters.subscribe]]
+filter = "meters/#"
+no_local = true
+
+[groups.old]
+clients = 2
+version = "3.1.1"
+
+[[groups.old.subscribe]]
+filter = "meters/+/text"
+share = "team"
+
+[[groups.old.subscribe]]
+filter = "meters/+/rows"
+
+[phases]
+warmup = "500ms"
+measure = "2s"
+"#;
+
+#[test]
+fn a_file_with_texts_tables_and_traces() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writes");
+    write("own.toml", OWN);
+    write("users.csv", "client_id,username,password\nann,ann,x\nbob,bob,y\n");
+    write("readings.csv", "place,value\nroof,20.5\ncellar,12\n");
+    let run = folder.path().join("run");
+    let output = Command::new(env!("CARGO_BIN_EXE_tacho"))
+        .args(["run", "--quiet"])
+        .arg(folder.path().join("own.toml"))
+        .arg("--dir")
+        .arg(&run)
+        .output()
+        .expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let text =
+        fs::read_to_string(run.join("summary.json")).unwrap_or_else(|e| panic!("{e}: {said}"));
+    let record: serde_json::Value = serde_json::from_str(&text).expect("is JSON");
+    // Traces and bursts need not look steady.
+    assert!([Some(0), Some(110), Some(111)].contains(&output.status.code()), "{said}");
+    let step = &record["steps"][0];
+    let count = |key: &str| step[key].as_u64().unwrap_or_else(|| panic!("no {key} in {step:#}"));
+    // 40 texts, about 40 rows and 40 in bursts, about 30 by the trace.
+    assert!((130..=170).contains(&count("sent")), "{step:#}");
+    assert_eq!((count("lost"), count("duplicates")), (0, 0), "{step:#}");
+    // Each hears the other; the texts are shared by the old ones, who both have the rows.
+    assert_eq!(count("received"), count("expected"), "{step:#}");
+    assert!(count("received") > 230, "{step:#}");
+}
