@@ -55,6 +55,7 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
             .map(|(name, group)| load_group(name, group, scenario, options))
             .collect(),
         rtt_every_ns: Some(RTT_EVERY_NS),
+        bridges: bridges(scenario),
         ..load::Plan::default()
     };
     let unreachable = |group: &Group| {
@@ -67,7 +68,7 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
         return Err(load::PlanError::NoTargets { group: name.clone() });
     }
     plan.sources = plan.loopback_sources();
-    plan.routes = plan.derive_routes_over(&bridges(scenario));
+    plan.routes = plan.derive_routes();
     plan.phases = phases(scenario, !plan.routes.is_empty());
     plan.check()?;
     Ok(plan)

@@ -53,6 +53,8 @@ pub struct Plan {
     pub sources: Vec<std::net::IpAddr>,
     /// The clients.
     pub groups: Vec<Group>,
+    /// Messages that the brokers pass on to each other by their own configuration.
+    pub bridges: Vec<Bridge>,
     /// Which receiver must get which stream; [`Plan::derive_routes`] computes it from the
     /// filters. A message that arrives without a route is reported as unexpected.
     pub routes: Vec<Route>,
@@ -299,6 +301,7 @@ impl Default for Plan {
             targets: Vec::new(),
             sources: Vec::new(),
             groups: Vec::new(),
+            bridges: Vec::new(),
             routes: Vec::new(),
             phases: Vec::new(),
             rtt_every_ns: None,

@@ -43,7 +43,17 @@ pub(crate) struct Streams {
 #[derive(Debug)]
 pub(crate) struct StreamInfo {
     pub(crate) topic: Box<str>,
+    /// Topics under which bridges between brokers deliver it.
+    passed_on_as: Box<[Box<str>]>,
     pub(crate) content: Content,
+}
+
+impl StreamInfo {
+    /// The topics under which its messages may arrive.
+    #[inline]
+    fn topics(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&*self.topic).chain(self.passed_on_as.iter().map(|topic| &**topic))
+    }
 }
 
 impl Streams {
@@ -53,6 +63,10 @@ impl Streams {
             .flat_map(|(group, client)| {
                 client.streams.iter().map(move |stream| StreamInfo {
                     topic: stream.topic.as_str().into(),
+                    passed_on_as: plan
+                        .bridged(group, &stream.topic)
+                        .map(|(_, topic)| topic.into())
+                        .collect(),
                     content: Content::new(&group.publish[stream.block].payload, &client.id),
                 })
             })
@@ -220,7 +234,7 @@ impl Verifier {
         let shared = filter.strip_prefix("$share/").and_then(|rest| rest.split_once('/'));
         let streams = &self.streams.infos;
         let matches = |stream: u32, filter: &str| {
-            tacho_topic::matches(filter, &streams[stream as usize].topic)
+            streams[stream as usize].topics().any(|topic| tacho_topic::matches(filter, topic))
         };
         match shared {
             None => {
@@ -325,10 +339,16 @@ impl Verifier {
     #[inline]
     fn is_intact(&mut self, header: &Header, received: &Received<'_>) -> bool {
         let Streams { contents, infos, .. } = &*self.streams;
-        let (topic, payload) = (received.topic, received.payload);
+        let payload = received.payload;
         infos.get(header.stream as usize).is_some_and(|info| {
-            *info.topic == *topic
-                && contents.is_intact(&info.content, topic, header, payload, &mut self.scratch)
+            info.topics().any(|topic| topic == received.topic)
+                && contents.is_intact(
+                    &info.content,
+                    &info.topic,
+                    header,
+                    payload,
+                    &mut self.scratch,
+                )
         })
     }
 

@@ -75,15 +75,10 @@ impl Plan {
         groups
     }
 
-    /// Computes the routes that the plan's topics and filters imply, in order of streams.
-    /// Groups with targets of their own meet those of the same broker only.
+    /// Computes the routes that the plan's topics, filters and bridges imply, in order of streams.
+    /// Groups with targets of their own meet those of the same broker only, except over one bridge.
     /// Takes time in proportion to streams x wildcard filters; exact filters are looked up.
     pub fn derive_routes(&self) -> Vec<Route> {
-        self.derive_routes_over(&[])
-    }
-
-    /// The same, with brokers that pass messages on to each other, one bridge far.
-    pub fn derive_routes_over(&self, bridges: &[Bridge]) -> Vec<Route> {
         let interests = self.interests();
         let publishers = (0..).zip(self.clients()).flat_map(|(client, (group, of))| {
             of.streams.iter().map(move |stream| (client, group, stream))
@@ -95,10 +90,8 @@ impl Plan {
             let broker = broker_of(group);
             found.clear();
             interests.find(broker, &stream.topic, &mut found);
-            for bridge in bridges.iter().filter(|bridge| bridge.from == broker) {
-                if let Some(topic) = bridge.arrives_as(&stream.topic) {
-                    interests.find(&bridge.to, &topic, &mut found);
-                }
+            for (to, topic) in self.bridged(group, &stream.topic) {
+                interests.find(to, &topic, &mut found);
             }
             let own = Receiver::Client(client);
             found.retain(|interest| !(interest.no_local && interest.receiver == own));
@@ -118,6 +111,17 @@ impl Plan {
             }
         }
         routes
+    }
+
+    /// Where else a message of a group's client arrives, and under which topic.
+    pub(crate) fn bridged<'a>(
+        &'a self,
+        group: &'a Group,
+        topic: &'a str,
+    ) -> impl Iterator<Item = (&'a str, String)> {
+        let from = broker_of(group);
+        let bridges = self.bridges.iter().filter(move |bridge| bridge.from == from);
+        bridges.filter_map(move |bridge| Some((bridge.to.as_str(), bridge.arrives_as(topic)?)))
     }
 
     fn interests(&self) -> Interests<'_> {

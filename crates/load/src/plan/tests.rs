@@ -114,9 +114,10 @@ fn brokers_are_apart_unless_they_are_bridged() {
         prefix: "remote/".into(),
     };
     let passed_on = route(0, Receiver::Client(2), QoS::AtLeastOnce);
-    assert_eq!(plan.derive_routes_over(std::slice::from_ref(&bridge)), [local, passed_on]);
-    let back = Bridge { from: "two".into(), to: "one".into(), ..bridge.clone() };
-    assert_eq!(plan.derive_routes_over(&[back]), [local]);
+    plan.bridges = vec![bridge.clone()];
+    assert_eq!(plan.derive_routes(), [local, passed_on]);
+    plan.bridges = vec![Bridge { from: "two".into(), to: "one".into(), ..bridge.clone() }];
+    assert_eq!(plan.derive_routes(), [local]);
     let stripped = Bridge { strip: "bridge/".into(), ..bridge.clone() };
     assert_eq!(stripped.arrives_as("bridge/a").as_deref(), Some("remote/a"));
     assert_eq!(bridge.arrives_as("elsewhere/a"), None);
