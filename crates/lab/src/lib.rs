@@ -21,6 +21,7 @@ pub mod campaign;
 pub mod capacity;
 mod clock;
 pub mod environment;
+pub mod findings;
 pub mod format;
 pub mod jmx;
 pub mod needs;

@@ -17,7 +17,7 @@ pub const SEND_DELAY_P99_US: f64 = 1000.0;
 pub const STEAL_PERCENT: f64 = 1.0;
 
 /// CPU of other programs, one core = 100, from which on a reader must know of them.
-const OTHERS_PERCENT: f64 = 20.0;
+pub const OTHERS_PERCENT: f64 = 20.0;
 
 /// CPU of the broker in percent of its cores from which on a closed run is limited by it.
 const BROKER_SATURATED_PERCENT: f64 = 90.0;
@@ -86,15 +86,6 @@ pub fn judge_step(step: &Step, rows: &[&SeriesRow]) -> (Verdict, Vec<String>) {
     }
     let verdict = worst(findings.iter().map(|(verdict, _)| *verdict));
     (verdict, findings.into_iter().map(|(_, sentence)| sentence).collect())
-}
-
-/// A sentence when other programs took a good part of the machine, whatever the verdict.
-pub fn disturbed(step: &Step) -> Option<String> {
-    let others = step.other_cpu_percent.filter(|others| *others >= OTHERS_PERCENT)?;
-    Some(format!(
-        "Other programs used {others:.0} % of a core during the measured window: repeat the run on \
-         an idle machine."
-    ))
 }
 
 /// Whether in and out reached what was offered.
@@ -186,10 +177,11 @@ pub fn threshold_sentence(result: &ThresholdResult) -> String {
 /// The verdict that counts when several apply. A run cut short says little; a broken contract is
 /// real whatever the generator did; the generator's health comes before all figures.
 pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
-    const ORDER: [Verdict; 7] = [
+    const ORDER: [Verdict; 8] = [
         Verdict::Aborted,
         Verdict::QosViolation,
         Verdict::GeneratorBound,
+        Verdict::NetworkBound,
         Verdict::NotSustained,
         Verdict::NotSteady,
         Verdict::ThresholdFailed,

@@ -14,7 +14,7 @@ pub struct Metric {
 }
 
 /// The names that [`HostRow::metrics`] uses, in its order.
-pub const METRICS: [&str; 48] = [
+pub const METRICS: [&str; 49] = [
     "cpu_not_idle_percent",
     "cpu_busy_percent",
     "cpu_user_percent",
@@ -44,6 +44,7 @@ pub const METRICS: [&str; 48] = [
     "net_tx_packets_per_s",
     "net_rx_drops_per_s",
     "net_tx_drops_per_s",
+    "net_speed_bytes_per_s",
     "tcp_retransmits_per_s",
     "tcp_listen_overflows_per_s",
     "tcp_listen_drops_per_s",
@@ -141,6 +142,7 @@ impl HostRow {
             all.of("net_tx_packets_per_s", name, interface.tx_packets_per_s);
             all.of("net_rx_drops_per_s", name, interface.rx_drops_per_s);
             all.of("net_tx_drops_per_s", name, interface.tx_drops_per_s);
+            all.of("net_speed_bytes_per_s", name, interface.speed_bytes_per_s);
         }
         all.host("tcp_retransmits_per_s", self.tcp.retransmits_per_s);
         all.host("tcp_listen_overflows_per_s", self.tcp.listen_overflows_per_s);
@@ -212,6 +214,7 @@ mod tests {
                 tx_packets_per_s: some,
                 rx_drops_per_s: some,
                 tx_drops_per_s: some,
+                speed_bytes_per_s: some,
                 ..InterfaceRates::default()
             }],
             tcp: TcpRates {

@@ -16,6 +16,8 @@ pub(crate) struct InterfaceCounters {
     pub(crate) tx_packets: Option<u64>,
     pub(crate) rx_drops: Option<u64>,
     pub(crate) tx_drops: Option<u64>,
+    /// What the interface can carry in each direction, in bytes per second.
+    pub(crate) speed: Option<u64>,
 }
 
 /// TCP counters.
@@ -30,7 +32,19 @@ pub(crate) struct TcpCounters {
 /// `net/dev`; empty where it cannot be read.
 pub(crate) fn interfaces(root: &ProcRoot) -> Vec<InterfaceCounters> {
     let text = root.text("net/dev").unwrap_or_default();
-    text.lines().filter_map(interface).take(INTERFACES_MAX).collect()
+    text.lines()
+        .filter_map(interface)
+        .take(INTERFACES_MAX)
+        .map(|counters| InterfaceCounters { speed: speed(root, &counters.name), ..counters })
+        .collect()
+}
+
+/// `class/net/NAME/speed` below `/sys`, which is in Mbit/s; many virtual interfaces have none, or
+/// -1.
+fn speed(root: &ProcRoot, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(root.sys(format!("class/net/{name}/speed"))).ok()?;
+    let megabits: u64 = text.trim().parse().ok()?;
+    (megabits > 0).then(|| megabits * 1_000_000 / 8)
 }
 
 /// One line of `net/dev`; `None` for its two head lines and for interfaces that never carried
@@ -51,6 +65,7 @@ fn interface(line: &str) -> Option<InterfaceCounters> {
         tx_packets: Some(tx_packets),
         rx_drops: at(3),
         tx_drops: at(11),
+        speed: None,
     })
 }
 
@@ -98,6 +113,7 @@ pub(crate) fn interface_rates(
             tx_packets_per_s: rate(now.tx_packets, before.tx_packets, seconds),
             rx_drops_per_s: rate(now.rx_drops, before.rx_drops, seconds),
             tx_drops_per_s: rate(now.tx_drops, before.tx_drops, seconds),
+            speed_bytes_per_s: now.speed.map(|speed| speed as f64),
         })
         .collect()
 }

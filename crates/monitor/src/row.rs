@@ -133,6 +133,9 @@ pub struct InterfaceRates {
     /// Packets dropped on their way out.
     #[serde(default)]
     pub tx_drops_per_s: Option<f64>,
+    /// What it can carry in each direction, where the system knows.
+    #[serde(default)]
+    pub speed_bytes_per_s: Option<f64>,
 }
 
 /// TCP trouble of the whole machine.

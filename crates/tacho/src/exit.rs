@@ -15,8 +15,8 @@ pub(crate) const INVALID_CONFIG: u8 = 104;
 pub(crate) const ABORTED: u8 = 105;
 /// Messages were lost, duplicated, reordered or damaged against their QoS.
 pub(crate) const QOS_VIOLATION: u8 = 110;
-/// The figures say nothing about the broker: the generator was the bottleneck, or the load was not
-/// steady yet.
+/// The figures say nothing about the broker: the generator or the network was the bottleneck, or
+/// the load was not steady yet.
 pub(crate) const INVALID_RUN: u8 = 111;
 /// The broker could not be reached, went away, or did not deliver the readiness probe.
 pub(crate) const TARGET_UNREACHABLE: u8 = 112;
@@ -30,8 +30,8 @@ Exit codes:
   104  the scenario or a setting makes no sense
   105  stopped by a signal; the report shows what was measured until then
   110  QoS contract broken: lost, duplicated, reordered or damaged messages (qos_violation)
-  111  invalid run: the generator was the bottleneck (generator_bound), or the load was not
-       steady in the measured window (not_steady)
+  111  invalid run: the generator was the bottleneck (generator_bound) or the network
+       (network_bound), or the load was not steady in the measured window (not_steady)
   112  the broker could not be reached, went away, or did not deliver the readiness probe";
 
 /// The table for commands that make many runs.
@@ -66,7 +66,7 @@ pub(crate) fn code_of(verdict: Verdict, ending: &Ending) -> u8 {
             Verdict::ThresholdFailed | Verdict::NotSustained => THRESHOLD,
             Verdict::Aborted => UNEXPECTED,
             Verdict::QosViolation => QOS_VIOLATION,
-            Verdict::GeneratorBound | Verdict::NotSteady => INVALID_RUN,
+            Verdict::GeneratorBound | Verdict::NetworkBound | Verdict::NotSteady => INVALID_RUN,
         },
     }
 }

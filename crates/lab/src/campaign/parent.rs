@@ -234,7 +234,10 @@ impl Campaign {
         let mut whose = None;
         for position in &series.steps {
             let step = self.record.steps.get(*position)?;
-            if matches!(step.verdict, Verdict::GeneratorBound | Verdict::Aborted) {
+            if matches!(
+                step.verdict,
+                Verdict::GeneratorBound | Verdict::NetworkBound | Verdict::Aborted
+            ) {
                 continue;
             }
             let Some(cpu_percent) = step.cpu_percent else { continue };

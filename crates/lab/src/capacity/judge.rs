@@ -26,8 +26,8 @@ pub fn default_objectives() -> Vec<Threshold> {
 /// Judges a trial by its record.
 ///
 /// A broken QoS contract, a load that was not sustained, clients that failed and a run that the
-/// broker ended are failures whatever the objectives are. Where the generator was the bottleneck,
-/// nothing but a broken contract says anything about the broker.
+/// broker ended are failures whatever the objectives are. Where the generator or the network was
+/// the bottleneck, nothing but a broken contract says anything about the broker.
 pub fn judge(record: &RunRecord, objectives: &[Threshold]) -> Judgement {
     let fail = |reasons| Judgement { outcome: TrialOutcome::Fail, reasons };
     let violations: u64 = record.steps.iter().map(|step| step.violations.total()).sum();
@@ -35,7 +35,8 @@ pub fn judge(record: &RunRecord, objectives: &[Threshold]) -> Judgement {
         return fail(vec![format!("{violations} breaches of the QoS contract")]);
     }
     let verdicts = || record.steps.iter().map(|step| step.verdict).chain([record.verdict]);
-    if verdicts().any(|verdict| verdict == Verdict::GeneratorBound) {
+    let not_the_brokers = [Verdict::GeneratorBound, Verdict::NetworkBound];
+    if verdicts().any(|verdict| not_the_brokers.contains(&verdict)) {
         let reasons = record.reasons.clone();
         return Judgement { outcome: TrialOutcome::GeneratorBound, reasons };
     }

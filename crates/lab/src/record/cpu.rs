@@ -45,6 +45,7 @@ impl Step {
     /// cores when it was pinned on a shared machine, of the process otherwise. `broker_cores` is
     /// how many cores the broker may use.
     pub(crate) fn settle_cpu(&mut self, placement: &Placement, broker_cores: Option<usize>) {
+        self.broker_cores_used = broker_cores.map(|cores| cores as u64);
         let of = |whose: WhoseCpu| move |cpu: f64| (whose, cpu);
         let host = self.host_cpu_percent.filter(|_| !placement.one_machine);
         let cores = self.broker_cores_busy_percent.filter(|_| !placement.broker_cores.is_empty());

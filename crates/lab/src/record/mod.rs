@@ -37,6 +37,8 @@ pub enum Verdict {
     Ok,
     /// The generator may have been the bottleneck: the figures say nothing about the broker.
     GeneratorBound,
+    /// The network was the bottleneck: the figures say nothing about the broker.
+    NetworkBound,
     /// Less than 99 % of the offered load was carried, or clients failed.
     NotSustained,
     /// The figures still changed during the window: they describe a transient.
@@ -55,6 +57,7 @@ impl Verdict {
         match self {
             Self::Ok => "ok",
             Self::GeneratorBound => "generator_bound",
+            Self::NetworkBound => "network_bound",
             Self::NotSustained => "not_sustained",
             Self::NotSteady => "not_steady",
             Self::QosViolation => "qos_violation",

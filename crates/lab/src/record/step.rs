@@ -113,6 +113,9 @@ pub struct Step {
     /// Whose CPU that is: `host`, `broker cores` or `broker process`.
     #[serde(default)]
     pub whose_cpu: Option<String>,
+    /// How many cores the broker may use.
+    #[serde(default)]
+    pub broker_cores_used: Option<u64>,
     /// CPU of the broker process over the window, one core = 100.
     pub broker_cpu_percent: Option<f64>,
     /// CPU of the broker process per message in or out, in microseconds.

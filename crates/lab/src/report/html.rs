@@ -73,6 +73,7 @@ fn head(out: &mut String, record: &RunRecord) {
     let verdict = match record.verdict {
         Verdict::Ok => "ok",
         Verdict::GeneratorBound => "invalid: generator-bound",
+        Verdict::NetworkBound => "invalid: network-bound",
         Verdict::NotSustained => "not sustained",
         Verdict::NotSteady => "not steady",
         Verdict::QosViolation => "QoS contract broken",

@@ -28,6 +28,9 @@ pub fn summary_text(record: &RunRecord) -> String {
         let mark = if result.passed { "holds" } else { "does not hold" };
         let _ = writeln!(out, "threshold {}: {mark}: {}", result.condition, result.shown());
     }
+    for finding in &record.findings {
+        let _ = writeln!(out, "finding: {}", finding.sentence);
+    }
     for note in &record.notes {
         let _ = writeln!(out, "note: {note}");
     }

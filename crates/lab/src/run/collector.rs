@@ -11,6 +11,7 @@ use super::hosts::Hosts;
 use super::names::Names;
 use super::parts;
 use super::row::series_row;
+use crate::findings::{self, Evidence};
 use crate::probe::{Samples, Usage};
 use crate::record::{
     CurvePoint, DeclaredLost, LatencyStats, LostRange, Placement, ResourceRow, RunKind, RunRecord,
@@ -257,6 +258,8 @@ impl Collector {
         let summary = self.summary;
         let connect_us = stats(summary.as_ref().map(|summary| &summary.connect));
         let mut steps = Vec::new();
+        let mut findings = Vec::new();
+        let monitors = self.hosts.records();
         for ((phase_index, mut step), start_s) in self.steps.into_iter().zip(&self.starts_s) {
             self.hosts.complete_step(&mut step, *start_s);
             step.connect_us = connect_us;
@@ -270,10 +273,25 @@ impl Collector {
                 })
                 .map(|(_, row)| row)
                 .collect();
-            let (verdict, sentences) = verdict::judge_step(&step, &rows);
+            let found = findings::of_step(
+                &Evidence {
+                    step: &step,
+                    rows: &rows,
+                    curve: self.curves.get(steps.len()).map_or(&[], |curves| &curves.latency),
+                    one_machine: self.facts.placement.one_machine,
+                    monitors: &monitors,
+                },
+                steps.len(),
+            );
+            let (mut verdict, sentences) = verdict::judge_step(&step, &rows);
+            reasons.extend(sentences);
+            if let Some(bound) = found.iter().find(|found| found.code == findings::NETWORK_BOUND) {
+                verdict = verdict::worst([verdict, Verdict::NetworkBound]);
+                reasons.push(bound.sentence.clone());
+            }
+            findings.extend(found);
             step.verdict = verdict;
             verdicts.push(verdict);
-            reasons.extend(sentences);
             steps.push(step);
         }
         if self.failures > 0 {
@@ -295,12 +313,11 @@ impl Collector {
             .zip(&steps)
             .map(|(start_s, step)| (*start_s, step.window_s))
             .collect();
-        let findings = self.hosts.findings(&windows);
+        findings.extend(self.hosts.findings(&windows));
         let mut notes = notes(&self.facts, &steps);
         if let Some(why) = summary.as_ref().and_then(|summary| summary.rtt_failure.as_ref()) {
             notes.push(format!("Round trips to a broker were not measured all the time: {why}."));
         }
-        notes.extend(findings.iter().map(|finding| finding.sentence.clone()));
         if self.interruptions > 0 {
             notes.push(format!(
                 "{} times a client lost its connection, or did not get one, and tried again; the \
@@ -339,7 +356,7 @@ impl Collector {
             client_failures: self.failures,
             first_failures: self.first_failures,
             thresholds,
-            monitors: self.hosts.records(),
+            monitors,
             findings,
             steps,
             ..RunRecord::default()
@@ -352,7 +369,6 @@ impl Collector {
 /// What a reader must know before comparing figures.
 fn notes(facts: &RunFacts, steps: &[Step]) -> Vec<String> {
     let mut notes: Vec<String> = facts.notes.clone();
-    notes.extend(steps.iter().filter_map(verdict::disturbed));
     if facts.placement.one_machine {
         notes.push(
             "One-machine run: generator and broker share this machine, and on loopback the \
