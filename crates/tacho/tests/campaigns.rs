@@ -127,7 +127,8 @@ fn a_ladder_ends_where_it_is_asked_to() {
     assert!(said.contains("tps>1 holds: the ladder ends here"), "{said}");
     let summary = summary(&dir);
     assert_eq!(summary["steps"].as_array().map(Vec::len), Some(1), "{summary:#}");
-    assert_eq!(summary["findings"][0]["code"], "ladder_stopped", "{summary:#}");
+    let findings = summary["findings"].as_array().expect("findings");
+    assert!(findings.iter().any(|finding| finding["code"] == "ladder_stopped"), "{summary:#}");
     assert_eq!(output.status.code(), Some(0), "{said}");
 }
 
@@ -163,8 +164,10 @@ fn a_capacity_search_ends_with_an_interval() {
     let code = output.status.code().expect("a code");
     assert!(GOOD.contains(&code), "{said}\n{table}");
     if code == 0 {
-        assert_eq!(capacity["highest_pass"], 80.0, "{table}");
-        assert!(capacity["lowest_fail"].is_null());
+        // On a busy machine the search may have ended below the highest value to try.
+        let pass = capacity["highest_pass"].as_f64().expect("something passes");
+        let fail = capacity["lowest_fail"].as_f64();
+        assert!(pass <= 80.0 && fail.map_or(pass == 80.0, |fail| pass < fail), "{table}");
         assert!(capacity["confirmed"].as_u64() >= Some(2));
     }
 }
