@@ -204,6 +204,10 @@ fn run_tables(out: &mut String, data: &ReportData<'_>) {
     }
     let p50 = |stats: &crate::record::LatencyStats| latency_or(stats.p50.map(|us| us as f64));
     run.push(("median time to CONNACK".to_owned(), p50(&record.connect_us)));
+    if record.handshake_us.count > 0 {
+        let handshake = p50(&record.handshake_us);
+        run.push(("median time of TLS and WebSocket handshakes".to_owned(), handshake));
+    }
     run.push(("median time to SUBACK".to_owned(), p50(&record.suback_us)));
     out.push_str(
         "<details open><summary>Scenario and environment</summary><div class=\"columns\">",

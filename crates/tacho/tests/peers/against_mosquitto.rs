@@ -24,6 +24,8 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
     }
     let name = "mosquitto_checks_certificates_of_clients".to_owned();
     trials.push(trial(name, &[Peer::Mosquitto], mutual));
+    let name = "a_run_starts_mosquitto_with_tls".to_owned();
+    trials.push(trial(name, &[Peer::Mosquitto], started_by_the_run));
 }
 
 /// A verdict that says nothing against the broker: a shared machine may slow the generator.
@@ -43,17 +45,40 @@ fn mutual() -> Verdict {
     }
 }
 
+/// A command that writes a configuration with the run's port, as users have to.
+fn started_by_the_run() -> Verdict {
+    let folder = tempfile::tempdir()?;
+    let files = tacho_broker::self_signed(folder.path(), [])?;
+    let config = folder.path().join("mosquitto.conf");
+    let text = format!(
+        "user root\nlistener PORT 127.0.0.1\nallow_anonymous true\npersistence false\n\
+         certfile {}\nkeyfile {}\n",
+        files.cert.display(),
+        files.key.display()
+    );
+    fs::write(&config, text)?;
+    let program = Peer::Mosquitto.find().ok_or("no mosquitto")?;
+    let (program, config) = (program.display(), config.display());
+    let script =
+        format!("sed s/PORT/{{port}}/ {config} > {config}.now; exec {program} -c {config}.now");
+    let ca = files.ca.display().to_string();
+    let command = format!("sh -c '{script}'");
+    run(1, &["--broker-cmd", &command, "--transport", "tls", "--ca", &ca])
+}
+
 fn symmetric(broker: &Broker, qos: u8, arguments: &[&str]) -> Verdict {
+    // mosquitto does not look at the path of a WebSocket.
+    let url = format!("{}://127.0.0.1:{}", broker.transport, broker.port);
+    let ca = broker.ca().map(|ca| ca.display().to_string());
+    let trust: Vec<&str> = ca.iter().flat_map(|ca| ["--ca", ca]).collect();
+    run(qos, &[&["--broker", &url][..], &trust, arguments].concat())
+}
+
+fn run(qos: u8, arguments: &[&str]) -> Verdict {
     let folder = tempfile::tempdir()?;
     let run = folder.path().join("run");
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
-    command.args(["run", "symmetric", "--quiet"]);
-    // mosquitto does not look at the path of a WebSocket.
-    command.args(["--broker", &format!("{}://127.0.0.1:{}", broker.transport, broker.port)]);
-    if let Some(ca) = broker.ca() {
-        command.arg("--ca").arg(ca);
-    }
-    command.args(arguments);
+    command.args(["run", "symmetric", "--quiet"]).args(arguments);
     command.arg("--dir").arg(&run);
     let qos = format!("qos={qos}");
     let variables = [
