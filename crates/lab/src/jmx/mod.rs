@@ -12,6 +12,7 @@
 
 mod bridge;
 mod condition;
+mod csv_data;
 mod expression;
 mod group;
 mod timer;
@@ -91,7 +92,8 @@ pub fn translate(
         Some(line) => ScenarioError::new(format!("{}:{line}: {}", plan.name, error.title)),
     };
     let root = xml::parse(&plan.text).map_err(complain)?;
-    let walked = walk::walk(&root, overrides, adjustment.jmx).map_err(complain)?;
+    let walked = walk::walk(&root, overrides, adjustment.jmx, plan.directory.as_deref())
+        .map_err(complain)?;
     if !walked.problems.is_empty() && !adjustment.jmx.ignore_unknown {
         let count = walked.problems.len();
         let what = if count == 1 { "thing that is" } else { "things that are" };

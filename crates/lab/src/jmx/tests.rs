@@ -303,6 +303,52 @@ fn messages_of_given_text() {
 }
 
 #[test]
+fn client_ids_and_credentials_come_from_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let with = |file: &str, names: &str, prefix: &str| {
+        std::fs::write(folder.path().join("users.csv"), file).expect("writes");
+        let text = fixture("pairs.jmx").text.replacen(
+            "<hashTree>\n        <net.xmeter.samplers.ConnectSampler",
+            &format!(
+                "<hashTree>\n<CSVDataSet testclass='CSVDataSet' testname='Users' enabled='true'>\
+                 <stringProp name='filename'>users.csv</stringProp>\
+                 <stringProp name='delimiter'>,</stringProp>\
+                 <stringProp name='variableNames'>{names}</stringProp></CSVDataSet><hashTree/>\
+                 <net.xmeter.samplers.ConnectSampler"
+            ),
+            1,
+        );
+        let text = text
+            .replacen("dev_", prefix, 1)
+            .replacen("_suffix\">true", "_suffix\">false", 1)
+            .replacen(
+                "<boolProp name=\"mqtt.client_id_suffix",
+                "<stringProp name='mqtt.user_name'>${username}</stringProp>\
+                 <boolProp name=\"mqtt.client_id_suffix",
+                1,
+            );
+        let source = SourceText::file(&folder.path().join("users.jmx"), &text);
+        let translation = translate(&source, &vars(&[("senders", "2")]), &Adjustment::NONE)?;
+        Scenario::parse(&translation.source, &[], Limits::NONE)
+    };
+    let good = "client_id,username\none,u1\ntwo,u2\n";
+    let scenario = with(good, "", "${client_id}").expect("a scenario");
+    let group = &scenario.groups["Senders"];
+    let second = ClientPlace::of(1, 1);
+    assert_eq!(group.client_id(second), "two");
+    assert_eq!(group.username(second).as_deref(), Some("u2"));
+    assert!(with(good, "client_id,username", "x${__threadNum}").is_ok());
+    for (file, names, prefix, words) in [
+        ("one,u1\n", "client_id,username", "x", "must name its columns"),
+        (good, "", "x-${client_id}", "whole client id"),
+        ("", "", "x", "must name its columns"),
+    ] {
+        let error = with(file, names, prefix).expect_err(words).to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
 fn a_publisher_without_a_timer_is_closed() {
     let plan = fixture("pairs.jmx");
     let text = plan.text.replace(

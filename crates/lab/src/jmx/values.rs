@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::csv_data::COLUMNS;
 use super::expression::{Expression, Piece};
 use super::xml::Argument;
 use crate::scenario::VarValue;
@@ -26,6 +27,11 @@ enum Part {
     },
     /// What a template has between braces: different for each client.
     PerClient(String),
+    /// A column of a file with a row for each client.
+    Column {
+        name: String,
+        file: String,
+    },
 }
 
 /// A variable of the plan as the scenario has it.
@@ -67,7 +73,7 @@ impl Value {
         let parts = self.0.iter().map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
             Part::Variable { value, .. } => Some(value.as_str()),
-            Part::PerClient(_) => None,
+            Part::PerClient(_) | Part::Column { .. } => None,
         });
         parts.collect()
     }
@@ -83,6 +89,14 @@ impl Value {
     /// Does it hold this expression of a template?
     pub(super) fn holds(&self, expression: &str) -> bool {
         self.0.iter().any(|part| matches!(part, Part::PerClient(inner) if inner == expression))
+    }
+
+    /// The file whose column `name` it is.
+    pub(super) fn file_of_column(&self, name: &str) -> Option<&str> {
+        match &self.0[..] {
+            [Part::Column { name: column, file }] if column == name => Some(file),
+            _ => None,
+        }
     }
 
     /// Is it empty for every client?
@@ -101,6 +115,13 @@ impl Value {
                 Part::Text(text) => template.push_str(text),
                 Part::Variable { name, .. } => template.push_str(&format!("{{{{{name}}}}}")),
                 Part::PerClient(inner) => template.push_str(&format!("{{{{{inner}}}}}")),
+                Part::Column { name, .. } => {
+                    return Err(format!(
+                        "the column '{name}' can be nothing but a whole client id, user name or \
+                         password, and must be called {}",
+                        COLUMNS.join(", ")
+                    ));
+                }
             }
         }
         Ok(template)
@@ -207,6 +228,12 @@ impl Values {
         let value = Value(vec![Part::Variable { name: shown, value: fixed }]);
         self.variables.insert(name.to_owned(), value);
         Ok(())
+    }
+
+    /// Defines a column of a file with a row for each client.
+    pub(super) fn define_column(&mut self, name: &str, file: &str) {
+        let column = Part::Column { name: name.to_owned(), file: file.to_owned() };
+        self.variables.insert(name.to_owned(), Value(vec![column]));
     }
 
     /// What a text stands for.
@@ -438,9 +465,10 @@ fn field(name: &str, first: &str, second: &str) -> Option<String> {
 impl Part {
     fn bytes(&self) -> usize {
         match self {
-            Self::Text(text) | Self::PerClient(text) | Self::Variable { value: text, .. } => {
-                text.len()
-            }
+            Self::Text(text)
+            | Self::PerClient(text)
+            | Self::Column { name: text, .. }
+            | Self::Variable { value: text, .. } => text.len(),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! From the elements of a plan to its thread groups.
 
+use std::path::Path;
+
 use super::condition;
+use super::csv_data::{self, is_data_set};
 use super::group::{Connect, Group, Pace, Stream, Subscription};
 use super::timer::{Timer, is_timer};
 use super::values::Values;
@@ -36,8 +39,10 @@ pub(super) fn walk(
     root: &Element,
     overrides: &[(String, String)],
     options: JmxOptions,
+    directory: Option<&Path>,
 ) -> Result<Walked, PlanError> {
     let mut walker = Walker {
+        directory,
         groups: Vec::new(),
         values: Values::new(overrides),
         problems: Vec::new(),
@@ -63,7 +68,9 @@ pub(super) fn walk(
     Ok(Walked { groups: walker.groups, values: walker.values, problems: walker.problems })
 }
 
-struct Walker {
+struct Walker<'d> {
+    /// Where the plan is.
+    directory: Option<&'d Path>,
     groups: Vec<Group>,
     values: Values,
     problems: Vec<String>,
@@ -96,7 +103,7 @@ struct Scoped {
     timer: Timer,
 }
 
-impl Walker {
+impl Walker<'_> {
     fn problem(&mut self, element: &Element, sentence: &str) {
         let mut path = self.path.join(" > ");
         if !path.is_empty() {
@@ -129,9 +136,16 @@ impl Walker {
                     self.path.pop();
                 }
                 "ThreadGroup" => self.group(element),
+                class if is_data_set(class) => self.data_set(element),
                 class if WITHOUT_EFFECT.contains(&class) => {}
                 _ => self.unknown(element),
             }
+        }
+    }
+
+    fn data_set(&mut self, element: &Element) {
+        if let Err(sentence) = csv_data::define(element, &mut self.values, self.directory) {
+            self.problem(element, &sentence);
         }
     }
 
@@ -196,9 +210,15 @@ impl Walker {
     fn controller(&mut self, elements: &[Element], outer: &[Scoped]) {
         let mut timers = outer.to_vec();
         self.read_timers(elements, &mut timers);
+        // Configuration holds for all samplers of its scope, those before it included.
+        elements.iter().filter(|element| is_data_set(&element.class)).for_each(|element| {
+            self.data_set(element);
+        });
         for element in elements {
             match element.class.as_str() {
-                class if is_timer(class) || WITHOUT_EFFECT.contains(&class) => {}
+                class
+                    if is_timer(class) || is_data_set(class) || WITHOUT_EFFECT.contains(&class) => {
+                }
                 "LoopController" => {
                     let turns = self.turns(element);
                     self.path.push(element.name.clone());
@@ -222,9 +242,6 @@ impl Walker {
                             self.problem(element, &sentence);
                         }
                     }
-                }
-                "CSVDataSet" | "net.xmeter.config.XmCSVDataSet" | "XmCSVDataSet" => {
-                    self.unknown(element);
                 }
                 "net.xmeter.samplers.ConnectSampler" => {
                     let leaves = |other: &Element| other.class == DISCONNECT;

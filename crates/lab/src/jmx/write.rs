@@ -13,6 +13,8 @@ use crate::scenario::{Adjustment, Scenario, SourceText, VarValue};
 
 /// Length of the measured phase of a plan that says nothing about it.
 const MEASURE_S: u32 = 30;
+/// Length of the warm-up when nothing else is said.
+const WARMUP_S: u32 = 5;
 /// Messages under way of a publisher that nothing paces and that waits for nothing.
 const WINDOW_UNPACED: u32 = 100;
 
@@ -219,7 +221,7 @@ impl Writer<'_> {
         };
         self.line(&format!("\n[groups.{name}]"));
         self.line(&format!("clients = {}", group.threads_written));
-        self.line(&format!("client_id = {}", quoted(&template(&connect.client_id)?)));
+        self.credentials(connect)?;
         if self.brokers.len() > 1
             && let Some((broker, _)) = self.brokers.iter().find(|(_, b)| *b == connect.broker)
         {
@@ -240,6 +242,28 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Client ids, and the file that has them or the credentials.
+    fn credentials(&mut self, connect: &Connect) -> Result<(), PlanError> {
+        let columns = [
+            connect.client_id.file_of_column("client_id"),
+            connect.username.file_of_column("username"),
+            connect.password.file_of_column("password"),
+        ];
+        if columns[0].is_none() {
+            let line = format!("client_id = {}", quoted(&template(&connect.client_id)?));
+            self.line(&line);
+        }
+        let mut files = columns.into_iter().flatten();
+        let Some(file) = files.next() else { return Ok(()) };
+        if files.any(|other| other != file) {
+            let title = "client ids, user names and passwords come from several files";
+            return Err(PlanError::new(title).on_line(connect.line));
+        }
+        let line = format!("credentials = {}", quoted(file));
+        self.line(&line);
+        Ok(())
+    }
+
     fn connect(&mut self, group: &Group, connect: &Connect) -> Result<(), PlanError> {
         let ramp = self.ramp(group);
         self.line(&format!("connect.ramp = {}", quoted(&ramp)));
@@ -250,7 +274,7 @@ impl Writer<'_> {
         };
         self.line(&format!("connect.keep_alive = {}", quoted(&keep_alive)));
         for (key, value) in [("username", &connect.username), ("password", &connect.password)] {
-            if !value.is_blank() {
+            if !value.is_blank() && value.file_of_column(key).is_none() {
                 let line = format!("connect.{key} = {}", quoted(&template(value)?));
                 self.line(&line);
             }
@@ -442,6 +466,12 @@ impl Writer<'_> {
             quoted(&format!("{}s", number_text(timeout_s)))
         ));
         let scheduled = groups.iter().filter_map(|group| group.duration_s).max();
+        if self.adjustment.jmx.pacing == Pacing::Jmeter && last_end.is_none() {
+            // JMeter's threads begin to publish within the ramp-up, faster than afterwards.
+            let own_s = groups.iter().map(|group| group.ramp_s).max().unwrap_or(0);
+            let ramp_s = self.adjustment.ramp_up.map_or(own_s, |ramp| ramp.0.as_secs() as u32 + 1);
+            self.line(&format!("warmup = \"{}s\"", ramp_s + WARMUP_S));
+        }
         if let Some(end_s) = last_end {
             self.values.note(
                 "The plan's loops end by themselves: what they send is measured from the first \
