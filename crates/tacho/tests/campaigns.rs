@@ -223,3 +223,40 @@ fn a_suite_runs_its_rows_and_tells_what_it_skipped() {
     assert_eq!((&skipped["series"], &skipped["label"]), (&"bridge".into(), &"10K".into()));
     assert!(table.contains("skipped bridge, 10K: needs brokers that are bridged"), "{table}");
 }
+
+#[test]
+fn several_brokers_have_figures_of_their_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("two.toml");
+    let group = |name: &str, target: &str, rate: u32| {
+        format!(
+            "[groups.{name}]\nclients = 2\nconnect = {{ ramp = '100ms' }}\n{target}\n\
+             [[groups.{name}.publish]]\ntopic = '{name}/{{{{i}}}}'\nqos = 1\n\
+             rate = {{ total = {rate} }}\n[[groups.{name}.subscribe]]\nfilter = '{name}/{{{{i}}}}'\n"
+        )
+    };
+    let scenario = "name = 'two'\n[vars]\ninflight = 8\n[targets.other]\n".to_owned()
+        + &group("here", "inflight = \"{{inflight}}\"", 40)
+        + &group("there", "target = 'other'", 80);
+    fs::write(&file, scenario).expect("writes");
+    let dir = folder.path().join("run");
+    let name = file.to_str().expect("a name");
+    let arguments = ["ladder", name, "inflight=8", "--pause", "0s", "--hold", "1s"];
+    let output = tacho(&arguments, &["--warmup", "200ms"], &dir);
+    let (said, table) = (text(&output.stderr), text(&output.stdout));
+    assert!(GOOD.contains(&output.status.code().expect("a code")), "{said}\n{table}");
+    let summary = summary(&dir);
+    assert_eq!(summary["targets"][1]["name"], "other", "{summary:#}");
+    let targets = summary["steps"][0]["targets"].as_array().expect("targets");
+    for (name, rate) in [("", 40.0), ("other", 80.0)] {
+        let target = targets.iter().find(|target| target["name"] == name).expect(name);
+        let achieved = target["achieved_in_per_s"].as_f64().expect("a rate");
+        assert!((achieved / rate - 1.0).abs() < 0.3, "{name}: {target:#}");
+    }
+    assert!(table.contains("at other"), "{table}");
+    assert!(dir.join("broker.log").exists() && dir.join("broker-other.log").exists());
+    let wrong = ["--broker-cmd", "elsewhere=x {port}"];
+    let output = tacho(&arguments, &wrong, &folder.path().join("none"));
+    assert_eq!(output.status.code(), Some(104));
+    assert!(text(&output.stderr).contains("only other"), "{}", text(&output.stderr));
+}

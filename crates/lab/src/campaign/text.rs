@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use super::parent::recommendation_text;
 use super::steps::shown;
 use crate::format;
-use crate::record::{Capacity, RunKind, RunRecord, Severity, Skipped, Step, TrialOutcome, Verdict};
+use crate::record::{
+    Capacity, RunKind, RunRecord, Severity, Skipped, Step, StepTarget, TrialOutcome, Verdict,
+};
 
 /// Width of the column of labels.
 const LABEL_WIDTH: usize = 30;
@@ -89,6 +91,19 @@ pub fn step_line(label: &str, step: &Step) -> String {
     )
 }
 
+/// The part of one of several brokers.
+fn target_line(target: &StepTarget) -> String {
+    let cpu = target.cpu_percent.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.1}"));
+    let name = if target.name.is_empty() { "the default broker" } else { &target.name };
+    let label = format!("  at {name}");
+    format!(
+        "  {label:<LABEL_WIDTH$}{:>9}{:>10}{:>10}{cpu:>8}",
+        format::rate(target.achieved_in_per_s),
+        format::rate(target.achieved_out_per_s),
+        format::rate(target.tps)
+    )
+}
+
 fn series(out: &mut String, record: &RunRecord) {
     for series in &record.series {
         if series.steps.is_empty() {
@@ -98,6 +113,9 @@ fn series(out: &mut String, record: &RunRecord) {
         head(out, series.variable.as_deref().unwrap_or(""));
         for step in series.steps.iter().filter_map(|index| record.steps.get(*index)) {
             let _ = writeln!(out, "{}", step_line(&step.label, step));
+            for target in &step.targets {
+                let _ = writeln!(out, "{}", target_line(target));
+            }
         }
     }
 }

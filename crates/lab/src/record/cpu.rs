@@ -1,6 +1,6 @@
 //! Whose CPU an objective such as `cpu<=75%` is about.
 
-use super::{Placement, Step};
+use super::{HostUse, MetricUse, Placement, Step, TargetRecord};
 
 /// Whose CPU it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,11 +59,58 @@ impl Step {
         self.cpu_percent = found.map(|(_, cpu)| cpu);
         self.whose_cpu = found.map(|(whose, _)| whose.name().to_owned());
     }
+
+    /// With several brokers, fills in the CPU of each, and takes that of the busier one for the
+    /// step. Brokers on one machine may share cores, so it is the processes that are compared.
+    /// `brokers` are the targets of the run.
+    pub(crate) fn settle_targets(&mut self, placement: &Placement, brokers: &[TargetRecord]) {
+        let count = self.targets.len();
+        let pinned = placement.broker_cores.len();
+        let cores = match (pinned, self.broker_cores_used) {
+            (0, used) => used.unwrap_or(0),
+            (pinned, _) if pinned < count => pinned as u64,
+            (pinned, _) => (pinned / count.max(1)) as u64,
+        };
+        for target in &mut self.targets {
+            let pid = brokers.iter().find(|broker| broker.name == target.name);
+            if let Some(pid) = pid.and_then(|broker| broker.pid) {
+                let process = |metric| process(&self.hosts, metric, pid);
+                target.broker_cpu_percent = process("process_cpu_percent");
+                target.broker_rss_bytes = process("process_rss_bytes").map(|bytes| bytes as u64);
+            }
+            let (whose, cpu) = match placement.one_machine {
+                false => (WhoseCpu::Host, target.host_cpu_percent),
+                true => {
+                    let share = |cpu: f64| (cpu / cores as f64 * 100.0).round() / 100.0;
+                    let cpu = target.broker_cpu_percent.filter(|_| cores > 0).map(share);
+                    (WhoseCpu::BrokerProcess, cpu)
+                }
+            };
+            target.cpu_percent = cpu;
+            target.whose_cpu = cpu.map(|_| whose.name().to_owned());
+        }
+        let known = self.targets.iter().filter_map(|target| Some((target, target.cpu_percent?)));
+        if let Some((target, cpu)) = known.max_by(|left, right| left.1.total_cmp(&right.1)) {
+            self.cpu_percent = Some(cpu);
+            self.whose_cpu.clone_from(&target.whose_cpu);
+        }
+    }
+}
+
+/// A figure of the process `pid` on one of the hosts.
+fn process(hosts: &[HostUse], metric: &str, pid: u32) -> Option<f64> {
+    let end = format!(":{pid}");
+    let is_it = |known: &&MetricUse| {
+        known.metric == metric
+            && known.instance.as_deref().is_some_and(|instance| instance.ends_with(&end))
+    };
+    hosts.iter().flat_map(|host| &host.metrics).find(is_it).map(|known| known.mean)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::StepTarget;
 
     fn settled(one_machine: bool, pinned: bool, cores: Option<usize>) -> (Option<f64>, String) {
         let mut step = Step {
@@ -76,6 +123,44 @@ mod tests {
         let placement = Placement { one_machine, broker_cores, ..Placement::default() };
         step.settle_cpu(&placement, cores);
         (step.cpu_percent, step.whose_cpu.unwrap_or_default())
+    }
+
+    #[test]
+    fn the_busier_of_two_brokers_counts() {
+        let use_of = |instance: &str, mean| MetricUse {
+            metric: "process_cpu_percent".to_owned(),
+            instance: Some(instance.to_owned()),
+            min: mean,
+            mean,
+            max: mean,
+        };
+        let metrics = vec![use_of("a:10", 40.0), use_of("b:110", 120.0)];
+        let target = |name: &str| StepTarget { name: name.to_owned(), ..StepTarget::default() };
+        let mut step = Step {
+            targets: vec![target("node1"), target("node2")],
+            hosts: vec![HostUse { metrics, ..HostUse::default() }],
+            cpu_percent: Some(99.0),
+            ..Step::default()
+        };
+        let broker = |name: &str, pid| TargetRecord {
+            name: name.to_owned(),
+            pid: Some(pid),
+            ..TargetRecord::default()
+        };
+        let placement =
+            Placement { one_machine: true, broker_cores: vec![0, 1, 2, 3], ..Placement::default() };
+        step.settle_targets(&placement, &[broker("node1", 10), broker("node2", 110)]);
+        let cpu: Vec<Option<f64>> = step.targets.iter().map(|target| target.cpu_percent).collect();
+        assert_eq!(cpu, [Some(20.0), Some(60.0)]);
+        assert_eq!(
+            (step.cpu_percent, step.whose_cpu.as_deref()),
+            (Some(60.0), Some("broker process"))
+        );
+        for (target, cpu) in step.targets.iter_mut().zip([30.0, 70.0]) {
+            target.host_cpu_percent = Some(cpu);
+        }
+        step.settle_targets(&Placement::default(), &[]);
+        assert_eq!((step.cpu_percent, step.whose_cpu.as_deref()), (Some(70.0), Some("host")));
     }
 
     #[test]
