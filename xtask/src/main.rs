@@ -9,6 +9,7 @@ mod peers;
 mod shell;
 mod test;
 mod tidy;
+mod web;
 
 use std::process::ExitCode;
 
@@ -33,8 +34,10 @@ enum Chore {
     /// Measure the echo floor: the kernel's share of the symmetric scenario
     #[cfg(target_os = "linux")]
     Floor(floor::Options),
-    /// Install the independent MQTT clients that the tests talk to
+    /// Install the independent programs that the tests talk to
     Peers,
+    /// Make web/dist again from web/src (needs node)
+    Web,
 }
 
 fn main() -> ExitCode {
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Chore::Floor(options) => floor::run(&options),
         Chore::Peers => peers::install(),
+        Chore::Web => web::build(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,7 +1,8 @@
-//! The independent MQTT programs that the tests talk to.
+//! The independent programs that the tests talk to.
 //!
-//! Debian's mosquitto and its command line clients come from the system's packages; paho-mqtt
-//! and mqtt.js are installed into `peers` in the target folder, never into the system.
+//! Debian's mosquitto, its command line clients, collectd and Chromium come from the system's
+//! packages; paho-mqtt, mqtt.js and playwright-core are installed into `peers` in the target
+//! folder, never into the system.
 
 use std::env;
 use std::fs;
@@ -15,14 +16,16 @@ use crate::shell;
 
 /// Pinned, so that a test that fails tomorrow fails because of us.
 const PAHO: &str = "paho-mqtt==2.1.0";
-const MQTT_JS: &str = "mqtt@5.16.0";
+/// mqtt.js, and what drives Debian's Chromium.
+const NPM_PACKAGES: [&str; 2] = ["mqtt@5.16.0", "playwright-core@1.57.0"];
 
-const DEBIAN_PROGRAMS: [(&str, &str); 5] = [
+const DEBIAN_PROGRAMS: [(&str, &str); 6] = [
     ("mosquitto", "mosquitto"),
     ("mosquitto_pub", "mosquitto-clients"),
     ("mosquitto_sub", "mosquitto-clients"),
     ("collectd", "collectd-core"),
     ("prometheus-node-exporter", "prometheus-node-exporter"),
+    ("chromium", "chromium"),
 ];
 
 /// Where the clients from PyPI and npm are installed.
@@ -38,9 +41,12 @@ pub(crate) fn required() -> bool {
 /// Installs what is missing; fails after having tried all of them.
 pub(crate) fn install() -> Result<()> {
     let mut missing = Vec::new();
-    for (name, result) in
-        [("Debian's programs", debian as fn() -> _), ("paho-mqtt", paho), ("mqtt (npm)", mqtt_js)]
-            .map(|(name, install)| (name, patiently(name, install)))
+    for (name, result) in [
+        ("Debian's programs", debian as fn() -> _),
+        ("paho-mqtt", paho),
+        ("mqtt and playwright-core (npm)", from_npm),
+    ]
+    .map(|(name, install)| (name, patiently(name, install)))
     {
         match result {
             Ok(()) => eprintln!("{name}: present"),
@@ -120,11 +126,14 @@ fn paho() -> Result<()> {
     fs::write(&stamp, PAHO).context("cannot record what was installed")
 }
 
-fn mqtt_js() -> Result<()> {
-    let installed = dir().join("node_modules").join("mqtt").join("package.json");
-    let wanted = MQTT_JS.rsplit('@').next().unwrap_or_default();
-    let has_wanted = |text: String| text.contains(&format!("\"version\": \"{wanted}\""));
-    if fs::read_to_string(&installed).is_ok_and(has_wanted) {
+fn from_npm() -> Result<()> {
+    let modules = dir().join("node_modules");
+    let has = |wanted: &str| {
+        let (name, version) = wanted.rsplit_once('@').unwrap_or((wanted, ""));
+        fs::read_to_string(modules.join(name).join("package.json"))
+            .is_ok_and(|text| text.contains(&format!("\"version\": \"{version}\"")))
+    };
+    if NPM_PACKAGES.iter().all(|wanted| has(wanted)) {
         return Ok(());
     }
     fs::create_dir_all(dir()).context("cannot create the folder for peers")?;
@@ -132,9 +141,10 @@ fn mqtt_js() -> Result<()> {
     if !package.exists() {
         fs::write(&package, "{\"private\": true}\n").context("cannot write package.json")?;
     }
+    // All at once: npm removes what an earlier call has installed and no file names.
     let mut npm = shell::command("npm");
-    npm.args(["install", "--no-audit", "--no-fund", "--no-save", "--loglevel=error", MQTT_JS]);
-    shell::run(npm.current_dir(dir()))
+    npm.args(["install", "--no-audit", "--no-fund", "--no-save", "--loglevel=error"]);
+    shell::run(npm.args(NPM_PACKAGES).current_dir(dir()))
 }
 
 fn apt_install(packages: &[&str]) -> Result<()> {

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::failures::{self, Failures};
-use crate::{peers, shell, tidy};
+use crate::{peers, shell, tidy, web};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -63,6 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         ]))
         .map(|()| None)
     });
+    step("web", &mut web::check);
     step("peers", &mut || match peers::install() {
         Err(error) if !peers::required() => Ok(skip(&format!("{error:#}"))),
         result => result.map(|()| None),

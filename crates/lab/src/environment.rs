@@ -94,6 +94,9 @@ pub struct Environment {
     pub placement: Placement,
     /// FNV-1a hash of the resolved scenario file.
     pub scenario_hash: String,
+    /// The command that started the run, without passwords and tokens.
+    #[serde(default)]
+    pub command_line: Vec<String>,
 }
 
 /// A network interface that is up.
@@ -229,6 +232,7 @@ impl Environment {
                 .collect(),
             placement,
             scenario_hash: format!("{:016x}", fnv1a(scenario.as_bytes())),
+            command_line: crate::command_line::command_line(),
         }
     }
 

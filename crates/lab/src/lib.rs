@@ -20,6 +20,7 @@
 pub mod campaign;
 pub mod capacity;
 mod clock;
+mod command_line;
 pub mod environment;
 pub mod findings;
 pub mod format;

@@ -13,6 +13,7 @@ use super::{
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::record::RunRecord;
+use crate::report::with_files;
 
 /// A file of the run directory that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -173,12 +174,14 @@ impl RunDirectory {
             .map_err(|source| self.error("results.jtl", source))
     }
 
-    /// Writes `report.html`.
+    /// Writes `report.html`, with links to the files that are there.
     ///
     /// # Errors
     /// When the file cannot be written.
     pub fn write_report(&self, html: &str) -> Result<(), OutputError> {
-        self.write("report.html", html)
+        let entries = fs::read_dir(&self.path).map_err(|source| self.error(".", source))?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        self.write("report.html", &with_files(html, &names.collect::<Vec<_>>()))
     }
 
     /// Begins `timeseries.csv`.

@@ -1,223 +1,295 @@
-//! Line charts as plain SVG, coloured by the page's style sheet.
-
-use std::fmt::Write as _;
+//! What a chart is, before it becomes SVG for paper or data for the script.
 
 use super::axis::{Scale, Unit};
-use super::html::escape;
 
-const WIDTH: f64 = 1040.0;
-const HEIGHT: f64 = 300.0;
-const LEFT: f64 = 76.0;
-const RIGHT: f64 = 16.0;
-const TOP: f64 = 26.0;
-const BOTTOM: f64 = 46.0;
-/// Beyond this many points per line there is no pointer text: the page would grow too large.
-const POINTED_MAX: usize = 600;
+/// Points of a line beyond which a chart is thinned: more than a screen has columns.
+pub(super) const POINTS_MAX: usize = 1200;
 
 /// One axis.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Axis {
-    pub(super) title: &'static str,
+    pub(super) title: String,
     pub(super) scale: Scale,
     pub(super) unit: Unit,
 }
 
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Style {
+    /// A thin line.
+    #[default]
+    Plain,
+    /// A broad pale one below others.
+    Under,
+    /// Dashed.
+    Dashed,
+    /// Dashed and grey: what was asked for.
+    Reference,
+    /// Markers alone.
+    None,
+}
+
+/// What marks each point of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Marker {
+    /// Nothing.
+    #[default]
+    None,
+    /// A filled circle.
+    Dot,
+    /// A filled triangle.
+    Triangle,
+    /// A circle without filling: a figure that does not count.
+    Hollow,
+    /// A cross: something failed.
+    Cross,
+}
+
 /// One line; `None` interrupts it.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Line {
-    pub(super) name: &'static str,
-    /// Classes of the style sheet: `c1` to `c4`, with `under` a broad one below others, or
-    /// `reference` for a dashed grey.
-    pub(super) class: &'static str,
+    pub(super) name: String,
+    /// Number of its colour, from 1.
+    pub(super) colour: usize,
+    pub(super) style: Style,
+    pub(super) marker: Marker,
+    /// Somebody else's figures, which are shown on request.
+    pub(super) published: bool,
     pub(super) points: Vec<(f64, Option<f64>)>,
 }
 
 /// A stretch of the x axis that is shaded and named.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Band {
     pub(super) name: String,
     pub(super) from: f64,
     pub(super) to: f64,
 }
 
+/// A line across the chart, or dropped from a point to the x axis.
+#[derive(Clone, Debug)]
+pub(super) struct Mark {
+    pub(super) y: f64,
+    /// Where it drops to the axis; absent for a level across.
+    pub(super) x: Option<f64>,
+    pub(super) name: String,
+    /// Number of its colour; 0 is grey.
+    pub(super) colour: usize,
+}
+
+/// Least, mean and most of a line over the measured time, as listed below a chart.
+#[derive(Clone, Debug)]
+pub(super) struct Spread {
+    pub(super) name: String,
+    pub(super) min: f64,
+    pub(super) mean: f64,
+    pub(super) max: f64,
+}
+
 /// A chart.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Chart {
     pub(super) title: String,
+    /// A sentence below the title.
+    pub(super) note: String,
     pub(super) x: Axis,
     pub(super) y: Axis,
     pub(super) lines: Vec<Line>,
     pub(super) bands: Vec<Band>,
-    /// How a value reads beside the pointer.
-    pub(super) value: fn(f64) -> String,
-    /// How a position on the x axis reads beside the pointer.
-    pub(super) place: fn(f64) -> String,
+    pub(super) marks: Vec<Mark>,
+    /// Lines are parts of a whole, drawn as areas upon each other.
+    pub(super) stacked: bool,
+    /// As broad as the page; otherwise two stand side by side.
+    pub(super) wide: bool,
+    pub(super) table: Vec<Spread>,
+}
+
+impl Line {
+    /// A thin line of a colour.
+    pub(super) fn plain(name: &str, colour: usize, points: Vec<(f64, Option<f64>)>) -> Self {
+        Self { name: name.to_owned(), colour, points, ..Self::default() }
+    }
+
+    /// The same in another style.
+    pub(super) fn style(self, style: Style) -> Self {
+        Self { style, ..self }
+    }
+
+    /// Nothing to draw.
+    pub(super) fn is_empty(&self) -> bool {
+        self.points.iter().all(|(_, value)| value.is_none())
+    }
+
+    /// Nothing but zeros.
+    pub(super) fn is_zero(&self) -> bool {
+        self.points.iter().all(|(_, value)| value.is_none_or(|value| value == 0.0))
+    }
+
+    fn values(&self) -> impl Iterator<Item = f64> {
+        self.points.iter().filter_map(|(_, value)| *value)
+    }
+
+    fn thinned(&self, keep_extremes: bool) -> Self {
+        let size = self.points.len().div_ceil(POINTS_MAX / 2);
+        let mut points = Vec::with_capacity(POINTS_MAX);
+        for bucket in self.points.chunks(size) {
+            let value = |(index, (_, value)): (usize, &(f64, Option<f64>))| {
+                value.map(|value| (index, value))
+            };
+            let values: Vec<(usize, f64)> = bucket.iter().enumerate().filter_map(value).collect();
+            let places = [bucket[0].0, bucket[bucket.len() / 2].0];
+            let by_value = |a: &&(usize, f64), b: &&(usize, f64)| a.1.total_cmp(&b.1);
+            let pair = match (values.iter().min_by(by_value), values.iter().max_by(by_value)) {
+                (Some(_), Some(_)) if !keep_extremes => {
+                    let mean = values.iter().map(|(_, v)| v).sum::<f64>() / values.len() as f64;
+                    [Some(mean), Some(mean)]
+                }
+                (Some(min), Some(max)) if min.0 <= max.0 => [Some(min.1), Some(max.1)],
+                (Some(min), Some(max)) => [Some(max.1), Some(min.1)],
+                _ => [None, None],
+            };
+            points.extend(places.into_iter().zip(pair));
+        }
+        Self { points, ..self.clone() }
+    }
 }
 
 impl Chart {
-    fn x(&self, value: f64) -> f64 {
-        LEFT + self.x.scale.position(value) * (WIDTH - LEFT - RIGHT)
-    }
-
-    fn y(&self, value: f64) -> f64 {
-        HEIGHT - BOTTOM - self.y.scale.position(value) * (HEIGHT - TOP - BOTTOM)
-    }
-
-    /// The chart with its title and legend as a `<figure>`.
-    pub(super) fn render(&self) -> String {
-        let mut out = String::new();
-        let title = escape(&self.title);
-        let _ = write!(out, "<figure><figcaption>{title}</figcaption>");
-        if self.lines.iter().all(|line| line.points.iter().all(|(_, value)| value.is_none())) {
-            out.push_str("<p class=\"empty\">Nothing was recorded.</p></figure>\n");
-            return out;
+    /// A chart without lines yet, half as broad as the page.
+    pub(super) fn new(title: &str, x: Axis, y: Axis, lines: Vec<Line>) -> Self {
+        Self {
+            title: title.to_owned(),
+            note: String::new(),
+            x,
+            y,
+            lines,
+            bands: Vec::new(),
+            marks: Vec::new(),
+            stacked: false,
+            wide: false,
+            table: Vec::new(),
         }
-        out.push_str("<ul class=\"legend\">");
+    }
+
+    /// Nothing to draw at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.iter().all(Line::is_empty)
+    }
+
+    /// True when somebody else's figures can be shown with it.
+    pub(super) fn has_published(&self) -> bool {
+        self.lines.iter().any(|line| line.published && !line.is_empty())
+    }
+
+    /// With at most [`POINTS_MAX`] points a line. Of every stretch its least and its greatest value
+    /// stay, so that no spike is lost; stacked areas, which must add up, become means.
+    pub(super) fn thinned(mut self) -> Self {
+        let longest = self.lines.iter().map(|line| line.points.len()).max().unwrap_or(0);
+        if longest <= POINTS_MAX {
+            return self;
+        }
+        let keep_extremes = !self.stacked;
+        for line in &mut self.lines {
+            *line = line.thinned(keep_extremes);
+        }
+        let stretch = longest.div_ceil(POINTS_MAX / 2);
+        let kept = if keep_extremes { "least and greatest value" } else { "mean" };
+        if !self.note.is_empty() {
+            self.note.push(' ');
+        }
+        self.note.push_str(&format!(
+            "Drawn with the {kept} of every {stretch} points; the CSV beside this page has all."
+        ));
+        self
+    }
+
+    /// The whole of a stacked chart at each point of its longest line, else the lines themselves.
+    pub(super) fn stacked_lines(&self) -> Vec<Line> {
+        if !self.stacked {
+            return self.lines.clone();
+        }
+        let mut sums: Vec<f64> = Vec::new();
+        let mut stacked = Vec::with_capacity(self.lines.len());
         for line in &self.lines {
-            let nothing = line.points.iter().all(|(_, value)| value.is_none());
-            let note = if nothing { " (too few samples)" } else { "" };
-            let _ = write!(out, "<li class=\"{}\">{}{note}</li>", line.class, escape(line.name));
-        }
-        let _ = write!(
-            out,
-            "</ul><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\">"
-        );
-        self.bands(&mut out);
-        self.grid(&mut out);
-        for line in &self.lines {
-            self.line(&mut out, line);
-        }
-        for line in self.lines.iter().filter(|line| line.class != "reference") {
-            self.pointers(&mut out, line);
-        }
-        out.push_str("</svg></figure>\n");
-        out
-    }
-
-    fn bands(&self, out: &mut String) {
-        for band in &self.bands {
-            let (from, to) = (self.x(band.from), self.x(band.to));
-            let (width, height) = ((to - from).max(0.0), HEIGHT - TOP - BOTTOM);
-            let _ = write!(
-                out,
-                "<rect class=\"band\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{width:.1}\" \
-                 height=\"{height:.1}\"/>"
-            );
-            // A name needs about seven units per letter.
-            if width > band.name.len() as f64 * 7.0 {
-                let (x, y) = ((from + to) / 2.0, TOP - 8.0);
-                let name = escape(&band.name);
-                let _ =
-                    write!(out, "<text class=\"band-name\" x=\"{x:.1}\" y=\"{y}\">{name}</text>");
+            sums.resize(sums.len().max(line.points.len()), 0.0);
+            let mut line = line.clone();
+            for (sum, (_, value)) in sums.iter_mut().zip(&mut line.points) {
+                if let Some(value) = value {
+                    *sum += *value;
+                    *value = *sum;
+                }
             }
+            stacked.push(line);
         }
+        stacked
     }
+}
 
-    fn grid(&self, out: &mut String) {
-        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
-        for (value, label) in self.y.scale.ticks(self.y.unit) {
-            let (y, label) = (self.y(value), escape(&label));
-            let _ = write!(
-                out,
-                "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
-                 <text class=\"tick y\" x=\"{:.1}\" y=\"{:.1}\">{label}</text>",
-                LEFT - 8.0,
-                y + 4.0,
-            );
-        }
-        for (value, label) in self.x.scale.ticks(self.x.unit) {
-            let (x, label) = (self.x(value), escape(&label));
-            let _ = write!(
-                out,
-                "<line class=\"mark\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{bottom}\" y2=\"{:.1}\"/>\
-                 <text class=\"tick x\" x=\"{x:.1}\" y=\"{:.1}\">{label}</text>",
-                bottom + 5.0,
-                bottom + 18.0,
-            );
-        }
-        let _ = write!(
-            out,
-            "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{bottom}\" y2=\"{bottom}\"/>\
-             <text class=\"title\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\
-             <text class=\"title\" transform=\"translate(14 {:.1}) rotate(-90)\">{}</text>",
-            (LEFT + right) / 2.0,
-            HEIGHT - 8.0,
-            escape(self.x.title),
-            (TOP + bottom) / 2.0,
-            escape(self.y.title)
-        );
-    }
+/// The greatest value of all lines, 0 without any.
+pub(super) fn greatest(lines: &[Line]) -> f64 {
+    lines.iter().flat_map(Line::values).fold(0.0, f64::max)
+}
 
-    fn line(&self, out: &mut String, line: &Line) {
-        let mut path = String::new();
-        let mut pen_down = false;
-        for (x, value) in &line.points {
-            let Some(value) = value else {
-                pen_down = false;
-                continue;
-            };
-            let command = if pen_down { 'L' } else { 'M' };
-            let _ = write!(path, "{command}{:.1} {:.1}", self.x(*x), self.y(*value));
-            pen_down = true;
-        }
-        if !path.is_empty() {
-            let _ = write!(out, "<path class=\"line {}\" d=\"{path}\"/>", line.class);
-        }
-    }
+/// The least value of all lines, infinite without any.
+pub(super) fn least(lines: &[Line]) -> f64 {
+    lines.iter().flat_map(Line::values).fold(f64::INFINITY, f64::min)
+}
 
-    /// Invisible circles with a text that browsers show under the pointer.
-    fn pointers(&self, out: &mut String, line: &Line) {
-        if line.points.len() > POINTED_MAX {
-            return;
-        }
-        for (x, value) in &line.points {
-            let Some(value) = value else { continue };
-            let _ = write!(
-                out,
-                "<circle class=\"point {}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"5\">\
-                 <title>{}: {} {}</title></circle>",
-                line.class,
-                self.x(*x),
-                self.y(*value),
-                escape(&(self.place)(*x)),
-                escape(line.name),
-                escape(&(self.value)(*value))
-            );
-        }
-    }
+/// An axis from zero to just above what the lines reach.
+pub(super) fn from_zero(title: &str, unit: Unit, lines: &[Line]) -> Axis {
+    let scale = Scale::from_zero(greatest(lines) * 1.02, unit);
+    Axis { title: title.to_owned(), scale, unit }
+}
+
+/// A logarithmic axis around what the lines reach.
+pub(super) fn logarithmic(title: &str, unit: Unit, lines: &[Line]) -> Axis {
+    let scale = Scale::log(least(lines), greatest(lines));
+    Axis { title: format!("{title} (logarithmic)"), scale, unit }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format;
 
-    fn chart(points: Vec<(f64, Option<f64>)>) -> String {
-        Chart {
-            title: "A < B".to_owned(),
-            x: Axis { title: "time (s)", scale: Scale::exactly(0.0, 3.0), unit: Unit::Number },
-            y: Axis { title: "rate", scale: Scale::from_zero(10.0), unit: Unit::Number },
-            lines: vec![Line { name: "in", class: "c1", points }],
-            bands: vec![Band { name: "measure".to_owned(), from: 1.0, to: 3.0 }],
-            value: format::rate,
-            place: |seconds| format!("{seconds:.0} s"),
+    fn time(to: f64) -> Axis {
+        Axis {
+            title: "time".to_owned(),
+            scale: Scale::exactly(0.0, to, Unit::Seconds),
+            unit: Unit::Seconds,
         }
-        .render()
     }
 
     #[test]
-    fn a_gap_interrupts_the_line() {
-        let svg = chart(vec![(0.0, Some(1.0)), (1.0, None), (2.0, Some(2.0)), (3.0, Some(3.0))]);
-        let path = svg.split("d=\"").nth(1).and_then(|rest| rest.split('"').next());
-        let path = path.expect("has a path");
-        assert_eq!((path.matches('M').count(), path.matches('L').count()), (2, 1));
-        assert!(svg.contains("A &lt; B") && svg.contains("measure"));
-        assert!(svg.contains("2 s: in 2.0"));
+    fn thinning_keeps_spikes() {
+        let mut points: Vec<_> = (0..10_000).map(|s| (f64::from(s), Some(5.0))).collect();
+        points[7777].1 = Some(900.0);
+        points[3333].1 = Some(1.0);
+        points[4444].1 = None;
+        let lines = vec![Line::plain("p99", 1, points)];
+        let y = from_zero("latency", Unit::Latency, &lines);
+        let chart = Chart::new("Latency", time(1e4), y, lines).thinned();
+        let points = &chart.lines[0].points;
+        assert!(points.len() <= POINTS_MAX, "{}", points.len());
+        assert_eq!((least(&chart.lines), greatest(&chart.lines)), (1.0, 900.0));
+        assert!(points.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        assert!(chart.note.contains("every 17 points"), "{}", chart.note);
     }
 
     #[test]
-    fn nothing_recorded_is_said() {
-        assert!(chart(vec![(0.0, None)]).contains("Nothing was recorded"));
-        assert!(chart(vec![]).contains("Nothing was recorded"));
+    fn short_charts_stay_as_they_are() {
+        let lines = vec![Line::plain("a", 1, vec![(0.0, Some(1.0)), (1.0, None)])];
+        let y = from_zero("rate", Unit::Rate, &lines);
+        let chart = Chart::new("Rate", time(1.0), y, lines).thinned();
+        assert_eq!((chart.lines[0].points.len(), chart.note.as_str()), (2, ""));
+    }
+
+    #[test]
+    fn stacks_add_up() {
+        let points = |value| vec![(0.0, Some(value)), (1.0, Some(value))];
+        let lines = vec![Line::plain("user", 1, points(10.0)), Line::plain("sys", 2, points(5.0))];
+        let y = from_zero("CPU", Unit::Percent, &lines);
+        let mut chart = Chart::new("CPU", time(1.0), y, lines);
+        chart.stacked = true;
+        assert_eq!(chart.stacked_lines()[1].points, points(15.0));
     }
 }

@@ -1,9 +1,7 @@
-//! The charts of a report.
+//! The charts of a single run over its time, and by percentile.
 
-use super::ReportData;
-use super::axis::{Scale, Unit};
-use super::chart::{Axis, Band, Chart, Line};
-use crate::format;
+use super::axis::{Scale, Unit, nines};
+use super::chart::{Axis, Band, Chart, Line, Style, from_zero, greatest, least, logarithmic};
 use crate::record::{CurvePoint, SeriesRow};
 use crate::run::StepCurves;
 
@@ -11,42 +9,38 @@ use crate::run::StepCurves;
 /// phase has too few messages to compare with whole seconds.
 const INTERVAL_SHOWN_S: f64 = 0.5;
 
-/// All charts of the run, in reading order.
-pub(super) fn charts(data: &ReportData<'_>) -> Vec<Chart> {
-    let mut charts = vec![rates(data.rows), latency(data.rows)];
-    for (index, curves) in data.curves.iter().enumerate() {
-        let title = match data.curves.len() {
-            1 => "Latency by percentile".to_owned(),
-            _ => format!("Latency by percentile, step {}", index + 1),
-        };
-        charts.push(percentiles(title, curves));
-    }
-    charts.push(cpu(data.rows));
-    charts
-}
+/// A figure of a second.
+pub(super) type Pick = fn(&SeriesRow) -> Option<f64>;
 
-type Pick = fn(&SeriesRow) -> Option<f64>;
-
-fn line(rows: &[SeriesRow], name: &'static str, class: &'static str, pick: Pick) -> Line {
+/// A line over the time of the run.
+pub(super) fn line(rows: &[SeriesRow], name: &str, colour: usize, pick: Pick) -> Line {
     let points = rows
         .iter()
         .filter(|row| row.length_s >= INTERVAL_SHOWN_S)
         // A value stands in the middle of the interval that it describes.
         .map(|row| (row.start_s + row.length_s / 2.0, pick(row)));
-    Line { name, class, points: points.collect() }
+    Line::plain(name, colour, points.collect())
 }
 
-fn time_axis(rows: &[SeriesRow]) -> Axis {
+/// A line over the time of the run that has short intervals too: what happens while clients
+/// connect and subscribe may take less than one.
+pub(super) fn every_interval(rows: &[SeriesRow], name: &str, colour: usize, pick: Pick) -> Line {
+    let points = rows.iter().map(|row| (row.start_s + row.length_s / 2.0, pick(row)));
+    Line::plain(name, colour, points.collect())
+}
+
+/// The time of the run.
+pub(super) fn time_axis(rows: &[SeriesRow]) -> Axis {
     let end = rows.last().map_or(1.0, |row| row.start_s + row.length_s);
     Axis {
-        title: "time since the start of the run (s)",
-        scale: Scale::exactly(0.0, end),
-        unit: Unit::Number,
+        title: "time since the start of the run (s)".to_owned(),
+        scale: Scale::exactly(0.0, end, Unit::Seconds),
+        unit: Unit::Seconds,
     }
 }
 
-/// The phases that matter to a reader: warm-up and measured window.
-fn bands(rows: &[SeriesRow]) -> Vec<Band> {
+/// The measured windows.
+pub(super) fn bands(rows: &[SeriesRow]) -> Vec<Band> {
     let mut bands: Vec<Band> = Vec::new();
     let mut previous = "";
     for row in rows {
@@ -55,7 +49,7 @@ fn bands(rows: &[SeriesRow]) -> Vec<Band> {
             match bands.last_mut().filter(|_| previous == row.phase) {
                 Some(band) => band.to = end,
                 None => {
-                    bands.push(Band { name: "measured".to_owned(), from: row.start_s, to: end })
+                    bands.push(Band { name: "measured".to_owned(), from: row.start_s, to: end });
                 }
             }
         }
@@ -64,118 +58,164 @@ fn bands(rows: &[SeriesRow]) -> Vec<Band> {
     bands
 }
 
-fn max(lines: &[Line]) -> f64 {
-    lines
-        .iter()
-        .flat_map(|line| line.points.iter().filter_map(|(_, value)| *value))
-        .fold(0.0, f64::max)
+/// A chart over time whose axis starts at zero.
+pub(super) fn over_time(
+    rows: &[SeriesRow],
+    title: &str,
+    y: &str,
+    unit: Unit,
+    lines: Vec<Line>,
+) -> Chart {
+    let y = from_zero(y, unit, &lines);
+    Chart { bands: bands(rows), ..Chart::new(title, time_axis(rows), y, lines) }
 }
 
-fn min(lines: &[Line]) -> f64 {
-    lines
-        .iter()
-        .flat_map(|line| line.points.iter().filter_map(|(_, value)| *value))
-        .fold(f64::INFINITY, f64::min)
+/// A chart of latencies over time, logarithmic.
+pub(super) fn log_over_time(rows: &[SeriesRow], title: &str, lines: Vec<Line>) -> Chart {
+    let y = logarithmic("latency", Unit::Latency, &lines);
+    Chart { bands: bands(rows), ..Chart::new(title, time_axis(rows), y, lines) }
 }
 
-fn seconds(at: f64) -> String {
-    format!("{at:.1} s")
+fn us(value: Option<u64>) -> Option<f64> {
+    value.map(|us| us as f64)
 }
 
-fn rates(rows: &[SeriesRow]) -> Chart {
-    let lines = vec![
-        line(rows, "received", "c3 under", |row| Some(row.received_per_s)),
-        line(rows, "sent", "c1", |row| Some(row.sent_per_s)),
-        line(rows, "offered", "reference", |row| Some(row.offered_in_per_s)),
-    ];
-    Chart {
-        title: "Rate".to_owned(),
-        x: time_axis(rows),
-        y: Axis {
-            title: "messages per second",
-            scale: Scale::from_zero(max(&lines) * 1.02),
-            unit: Unit::Number,
-        },
-        lines,
-        bands: bands(rows),
-        value: |rate| format!("{} per second", format::rate(rate)),
-        place: seconds,
-    }
+/// Rates and latencies over time: the first two charts that a reader sees.
+pub(super) fn overview(rows: &[SeriesRow]) -> Vec<Chart> {
+    let rate = over_time(
+        rows,
+        "Messages per second",
+        "messages per second",
+        Unit::Rate,
+        vec![
+            line(rows, "received", 3, |row| Some(row.received_per_s)).style(Style::Under),
+            line(rows, "sent", 1, |row| Some(row.sent_per_s)),
+            line(rows, "offered", 1, |row| Some(row.offered_in_per_s)).style(Style::Reference),
+        ],
+    );
+    let mut latency = log_over_time(
+        rows,
+        "End-to-end latency",
+        vec![
+            line(rows, "max", 4, |row| us(row.e2e_max_us)),
+            line(rows, "p99", 2, |row| us(row.e2e_p99_us)),
+            line(rows, "p95", 6, |row| us(row.e2e_p95_us)),
+            line(rows, "p50", 1, |row| us(row.e2e_p50_us)),
+        ],
+    );
+    "From the time a message was due to its receipt.".clone_into(&mut latency.note);
+    vec![Chart { wide: true, ..rate }, Chart { wide: true, ..latency }]
 }
 
-fn latency(rows: &[SeriesRow]) -> Chart {
-    let lines = vec![
-        line(rows, "max", "c4", |row| row.e2e_max_us.map(|us| us as f64)),
-        line(rows, "p99", "c2", |row| row.e2e_p99_us.map(|us| us as f64)),
-        line(rows, "p50", "c1", |row| row.e2e_p50_us.map(|us| us as f64)),
-    ];
-    Chart {
-        title: "End-to-end latency, from the time a message was due".to_owned(),
-        x: time_axis(rows),
-        y: Axis {
-            title: "latency (logarithmic)",
-            scale: Scale::log(min(&lines), max(&lines)),
-            unit: Unit::Latency,
-        },
-        lines,
-        bands: bands(rows),
-        value: format::latency,
-        place: seconds,
-    }
-}
-
-fn percentiles(title: String, curves: &StepCurves) -> Chart {
-    let line = |name, class, points: &[CurvePoint]| Line {
-        name,
-        class,
-        points: points.iter().map(|p| (p.quantile, Some(p.value_us as f64))).collect(),
+/// Rate, mean, 99th percentile and maximum over time, one chart each, linear.
+pub(super) fn four_graphs(rows: &[SeriesRow]) -> Vec<Chart> {
+    let single = |title: &str, colour, pick: Pick| {
+        let lines = vec![line(rows, "end to end", colour, pick)];
+        over_time(rows, title, "latency", Unit::Latency, lines)
     };
-    let lines = vec![
-        line("end to end", "c1", &curves.latency),
-        line("service (from the time it was written)", "c2", &curves.service),
-        line("send delay (of the generator)", "c3", &curves.send_delay),
+    let mut charts = vec![
+        over_time(
+            rows,
+            "Rate: messages received",
+            "messages per second",
+            Unit::Rate,
+            vec![line(rows, "received", 3, |row| Some(row.received_per_s))],
+        ),
+        single("Mean latency", 1, |row| row.e2e_mean_us),
+        single("99th percentile of latency", 2, |row| us(row.e2e_p99_us)),
+        single("Greatest latency", 4, |row| us(row.e2e_max_us)),
     ];
-    let last = lines.iter().filter_map(|line| line.points.last()).map(|(quantile, _)| *quantile);
-    let nines = -(1.0 - last.fold(0.9, f64::max)).log10();
-    Chart {
-        title,
-        x: Axis {
-            title: "share of messages that were at least as fast",
-            scale: Scale::Nines { nines: nines.max(1.0) },
-            unit: Unit::Number,
-        },
-        y: Axis {
-            title: "latency (logarithmic)",
-            scale: Scale::log(min(&lines), max(&lines)),
-            unit: Unit::Latency,
-        },
-        lines,
-        bands: Vec::new(),
-        value: format::latency,
-        place: |quantile| format!("{:.4} %", quantile * 100.0),
-    }
+    // A run without deliveries has no latencies.
+    charts.retain(|chart| !chart.is_empty());
+    charts
 }
 
-fn cpu(rows: &[SeriesRow]) -> Chart {
-    let mut lines = Vec::new();
-    if rows.iter().any(|row| row.broker_cpu_percent.is_some()) {
-        lines.push(line(rows, "broker process", "c1", |row| row.broker_cpu_percent));
-    }
-    if rows.iter().any(|row| row.broker_cores_busy_percent.is_some()) {
-        lines.push(line(rows, "broker's cores, busy", "c2", |row| row.broker_cores_busy_percent));
-    }
-    lines.push(line(rows, "generator threads", "c3", |row| Some(row.generator_cpu_percent)));
-    Chart {
-        title: "CPU".to_owned(),
-        x: time_axis(rows),
-        y: Axis {
-            title: "percent (one core = 100)",
-            scale: Scale::from_zero(max(&lines)),
-            unit: Unit::Number,
-        },
-        lines,
-        bands: bands(rows),
-        value: format::percent,
-        place: seconds,
-    }
+/// Latency by quantile.
+pub(super) fn percentiles(title: &str, curves: &StepCurves) -> Chart {
+    let lines = vec![
+        curve("end to end", 1, &curves.latency),
+        curve("service (from the time it was written)", 2, &curves.service),
+        curve("send delay (of the generator)", 3, &curves.send_delay),
+    ];
+    Chart { wide: true, ..quantile_chart(title, lines) }
+}
+
+/// A percentile curve as a line over nines.
+pub(super) fn curve(name: &str, colour: usize, points: &[CurvePoint]) -> Line {
+    let points = points.iter().map(|point| (nines(point.quantile), Some(point.value_us as f64)));
+    Line::plain(name, colour, points.collect())
+}
+
+/// A chart of percentile curves.
+pub(super) fn quantile_chart(title: &str, lines: Vec<Line>) -> Chart {
+    let last = lines.iter().filter_map(|line| line.points.last()).map(|(nines, _)| *nines);
+    let x = Axis {
+        title: "share of messages that were at least as fast".to_owned(),
+        scale: Scale::Nines { nines: last.fold(1.0, f64::max) },
+        unit: Unit::Nines,
+    };
+    let y = Axis {
+        title: "latency (logarithmic)".to_owned(),
+        scale: Scale::log(least(&lines), greatest(&lines)),
+        unit: Unit::Latency,
+    };
+    Chart::new(title, x, y, lines)
+}
+
+/// Latency beside what the network takes.
+pub(super) fn round_trips(rows: &[SeriesRow]) -> Option<Chart> {
+    rows.iter().any(|row| row.rtt_p50_us.is_some()).then(|| {
+        let mut chart = log_over_time(
+            rows,
+            "Round trip to the broker beside latency",
+            vec![
+                line(rows, "latency p99", 2, |row| us(row.e2e_p99_us)),
+                line(rows, "latency p50", 1, |row| us(row.e2e_p50_us)),
+                line(rows, "round trip max", 7, |row| us(row.rtt_max_us)).style(Style::Dashed),
+                line(rows, "round trip p50", 3, |row| us(row.rtt_p50_us)).style(Style::Dashed),
+            ],
+        );
+        "PINGREQ to PINGRESP on a connection of its own: what network and event loop take without \
+         any routing."
+            .clone_into(&mut chart.note);
+        chart
+    })
+}
+
+/// What broker and generator spent.
+pub(super) fn cpu(rows: &[SeriesRow]) -> Chart {
+    let mut lines = vec![
+        line(rows, "broker process", 1, |row| row.broker_cpu_percent),
+        line(rows, "broker's cores, busy", 2, |row| row.broker_cores_busy_percent),
+        line(rows, "generator threads", 3, |row| Some(row.generator_cpu_percent)),
+    ];
+    lines.retain(|line| !line.is_empty());
+    over_time(rows, "CPU of broker and generator", "percent (one core = 100)", Unit::Percent, lines)
+}
+
+/// Resident memory of the broker.
+pub(super) fn memory(rows: &[SeriesRow]) -> Option<Chart> {
+    let lines = vec![line(rows, "broker (RSS)", 1, |row| us(row.broker_rss_bytes))];
+    (!lines[0].is_empty())
+        .then(|| over_time(rows, "Memory of the broker", "bytes", Unit::Bytes, lines))
+}
+
+/// Was the generator in time?
+pub(super) fn generator(rows: &[SeriesRow]) -> Vec<Chart> {
+    let delay = log_over_time(
+        rows,
+        "Send delay of the generator",
+        vec![line(rows, "p99", 3, |row| us(row.send_delay_p99_us))],
+    );
+    let late = over_time(
+        rows,
+        "Messages sent late or never",
+        "messages in a second",
+        Unit::Number,
+        vec![
+            line(rows, "more than 1 ms late", 6, |row| Some(row.overrun as f64)),
+            line(rows, "never sent", 2, |row| Some(row.dropped as f64)),
+        ],
+    );
+    [delay, late].into_iter().filter(|chart| !chart.is_empty()).collect()
 }

@@ -1,15 +1,38 @@
-//! `report.html`: one file, no scripts, nothing loaded from anywhere.
+//! `report.html`: one file that loads nothing from anywhere. Everything is there without scripts;
+//! the script in it makes charts answer to the pointer.
 
 use std::fmt::Write as _;
 
 use super::ReportData;
-use super::charts::charts;
-use super::tables::{LATENCY_HEADS, latencies, lost, tables};
-use crate::format::{self, latency_or, percent_or, rate, thousands};
-use crate::record::{RunRecord, Step, Verdict};
+use super::page::Page;
+use super::{many, single, words};
+use crate::format::thousands;
+use crate::record::{RunKind, RunRecord, Severity, Verdict};
 
-/// Runs of lost messages that are shown.
-const LOST_SHOWN: usize = 50;
+/// Where the list of files goes once they are all there.
+const FILES: &str = "<!-- files -->";
+
+const STYLE: &str = include_str!("../../../../web/dist/style.css");
+const SCRIPT: &str = include_str!("../../../../web/dist/report.js");
+
+/// Files that a run directory may have, with what they are for.
+const KNOWN_FILES: [(&str, &str); 15] = [
+    ("summary.json", "the run record: every figure of this page, for programs"),
+    ("timeseries.csv", "a row per second"),
+    ("resources.csv", "watched hosts and processes, a row per figure and second"),
+    ("steps.csv", "a row per step"),
+    ("latency.hlog", "latency histograms of each second, HdrHistogram's interval log"),
+    ("e2e.hgrm", "percentiles of the end-to-end latency, for HdrHistogram's plotter"),
+    ("service.hgrm", "percentiles of the service time"),
+    ("ack.hgrm", "percentiles of the time to the last acknowledgement"),
+    ("send_delay.hgrm", "percentiles of the generator's lateness"),
+    ("results.jtl", "samples as JMeter writes them"),
+    ("junit.xml", "thresholds and verdicts, for CI"),
+    ("summary.md", "the result as Markdown"),
+    ("scenario.toml", "the scenario as it ran: run it again with `tacho run scenario.toml`"),
+    ("environment.json", "the machine and its settings"),
+    ("broker.log", "what the broker said"),
+];
 
 /// Makes any text safe inside elements and quoted attributes.
 pub(super) fn escape(text: &str) -> String {
@@ -30,145 +53,152 @@ pub(super) fn escape(text: &str) -> String {
 /// The whole page.
 pub fn html(data: &ReportData<'_>) -> String {
     let record = data.record;
-    let mut out = String::with_capacity(64 * 1024);
+    let mut head = String::new();
+    header(&mut head, record);
+    let mut page = Page::default();
+    match record.kind {
+        RunKind::Run => single::body(&mut page, &mut head, data),
+        _ => many::body(&mut page, &mut head, data),
+    }
+    let (contents, body, json) = page.parts();
+    let mut out = String::with_capacity(body.len() + json.len() + SCRIPT.len() + 64 * 1024);
     let _ = write!(
         out,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n",
+         <title>{} – {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
         escape(&record.name),
-        include_str!("style.css")
+        verdict_words(record.verdict),
     );
-    head(&mut out, record);
-    if let Some(step) = record.steps.last() {
-        tiles(&mut out, step);
-    }
-    for note in &record.notes {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
-    }
-    out.push_str("<h2>Over time and by percentile</h2>\n");
-    for chart in charts(data) {
-        out.push_str(&chart.render());
-    }
-    for (index, step) in record.steps.iter().enumerate() {
-        match record.steps.len() {
-            1 => out.push_str("<h2>Figures of the measured window</h2>\n"),
-            _ => {
-                let _ = writeln!(out, "<h2>Figures of step {}</h2>", index + 1);
-            }
-        }
-        figures(&mut out, step);
-    }
-    run_tables(&mut out, data);
     let _ = write!(
         out,
-        "<footer>Written by tacho {}. The same figures, for programs, are in summary.json, \
-         timeseries.csv and latency.hlog beside this file.</footer>\n</body>\n</html>\n",
+        "{head}{contents}<main>\n{body}</main>\n<footer>Written by tacho {}. This file holds \
+         everything that it shows and loads nothing.</footer>\n\
+         <script type=\"application/json\" id=\"chart-data\">{json}</script>\n\
+         <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         escape(&record.tool_version)
     );
     out
 }
 
-fn head(out: &mut String, record: &RunRecord) {
-    let verdict = match record.verdict {
-        Verdict::Ok => "ok",
-        Verdict::GeneratorBound => "invalid: generator-bound",
-        Verdict::NetworkBound => "invalid: network-bound",
-        Verdict::NotSustained => "not sustained",
-        Verdict::NotSteady => "not steady",
-        Verdict::QosViolation => "QoS contract broken",
-        Verdict::ThresholdFailed => "threshold failed",
-        Verdict::Aborted => "aborted",
+/// The page with links to the files that lie beside it.
+pub(crate) fn with_files(page: &str, present: &[String]) -> String {
+    let mut list = String::new();
+    for (name, what) in KNOWN_FILES.iter().filter(|(name, _)| present.iter().any(|p| p == name)) {
+        let _ = write!(list, "<li><a href=\"{name}\">{name}</a> {}</li>", escape(what));
+    }
+    page.replacen(FILES, &list, 1)
+}
+
+/// The place for the list of files.
+pub(super) fn files(page: &mut Page) {
+    page.section("files", "Files");
+    let _ = writeln!(page.out, "<ul class=\"files\">{FILES}</ul>");
+}
+
+/// A verdict in words.
+pub(super) use super::steps_table::verdict_words;
+
+fn header(out: &mut String, record: &RunRecord) {
+    let kind = match record.kind {
+        RunKind::Run => "Load test",
+        RunKind::Ladder => "Load test in steps",
+        RunKind::Capacity => "Capacity search",
+        RunKind::Suite => "Test suite",
     };
-    let class = if record.verdict == Verdict::Ok { "verdict ok" } else { "verdict" };
+    let brokers = match record.targets.len() {
+        0 | 1 => record.target.broker.clone(),
+        _ => {
+            let name = |target: &crate::record::TargetRecord| match target.name.is_empty() {
+                true => target.broker.clone(),
+                false => format!("{} {}", target.name, target.broker),
+            };
+            record.targets.iter().map(name).collect::<Vec<_>>().join(", ")
+        }
+    };
+    let mut facts = vec![record.name.clone(), record.started_at.clone(), brokers];
+    if !record.target.version.is_empty() {
+        facts.push(format!("MQTT {}", record.target.version));
+    }
+    if record.clients > 0 {
+        facts.push(format!("{} clients", thousands(record.clients)));
+    }
+    facts.push(duration(record.elapsed_s));
+    let facts: Vec<String> = facts
+        .iter()
+        .filter(|fact| !fact.is_empty())
+        .map(|fact| format!("<span>{}</span>", escape(fact)))
+        .collect();
     let _ = writeln!(
         out,
-        "<header><h1>{}</h1><span class=\"{class}\">{verdict}</span>\
-         <p class=\"meta\">{}</p><p class=\"meta\">{} · {} · MQTT {} · {} clients · {:.0} s</p></header>",
+        "<header><p class=\"kind\">{kind}</p><h1>{}</h1><p class=\"description\">{}</p>\
+         <p class=\"facts\">{}</p></header>",
         escape(&record.scenario),
         escape(&record.description),
-        escape(&record.started_at),
-        escape(&record.target.broker),
-        escape(&record.target.version),
-        thousands(record.clients),
-        record.elapsed_s,
+        facts.join(" ")
+    );
+    let class = if record.verdict == Verdict::Ok { "verdict ok" } else { "verdict" };
+    let _ = write!(
+        out,
+        "<section class=\"{class}\"><b>{}</b><p>{}</p>",
+        capitalised(verdict_words(record.verdict)),
+        escape(&words::verdict(record))
     );
     if !record.reasons.is_empty() {
-        out.push_str("<ul class=\"reasons\">");
+        out.push_str("<ul>");
         for reason in &record.reasons {
             let _ = write!(out, "<li>{}</li>", escape(reason));
         }
-        out.push_str("</ul>\n");
+        out.push_str("</ul>");
     }
+    out.push_str("</section>\n");
 }
 
-fn tiles(out: &mut String, step: &Step) {
-    let us = |value: Option<u64>| latency_or(value.map(|value| value as f64));
-    let rss = step.broker_rss_bytes.map_or_else(|| "not observed".to_owned(), format::bytes);
-    let tiles = [
-        (rate(step.tps), "messages per second, in + out"),
-        (us(step.latency_us.p50), "median latency, end to end"),
-        (us(step.latency_us.p99), "99th percentile"),
-        (thousands(step.lost), "messages lost"),
-        (percent_or(step.broker_cpu_percent), "broker CPU, one core = 100 %"),
-        (rss, "broker memory (RSS)"),
-    ];
+/// Key figures.
+pub(super) fn tiles(out: &mut String, tiles: &[(String, String)]) {
     out.push_str("<div class=\"tiles\">");
     for (value, name) in tiles {
         let _ = write!(
             out,
             "<div class=\"tile\"><b>{}</b><span>{}</span></div>",
-            escape(&value),
+            escape(value),
             escape(name)
         );
     }
     out.push_str("</div>\n");
 }
 
-fn figures(out: &mut String, step: &Step) {
-    out.push_str("<h3>Latency</h3>\n<div class=\"scroll\"><table><thead><tr><th></th>");
-    for name in LATENCY_HEADS {
-        let _ = write!(out, "<th>{name}</th>");
-    }
-    out.push_str("</tr></thead><tbody>");
-    for (name, cells) in latencies(step) {
-        let _ = write!(out, "<tr><th>{name}</th>");
-        for cell in cells {
-            match cell {
-                Some(value) => {
-                    let _ = write!(out, "<td>{}</td>", escape(&value));
-                }
-                None => out.push_str("<td class=\"none\">too few samples</td>"),
-            }
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</tbody></table></div>\n<div class=\"columns\">\n");
-    for table in tables(step) {
-        let _ = write!(out, "<section><h3>{}</h3><table><tbody>", escape(table.title));
-        for row in table.rows {
-            let class = if row.failed { " class=\"failed\"" } else { "" };
+/// Findings, the gravest first, and what a reader must know.
+pub(super) fn remarks(out: &mut String, record: &RunRecord) {
+    let mut findings: Vec<_> = record.findings.iter().collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    if !findings.is_empty() {
+        out.push_str("<ul class=\"findings\">");
+        for finding in findings {
+            let severity = match finding.severity {
+                Severity::Info => "info",
+                Severity::Warning => "warning",
+                Severity::Error => "error",
+            };
+            let step = finding.step.and_then(|index| record.steps.get(index));
+            let step = step.filter(|step| !step.label.is_empty());
+            let place = step.map_or_else(String::new, |step| format!("{}: ", step.label));
             let _ = write!(
                 out,
-                "<tr><th>{}</th><td{class}>{}</td></tr>",
-                escape(&row.name),
-                escape(&row.value)
+                "<li class=\"{severity}\"><b>{severity}</b> {}{}</li>",
+                escape(&place),
+                escape(&finding.sentence)
             );
         }
-        out.push_str("</tbody></table></section>\n");
+        out.push_str("</ul>\n");
     }
-    out.push_str("</div>\n");
-    let (mut lines, more) = lost(step, LOST_SHOWN);
-    if more > 0 {
-        lines.push(("and".to_owned(), format!("{more} more, see summary.json")));
-    }
-    if !lines.is_empty() {
-        pairs(out, "Lost messages by sequence number", &lines);
+    for note in &record.notes {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
     }
 }
 
 /// A table of names and texts.
-fn pairs(out: &mut String, title: &str, pairs: &[(String, String)]) {
+pub(super) fn pairs(out: &mut String, title: &str, pairs: &[(String, String)]) {
     let _ = write!(out, "<section><h3>{}</h3><table class=\"text\"><tbody>", escape(title));
     for (name, value) in pairs {
         let _ = write!(out, "<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(value));
@@ -176,45 +206,21 @@ fn pairs(out: &mut String, title: &str, pairs: &[(String, String)]) {
     out.push_str("</tbody></table></section>\n");
 }
 
-fn run_tables(out: &mut String, data: &ReportData<'_>) {
-    let record = data.record;
-    if !record.thresholds.is_empty() {
-        let rows: Vec<_> = record
-            .thresholds
-            .iter()
-            .map(|result| {
-                let held = if result.passed { "holds" } else { "does not hold" };
-                (result.condition.clone(), format!("{held}: {}", result.shown()))
-            })
-            .collect();
-        pairs(out, "Thresholds", &rows);
+/// `1 h 2 min`, `25 s`.
+fn duration(seconds: f64) -> String {
+    let whole = seconds.round().max(0.0) as u64;
+    match whole {
+        0..120 => format!("{whole} s"),
+        120..7200 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
     }
-    if !record.first_failures.is_empty() {
-        let rows: Vec<_> = (1..)
-            .zip(&record.first_failures)
-            .map(|(number, sentence): (u64, _)| (number.to_string(), sentence.clone()))
-            .collect();
-        pairs(out, "First failures of clients", &rows);
-    }
-    let mut run: Vec<(String, String)> =
-        record.vars.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-    run.push(("seed".to_owned(), record.seed.to_string()));
-    if let Some(command) = &record.target.command {
-        run.push(("broker command".to_owned(), command.clone()));
-    }
-    let p50 = |stats: &crate::record::LatencyStats| latency_or(stats.p50.map(|us| us as f64));
-    run.push(("median time to CONNACK".to_owned(), p50(&record.connect_us)));
-    if record.handshake_us.count > 0 {
-        let handshake = p50(&record.handshake_us);
-        run.push(("median time of TLS and WebSocket handshakes".to_owned(), handshake));
-    }
-    run.push(("median time to SUBACK".to_owned(), p50(&record.suback_us)));
-    out.push_str(
-        "<details open><summary>Scenario and environment</summary><div class=\"columns\">",
-    );
-    pairs(out, "Scenario", &run);
-    pairs(out, "Environment", &data.environment.entries());
-    out.push_str("</div></details>\n");
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect::<String>())
 }
 
 #[cfg(test)]
@@ -224,5 +230,20 @@ mod tests {
     #[test]
     fn escapes_everything_that_could_end_a_text() {
         assert_eq!(escape("<a b='\"&'>"), "&lt;a b=&#39;&quot;&amp;&#39;&gt;");
+    }
+
+    #[test]
+    fn only_files_that_are_there_are_linked() {
+        let page = format!("<ul>{FILES}</ul>");
+        let page = with_files(&page, &["summary.json".to_owned(), "notes.txt".to_owned()]);
+        assert!(page.contains("href=\"summary.json\""), "{page}");
+        assert!(!page.contains("notes.txt") && !page.contains("broker.log"), "{page}");
+    }
+
+    #[test]
+    fn lengths_of_time() {
+        assert_eq!(duration(25.4), "25 s");
+        assert_eq!(duration(300.0), "5 min 0 s");
+        assert_eq!(duration(7261.0), "2 h 1 min");
     }
 }

@@ -1,17 +1,32 @@
 //! Renderings of the run record for people: `report.html` and the table on the terminal.
 
 mod axis;
+mod capacity;
 mod chart;
 mod charts;
+mod data;
+mod grid;
+mod hosts;
 mod html;
+mod ladder;
+mod many;
+mod page;
+mod services;
+mod single;
+mod steps_table;
+mod svg;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod text;
+mod words;
 
 use crate::environment::Environment;
 use crate::record::{ResourceRow, RunRecord, SeriesRow};
 use crate::run::StepCurves;
 
 pub use html::html;
+pub(crate) use html::with_files;
 pub use text::summary_text;
 
 /// What a report shows.

@@ -9,6 +9,7 @@ mod collectd;
 mod mosquitto_clients;
 mod node_exporter;
 mod process;
+mod report;
 mod scenarios;
 mod scripts;
 #[path = "../common/small.rs"]
@@ -30,6 +31,7 @@ fn main() {
     collectd::register(&mut trials);
     node_exporter::register(&mut trials);
     scenarios::register(&mut trials);
+    report::register(&mut trials);
     libtest_mimic::run(&arguments, trials).exit();
 }
 

@@ -24,6 +24,8 @@ pub(crate) enum Peer {
     Stdbuf,
     Paho,
     MqttJs,
+    Chromium,
+    Playwright,
     Collectd,
     NodeExporter,
 }
@@ -37,6 +39,8 @@ impl Peer {
             Self::Stdbuf => "stdbuf",
             Self::Paho => "paho-mqtt",
             Self::MqttJs => "mqtt.js",
+            Self::Chromium => "chromium",
+            Self::Playwright => "playwright-core",
             Self::Collectd => "collectd",
             Self::NodeExporter => "prometheus-node-exporter",
         }
@@ -48,6 +52,10 @@ impl Peer {
             Self::Paho => {
                 let python = peers_dir().join("venv").join("bin").join("python");
                 python.is_file().then_some(python)
+            }
+            Self::Playwright => {
+                let library = peers_dir().join("node_modules").join("playwright-core");
+                library.is_dir().then(|| on_path("node")).flatten()
             }
             Self::MqttJs => {
                 let library = peers_dir().join("node_modules").join("mqtt");

@@ -1,0 +1,82 @@
+//! The command that started this program, fit to be shown to others.
+
+/// What a name has in it when its value is nobody's business.
+const SECRET: [&str; 4] = ["password", "passwd", "token", "secret"];
+
+/// What stands for something left out.
+const LEFT_OUT: &str = "…";
+
+/// The words of the command: the program without its path, and no passwords or tokens.
+pub(crate) fn command_line() -> Vec<String> {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let mut words = redacted(words);
+    if let Some(program) = words.first_mut()
+        && let Some(name) = program.rsplit(['/', '\\']).next()
+    {
+        *program = name.to_owned();
+    }
+    words
+}
+
+fn redacted(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut hide_next = false;
+    words
+        .map(|word| {
+            if std::mem::replace(&mut hide_next, false) {
+                return LEFT_OUT.to_owned();
+            }
+            hide_next =
+                word == "-P" || (is_secret(&word) && word.starts_with('-') && !word.contains('='));
+            // A whole command in one word, as of `--broker-cmd`, has words of its own.
+            match word.contains(' ') {
+                true => redacted(word.split(' ').map(str::to_owned)).join(" "),
+                false => single(&word),
+            }
+        })
+        .collect()
+}
+
+/// One word: values of secret names, and who asks in an address.
+fn single(word: &str) -> String {
+    if let Some((name, _)) = word.rsplit_once('=').filter(|(name, _)| is_secret(name)) {
+        return format!("{name}={LEFT_OUT}");
+    }
+    match word.split_once("://") {
+        Some((scheme, rest)) => {
+            let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+            match rest[..end].rsplit_once('@') {
+                Some((_, host)) => format!("{scheme}://{LEFT_OUT}@{host}{}", &rest[end..]),
+                None => word.to_owned(),
+            }
+        }
+        None => word.to_owned(),
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET.iter().any(|secret| name.contains(secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_left_out() {
+        let shown = |line: &str| redacted(line.split('|').map(str::to_owned)).join("|");
+        for (line, expected) in [
+            ("tacho|run|symmetric|--var|qos=2", "tacho|run|symmetric|--var|qos=2"),
+            ("--password|hunter2|--qos|1", "--password|…|--qos|1"),
+            ("--monitor-token=abc", "--monitor-token=…"),
+            ("-P|hunter2", "-P|…"),
+            ("--var|admin_password=x", "--var|admin_password=…"),
+            ("--broker|mqtts://me:pw@host:8883/p", "--broker|mqtts://…@host:8883/p"),
+            ("--monitor|tcp://host:1?token=abc", "--monitor|tcp://host:1?token=…"),
+            ("--broker-cmd|mosquitto -P pw -p {port}", "--broker-cmd|mosquitto -P … -p {port}"),
+            ("--broker|mqtt://host/a@b", "--broker|mqtt://host/a@b"),
+        ] {
+            assert_eq!(shown(line), expected);
+        }
+    }
+}

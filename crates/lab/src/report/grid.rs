@@ -1,0 +1,125 @@
+//! Tables of many columns.
+
+use std::fmt::Write as _;
+
+use super::html::escape;
+
+/// One cell.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cell {
+    text: String,
+    link: String,
+    failed: bool,
+    prose: bool,
+}
+
+/// A table with a head.
+#[derive(Debug)]
+pub(super) struct Grid {
+    heads: Vec<String>,
+    rows: Vec<(&'static str, Vec<Cell>)>,
+}
+
+impl Cell {
+    /// Plain text.
+    pub(super) fn text(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
+
+    /// A sentence: may be broken into lines.
+    pub(super) fn prose(text: String) -> Self {
+        Self { text, prose: true, ..Self::default() }
+    }
+
+    /// A dash where there is nothing.
+    pub(super) fn or_dash(text: Option<String>) -> Self {
+        Self::text(text.unwrap_or_else(|| "–".to_owned()))
+    }
+
+    /// Text that leads to another page, unless that is empty.
+    pub(super) fn link(text: &str, to: &str) -> Self {
+        Self { text: text.to_owned(), link: to.to_owned(), ..Self::default() }
+    }
+
+    /// Marked when something is wrong with it.
+    pub(super) fn failed(self, failed: bool) -> Self {
+        Self { failed, ..self }
+    }
+
+    fn render(&self, out: &mut String, element: &str) {
+        let class = match (self.failed, self.prose) {
+            (true, _) => " class=\"failed\"",
+            (false, true) => " class=\"prose\"",
+            (false, false) => "",
+        };
+        let text = escape(&self.text);
+        let _ = match self.link.is_empty() {
+            true => write!(out, "<{element}{class}>{text}</{element}>"),
+            false => write!(
+                out,
+                "<{element}{class}><a href=\"{}\">{text}</a></{element}>",
+                escape(&self.link)
+            ),
+        };
+    }
+}
+
+impl Grid {
+    /// An empty table.
+    pub(super) fn new(heads: &[&str]) -> Self {
+        Self { heads: heads.iter().map(|&head| head.to_owned()).collect(), rows: Vec::new() }
+    }
+
+    /// A row across all columns that names those below.
+    pub(super) fn heading(&mut self, text: &str) {
+        self.rows.push(("heading", vec![Cell::text(text.to_owned())]));
+    }
+
+    /// A row; hatched when its figures do not count.
+    pub(super) fn row(&mut self, invalid: bool, cells: Vec<Cell>) {
+        self.rows.push((if invalid { "invalid" } else { "" }, cells));
+    }
+
+    /// A row of somebody else's figures.
+    pub(super) fn published(&mut self, cells: Vec<Cell>) {
+        self.rows.push(("published", cells));
+    }
+
+    /// No rows of our own.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.iter().all(|(class, _)| matches!(*class, "heading" | "published"))
+    }
+
+    /// True when somebody else's figures stand in it.
+    pub(super) fn has_published(&self) -> bool {
+        self.rows.iter().any(|(class, _)| *class == "published")
+    }
+
+    /// As HTML that scrolls by itself where it is broader than the page.
+    pub(super) fn render(&self, out: &mut String) {
+        out.push_str("<div class=\"scroll\"><table class=\"grid\"><thead><tr>");
+        for head in &self.heads {
+            let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
+        }
+        out.push_str("</tr></thead><tbody>");
+        for (class, cells) in &self.rows {
+            match *class {
+                "" => out.push_str("<tr>"),
+                class => {
+                    let _ = write!(out, "<tr class=\"{class}\">");
+                }
+            }
+            if *class == "heading" {
+                let text = cells.first().map_or("", |cell| cell.text.as_str());
+                let (span, text) = (self.heads.len(), escape(text));
+                let _ = write!(out, "<th colspan=\"{span}\" scope=\"rowgroup\">{text}</th>");
+            } else {
+                for (index, cell) in cells.iter().enumerate() {
+                    cell.render(out, if index == 0 { "th" } else { "td" });
+                }
+            }
+            out.push_str("</tr>");
+        }
+        out.push_str("</tbody></table></div>\n");
+    }
+}

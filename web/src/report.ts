@@ -1,0 +1,29 @@
+// The script of a report: every figure that has data becomes a chart that answers.
+
+import type { Chart } from "./chart";
+import { enhance } from "./chart";
+import type { PageData } from "./data";
+
+function start(): void {
+  const source = document.getElementById("chart-data");
+  const page = JSON.parse(source?.textContent || "null") as PageData | null;
+  if (page === null) return;
+  const charts: Chart[] = [];
+  for (const figure of document.querySelectorAll<HTMLElement>("figure[data-chart]")) {
+    const data = page.charts[Number(figure.dataset["chart"])];
+    const chart = data ? enhance(figure, data, page) : null;
+    if (chart !== null) charts.push(chart);
+  }
+  let width = document.documentElement.clientWidth;
+  window.addEventListener("resize", () => {
+    if (document.documentElement.clientWidth === width) return;
+    width = document.documentElement.clientWidth;
+    for (const chart of charts) chart.resize();
+  });
+  const scheme = window.matchMedia("(prefers-color-scheme: dark)");
+  scheme.addEventListener("change", () => {
+    for (const chart of charts) chart.recolour();
+  });
+}
+
+start();

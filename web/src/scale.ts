@@ -1,0 +1,64 @@
+// Where the ticks of an axis are, and how far it reaches.
+
+import type { Unit } from "./data";
+
+// A round step that divides a span into at most `parts`: 1, 2 or 5 times a power of ten, a power of
+// two for bytes.
+export function step(span: number, unit: Unit, parts: number): number {
+  if (!(span > 0)) return 1;
+  if ((unit === "bytes" || unit === "bytes_per_s") && span > parts) {
+    return 2 ** Math.ceil(Math.log2(span / parts));
+  }
+  const magnitude = 10 ** Math.floor(Math.log10(span / parts));
+  for (const factor of [1, 2, 5]) {
+    if (span / (factor * magnitude) <= parts + 1e-9) return factor * magnitude;
+  }
+  return magnitude * 10;
+}
+
+// Round values from `from` to `to`.
+export function linearTicks(from: number, to: number, unit: Unit, parts: number): number[] {
+  const by = step(to - from, unit, parts);
+  const ticks = [];
+  for (let index = Math.ceil(from / by - 1e-9); index <= Math.floor(to / by + 1e-9); index += 1) {
+    // The product again and again: sums of steps drift.
+    ticks.push(index * by);
+  }
+  return ticks;
+}
+
+// 1, 2 and 5 times powers of ten; over more than `dense` decades the powers alone.
+export function logTicks(from: number, to: number, dense: number): number[] {
+  const first = Math.floor(Math.log10(Math.max(from, 1e-9)));
+  const last = Math.ceil(Math.log10(Math.max(to, 1e-9)));
+  const factors = last - first <= dense ? [1, 2, 5] : [1];
+  const ticks = [];
+  for (let decade = first; decade <= last; decade += 1) {
+    for (const factor of factors) {
+      const value = factor * 10 ** decade;
+      if (value >= from * 0.9999 && value <= to * 1.0001) ticks.push(value);
+    }
+  }
+  return ticks;
+}
+
+// Quantiles by their nines: the median, then 90 %, 99 %, ...
+export function nineTicks(from: number, to: number): number[] {
+  const ticks = [0, -Math.log10(0.5)];
+  for (let nines = 1; nines <= to + 1e-9; nines += 1) ticks.push(nines);
+  return ticks.filter((value) => value >= from - 1e-9 && value <= to + 1e-9);
+}
+
+// From zero to a round value above `max`.
+export function fromZero(max: number, unit: Unit, parts: number): [number, number] {
+  const to = max > 0 ? max * 1.02 : 1;
+  const by = step(to, unit, parts);
+  return [0, Math.ceil(to / by - 1e-9) * by];
+}
+
+// Powers of ten around values; at least one decade.
+export function decades(min: number, max: number): [number, number] {
+  const from = 10 ** Math.floor(Math.log10(Math.max(min, 1)));
+  const to = 10 ** Math.ceil(Math.log10(Math.max(max, 1)));
+  return [from, to > from ? to : from * 10];
+}
