@@ -239,6 +239,7 @@ fn what_the_machine_lacks_is_told_apart() {
     let error = Scenario::parse(&source, &[], LIMITS).expect_err("too many together");
     let needs = "needs 30064 descriptors, this system allows 20000 per process ('ulimit -Hn')";
     assert_eq!(error.shortage().map(ToString::to_string).as_deref(), Some(needs));
+    assert!(error.to_string().starts_with("x.toml:3:11: 30000 clients need"), "{error}");
     let wrong = Scenario::parse(&SourceText::new("x", "name = 1"), &[], LIMITS).expect_err("wrong");
     assert_eq!(wrong.shortage(), None);
 }

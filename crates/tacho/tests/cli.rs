@@ -269,6 +269,8 @@ fn a_checked_scenario_tells_what_it_needs() {
     assert_eq!(text(&again.stdout), checked, "what is shown is a start for one's own");
     let many = output(&["scenario", "check", "10_10_qos0_p64_100kmps"]);
     assert!(text(&many.stderr).contains("needs about 7 generator cores"), "{many:?}");
+    fails(&["scenario", "check", "guide"], 104, &["is a suite", "tacho scenario show guide"]);
+    fails(&["scenario", "check", "guid"], 104, &["did you mean 'guide'?"]);
     fails(&["run", "10_10_qos7_p64_1mps"], 104, &["there is no QoS '7'", "names are"]);
     fails(&["run", "10_10_qos1_p64_1mps", "--scale", "0"], 1, &["not a factor"]);
     fails(&["run", "symmetric", "--hold", "5ms"], 1, &["too short"]);

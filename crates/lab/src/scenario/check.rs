@@ -67,8 +67,13 @@ impl Checker<'_> {
         let target = self.target(&raw.target, None)?;
         let targets = self.targets(&raw.targets, &target)?;
         let mut groups = BTreeMap::new();
+        let mut largest: Option<(u32, Range<usize>)> = None;
         for (group_name, group) in raw.groups.into_inner() {
+            let span = group.clients.span();
             let checked = self.group(group_name.get_ref(), group, machines, &targets, &target)?;
+            if largest.as_ref().is_none_or(|(clients, _)| *clients < checked.clients) {
+                largest = Some((checked.clients, span));
+            }
             groups.insert(group_name.into_inner(), checked);
         }
         let scenario = Scenario {
@@ -95,13 +100,27 @@ impl Checker<'_> {
                 .error(groups_span, "there is no client, so there is nothing to measure")
                 .help("give a group clients"));
         }
-        let needed = scenario.clients() + DESCRIPTORS_RESERVED;
-        let available = self.limits.descriptors_max;
-        if needed > available {
-            let shortage = Shortage::Descriptors { needed, available };
-            return Err(self.error(groups_span, shortage.to_string()).for_want_of(shortage));
-        }
+        self.descriptors(scenario.clients(), largest.map_or(groups_span, |(_, span)| span))?;
         Ok(scenario)
+    }
+
+    /// Every client needs a descriptor; an error points at the largest group.
+    fn descriptors(&self, clients: u64, largest: Range<usize>) -> Checked<()> {
+        let (needed, available) = (clients + DESCRIPTORS_RESERVED, self.limits.descriptors_max);
+        if needed <= available {
+            return Ok(());
+        }
+        let room = available.saturating_sub(DESCRIPTORS_RESERVED);
+        Err(self
+            .error(
+                largest,
+                format!("{clients} clients need more open files than this system allows"),
+            )
+            .label(format!("at most {room} in all here"))
+            .help(format!(
+                "the hard limit is {available} ('ulimit -Hn'): raise it, or use fewer clients"
+            ))
+            .for_want_of(Shortage::Descriptors { needed, available }))
     }
 
     fn targets(
@@ -282,23 +301,6 @@ impl Checker<'_> {
     ) -> Checked<Group> {
         let clients = self.whole(&raw.clients, "the number of clients", 0, i32::MAX as u64)?;
         let clients = self.adjustment.count(clients);
-        let room = self.limits.descriptors_max.saturating_sub(DESCRIPTORS_RESERVED);
-        if clients > room {
-            let max = self.limits.descriptors_max;
-            return Err(self
-                .error(
-                    raw.clients.span(),
-                    format!("{clients} clients need more open files than this system allows"),
-                )
-                .label(format!("at most {room} here"))
-                .help(format!(
-                    "the hard limit is {max} ('ulimit -Hn'): raise it, or use fewer clients"
-                ))
-                .for_want_of(Shortage::Descriptors {
-                    needed: clients + DESCRIPTORS_RESERVED,
-                    available: max,
-                }));
-        }
         if let Some(target) = &raw.target {
             self.target_name(target, targets)?;
         }

@@ -8,6 +8,7 @@ use super::benchmark_name::BenchmarkName;
 use super::builtin::{BUILTIN, Builtin};
 use super::error::{ScenarioError, SourceText};
 use super::limits::Limits;
+use super::suite::Suite;
 use super::types::Scenario;
 use crate::jmx::{self, JmxOptions};
 
@@ -74,8 +75,15 @@ impl SourceText {
         match std::fs::read_to_string(name) {
             Ok(text) => Ok(Self::file(Path::new(name), &text)),
             Err(error) if error.kind() == ErrorKind::NotFound && !name.contains(['/', '.']) => {
+                if let Some(suite) = Suite::find(name) {
+                    return Err(ScenarioError::new(format!(
+                        "'{name}' is a suite of {} scenarios, not one of them; 'tacho scenario \
+                         show {name}' lists them",
+                        suite.run_count()
+                    )));
+                }
                 let names = BUILTIN.map(|builtin| builtin.name).join(", ");
-                let help = match Builtin::closest(name) {
+                let help = match Builtin::closest(name).or_else(|| Suite::closest(name)) {
                     Some(word) => format!("did you mean '{word}'?"),
                     None => format!("built in: {names}; or a name such as 1k_1k_qos1_p32_10mps"),
                 };
