@@ -292,4 +292,51 @@ mod tests {
         assert_eq!((sum.counters().sent, sum.send_delay.0.len()), (2, 2));
         assert!(sum.send_delay.0.equivalent(sum.send_delay.0.max(), 100_000_000));
     }
+
+    /// A broker that stands still for 200 ms in every 5 s, at 1,000 messages per second: 4 % wait
+    /// for it, evenly spread over 0 to 200 ms. Who waits with sending until the broker answers
+    /// sees one slow message; by intended time all of them are.
+    #[test]
+    fn a_stall_shows_in_full() {
+        use crate::plan::{CatchUp, Pace, PhasePolicy, Rate, Scale};
+        use crate::schedule::{Place, Schedule};
+
+        const MS: u64 = 1_000_000;
+        let answered_ns = |sent_ns: u64| match sent_ns % (5_000 * MS) {
+            within if within < 200 * MS => sent_ns - within + 200 * MS,
+            _ => sent_ns,
+        };
+        let pace = Pace::Open {
+            rate: Rate::every_ns(MS),
+            phase: PhasePolicy::Aligned,
+            catch_up: CatchUp::CatchUp,
+        };
+        let place = Place { ordinal: 0, siblings: 1, seed: 0 };
+        // Free: everything is sent in time. Bound: one message at a time, as with a window of 1.
+        for bound in [false, true] {
+            let mut schedule = Schedule::new(0, &pace, Scale::ONE, place, true).expect("is open");
+            let mut recorder = Recorder::new(MS, 1);
+            recorder.set_scope(Scope::All);
+            let mut free_ns = 0;
+            while schedule.next_ns() < 50_000 * MS {
+                let now_ns =
+                    if bound { schedule.next_ns().max(free_ns) } else { schedule.next_ns() };
+                let due = schedule.take(now_ns, CatchUp::CatchUp).expect("is due");
+                recorder.sent(0, due.intended_ns, now_ns);
+                free_ns = answered_ns(now_ns);
+                let late_us = ((now_ns - due.intended_ns) / 1_000) as u32;
+                recorder.received(0, &header(due.intended_ns, late_us), free_ns);
+            }
+            let e2e = recorder.rotate().e2e();
+            assert_eq!(e2e.len(), 50_000);
+            let about = |quantile, expected_us: u64| {
+                let value_us = e2e.value_at_quantile(quantile);
+                assert!(value_us.abs_diff(expected_us) <= 2_000, "{quantile}: {value_us} us");
+            };
+            about(0.5, 0);
+            about(0.97, 50_000);
+            about(0.99, 150_000);
+            assert!(e2e.max() >= 199_000 && e2e.max() <= 201_000);
+        }
+    }
 }
