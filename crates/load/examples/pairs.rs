@@ -5,7 +5,7 @@
 //! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 qos=1 rate=30000 cpu=1
 //! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 pairs=100 window=16
 //! ```
-//! `pid=` names the broker's process, whose CPU time is then shown beside the generator's.
+//! `subscribers=0` only publishes. `pid=` names the broker's process, whose CPU time is then shown beside the generator's.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -50,7 +50,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         streams: vec![Stream { topic: format!("test/{i}"), block: 0 }],
         ..Client::default()
     });
-    let subscribers = (0..pairs).map(|i| Client {
+    // Without subscribers it only publishes.
+    let subscribers = (0..number("subscribers", pairs)?).map(|i| Client {
         id: format!("sub-{i}"),
         subscriptions: vec![Subscription::new(format!("test/{i}"), QoS::ExactlyOnce)],
         ..Client::default()
