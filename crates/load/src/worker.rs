@@ -23,6 +23,7 @@ mod input;
 mod life;
 mod phase;
 mod probe;
+mod rest;
 mod send;
 mod stream;
 mod subscribe;
@@ -83,6 +84,7 @@ pub(crate) struct Worker {
     congested: Vec<u32>,
     probes: probe::Probes,
     totals: Running,
+    traffic: rest::Traffic,
     /// Read from and written to sockets, as the loop counted when it last looked.
     bytes: (u64, u64),
     connect_latency: Histogram,
@@ -139,6 +141,7 @@ impl Worker {
             congested: Vec::new(),
             probes: probe::Probes::default(),
             totals: Running::new(common.cells.len()),
+            traffic: rest::Traffic::new(&common.plan),
             bytes: (0, 0),
             connect_latency: histogram(),
             handshake_latency: histogram(),
@@ -332,6 +335,7 @@ impl Handler for Worker {
         let more_probes = self.send_probes(net, now_ns);
         let again = self.send_due(net) || more_probes;
         self.note_idle(net, now_ns);
-        if again { Next::Again } else { self.next_wake_up() }
+        let next = if again { Next::Again } else { self.next_wake_up() };
+        self.rest(next, now_ns)
     }
 }

@@ -115,6 +115,15 @@ impl<H: Handler> Loop<H> {
 
     /// Waits for events, or only looks if there is work already.
     fn wait(&mut self, next: Next) -> io::Result<()> {
+        if let Next::Rest { until_ns, .. } = next
+            && !self.spin
+        {
+            let now_ns = clock::now_ns();
+            if until_ns > now_ns {
+                std::thread::sleep(Duration::from_nanos(until_ns - now_ns));
+            }
+            self.net.now_ns = clock::now_ns();
+        }
         let deadline_ns = self.deadline_ns(next);
         let busy = self.spin
             || deadline_ns <= self.net.now_ns
@@ -145,6 +154,7 @@ impl<H: Handler> Loop<H> {
             Next::Again => return 0,
             Next::At(deadline_ns) => deadline_ns,
             Next::Sleep => u64::MAX,
+            Next::Rest { at_ns, .. } => at_ns,
         };
         let lingering_ns = self.net.lingering.front().map_or(u64::MAX, |&(until_ns, _)| until_ns);
         let listeners = self.listeners.iter().map(Listener::due_ns);

@@ -85,6 +85,15 @@ pub enum Next {
     /// At this time ([`clock::now_ns`](crate::clock::now_ns)) or when something happens before.
     /// The wake-up is as precise as the kernel's timers.
     At(u64),
+    /// Not before `until_ns`, whatever happens; then as [`Next::At`] `at_ns`. What comes meanwhile
+    /// is served together, which takes less CPU than one turn for each. A spinning loop does not
+    /// rest.
+    Rest {
+        /// The earliest beginning.
+        until_ns: u64,
+        /// The latest; `u64::MAX` for none.
+        at_ns: u64,
+    },
 }
 
 /// Why a connection is over.

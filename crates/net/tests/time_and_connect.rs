@@ -104,6 +104,26 @@ fn a_loop_wakes_at_the_time_it_asked_for() {
 }
 
 #[test]
+fn a_rest_lasts_whatever_happens_meanwhile() {
+    let (turned, turns) = events();
+    let server = start(Probe {
+        on_turn: Box::new(move |net| {
+            turned.send(net.now_ns()).unwrap();
+            Next::Rest { until_ns: net.now_ns() + 20 * MS, at_ns: u64::MAX }
+        }),
+        ..Probe::default()
+    });
+    let mut last_ns = next(&turns);
+    for _ in 0..3 {
+        // A mail would begin a turn at once.
+        server.ask(|_, _| ());
+        let now_ns = next(&turns);
+        assert!(now_ns >= last_ns + 20 * MS);
+        last_ns = now_ns;
+    }
+}
+
+#[test]
 fn an_earlier_deadline_replaces_a_later_one() {
     let (fired, timers) = events();
     let server = start(Probe {

@@ -35,6 +35,7 @@ impl Worker {
                 return data.len();
             }
             packets += 1;
+            self.traffic.packets += 1;
             if packets % PACKETS_PER_CLOCK_READ == 0 {
                 now_ns = clock::now_ns();
             }

@@ -178,6 +178,7 @@ impl Worker {
             client::Publish::Send(_) | client::Publish::Queued => {}
             client::Publish::Blocked(_) => return Sent::Blocked,
         }
+        self.traffic.packets += 1;
         self.totals.unacked += u64::from(stream.qos != QoS::AtMostOnce);
         if !probe {
             stream.number(intended_ns, &self.verifier.window());
