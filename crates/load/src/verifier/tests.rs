@@ -274,6 +274,29 @@ fn probes_are_seen_once_per_receiver() {
     assert_eq!(bench.settle(&[sent(0)]).window, Delivery::default());
 }
 
+#[test]
+fn a_bridged_message_is_known_by_its_new_topic() {
+    let mut plan = plan_of(vec![publisher("a", ExactlyOnce), subscriber("remote/a", ExactlyOnce)]);
+    plan.groups[0].targets = vec![crate::Target::tcp(([127, 0, 0, 1], 1).into(), "one")];
+    plan.bridges = vec![crate::Bridge {
+        from: "one".into(),
+        // The plan's targets.
+        to: String::new(),
+        filter: "#".into(),
+        strip: String::new(),
+        prefix: "remote/".into(),
+    }];
+    plan.routes = plan.derive_routes();
+    let mut bench = Bench::new(&plan, &[&[0, 1]]);
+    bench.verifiers[0].set_window(Window { start_ns: 0, end_ns: u64::MAX });
+    let payload = bench.payload(0, 0, 0);
+    assert_eq!(settled(bench.deliver_raw((0, 1), "remote/a", &payload)), Some(1));
+    let second = bench.payload(0, 1, 1);
+    assert_eq!(bench.deliver_raw((0, 1), "elsewhere/a", &second), Verdict::Other);
+    let books = bench.settle(&[sent(2)]);
+    assert_eq!((books.violations.corrupted, books.violations.lost), (1, 1));
+}
+
 proptest::proptest! {
     /// Any deliveries, in any order, around any window: the books agree with naive counting.
     #[test]
