@@ -22,7 +22,7 @@ if (process.argv.includes("--tests")) {
   const licence = readFileSync("node_modules/uplot/LICENSE", "utf8").trim();
   const notice = `/*! Contains uPlot.\n${licence}\n*/`;
   await build({
-    entryPoints: ["src/report.ts"],
+    entryPoints: ["src/report.ts", "src/live.ts"],
     outdir: dist,
     bundle: true,
     minify: true,
@@ -34,7 +34,7 @@ if (process.argv.includes("--tests")) {
     logLevel: "warning",
   });
   await build({
-    entryPoints: ["src/style.css"],
+    entryPoints: ["src/style.css", "src/live.css"],
     outdir: dist,
     bundle: true,
     minify: true,
