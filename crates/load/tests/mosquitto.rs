@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::{Scene, run};
 use tacho_codec::{QoS, Version};
-use tacho_load::{End, Pace};
+use tacho_load::{End, Offline, Pace};
 
 /// A mosquitto process; ends when dropped.
 struct Mosquitto {
@@ -104,5 +104,25 @@ fn mosquitto_in_closed_mode() {
         assert!(totals.delivery.sent > 5 * 16, "more than one window");
         assert_eq!((totals.delivery.lost, totals.violations.total()), (0, 0), "{totals:?}");
         assert!(totals.drained);
+    }
+}
+
+#[test]
+fn mosquitto_keeps_sessions_of_clients_that_are_away() {
+    let Some(broker) = Mosquitto::start("load-sessions") else { return };
+    for (qos, version, clean) in
+        [(QoS::AtLeastOnce, Version::V311, true), (QoS::ExactlyOnce, Version::V5, false)]
+    {
+        let scene = Scene { version, ..Scene::pairs(5, qos) };
+        let mut plan = scene.plan(broker.addr);
+        let (after_ns, for_ns) = (200_000_000, 400_000_000);
+        plan.groups[1].session_expiry_s = 60;
+        plan.groups[1].offline = Some(Offline { after_ns, for_ns, clean, queues_qos0: false });
+        let outcome = run(plan);
+        let totals = outcome.only();
+        assert_eq!((totals.delivery.sent, totals.delivery.lost), (500, 0), "{version:?}");
+        assert_eq!((totals.counters.reconnects, totals.violations.total()), (5, 0));
+        assert_eq!(outcome.failures, []);
+        assert!(totals.e2e.max() >= 300_000);
     }
 }
