@@ -1,7 +1,5 @@
 //! One record out of the records of many runs.
 
-use std::collections::BTreeSet;
-
 use super::recommend::{LoadPoint, interpolate};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
@@ -220,12 +218,29 @@ impl Campaign {
         &self.record.steps
     }
 
-    /// Computes the recommended workload of every series with at least two steps: where mean CPU
+    /// Computes the recommended workload of every series of climbing load: where mean CPU
     /// reaches `percent`.
     pub fn recommend(&mut self, percent: f64) {
         let recommendations =
             self.record.series.iter().filter_map(|series| self.recommended(series, percent));
         self.record.recommendations = recommendations.collect();
+    }
+
+    fn whose_cpu(&self, series: &Series) -> Option<WhoseCpu> {
+        let steps = series.steps.iter().filter_map(|position| self.record.steps.get(*position));
+        steps.filter_map(|step| step.whose_cpu.as_deref()).find_map(WhoseCpu::parse)
+    }
+
+    /// Whether the offered load climbs from step to step: a payload or a model is no load.
+    fn is_a_load(&self, series: &Series) -> bool {
+        let offered = |position: &usize| {
+            let step = &self.record.steps[*position];
+            (self.rungs[*position], step.offered_in_per_s + step.offered_out_per_s)
+        };
+        let mut rungs: Vec<(usize, f64)> = series.steps.iter().map(offered).collect();
+        rungs.sort_by_key(|(rung, _)| *rung);
+        rungs.dedup_by_key(|(rung, _)| *rung);
+        rungs.len() >= 2 && rungs.windows(2).all(|pair| pair[1].1 > pair[0].1)
     }
 
     fn recommended(&self, series: &Series, percent: f64) -> Option<Recommendation> {
@@ -251,17 +266,11 @@ impl Campaign {
                 seconds: self.seconds[*position].clone(),
             });
         }
-        // Steps of a load climb; a payload or a model is no load.
-        let climbs = points
-            .windows(2)
-            .filter(|pair| pair[0].rung < pair[1].rung)
-            .all(|pair| pair[1].tps > pair[0].tps || !pair[1].sustained);
-        let rungs = points.iter().map(|point| point.rung).collect::<BTreeSet<_>>();
-        if rungs.len() < 2 || !climbs {
+        if !self.is_a_load(series) {
             return None;
         }
         let found = interpolate(&points, percent, self.record.seed);
-        let whose = whose.unwrap_or(WhoseCpu::BrokerProcess);
+        let whose = whose.or_else(|| self.whose_cpu(series)).unwrap_or(WhoseCpu::BrokerProcess);
         Some(Recommendation {
             series: series.name.clone(),
             objective: format!("cpu<={percent}%"),
@@ -390,5 +399,63 @@ pub fn target_failed(outcome: &Outcome) -> Option<&str> {
     match &outcome.ending {
         Ending::TargetFailed(sentence) | Ending::GeneratorFailed(sentence) => Some(sentence),
         Ending::Completed | Ending::Aborted => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ladder whose steps have these loads, CPU percentages and verdicts.
+    fn ladder(steps: &[(f64, f64, Verdict)]) -> Campaign {
+        let mut campaign = Campaign::new(RunKind::Ladder, "symmetric", "", "run");
+        let (name, steps_of) = ("symmetric".to_owned(), (0..steps.len()).collect());
+        campaign.series(Series { name, steps: steps_of, ..Series::default() });
+        for (rung, (load, cpu, verdict)) in steps.iter().enumerate() {
+            campaign.record.steps.push(Step {
+                verdict: *verdict,
+                offered_in_per_s: *load,
+                achieved_in_per_s: *load,
+                tps: 2.0 * load,
+                cpu_percent: Some(*cpu),
+                whose_cpu: Some("host".to_owned()),
+                ..Step::default()
+            });
+            campaign.rungs.push(rung);
+            campaign.seconds.push(Vec::new());
+        }
+        campaign.recommend(75.0);
+        campaign
+    }
+
+    fn recommended(steps: &[(f64, f64, Verdict)]) -> Option<(Position, Option<f64>)> {
+        let campaign = ladder(steps);
+        let found = campaign.record.recommendations.first()?;
+        let text = recommendation_text(found, campaign.steps());
+        assert!(text.starts_with("recommended workload of symmetric, cpu<=75% (host): "), "{text}");
+        Some((found.position, found.tps))
+    }
+
+    #[test]
+    fn only_valid_steps_of_a_load_recommend_something() {
+        let (ok, bound) = (Verdict::Ok, Verdict::GeneratorBound);
+        let good = [(10.0, 50.0, ok), (20.0, 70.0, ok), (30.0, 80.0, ok)];
+        assert_eq!(recommended(&good), Some((Position::Within, Some(50.0))));
+        // Without the step in the middle it is further to interpolate.
+        let late = [(10.0, 50.0, ok), (20.0, 70.0, bound), (30.0, 80.0, ok)];
+        assert_eq!(recommended(&late), Some((Position::Within, Some(53.0))));
+        let invalid = [(10.0, 50.0, bound), (20.0, 70.0, bound)];
+        assert_eq!(recommended(&invalid), Some((Position::Unknown, None)));
+        let payloads = [(10.0, 50.0, ok), (10.0, 80.0, ok)];
+        assert_eq!(recommended(&payloads), None);
+        assert_eq!(recommended(&good[..1]), None);
+    }
+
+    #[test]
+    fn a_campaign_without_steps_is_no_success() {
+        let campaign = Campaign::new(RunKind::Suite, "guide", "", "run");
+        let results = campaign.finish(1.0, None);
+        assert_eq!(results.record.verdict, Verdict::Aborted);
+        assert_eq!(results.record.reasons, ["nothing was measured"]);
     }
 }
