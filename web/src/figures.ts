@@ -27,7 +27,14 @@ class Figure {
     }
     const plot = document.createElement("div");
     plot.className = "plot";
-    figure.append(caption, legend, plot);
+    figure.append(caption);
+    if (panel.note !== undefined) {
+      const note = document.createElement("p");
+      note.className = "chart-note";
+      note.textContent = panel.note;
+      figure.append(note);
+    }
+    figure.append(legend, plot);
     place.append(figure);
     const data = chartOf(panel, rows, this.span(), []);
     this.chart = enhance(figure, data, { places: [rows.places], charts: [data] });

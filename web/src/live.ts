@@ -10,7 +10,6 @@ import { RUN_PANELS, hasLoad, hostPanels, valuesOf, valuesOfHost } from "./panel
 
 // How long the stop button waits to be pressed again.
 const SURE_MS = 5000;
-const FILES = ["report.html", "summary.json", "timeseries.csv", "resources.csv", "latency.hlog", "scenario.toml"];
 
 function element<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -173,13 +172,11 @@ class Page {
     }
     const where = document.createElement("p");
     if (end.stays) {
-      if (end.report) {
-        FILES.forEach((file) => {
-          const link = document.createElement("a");
-          link.href = `/run/${file}`;
-          link.textContent = file === "report.html" ? "Open the report" : file;
-          where.append(link, " ");
-        });
+      for (const file of end.files) {
+        const link = document.createElement("a");
+        link.href = `/run/${file}`;
+        link.textContent = file === "report.html" ? "Open the report" : file;
+        where.append(link, " ");
       }
     } else {
       where.append("All files are in ", text("code", end.directory), "; ");

@@ -34,7 +34,7 @@ export interface EndNews {
   verdict: string | null;
   reasons: string[];
   directory: string;
-  report: boolean;
+  files: string[];
   stays: boolean;
 }
 

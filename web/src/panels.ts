@@ -53,6 +53,7 @@ export const RUN_PANELS: Panel[] = [
   },
   {
     title: "Response time, 99th percentile",
+    note: "A second needs 1,000 samples for it.",
     axis: "time",
     unit: "latency",
     lines: lines(

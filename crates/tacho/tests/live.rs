@@ -209,7 +209,7 @@ fn the_page_shows_the_run_and_stops_it() {
     assert_eq!((step["number"].clone(), step["verdict"].clone()), (1.into(), "aborted".into()));
     let end = events.wait_for("end");
     assert_eq!((end["verdict"].clone(), end["stays"].clone()), ("aborted".into(), false.into()));
-    assert_eq!(end["report"], true);
+    assert_eq!(end["files"][0], "report.html");
     assert!(events.next_of(&["second"]).is_none());
     let (code, said) = program.end();
     assert_eq!(code, Some(105), "{said}");
@@ -241,6 +241,8 @@ fn names_that_are_not_ours_are_refused_and_pages_are_fenced() {
     }
     assert_eq!(program.status("GET /run/../run/summary.json"), 404);
     assert_eq!(program.status("GET /run/%2e%2e/secret"), 404);
+    // Files come to be as the run goes on.
+    program.events().wait_for("second");
     assert_eq!(program.status("GET /run/scenario.toml"), 200);
     assert_eq!(program.status("GET /live.css"), 200);
 }
@@ -253,7 +255,7 @@ fn a_page_that_stays_serves_the_report_until_its_button_ends_it() {
     let mut events = program.events();
     let end = events.wait_for("end");
     assert_eq!(end["stays"], true, "{end}");
-    assert_eq!(end["report"], true, "{end}");
+    assert_eq!(end["files"][0], "report.html", "{end}");
     let (head, report) = program.ask("GET /run/report.html");
     assert!(head.contains("text/html") && head.contains("sandbox"), "{head}");
     assert!(report.contains("symmetric"));

@@ -34,6 +34,25 @@ const FILES: [(&str, &str); 13] = [
     ("broker.log", "text/plain; charset=utf-8"),
 ];
 
+/// Files that are offered, where they are there.
+const OFFERED: [&str; 10] = [
+    "report.html",
+    "summary.json",
+    "steps.csv",
+    "timeseries.csv",
+    "resources.csv",
+    "latency.hlog",
+    "results.jtl",
+    "junit.xml",
+    "scenario.toml",
+    "broker.log",
+];
+
+/// The files of a run directory that are worth opening.
+pub(super) fn to_open(directory: &Path) -> Vec<&'static str> {
+    OFFERED.into_iter().filter(|file| directory.join(file).is_file()).collect()
+}
+
 /// Answers with the file `path` below `root`, where it is one of a run directory.
 pub(super) async fn serve(root: PathBuf, path: String) -> Response {
     let found = tokio::task::spawn_blocking(move || open(&root, &path)).await;

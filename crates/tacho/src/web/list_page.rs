@@ -10,6 +10,12 @@ use tacho_lab::record::RunKind;
 use super::page::escape;
 use super::past::{PastRun, Summary};
 
+/// The file that a run's name leads to.
+const REPORT: &str = "report.html";
+
+/// The figures of a run.
+const NUMBERS: [&str; 3] = ["Messages/s", "p99", "CPU"];
+
 /// The page.
 pub(super) fn html(folder: &Path, runs: &[PastRun]) -> Html<String> {
     let mut out = String::with_capacity(8192 + runs.len() * 1024);
@@ -30,10 +36,12 @@ pub(super) fn html(folder: &Path, runs: &[PastRun]) -> Html<String> {
     } else {
         out.push_str(
             "<div class=\"scroll\"><table class=\"runs\"><thead><tr><th>Started (UTC)</th>\
-             <th>Run</th><th>Kind</th><th>Verdict</th><th class=\"number\">Messages/s</th>\
-             <th class=\"number\">p99</th><th class=\"number\">CPU</th>\
-             <th>Files</th></tr></thead><tbody>\n",
+             <th>Run</th><th>Kind</th><th>Verdict</th>",
         );
+        for name in NUMBERS {
+            let _ = write!(out, "<th class=\"number\">{name}</th>");
+        }
+        out.push_str("<th>Files</th></tr></thead><tbody>\n");
         for run in runs {
             row(&mut out, run);
         }
@@ -53,11 +61,12 @@ fn row(out: &mut String, run: &PastRun) {
     let link = |file: &str, text: &str| {
         format!("<a href=\"/runs/{directory}/{}\">{}</a>", in_url(file), escape(text))
     };
-    let name = match run.report {
-        true => link("report.html", &run.directory),
-        false => escape(&run.directory),
+    let (report, others) = match run.files.split_first() {
+        Some((&REPORT, others)) => (true, others),
+        _ => (false, &run.files[..]),
     };
-    let files: Vec<String> = run.files.iter().map(|file| link(file, file)).collect();
+    let name = if report { link(REPORT, &run.directory) } else { escape(&run.directory) };
+    let files: Vec<String> = others.iter().map(|file| link(file, file)).collect();
     let files = files.join(" ");
     match (&run.summary, &run.error) {
         (Some(summary), _) => {
@@ -68,16 +77,16 @@ fn row(out: &mut String, run: &PastRun) {
                 let _ = write!(out, "<small>{}</small>", escape(&summary.scenario));
             }
             let class = if summary.verdict == "ok" { "chip ok" } else { "chip" };
-            let _ = writeln!(
+            let verdict = summary.verdict.replace('_', " ");
+            let _ = write!(
                 out,
-                "</th><td>{}</td><td><span class=\"{class}\">{}</span></td><td class=\"number\">{}</td>\
-                 <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"files\">{files}</td></tr>",
-                cells.kind,
-                summary.verdict.replace('_', " "),
-                cells.tps,
-                cells.p99,
-                cells.cpu,
+                "</th><td>{}</td><td><span class=\"{class}\">{verdict}</span></td>",
+                cells.kind
             );
+            for (name, value) in NUMBERS.into_iter().zip(cells.numbers) {
+                let _ = write!(out, "<td class=\"number\" data-name=\"{name}\">{value}</td>");
+            }
+            let _ = writeln!(out, "<td class=\"files\">{files}</td></tr>");
         }
         (None, error) => {
             let error = escape(error.as_deref().unwrap_or_default());
@@ -93,9 +102,8 @@ fn row(out: &mut String, run: &PastRun) {
 struct Cells {
     started: String,
     kind: String,
-    tps: String,
-    p99: String,
-    cpu: String,
+    /// As [`NUMBERS`] names them.
+    numbers: [String; 3],
 }
 
 fn cells(summary: &Summary) -> Cells {
@@ -110,9 +118,11 @@ fn cells(summary: &Summary) -> Cells {
     Cells {
         started: escape(&started.replace('T', " ")),
         kind,
-        tps: summary.tps.map_or_else(String::new, rate),
-        p99: summary.e2e_p99_us.map_or_else(String::new, |us| latency(us as f64)),
-        cpu: summary.cpu_percent.map_or_else(String::new, |cpu| format!("{cpu:.0} %")),
+        numbers: [
+            summary.tps.map_or_else(String::new, rate),
+            summary.e2e_p99_us.map_or_else(String::new, |us| latency(us as f64)),
+            summary.cpu_percent.map_or_else(String::new, |cpu| format!("{cpu:.0} %")),
+        ],
     }
 }
 
@@ -148,7 +158,7 @@ mod tests {
             PastRun {
                 directory: "a\"><b>%/é".to_owned(),
                 summary: Some(summary),
-                report: true,
+                files: vec![REPORT],
                 ..PastRun::default()
             },
             PastRun { error: Some("<u>".to_owned()), ..PastRun::default() },

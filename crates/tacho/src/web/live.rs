@@ -137,7 +137,7 @@ impl Live {
             verdict,
             reasons: reasons.to_vec(),
             directory: self.directory.display().to_string(),
-            report: self.directory.join("report.html").is_file(),
+            files: files::to_open(&self.directory),
             stays,
         }));
         if !stays {

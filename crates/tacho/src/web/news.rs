@@ -77,8 +77,8 @@ pub(crate) struct EndNews {
     pub(crate) reasons: Vec<String>,
     /// The run's directory, for people.
     pub(crate) directory: String,
-    /// Is there a report to open?
-    pub(crate) report: bool,
+    /// Files to open, the report first.
+    pub(crate) files: Vec<&'static str>,
     /// Does the page stay?
     pub(crate) stays: bool,
 }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use tacho_lab::record::{RunKind, Verdict};
 
-use super::files::is_plain;
+use super::files::{is_plain, to_open};
 
 /// Directories that are looked at, the last by name: names begin with their time.
 const DIRECTORIES_MAX: usize = 5000;
@@ -17,18 +17,6 @@ const DIRECTORIES_MAX: usize = 5000;
 const SUMMARY_BYTES_MAX: u64 = 256 << 20;
 /// The file that makes a directory that of an ended run.
 const SUMMARY: &str = "summary.json";
-/// Files that are offered beside the report, where they are there.
-const OFFERED: [&str; 8] = [
-    SUMMARY,
-    "steps.csv",
-    "timeseries.csv",
-    "resources.csv",
-    "latency.hlog",
-    "junit.xml",
-    "scenario.toml",
-    "broker.log",
-];
-
 /// A directory with what it says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct PastRun {
@@ -39,9 +27,7 @@ pub(super) struct PastRun {
     pub(super) summary: Option<Summary>,
     /// Why not.
     pub(super) error: Option<String>,
-    /// Is there a report?
-    pub(super) report: bool,
-    /// The files that it has, of those worth opening.
+    /// Files to open, the report first.
     pub(super) files: Vec<&'static str>,
 }
 
@@ -153,14 +139,7 @@ impl PastRuns {
             Ok(summary) => (Some(summary), None),
             Err(error) => (None, Some(error)),
         };
-        let is_there = |file: &&'static str| path.join(file).is_file();
-        PastRun {
-            summary,
-            error,
-            report: is_there(&"report.html"),
-            files: OFFERED.into_iter().filter(is_there).collect(),
-            directory,
-        }
+        PastRun { summary, error, files: to_open(&path), directory }
     }
 }
 

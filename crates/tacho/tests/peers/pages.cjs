@@ -1,8 +1,9 @@
-// Drives the pages in headless Chromium: live <url> | past <url> [folder for pictures].
+// Drives the pages in headless Chromium: live|ladder|past <url> [folder for pictures].
 //
 // `live` watches a run until its charts have values, looks at it in two widths, in light and dark,
-// and stops the run with the page's button. `past` follows the list of runs to a report. Errors on
-// the console, or a page that is wider than the screen, fail.
+// and stops the run with the page's button. `ladder` waits until all steps have ended, opens the
+// report and closes the page. `past` follows the list of runs to a report. Errors on the console, or
+// a page that is wider than the screen, fail.
 
 const path = require("path");
 const modules = path.join(process.env.TACHO_PEERS_DIR, "node_modules");
@@ -88,6 +89,22 @@ async function live(page, pictures) {
   await lookAt(page, "ended", pictures);
 }
 
+async function ladder(page, pictures, url) {
+  await page.locator("#title", { hasText: "step 2 of 2" }).waitFor({ timeout: PATIENCE_MS });
+  const link = page.locator("#verdict a", { hasText: "Open the report" });
+  await link.waitFor({ timeout: PATIENCE_MS });
+  check(await page.locator("#steps tbody tr").count() === 2, "there are not two steps");
+  await waitForCharts(page, ["Messages per second", "Virtual users"], 4);
+  await lookAt(page, "ladder", pictures);
+  await link.click();
+  await page.waitForURL(/\/run\/report\.html$/, { timeout: PATIENCE_MS });
+  check((await page.locator("h1").textContent()).includes("symmetric"), "that is no report");
+  await page.goto(url);
+  const close = page.locator("#stop", { hasText: "Close" });
+  await close.click();
+  await page.locator("#notice", { hasText: "Closed" }).waitFor({ timeout: PATIENCE_MS });
+}
+
 async function past(page, pictures) {
   await lookAt(page, "past", pictures);
   check(await page.locator("table.runs tbody tr").count() >= 2, "runs are missing");
@@ -99,7 +116,7 @@ async function past(page, pictures) {
 async function main() {
   const [what, url, pictures] = process.argv.slice(2);
   const browser = await chromium.launch({
-    executablePath: process.env.TACHO_CHROMIUM,
+    executablePath: process.env.CHROMIUM,
     args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
   });
   const complaints = [];
@@ -111,7 +128,7 @@ async function main() {
     });
     page.on("pageerror", (error) => complaints.push(String(error)));
     await page.goto(url);
-    await { live, past }[what](page, pictures);
+    await { live, ladder, past }[what](page, pictures, url);
     check(complaints.length === 0, `the browser complains: ${complaints.join("; ")}`);
   } finally {
     await browser.close();

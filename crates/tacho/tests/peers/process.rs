@@ -168,6 +168,11 @@ impl Running {
         }
     }
 
+    /// The line that was waited for last.
+    pub(crate) fn last_line(&self) -> &str {
+        self.seen.last().map_or("", String::as_str)
+    }
+
     /// Waits for the end; returns the status and everything that was said.
     pub(crate) fn finish(mut self) -> Result<(ExitStatus, Vec<String>), Failed> {
         let deadline = Instant::now() + PATIENCE;
