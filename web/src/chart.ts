@@ -35,13 +35,18 @@ export class Chart {
     this.plot.over.append(this.tip);
   }
 
-  // Shows other values, as time goes on; the lines stay the same ones.
+  // Shows other values, as time goes on; the lines stay the same ones, and so does a stretch that
+  // somebody selected.
   update(data: ChartData, places: number[][]): void {
+    const [from, to] = this.wholeX();
+    const { min, max } = this.plot.scales["x"]!;
+    const zoomed = min != null && max != null && (min > from || max < to);
     this.data.lines = data.lines;
     this.data.bands = data.bands;
     this.data.x = data.x;
     this.raw = aligned(data, places);
-    this.plot.setData(this.drawn());
+    this.plot.setData(this.drawn(), !zoomed);
+    if (zoomed) this.plot.setScale("x", { min, max });
   }
 
   isShown(line: number): boolean {

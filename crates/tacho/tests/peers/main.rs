@@ -8,6 +8,7 @@ mod broker;
 mod collectd;
 mod mosquitto_clients;
 mod node_exporter;
+mod pages;
 mod process;
 mod report;
 mod scenarios;
@@ -32,6 +33,7 @@ fn main() {
     node_exporter::register(&mut trials);
     scenarios::register(&mut trials);
     report::register(&mut trials);
+    pages::register(&mut trials);
     libtest_mimic::run(&arguments, trials).exit();
 }
 

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Growing, Stretches } from "../src/growing";
+import type { HostNews, SecondNews } from "../src/news";
+import { RUN_PANELS, chartOf, hostPanels, shownName, valuesOf, valuesOfHost } from "../src/panels";
+
+test("lines are interrupted where nothing came, and never turn back", () => {
+  const rows = new Growing();
+  rows.push(1, [["a", 5]]);
+  rows.push(2, [["a", 6], ["b", 7]]);
+  rows.push(2, [["a", 9]]);
+  rows.push(1.5, [["a", 9]]);
+  rows.push(10, [["b", 8]]);
+  assert.deepEqual(rows.places, [1, 2, 2.001, 10]);
+  assert.deepEqual(rows.column("a"), [5, 6, null, null]);
+  assert.deepEqual(rows.column("b"), [null, 7, null, 8]);
+  assert.deepEqual(rows.column("c"), [null, null, null, null]);
+});
+
+test("the oldest rows are forgotten", () => {
+  const rows = new Growing();
+  for (let at = 0; at < 9000; at += 1) rows.push(at, [["a", at]]);
+  assert.equal(rows.places.length, 8000);
+  assert.equal(rows.column("a")[0], 1000);
+});
+
+test("phases of several runs are several stretches", () => {
+  const phases = new Stretches();
+  phases.push(0, 1, "measure");
+  phases.push(1, 2, "measure");
+  phases.push(2, 2.1, "drain");
+  phases.push(9, 10, "measure");
+  phases.push(20, 21, "measure");
+  assert.deepEqual(phases.all, [
+    [0, 2, "measure"], [2, 2.1, "drain"], [9, 10, "measure"], [20, 21, "measure"],
+  ]);
+});
+
+function second(part: Partial<SecondNews>): Map<string, number | null> {
+  const row = { phase: "measure", length_s: 1, acked_per_s: 0, ...part } as SecondNews;
+  return new Map(valuesOf(row));
+}
+
+test("every line of the run has its values", () => {
+  const values = second({});
+  for (const panel of RUN_PANELS) {
+    for (const { name } of panel.lines) assert.ok(values.has(name), `${panel.title}: ${name}`);
+  }
+});
+
+test("rates of short rests are left out, counts are not", () => {
+  const whole = second({ sent_per_s: 100, acked_per_s: 90, connected: 7 });
+  assert.equal(whole.get("in, sent"), 100);
+  assert.equal(whole.get("in, acknowledged"), 90);
+  const rest = second({ sent_per_s: 100, acked_per_s: 90, connected: 7, length_s: 0.1 });
+  assert.equal(rest.get("in, sent"), null);
+  assert.equal(rest.get("in, acknowledged"), null);
+  assert.equal(rest.get("connected"), 7);
+  assert.equal(second({ sent_per_s: 5 }).get("in, acknowledged"), null);
+});
+
+test("a host gets charts of what its source tells", () => {
+  const row = (lo: number): HostNews => ({
+    at_s: 1,
+    host: {
+      host: "h", source: "local", target: null, cpu: null, load: [1, 2, 3], memory: null,
+      interfaces: [
+        { name: "lo", rx_bytes_per_s: lo, tx_bytes_per_s: lo },
+        { name: "eth0", rx_bytes_per_s: 0, tx_bytes_per_s: 0 },
+      ],
+      processes: [{ name: "broker", pid: 7, cpu_percent: 50, rss_bytes: 100 }],
+    },
+  });
+  const rows = new Growing();
+  rows.push(1, valuesOfHost(row(0)));
+  const titles = () => hostPanels(rows).map((panel) => panel.title);
+  assert.deepEqual(titles(), ["Load", "CPU of processes", "Memory of processes"]);
+  rows.push(2, valuesOfHost(row(9)));
+  assert.deepEqual(titles(), ["Network", "Load", "CPU of processes", "Memory of processes"]);
+  const network = hostPanels(rows)[0]!;
+  assert.deepEqual(network.lines.map(({ name }) => shownName(name)), ["lo in", "lo out"]);
+  const chart = chartOf(network, rows, [0, 30], []);
+  assert.deepEqual(chart.lines[0]!.values, [0, 9]);
+});
