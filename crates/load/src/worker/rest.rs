@@ -3,8 +3,10 @@
 //! A turn that serves one packet costs several system calls and often a sleep and a wake-up: at
 //! tens of thousands of packets per second that takes a core whose work would take a third of it.
 //! So a thread that is that busy looks at its sockets every 50 us at most. Figures of such loads
-//! are late by up to that and the precision of the system's sleep; with fewer packets, with spin
-//! timing and in closed mode, where every pause would cost throughput, there are no rests.
+//! are late by up to that and the precision of the system's sleep. Where messages are received,
+//! that would be in every latency: there a thread rests only under loads that fill its core
+//! anyway. With spin timing and in closed mode, where every pause would cost throughput, it never
+//! does.
 
 use tacho_net::Next;
 
@@ -13,8 +15,10 @@ use crate::plan::{Pace, Plan, Timing};
 
 /// From the beginning of one turn to that of the next.
 const TURN_NS: u64 = 50_000;
-/// Packets per second, in and out, from which on a thread rests.
-const DENSE_PER_S: u64 = 60_000;
+/// Packets per second, in and out, from which on a thread rests: when nobody receives..
+const DENSE_PUBLISHING_PER_S: u64 = 60_000;
+/// .. and when somebody does (bench/runs/2026-11-21-generator: a core handled 225,000).
+const DENSE_PER_S: u64 = 200_000;
 /// How often that is decided.
 const LOOK_NS: u64 = 10_000_000;
 
@@ -22,6 +26,7 @@ const LOOK_NS: u64 = 10_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     allowed: bool,
+    dense_per_s: u64,
     /// Packets since `since_ns`.
     pub(super) packets: u64,
     since_ns: u64,
@@ -34,14 +39,15 @@ impl Traffic {
             |pace: &Pace| matches!(pace, Pace::Closed { .. } | Pace::Jmeter { wait: true, .. });
         let paces = || plan.groups.iter().flat_map(|group| &group.publish);
         let allowed = plan.timing == Timing::Sleep && !paces().any(|block| waits(&block.pace));
-        Self { allowed, ..Self::default() }
+        let dense_per_s = if plan.routes.is_empty() { DENSE_PUBLISHING_PER_S } else { DENSE_PER_S };
+        Self { allowed, dense_per_s, ..Self::default() }
     }
 
     /// Decides anew, now and then.
     fn look(&mut self, now_ns: u64) {
         let elapsed_ns = now_ns.saturating_sub(self.since_ns);
         if elapsed_ns >= LOOK_NS {
-            let threshold = DENSE_PER_S as u128 * u128::from(elapsed_ns) / 1_000_000_000;
+            let threshold = u128::from(self.dense_per_s) * u128::from(elapsed_ns) / 1_000_000_000;
             self.is_dense = u128::from(self.packets) > threshold;
             (self.packets, self.since_ns) = (0, now_ns);
         }
@@ -70,7 +76,10 @@ impl Worker {
 
 #[cfg(test)]
 mod tests {
+    use tacho_codec::QoS;
+
     use super::*;
+    use crate::plan::tests::{plan_of, publisher, subscriber};
 
     #[test]
     fn only_dense_traffic_is_worth_a_rest() {
@@ -85,6 +94,8 @@ mod tests {
         traffic.packets = 9_999;
         traffic.look(traffic.since_ns + LOOK_NS - 1);
         assert_eq!((traffic.is_dense, traffic.packets), (false, 9_999));
+        let plan = plan_of(vec![publisher("t", QoS::AtMostOnce), subscriber("t", QoS::AtMostOnce)]);
+        assert_eq!(Traffic::new(&plan).dense_per_s, DENSE_PER_S);
         let spinning = Plan { timing: Timing::Spin, ..Plan::default() };
         assert!(!Traffic::new(&spinning).allowed);
     }
