@@ -3,7 +3,7 @@
 
 import uPlot from "uplot";
 
-import type { ChartData, PageData, Value } from "./data";
+import type { ChartData, LineData, PageData, Value } from "./data";
 import { aligned, stacked } from "./data";
 import { show, tick } from "./format";
 import { decades, fromZero, linearTicks, logTicks, nineTicks } from "./scale";
@@ -242,16 +242,19 @@ export class Chart {
     if (classes.includes("dashed")) series.dash = [7, 4];
     if (classes.includes("points")) series.paths = () => null;
     if (line.published && !classes.includes("points")) series.width = 1.25;
-    if (line.marker !== "") series.points = this.markers(line.marker, colour);
+    if (line.marker !== "") series.points = this.markers(line, colour);
     return series;
   }
 
-  private markers(kind: string, colour: () => string): uPlot.Series.Points {
+  private markers(line: LineData, colour: () => string): uPlot.Series.Points {
+    const kind = line.marker;
+    // Figures of others are paler than ours.
+    const inside = line.published ? () => `${colour()}55` : colour;
     return {
       show: true,
       size: 8,
       stroke: colour,
-      fill: kind === "hollow" ? () => this.colour("card") : colour,
+      fill: kind === "hollow" ? () => this.colour("card") : inside,
       width: 1.5,
       paths: (u, series, from, to) => {
         const shapes = new Path2D();

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::chart::{Chart, Line, Marker, Style};
+use super::axis::Scale;
+use super::chart::{Chart, Line, Marker, Style, greatest, least};
 use super::html::escape;
 
 const LEFT: f64 = 70.0;
@@ -18,7 +19,29 @@ const LETTER: f64 = 6.6;
 pub(super) fn svg(chart: &Chart, published: bool) -> String {
     let width = if chart.wide { 1040.0 } else { 540.0 };
     let height = if chart.wide { 300.0 } else { 260.0 };
+    if published {
+        let chart = &with_room(chart);
+        return Drawing { chart, width, height, out: String::new(), published }.draw();
+    }
     Drawing { chart, width, height, out: String::new(), published }.draw()
+}
+
+/// The chart with scales that reach as far as the figures of others do.
+fn with_room(chart: &Chart) -> Chart {
+    let mut chart = chart.clone();
+    let places = chart.lines.iter().flat_map(|line| line.points.iter().map(|(at, _)| *at));
+    let (x_end, y_end) = (places.fold(0.0, f64::max), greatest(&chart.lines));
+    if x_end > chart.x.scale.ends().1 {
+        chart.x.scale = Scale::exactly(0.0, x_end * 1.05, chart.x.unit);
+    }
+    match chart.y.scale {
+        Scale::Log { .. } => chart.y.scale = Scale::log(least(&chart.lines), y_end),
+        Scale::Linear { to, .. } if y_end > to => {
+            chart.y.scale = Scale::from_zero(y_end * 1.02, chart.y.unit);
+        }
+        _ => {}
+    }
+    chart
 }
 
 struct Drawing<'a> {
@@ -267,7 +290,7 @@ pub(super) fn classes(line: &Line) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::axis::{Scale, Unit};
+    use crate::report::axis::Unit;
     use crate::report::chart::{Axis, Band, from_zero};
 
     fn chart(points: Vec<(f64, Option<f64>)>) -> Chart {
@@ -300,5 +323,9 @@ mod tests {
         chart.lines[0].published = true;
         assert!(!svg(&chart, false).contains("published"));
         assert!(svg(&chart, true).contains("c1 published"));
+        // Its values lie far above ours: the scale grows with them.
+        chart.lines[0].points[1].1 = Some(900.0);
+        assert!(svg(&chart, true).contains(">1,000<"));
+        assert!(!svg(&chart, false).contains(">1,000<"));
     }
 }
