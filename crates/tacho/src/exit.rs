@@ -28,7 +28,7 @@ Exit codes:
     1  wrong usage, or something unexpected
    99  a threshold failed, or less than 99 % of the offered load was carried (not_sustained)
   104  the scenario or a setting makes no sense
-  105  stopped by a signal; the report shows what was measured until then
+  105  stopped by a signal or by the live page; the report shows what was measured until then
   110  QoS contract broken: lost, duplicated, reordered or damaged messages (qos_violation)
   111  invalid run: the generator was the bottleneck (generator_bound) or the network
        (network_bound), or the load was not steady in the measured window (not_steady)

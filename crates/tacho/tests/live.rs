@@ -271,6 +271,40 @@ fn a_page_that_stays_serves_the_report_until_its_button_ends_it() {
 }
 
 #[test]
+fn a_signal_ends_the_run_and_the_page_that_would_stay() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let program = Program::run(&place.path().join("run"), &["--ui-wait"]);
+    let mut events = program.events();
+    events.wait_for("second");
+    let id = program.child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status().expect("starts");
+    assert!(sent.success());
+    let end = events.wait_for("end");
+    assert_eq!((end["verdict"].clone(), end["stays"].clone()), ("aborted".into(), false.into()));
+    let (code, said) = program.end();
+    assert_eq!(code, Some(105), "{said}");
+}
+
+#[test]
+fn a_run_that_ends_before_it_began_says_so() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let directory = place.path().join("run");
+    let directory = directory.to_str().expect("UTF-8");
+    // This broker never listens: it sleeps for so many seconds and as many as its port.
+    let broker = ["--broker-cmd", "sleep 600 {port}"];
+    let mut arguments = vec!["run", "symmetric", "--ui", "0", "--dir", directory];
+    arguments.extend(broker);
+    let program = Program::start(&arguments);
+    let mut events = program.events();
+    assert!(events.wait_for("hello")["run"].is_null());
+    let token = program.token();
+    assert_eq!(program.status(&format!("POST /stop\nX-Tacho-Token: {token}")), 202);
+    assert!(events.wait_for("end")["verdict"].is_null());
+    let (code, said) = program.end();
+    assert_eq!(code, Some(105), "{said}");
+}
+
+#[test]
 fn too_many_browsers_are_refused_and_the_run_goes_on() {
     let place = tempfile::tempdir().expect("temporary directory");
     let program = Program::run(&place.path().join("run"), &[]);
