@@ -68,6 +68,9 @@ fn wrong_usage_exits_with_1() {
         1,
         &["cannot be used with"],
     );
+    fails(&["run", "--ui", "symmetric"], 1, &["write a port", "put --ui last"]);
+    fails(&["run", "symmetric", "--ui-wait"], 1, &["--ui"]);
+    fails(&["serve", "--listen", "example.org:80"], 1, &["numeric address"]);
     let help = output(&["run", "--help"]);
     assert_eq!(help.status.code(), Some(0));
     assert!(text(&help.stdout).contains("Exit codes:"));

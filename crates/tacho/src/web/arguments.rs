@@ -15,7 +15,7 @@ pub(crate) struct UiArguments {
     /// ADDR is a port, or an address with a port; port 0 takes a free one. By default it is
     /// 127.0.0.1:9740, or a free port where that one is taken. Whoever can open the page can stop
     /// the run: leave it on loopback, or mind who reaches it.
-    #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = parse_address)]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = parse_ui_address)]
     ui: Option<Option<SocketAddr>>,
 
     /// After the run keep serving the page and the report, until Ctrl-C or the page's button
@@ -41,6 +41,11 @@ impl UiArguments {
             Some(Some(address)) => Some(Listen::At(address)),
         }
     }
+}
+
+/// The same for `--ui`, which may have taken the scenario for its address.
+fn parse_ui_address(text: &str) -> Result<SocketAddr, String> {
+    parse_address(text).map_err(|error| format!("{error}; without an address, put --ui last"))
 }
 
 /// Reads `9740`, `:9740`, `127.0.0.1:9740`, `localhost:9740` or `[::1]:9740`.
