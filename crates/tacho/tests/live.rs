@@ -112,6 +112,14 @@ impl Program {
         Events(BufReader::new(stream))
     }
 
+    /// Ctrl-C; without effect when it has ended.
+    fn interrupt(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let pid = rustix::process::Pid::from_child(&self.child);
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
+        }
+    }
+
     /// The exit code and what was said on standard error since the address.
     fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
@@ -122,7 +130,13 @@ impl Program {
 }
 
 impl Drop for Program {
+    /// Ends it as Ctrl-C does, so that it takes the broker that it started with it.
     fn drop(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        self.interrupt();
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -273,12 +287,10 @@ fn a_page_that_stays_serves_the_report_until_its_button_ends_it() {
 #[test]
 fn a_signal_ends_the_run_and_the_page_that_would_stay() {
     let place = tempfile::tempdir().expect("temporary directory");
-    let program = Program::run(&place.path().join("run"), &["--ui-wait"]);
+    let mut program = Program::run(&place.path().join("run"), &["--ui-wait"]);
     let mut events = program.events();
     events.wait_for("second");
-    let id = program.child.id().to_string();
-    let sent = Command::new("kill").args(["-INT", &id]).status().expect("starts");
-    assert!(sent.success());
+    program.interrupt();
     let end = events.wait_for("end");
     assert_eq!((end["verdict"].clone(), end["stays"].clone()), ("aborted".into(), false.into()));
     let (code, said) = program.end();

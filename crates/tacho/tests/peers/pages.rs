@@ -1,7 +1,7 @@
 //! A real browser watches a run, stops it with the page's button, and reads the list of past runs.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use libtest_mimic::{Failed, Trial};
 
@@ -52,6 +52,22 @@ fn browse(what: &str, address: &str) -> Verdict {
     Ok(())
 }
 
+/// The same for a run, which ends by what the browser does, or as Ctrl-C ends it: then too it takes
+/// the broker that it started with it.
+fn browse_to_the_end(
+    program: Running,
+    what: &str,
+    address: &str,
+) -> Result<(ExitStatus, Vec<String>), Failed> {
+    let watched = browse(what, address);
+    if watched.is_err() {
+        let pid = rustix::process::Pid::from_child(&program.child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
+    }
+    let ended = program.finish()?;
+    watched.map(|()| ended)
+}
+
 fn watch() -> Verdict {
     let folder = tempfile::tempdir()?;
     let directory = folder.path().join("run");
@@ -59,8 +75,7 @@ fn watch() -> Verdict {
     let arguments = ["run", "symmetric", "--ui", "0", "--dir", &path];
     let mut program = tacho(&arguments, &[&SMALL[..], &["duration=10m"]].concat())?;
     let address = address_of(&mut program)?;
-    browse("live", &address)?;
-    let (status, said) = program.finish()?;
+    let (status, said) = browse_to_the_end(program, "live", &address)?;
     if status.code() != Some(105) {
         return Err(format!("it ended with {status}: {said:#?}").into());
     }
@@ -79,8 +94,7 @@ fn ladder() -> Verdict {
         ["ladder", "symmetric", steps, "--hold", "2s", "--ui", "0", "--ui-wait", "--dir", &path];
     let mut program = tacho(&arguments, &[&SMALL[..2], &SMALL[3..]].concat())?;
     let address = address_of(&mut program)?;
-    browse("ladder", &address)?;
-    let (status, said) = program.finish()?;
+    let (status, said) = browse_to_the_end(program, "ladder", &address)?;
     // On a busy machine a step may be no valid measurement.
     if !matches!(status.code(), Some(0 | 99 | 111)) {
         return Err(format!("it ended with {status}: {said:#?}").into());
