@@ -219,8 +219,8 @@ fn an_agent_that_dies_is_told_and_the_run_goes_on() {
         .filter_map(|finding| finding["code"].as_str())
         .collect();
     assert!(codes.contains(&"monitor_gap") && codes.contains(&"monitor_error"), "{summary}");
-    let notes = summary["notes"].to_string();
-    assert!(notes.contains(&source), "{notes}");
+    let findings = summary["findings"].to_string();
+    assert!(findings.contains(&source), "{findings}");
 }
 
 const TWO_BROKERS: &str = r#"
