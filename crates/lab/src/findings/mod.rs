@@ -143,7 +143,15 @@ mod tests {
         assert_eq!(codes(&overflows), ["listen_overflow"]);
         let mut far = quiet();
         far.rtt_us.p50 = Some(400);
-        assert_eq!(codes(&far), ["round_trip"]);
+        let evidence = |one_machine| Evidence {
+            step: &far,
+            rows: &[],
+            curve: &[],
+            one_machine,
+            monitors: &[],
+        };
+        assert_eq!(of_step(&evidence(false), 0)[0].code, "round_trip");
+        assert!(of_step(&evidence(true), 0).is_empty());
     }
 
     /// A curve with `share` of the samples between `from` and `to`, at quantile `at`.

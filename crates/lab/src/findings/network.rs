@@ -72,10 +72,17 @@ pub(super) fn retransmits(evidence: &Evidence<'_>) -> Found {
         (used.mean >= RETRANSMITS_PER_S).then_some((&host.host, used.mean))
     });
     let (host, rate) = host?;
-    let sentence = format!(
-        "TCP on {host} repeated {rate:.0} segments per second: packets are lost on the way, and \
-         latency has a tail from 200 ms on; check the network before blaming the broker."
-    );
+    let advice = match evidence.one_machine {
+        false => {
+            "packets are lost on the way, and latency has a tail from 200 ms on; check the \
+                  network before blaming the broker"
+        }
+        true => {
+            "on loopback that means sockets whose reader was kept from running, or whose \
+                 buffers overflowed; look at steal and at the cores' load"
+        }
+    };
+    let sentence = format!("TCP on {host} repeated {rate:.0} segments per second: {advice}.");
     Some(("retransmits", Severity::Warning, sentence))
 }
 
@@ -92,8 +99,11 @@ pub(super) fn listen_overflows(evidence: &Evidence<'_>) -> Found {
     Some(("listen_overflow", Severity::Warning, sentence))
 }
 
-/// Most of the latency is the way to the broker.
+/// Most of the latency is the way to the broker. On one machine that way is the broker's own loop.
 pub(super) fn round_trip(evidence: &Evidence<'_>) -> Found {
+    if evidence.one_machine {
+        return None;
+    }
     let round_trip = evidence.step.rtt_us.p50? as f64;
     let latency = evidence.step.latency_us.p50? as f64;
     if latency <= 0.0 || round_trip < ROUND_TRIP_SHARE * latency {
