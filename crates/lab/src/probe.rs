@@ -93,7 +93,7 @@ impl Samples {
             usage.host_cpu_percent = Some(now.not_idle_percent_since(before));
             usage.host_programs_ns = Some(now.cpu_since(before).programs_ns());
             usage.host_steal_percent = Some(now.cpu_since(before).steal_percent());
-            if !self.broker_cores.is_empty() {
+            if !self.broker_cores.is_empty() && now.cores_add_up_since(before, &self.broker_cores) {
                 usage.broker_cores_busy_percent =
                     Some(now.busy_percent_since(before, &self.broker_cores));
             }

@@ -2,6 +2,7 @@
 
 use procfs_core::Meminfo;
 
+use crate::cpus::TICK_NS;
 use crate::{CpuTimes, MemoryBytes, MonitorError, ProcRoot};
 
 /// Samples the machine this runs on.
@@ -31,7 +32,7 @@ pub struct LoadAverage {
 }
 
 /// The machine at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct HostSample {
     /// When, in nanoseconds of the caller's monotonic clock.
     pub at_ns: u64,
@@ -146,6 +147,17 @@ impl HostSample {
         sum
     }
 
+    /// Does the time that the kernel counted for `cores` since `earlier` add up to the time that
+    /// passed, within 5 %? Where it does not (seen in virtual machines: 586 ticks of 500), what it
+    /// says about single cores is worth nothing.
+    pub fn cores_add_up_since(&self, earlier: &Self, cores: &[usize]) -> bool {
+        let passed_ns = self.at_ns.saturating_sub(earlier.at_ns) as f64 * cores.len() as f64;
+        let counted_ns = self.cores_since(earlier, cores).total() as f64 * TICK_NS as f64;
+        // Two ticks per core: a short window is cut at both ends.
+        let slack_ns = (passed_ns * 0.05).max((2 * TICK_NS) as f64 * cores.len() as f64);
+        (counted_ns - passed_ns).abs() <= slack_ns
+    }
+
     /// 1 - idle of the whole machine between `earlier` and this, in percent.
     pub fn not_idle_percent_since(&self, earlier: &Self) -> f64 {
         self.cpu_since(earlier).not_idle_percent()
@@ -164,5 +176,30 @@ impl HostSample {
                 total.saturating_sub(self.memory_available_bytes) as f64 * 100.0 / total as f64
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_add_up_only_if_the_counts_are_the_time_that_passed() {
+        let sample = |at_ns, user, idle| HostSample {
+            at_ns,
+            cores: [0, 1]
+                .map(|core| CoreTimes {
+                    core,
+                    times: CpuTimes { user, idle, ..CpuTimes::default() },
+                })
+                .to_vec(),
+            ..HostSample::default()
+        };
+        let start = sample(0, 0, 0);
+        let second = 1_000_000_000;
+        assert!(sample(5 * second, 200, 300).cores_add_up_since(&start, &[0, 1]));
+        assert!(sample(5 * second, 200, 280).cores_add_up_since(&start, &[0]));
+        assert!(!sample(5 * second, 200, 386).cores_add_up_since(&start, &[0]));
+        assert!(!sample(5 * second, 100, 320).cores_add_up_since(&start, &[0, 1]));
     }
 }

@@ -7,7 +7,7 @@ use super::ReportData;
 use super::page::Page;
 use super::{many, single, words};
 use crate::format::thousands;
-use crate::record::{RunKind, RunRecord, Severity, Verdict};
+use crate::record::{RunKind, RunRecord, Severity, Step, Verdict};
 
 /// Where the list of files goes once they are all there.
 const FILES: &str = "<!-- files -->";
@@ -181,7 +181,11 @@ pub(super) fn remarks(out: &mut String, record: &RunRecord) {
                 Severity::Error => "error",
             };
             let step = finding.step.and_then(|index| record.steps.get(index));
-            let step = step.filter(|step| !step.label.is_empty());
+            // Sentences about the steps of a ladder say themselves which one they are about.
+            let is_unnamed = |step: &&Step| {
+                !step.label.is_empty() && !finding.sentence.contains(step.label.as_str())
+            };
+            let step = step.filter(is_unnamed);
             let place = step.map_or_else(String::new, |step| format!("{}: ", step.label));
             let _ = write!(
                 out,
