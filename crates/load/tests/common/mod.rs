@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -96,6 +96,7 @@ impl Broker {
                 subscriptions: Vec::new(),
                 turns: HashMap::new(),
                 sessions: HashMap::new(),
+                unreleased: HashSet::new(),
             };
             event_loop.run(&mut responder).expect("loop runs");
         });
@@ -146,6 +147,8 @@ struct Responder {
     subscriptions: Vec<Interest>,
     turns: HashMap<String, usize>,
     sessions: HashMap<String, Session>,
+    /// Messages of QoS 2 that were taken and not released: sent again, they are not taken again.
+    unreleased: HashSet<(String, PacketId)>,
 }
 
 impl Responder {
@@ -247,9 +250,19 @@ impl Responder {
                     };
                     self.send(net, conn, &answer);
                 }
-                self.route(net, publish);
+                let key = publish.packet_id.filter(|_| publish.qos == QoS::ExactlyOnce);
+                let key =
+                    key.and_then(|packet_id| Some((self.peers.get(&conn)?.id.clone(), packet_id)));
+                if key.is_none_or(|key| self.unreleased.insert(key)) {
+                    self.route(net, publish);
+                }
             }
-            Packet::PubRel(ack) => self.send(net, conn, &Packet::PubComp(done(ack.packet_id))),
+            Packet::PubRel(ack) => {
+                if let Some(peer) = self.peers.get(&conn) {
+                    self.unreleased.remove(&(peer.id.clone(), ack.packet_id));
+                }
+                self.send(net, conn, &Packet::PubComp(done(ack.packet_id)));
+            }
             Packet::PubRec(ack) => {
                 self.acknowledge(conn, ack.packet_id);
                 self.send(net, conn, &Packet::PubRel(done(ack.packet_id)));
@@ -295,6 +308,9 @@ impl Responder {
     fn greet(&mut self, net: &mut Net<Self>, conn: ConnId, connect: &Connect<'_>) {
         let id = connect.client_id;
         let session = self.sessions.remove(id).filter(|_| !connect.clean_start);
+        if session.is_none() {
+            self.unreleased.retain(|(owner, _)| owner != id);
+        }
         let persistent = match connect.version.is_v5() {
             true => connect.properties.session_expiry_s.is_some(),
             false => !connect.clean_start,
