@@ -330,9 +330,9 @@ mod tests {
         write("sys/devices/system/node/node0/cpulist", "0-3\n");
         write("sys/devices/system/node/node1/cpulist", "4-7\n");
         write("sys/devices/system/node/online", "0-1\n");
-        write("proc/self/cgroup", "1:cpu:/\n0::/work/one\n");
-        write("sys/fs/cgroup/work/one/cpu.max", "150000 100000\n");
-        write("sys/fs/cgroup/work/one/memory.max", "max\n");
+        write("proc/self/cgroup", "1:cpu:/\n0::/slice/one\n");
+        write("sys/fs/cgroup/slice/one/cpu.max", "150000 100000\n");
+        write("sys/fs/cgroup/slice/one/memory.max", "max\n");
         for (name, state, mtu) in
             [("eth0", "up", "9000"), ("eth1", "down", "1500"), ("lo", "unknown", "65536")]
         {
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(environment.sysctl["net.ipv4.tcp_rmem"].as_deref(), Some("4096 131072 6291456"));
         assert_eq!(environment.sysctl["fs.nr_open"], None);
         assert_eq!(environment.numa_nodes, Some(2));
-        assert_eq!(environment.control_group.as_deref(), Some("/work/one"));
+        assert_eq!(environment.control_group.as_deref(), Some("/slice/one"));
         assert_eq!(environment.control_group_cpu_cores, Some(1.5));
         assert_eq!(environment.control_group_memory_bytes, None);
         let interfaces: Vec<_> = environment
