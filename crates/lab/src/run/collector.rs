@@ -265,7 +265,7 @@ impl Collector {
             step.connect_us = connect_us;
             let broker_cores = self.windows.get(&phase_index).and_then(|usage| usage.broker_cores);
             step.settle_cpu(&self.facts.placement, broker_cores);
-            step.settle_targets(&self.facts.placement, &self.facts.targets);
+            step.settle_busier();
             let rows: Vec<&SeriesRow> = self
                 .rows
                 .iter()

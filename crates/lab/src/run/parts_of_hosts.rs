@@ -100,14 +100,17 @@ fn complete(
 
 /// The CPU that objectives are about, as for a step with one broker.
 fn settle(target: &mut StepTarget, place: &Place, rows: &[&ResourceRow]) {
-    let cores = rows.iter().find(|row| row.host.source == "local").map(|row| row.host.cores.len());
-    let process = target.broker_cpu_percent.zip(cores.filter(|cores| *cores > 0));
-    let process = process.map(|(cpu, cores)| round(cpu / cores as f64, 2));
-    let found = match (place.is_local, target.host_cpu_percent, target.broker_cores_busy_percent) {
-        (false, Some(cpu), _) => Some((WhoseCpu::Host, cpu)),
-        (true, _, Some(cpu)) => Some((WhoseCpu::BrokerCores, cpu)),
-        (true, _, None) => process.map(|cpu| (WhoseCpu::BrokerProcess, cpu)),
-        (false, None, _) => None,
+    let found = match place.is_local {
+        false => WhoseCpu::settle(target.host_cpu_percent, None, None),
+        true => {
+            let local = rows.iter().find(|row| row.host.source == "local");
+            let cores = match place.cores.len() {
+                0 => local.map(|row| row.host.cores.len()),
+                pinned => Some(pinned),
+            };
+            let process = WhoseCpu::share(target.broker_cpu_percent, cores);
+            WhoseCpu::settle(None, target.broker_cores_busy_percent, process)
+        }
     };
     target.cpu_percent = found.map(|(_, cpu)| cpu);
     target.whose_cpu = found.map(|(whose, _)| whose.name().to_owned());
@@ -227,5 +230,44 @@ mod tests {
         let target = &step.targets[0];
         assert_eq!((target.cpu_percent, target.whose_cpu.as_deref()), (Some(40.0), Some("host")));
         assert_eq!(target.broker_cpu_percent, Some(55.0));
+    }
+
+    #[test]
+    fn the_busier_of_two_brokers_counts() {
+        let target = |name: &str| StepTarget { name: name.to_owned(), ..StepTarget::default() };
+        let place = |name: &str, cores: &[usize], is_local| Place {
+            name: name.to_owned(),
+            cores: cores.to_vec(),
+            is_local,
+        };
+        let mut step = Step {
+            targets: vec![target("node1"), target("node2")],
+            cpu_percent: Some(99.0),
+            ..Step::default()
+        };
+        let row = ResourceRow {
+            at_s: 1.0,
+            host: HostRow {
+                length_ns: 1_000_000_000,
+                processes: vec![process("node1", 40.0, 1), process("node2", 120.0, 1)],
+                ..HostRow::default()
+            },
+        };
+        let places = [place("node1", &[0, 1], true), place("node2", &[2, 3], true)];
+        complete_targets(&mut step, &places, &[&row]);
+        step.settle_busier();
+        let cpu: Vec<Option<f64>> = step.targets.iter().map(|target| target.cpu_percent).collect();
+        assert_eq!(cpu, [Some(20.0), Some(60.0)]);
+        assert_eq!(
+            (step.cpu_percent, step.whose_cpu.as_deref()),
+            (Some(60.0), Some("broker process"))
+        );
+        for (target, cpu) in step.targets.iter_mut().zip([30.0, 70.0]) {
+            target.host_cpu_percent = Some(cpu);
+        }
+        let places = [place("node1", &[], false), place("node2", &[], false)];
+        complete_targets(&mut step, &places, &[]);
+        step.settle_busier();
+        assert_eq!((step.cpu_percent, step.whose_cpu.as_deref()), (Some(70.0), Some("host")));
     }
 }
