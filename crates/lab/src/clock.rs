@@ -2,11 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// CLOCK_MONOTONIC in nanoseconds: the clock of the load generator's events.
-pub(crate) fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
+/// CLOCK_MONOTONIC: the clock of the load generator's events.
+pub(crate) use tacho_monitor::now_ns;
 
 /// A moment of calendar time in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,9 @@ use super::parent::recommendation_text;
 use super::steps::shown;
 use crate::format;
 use crate::record::{
-    Capacity, RunKind, RunRecord, Severity, Skipped, Step, StepTarget, TrialOutcome, Verdict,
+    Capacity, RunKind, RunRecord, Severity, Skipped, Step, StepTarget, TrialOutcome,
 };
+use crate::report::closing_text;
 
 /// Width of the column of labels.
 const LABEL_WIDTH: usize = 30;
@@ -41,22 +42,7 @@ pub fn campaign_text(record: &RunRecord) -> String {
     if let Some(capacity) = &record.capacity {
         let _ = writeln!(out, "{}", capacity_text(capacity));
     }
-    for result in &record.thresholds {
-        let mark = if result.passed { "holds" } else { "does not hold" };
-        let _ = writeln!(out, "threshold {}: {mark}: {}", result.condition, result.shown());
-    }
-    for finding in record.findings.iter().filter(|finding| finding.severity > Severity::Info) {
-        let _ = writeln!(out, "finding: {}", finding.sentence);
-    }
-    for note in &record.notes {
-        let _ = writeln!(out, "note: {note}");
-    }
-    let _ = writeln!(out, "verdict: {}", record.verdict.name());
-    if record.verdict != Verdict::Ok {
-        for reason in &record.reasons {
-            let _ = writeln!(out, "  {reason}");
-        }
-    }
+    closing_text(&mut out, record, Severity::Warning);
     out
 }
 

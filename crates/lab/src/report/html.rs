@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::ReportData;
 use super::page::Page;
 use super::{many, single, words};
-use crate::format::thousands;
+use crate::format::{capitalised, thousands};
 use crate::record::{RunKind, RunRecord, Severity, Step, Verdict};
 
 /// Where the list of files goes once they are all there.
@@ -35,7 +35,7 @@ const KNOWN_FILES: [(&str, &str); 15] = [
 ];
 
 /// Makes any text safe inside elements and quoted attributes.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -218,13 +218,6 @@ fn duration(seconds: f64) -> String {
         120..7200 => format!("{} min {} s", whole / 60, whole % 60),
         _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect::<String>())
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ fn figure(record: &RunRecord, name: &str, members: &[&Series]) -> Figure {
     let against = against(&drawn);
     let title = match members {
         [single] => single.label.clone(),
-        _ => capitalised(name),
+        _ => format::capitalised(name),
     };
     let published = match drawn.iter().any(|drawn| !drawn.published.is_empty()) {
         true => {
@@ -326,13 +326,6 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
         length if length % 2 == 1 => values[middle],
         _ => f64::midpoint(values[middle - 1], values[middle]),
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect::<String>())
 }
 
 #[cfg(test)]

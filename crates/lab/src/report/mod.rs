@@ -25,8 +25,9 @@ use crate::environment::Environment;
 use crate::record::{ResourceRow, RunRecord, SeriesRow};
 use crate::run::StepCurves;
 
-pub use html::html;
 pub(crate) use html::with_files;
+pub use html::{escape, html};
+pub(crate) use text::closing_text;
 pub use text::summary_text;
 
 /// What a report shows.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::tables::{LATENCY_HEADS, latencies, lost, tables};
-use crate::record::{RunRecord, Step, Verdict};
+use crate::record::{RunRecord, Severity, Step, Verdict};
 
 /// Runs of lost messages that are shown.
 const LOST_SHOWN: usize = 5;
@@ -24,11 +24,17 @@ pub fn summary_text(record: &RunRecord) -> String {
         step_text(&mut out, step);
     }
     let _ = writeln!(out);
+    closing_text(&mut out, record, Severity::Info);
+    out
+}
+
+/// How every text ends: thresholds, findings from a severity on, notes, verdict.
+pub(crate) fn closing_text(out: &mut String, record: &RunRecord, from: Severity) {
     for result in &record.thresholds {
         let mark = if result.passed { "holds" } else { "does not hold" };
         let _ = writeln!(out, "threshold {}: {mark}: {}", result.condition, result.shown());
     }
-    for finding in &record.findings {
+    for finding in record.findings.iter().filter(|finding| finding.severity >= from) {
         let _ = writeln!(out, "finding: {}", finding.sentence);
     }
     for note in &record.notes {
@@ -40,7 +46,6 @@ pub fn summary_text(record: &RunRecord) -> String {
             let _ = writeln!(out, "  {reason}");
         }
     }
-    out
 }
 
 fn step_text(out: &mut String, step: &Step) {

@@ -19,25 +19,26 @@ const CLIENTS_PER_TURN_MAX: usize = 64;
 impl Worker {
     /// Plans the connects: client `i` of a group is due `i / rate` after the start.
     pub(super) fn plan_connects(&mut self, start_ns: u64) {
-        let mut pacing: Vec<(u64, u32)> = (0..)
-            .zip(&self.clients)
-            .filter(|(_, client)| client.state == State::Idle)
-            .map(|(local, client)| {
-                let rate = self.common.plan.groups[client.group].connects_per_s;
-                let after_ns = rate.map_or(0.0, |rate| client.rank as f64 * 1e9 / rate);
-                (start_ns + after_ns as u64, local)
-            })
-            .collect();
-        pacing.sort_unstable();
-        self.pacing = pacing.into();
+        let is_idle = |client: &VirtualClient| client.state == State::Idle;
+        self.plan_pacing(start_ns, is_idle, |group| group.connects_per_s);
     }
 
     /// Plans the disconnects in the same way.
     pub(super) fn plan_disconnects(&mut self, start_ns: u64) {
+        self.plan_pacing(start_ns, |_| true, |group| group.disconnects_per_s);
+    }
+
+    fn plan_pacing(
+        &mut self,
+        start_ns: u64,
+        is_concerned: impl Fn(&VirtualClient) -> bool,
+        rate_of: impl Fn(&Group) -> Option<f64>,
+    ) {
         let mut pacing: Vec<(u64, u32)> = (0..)
             .zip(&self.clients)
+            .filter(|(_, client)| is_concerned(client))
             .map(|(local, client)| {
-                let rate = self.common.plan.groups[client.group].disconnects_per_s;
+                let rate = rate_of(&self.common.plan.groups[client.group]);
                 let after_ns = rate.map_or(0.0, |rate| client.rank as f64 * 1e9 / rate);
                 (start_ns + after_ns as u64, local)
             })

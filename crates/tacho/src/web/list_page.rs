@@ -6,8 +6,8 @@ use std::path::Path;
 use axum::response::Html;
 use tacho_lab::format::{latency, rate};
 use tacho_lab::record::RunKind;
+use tacho_lab::report::escape;
 
-use super::page::escape;
 use super::past::{PastRun, Summary};
 
 /// The file that a run's name leads to.

@@ -4,26 +4,11 @@ use axum::Router;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use tacho_lab::report::escape;
 
 const STYLE: &str = include_str!("../../../../web/dist/live.css");
 const SCRIPT: &str = include_str!("../../../../web/dist/live.js");
 const LIVE: &str = include_str!("live.html");
-
-/// Makes any text safe inside elements and quoted attributes.
-pub(super) fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c => safe.push(c),
-        }
-    }
-    safe
-}
 
 /// The page of a run; `token` lets it stop the run.
 pub(super) fn live(token: &str) -> Response {
