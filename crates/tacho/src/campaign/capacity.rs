@@ -28,7 +28,7 @@ const TRIALS_MAX: usize = 60;
 #[derive(Debug, Args)]
 #[command(after_help = exit::campaign_help())]
 pub(crate) struct CapacityArguments {
-    /// Name of a built-in scenario (see 'tacho scenario list'), or a scenario file
+    /// Name of a scenario (see 'tacho scenario list'), a scenario file or a JMeter plan (.jmx)
     scenario: String,
 
     /// What a load must meet to pass; may be given several times

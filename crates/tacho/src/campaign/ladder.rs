@@ -16,7 +16,7 @@ pub(super) const HOLD: TimeSpan = TimeSpan::from_secs(15);
 #[derive(Debug, Args)]
 #[command(after_help = exit::campaign_help())]
 pub(crate) struct LadderArguments {
-    /// Name of a built-in scenario (see 'tacho scenario list'), or a scenario file
+    /// Name of a scenario (see 'tacho scenario list'), a scenario file or a JMeter plan (.jmx)
     scenario: String,
 
     /// The variable and its values: a list (payload_size=128,1024,8192), a range with a step

@@ -9,7 +9,7 @@ use crate::exit;
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct RunArguments {
-    /// Name of a built-in scenario or suite (see 'tacho scenario list'), or a scenario file
+    /// Name of a scenario or suite (see 'tacho scenario list'), a scenario file or a JMeter plan
     pub(super) scenario: String,
 
     /// Of a suite, run only the rows whose series or label has this in it, or fits it as a whole
