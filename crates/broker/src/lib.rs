@@ -11,6 +11,8 @@ mod mail;
 mod message;
 mod server;
 mod shard;
+#[cfg(feature = "sim")]
+pub mod sim;
 mod stats;
 
 pub use certificates::{Certificates, SelfSigned, self_signed};

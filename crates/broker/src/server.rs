@@ -3,7 +3,6 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -11,10 +10,9 @@ use std::time::Duration;
 use tacho_net::{
     FdLimit, Loop, LoopConfig, Mailbox, Remote, bind, mailboxes, raise_fd_limit, usable_cpus,
 };
-use tacho_topic::RouteMap;
 
 use crate::certificates::{Certificates, Watcher};
-use crate::config::{Config, ConfigError, Listener};
+use crate::config::{Config, ConfigError, Limits, Listener};
 use crate::mail::Mail;
 use crate::shard::{Shard, Shared};
 use crate::stats::ShardStats;
@@ -99,14 +97,7 @@ impl Broker {
                 |source| StartError::Bind { address: config.listeners[0].address, source },
             )?;
         let connections_max = connections_max(&config, fd_limit);
-        let shared = Arc::new(Shared {
-            routes: RouteMap::with_shards(config.shards),
-            sessions_per_shard_max: config.limits.sessions_max.div_ceil(config.shards),
-            connections_max,
-            connections: AtomicUsize::new(0),
-            limits: config.limits.clone(),
-            transports,
-        });
+        let shared = Arc::new(Shared::new(&config, transports, connections_max));
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
         let check = Duration::from_secs(u64::from(config.certificates_check_s));
@@ -229,11 +220,18 @@ fn loop_config(
     let listeners = listeners.iter().map(clone).collect::<Result<_, _>>();
     Ok(LoopConfig {
         listeners: listeners.map_err(|source| StartError::Shard { shard: id, source })?,
-        output_high_bytes: config.limits.output_bytes_max,
-        output_low_bytes: config.limits.output_bytes_max / 4,
         cpu: if config.pin_shards { nth_usable_cpu(id) } else { None },
-        ..LoopConfig::default()
+        ..loop_limits(&config.limits)
     })
+}
+
+/// The settings of a loop that follow from the broker's limits.
+pub(crate) fn loop_limits(limits: &Limits) -> LoopConfig {
+    LoopConfig {
+        output_high_bytes: limits.output_bytes_max,
+        output_low_bytes: limits.output_bytes_max / 4,
+        ..LoopConfig::default()
+    }
 }
 
 /// More shards than CPUs go round.

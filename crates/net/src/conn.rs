@@ -2,10 +2,9 @@
 
 use std::io;
 
-use mio::net::TcpStream;
-
 use crate::filter::Filtering;
 use crate::output::Output;
+use crate::stream::Stream;
 
 /// Names a connection of one loop. A name that has outlived its connection is recognised and
 /// harmless.
@@ -45,7 +44,7 @@ pub(crate) enum Phase {
 }
 
 pub(crate) struct Conn<S> {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Stream,
     pub(crate) phase: Phase,
     /// The kernel may have bytes for us: an edge was seen and no short read since.
     pub(crate) readable: bool,
@@ -79,7 +78,7 @@ pub(crate) struct Conn<S> {
 }
 
 impl<S: AsRef<[u8]>> Conn<S> {
-    pub(crate) fn new(stream: TcpStream, phase: Phase) -> Self {
+    pub(crate) fn new(stream: Stream, phase: Phase) -> Self {
         Self {
             stream,
             phase,

@@ -10,6 +10,7 @@ use crate::conn::{Conn, Phase};
 use crate::listener::{Accepted, Listener, Reserve};
 use crate::mailbox::{MailRoom, Mailbox};
 use crate::reading::ReadBuffer;
+use crate::stream::Stream;
 use crate::{Handler, LoopConfig, Net, Next, clock};
 
 /// Tokens that are not the index of a connection are counted from the end.
@@ -53,7 +54,7 @@ impl<H: Handler> Loop<H> {
             registry.register(&mut listener.socket, token, Interest::READABLE)?;
             listeners.push(listener);
         }
-        let net = Net::new(&config, mail, registry.try_clone()?, clock::now_ns());
+        let net = Net::new(&config, mail, Some(registry.try_clone()?), clock::now_ns());
         Ok(Self {
             events: Events::with_capacity(config.events_per_turn_max.max(1)),
             alarm,
@@ -91,22 +92,10 @@ impl<H: Handler> Loop<H> {
 
     fn turn(&mut self, handler: &mut H) -> Next {
         self.classify();
-        self.deliver_mail(handler);
-        self.fire_timers(handler);
-        self.serve_ready(handler);
-        self.accept(handler);
-        self.net.report_ended(handler);
-        let mut next = handler.turn(&mut self.net);
-        if self.net.report_ended(handler) {
-            // Their ends may have left work to do.
-            next = Next::Again;
-        }
-        // Mail before output: who reads an answer can rely on what it tells other loops.
-        self.net.mail.send();
-        self.net.flush(handler);
-        self.net.expire_lingering();
-        // What the handler posted while it learnt that output was drained.
-        self.net.mail.send();
+        let (listeners, reserve) = (&mut self.listeners, &mut self.reserve);
+        let next = self.net.turn(handler, &mut self.buffer, |net, handler| {
+            accept(net, handler, listeners, reserve);
+        });
         if !self.net.listening {
             self.listeners.clear();
         }
@@ -125,11 +114,7 @@ impl<H: Handler> Loop<H> {
             self.net.now_ns = clock::now_ns();
         }
         let deadline_ns = self.deadline_ns(next);
-        let busy = self.spin
-            || deadline_ns <= self.net.now_ns
-            || !self.net.ready.is_empty()
-            || !self.net.dirty.is_empty()
-            || !self.net.ending.is_empty();
+        let busy = self.spin || deadline_ns <= self.net.now_ns || self.net.is_busy();
         let result = if busy || !self.net.mail.prepare_sleep() {
             self.poll.poll(&mut self.events, Some(Duration::ZERO))
         } else {
@@ -150,15 +135,8 @@ impl<H: Handler> Loop<H> {
 
     /// When the next turn must begin, `u64::MAX` if nothing is planned.
     fn deadline_ns(&self, next: Next) -> u64 {
-        let wanted_ns = match next {
-            Next::Again => return 0,
-            Next::At(deadline_ns) => deadline_ns,
-            Next::Sleep => u64::MAX,
-            Next::Rest { at_ns, .. } => at_ns,
-        };
-        let lingering_ns = self.net.lingering.front().map_or(u64::MAX, |&(until_ns, _)| until_ns);
         let listeners = self.listeners.iter().map(Listener::due_ns);
-        listeners.fold(wanted_ns.min(lingering_ns).min(self.net.wheel.next_ns()), u64::min)
+        listeners.fold(self.net.deadline_ns(next), u64::min)
     }
 
     /// Notes what the events say, before any of them is acted upon.
@@ -176,59 +154,32 @@ impl<H: Handler> Loop<H> {
             }
         }
     }
+}
 
-    fn deliver_mail(&mut self, handler: &mut H) {
-        if !self.net.mail.has_mail() {
-            return;
-        }
-        let count = self.net.mail.collect().min(self.net.limits.mails_per_turn_max);
-        for _ in 0..count {
-            if let Some((from, mail)) = self.net.mail.take() {
-                handler.mail(&mut self.net, from, mail);
-            }
-        }
-        self.net.mail.delivered(count);
+fn accept<H: Handler>(
+    net: &mut Net<H>,
+    handler: &mut H,
+    listeners: &mut [Listener],
+    reserve: &mut Reserve,
+) {
+    if !net.listening {
+        return;
     }
-
-    fn fire_timers(&mut self, handler: &mut H) {
-        let due = self.net.wheel.advance(self.net.now_ns);
-        for _ in 0..due.min(self.net.limits.timers_per_turn_max) {
-            if let Some(token) = self.net.wheel.pop() {
-                handler.timer(&mut self.net, token);
-            }
+    let now_ns = net.now_ns;
+    for (index, listener) in listeners.iter_mut().enumerate() {
+        if listener.due_ns() > now_ns {
+            continue;
         }
-    }
-
-    /// Serves every connection that is ready now once, in order, up to the bound of a turn.
-    fn serve_ready(&mut self, handler: &mut H) {
-        let count = self.net.ready.len().min(self.net.limits.connections_per_turn_max);
-        for _ in 0..count {
-            if let Some(id) = self.net.ready.pop_front() {
-                self.net.serve(handler, id, &mut self.buffer);
-            }
-        }
-    }
-
-    fn accept(&mut self, handler: &mut H) {
-        if !self.net.listening {
-            return;
-        }
-        let now_ns = self.net.now_ns;
-        for (index, listener) in self.listeners.iter_mut().enumerate() {
-            if listener.due_ns() > now_ns {
-                continue;
-            }
-            for _ in 0..self.net.limits.accepts_per_turn_max {
-                match self.reserve.accept(listener, now_ns) {
-                    Accepted::Stream(stream) => {
-                        self.net.counters.accepted += 1;
-                        let id = self.net.insert(Conn::new(stream, Phase::Open));
-                        handler.accepted(&mut self.net, id, index);
-                    }
-                    Accepted::Refused => self.net.counters.refused += 1,
-                    Accepted::Gone => {}
-                    Accepted::Nobody => break,
+        for _ in 0..net.limits.accepts_per_turn_max {
+            match reserve.accept(listener, now_ns) {
+                Accepted::Stream(stream) => {
+                    net.counters.accepted += 1;
+                    let id = net.insert(Conn::new(Stream::Tcp(stream), Phase::Open));
+                    handler.accepted(net, id, index);
                 }
+                Accepted::Refused => net.counters.refused += 1,
+                Accepted::Gone => {}
+                Accepted::Nobody => break,
             }
         }
     }

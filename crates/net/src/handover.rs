@@ -1,10 +1,9 @@
 //! A connection on its way from one loop to another.
 
-use mio::net::TcpStream;
-
 use crate::conn::{Conn, Phase};
 use crate::filter::Filtering;
 use crate::output::Output;
+use crate::stream::Stream;
 
 /// A connection without a loop, with all that belongs to it: the socket, bytes that were read but
 /// not consumed, output that was not written, and the filter. Dropping it closes the connection.
@@ -15,7 +14,7 @@ use crate::output::Output;
 pub struct Detached<S> {
     /// For the caller: travels along unseen.
     pub tag: u64,
-    stream: TcpStream,
+    stream: Stream,
     unread: Vec<u8>,
     output: Output<S>,
     filter: Option<Box<Filtering<S>>>,

@@ -15,8 +15,13 @@
 //! A turn is: wait for events, note what became ready, deliver mail, fire timers, read ready
 //! connections, accept, report closed connections, [`Handler::turn`], flush, post mail. Every step
 //! is bounded, so that one busy connection, peer or listener cannot starve the others.
+//!
+//! With the feature `sim` (for tests) the module `sim` drives the same handlers without sockets,
+//! threads and clock.
 
 pub mod clock;
+#[cfg(feature = "sim")]
+pub mod sim;
 pub mod tls;
 pub mod ws;
 
@@ -35,8 +40,10 @@ mod net;
 mod output;
 mod pool;
 mod reading;
+mod stream;
 mod timers;
 mod transport;
+mod turn;
 mod writing;
 
 pub use config::LoopConfig;

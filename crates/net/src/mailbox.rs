@@ -13,8 +13,8 @@ pub const OUTSIDE: usize = usize::MAX;
 /// Empty batches kept for reuse per shard.
 const SPARE_BATCHES_MAX: usize = 64;
 
-struct Batch<M> {
-    from: usize,
+pub(crate) struct Batch<M> {
+    pub(crate) from: usize,
     mails: VecDeque<M>,
 }
 
@@ -291,6 +291,19 @@ impl<M> MailRoom<M> {
     /// Tells senders that `count` mails were taken.
     pub(crate) fn delivered(&self, count: usize) {
         self.inbox().len.fetch_sub(count, Ordering::SeqCst);
+    }
+
+    /// Takes back what has arrived and was not collected: the mails stay counted as posted, but
+    /// only what `give` puts in again can be collected.
+    #[cfg(feature = "sim")]
+    pub(crate) fn withhold(&self, withheld: &mut VecDeque<Batch<M>>) {
+        withheld.extend(self.inbox().lock().batches.drain(..));
+    }
+
+    /// The counterpart of `withhold`.
+    #[cfg(feature = "sim")]
+    pub(crate) fn give(&self, batch: Batch<M>) {
+        self.inbox().lock().batches.push(batch);
     }
 
     /// Announces that this loop is about to sleep. False if there is mail: it must not.

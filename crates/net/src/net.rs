@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 
-use mio::{Interest, Registry, Token};
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use mio::{Registry, Token};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::conn::{Conn, Connections, Phase};
 use crate::filter::Filtering;
 use crate::handover::Detached;
 use crate::mailbox::MailRoom;
 use crate::pool::BufferPool;
+use crate::stream::Stream;
 use crate::timers::{TimerId, Wheel};
 use crate::{Closed, ConnId, Filter, Handler, LoopConfig, Output};
 
@@ -80,14 +81,15 @@ pub struct Net<H: Handler> {
     pub(crate) counters: Counters,
     pub(crate) listening: bool,
     pub(crate) stopping: bool,
-    registry: Registry,
+    /// Where sockets are registered; simulated ones are not.
+    registry: Option<Registry>,
 }
 
 impl<H: Handler> Net<H> {
     pub(crate) fn new(
         config: &LoopConfig,
         mail: MailRoom<H::Mail>,
-        registry: Registry,
+        registry: Option<Registry>,
         now_ns: u64,
     ) -> Self {
         let limits = Limits {
@@ -274,8 +276,7 @@ impl<H: Handler> Net<H> {
             return None;
         }
         let mut conn = self.conns.remove(conn)?;
-        // Fails only for a socket that is not registered, which is what is wanted.
-        let _ = self.registry.deregister(&mut conn.stream);
+        conn.stream.deregister(self.registry.as_ref());
         Some(Detached::new(conn, unread))
     }
 
@@ -328,8 +329,12 @@ impl<H: Handler> Net<H> {
     /// call [`abort`](Self::abort); then `closed` is called, and `connected` is not.
     ///
     /// # Errors
-    /// When it fails at once, for instance because descriptors or local ports have run out.
+    /// When it fails at once, for instance because descriptors or local ports have run out. A
+    /// simulated loop cannot connect.
     pub fn connect(&mut self, addr: SocketAddr, local: Option<SocketAddr>) -> io::Result<ConnId> {
+        if self.registry.is_none() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
         socket.set_tcp_nodelay(true)?;
@@ -344,7 +349,7 @@ impl<H: Handler> Net<H> {
                         == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {}
             Err(error) => return Err(error),
         }
-        let stream = mio::net::TcpStream::from_std(socket.into());
+        let stream = Stream::Tcp(mio::net::TcpStream::from_std(socket.into()));
         Ok(self.insert(Conn::new(stream, Phase::Connecting)))
     }
 
@@ -373,8 +378,7 @@ impl<H: Handler> Net<H> {
     pub(crate) fn insert(&mut self, conn: Conn<H::Shared>) -> ConnId {
         let id = self.conns.insert(conn);
         if let Some(conn) = self.conns.get_mut(id) {
-            let interest = Interest::READABLE | Interest::WRITABLE;
-            let registered = self.registry.register(&mut conn.stream, Token(id.index()), interest);
+            let registered = conn.stream.register(self.registry.as_ref(), Token(id.index()));
             if let Err(error) = registered {
                 self.fail(id, Closed::Error(error));
             }
@@ -430,8 +434,7 @@ impl<H: Handler> Net<H> {
             filtering.wire.clear(&mut self.pool);
         }
         if conn.abort {
-            // Without this, unsent output would still go out; the peer shall see a reset.
-            let _ = SockRef::from(&conn.stream).set_linger(Some(std::time::Duration::ZERO));
+            conn.stream.reset_when_dropped();
         }
     }
 

@@ -2,10 +2,9 @@
 
 use std::io::{ErrorKind, Read};
 
-use mio::event::Event;
-
 use crate::conn::Phase;
 use crate::net::Net;
+use crate::stream::Readiness;
 use crate::{Closed, ConnId, Handler};
 
 /// The reused buffer: the first half holds the bytes that were left over, reads begin right behind
@@ -31,9 +30,9 @@ enum Got {
 }
 
 impl<H: Handler> Net<H> {
-    /// Notes what the kernel reports about the connection at `index`.
+    /// Notes what is reported about the connection at `index`.
     #[inline]
-    pub(crate) fn note_event(&mut self, index: usize, event: &Event) {
+    pub(crate) fn note_event(&mut self, index: usize, event: &impl Readiness) {
         let Some((id, conn)) = self.conns.at_index(index) else { return };
         let over = event.is_read_closed() || event.is_error();
         if event.is_readable() || over {

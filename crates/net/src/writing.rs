@@ -1,7 +1,6 @@
 //! The flush at the end of a turn: one write per connection with output.
 
 use std::io::ErrorKind;
-use std::net::Shutdown;
 
 use crate::conn::{Conn, Phase};
 use crate::net::Net;
@@ -98,7 +97,7 @@ impl<H: Handler> Net<H> {
         if conn.output_bytes() > 0 || conn.fin_sent {
             return;
         }
-        if conn.eof || conn.stream.shutdown(Shutdown::Write).is_err() {
+        if conn.eof || conn.stream.finish().is_err() {
             self.drop_conn(id);
             return;
         }

@@ -9,6 +9,8 @@ mod connect;
 mod connection;
 mod deliver;
 mod heads;
+#[cfg(feature = "sim")]
+mod inspect;
 mod lifetime;
 mod publish;
 mod retained;
@@ -30,7 +32,7 @@ use tacho_codec::SubscriptionIdsBuf;
 use tacho_net::{Closed, ConnId, Handler, Next, ServerTransport};
 use tacho_topic::{RetainedIndex, RouteMap, RouteSnapshot, SubscriptionIndex};
 
-use crate::config::Limits;
+use crate::config::{Config, Limits};
 use crate::keys::{ClientKey, SessionRef};
 use crate::mail::Mail;
 use crate::message::{Message, SharedPayload};
@@ -46,6 +48,9 @@ use shared::LocalGroups;
 use subscriptions::SubscriptionOptions;
 use throttle::Throttle;
 
+#[cfg(feature = "sim")]
+pub use inspect::{Held, OverLimit};
+
 pub(crate) type Net = tacho_net::Net<Shard>;
 pub(crate) type Detached = tacho_net::Detached<SharedPayload>;
 
@@ -59,6 +64,23 @@ pub(crate) struct Shared {
     pub(crate) sessions_per_shard_max: usize,
     /// Connections open now in all shards.
     pub(crate) connections: AtomicUsize,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        config: &Config,
+        transports: Vec<ServerTransport>,
+        connections_max: usize,
+    ) -> Self {
+        Self {
+            routes: RouteMap::with_shards(config.shards),
+            sessions_per_shard_max: config.limits.sessions_max.div_ceil(config.shards),
+            connections_max,
+            connections: AtomicUsize::new(0),
+            limits: config.limits.clone(),
+            transports,
+        }
+    }
 }
 
 /// One thread's part of the broker.

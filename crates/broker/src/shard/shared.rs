@@ -62,6 +62,16 @@ impl LocalGroups {
         slot
     }
 
+    #[cfg(feature = "sim")]
+    pub(super) fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    #[cfg(feature = "sim")]
+    pub(super) fn queue_lens(&self) -> impl Iterator<Item = usize> {
+        self.groups.iter().map(|(_, group)| group.queue.len())
+    }
+
     fn forget_if_unused(&mut self, slot: usize) {
         if self.groups.get(slot).is_some_and(|g| g.members.is_empty() && g.queue.is_empty()) {
             let group = self.groups.remove(slot);

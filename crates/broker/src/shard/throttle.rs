@@ -22,6 +22,11 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
+    #[cfg(feature = "sim")]
+    pub(super) fn held_len(&self) -> usize {
+        self.held.len()
+    }
+
     pub(super) fn forget(&mut self, conn: ConnId) {
         if !self.held.is_empty() {
             self.held.retain(|held| *held != conn);
