@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use tacho_codec::{
-    DecodeError, Direction, Disconnect, Frame, Packet, PacketId, Publish, ReasonCode, Version,
+    Ack, AckKind, DecodeError, Direction, Disconnect, Frame, Packet, Publish, ReasonCode, Version,
     split_frame,
 };
 use tacho_net::{Closed, ConnId, TimerId};
@@ -38,8 +38,6 @@ pub(crate) enum Flow {
 const REFUSALS_MAX: usize = 64;
 /// The first byte of CONNECT.
 const CONNECT: u8 = 0x10;
-/// The first byte of PUBACK.
-const PUBACK: u8 = 0x40;
 /// The packet type PUBLISH in the first byte's upper half.
 const PUBLISH: u8 = 0x30;
 
@@ -156,20 +154,38 @@ impl Shard {
                 Err(error) => self.protocol_error(net, conn, &error),
             };
         }
-        if let (PUBACK, &[high, low]) = (frame.first_byte, frame.body)
-            && let Some(packet_id) = PacketId::new(u16::from_be_bytes([high, low]))
-        {
-            // The usual PUBACK, in all versions, without the general decoder.
-            let machine = &mut self.sessions[slot as usize].machine;
-            let reason = ReasonCode::SUCCESS;
-            return match machine.handle_puback(packet_id, reason, &mut InMemory) {
-                Ok(()) => Flow::Continue,
-                Err(error) => self.end_connection(net, conn, error.reason()),
+        if let Some(kind) = AckKind::from_type_number(frame.type_number()) {
+            return match Ack::decode(frame, kind, version) {
+                Ok(ack) => self.acknowledged(net, conn, slot, kind, &ack),
+                Err(error) => self.protocol_error(net, conn, &error),
             };
         }
         match Packet::decode(frame, version, Direction::ToServer) {
             Ok(packet) => self.other_packet(net, conn, slot, &packet),
             Err(error) => self.protocol_error(net, conn, &error),
+        }
+    }
+
+    #[inline]
+    fn acknowledged(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: u32,
+        kind: AckKind,
+        ack: &Ack<'_>,
+    ) -> Flow {
+        let machine = &mut self.sessions[slot as usize].machine;
+        let persist = &mut InMemory;
+        let handled = match kind {
+            AckKind::PubAck => machine.handle_puback(ack.packet_id, ack.reason, persist),
+            AckKind::PubRec => machine.handle_pubrec(ack.packet_id, ack.reason, persist),
+            AckKind::PubRel => machine.handle_pubrel(ack.packet_id, persist),
+            AckKind::PubComp => machine.handle_pubcomp(ack.packet_id, ack.reason, persist),
+        };
+        match handled {
+            Ok(()) => Flow::Continue,
+            Err(error) => self.end_connection(net, conn, error.reason()),
         }
     }
 
@@ -180,31 +196,18 @@ impl Shard {
         slot: u32,
         packet: &Packet<'_>,
     ) -> Flow {
-        let machine = &mut self.sessions[slot as usize].machine;
-        let persist = &mut InMemory;
-        let handled = match packet {
-            Packet::PubAck(ack) => machine.handle_puback(ack.packet_id, ack.reason, persist),
-            Packet::PubRec(ack) => machine.handle_pubrec(ack.packet_id, ack.reason, persist),
-            Packet::PubComp(ack) => machine.handle_pubcomp(ack.packet_id, ack.reason, persist),
-            Packet::PubRel(ack) => machine.handle_pubrel(ack.packet_id, persist),
-            Packet::Subscribe(subscribe) => return self.subscribe(net, conn, slot, subscribe),
-            Packet::Unsubscribe(unsubscribe) => {
-                return self.unsubscribe(net, conn, slot, unsubscribe);
-            }
+        match packet {
+            Packet::Subscribe(subscribe) => self.subscribe(net, conn, slot, subscribe),
+            Packet::Unsubscribe(unsubscribe) => self.unsubscribe(net, conn, slot, unsubscribe),
             Packet::PingReq => {
                 self.pinged(net, conn, slot);
-                Ok(())
+                Flow::Continue
             }
-            Packet::Disconnect(disconnect) => {
-                return self.disconnected(net, conn, slot, disconnect);
-            }
-            // A second CONNECT [MQTT-3.1.0-2], AUTH without a method [MQTT-4.12.0-6]; the codec
-            // refuses what only a server may send.
-            _ => return self.end_connection(net, conn, ReasonCode::PROTOCOL_ERROR),
-        };
-        match handled {
-            Ok(()) => Flow::Continue,
-            Err(error) => self.end_connection(net, conn, error.reason()),
+            Packet::Disconnect(disconnect) => self.disconnected(net, conn, slot, disconnect),
+            // A second CONNECT [MQTT-3.1.0-2], AUTH without a method [MQTT-4.12.0-6]. The codec
+            // refuses what only a server may send; PUBLISH and its acknowledgements do not come
+            // here.
+            _ => self.end_connection(net, conn, ReasonCode::PROTOCOL_ERROR),
         }
     }
 

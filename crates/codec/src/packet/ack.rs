@@ -8,7 +8,8 @@ use crate::write::{
     Body, Properties, Sink, encode_frame, frame_len, properties_len, put_properties,
 };
 use crate::{
-    DecodeError, EncodeError, Frame, PacketId, PacketType, ReasonCode, UserProperties, Version,
+    DecodeError, Direction, EncodeError, Frame, PacketId, PacketType, ReasonCode, UserProperties,
+    Version, check_first_byte,
 };
 
 /// Which of the four acknowledgements of PUBLISH.
@@ -27,6 +28,19 @@ pub enum AckKind {
 impl AckKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::PubAck, Self::PubRec, Self::PubRel, Self::PubComp];
+
+    /// The kind with this packet type number.
+    #[inline]
+    #[must_use]
+    pub const fn from_type_number(type_number: u8) -> Option<Self> {
+        match type_number {
+            4 => Some(Self::PubAck),
+            5 => Some(Self::PubRec),
+            6 => Some(Self::PubRel),
+            7 => Some(Self::PubComp),
+            _ => None,
+        }
+    }
 
     /// The packet type.
     #[inline]
@@ -66,11 +80,15 @@ impl<'a> Ack<'a> {
     /// identifier alone, with reason code, with reason code and properties.
     ///
     /// # Errors
-    /// Malformed: cut off, too long (before 5.0: more than two bytes), a reason code that the
-    /// packet may not carry, wrong properties. Protocol error: packet identifier zero, a repeated
-    /// reason string.
+    /// Malformed: wrong flags [MQTT-3.6.1-1], cut off, too long (before 5.0: more than two bytes),
+    /// a reason code that the packet may not carry, wrong properties. Protocol error: packet
+    /// identifier zero, a repeated reason string.
     #[inline]
     pub fn decode(frame: &Frame<'a>, kind: AckKind, version: Version) -> Result<Self, DecodeError> {
+        if frame.first_byte != kind.packet_type().first_byte() {
+            check_flags(frame, kind, version)?;
+        }
+        frame.check_header_len(version)?;
         let mut reader = Reader::new(frame.body);
         let mut ack = Self::new(reader.packet_id()?, ReasonCode::SUCCESS);
         if version.is_v5() && !reader.is_empty() {
@@ -115,6 +133,17 @@ impl<'a> Ack<'a> {
     #[inline]
     const fn has_properties(&self) -> bool {
         self.reason_string.is_some() || !self.user_properties.is_empty()
+    }
+}
+
+/// Another first byte than the usual one: in 3.1, PUBREL may carry DUP.
+#[cold]
+fn check_flags(frame: &Frame<'_>, kind: AckKind, version: Version) -> Result<(), DecodeError> {
+    // Acknowledgements travel both ways.
+    if check_first_byte(frame.first_byte, version, Direction::ToServer)? == kind.packet_type() {
+        Ok(())
+    } else {
+        Err(DecodeError::protocol("the packet is not an acknowledgement of this kind"))
     }
 }
 
