@@ -136,6 +136,10 @@ pub struct Limits {
     pub output_bytes_max: usize,
     /// Topic aliases a 5.0 client may use towards the broker.
     pub topic_alias_maximum: u16,
+    /// Topic aliases the broker uses towards a 5.0 client that takes some; 0 = none.
+    pub outgoing_topic_aliases_max: u16,
+    /// Whether QoS 0 messages wait for a session without a connection, like those of QoS 1 and 2.
+    pub queue_qos0_offline: bool,
     /// Seconds a connection may take to send its whole CONNECT.
     pub connect_timeout_s: u32,
     /// Longest keep-alive; longer ones (and none) are lowered to it for 5.0 clients. 0 = any.
@@ -170,6 +174,8 @@ impl Default for Limits {
             session_queue_bytes_max: 64 * 1024 * 1024,
             output_bytes_max: 1024 * 1024,
             topic_alias_maximum: 32,
+            outgoing_topic_aliases_max: 16,
+            queue_qos0_offline: false,
             connect_timeout_s: 10,
             keep_alive_max_s: 0,
             session_expiry_max_s: u32::MAX,

@@ -1,6 +1,9 @@
 //! Names that cross shards: tenants, clients, sessions.
 
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
+
+use foldhash::quality::FixedState;
 
 /// A tenant. Part of every key from the first day; there is one so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,4 +26,11 @@ pub(crate) struct SessionRef {
     pub(crate) shard: u16,
     pub(crate) slot: u32,
     pub(crate) generation: u32,
+}
+
+/// A hash that all shards agree on.
+pub(crate) fn stable_hash(bytes: &[u8]) -> u64 {
+    let mut hasher = FixedState::with_seed(0x7368_6172_6564).build_hasher();
+    hasher.write(bytes);
+    hasher.finish()
 }

@@ -5,22 +5,24 @@ use std::sync::Arc;
 use tacho_codec::{Publish, PublishProperties, QoS, UserPropertiesBuf, Will};
 use triomphe::ThinArc;
 
-/// Who published a message: the owning shard and the session's generation there.
+use crate::keys::{ClientKey, stable_hash};
+
+/// Who published a message: a hash of the client identifier, the same on all shards.
 ///
-/// Only compared for equality, to honour No Local [MQTT-3.8.3-3].
+/// Only compared for equality, to honour No Local [MQTT-3.8.3-3]: it goes by client identifier, so
+/// it holds for a later session of the same client too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source(u64);
 
 impl Source {
-    /// A source no session ever has.
-    pub(crate) const NONE: Self = Self(u64::MAX);
-
-    pub(crate) fn new(shard: usize, generation: u32) -> Self {
-        Self((shard as u64) << 32 | u64::from(generation))
+    pub(crate) fn of(client: &ClientKey) -> Self {
+        Self(stable_hash(client.client_id.as_bytes()))
     }
 }
 
-/// The properties that travel with a message unaltered, owned; absent for most messages.
+/// The properties that travel with a message unaltered, owned; absent for most messages
+/// [MQTT-3.3.2-4], [MQTT-3.3.2-15], [MQTT-3.3.2-16], [MQTT-3.3.2-17], [MQTT-3.3.2-18],
+/// [MQTT-3.3.2-20].
 #[derive(Debug, Default)]
 pub(crate) struct Properties {
     payload_format_utf8: Option<bool>,
@@ -109,7 +111,7 @@ impl Message {
 
     /// Copies a will out of CONNECT. Its expiry interval starts when it is published, so until
     /// then `expires_at_ns` is relative.
-    pub(crate) fn from_will(will: &Will<'_>) -> Self {
+    pub(crate) fn from_will(will: &Will<'_>, source: Source) -> Self {
         let p = &will.properties;
         let publish = Publish {
             dup: false,
@@ -128,7 +130,7 @@ impl Message {
             },
             payload: will.payload,
         };
-        let intake = Intake { now_ns: 0, routed_version: 0, source: Source::NONE };
+        let intake = Intake { now_ns: 0, routed_version: 0, source };
         Self::from_publish(will.topic.into(), &publish, intake)
     }
 

@@ -50,6 +50,8 @@ counters! {
     publishes_in_total,
     /// PUBLISH packets sent out.
     publishes_out_total,
+    /// Of them, those that named their topic by an alias only.
+    publishes_aliased_out_total,
     /// Messages handed to another shard.
     forwarded_total,
     /// QoS 0 messages dropped: the receiver's output is above its budget.

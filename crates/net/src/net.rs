@@ -255,6 +255,18 @@ impl<H: Handler> Net<H> {
         }
     }
 
+    /// Asks for one [`Handler::drained`](crate::Handler::drained) when the connection's unwritten
+    /// output has fallen to the low-water mark, also if it never was above the high one. Who
+    /// produces output at the pace at which it leaves calls this between two portions.
+    pub fn await_drained(&mut self, conn: ConnId) {
+        if let Some(found) = self.conns.get_mut(conn)
+            && found.phase == Phase::Open
+        {
+            found.above_high = true;
+            self.push_dirty(conn);
+        }
+    }
+
     /// Puts a filter between the socket and the handler. It belongs at the beginning of a
     /// connection's life, in `accepted` or `connected`: what was written before goes out as it is.
     pub fn set_filter(&mut self, conn: ConnId, filter: Box<dyn Filter>) {

@@ -1,16 +1,22 @@
 //! Topic aliases of one connection, both directions (MQTT 5.0, 3.3.2.3.4).
 
+use std::hash::BuildHasher;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use hashbrown::HashMap;
+use hashbrown::HashTable;
 use tacho_codec::ReasonCode;
 
 use crate::ProtocolError;
 
-/// A shorter topic gains too little to spend an alias on.
+/// A shorter topic gains too little to spend an alias on: defining it costs 3 bytes, each use saves
+/// the topic's length less 3.
 const TOPIC_LEN_MIN: usize = 5;
+/// A table of longer ones would keep too much memory alive.
+const TOPIC_LEN_MAX: usize = 1024;
+/// So many topics are remembered to have asked for an alias in vain; then the memory starts anew.
+const ASKED_MAX: u32 = 32;
 
 /// How to send a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +37,8 @@ pub(crate) struct AliasesIn {
 }
 
 impl AliasesIn {
-    /// Starts a connection on which the peer may use aliases up to `alias_max`.
+    /// Starts a connection on which the peer may use aliases up to `alias_max`
+    /// [MQTT-3.3.2-12]; those of the one before are forgotten [MQTT-3.3.2-7].
     pub(crate) fn reset(&mut self, alias_max: u16) {
         self.topics = Vec::new();
         self.alias_max = alias_max;
@@ -62,7 +69,7 @@ impl AliasesIn {
         if alias.get() > self.alias_max {
             return Err(ProtocolError::new(
                 ReasonCode::TOPIC_ALIAS_INVALID,
-                "a topic alias is above the Topic Alias Maximum",
+                "a topic alias is above the Topic Alias Maximum [MQTT-3.3.2-9]",
             ));
         }
         let index = usize::from(alias.get()) - 1;
@@ -86,8 +93,11 @@ impl AliasesIn {
     }
 }
 
-/// The aliases that the peer learnt from us. Second-chance replacement, so that more topics than
-/// aliases do not redefine one with every message.
+/// The aliases that the peer learnt from us.
+///
+/// The first topics get them. Once all are given out, a topic takes one over that was not used
+/// since it was last looked at (second chance), but only if the topic was asked for twice lately:
+/// so neither more topics than aliases nor topics that come once redefine one with every message.
 #[derive(Debug, Default)]
 pub(crate) struct AliasesOut {
     table: Option<Box<Table>>,
@@ -96,57 +106,108 @@ pub(crate) struct AliasesOut {
 
 #[derive(Debug, Default)]
 struct Table {
-    by_topic: HashMap<Arc<str>, u16, RandomState>,
-    /// The topic of alias `index + 1`, and whether it was used since the hand passed.
-    entries: Vec<(Arc<str>, bool)>,
+    /// Indexes of `entries` by the hash of their topics.
+    by_topic: HashTable<u16>,
+    /// The topic of alias `index + 1`.
+    entries: Vec<Entry>,
     hand: usize,
+    hasher: RandomState,
+    /// Hashes, mod 64, of topics that lately asked in vain.
+    asked: u64,
+    asked_len: u32,
+}
+
+#[derive(Debug)]
+struct Entry {
+    topic: Arc<str>,
+    hash: u64,
+    /// Since the hand passed.
+    used: bool,
 }
 
 impl AliasesOut {
-    /// Starts a connection on which we may use aliases up to `alias_max`.
+    /// Starts a connection on which we may use aliases up to `alias_max`. Those of the one before
+    /// are forgotten [MQTT-3.3.2-7].
     pub(crate) fn reset(&mut self, alias_max: u16) {
         self.table = None;
         self.alias_max = alias_max;
     }
 
-    /// Call it only for a PUBLISH that is certainly written.
+    /// How to send `topic`. `Define` is an offer, void until `define` is called for it.
     #[inline]
-    pub(crate) fn assign(&mut self, topic: &str) -> AliasOut {
-        if self.alias_max == 0 || topic.len() < TOPIC_LEN_MIN {
-            return AliasOut::None;
+    pub(crate) fn plan(&mut self, topic: &str) -> AliasOut {
+        if self.alias_max == 0 || topic.len() < TOPIC_LEN_MIN || topic.len() > TOPIC_LEN_MAX {
+            return AliasOut::None; // [MQTT-3.1.2-27]
         }
-        self.table.get_or_insert_default().assign(topic, usize::from(self.alias_max))
+        self.table.get_or_insert_default().plan(topic, usize::from(self.alias_max))
+    }
+
+    /// The peer learns `alias` of the last `plan` with a packet that is certainly written.
+    pub(crate) fn define(&mut self, alias: NonZeroU16, topic: &Arc<str>) {
+        if let Some(table) = &mut self.table {
+            table.define(alias, topic);
+        }
     }
 }
 
 impl Table {
-    fn assign(&mut self, topic: &str, alias_max: usize) -> AliasOut {
-        if let Some(&index) = self.by_topic.get(topic) {
-            self.entries[usize::from(index)].1 = true;
+    fn plan(&mut self, topic: &str, alias_max: usize) -> AliasOut {
+        let hash = self.hasher.hash_one(topic);
+        let is_topic = |&index: &u16| &*self.entries[usize::from(index)].topic == topic;
+        if let Some(&index) = self.by_topic.find(hash, is_topic) {
+            self.entries[usize::from(index)].used = true;
             return alias(index).map_or(AliasOut::None, AliasOut::Use);
         }
         let index = if self.entries.len() < alias_max {
-            self.entries.push((Arc::from(topic), true));
-            self.entries.len() - 1
-        } else {
+            self.entries.len()
+        } else if self.is_asked_again(hash) {
             let index = self.hand;
-            self.hand = (self.hand + 1) % self.entries.len();
-            let (held, used) = &mut self.entries[index];
-            if std::mem::replace(used, false) {
+            if std::mem::replace(&mut self.entries[index].used, false) {
+                self.hand = (self.hand + 1) % self.entries.len();
                 return AliasOut::None;
             }
-            self.by_topic.remove(&**held);
-            *held = Arc::from(topic);
-            *used = true;
             index
+        } else {
+            return AliasOut::None;
         };
-        // Invariant: index < alias_max <= 65,535.
-        let index = u16::try_from(index).unwrap_or(u16::MAX - 1);
-        self.by_topic.insert(Arc::clone(&self.entries[usize::from(index)].0), index);
-        alias(index).map_or(AliasOut::None, AliasOut::Define)
+        // Invariant: index < alias_max <= 65,535, so the alias is not above the peer's maximum
+        // [MQTT-3.3.2-11].
+        u16::try_from(index).ok().and_then(alias).map_or(AliasOut::None, AliasOut::Define)
+    }
+
+    /// Whether the topic asked before, lately; if not, it has now.
+    fn is_asked_again(&mut self, hash: u64) -> bool {
+        let bit = 1 << (hash % 64);
+        if self.asked & bit != 0 {
+            return true;
+        }
+        if self.asked_len >= ASKED_MAX {
+            (self.asked, self.asked_len) = (0, 0);
+        }
+        self.asked |= bit;
+        self.asked_len += 1;
+        false
+    }
+
+    fn define(&mut self, alias: NonZeroU16, topic: &Arc<str>) {
+        let index = usize::from(alias.get() - 1);
+        let hash = self.hasher.hash_one(&**topic);
+        let entry = Entry { topic: Arc::clone(topic), hash, used: true };
+        if index == self.entries.len() {
+            self.entries.push(entry);
+        } else if let Some(held) = self.entries.get_mut(index) {
+            let held = std::mem::replace(held, entry);
+            let is_held = |&other: &u16| usize::from(other) == index;
+            if let Ok(found) = self.by_topic.find_entry(held.hash, is_held) {
+                found.remove();
+            }
+            self.hand = (index + 1) % self.entries.len();
+        }
+        let entries = &self.entries;
+        self.by_topic.insert_unique(hash, alias.get() - 1, |&i| entries[usize::from(i)].hash);
     }
 }
 
 fn alias(index: u16) -> Option<NonZeroU16> {
-    NonZeroU16::new(index + 1)
+    NonZeroU16::new(index.checked_add(1)?)
 }

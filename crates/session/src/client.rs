@@ -293,7 +293,11 @@ impl<M: Clone> Session<M> {
     /// How to send `topic`. Call it only for a PUBLISH that is certainly written next.
     #[inline]
     pub fn assign_alias(&mut self, topic: &str) -> AliasOut {
-        self.aliases_out.assign(topic)
+        let plan = self.aliases_out.plan(topic);
+        if let AliasOut::Define(alias) = plan {
+            self.aliases_out.define(alias, &Arc::from(topic));
+        }
+        plan
     }
 
     /// Takes a packet identifier for SUBSCRIBE or UNSUBSCRIBE; `None` if none is free.

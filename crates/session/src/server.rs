@@ -11,8 +11,8 @@ use crate::keep_alive::KeepAlive;
 use crate::lifetime::{Due, Lifetime};
 use crate::outgoing::{Outgoing, OutgoingLimits};
 use crate::{
-    AliasOut, CommitToken, Counters, Delivery, Inbound, Offer, Persist, ProtocolError, Transmit,
-    WillState,
+    AliasOut, CommitToken, Counters, Delivery, DropReason, Inbound, Offer, Persist, ProtocolError,
+    Transmit, WillState,
 };
 
 /// What a session may hold.
@@ -330,10 +330,17 @@ impl<M: Clone> Session<M> {
         self.aliases_in.resolve(topic, alias)
     }
 
-    /// How to send `topic`. Call it only for a PUBLISH that is certainly written next.
+    /// How to send `topic`. An [`AliasOut::Define`] counts only once [`Session::define_alias`] is
+    /// called for it; until then the client knows nothing of it.
     #[inline]
-    pub fn assign_alias(&mut self, topic: &str) -> AliasOut {
-        self.aliases_out.assign(topic)
+    pub fn plan_alias(&mut self, topic: &str) -> AliasOut {
+        self.aliases_out.plan(topic)
+    }
+
+    /// A PUBLISH with `topic` and the alias that [`Session::plan_alias`] offered for it is written
+    /// for certain: not one that is dropped for its size.
+    pub fn define_alias(&mut self, alias: NonZeroU16, topic: &Arc<str>) {
+        self.aliases_out.define(alias, topic);
     }
 
     /// A message for the client.
@@ -348,6 +355,13 @@ impl<M: Clone> Session<M> {
         persist: &mut impl Persist<M>,
     ) -> Offer<M> {
         self.outgoing.offer(now_ns, delivery, persist)
+    }
+
+    /// Why [`Session::offer`] would drop the message, were it offered now: for messages that can
+    /// wait elsewhere until they find room.
+    #[must_use]
+    pub fn refusal(&self, now_ns: u64, delivery: &Delivery<M>) -> Option<DropReason> {
+        self.outgoing.refusal(now_ns, delivery)
     }
 
     /// PUBACK arrived.
@@ -391,12 +405,12 @@ impl<M: Clone> Session<M> {
     }
 
     /// The PUBLISH just yielded is too large for the client and was not written: its exchange
-    /// ends as if it had been acknowledged (MQTT 5.0, 3.1.2.11.4).
+    /// ends as if it had been acknowledged [MQTT-3.1.2-25].
     pub fn abandon(&mut self, packet_id: Option<PacketId>, persist: &mut impl Persist<M>) {
         if let Some(packet_id) = packet_id {
             self.outgoing.abandon(packet_id, persist);
         }
-        self.outgoing.counters.count_drop(crate::DropReason::PacketTooLarge);
+        self.outgoing.counters.count_drop(DropReason::PacketTooLarge);
     }
 
     /// The next packet to write. Everything that `committed` covers may leave.

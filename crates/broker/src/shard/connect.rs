@@ -16,7 +16,7 @@ use super::{Net, Shard};
 use crate::config::Limits;
 use crate::keys::{ClientKey, TenantId};
 use crate::mail::Mail;
-use crate::message::Message;
+use crate::message::{Message, Source};
 
 /// What the broker grants; CONNACK says what differs from what the client asked for.
 struct Agreed {
@@ -139,16 +139,20 @@ impl Shard {
             Some(slot) => slot,
             None => self.new_session(key),
         };
+        let source = self.sessions[slot as usize].source;
         let agreed = agree(connect, self.limits());
+        let aliases_max = connect.properties.topic_alias_maximum.unwrap_or(0);
+        // Not above what the client takes [MQTT-3.1.2-26].
+        let aliases_max = aliases_max.min(self.limits().outgoing_topic_aliases_max);
         let params = ConnectParams {
             version: connect.version,
             clean_start: connect.clean_start,
             receive_maximum: connect.properties.receive_maximum.unwrap_or(u16::MAX),
             topic_alias_maximum_in: self.limits().topic_alias_maximum,
-            topic_alias_maximum_out: connect.properties.topic_alias_maximum.unwrap_or(0),
+            topic_alias_maximum_out: aliases_max,
             keep_alive_s: agreed.keep_alive_s,
             session_expiry_s: agreed.session_expiry_s,
-            will: connect.will.as_ref().map(will_state),
+            will: connect.will.as_ref().map(|will| will_state(will, source)),
         };
         let now_ns = net.now_ns();
         let session = &mut self.sessions[slot as usize];
@@ -157,6 +161,9 @@ impl Shard {
         session.version = connect.version;
         session.owes_pingresp = false;
         session.packet_size_max = connect.properties.packet_size_max.unwrap_or(u32::MAX);
+        session.is_particular = session.packet_size_max != u32::MAX || aliases_max > 0;
+        session.no_problem_information =
+            connect.properties.request_problem_information == Some(false);
         self.set_connection(
             conn,
             Connection::Active { id: conn, session: slot, version: connect.version },
@@ -195,7 +202,7 @@ impl Shard {
             queue_bytes_max: limits.session_queue_bytes_max,
             receive_maximum: limits.receive_maximum,
             inflight_max: limits.inflight_max,
-            queue_qos0_offline: false,
+            queue_qos0_offline: limits.queue_qos0_offline,
         });
         self.next_generation = self.next_generation.wrapping_add(1);
         let session = Session {
@@ -204,7 +211,11 @@ impl Shard {
             machine,
             connection: None,
             version: Version::V5,
+            source: Source::of(&key),
             packet_size_max: u32::MAX,
+            is_particular: false,
+            no_problem_information: false,
+            expired_counted: 0,
             subscriptions: hashbrown::HashMap::default(),
             timer: None,
             owes_pingresp: false,
@@ -268,10 +279,10 @@ fn agree(connect: &Connect<'_>, limits: &Limits) -> Agreed {
     }
 }
 
-fn will_state(will: &Will<'_>) -> WillState<Copy> {
+fn will_state(will: &Will<'_>, source: Source) -> WillState<Copy> {
     debug_assert!(will.qos <= QoS::ExactlyOnce);
     WillState {
-        message: Copy { message: Message::from_will(will), group: NO_GROUP },
+        message: Copy { message: Message::from_will(will, source), group: NO_GROUP },
         delay_s: will.properties.delay_s.unwrap_or(0),
     }
 }

@@ -2,16 +2,17 @@
 
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use tacho_codec::{Ack, AckKind, PacketId, QoS, ReasonCode, Version};
+use tacho_codec::{Ack, AckKind, PacketId, Publish, QoS, ReasonCode, Version};
 use tacho_net::ConnId;
-use tacho_session::{CommitToken, Delivery, DropReason, InMemory, Offer, Transmit};
+use tacho_session::{AliasOut, CommitToken, Delivery, DropReason, InMemory, Offer, Transmit};
 
 use super::publish::effective_qos;
 use super::routes::{Scope, Target};
-use super::session::{Copy, NO_GROUP};
+use super::session::{Copy, NO_GROUP, Session};
 use super::{Net, Shard};
-use crate::message::{Message, SharedPayload, Source};
+use crate::message::{Message, SharedPayload};
 
 /// Payloads from this size on go to the socket by reference instead of being copied.
 const BY_REFERENCE_BYTES: usize = 4096;
@@ -101,8 +102,8 @@ impl Shard {
             if session.generation.wrapping_sub(fan_out.newest_session).cast_signed() > 0 {
                 continue;
             }
-            let own = target.scope != Scope::Everyone
-                && Source::new(self.id, session.generation) == source;
+            // [MQTT-3.8.3-3].
+            let own = target.scope != Scope::Everyone && session.source == source;
             match target.scope {
                 Scope::Others if own => continue,
                 Scope::Own if !own => continue,
@@ -131,24 +132,25 @@ impl Shard {
     #[inline]
     fn deliver_to(&mut self, net: &mut Net, target: &Target, message: &Message) {
         let header = message.header();
-        if header.retain {
-            self.note_live_retained(target.session, message);
-        }
         let delivery = Delivery {
             message: Copy { message: message.clone(), group: NO_GROUP },
             qos: effective_qos(header.qos, target.qos),
+            // [MQTT-3.3.1-12], [MQTT-3.3.1-13].
             retain: header.retain && target.retain_as_published,
             subscription_ids: target.subscription_ids.clone(),
             size_bytes: message.size_bytes() as u32,
             expires_at_ns: header.expires_at_ns,
         };
-        self.offer(net, target.session, delivery);
+        let taken = self.offer(net, target.session, delivery);
+        if header.retain && taken {
+            self.note_live_retained(target.session, message);
+        }
     }
 
     /// Gives a session one message: sent at once if it can be, else queued or dropped by the
-    /// session's limits.
+    /// session's limits, which is false.
     #[inline]
-    pub(super) fn offer(&mut self, net: &mut Net, slot: u32, delivery: Delivery<Copy>) {
+    pub(super) fn offer(&mut self, net: &mut Net, slot: u32, delivery: Delivery<Copy>) -> bool {
         let now_ns = net.now_ns();
         let session = &mut *self.sessions[slot as usize];
         let connection = session.connection;
@@ -164,20 +166,34 @@ impl Shard {
                     self.transmit(net, slot, conn, transmit);
                 }
             }
-            Offer::Queued => {}
-            Offer::Dropped(reason) => self.count_drop(reason),
+            Offer::Queued => self.count_expired(slot),
+            Offer::Dropped(reason) => {
+                self.count_drop(slot, reason);
+                return false;
+            }
         }
+        true
     }
 
-    pub(super) fn count_drop(&self, reason: DropReason) {
+    fn count_drop(&mut self, slot: u32, reason: DropReason) {
         match reason {
-            DropReason::Expired => self.stats.dropped_expired_total.increment(),
+            DropReason::Expired => self.count_expired(slot),
             DropReason::Offline => self.stats.dropped_offline_total.increment(),
             DropReason::PacketTooLarge => self.stats.dropped_too_large_total.increment(),
             DropReason::NoCredit => self.stats.dropped_output_full_total.increment(),
             DropReason::QueueFull | DropReason::QueueBytesFull => {
                 self.stats.dropped_queue_full_total.increment();
             }
+        }
+    }
+
+    /// Counts what expired while the session's machine kept it.
+    fn count_expired(&mut self, slot: u32) {
+        let session = &mut *self.sessions[slot as usize];
+        let expired = session.machine.counters().dropped(DropReason::Expired);
+        if expired != session.expired_counted {
+            self.stats.dropped_expired_total.add(expired - session.expired_counted);
+            session.expired_counted = expired;
         }
     }
 
@@ -197,6 +213,7 @@ impl Shard {
                 None => break,
             }
         }
+        self.count_expired(slot);
         if self.sessions[slot as usize].replays.is_some() {
             self.continue_replay(net, slot);
         }
@@ -241,6 +258,7 @@ impl Shard {
         publish.dup = dup;
         publish.packet_id = packet_id;
         let v5 = session.version == Version::V5;
+        // [MQTT-3.3.4-3], [MQTT-3.3.4-4].
         if v5 && !delivery.subscription_ids.is_empty() {
             self.ids.clear();
             for &id in delivery.subscription_ids.as_slice() {
@@ -250,17 +268,16 @@ impl Shard {
             }
             publish.properties.subscription_ids = self.ids.view();
         }
-        if session.packet_size_max != u32::MAX
-            && publish
-                .encoded_len(session.version)
-                .is_ok_and(|len| len > session.packet_size_max as usize)
-        {
-            // [MQTT-3.1.2-25]: as if it had been delivered.
+        if session.is_particular && !suit(session, &message.header().topic, &mut publish) {
+            // As if it had been delivered [MQTT-3.1.2-25].
             self.stats.dropped_too_large_total.increment();
             session.machine.abandon(packet_id, &mut InMemory);
             return;
         }
         self.stats.publishes_out_total.increment();
+        if publish.topic.is_empty() {
+            self.stats.publishes_aliased_out_total.increment();
+        }
         let output = net.out(conn);
         let bytes = output.as_vec_mut();
         if let Some(head) = self.heads.head(message, &publish, session.version) {
@@ -275,4 +292,28 @@ impl Shard {
             output.push_shared(SharedPayload(message.clone()));
         }
     }
+}
+
+/// Makes a PUBLISH suit a client that takes topic aliases or has a Maximum Packet Size; false if it
+/// is too large for it [MQTT-3.1.2-24].
+#[cold]
+#[inline(never)]
+fn suit(session: &mut Session, topic: &Arc<str>, publish: &mut Publish<'_>) -> bool {
+    let plan = session.machine.plan_alias(topic);
+    if let AliasOut::Use(alias) = plan {
+        publish.topic = "";
+        publish.properties.topic_alias = Some(alias);
+    }
+    if !session.takes(publish) {
+        return false;
+    }
+    if let AliasOut::Define(alias) = plan {
+        publish.properties.topic_alias = Some(alias);
+        if session.takes(publish) {
+            session.machine.define_alias(alias, topic);
+        } else {
+            publish.properties.topic_alias = None;
+        }
+    }
+    true
 }

@@ -37,7 +37,8 @@ impl Heads {
         version: Version,
     ) -> Option<&PublishHead> {
         let shared = self.message.as_ref().is_some_and(|m| m.is_same(message));
-        if !shared || !publish.properties.subscription_ids.is_empty() {
+        let p = &publish.properties;
+        if !shared || !p.subscription_ids.is_empty() || p.topic_alias.is_some() {
             return None;
         }
         let layout = usize::from(version.is_v5()) * 2 + usize::from(publish.qos != QoS::AtMostOnce);

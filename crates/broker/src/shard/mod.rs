@@ -1,10 +1,12 @@
 //! A shard: one thread's connections, the sessions it owns, and their subscriptions.
 //!
-//! The parts: [`connection`] frames and dispatches packets, [`connect`] opens sessions,
+//! The parts: [`connection`] frames and dispatches packets, [`connect`] opens sessions, [`answers`]
+//! keeps answers within what a client takes,
 //! [`publish`] takes messages in, [`deliver`] sends them out, [`subscribe`] keeps subscriptions,
 //! [`shared`] their groups, [`retained`] the retained messages and their replay, [`lifetime`] the
 //! timers and the ends of sessions, [`throttle`] holds publishers back.
 
+mod answers;
 mod connect;
 mod connection;
 mod deliver;

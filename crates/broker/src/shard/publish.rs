@@ -14,7 +14,7 @@ use super::routes::Destinations;
 use super::{Net, Shard};
 use crate::keys::TenantId;
 use crate::mail::Mail;
-use crate::message::{Intake, Message, Source};
+use crate::message::{Intake, Message};
 
 impl Shard {
     /// A client's PUBLISH.
@@ -46,11 +46,8 @@ impl Shard {
         }
         let route = self.routes.lookup(topic, self.id, &self.index, &self.snapshot);
         let to = route.to.clone();
-        let intake = Intake {
-            now_ns,
-            routed_version: self.snapshot.version(),
-            source: Source::new(self.id, session.generation),
-        };
+        let intake =
+            Intake { now_ns, routed_version: self.snapshot.version(), source: session.source };
         let message = Message::from_publish(Arc::clone(&route.topic), publish, intake);
         let acknowledge = publish.packet_id.map(|packet_id| Acknowledge {
             slot,
@@ -75,7 +72,7 @@ impl Shard {
         let intake = Intake {
             now_ns: net.now_ns(),
             routed_version: self.snapshot.version(),
-            source: Source::NONE,
+            source: will.header().source,
         };
         let message = will.will_published(intake);
         let route = self.routes.lookup(message.topic(), self.id, &self.index, &self.snapshot);

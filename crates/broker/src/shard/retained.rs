@@ -2,7 +2,8 @@
 //!
 //! A replay pulls: the subscriber's shard asks each owner for a batch, delivers it as far as the
 //! session takes it, then asks for the next. Owners keep no state, so a slow subscriber costs
-//! nobody anything.
+//! nobody anything. A replay takes half of the connection's output budget and of the session's
+//! queue at most, so that live messages find room and nothing retained is dropped for want of it.
 //!
 //! Exactness against racing publishes: a subscription becomes visible to routing (version V of
 //! the route map) before its replay starts. A retained value routed with version >= V reached the
@@ -18,15 +19,17 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use tacho_session::Delivery;
+use tacho_codec::QoS;
+use tacho_session::{Delivery, DropReason};
 use tacho_topic::{Progress, RetainedCursor, TopicFilter};
 
 use super::publish::effective_qos;
-use super::session::{Copy, NO_GROUP};
+use super::session::{Copy, NO_GROUP, Session};
 use super::subscriptions::SubscriptionOptions;
 use super::{Net, Shard};
+use crate::config::Limits;
 use crate::mail::{Mail, ReplayBatch, ReplayRequest};
-use crate::message::Message;
+use crate::message::{Message, Source};
 
 /// Topics an owner looks at per request.
 const BATCH_STEPS: usize = 64;
@@ -49,8 +52,17 @@ pub(crate) struct Replays {
     forget_at_ns: u64,
     /// Whether an answer is outstanding.
     asked: bool,
+    /// What has arrived of the owners' answers and waits until the session takes it.
+    pending: VecDeque<Pending>,
     /// Retained messages that the session got meanwhile by another way, by topic.
     seen: HashMap<Arc<str>, Seen, RandomState>,
+}
+
+struct Pending {
+    replay: u32,
+    message: Message,
+    /// It came outside the cursor, which may meet it again.
+    late: bool,
 }
 
 /// A retained message that the session got while its replays ran.
@@ -64,9 +76,18 @@ struct Seen {
 impl Replays {
     /// With no replay in progress they are kept for latecomers only.
     fn forget_if_idle(&mut self, now_ns: u64) {
-        if self.waiting.iter().all(|r| r.finished_at_ns.is_some()) {
+        if self.pending.is_empty() && self.waiting.iter().all(|r| r.finished_at_ns.is_some()) {
             self.forget_at_ns = now_ns + RECENT_NS;
         }
+    }
+
+    /// Lets replays go that are over and for which no latecomer can come.
+    fn forget_finished(&mut self, now_ns: u64) {
+        let pending = &self.pending;
+        self.waiting.retain(|r| {
+            r.finished_at_ns.is_none_or(|at| at + RECENT_NS > now_ns)
+                || pending.iter().any(|p| p.replay == r.id)
+        });
     }
 
     fn note(&mut self, message: &Message) {
@@ -83,6 +104,16 @@ impl Replays {
             seen.stamp_ns >= message.header().stamp_ns
                 && seen.replay.wrapping_sub(replay).cast_signed() >= 0
         })
+    }
+
+    /// What has arrived as a delivery, unless nobody wants it any more.
+    fn wanted(&self, next: &Pending, receiver: Source) -> Option<Delivery<Copy>> {
+        // A replay that is no more was unsubscribed.
+        let Replay { id, options, .. } = self.waiting.iter().find(|r| r.id == next.replay)?;
+        // [MQTT-3.8.3-3] holds for what was kept too.
+        let own = options.no_local && next.message.header().source == receiver;
+        (!own && !self.has_seen(&next.message, *id))
+            .then(|| replay_delivery(&next.message, options))
     }
 }
 
@@ -247,15 +278,16 @@ impl Shard {
     pub(super) fn continue_replay(&mut self, net: &mut Net, slot: u32) {
         let session = self.session_ref(slot);
         loop {
+            if !self.deliver_pending(net, slot) {
+                return;
+            }
             let entry = &mut *self.sessions[slot as usize];
             let Some(replays) = entry.replays.as_deref_mut() else { return };
             if net.now_ns() >= replays.forget_at_ns {
                 entry.replays = None;
                 return;
             }
-            let Some(conn) = entry.connection else { return };
-            let output_full = net.output_bytes(conn) > self.shared.limits.output_bytes_max;
-            if replays.asked || output_full || entry.machine.queue_len() > QUEUE_LOW {
+            if entry.connection.is_none() || replays.asked {
                 return;
             }
             let Some(replay) = replays.waiting.iter().find(|r| r.finished_at_ns.is_none()) else {
@@ -299,7 +331,6 @@ impl Shard {
         let Some(replay) = replays.waiting.iter_mut().find(|r| r.id == batch.replay) else {
             return;
         };
-        let options = replay.options;
         if !batch.late {
             match &batch.next {
                 Some(cursor) => replay.cursor.clone_from(cursor),
@@ -312,17 +343,56 @@ impl Shard {
                 replay.finished_at_ns = Some(now_ns);
             }
         }
-        let is_fresh = |m: &&Message| !replays.has_seen(m, batch.replay);
-        let fresh: Vec<Message> = batch.messages.iter().filter(is_fresh).cloned().collect();
-        if batch.late {
-            // The cursor may meet it again.
-            fresh.iter().for_each(|message| replays.note(message));
+        let pending = |message: &Message| Pending {
+            replay: batch.replay,
+            message: message.clone(),
+            late: batch.late,
+        };
+        replays.pending.extend(batch.messages.iter().map(pending));
+        replays.forget_at_ns = u64::MAX;
+        replays.forget_finished(now_ns);
+    }
+
+    /// Delivers what has arrived as far as the session takes it; true if nothing is left of it.
+    fn deliver_pending(&mut self, net: &mut Net, slot: u32) -> bool {
+        loop {
+            let entry = &mut *self.sessions[slot as usize];
+            let Some(replays) = entry.replays.as_deref_mut() else { return true };
+            let Some(next) = replays.pending.front() else {
+                if replays.forget_at_ns == u64::MAX {
+                    replays.forget_if_idle(net.now_ns());
+                }
+                return true;
+            };
+            let delivery = replays.wanted(next, entry.source);
+            if let Some(delivery) = &delivery
+                && !has_room(net, &self.shared.limits, entry, delivery)
+            {
+                return false;
+            }
+            let Some(replays) = entry.replays.as_deref_mut() else { return true };
+            let was_late = replays.pending.pop_front().is_some_and(|next| next.late);
+            if let Some(delivery) = delivery {
+                if was_late {
+                    replays.note(&delivery.message.message);
+                }
+                self.offer(net, slot, delivery);
+            }
         }
-        replays.waiting.retain(|r| r.finished_at_ns.is_none_or(|at| at + RECENT_NS > now_ns));
-        replays.forget_if_idle(now_ns);
-        for message in fresh {
-            let delivery = replay_delivery(message, &options);
-            self.offer(net, slot, delivery);
+    }
+
+    /// The filter is subscribed to again without a new replay: one still under way goes on with the
+    /// new options [MQTT-3.8.4-3].
+    pub(super) fn change_replay(
+        &mut self,
+        slot: u32,
+        filter: &TopicFilter,
+        options: SubscriptionOptions,
+    ) {
+        if let Some(replays) = self.sessions[slot as usize].replays.as_deref_mut() {
+            replays.waiting.iter_mut().filter(|r| r.filter == *filter).for_each(|replay| {
+                replay.options = options;
+            });
         }
     }
 
@@ -339,6 +409,7 @@ impl Shard {
     pub(super) fn cancel_all_replays(&mut self, net: &Net, slot: u32) {
         if let Some(replays) = self.sessions[slot as usize].replays.as_deref_mut() {
             replays.waiting.clear();
+            replays.pending.clear();
             replays.forget_if_idle(net.now_ns());
         }
     }
@@ -351,13 +422,29 @@ impl Shard {
     }
 }
 
-fn replay_delivery(message: Message, options: &SubscriptionOptions) -> Delivery<Copy> {
+/// Whether a replay may give the session this message now. If not, an acknowledgement or the
+/// output's draining brings it back here.
+fn has_room(net: &mut Net, limits: &Limits, session: &Session, delivery: &Delivery<Copy>) -> bool {
+    let Some(conn) = session.connection else { return false };
+    if net.output_bytes(conn) > limits.output_bytes_max / 2 {
+        net.await_drained(conn);
+        return false;
+    }
+    let queue_low = QUEUE_LOW.min(limits.session_queue_len_max as usize / 2);
+    let waits = delivery.qos != QoS::AtMostOnce
+        && (session.machine.queue_len() > queue_low
+            || session.machine.queue_bytes() > limits.session_queue_bytes_max / 2);
+    let refusal = session.machine.refusal(net.now_ns(), delivery);
+    !waits && matches!(refusal, None | Some(DropReason::Expired))
+}
+
+fn replay_delivery(message: &Message, options: &SubscriptionOptions) -> Delivery<Copy> {
     Delivery {
         qos: effective_qos(message.header().qos, options.qos),
-        retain: true, // [MQTT-3.3.1-8]
+        retain: true, // As those who ask for what was kept are told (3.3.1.3).
         subscription_ids: options.id_list(),
         size_bytes: message.size_bytes() as u32,
         expires_at_ns: message.header().expires_at_ns,
-        message: Copy { message, group: NO_GROUP },
+        message: Copy { message: message.clone(), group: NO_GROUP },
     }
 }

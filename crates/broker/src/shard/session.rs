@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use tacho_codec::Version;
+use tacho_codec::{Publish, Version};
 use tacho_net::{ConnId, TimerId};
 use tacho_session::server;
 use tacho_topic::Filter;
 
 use crate::keys::ClientKey;
-use crate::message::Message;
+use crate::message::{Message, Source};
 
 use super::retained::Replays;
 
@@ -41,8 +41,17 @@ pub(crate) struct Session {
     pub(crate) machine: server::Session<Copy>,
     pub(crate) connection: Option<ConnId>,
     pub(crate) version: Version,
+    /// Who its publishes come from.
+    pub(crate) source: Source,
     /// The client's Maximum Packet Size; `u32::MAX` when it named none.
     pub(crate) packet_size_max: u32,
+    /// The client named a Maximum Packet Size or takes topic aliases: what goes to it is looked at
+    /// one by one.
+    pub(crate) is_particular: bool,
+    /// The client wants no reason strings and user properties on answers [MQTT-3.1.2-29].
+    pub(crate) no_problem_information: bool,
+    /// Messages expired in the machine's keeping that the shard has counted.
+    pub(crate) expired_counted: u64,
     /// Every filter as subscribed, shared ones with their whole `$share/...` name.
     pub(crate) subscriptions: HashMap<Arc<str>, Filter, RandomState>,
     pub(crate) timer: Option<(TimerId, u64)>,
@@ -50,4 +59,14 @@ pub(crate) struct Session {
     pub(crate) owes_pingresp: bool,
     /// Present while retained messages are being replayed.
     pub(crate) replays: Option<Box<Replays>>,
+}
+
+impl Session {
+    /// Whether the packet is within the client's Maximum Packet Size [MQTT-3.1.2-24].
+    pub(crate) fn takes(&self, publish: &Publish<'_>) -> bool {
+        self.packet_size_max == u32::MAX
+            || publish
+                .encoded_len(self.version)
+                .is_ok_and(|len| len <= self.packet_size_max as usize)
+    }
 }

@@ -9,7 +9,7 @@ use tacho_codec::{
 use tacho_net::ConnId;
 use tacho_topic::{Filter, RouteChange};
 
-use super::connection::{Flow, encode};
+use super::connection::Flow;
 use super::subscriptions::SubscriptionOptions;
 use super::{Net, Shard};
 
@@ -32,6 +32,7 @@ impl Shard {
         }
         let version = self.sessions[slot as usize].version;
         let mut reasons = Vec::with_capacity(subscribe.filters.len());
+        let mut explanation = None;
         let mut changes = Vec::new();
         let mut replays = Vec::new();
         for requested in &subscribe.filters {
@@ -41,6 +42,9 @@ impl Shard {
             if reason == ReasonCode::PROTOCOL_ERROR {
                 self.shared.routes.apply(&changes);
                 return self.end_connection(net, conn, reason);
+            }
+            if explanation.is_none() {
+                explanation = explain(reason);
             }
             reasons.push(if version == Version::V5 || !reason.is_error() {
                 reason
@@ -61,10 +65,12 @@ impl Shard {
         let suback = SubAck {
             packet_id,
             reasons,
-            reason_string: None,
+            reason_string: explanation,
             user_properties: UserProperties::EMPTY,
         };
-        encode(&Packet::SubAck(suback), version, net, conn);
+        if self.answer(net, conn, slot, Packet::SubAck(suback)) == Flow::Stop {
+            return Flow::Stop;
+        }
         for wanted in replays {
             self.start_replay(net, slot, wanted.filter, wanted.options);
         }
@@ -117,9 +123,11 @@ impl Shard {
                 };
                 if wanted {
                     replays.push(WantsReplay { filter, options });
+                } else {
+                    self.change_replay(slot, &filter, options);
                 }
             }
-            // Shared subscriptions get no retained messages [MQTT-4.8.2-... "no replay"].
+            // Shared subscriptions get no retained messages when they are made (4.8.2).
             Filter::Shared(shared) => self.join_group(net, slot, &shared, options),
         }
         ReasonCode::granted(options.qos)
@@ -135,7 +143,6 @@ impl Shard {
         if self.is_deaf(net, conn) {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
-        let version = self.sessions[slot as usize].version;
         let mut changes = Vec::new();
         let mut reasons = Vec::with_capacity(unsubscribe.filters.len());
         for name in &unsubscribe.filters {
@@ -158,8 +165,7 @@ impl Shard {
             reason_string: None,
             user_properties: UserProperties::EMPTY,
         };
-        encode(&Packet::UnsubAck(unsuback), version, net, conn);
-        Flow::Continue
+        self.answer(net, conn, slot, Packet::UnsubAck(unsuback))
     }
 
     fn remove_subscription(
@@ -192,6 +198,17 @@ impl Shard {
         }
         self.shared.routes.apply(&changes);
         self.refresh_routes();
+    }
+}
+
+/// Why the broker refused a filter, for SUBACK's reason string.
+fn explain(reason: ReasonCode) -> Option<&'static str> {
+    match reason {
+        ReasonCode::TOPIC_FILTER_INVALID => Some("a topic filter is invalid (4.7, 4.8.2)"),
+        ReasonCode::QUOTA_EXCEEDED => {
+            Some("too many subscriptions of this client, or too many levels in a filter")
+        }
+        _ => None,
     }
 }
 

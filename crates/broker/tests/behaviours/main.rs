@@ -6,13 +6,17 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod aliases;
 mod connect;
 mod lifecycle;
 mod malformed;
 mod properties;
 mod publish;
+mod races;
+mod replay;
 mod retain;
 mod sessions;
 mod shared;
+mod sizes;
 mod subscribe;
 mod will;

@@ -74,9 +74,11 @@ impl<M: Clone> Outgoing<M> {
         }
     }
 
-    /// Starts a connection; everything in flight is going to be sent again, in its order.
+    /// Starts a connection; everything in flight is going to be sent again, in its order
+    /// [MQTT-4.4.0-1], [MQTT-4.6.0-1].
     pub(crate) fn connect(&mut self, peer_receive_maximum: u16) {
         self.disconnect();
+        // [MQTT-3.3.4-9], [MQTT-4.9.0-1].
         self.width = usize::from(self.inflight_max.min(peer_receive_maximum).max(1));
         self.connected = true;
         self.window.rewind();
@@ -155,6 +157,26 @@ impl<M: Clone> Outgoing<M> {
         self.enqueue(now_ns, delivery, persist)
     }
 
+    /// Why `offer` would drop the message, were it offered now.
+    pub(crate) fn refusal(&self, now_ns: u64, delivery: &Delivery<M>) -> Option<DropReason> {
+        if delivery.is_expired(now_ns) {
+            return Some(DropReason::Expired);
+        }
+        let queued = if delivery.qos != QoS::AtMostOnce {
+            !self.is_open()
+        } else if self.connected {
+            if self.congested {
+                return Some(DropReason::NoCredit);
+            }
+            self.queue.holds_qos0()
+        } else if self.queue_qos0_offline {
+            true
+        } else {
+            return Some(DropReason::Offline);
+        };
+        if queued { self.queue.refusal(delivery) } else { None }
+    }
+
     #[inline]
     fn offer_qos0(
         &mut self,
@@ -197,7 +219,8 @@ impl<M: Clone> Outgoing<M> {
         }
     }
 
-    /// Gives a message its identifier. Only QoS 2 waits for the commit of that.
+    /// Gives a message an unused identifier [MQTT-2.2.1-4], [MQTT-4.3.2-1], [MQTT-4.3.3-1]. Only
+    /// QoS 2 waits for the commit of that.
     #[inline]
     fn admit(
         &mut self,
@@ -295,7 +318,7 @@ impl<M: Clone> Outgoing<M> {
             self.fill_window(now_ns, persist);
         }
         if !self.window.is_sent()
-            && let Some(transmit) = self.poll_window(committed)
+            && let Some(transmit) = self.poll_window(now_ns, committed, persist)
         {
             return Some(transmit);
         }
@@ -334,29 +357,48 @@ impl<M: Clone> Outgoing<M> {
     }
 
     #[inline]
-    fn poll_window(&mut self, committed: CommitToken) -> Option<Transmit<M>> {
+    fn poll_window(
+        &mut self,
+        now_ns: u64,
+        committed: CommitToken,
+        persist: &mut impl Persist<M>,
+    ) -> Option<Transmit<M>> {
         let credit_left = self.credit_used < self.width;
-        let (packet_id, slot) = self.window.next_unsent()?;
-        if slot.token > committed {
-            return None;
-        }
-        let transmit = if slot.stage == Stage::Released {
-            slot.on_wire = true;
-            Transmit::PubRel { packet_id, reason: ReasonCode::SUCCESS }
-        } else if credit_left {
-            let dup = slot.sent;
+        let transmit = loop {
+            let (packet_id, slot) = self.window.next_unsent()?;
+            if slot.token > committed {
+                return None;
+            }
+            if slot.stage == Stage::Released {
+                slot.on_wire = true;
+                break Transmit::PubRel { packet_id, reason: ReasonCode::SUCCESS };
+            }
+            if !credit_left {
+                return None;
+            }
+            let delivery = slot.delivery.as_ref()?;
+            // Once begun, a delivery goes on whatever its age [MQTT-3.3.2-5], [MQTT-4.3.3-7].
+            if !slot.sent && delivery.is_expired(now_ns) {
+                self.expire(packet_id, persist);
+                continue;
+            }
+            let (dup, delivery) = (slot.sent, delivery.clone());
             slot.mark_sent();
             self.credit_used += 1;
-            let delivery = slot.delivery.clone()?;
-            Transmit::Publish { delivery, packet_id: Some(packet_id), dup }
-        } else {
-            return None;
+            break Transmit::Publish { delivery, packet_id: Some(packet_id), dup };
         };
         self.window.advance();
         Some(transmit)
     }
 
-    /// The end of a QoS 1 exchange. Returns its message.
+    /// A message expired in the window, before it was sent for the first time.
+    #[cold]
+    fn expire(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
+        self.finish(packet_id, persist);
+        self.counters.count_drop(DropReason::Expired);
+    }
+
+    /// The end of a QoS 1 exchange, with whatever reason code [MQTT-4.4.0-2]. Returns its message.
     #[inline]
     pub(crate) fn handle_puback(
         &mut self,
@@ -373,7 +415,9 @@ impl<M: Clone> Outgoing<M> {
         Ok(self.finish(packet_id, persist))
     }
 
-    /// The first answer of a QoS 2 exchange. An error ends it and returns its message.
+    /// The first answer of a QoS 2 exchange. An error ends it and returns its message
+    /// [MQTT-4.4.0-2]; anything else is answered with PUBREL [MQTT-4.3.3-4], and PUBLISH is not
+    /// sent again from then on [MQTT-4.3.3-6].
     pub(crate) fn handle_pubrec(
         &mut self,
         packet_id: PacketId,
@@ -434,7 +478,8 @@ impl<M: Clone> Outgoing<M> {
         Ok(self.finish(packet_id, persist))
     }
 
-    /// Ends the exchange of a message that cannot be sent to this peer.
+    /// Ends the exchange of a message that cannot be sent to this peer, as if it had been sent
+    /// [MQTT-3.1.2-25].
     pub(crate) fn abandon(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
         if self.window.get_mut(packet_id).is_some_and(|slot| slot.stage == Stage::Publish) {
             self.finish(packet_id, persist);

@@ -19,6 +19,15 @@ fn define(value: u16) -> AliasOut {
     AliasOut::Define(alias(value).expect("not zero"))
 }
 
+/// How a PUBLISH that is written for certain sends its topic.
+fn assign(session: &mut Session<&'static str>, topic: &str) -> AliasOut {
+    let plan = session.plan_alias(topic);
+    if let AliasOut::Define(alias) = plan {
+        session.define_alias(alias, &topic.into());
+    }
+    plan
+}
+
 /// The topic that a PUBLISH means.
 fn topic(
     session: &mut Session<&'static str>,
@@ -72,30 +81,73 @@ fn aliases_end_with_the_connection() {
         || ConnectParams { topic_alias_maximum_in: 2, topic_alias_maximum_out: 2, ..params() };
     let mut session = connected_with(SessionLimits::default(), with_aliases());
     topic(&mut session, "one", 1).expect("legal");
-    assert_eq!(session.assign_alias("sensors"), define(1));
-    assert_eq!(session.assign_alias("sensors"), use_alias(1));
+    assert_eq!(assign(&mut session, "sensors"), define(1));
+    assert_eq!(assign(&mut session, "sensors"), use_alias(1));
     session.disconnect(0, End::Lost);
     session.connect(0, with_aliases());
     assert_eq!(reason(topic(&mut session, "", 1)), ReasonCode::PROTOCOL_ERROR);
-    assert_eq!(session.assign_alias("sensors"), define(1));
+    assert_eq!(assign(&mut session, "sensors"), define(1));
 }
 
 #[test]
 fn outbound_aliases_keep_the_clients_maximum() {
     let mut none = connected();
-    assert_eq!(none.assign_alias("sensors"), AliasOut::None);
+    assert_eq!(assign(&mut none, "sensors"), AliasOut::None);
     let mut session = connected_with(
         SessionLimits::default(),
         ConnectParams { topic_alias_maximum_out: 2, ..params() },
     );
-    assert_eq!(session.assign_alias("a/b"), AliasOut::None, "too short to gain anything");
-    assert_eq!(session.assign_alias("topic/1"), define(1));
-    assert_eq!(session.assign_alias("topic/2"), define(2));
-    // Both are in use: they get a second chance before one is redefined.
-    assert_eq!(session.assign_alias("topic/3"), AliasOut::None);
-    assert_eq!(session.assign_alias("topic/3"), AliasOut::None);
-    assert_eq!(session.assign_alias("topic/3"), define(1));
-    assert_eq!(session.assign_alias("topic/3"), use_alias(1));
-    assert_eq!(session.assign_alias("topic/2"), use_alias(2));
-    assert_eq!(session.assign_alias("topic/1"), AliasOut::None);
+    assert_eq!(assign(&mut session, "a/b"), AliasOut::None, "too short to gain anything");
+    assert_eq!(assign(&mut session, "topic/1"), define(1));
+    assert_eq!(assign(&mut session, "topic/2"), define(2));
+    assert_eq!(assign(&mut session, &"x".repeat(2_000)), AliasOut::None, "too long to keep");
+    // Who comes for the first time redefines nothing; then both get a second chance.
+    for _ in 0..3 {
+        assert_eq!(assign(&mut session, "topic/3"), AliasOut::None);
+    }
+    assert_eq!(assign(&mut session, "topic/3"), define(1));
+    assert_eq!(assign(&mut session, "topic/3"), use_alias(1));
+    assert_eq!(assign(&mut session, "topic/2"), use_alias(2));
+    assert_eq!(assign(&mut session, "topic/1"), AliasOut::None);
+}
+
+#[test]
+fn topics_in_use_keep_their_aliases_and_topics_that_come_once_get_none() {
+    let mut session = connected_with(
+        SessionLimits::default(),
+        ConnectParams { topic_alias_maximum_out: 4, ..params() },
+    );
+    let known = ["busy/1", "busy/2", "busy/3", "busy/4"];
+    for topic in known {
+        assert!(matches!(assign(&mut session, topic), AliasOut::Define(_)));
+    }
+    let mut redefined = 0;
+    for i in 0..2_000 {
+        for topic in known {
+            assert!(matches!(assign(&mut session, topic), AliasOut::Use(_)), "{topic}");
+        }
+        redefined += usize::from(assign(&mut session, &format!("once/{i}")) != AliasOut::None);
+    }
+    assert_eq!(redefined, 0);
+    // Those that fell silent are replaced, but not by all that come once.
+    for i in 0..2_000 {
+        redefined += usize::from(assign(&mut session, &format!("again/{i}")) != AliasOut::None);
+    }
+    assert!((1..600).contains(&redefined), "{redefined}");
+}
+
+#[test]
+fn what_was_planned_and_not_sent_defines_nothing() {
+    let mut session = connected_with(
+        SessionLimits::default(),
+        ConnectParams { topic_alias_maximum_out: 1, ..params() },
+    );
+    for _ in 0..3 {
+        assert_eq!(session.plan_alias("dropped"), define(1));
+    }
+    assert_eq!(assign(&mut session, "sent/1"), define(1));
+    assert_eq!(assign(&mut session, "sent/1"), use_alias(1));
+    while session.plan_alias("dropped") == AliasOut::None {}
+    // The alias still stands for the topic that was sent.
+    assert_eq!(assign(&mut session, "sent/1"), use_alias(1));
 }

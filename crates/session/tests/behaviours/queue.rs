@@ -130,3 +130,40 @@ fn subscription_identifiers_keep_their_order() {
     assert_eq!(SubscriptionIdList::one(7).as_slice(), [7]);
     assert_eq!([1, 2].into_iter().collect::<SubscriptionIdList>().as_slice(), [1, 2]);
 }
+
+#[test]
+fn what_expires_in_the_window_before_it_was_sent_is_dropped_and_what_was_sent_is_not() {
+    let limits = SessionLimits { inflight_max: 10, ..SessionLimits::default() };
+    let mut session = connected_with(limits, params());
+    let mortal =
+        |qos, message| Delivery { expires_at_ns: SECOND_NS, ..Delivery::new(qos, message) };
+    let offer_mortal = |session: &mut Session<&'static str>, qos, message| {
+        session.offer(0, mortal(qos, message), &mut InMemory)
+    };
+    for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
+        let sent = offer_mortal(&mut session, qos, "sent");
+        assert!(matches!(sent, Offer::SendNow(_)));
+    }
+    session.set_congested(true);
+    for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
+        assert_eq!(offer_mortal(&mut session, qos, "unsent"), Offer::Queued);
+    }
+    offer(&mut session, QoS::AtLeastOnce, "immortal");
+    session.set_congested(false);
+    // The first look moves all three into the window and takes one out; then time passes.
+    let all = CommitToken::DONE;
+    let first = session.poll_transmit(0, all, &mut InMemory);
+    assert!(
+        matches!(first, Some(Transmit::Publish { delivery, .. }) if delivery.message == "unsent")
+    );
+    let second = session.poll_transmit(2 * SECOND_NS, all, &mut InMemory);
+    let immortal = publish(QoS::AtLeastOnce, "immortal", 5, false);
+    assert_eq!(second, Some(immortal.clone()));
+    assert_eq!(session.counters().dropped(DropReason::Expired), 1);
+    assert_eq!(session.inflight_len(), 4);
+    // On the next connection everything sent is sent again, however old.
+    session.disconnect(2 * SECOND_NS, End::Lost);
+    session.connect(2 * SECOND_NS, params());
+    let again = std::iter::from_fn(|| session.poll_transmit(2 * SECOND_NS, all, &mut InMemory));
+    assert_eq!(again.filter(|t| matches!(t, Transmit::Publish { dup: true, .. })).count(), 4);
+}

@@ -64,7 +64,7 @@ impl World {
                     packet_id.into_iter().for_each(|id| self.server_sends.abandoned(id));
                     return self.server.abandon(packet_id, &mut self.journal);
                 }
-                let alias = self.server.assign_alias(TOPICS[delivery.message.topic]);
+                let alias = self.plan_alias(TOPICS[delivery.message.topic]);
                 assert!(alias == AliasOut::None || version == Version::V5);
                 wire::publish(version, &delivery, packet_id, dup, alias)
             }
@@ -80,6 +80,18 @@ impl World {
             }
         };
         self.down_write(&bytes);
+    }
+
+    /// Now and then a definition is not made after all, as if there were no room for it.
+    fn plan_alias(&mut self, topic: &str) -> AliasOut {
+        let plan = self.server.plan_alias(topic);
+        if let AliasOut::Define(alias) = plan {
+            if self.rng.below(4) == 0 {
+                return AliasOut::None;
+            }
+            self.server.define_alias(alias, &topic.into());
+        }
+        plan
     }
 
     pub(super) fn down_write(&mut self, bytes: &[u8]) {

@@ -1,0 +1,192 @@
+//! The client's Maximum Packet Size, for messages and answers.
+
+use tacho_codec::{
+    Ack, Connect, ConnectProperties, Packet, PacketId, QoS, ReasonCode, Subscribe, SubscribeFilter,
+    SubscribeOptions, UnsubAck, Unsubscribe, Version,
+};
+
+use crate::common::{ALL_QOS, Client, TestBroker, connect, each_broker, wait_until};
+
+/// A 5.0 client with a session that outlives connections and these limits.
+fn limited(
+    broker: &TestBroker,
+    client_id: &str,
+    packet_size_max: Option<u32>,
+    receive_maximum: u16,
+) -> Client {
+    let properties = ConnectProperties {
+        packet_size_max,
+        receive_maximum: Some(receive_maximum),
+        session_expiry_s: Some(60),
+        ..Default::default()
+    };
+    let mut client = broker.client(Version::V5);
+    client.connect(&Connect { clean_start: false, properties, ..connect(client_id, Version::V5) });
+    client
+}
+
+// 32
+// [MQTT-3.1.2-24]
+#[test]
+fn a_message_of_exactly_the_maximum_passes_and_one_byte_more_does_not() {
+    each_broker(|broker| {
+        let mut publisher = broker.connected("pub", Version::V5);
+        for (id, qos) in ALL_QOS.into_iter().enumerate() {
+            for (subscription_id, id_len) in [(None, 0), (Some(1), 2), (Some(128), 3)] {
+                let mut client = limited(broker, &format!("c{id}-{id_len}"), Some(64), 10);
+                let options = SubscribeOptions { qos, ..Default::default() };
+                client.subscribe_with("t", options, subscription_id);
+                let dropped = broker.counter("dropped_too_large_total");
+                let packet_id_len = if qos == QoS::AtMostOnce { 0 } else { 2 };
+                let fits = 64 - 2 - 3 - packet_id_len - 1 - id_len;
+                publisher.publish("t", &vec![0; fits + 1], qos, false);
+                publisher.publish("t", &vec![1; fits], qos, false);
+                assert_eq!(client.receive_and_ack().payload, vec![1; fits]);
+                assert_eq!(broker.counter("dropped_too_large_total") - dropped, 1);
+                client.unsubscribe("t");
+            }
+        }
+    });
+}
+
+// 32, 31
+// [MQTT-3.1.2-25] [MQTT-3.3.4-9]
+#[test]
+fn a_large_message_in_the_queue_or_in_flight_is_done_with_after_a_resume_with_less_room() {
+    each_broker(|broker| {
+        for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
+            let mut client = limited(broker, "c", None, 2);
+            client.subscribe("t", qos);
+            let mut publisher = broker.connected("pub", Version::V5);
+            // Two in flight, one of them large; the others wait.
+            let large = [9; 200];
+            for payload in [&large[..], b"1", &large, b"2", &large, &large, b"3", b"4"] {
+                publisher.publish("t", payload, qos, false);
+            }
+            let first = client.receive();
+            assert_eq!((first.payload.len(), client.receive().payload), (200, b"1".to_vec()));
+            drop(client);
+            let dropped = broker.counter("dropped_too_large_total");
+            let mut client = limited(broker, "c", Some(100), 2);
+            let message = client.receive();
+            assert_eq!((&message.payload[..], message.dup), (&b"1"[..], true));
+            // What was given up is unknown now; its late answer does no harm.
+            if qos == QoS::AtLeastOnce {
+                client
+                    .send(&Packet::PubAck(Ack::new(first.packet_id.unwrap(), ReasonCode::SUCCESS)));
+            }
+            let second = client.receive();
+            assert_eq!((&second.payload[..], second.dup), (&b"2"[..], false));
+            client.ping();
+            for packet_id in [message.packet_id.unwrap(), second.packet_id.unwrap()] {
+                let refused = Ack::new(packet_id, ReasonCode::UNSPECIFIED_ERROR);
+                client.send(&if qos == QoS::AtLeastOnce {
+                    Packet::PubAck(refused)
+                } else {
+                    Packet::PubRec(refused)
+                });
+            }
+            for expected in [b"3", b"4"] {
+                assert_eq!(client.receive_and_ack().payload, expected);
+            }
+            client.ping();
+            assert_eq!(broker.counter("dropped_too_large_total") - dropped, 4);
+            client.unsubscribe("t");
+            client.disconnect();
+            broker.connected("c", Version::V5).disconnect();
+        }
+    });
+}
+
+// 32
+#[test]
+fn older_versions_have_no_such_limit() {
+    let broker = TestBroker::start(1);
+    limited(&broker, "c", Some(64), 10).disconnect();
+    let mut old = broker.client(Version::V311);
+    old.connect(&Connect { clean_start: false, ..connect("c", Version::V311) });
+    old.subscribe("t", QoS::AtMostOnce);
+    old.publish("t", &[0; 1000], QoS::AtMostOnce, false);
+    assert_eq!(old.receive().payload.len(), 1000);
+}
+
+/// SUBSCRIBE to so many invalid filters.
+fn subscribe_to_nonsense(client: &mut Client, count: usize) {
+    let filter = SubscribeFilter { filter: "#/#", options: SubscribeOptions::default() };
+    client.send(&Packet::Subscribe(Subscribe {
+        packet_id: PacketId::new(1).unwrap(),
+        subscription_id: None,
+        filters: vec![filter; count],
+        user_properties: Default::default(),
+    }));
+}
+
+// 32, 49
+// [MQTT-3.9.2-1] [MQTT-3.1.2-29]
+#[test]
+fn suback_explains_if_it_may_and_if_there_is_room() {
+    let broker = TestBroker::start(1);
+    let reason_string = |client: &mut Client, count| {
+        subscribe_to_nonsense(client, count);
+        client.expect(|packet| match packet {
+            Packet::SubAck(suback) => {
+                assert_eq!(suback.reasons, vec![ReasonCode::TOPIC_FILTER_INVALID; count]);
+                suback.reason_string.map(str::to_owned)
+            }
+            other => panic!("{other:?}"),
+        })
+    };
+    let mut client = broker.connected("c", Version::V5);
+    assert!(reason_string(&mut client, 1).is_some_and(|text| text.contains("invalid")));
+    let properties =
+        ConnectProperties { request_problem_information: Some(false), ..Default::default() };
+    let mut silent = broker.client(Version::V5);
+    silent.connect(&Connect { properties, ..connect("silent", Version::V5) });
+    assert_eq!(reason_string(&mut silent, 1), None);
+    // Room for 20 codes and no text: 2 of header, 2 of identifier, 1 of properties.
+    let mut small = limited(&broker, "small", Some(25), 10);
+    assert_eq!(reason_string(&mut small, 20), None);
+    subscribe_to_nonsense(&mut small, 21);
+    assert_eq!(small.expect_disconnect(), ReasonCode::PACKET_TOO_LARGE);
+}
+
+// 32
+// [MQTT-3.1.2-24]
+#[test]
+fn an_unsuback_that_does_not_fit_ends_the_connection() {
+    each_broker(|broker| {
+        let unsubscribe = |client: &mut Client, count| {
+            client.send(&Packet::Unsubscribe(Unsubscribe {
+                packet_id: PacketId::new(1).unwrap(),
+                filters: vec!["never"; count],
+                user_properties: Default::default(),
+            }));
+        };
+        let mut small = limited(broker, "small", Some(25), 10);
+        unsubscribe(&mut small, 20);
+        small.expect(|packet| match packet {
+            Packet::UnsubAck(UnsubAck { reasons, .. }) => assert_eq!(reasons.len(), 20),
+            other => panic!("{other:?}"),
+        });
+        unsubscribe(&mut small, 21);
+        assert_eq!(small.expect_disconnect(), ReasonCode::PACKET_TOO_LARGE);
+    });
+}
+
+// 32, 39
+#[test]
+fn a_retained_message_too_large_for_a_client_leaves_room_for_the_others() {
+    each_broker(|broker| {
+        let mut publisher = broker.connected("pub", Version::V5);
+        for (topic, payload_len) in [("r/1", 10), ("r/2", 500), ("r/3", 10)] {
+            publisher.publish(topic, &vec![7; payload_len], QoS::AtLeastOnce, true);
+        }
+        let mut client = limited(broker, "c", Some(100), 1);
+        client.subscribe("r/+", QoS::AtLeastOnce);
+        for _ in 0..2 {
+            assert_eq!(client.receive_and_ack().payload.len(), 10);
+        }
+        wait_until("one is dropped", || broker.counter("dropped_too_large_total") == 1);
+        client.ping();
+    });
+}
