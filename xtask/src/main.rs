@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod bench;
+mod conformance;
 mod failures;
 #[cfg(target_os = "linux")]
 mod floor;
@@ -28,6 +29,8 @@ enum Chore {
     Test(test::Options),
     /// Check the repository's style rules alone
     Tidy,
+    /// Write docs/conformance.md: which test covers which rule of MQTT
+    Conformance,
     /// Measure the speed that the project promises, against its peers
     #[cfg(target_os = "linux")]
     Bench(bench::Options),
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     let result = match arguments.chore {
         Chore::Test(options) => test::run(&options),
         Chore::Tidy => tidy::run(),
+        Chore::Conformance => conformance::run(),
         #[cfg(target_os = "linux")]
         Chore::Bench(options) => bench::run(&options),
         #[cfg(target_os = "linux")]

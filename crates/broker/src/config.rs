@@ -76,6 +76,12 @@ pub enum ConfigError {
         /// As given.
         path: String,
     },
+    /// Response information that is no topic.
+    #[error(
+        "`response_information` is `{0}`, but must be the beginning of a topic: text without `+` \
+         and `#`, such as `answers/{{client_id}}/`"
+    )]
+    BadResponseInformation(String),
     /// Certificates that cannot be used.
     #[error("the listener {listener}: {source}")]
     Certificates {
@@ -104,6 +110,9 @@ pub struct RawConfig {
     pub allow_anonymous: Option<bool>,
     /// Pins shard i to the i-th usable core.
     pub pin_shards: Option<bool>,
+    /// What 5.0 clients that ask for response information are told: the beginning of their
+    /// response topics. `{client_id}` stands for the client's identifier.
+    pub response_information: Option<String>,
     /// Limits, each with a default.
     #[serde(default)]
     pub limits: Limits,
@@ -200,6 +209,8 @@ pub struct Config {
     pub shards: usize,
     /// Whether shard i is pinned to the i-th usable core.
     pub pin_shards: bool,
+    /// Told to 5.0 clients that ask for response information.
+    pub response_information: Option<String>,
     /// All limits.
     pub limits: Limits,
 }
@@ -247,12 +258,19 @@ impl RawConfig {
         };
         self.limits.check()?;
         check_range("shards", shards as u64, 1, SHARDS_MAX as u64, "from 1 to 64")?;
+        let response_information = self.response_information.filter(|text| !text.is_empty());
+        if let Some(text) = &response_information
+            && !tacho_codec::is_valid_topic_name(text)
+        {
+            return Err(ConfigError::BadResponseInformation(text.clone()));
+        }
         let pin_shards = self.pin_shards.unwrap_or(false);
         Ok(Config {
             listeners,
             certificates_check_s: self.tls.check_s.unwrap_or(CERTIFICATES_CHECK_S),
             shards,
             pin_shards,
+            response_information,
             limits: self.limits,
         })
     }
@@ -268,8 +286,11 @@ impl Config {
             self.listeners.iter().filter(|l| !plain(l)).map(Listener::describe).collect();
         // Invariant: numbers only, which TOML can always express.
         let limits = toml::to_string(&self.limits).unwrap_or_default();
+        let response = self.response_information.clone().map_or_else(String::new, |text| {
+            format!("response_information = {}\n", toml::Value::String(text))
+        });
         format!(
-            "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\n[tls]\n\
+            "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n{response}\n[tls]\n\
              check_s = {}\n\n[limits]\n{limits}{others}",
             listen.join(", "),
             self.shards,

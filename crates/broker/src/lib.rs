@@ -4,6 +4,7 @@
 //! One thread per shard runs a [`tacho_net::Loop`]; what it does with bytes is in the private
 //! `shard` module. Nothing here blocks, reads a clock, or knows of the load generator.
 
+mod authentication;
 mod certificates;
 mod config;
 mod keys;
@@ -15,6 +16,9 @@ mod shard;
 pub mod sim;
 mod stats;
 
+pub use authentication::{
+    AuthClient, AuthExchange, AuthFailure, AuthMethod, AuthMethods, AuthReply, AuthStep,
+};
 pub use certificates::{Certificates, SelfSigned, self_signed};
 pub use config::{
     Config, ConfigError, Limits, Listener, RawConfig, RawListener, RawTls, SHARDS_MAX, Transport,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tacho_topic::{Group, RetainedCursor, TopicFilter};
 
+use crate::authentication::{AuthStep, ExchangeRef};
 use crate::keys::SessionRef;
 use crate::message::Message;
 use crate::shard::Detached;
@@ -24,6 +25,8 @@ pub(crate) enum Mail {
     ReplayRequest(Box<ReplayRequest>),
     /// The answer.
     ReplayBatch(Box<ReplayBatch>),
+    /// What a method of authentication answers.
+    Authenticated(ExchangeRef, AuthStep),
     /// Say goodbye to the clients and end.
     Shutdown,
 }

@@ -11,6 +11,7 @@ use tacho_net::{
     FdLimit, Loop, LoopConfig, Mailbox, Remote, bind, mailboxes, raise_fd_limit, usable_cpus,
 };
 
+use crate::authentication::{AuthMethods, Authenticators};
 use crate::certificates::{Certificates, Watcher};
 use crate::config::{Config, ConfigError, Limits, Listener};
 use crate::mail::Mail;
@@ -88,6 +89,14 @@ impl Broker {
     /// # Errors
     /// A listener cannot be bound or an event loop cannot be created.
     pub fn start(config: Config) -> Result<Self, StartError> {
+        Self::start_with(config, AuthMethods::default())
+    }
+
+    /// The same, with methods of enhanced authentication; CONNECT with another one is refused.
+    ///
+    /// # Errors
+    /// See [`Broker::start`].
+    pub fn start_with(config: Config, auth_methods: AuthMethods) -> Result<Self, StartError> {
         let fd_limit = raise_fd_limit().unwrap_or(FdLimit { soft: 1024, hard: 1024 });
         let transports = config.open_transports()?;
         let certificates = Certificates::of(&transports);
@@ -97,9 +106,12 @@ impl Broker {
                 |source| StartError::Bind { address: config.listeners[0].address, source },
             )?;
         let connections_max = connections_max(&config, fd_limit);
-        let shared = Arc::new(Shared::new(&config, transports, connections_max));
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
+        let mut shared = Shared::new(&config, transports, connections_max);
+        shared.authenticators =
+            Some(Authenticators { methods: auth_methods, remote: remote.clone() });
+        let shared = Arc::new(shared);
         let check = Duration::from_secs(u64::from(config.certificates_check_s));
         let watcher = Watcher::start(&certificates, check)
             .map_err(|source| StartError::Shard { shard: 0, source })?;

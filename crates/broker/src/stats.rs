@@ -42,6 +42,10 @@ counters! {
     refused_connects_total,
     /// Connections that did not finish their CONNECT in time.
     connect_timeouts_total,
+    /// Enhanced authentications that succeeded, repeated ones included.
+    authentications_total,
+    /// Enhanced authentications that failed.
+    failed_authentications_total,
     /// Connections closed for a malformed packet or a protocol error.
     protocol_errors_total,
     /// Connections closed because their client id connected again.

@@ -53,6 +53,7 @@ const SAMPLES: [&str; 9] = [
     "c0 00",
 ];
 
+// 5, 60
 #[test]
 fn packets_cut_anywhere_are_refused_or_waited_for() {
     let _alone = alone();
@@ -91,6 +92,7 @@ fn packets_cut_anywhere_are_refused_or_waited_for() {
     assert!(cases > 300);
 }
 
+// 24
 #[test]
 fn random_bytes_end_only_their_own_connection() {
     let _alone = alone();
@@ -120,6 +122,7 @@ fn random_bytes_end_only_their_own_connection() {
     good.ping();
 }
 
+// 1
 #[test]
 fn claimed_lengths_cost_nothing() {
     let _alone = alone();
@@ -158,6 +161,7 @@ fn long_topics_leave_nothing_behind() {
     assert_grew_less_than(before, 64 * MIB);
 }
 
+// 32
 #[test]
 fn too_large_packets_are_told_so() {
     let _alone = alone();
@@ -194,6 +198,7 @@ fn flood(broker: &TestBroker, qos: QoS, payload_len: usize, enough: impl Fn() ->
     sent
 }
 
+// 58
 #[test]
 fn subscribers_that_never_read_qos_0_lose_messages_and_nobody_else_does() {
     let _alone = alone();
@@ -228,6 +233,7 @@ fn subscribers_that_never_read_qos_0_lose_messages_and_nobody_else_does() {
     }
 }
 
+// 58
 #[test]
 fn subscribers_that_never_read_qos_1_fill_their_queue_and_no_more() {
     let _alone = alone();
@@ -266,6 +272,7 @@ fn deaf(broker: &TestBroker) -> Client {
     deaf
 }
 
+// 58
 #[test]
 fn clients_that_never_read_their_answers_are_bounded() {
     let _alone = alone();
@@ -381,6 +388,7 @@ fn bad_clients_max() -> usize {
     usize::try_from(descriptors.saturating_sub(200) / 3).unwrap_or(usize::MAX).min(1_000)
 }
 
+// 58
 #[test]
 fn a_thousand_bad_clients_do_not_disturb_a_good_pair() {
     let _alone = alone();
@@ -440,6 +448,7 @@ fn a_thousand_bad_clients_do_not_disturb_a_good_pair() {
     assert_grew_less_than(before, 128 * MIB);
 }
 
+// 59
 #[test]
 fn a_flood_of_connections_above_the_limit_is_refused_and_the_others_go_on() {
     let _alone = alone();

@@ -8,6 +8,7 @@ use tacho_codec::{Connect, Packet, QoS, ReasonCode, Version};
 const VERSIONS: [Version; 3] = [Version::V31, Version::V311, Version::V5];
 const ALL_QOS: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
 
+// 25
 #[test]
 fn publishes_reach_subscribers_at_every_qos_and_version() {
     for shards in [1, 3] {

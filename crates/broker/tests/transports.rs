@@ -144,6 +144,8 @@ impl Drop for Carriers {
     }
 }
 
+// [MQTT-4.2-1] [MQTT-6.0.0-2]
+// [MQTT-3.1.1: 6.0.0-2] [MQTT-3.1.1: 7.1.1-1]
 #[test]
 fn every_transport_carries_every_version_to_every_other() {
     let carriers = Carriers::start("");

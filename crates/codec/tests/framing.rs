@@ -8,6 +8,7 @@ use support::vectors::CANONICAL;
 use tacho_codec::{Frame, ReasonCode, split_frame};
 
 /// A stream of all canonical packets, split in two at every point.
+// 60
 #[test]
 fn every_split_point_gives_the_same_frames() {
     let packets: Vec<Vec<u8>> = CANONICAL.iter().map(|&(_, _, text)| bytes(text)).collect();
@@ -43,6 +44,7 @@ fn one_byte_at_a_time() {
     assert_eq!(split_frame(&packet, u32::MAX), Ok(Some(frame)));
 }
 
+// 14
 #[test]
 fn a_remaining_length_has_four_bytes_at_most() {
     assert_eq!(split_frame(&[0x30, 0xFF, 0xFF, 0xFF, 0x7F], u32::MAX), Ok(None));
@@ -54,6 +56,7 @@ fn a_remaining_length_has_four_bytes_at_most() {
     assert_eq!(split_frame(&[0x30, 0xFF, 0xFF, 0xFF], u32::MAX), Ok(None));
 }
 
+// 1
 #[test]
 fn a_claimed_size_is_refused_before_the_body_has_come() {
     let claim = [0x10, 0xFF, 0xFF, 0xFF, 0x7F]; // 256 MiB

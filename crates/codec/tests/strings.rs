@@ -47,6 +47,9 @@ fn check(bytes: &[u8]) {
     }
 }
 
+// 15
+// [MQTT-1.5.4-1] [MQTT-1.5.4-2] [MQTT-4.7.3-2]
+// [MQTT-3.1.1: 4.7.3-2]
 #[test]
 fn every_byte_at_every_place() {
     for len in 0..=20 {
@@ -60,6 +63,8 @@ fn every_byte_at_every_place() {
     }
 }
 
+// 15
+// [MQTT-1.5.4-1] [MQTT-1.5.4-2]
 #[test]
 fn every_character() {
     for c in (0..=0x10FFFF).filter_map(char::from_u32).filter(|c| {
@@ -74,6 +79,9 @@ fn every_character() {
     }
 }
 
+// 34
+// [MQTT-4.7.3-3]
+// [MQTT-3.1.1: 4.7.3-3]
 #[test]
 fn the_longest_string_is_legal_and_a_longer_one_is_not() {
     let longest = "x".repeat(65_535);
@@ -82,6 +90,9 @@ fn the_longest_string_is_legal_and_a_longer_one_is_not() {
     assert!(!is_valid_text(&longer) && !is_valid_topic_name(&longer));
 }
 
+// 15
+// [MQTT-1.5.4-3]
+// [MQTT-3.1.1: 1.5.3-3]
 #[test]
 fn a_byte_order_mark_is_kept() {
     let bytes = packet(0x30, &[], "\u{FEFF}a".as_bytes(), &[]);

@@ -249,6 +249,7 @@ fn the_other_packets_have_their_fields() {
     }
 }
 
+// 3
 #[test]
 fn the_version_to_refuse_in_is_known_from_the_start_of_connect() {
     let cases = [
@@ -368,6 +369,7 @@ fn what_cannot_be_written_leaves_the_buffer_alone() {
     assert_eq!(largest.encoded_len(V311), Ok(268_435_460));
 }
 
+// 49
 #[test]
 fn problem_information_can_be_left_out() {
     let cases = [

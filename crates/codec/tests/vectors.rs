@@ -16,6 +16,9 @@ fn version_of(packet: &Packet<'_>, version: Version) -> Version {
     }
 }
 
+// 22
+// [MQTT-2.2.1-2] [MQTT-2.2.2-1] [MQTT-3.1.3-1] [MQTT-3.1.3-3] [MQTT-3.2.2-1] [MQTT-3.3.2-1]
+// [MQTT-3.1.1: 2.3.1-5] [MQTT-3.1.1: 3.1.3-1] [MQTT-3.1.1: 3.1.3-3]
 #[test]
 fn canonical_packets_are_written_as_they_were_read() {
     for &(version, direction, notation) in CANONICAL {
@@ -42,6 +45,7 @@ fn every_type_of_every_version_has_a_canonical_packet() {
     }
 }
 
+// 22
 #[test]
 fn other_forms_are_read_and_stay_the_same_packet() {
     for &(version, direction, notation) in OTHER_FORMS {
@@ -54,6 +58,22 @@ fn other_forms_are_read_and_stay_the_same_packet() {
     }
 }
 
+// 4, 5, 14 to 19, 21 to 23
+// [MQTT-1.5.4-1] [MQTT-1.5.4-2] [MQTT-1.5.5-1] [MQTT-1.5.7-1] [MQTT-2.1.3-1] [MQTT-2.2.1-3]
+// [MQTT-3.1.2-1] [MQTT-3.1.2-2] [MQTT-3.1.2-3] [MQTT-3.1.2-9] [MQTT-3.1.2-11] [MQTT-3.1.2-12]
+// [MQTT-3.1.2-13] [MQTT-3.1.2-16] [MQTT-3.1.2-17] [MQTT-3.1.2-18] [MQTT-3.1.2-19]
+// [MQTT-3.1.3-4] [MQTT-3.1.3-11] [MQTT-3.1.3-12] [MQTT-3.2.2-6] [MQTT-3.3.1-2] [MQTT-3.3.1-4]
+// [MQTT-3.3.2-2] [MQTT-3.3.2-8] [MQTT-3.3.2-13] [MQTT-3.3.2-14] [MQTT-3.3.2-19] [MQTT-3.3.4-6]
+// [MQTT-3.6.1-1] [MQTT-3.8.1-1] [MQTT-3.8.3-1] [MQTT-3.8.3-2] [MQTT-3.8.3-4] [MQTT-3.8.3-5]
+// [MQTT-3.10.1-1] [MQTT-3.10.3-1] [MQTT-3.10.3-2] [MQTT-3.14.1-1] [MQTT-3.15.1-1]
+// [MQTT-4.7.3-1]
+// [MQTT-3.1.1: 2.2.2-1] [MQTT-3.1.1: 2.3.1-1] [MQTT-3.1.1: 3.1.2-3] [MQTT-3.1.1: 3.1.2-9]
+// [MQTT-3.1.1: 3.1.2-11] [MQTT-3.1.1: 3.1.2-13] [MQTT-3.1.1: 3.1.2-14] [MQTT-3.1.1: 3.1.2-18]
+// [MQTT-3.1.1: 3.1.2-19] [MQTT-3.1.1: 3.1.2-20] [MQTT-3.1.1: 3.1.2-21] [MQTT-3.1.1: 3.1.2-22]
+// [MQTT-3.1.1: 3.1.3-4] [MQTT-3.1.1: 3.1.3-10] [MQTT-3.1.1: 3.1.3-11] [MQTT-3.1.1: 3.2.2-4]
+// [MQTT-3.1.1: 3.3.1-2] [MQTT-3.1.1: 3.3.1-4] [MQTT-3.1.1: 3.3.2-2] [MQTT-3.1.1: 3.6.1-1]
+// [MQTT-3.1.1: 3.8.3-1] [MQTT-3.1.1: 3.8.3-3] [MQTT-3.1.1: 3.8.3-4] [MQTT-3.1.1: 3.10.3-1]
+// [MQTT-3.1.1: 3.10.3-2] [MQTT-3.1.1: 4.7.3-1]
 #[test]
 fn illegal_packets_are_refused_with_the_right_reason() {
     for &(version, direction, notation, reason) in INVALID {

@@ -21,6 +21,12 @@ impl ProtocolError {
     pub const fn reason(&self) -> ReasonCode {
         self.reason
     }
+
+    /// What is wrong, for the Reason String of DISCONNECT.
+    #[must_use]
+    pub const fn sentence(&self) -> &'static str {
+        self.sentence
+    }
 }
 
 impl fmt::Display for ProtocolError {

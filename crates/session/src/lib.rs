@@ -27,6 +27,7 @@
 //! Sockets, packets as bytes, subscriptions, routing, authorisation.
 
 mod alias;
+mod authentication;
 pub mod client;
 mod commit;
 mod counters;
@@ -40,6 +41,7 @@ mod queue;
 pub mod server;
 
 pub use alias::AliasOut;
+pub use authentication::{AuthAnswer, AuthRequest, AuthVerdict, Authentication};
 pub use commit::{CommitToken, InMemory, Persist, Record};
 pub use counters::{Counters, DropReason};
 pub use delivery::{Delivery, Offer, SubscriptionIdList, Transmit};

@@ -31,6 +31,7 @@ fn cases() -> Vec<(String, Vec<String>)> {
     cases
 }
 
+// 34
 #[test]
 fn filters_of_many_levels_match_and_drop() {
     on_a_small_stack(|| {

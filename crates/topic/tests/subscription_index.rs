@@ -50,6 +50,7 @@ fn check_match(index: &SubscriptionIndex<u32, Options>, oracle: &Oracle, topic: 
 }
 
 proptest! {
+    // 43
     #[test]
     fn equals_the_naive_matcher(
         operations in prop::collection::vec(operation(), 1..200),

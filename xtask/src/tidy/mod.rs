@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the repository's style as a test.
 //!
 //! What rustfmt and clippy cannot say: words that must not stay, lengths, clocks that must not be
-//! read, who may depend on whom.
+//! read, who may depend on whom, and whether the page on conformance is up to date.
 
 mod crates;
 mod source;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell;
+use crate::{conformance, shell};
 
 /// One broken rule.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    fn new(file: &str, line: usize, message: impl Into<String>) -> Self {
+    pub(crate) fn new(file: &str, line: usize, message: impl Into<String>) -> Self {
         Self { file: file.to_owned(), line, message: message.into() }
     }
 }
@@ -34,16 +34,20 @@ impl Finding {
 /// Prints every broken rule; fails when there is one.
 pub(crate) fn run() -> Result<()> {
     let findings = check(&shell::root())?;
-    for finding in &findings {
-        eprintln!("{}:{}: {}", finding.file, finding.line, finding.message);
-    }
+    print(&findings);
     if findings.is_empty() {
         return Ok(());
     }
     bail!("{} style rules are broken", findings.len());
 }
 
-/// Checks the files of the working tree that git knows or would add.
+pub(crate) fn print(findings: &[Finding]) {
+    for finding in findings {
+        eprintln!("{}:{}: {}", finding.file, finding.line, finding.message);
+    }
+}
+
+/// Checks all files.
 fn check(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for name in files(root)? {
@@ -53,10 +57,12 @@ fn check(root: &Path) -> Result<Vec<Finding>> {
         source::check(&name, &text, &mut findings);
     }
     crates::check(root, &mut findings)?;
+    conformance::check(root, &mut findings)?;
     Ok(findings)
 }
 
-fn files(root: &Path) -> Result<Vec<String>> {
+/// The files of the working tree that git knows or would add.
+pub(crate) fn files(root: &Path) -> Result<Vec<String>> {
     let mut git = shell::command("git");
     git.current_dir(root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
     match shell::output(&mut git) {

@@ -39,8 +39,10 @@ impl Shard {
                 self.stats.protocol_errors_total.increment();
                 // A CONNACK where the bytes tell which version's; else just the close.
                 match Connect::reply_version(frame) {
-                    Some(version) => self.refuse(net, conn, version, error.reason),
-                    None => self.drop_connection(net, conn),
+                    Some(version) if version == Version::V5 || has_v3_code(error.reason) => {
+                        self.refuse(net, conn, version, error.reason);
+                    }
+                    _ => self.drop_connection(net, conn),
                 }
                 return Flow::Stop;
             }
@@ -52,6 +54,10 @@ impl Shard {
         let (key, assigned) = self.client_key(&connect, net.shards());
         let owner = self.owner(&key, net.shards());
         if owner == self.id {
+            if connect.properties.authentication_method.is_some() {
+                let packet = &unread[..frame.total_len];
+                return self.authenticate(net, conn, &connect, packet, (key, assigned));
+            }
             return self.connect(net, conn, &connect, key, assigned);
         }
         self.move_connection(net, conn, owner, unread);
@@ -59,9 +65,7 @@ impl Shard {
     }
 
     fn move_connection(&mut self, net: &mut Net, conn: ConnId, owner: usize, unread: &[u8]) {
-        if let Connection::Opening { timer, .. } = self.connections[conn.index()] {
-            net.cancel_timer(timer);
-        }
+        self.cancel_connect_timer(net, conn);
         self.connection_gone(conn);
         if let Some(detached) = net.detach(conn, unread) {
             net.post(owner, Mail::Adopt(Box::new(detached)));
@@ -76,19 +80,22 @@ impl Shard {
             self.stats.refused_connections_total.increment();
             return Some(ReasonCode::QUOTA_EXCEEDED);
         }
-        if connect.properties.authentication_method.is_some() {
-            return Some(ReasonCode::BAD_AUTHENTICATION_METHOD);
+        let method = connect.properties.authentication_method;
+        if method.is_some_and(|name| self.auth_method(name).is_none()) {
+            return Some(ReasonCode::BAD_AUTHENTICATION_METHOD); // [MQTT-4.12.0-1]
         }
+        // [MQTT-3.1.4-2]
         if connect.will.as_ref().is_some_and(|will| !may_publish(will.topic)) {
             return Some(ReasonCode::NOT_AUTHORIZED);
         }
         let v5 = connect.version == Version::V5;
         if !v5 && connect.client_id.is_empty() && !connect.clean_start {
-            return Some(ReasonCode::CLIENT_IDENTIFIER_NOT_VALID); // [MQTT-3.1.3-8] of 3.1.1
+            return Some(ReasonCode::CLIENT_IDENTIFIER_NOT_VALID); // [MQTT-3.1.1: 3.1.3-8]
         }
         None
     }
 
+    /// Clients without an identifier get one of their own [MQTT-3.1.3-6], [MQTT-3.2.2-16].
     fn client_key(&self, connect: &Connect<'_>, shards: usize) -> (ClientKey, bool) {
         let tenant = TenantId::DEFAULT;
         if !connect.client_id.is_empty() {
@@ -108,14 +115,23 @@ impl Shard {
         owner_shard(key.tenant.0, key.client_id.as_bytes(), shards)
     }
 
-    fn refuse(&mut self, net: &mut Net, conn: ConnId, version: Version, reason: ReasonCode) {
+    /// A CONNACK that refuses, then the close [MQTT-3.2.2-7]. What follows the CONNECT is not
+    /// processed [MQTT-3.1.4-6].
+    pub(super) fn refuse(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        version: Version,
+        reason: ReasonCode,
+    ) {
         self.stats.refused_connects_total.increment();
         let connack = Packet::ConnAck(ConnAck::refusal(reason));
         encode(&connack, version, net, conn);
         self.drop_connection(net, conn);
     }
 
-    fn connect(
+    /// Opens the session. With an authentication method, `connect` has the data that goes out.
+    pub(super) fn connect(
         &mut self,
         net: &mut Net,
         conn: ConnId,
@@ -132,9 +148,7 @@ impl Shard {
             self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
             return Flow::Stop;
         }
-        if let Connection::Opening { timer, .. } = self.connections[conn.index()] {
-            net.cancel_timer(timer);
-        }
+        self.cancel_connect_timer(net, conn);
         let slot = match existing {
             Some(slot) => slot,
             None => self.new_session(key),
@@ -216,6 +230,7 @@ impl Shard {
             is_particular: false,
             no_problem_information: false,
             expired_counted: 0,
+            partial_len: 0,
             subscriptions: hashbrown::HashMap::default(),
             timer: None,
             owes_pingresp: false,
@@ -241,6 +256,7 @@ impl Shard {
         let mut connack =
             ConnAck { session_present, reason: ReasonCode::SUCCESS, ..ConnAck::default() };
         let client_id: Arc<str> = Arc::clone(&self.sessions[slot as usize].key.client_id);
+        let response_information = self.response_information(connect, &client_id);
         if connect.version == Version::V5 {
             let limits = self.limits();
             let p = &mut connack.properties;
@@ -256,9 +272,33 @@ impl Shard {
             p.packet_size_max = Some(limits.packet_size_max);
             p.topic_alias_maximum =
                 (limits.topic_alias_maximum > 0).then_some(limits.topic_alias_maximum);
+            p.response_information = response_information.as_deref();
+            // [MQTT-4.12.0-5], [MQTT-4.12.0-6]
+            p.authentication_method = connect.properties.authentication_method;
+            p.authentication_data = connect.properties.authentication_data;
         }
         encode(&Packet::ConnAck(connack), connect.version, net, conn);
     }
+
+    /// Where the client shall let answers go to, if it asks [MQTT-3.1.2-28] and we are told.
+    fn response_information(&self, connect: &Connect<'_>, client_id: &str) -> Option<String> {
+        if connect.properties.request_response_information != Some(true) {
+            return None;
+        }
+        let text = self.shared.response_information.as_deref()?;
+        let text = text.replace("{client_id}", client_id);
+        // Nobody can publish where an identifier with wildcards has gone in.
+        tacho_codec::is_valid_topic_name(&text).then_some(text)
+    }
+}
+
+/// Whether a CONNECT that cannot be decoded gets a CONNACK before 5.0: only where one of the codes
+/// says why [MQTT-3.1.1: 3.2.2-6], and never where the packet is malformed [MQTT-3.1.1: 3.1.4-1].
+fn has_v3_code(reason: ReasonCode) -> bool {
+    matches!(
+        reason,
+        ReasonCode::UNSUPPORTED_PROTOCOL_VERSION | ReasonCode::CLIENT_IDENTIFIER_NOT_VALID
+    )
 }
 
 fn agree(connect: &Connect<'_>, limits: &Limits) -> Agreed {

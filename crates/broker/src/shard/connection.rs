@@ -7,9 +7,10 @@ use tacho_codec::{
     split_frame,
 };
 use tacho_net::{Closed, ConnId, TimerId};
-use tacho_session::InMemory;
 use tacho_session::server::End;
+use tacho_session::{InMemory, ProtocolError};
 
+use super::answers::encode_within;
 use super::lifetime::TimerToken;
 use super::{Detached, Net, Shard};
 
@@ -20,6 +21,8 @@ pub(crate) enum Connection {
     Vacant,
     /// Accepted; its CONNECT has not come yet.
     Opening { id: ConnId, timer: TimerId },
+    /// Its CONNECT names an authentication method, which is not content yet.
+    Authenticating { id: ConnId, timer: TimerId },
     /// Its session is connected.
     Active { id: ConnId, session: u32, version: Version },
     /// Refused or ended by us; what remains is to send what was said.
@@ -38,6 +41,8 @@ pub(crate) enum Flow {
 const REFUSALS_MAX: usize = 64;
 /// The first byte of CONNECT.
 const CONNECT: u8 = 0x10;
+/// Bytes of an unfinished packet that count as a sign of life.
+const PARTIAL_STEP: u32 = 1_000;
 /// The packet type PUBLISH in the first byte's upper half.
 const PUBLISH: u8 = 0x30;
 
@@ -68,6 +73,9 @@ impl Shard {
     pub(super) fn connection_gone(&mut self, conn: ConnId) {
         self.connections[conn.index()] = Connection::Vacant;
         self.throttle.forget(conn);
+        if !self.exchanges.is_empty() {
+            self.exchanges.remove(&(conn.index() as u32));
+        }
         self.stats.connections.set(self.stats.connections.value() - 1);
     }
 
@@ -97,10 +105,12 @@ impl Shard {
         let mut used = 0;
         let mut session = match self.connections[conn.index()] {
             Connection::Active { session, .. } => Some(session),
-            Connection::Opening { .. } => None,
+            Connection::Opening { .. } | Connection::Authenticating { .. } => None,
             Connection::Vacant | Connection::Closing => return data.len(),
         };
-        if session.is_none() && data.first().is_some_and(|&b| b != CONNECT) {
+        if let Connection::Opening { .. } = self.connections[conn.index()]
+            && data.first().is_some_and(|&b| b != CONNECT)
+        {
             // [MQTT-3.1.0-1]: known from one byte, so nothing is kept for the claimed length.
             self.stats.protocol_errors_total.increment();
             self.drop_connection(net, conn);
@@ -119,7 +129,7 @@ impl Shard {
             used += frame.total_len;
             let flow = match session {
                 Some(slot) => self.packet(net, conn, slot, &frame),
-                None => self.first_packet(net, conn, &frame, &data[start..]),
+                None => self.packet_before_session(net, conn, &frame, &data[start..]),
             };
             if flow == Flow::Stop {
                 return data.len();
@@ -131,18 +141,47 @@ impl Shard {
             }
         }
         if let Some(slot) = session {
-            self.after_input(net, conn, slot);
+            self.after_input(net, conn, slot, used, data.len());
         }
         used
     }
 
-    fn after_input(&mut self, net: &mut Net, conn: ConnId, slot: u32) {
-        let now_ns = net.now_ns();
-        self.sessions[slot as usize].machine.handle_activity(now_ns);
+    fn packet_before_session(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        frame: &Frame<'_>,
+        unread: &[u8],
+    ) -> Flow {
+        match self.connections[conn.index()] {
+            Connection::Authenticating { .. } => self.packet_while_authenticating(net, conn, frame),
+            _ => self.first_packet(net, conn, frame, unread),
+        }
+    }
+
+    fn after_input(&mut self, net: &mut Net, conn: ConnId, slot: u32, used: usize, len: usize) {
         self.pump(net, slot);
-        if self.must_throttle(net) {
+        let throttle = self.must_throttle(net);
+        // A client that we do not read cannot be blamed for what does not arrive.
+        if used > 0 || throttle || self.is_large_packet_on_its_way(slot, len) {
+            let now_ns = net.now_ns();
+            self.sessions[slot as usize].machine.handle_activity(now_ns);
+        }
+        if throttle {
             self.hold_publisher(net, conn);
         }
+    }
+
+    /// Only whole packets are signs of life [MQTT-3.1.2-22], or a client could stay for ever with a
+    /// byte now and then. But one packet may take a slow line longer than the keep alive: each
+    /// kilobyte more of it counts too.
+    #[cold]
+    fn is_large_packet_on_its_way(&mut self, slot: u32, len: usize) -> bool {
+        let session = &mut self.sessions[slot as usize];
+        let counted = session.partial_len.min(len as u32);
+        let grown = len as u32 - counted >= PARTIAL_STEP;
+        session.partial_len = if grown { len as u32 } else { counted };
+        grown
     }
 
     #[inline]
@@ -185,7 +224,7 @@ impl Shard {
         };
         match handled {
             Ok(()) => Flow::Continue,
-            Err(error) => self.end_connection(net, conn, error.reason()),
+            Err(error) => self.session_error(net, conn, &error),
         }
     }
 
@@ -204,10 +243,13 @@ impl Shard {
                 Flow::Continue
             }
             Packet::Disconnect(disconnect) => self.disconnected(net, conn, slot, disconnect),
-            // A second CONNECT [MQTT-3.1.0-2], AUTH without a method [MQTT-4.12.0-6]. The codec
-            // refuses what only a server may send; PUBLISH and its acknowledgements do not come
-            // here.
-            _ => self.end_connection(net, conn, ReasonCode::PROTOCOL_ERROR),
+            Packet::Auth(auth) => self.auth_received(net, conn, auth),
+            // [MQTT-3.1.0-2]. The codec refuses what only a server may send; PUBLISH and its
+            // acknowledgements do not come here.
+            _ => {
+                let (reason, why) = (ReasonCode::PROTOCOL_ERROR, "a second CONNECT [MQTT-3.1.0-2]");
+                self.end_connection_because(net, conn, reason, why)
+            }
         }
     }
 
@@ -218,21 +260,25 @@ impl Shard {
         slot: u32,
         disconnect: &Disconnect<'_>,
     ) -> Flow {
-        // Any reason but 0x00 publishes the will [MQTT-3.1.2-10].
-        let expiry_override = disconnect.session_expiry_s;
+        // No longer than any session may live. Any reason but 0x00 publishes the will
+        // [MQTT-3.14.4-3].
+        let expiry_s_max = self.limits().session_expiry_max_s;
+        let expiry_override = disconnect.session_expiry_s.map(|asked_s| asked_s.min(expiry_s_max));
+        let packet_size_max = self.sessions[slot as usize].packet_size_max;
         let end = if disconnect.reason == ReasonCode::NORMAL_DISCONNECTION {
             End::Normal { expiry_override }
         } else {
             End::WithWill { expiry_override }
         };
         if let Some(error) = self.session_disconnected(net, slot, end) {
-            // [MQTT-3.14.2-2]: an expiry cannot appear where CONNECT said none.
+            // An expiry cannot appear where CONNECT said none (3.14.2.2.2).
             self.stats.protocol_errors_total.increment();
-            self.say_goodbye(net, conn, error.reason());
-        } else {
-            self.set_connection(conn, Connection::Closing);
-            net.close(conn);
+            let version = Version::V5;
+            let why = Some(error.sentence());
+            send_disconnect(net, conn, version, error.reason(), why, packet_size_max);
         }
+        self.set_connection(conn, Connection::Closing);
+        net.close(conn);
         Flow::Stop
     }
 
@@ -245,7 +291,14 @@ impl Shard {
     ) -> Flow {
         tracing::debug!(shard = self.id, connection = conn.index(), %error, "protocol error");
         match self.connections[conn.index()] {
-            Connection::Active { .. } => self.end_connection(net, conn, error.reason),
+            Connection::Active { .. } => {
+                self.end_connection_because(net, conn, error.reason, error.message)
+            }
+            Connection::Authenticating { .. } => {
+                self.stats.protocol_errors_total.increment();
+                self.refuse(net, conn, Version::V5, error.reason);
+                Flow::Stop
+            }
             _ => {
                 self.stats.protocol_errors_total.increment();
                 self.drop_connection(net, conn);
@@ -254,17 +307,49 @@ impl Shard {
         }
     }
 
+    /// Refuses what the session's rules do not allow.
+    pub(super) fn session_error(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        error: &ProtocolError,
+    ) -> Flow {
+        self.end_connection_because(net, conn, error.reason(), error.sentence())
+    }
+
     /// Ends a connection for an error: DISCONNECT with the reason on 5.0, then close; the will is
-    /// published [MQTT-4.13.1-1].
+    /// published [MQTT-4.13.1-1], [MQTT-4.13.2-1].
     pub(super) fn end_connection(
         &mut self,
         net: &mut Net,
         conn: ConnId,
         reason: ReasonCode,
     ) -> Flow {
+        self.end_connection_for(net, conn, reason, None)
+    }
+
+    /// The same, with a word of explanation to 5.0 clients.
+    pub(super) fn end_connection_because(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        reason: ReasonCode,
+        why: &'static str,
+    ) -> Flow {
+        self.end_connection_for(net, conn, reason, Some(why))
+    }
+
+    #[cold]
+    fn end_connection_for(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        reason: ReasonCode,
+        why: Option<&'static str>,
+    ) -> Flow {
         if let Connection::Active { session, .. } = self.connections[conn.index()] {
             self.stats.protocol_errors_total.increment();
-            self.say_goodbye(net, conn, reason);
+            self.say_goodbye_because(net, conn, reason, why);
             self.session_disconnected(net, session, End::ProtocolError);
         } else {
             self.drop_connection(net, conn);
@@ -274,21 +359,39 @@ impl Shard {
 
     /// Sends DISCONNECT to a 5.0 client, and closes the connection in any case.
     pub(super) fn say_goodbye(&mut self, net: &mut Net, conn: ConnId, reason: ReasonCode) {
-        if let Connection::Active { version: Version::V5, .. } = self.connections[conn.index()] {
-            let disconnect = Packet::Disconnect(Disconnect::new(reason));
-            encode(&disconnect, Version::V5, net, conn);
+        self.say_goodbye_because(net, conn, reason, None);
+    }
+
+    fn say_goodbye_because(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        reason: ReasonCode,
+        why: Option<&'static str>,
+    ) {
+        if let Connection::Active { version, session, .. } = self.connections[conn.index()] {
+            let packet_size_max = self.sessions[session as usize].packet_size_max;
+            send_disconnect(net, conn, version, reason, why, packet_size_max);
         }
+        // Nothing follows [MQTT-3.14.4-1], [MQTT-3.14.4-2].
         self.set_connection(conn, Connection::Closing);
         net.close(conn);
     }
 
     /// Closes a connection that has no session.
     pub(super) fn drop_connection(&mut self, net: &mut Net, conn: ConnId) {
-        if let Connection::Opening { timer, .. } = self.connections[conn.index()] {
-            net.cancel_timer(timer);
-        }
+        self.cancel_connect_timer(net, conn);
         self.set_connection(conn, Connection::Closing);
         net.close(conn);
+    }
+
+    /// The time for connecting is no longer limited.
+    pub(super) fn cancel_connect_timer(&self, net: &mut Net, conn: ConnId) {
+        if let Connection::Opening { timer, .. } | Connection::Authenticating { timer, .. } =
+            self.connections[conn.index()]
+        {
+            net.cancel_timer(timer);
+        }
     }
 
     pub(super) fn connection_closed(&mut self, net: &mut Net, conn: ConnId, why: &Closed) {
@@ -296,7 +399,7 @@ impl Shard {
         self.connection_gone(conn);
         self.shared.connections.fetch_sub(1, Ordering::Relaxed);
         match state {
-            Connection::Opening { timer, .. } => {
+            Connection::Opening { timer, .. } | Connection::Authenticating { timer, .. } => {
                 net.cancel_timer(timer);
                 if let Closed::Error(error) = why {
                     self.stats.failed_handshakes_total.increment();
@@ -316,6 +419,26 @@ impl Shard {
             Connection::Vacant | Connection::Closing => {}
         }
     }
+}
+
+/// Tells a client why its connection ends, where its version can.
+///
+/// The Reason String may be said here even to those who want none elsewhere [MQTT-3.1.2-29].
+fn send_disconnect(
+    net: &mut Net,
+    conn: ConnId,
+    version: Version,
+    reason: ReasonCode,
+    why: Option<&'static str>,
+    packet_size_max: u32,
+) {
+    if version != Version::V5 {
+        return;
+    }
+    // What is too long is said without the explanation [MQTT-3.14.2-3], [MQTT-3.14.2-4], or not at
+    // all [MQTT-3.1.2-24].
+    let disconnect = Disconnect { reason_string: why, ..Disconnect::new(reason) };
+    encode_within(Packet::Disconnect(disconnect), version, packet_size_max, net, conn);
 }
 
 /// Appends a packet of ours to a connection's output.

@@ -14,7 +14,7 @@ const STOP_LINGER_NS: u64 = 1_000_000_000;
 /// What a timer is for, packed into the wheel's token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerToken {
-    /// A connection has not sent CONNECT.
+    /// A connection has not sent CONNECT, or not authenticated itself.
     Connect { connection: u32 },
     /// A session's keep-alive, expiry or will delay.
     Session { slot: u32, generation: u32 },
@@ -49,14 +49,7 @@ impl Shard {
     pub(super) fn timer_fired(&mut self, net: &mut Net, token: u64) {
         match TimerToken::decode(token) {
             TimerToken::Connect { connection } => {
-                if let Some(Connection::Opening { id, .. }) =
-                    self.connections.get(connection as usize)
-                {
-                    self.stats.connect_timeouts_total.increment();
-                    let id = *id;
-                    self.set_connection(id, Connection::Closing);
-                    net.close(id);
-                }
+                self.connect_timed_out(net, connection);
             }
             TimerToken::Session { slot, generation } => {
                 let found = self.sessions.get(slot as usize);
@@ -69,12 +62,26 @@ impl Shard {
         }
     }
 
+    fn connect_timed_out(&mut self, net: &mut Net, connection: u32) {
+        match self.connections.get(connection as usize) {
+            Some(&Connection::Opening { id, .. }) => {
+                self.stats.connect_timeouts_total.increment();
+                self.drop_connection(net, id);
+            }
+            Some(&Connection::Authenticating { id, .. }) => {
+                self.stats.connect_timeouts_total.increment();
+                self.authentication_timed_out(net, id);
+            }
+            _ => {}
+        }
+    }
+
     fn session_timeout(&mut self, net: &mut Net, slot: u32) {
         let now_ns = net.now_ns();
         while let Some(session) = self.sessions.get_mut(slot as usize) {
             match session.machine.handle_timeout(now_ns) {
                 Some(TimeoutEvent::KeepAliveExpired) => {
-                    // [MQTT-3.1.2-22]; 5.0 is told why [MQTT-3.14.2 0x8D].
+                    // [MQTT-3.1.2-22]; 5.0 is told why (3.14.2.1).
                     if let Some(conn) = session.connection {
                         self.say_goodbye(net, conn, ReasonCode::KEEP_ALIVE_TIMEOUT);
                     }
@@ -156,7 +163,9 @@ impl Shard {
                     self.say_goodbye(net, id, ReasonCode::SERVER_SHUTTING_DOWN);
                     self.session_disconnected(net, session, End::ServerShutdown);
                 }
-                Connection::Opening { id, .. } => self.drop_connection(net, id),
+                Connection::Opening { id, .. } | Connection::Authenticating { id, .. } => {
+                    self.drop_connection(net, id);
+                }
                 Connection::Vacant | Connection::Closing => {}
             }
         }

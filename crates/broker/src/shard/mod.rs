@@ -1,12 +1,14 @@
 //! A shard: one thread's connections, the sessions it owns, and their subscriptions.
 //!
-//! The parts: [`connection`] frames and dispatches packets, [`connect`] opens sessions, [`answers`]
-//! keeps answers within what a client takes,
+//! The parts: [`connection`] frames and dispatches packets, [`connect`] opens sessions,
+//! [`authenticate`] lets methods of authentication talk to their clients, [`answers`] keeps answers
+//! within what a client takes,
 //! [`publish`] takes messages in, [`deliver`] sends them out, [`subscribe`] keeps subscriptions,
 //! [`shared`] their groups, [`retained`] the retained messages and their replay, [`lifetime`] the
 //! timers and the ends of sessions, [`throttle`] holds publishers back.
 
 mod answers;
+mod authenticate;
 mod connect;
 mod connection;
 mod deliver;
@@ -34,12 +36,14 @@ use tacho_codec::SubscriptionIdsBuf;
 use tacho_net::{Closed, ConnId, Handler, Next, ServerTransport};
 use tacho_topic::{RetainedIndex, RouteMap, RouteSnapshot, SubscriptionIndex};
 
+use crate::authentication::Authenticators;
 use crate::config::{Config, Limits};
 use crate::keys::{ClientKey, SessionRef};
 use crate::mail::Mail;
 use crate::message::{Message, SharedPayload};
 use crate::stats::ShardStats;
 
+use authenticate::Exchange;
 use connection::Connection;
 use deliver::FanOut;
 use heads::Heads;
@@ -64,6 +68,10 @@ pub(crate) struct Shared {
     pub(crate) transports: Vec<ServerTransport>,
     pub(crate) connections_max: usize,
     pub(crate) sessions_per_shard_max: usize,
+    /// Methods of enhanced authentication; without them none is known.
+    pub(crate) authenticators: Option<Authenticators>,
+    /// The beginning of response topics, for clients that ask.
+    pub(crate) response_information: Option<String>,
     /// Connections open now in all shards.
     pub(crate) connections: AtomicUsize,
 }
@@ -81,6 +89,8 @@ impl Shared {
             connections: AtomicUsize::new(0),
             limits: config.limits.clone(),
             transports,
+            authenticators: None,
+            response_information: config.response_information.clone(),
         }
     }
 }
@@ -108,6 +118,9 @@ pub(crate) struct Shard {
     deliveries_left: usize,
     heads: Heads,
     throttle: Throttle,
+    /// Of connections whose CONNECT named an authentication method, by [`ConnId::index`].
+    exchanges: HashMap<u32, Box<Exchange>, RandomState>,
+    next_exchange: u64,
     /// Reused for the subscription identifiers of the packet being written.
     ids: SubscriptionIdsBuf,
     stopping: bool,
@@ -134,6 +147,8 @@ impl Shard {
             deliveries_left: shared.limits.deliveries_per_turn_max,
             heads: Heads::default(),
             throttle: Throttle::default(),
+            exchanges: HashMap::default(),
+            next_exchange: 0,
             ids: SubscriptionIdsBuf::new(),
             stopping: false,
             stop_deadline_ns: u64::MAX,
@@ -199,6 +214,7 @@ impl Handler for Shard {
             Mail::Retain(message) => self.retain(net, message),
             Mail::ReplayRequest(request) => self.replay_requested(net, from, *request),
             Mail::ReplayBatch(batch) => self.replay_arrived(net, *batch),
+            Mail::Authenticated(exchange, step) => self.authenticated(net, exchange, step),
             Mail::Shutdown => self.shut_down(net),
         }
     }

@@ -33,12 +33,12 @@ impl Shard {
         let alias = publish.properties.topic_alias;
         let aliased = match session.machine.resolve_alias(publish.topic, alias) {
             Ok(aliased) => aliased,
-            Err(error) => return self.end_connection(net, conn, error.reason()),
+            Err(error) => return self.session_error(net, conn, &error),
         };
         match session.machine.handle_publish(publish.qos, publish.packet_id) {
             Ok(Inbound::New) => {}
             Ok(Inbound::Duplicate) => return Flow::Continue,
-            Err(error) => return self.end_connection(net, conn, error.reason()),
+            Err(error) => return self.session_error(net, conn, &error),
         }
         let topic = aliased.as_deref().unwrap_or(publish.topic);
         if topic.starts_with('$') && !may_publish(topic) {

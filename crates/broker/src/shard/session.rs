@@ -52,6 +52,8 @@ pub(crate) struct Session {
     pub(crate) no_problem_information: bool,
     /// Messages expired in the machine's keeping that the shard has counted.
     pub(crate) expired_counted: u64,
+    /// How much of an unfinished packet has counted as a sign of life.
+    pub(crate) partial_len: u32,
     /// Every filter as subscribed, shared ones with their whole `$share/...` name.
     pub(crate) subscriptions: HashMap<Arc<str>, Filter, RandomState>,
     pub(crate) timer: Option<(TimerId, u64)>,

@@ -11,7 +11,7 @@ pub(crate) struct SubscriptionOptions {
     pub(crate) qos: QoS,
     pub(crate) no_local: bool,
     pub(crate) retain_as_published: bool,
-    /// 0 = none; identifiers start at 1 [MQTT-3.8.2.1.2].
+    /// 0 = none; identifiers start at 1 (3.8.2.1.2).
     pub(crate) id: u32,
 }
 

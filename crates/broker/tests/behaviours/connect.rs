@@ -17,6 +17,8 @@ fn refusal(broker: &TestBroker, version: Version, packet: &str) -> Option<u8> {
 }
 
 // 1
+// [MQTT-3.1.0-1]
+// [MQTT-3.1.1: 3.1.0-1]
 #[test]
 fn anything_before_connect_is_closed_at_once() {
     let broker = TestBroker::start(1);
@@ -39,6 +41,8 @@ fn a_connect_that_claims_256_megabytes_is_closed_by_its_header() {
 }
 
 // 2
+// [MQTT-3.1.0-2]
+// [MQTT-3.1.1: 3.1.0-2]
 #[test]
 fn second_connect_is_a_protocol_error_and_publishes_the_will() {
     each_broker(|broker| {
@@ -60,6 +64,8 @@ fn second_connect_is_a_protocol_error_and_publishes_the_will() {
 }
 
 // 3
+// [MQTT-3.1.2-1] [MQTT-3.1.2-2]
+// [MQTT-3.1.1: 3.1.2-1] [MQTT-3.1.1: 3.1.2-2]
 #[test]
 fn wrong_protocol_name_is_closed_and_unknown_level_answered() {
     let broker = TestBroker::start(1);
@@ -80,6 +86,9 @@ fn mqtt_3_1_is_served() {
 }
 
 // 4, 5
+// [MQTT-3.1.2-3] [MQTT-3.1.2-9] [MQTT-3.1.4-1]
+// [MQTT-3.1.1: 3.1.2-3] [MQTT-3.1.1: 3.1.2-9] [MQTT-3.1.1: 3.1.2-11] [MQTT-3.1.1: 3.1.4-1]
+// [MQTT-3.1.1: 3.2.2-6]
 #[test]
 fn malformed_connect_is_refused() {
     let broker = TestBroker::start(1);
@@ -118,6 +127,7 @@ fn password_without_user_name_is_for_v5() {
 }
 
 // 6
+// [MQTT-3.1.3-2] [MQTT-3.1.3-6] [MQTT-3.1.3-7] [MQTT-3.2.2-16]
 #[test]
 fn empty_client_identifier_gets_an_assigned_one() {
     each_broker(|broker| {
@@ -149,6 +159,8 @@ fn empty_client_identifier_gets_an_assigned_one() {
 }
 
 // 6
+// [MQTT-3.1.1: 3.1.3-6] [MQTT-3.1.1: 3.1.3-8] [MQTT-3.1.1: 3.1.3-9] [MQTT-3.1.1: 3.2.2-4]
+// [MQTT-3.1.1: 3.2.2-5]
 #[test]
 fn empty_client_identifier_before_v5_needs_a_clean_session() {
     let broker = TestBroker::start(1);
@@ -196,6 +208,7 @@ fn connack_says_every_limit_that_is_enforced_and_no_other() {
 }
 
 // 11, 12
+// [MQTT-4.1.0-2]
 #[test]
 fn lowered_keep_alive_and_expiry_are_enforced() {
     let broker = TestBroker::configured(
@@ -211,6 +224,8 @@ fn lowered_keep_alive_and_expiry_are_enforced() {
 }
 
 // 12
+// [MQTT-3.1.2-22] [MQTT-3.2.2-22]
+// [MQTT-3.1.1: 3.1.2-24]
 #[test]
 fn silence_of_one_and_a_half_keep_alives_closes_whatever_is_sent_to_the_client() {
     let broker = TestBroker::start(3);

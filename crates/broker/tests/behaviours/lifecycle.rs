@@ -43,6 +43,8 @@ fn stopping_does_not_wait_for_clients_that_do_not_read() {
 }
 
 // 59
+// [MQTT-3.2.2-6] [MQTT-3.2.2-7]
+// [MQTT-3.1.1: 3.2.2-4] [MQTT-3.1.1: 3.2.2-5]
 #[test]
 fn connections_above_the_limit_are_told_so_and_the_others_go_on() {
     for shards in [1, 3] {

@@ -107,6 +107,14 @@ fn refuses(broker: &TestBroker, version: Version, packet: &str, reason: u8, what
 }
 
 // 14 to 19, 21, 22, 24
+// [MQTT-1.5.4-1] [MQTT-1.5.4-2] [MQTT-2.1.3-1] [MQTT-2.2.1-3] [MQTT-3.3.1-2] [MQTT-3.3.1-4]
+// [MQTT-3.3.2-2] [MQTT-3.6.1-1] [MQTT-3.8.1-1] [MQTT-3.8.3-2] [MQTT-3.8.3-5] [MQTT-3.10.1-1]
+// [MQTT-3.10.3-2] [MQTT-3.14.1-1] [MQTT-4.7.0-1] [MQTT-4.13.1-1] [MQTT-4.13.2-1]
+// [MQTT-3.1.1: 1.5.3-1] [MQTT-3.1.1: 1.5.3-2] [MQTT-3.1.1: 2.2.2-1] [MQTT-3.1.1: 2.2.2-2]
+// [MQTT-3.1.1: 2.3.1-1] [MQTT-3.1.1: 3.3.1-2] [MQTT-3.1.1: 3.3.1-4] [MQTT-3.1.1: 3.3.2-2]
+// [MQTT-3.1.1: 3.6.1-1] [MQTT-3.1.1: 3.8.1-1] [MQTT-3.1.1: 3.8.3-3] [MQTT-3.1.1: 3.8.3-4]
+// [MQTT-3.1.1: 3.10.1-1] [MQTT-3.1.1: 3.10.3-2] [MQTT-3.1.1: 3.14.1-1] [MQTT-3.1.1: 4.7.1-1]
+// [MQTT-3.1.1: 4.8.0-1]
 #[test]
 fn illegal_packets_close_the_connection_with_the_reason() {
     let broker = TestBroker::start(1);
@@ -125,6 +133,7 @@ fn illegal_packets_close_the_connection_with_the_reason() {
 }
 
 // 14, 15, 18, 19, 22, 23, 46, 50
+// [MQTT-1.5.5-1] [MQTT-1.5.7-1] [MQTT-3.3.2-8] [MQTT-3.3.2-14] [MQTT-3.3.4-6] [MQTT-4.13.1-1]
 #[test]
 fn illegal_properties_close_the_connection_with_the_reason() {
     let broker = TestBroker::start(1);
@@ -143,6 +152,8 @@ fn what_only_v5_allows_closes_older_connections() {
 }
 
 // 15
+// [MQTT-1.5.4-3] [MQTT-4.7.3-4]
+// [MQTT-3.1.1: 1.5.3-3] [MQTT-3.1.1: 4.7.3-4]
 #[test]
 fn byte_order_mark_is_part_of_the_topic() {
     let broker = TestBroker::start(1);
@@ -176,6 +187,7 @@ fn v5_acknowledgements_may_be_short_or_long() {
 }
 
 // 19
+// [MQTT-3.8.3-4]
 #[test]
 fn no_local_on_a_shared_subscription_is_a_protocol_error() {
     let broker = TestBroker::start(3);

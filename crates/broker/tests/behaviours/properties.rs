@@ -14,6 +14,7 @@ fn publish_alias(client: &mut Client, topic: &str, alias: u16, payload: &[u8]) {
 }
 
 // 46
+// [MQTT-3.3.2-7] [MQTT-3.3.2-12]
 #[test]
 fn aliases_of_a_client_are_resolved_remapped_and_forgotten_with_the_connection() {
     each_broker(|broker| {
@@ -95,6 +96,7 @@ fn retained_message_is_stored_under_the_resolved_topic() {
 }
 
 // 47
+// [MQTT-3.1.2-26] [MQTT-3.1.2-27] [MQTT-3.3.2-11]
 #[test]
 fn a_client_without_alias_maximum_gets_none_and_one_with_it_none_above() {
     each_broker(|broker| {
@@ -122,6 +124,8 @@ fn a_client_without_alias_maximum_gets_none_and_one_with_it_none_above() {
 }
 
 // 39, 50, 51
+// [MQTT-3.3.2-4] [MQTT-3.3.2-15] [MQTT-3.3.2-16] [MQTT-3.3.2-17] [MQTT-3.3.2-18]
+// [MQTT-3.3.2-20]
 #[test]
 fn publish_properties_are_forwarded_unaltered() {
     each_broker(|broker| {
@@ -166,6 +170,7 @@ fn publish_properties_are_forwarded_unaltered() {
 }
 
 // 49
+// [MQTT-3.1.2-29]
 #[test]
 fn no_reason_strings_or_user_properties_are_sent_unasked() {
     let broker = TestBroker::start(1);

@@ -23,6 +23,8 @@ fn durable(broker: &TestBroker, client_id: &str, version: Version) -> Client {
 }
 
 // 25
+// [MQTT-3.3.4-1] [MQTT-3.8.4-8] [MQTT-4.3.2-4] [MQTT-4.3.3-4] [MQTT-4.3.3-8] [MQTT-4.3.3-11]
+// [MQTT-3.1.1: 3.3.4-1] [MQTT-3.1.1: 3.8.4-6]
 #[test]
 fn delivered_qos_is_the_lower_one_of_publish_and_subscription() {
     each_broker(|broker| {
@@ -42,6 +44,8 @@ fn delivered_qos_is_the_lower_one_of_publish_and_subscription() {
 }
 
 // 25
+// [MQTT-3.3.1-3] [MQTT-4.3.2-2]
+// [MQTT-3.1.1: 3.3.1-3]
 #[test]
 fn dup_of_the_incoming_packet_is_not_passed_on() {
     let broker = TestBroker::start(1);
@@ -54,6 +58,8 @@ fn dup_of_the_incoming_packet_is_not_passed_on() {
 }
 
 // 26
+// [MQTT-4.3.3-10] [MQTT-4.3.3-12]
+// [MQTT-3.1.1: 4.3.3-2]
 #[test]
 fn qos_2_repeated_before_pubrel_is_one_message_also_after_a_reconnect() {
     each_broker(|broker| {
@@ -88,6 +94,7 @@ fn qos_2_repeated_before_pubrel_is_one_message_also_after_a_reconnect() {
 }
 
 // 26
+// [MQTT-4.3.3-11]
 #[test]
 fn pubrel_for_an_unknown_identifier_is_answered() {
     let broker = TestBroker::start(1);
@@ -101,6 +108,7 @@ fn pubrel_for_an_unknown_identifier_is_answered() {
 }
 
 // 27
+// [MQTT-4.4.0-2]
 #[test]
 fn pubrec_with_an_error_ends_the_exchange_and_returns_the_credit() {
     each_broker(|broker| {
@@ -121,6 +129,8 @@ fn pubrec_with_an_error_ends_the_exchange_and_returns_the_credit() {
 }
 
 // 28
+// [MQTT-3.1.2-5] [MQTT-3.3.1-1] [MQTT-4.3.3-6] [MQTT-4.4.0-1] [MQTT-4.6.0-1]
+// [MQTT-3.1.1: 3.1.2-4] [MQTT-3.1.1: 3.3.1-1] [MQTT-3.1.1: 4.4.0-1] [MQTT-3.1.1: 4.6.0-1]
 #[test]
 fn resume_sends_again_what_was_unacknowledged_in_order_with_dup() {
     each_broker(|broker| {
@@ -154,6 +164,7 @@ fn resume_sends_again_what_was_unacknowledged_in_order_with_dup() {
 }
 
 // 29
+// [MQTT-3.1.2-4]
 #[test]
 fn clean_start_forgets_what_was_in_flight_both_ways() {
     each_broker(|broker| {
@@ -183,6 +194,8 @@ fn clean_start_forgets_what_was_in_flight_both_ways() {
 }
 
 // 30
+// [MQTT-4.5.0-1] [MQTT-4.6.0-5] [MQTT-4.6.0-6]
+// [MQTT-3.1.1: 4.5.0-1] [MQTT-3.1.1: 4.6.0-5] [MQTT-3.1.1: 4.6.0-6]
 #[test]
 fn order_is_kept_across_window_queue_and_reconnects() {
     each_broker(|broker| {
@@ -223,6 +236,7 @@ fn order_is_kept_across_window_queue_and_reconnects() {
 }
 
 // 31
+// [MQTT-3.3.4-9] [MQTT-3.3.4-10] [MQTT-4.9.0-1] [MQTT-4.9.0-2] [MQTT-4.9.0-3]
 #[test]
 fn receive_maximum_of_the_client_is_kept_and_nothing_is_lost() {
     each_broker(|broker| {
@@ -277,6 +291,7 @@ fn exceeding_the_brokers_receive_maximum_is_0x93() {
 }
 
 // 32
+// [MQTT-3.1.2-24] [MQTT-3.1.2-25]
 #[test]
 fn messages_above_the_clients_packet_size_are_dropped_and_count_as_done() {
     each_broker(|broker| {
@@ -316,6 +331,8 @@ fn packets_above_the_brokers_size_are_refused_by_their_header() {
 }
 
 // 33
+// [MQTT-3.3.4-1]
+// [MQTT-3.1.1: 3.3.4-1]
 #[test]
 fn publishes_without_subscribers_are_acknowledged() {
     each_broker(|broker| {
@@ -330,6 +347,7 @@ fn publishes_without_subscribers_are_acknowledged() {
 }
 
 // 33
+// [MQTT-3.4.2-1]
 #[test]
 fn publishes_to_the_brokers_own_topics_are_refused_but_acknowledged() {
     let broker = TestBroker::start(1);
@@ -341,6 +359,8 @@ fn publishes_to_the_brokers_own_topics_are_refused_but_acknowledged() {
 }
 
 // 34
+// [MQTT-4.7.3-3]
+// [MQTT-3.1.1: 4.7.3-3]
 #[test]
 fn empty_payload_longest_topic_and_two_hundred_levels_go_through() {
     each_broker(|broker| {

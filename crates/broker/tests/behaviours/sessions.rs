@@ -13,6 +13,10 @@ fn keeping(client_id: &str, session_expiry_s: Option<u32>) -> Connect<'_> {
 }
 
 // 7
+// [MQTT-3.1.2-4] [MQTT-3.1.2-5] [MQTT-3.1.2-6] [MQTT-3.1.2-23] [MQTT-3.1.4-4] [MQTT-3.1.4-5]
+// [MQTT-3.2.2-2] [MQTT-3.2.2-3]
+// [MQTT-3.1.1: 3.1.2-4] [MQTT-3.1.1: 3.1.2-6] [MQTT-3.1.1: 3.1.4-3] [MQTT-3.1.1: 3.1.4-4]
+// [MQTT-3.1.1: 3.2.2-1] [MQTT-3.1.1: 3.2.2-2] [MQTT-3.1.1: 3.2.2-3]
 #[test]
 fn session_present_only_if_there_is_state() {
     each_broker(|broker| {
@@ -40,6 +44,8 @@ fn session_present_only_if_there_is_state() {
 }
 
 // 8
+// [MQTT-3.1.4-3]
+// [MQTT-3.1.1: 3.1.4-2]
 #[test]
 fn takeover_tells_the_old_connection_why() {
     each_broker(|broker| {
@@ -60,6 +66,7 @@ fn takeover_tells_the_old_connection_why() {
 }
 
 // 8, 54
+// [MQTT-3.1.2-8] [MQTT-3.1.3-9]
 #[test]
 fn takeover_publishes_the_old_will_unless_it_is_delayed_and_the_session_goes_on() {
     each_broker(|broker| {
@@ -85,6 +92,8 @@ fn takeover_publishes_the_old_will_unless_it_is_delayed_and_the_session_goes_on(
 }
 
 // 9
+// [MQTT-3.1.2-23] [MQTT-4.1.0-2]
+// [MQTT-3.1.1: 3.1.2-4]
 #[test]
 fn sessions_expire_when_and_only_when_they_should() {
     each_broker(|broker| {
@@ -143,6 +152,7 @@ fn disconnect_may_change_the_expiry_but_not_invent_one() {
 }
 
 // 38, 58
+// [MQTT-3.3.2-5] [MQTT-3.3.2-6] [MQTT-4.5.0-1]
 #[test]
 fn offline_queue_keeps_the_oldest_counts_the_rest_and_lets_expired_ones_go() {
     for shards in [1, 3] {

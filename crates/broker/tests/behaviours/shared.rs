@@ -57,6 +57,7 @@ fn take_one(client: &mut Client, patience: Duration) -> Option<u8> {
 }
 
 // 45
+// [MQTT-4.8.2-3]
 #[test]
 fn one_member_of_each_group_gets_a_message_beside_normal_subscribers() {
     each_broker(|broker| {
@@ -111,6 +112,7 @@ fn messages_wait_for_a_member_and_connack_comes_first() {
 }
 
 // 45
+// [MQTT-4.8.2-4]
 #[test]
 fn qos_2_completes_with_its_member_on_resume() {
     each_broker(|broker| {
@@ -131,6 +133,7 @@ fn qos_2_completes_with_its_member_on_resume() {
 }
 
 // 45
+// [MQTT-4.8.2-5]
 #[test]
 fn what_an_ended_session_left_goes_to_the_others_except_qos_2_under_way() {
     each_broker(|broker| {
@@ -161,6 +164,7 @@ fn what_an_ended_session_left_goes_to_the_others_except_qos_2_under_way() {
 }
 
 // 45
+// [MQTT-3.10.4-1]
 #[test]
 fn leaving_a_group_needs_the_whole_name() {
     each_broker(|broker| {

@@ -13,6 +13,8 @@ fn mortal<'a>(broker: &TestBroker, version: Version, will: Will<'a>) -> Client {
 }
 
 // 53
+// [MQTT-3.1.2-7] [MQTT-3.1.2-8] [MQTT-3.1.2-10] [MQTT-3.14.4-3]
+// [MQTT-3.1.1: 3.1.2-8] [MQTT-3.1.1: 3.1.2-10] [MQTT-3.1.1: 3.14.4-3]
 #[test]
 fn published_on_every_end_but_a_normal_disconnect_and_never_twice() {
     each_broker(|broker| {
@@ -42,6 +44,7 @@ fn published_on_every_end_but_a_normal_disconnect_and_never_twice() {
 }
 
 // 54
+// [MQTT-3.1.2-8] [MQTT-3.1.3-9]
 #[test]
 fn delayed_will_waits_and_a_resume_cancels_it() {
     each_broker(|broker| {
@@ -73,6 +76,7 @@ fn delayed_will_waits_and_a_resume_cancels_it() {
 }
 
 // 54
+// [MQTT-3.1.2-8]
 #[test]
 fn delayed_will_fires_when_the_session_ends_before() {
     each_broker(|broker| {
@@ -93,6 +97,7 @@ fn delayed_will_fires_when_the_session_ends_before() {
 }
 
 // 54
+// [MQTT-3.2.0-1]
 #[test]
 fn a_clean_start_ends_the_waiting_session_and_its_will_fires_after_connack() {
     each_broker(|broker| {
@@ -118,6 +123,8 @@ fn a_clean_start_ends_the_waiting_session_and_its_will_fires_after_connack() {
 }
 
 // 55
+// [MQTT-3.1.2-12] [MQTT-3.1.2-15] [MQTT-3.1.3-10]
+// [MQTT-3.1.1: 3.1.2-17]
 #[test]
 fn will_keeps_qos_retain_and_properties_except_the_delay() {
     each_broker(|broker| {
@@ -158,6 +165,7 @@ fn will_keeps_qos_retain_and_properties_except_the_delay() {
 }
 
 // 55
+// [MQTT-3.1.4-2]
 #[test]
 fn will_topics_nobody_may_publish_to_are_refused() {
     let broker = TestBroker::start(1);

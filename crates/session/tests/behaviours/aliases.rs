@@ -42,6 +42,8 @@ fn reason(result: Result<String, ProtocolError>) -> ReasonCode {
     result.expect_err("refused").reason()
 }
 
+// 46
+// [MQTT-3.3.2-12]
 #[test]
 fn inbound_aliases_are_defined_used_and_redefined() {
     let mut session = connected_with(
@@ -61,6 +63,7 @@ fn inbound_aliases_are_defined_used_and_redefined() {
     }
 }
 
+// 46
 #[test]
 fn inbound_aliases_out_of_range_or_unknown_are_refused() {
     let mut session = connected_with(
@@ -75,6 +78,8 @@ fn inbound_aliases_out_of_range_or_unknown_are_refused() {
     assert_eq!(reason(topic(&mut none, "a", 1)), ReasonCode::TOPIC_ALIAS_INVALID);
 }
 
+// 46, 47
+// [MQTT-3.3.2-7]
 #[test]
 fn aliases_end_with_the_connection() {
     let with_aliases =
@@ -89,6 +94,8 @@ fn aliases_end_with_the_connection() {
     assert_eq!(assign(&mut session, "sensors"), define(1));
 }
 
+// 47
+// [MQTT-3.1.2-26] [MQTT-3.1.2-27] [MQTT-3.3.2-11]
 #[test]
 fn outbound_aliases_keep_the_clients_maximum() {
     let mut none = connected();

@@ -26,6 +26,8 @@ fn poll_all(session: &mut Session<&'static str>) -> Vec<Transmit<&'static str>> 
     std::iter::from_fn(|| session.poll_transmit(0)).collect()
 }
 
+// [MQTT-2.2.1-3]
+// [MQTT-3.1.1: 2.3.1-2]
 #[test]
 fn publishes_of_each_qos_return_their_message_when_done() {
     let mut session = connected(params());
@@ -50,6 +52,7 @@ fn a_refused_qos_2_message_comes_back_with_pubrec() {
     assert_eq!(poll_all(&mut session), []);
 }
 
+// [MQTT-3.3.4-7] [MQTT-4.9.0-2]
 #[test]
 fn a_full_window_blocks_qos_1_and_2_but_not_qos_0() {
     let mut session = connected(ConnAckParams { receive_maximum: 1, ..params() });
@@ -69,6 +72,9 @@ fn without_a_connection_everything_is_blocked() {
     }
 }
 
+// 28
+// [MQTT-4.4.0-1] [MQTT-4.6.0-1]
+// [MQTT-3.1.1: 2.3.1-3] [MQTT-3.1.1: 4.4.0-1] [MQTT-3.1.1: 4.6.0-1]
 #[test]
 fn a_resume_repeats_what_is_unacknowledged_before_new_messages() {
     let mut session = connected(params());
@@ -84,6 +90,7 @@ fn a_resume_repeats_what_is_unacknowledged_before_new_messages() {
     assert_eq!(session.handle_pubcomp(id(2), OK), Ok(Some("b")));
 }
 
+// [MQTT-3.2.2-5]
 #[test]
 fn a_server_without_session_gives_up_what_it_has_not_received() {
     let mut session = connected(params());
@@ -97,6 +104,8 @@ fn a_server_without_session_gives_up_what_it_has_not_received() {
     assert_eq!(session.inflight_len(), 0);
 }
 
+// [MQTT-4.5.0-2]
+// [MQTT-3.1.1: 4.5.0-2]
 #[test]
 fn inbound_messages_are_acknowledged_and_duplicates_recognised() {
     let mut session = connected(params());
@@ -125,6 +134,8 @@ fn a_server_above_our_receive_maximum_is_an_error() {
     assert_eq!(error.reason(), ReasonCode::RECEIVE_MAXIMUM_EXCEEDED);
 }
 
+// [MQTT-2.2.1-3]
+// [MQTT-3.1.1: 2.3.1-2]
 #[test]
 fn subscribe_and_publish_share_the_identifiers() {
     let mut session = connected(params());
@@ -142,6 +153,8 @@ fn subscribe_and_publish_share_the_identifiers() {
     assert_eq!(poll_all(&mut session), [publish(AtLeastOnce, "a", 2, true)]);
 }
 
+// [MQTT-3.1.2-20]
+// [MQTT-3.1.1: 3.1.2-23]
 #[test]
 fn pingreq_is_sent_only_when_nothing_else_was() {
     let mut session = connected(ConnAckParams { keep_alive_s: 10, ping_timeout_s: 5, ..params() });

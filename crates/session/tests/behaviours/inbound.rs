@@ -21,6 +21,8 @@ fn poll_at(session: &mut Session<&'static str>, committed: u64) -> Option<Transm
     session.poll_transmit(0, CommitToken::new(committed), &mut InMemory)
 }
 
+// [MQTT-2.2.1-5] [MQTT-3.3.4-1] [MQTT-4.3.2-4] [MQTT-4.3.3-8] [MQTT-4.3.3-11]
+// [MQTT-3.1.1: 2.3.1-6] [MQTT-3.1.1: 3.3.4-1] [MQTT-3.1.1: 4.3.2-2] [MQTT-3.1.1: 4.3.3-2]
 #[test]
 fn each_qos_is_acknowledged_in_its_way() {
     let mut session = connected();
@@ -34,6 +36,7 @@ fn each_qos_is_acknowledged_in_its_way() {
     assert_eq!(session.inbound_unacked(), 0);
 }
 
+// 33
 #[test]
 fn the_reason_of_the_owner_goes_out() {
     let mut session = connected();
@@ -96,6 +99,9 @@ fn pubrec_and_pubcomp_wait_for_their_own_records() {
     assert_eq!(log.names, ["InboundReceived", "InboundReleased"]);
 }
 
+// 26
+// [MQTT-4.3.3-10] [MQTT-4.3.3-12]
+// [MQTT-3.1.1: 4.3.3-2]
 #[test]
 fn a_repeated_qos_2_publish_is_a_duplicate_until_pubrel() {
     let mut session = connected();
@@ -110,6 +116,8 @@ fn a_repeated_qos_2_publish_is_a_duplicate_until_pubrel() {
     assert_eq!(session.counters().duplicates_suppressed, 1);
 }
 
+// 26
+// [MQTT-4.3.3-10]
 #[test]
 fn a_qos_2_duplicate_is_recognised_after_reconnecting() {
     let mut session = connected();
@@ -135,6 +143,8 @@ fn a_duplicate_of_a_message_not_accepted_yet_waits_with_it() {
     assert_eq!(poll_all(&mut session), [ack(PubRec, 1, OK)]);
 }
 
+// 29
+// [MQTT-3.1.2-4]
 #[test]
 fn a_clean_start_forgets_received_identifiers() {
     let mut session = connected();
@@ -145,6 +155,8 @@ fn a_clean_start_forgets_received_identifiers() {
     assert_eq!(receive(&mut session, ExactlyOnce, 1), Inbound::New);
 }
 
+// 26
+// [MQTT-4.3.3-9]
 #[test]
 fn a_refused_qos_2_publish_frees_its_identifier() {
     let mut session = connected();
@@ -157,6 +169,8 @@ fn a_refused_qos_2_publish_frees_its_identifier() {
     assert_eq!(receive(&mut session, ExactlyOnce, 1), Inbound::New);
 }
 
+// 26
+// [MQTT-4.3.3-11]
 #[test]
 fn pubrel_for_an_unknown_identifier_gets_pubcomp_0x92() {
     let mut session = connected();
@@ -165,6 +179,7 @@ fn pubrel_for_an_unknown_identifier_gets_pubcomp_0x92() {
     assert_eq!(poll_all(&mut session), [ack(PubComp, 7, reason)]);
 }
 
+// 31
 #[test]
 fn more_than_the_receive_maximum_is_0x93() {
     let limits = SessionLimits { receive_maximum: 2, ..SessionLimits::default() };
@@ -207,6 +222,7 @@ fn the_receive_maximum_starts_anew_with_each_connection() {
     assert_eq!(session.inbound_unacked(), 1);
 }
 
+// 31
 #[test]
 fn mqtt_3_has_no_receive_maximum() {
     let limits = SessionLimits { receive_maximum: 1, ..SessionLimits::default() };

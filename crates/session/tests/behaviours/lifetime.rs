@@ -27,6 +27,9 @@ const fn effects(
     DisconnectEffects { publish_will, session_ended, error: None }
 }
 
+// 12
+// [MQTT-3.1.2-22]
+// [MQTT-3.1.1: 3.1.2-24]
 #[test]
 fn keep_alive_closes_at_one_and_a_half_times_without_inbound_packets() {
     let mut session = session(ConnectParams { keep_alive_s: 10, ..params() });
@@ -40,6 +43,7 @@ fn keep_alive_closes_at_one_and_a_half_times_without_inbound_packets() {
     assert!(session.is_connected(), "the owner closes and says so");
 }
 
+// 12
 #[test]
 fn keep_alive_0_never_closes() {
     let mut session = session(params());
@@ -54,6 +58,9 @@ fn keep_alive_ends_with_the_connection() {
     assert_eq!(session.next_timeout(), None);
 }
 
+// 7
+// [MQTT-3.2.2-2] [MQTT-3.2.2-3]
+// [MQTT-3.1.1: 3.2.2-1] [MQTT-3.1.1: 3.2.2-2] [MQTT-3.1.1: 3.2.2-3]
 #[test]
 fn session_present_only_if_state_exists() {
     let mut session: Session<&str> = Session::new(SessionLimits::default());
@@ -69,6 +76,8 @@ fn session_present_only_if_state_exists() {
     assert!(!session.connect(0, params()).session_present);
 }
 
+// 9
+// [MQTT-3.1.2-23] [MQTT-4.1.0-1] [MQTT-4.1.0-2]
 #[test]
 fn the_expiry_timer_starts_at_each_disconnect() {
     let mut session = session(ConnectParams { session_expiry_s: 10, ..params() });
@@ -83,6 +92,8 @@ fn the_expiry_timer_starts_at_each_disconnect() {
     assert!(!session.connect(31 * SECOND_NS, params()).session_present);
 }
 
+// 9, 45
+// [MQTT-4.1.0-2]
 #[test]
 fn what_an_expired_session_left_can_be_taken_and_is_not_resumed() {
     for take in [true, false] {
@@ -101,6 +112,7 @@ fn what_an_expired_session_left_can_be_taken_and_is_not_resumed() {
     }
 }
 
+// 9
 #[test]
 fn expiry_0xffffffff_is_never_and_its_neighbours_do_not_overflow() {
     let mut forever = session(params());
@@ -114,6 +126,7 @@ fn expiry_0xffffffff_is_never_and_its_neighbours_do_not_overflow() {
     assert_eq!(events(&mut long, u64::MAX - 4), []);
 }
 
+// 10
 #[test]
 fn disconnect_may_change_the_expiry() {
     let mut shorter = session(ConnectParams { session_expiry_s: 100, ..params() });
@@ -124,6 +137,7 @@ fn disconnect_may_change_the_expiry() {
     assert_eq!(ended.disconnect(0, end), effects(None, true));
 }
 
+// 10
 #[test]
 fn disconnect_cannot_set_an_expiry_after_connect_set_none() {
     let mut session = session(with_will(0, 0));
@@ -133,6 +147,7 @@ fn disconnect_cannot_set_an_expiry_after_connect_set_none() {
     assert_eq!(effects.publish_will, Some("will"), "that was no normal end");
 }
 
+// 9, 11
 #[test]
 fn expiry_asked_for_by_each_version() {
     let table = [
@@ -150,6 +165,9 @@ fn expiry_asked_for_by_each_version() {
     }
 }
 
+// 53
+// [MQTT-3.1.2-8] [MQTT-3.1.2-10] [MQTT-3.14.4-3]
+// [MQTT-3.1.1: 3.1.2-8] [MQTT-3.1.1: 3.1.2-10] [MQTT-3.1.1: 3.14.4-3]
 #[test]
 fn the_will_is_published_on_every_end_but_a_normal_disconnect() {
     let ends = [
@@ -168,6 +186,8 @@ fn the_will_is_published_on_every_end_but_a_normal_disconnect() {
     }
 }
 
+// 54
+// [MQTT-3.1.2-8] [MQTT-3.1.2-10]
 #[test]
 fn a_delayed_will_fires_after_its_delay() {
     let mut session = session(with_will(10, 60));
@@ -178,6 +198,8 @@ fn a_delayed_will_fires_after_its_delay() {
     assert_eq!(events(&mut session, 60 * SECOND_NS), [TimeoutEvent::SessionExpired]);
 }
 
+// 54
+// [MQTT-3.1.2-8]
 #[test]
 fn a_delayed_will_fires_at_session_expiry_if_that_is_earlier() {
     let mut session = session(with_will(60, 10));
@@ -186,12 +208,15 @@ fn a_delayed_will_fires_at_session_expiry_if_that_is_earlier() {
     assert_eq!(events(&mut session, 10 * SECOND_NS), expected);
 }
 
+// 54
 #[test]
 fn a_delayed_will_fires_at_once_if_the_session_ends_with_the_connection() {
     let mut session = session(with_will(60, 0));
     assert_eq!(session.disconnect(0, End::Lost), effects(Some("will"), true));
 }
 
+// 54
+// [MQTT-3.1.3-9]
 #[test]
 fn a_resume_cancels_a_delayed_will() {
     let mut session = session(with_will(10, 60));
@@ -202,6 +227,7 @@ fn a_resume_cancels_a_delayed_will() {
     assert_eq!(events(&mut session, u64::MAX - 1), []);
 }
 
+// 54
 #[test]
 fn a_clean_start_fires_a_delayed_will_at_once() {
     let mut session = session(with_will(10, 60));
@@ -211,6 +237,8 @@ fn a_clean_start_fires_a_delayed_will_at_once() {
     assert_eq!(events(&mut session, 50 * SECOND_NS), []);
 }
 
+// 8, 54
+// [MQTT-3.1.3-9]
 #[test]
 fn a_takeover_publishes_the_will_unless_it_is_delayed_and_the_session_goes_on() {
     let table = [

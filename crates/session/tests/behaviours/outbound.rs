@@ -14,6 +14,8 @@ fn offer_all(session: &mut Session<&'static str>, qos: QoS, messages: &[&'static
     }
 }
 
+// [MQTT-2.2.1-2] [MQTT-4.3.1-1]
+// [MQTT-3.1.1: 2.3.1-5] [MQTT-3.1.1: 4.3.1-1]
 #[test]
 fn qos_0_is_sent_at_once_without_identifier() {
     let mut session = connected();
@@ -22,6 +24,8 @@ fn qos_0_is_sent_at_once_without_identifier() {
     assert_eq!(session.inflight_len(), 0);
 }
 
+// [MQTT-2.2.1-4] [MQTT-4.3.2-2] [MQTT-4.3.2-3]
+// [MQTT-3.1.1: 2.3.1-4] [MQTT-3.1.1: 4.3.2-1]
 #[test]
 fn qos_1_ends_with_puback_and_frees_its_place() {
     let mut session = connected();
@@ -33,6 +37,8 @@ fn qos_1_ends_with_puback_and_frees_its_place() {
     assert_eq!(poll_all(&mut session), []);
 }
 
+// [MQTT-4.3.3-2] [MQTT-4.3.3-3] [MQTT-4.3.3-4] [MQTT-4.3.3-5]
+// [MQTT-3.1.1: 4.3.3-1]
 #[test]
 fn qos_2_goes_through_pubrec_pubrel_pubcomp() {
     let mut session = connected();
@@ -45,6 +51,8 @@ fn qos_2_goes_through_pubrec_pubrel_pubcomp() {
     assert_eq!(session.inflight_len(), 0);
 }
 
+// 27
+// [MQTT-4.4.0-2]
 #[test]
 fn pubrec_with_an_error_ends_the_exchange_and_returns_quota() {
     let limits = SessionLimits { inflight_max: 1, ..SessionLimits::default() };
@@ -89,6 +97,8 @@ fn an_acknowledgement_of_the_wrong_kind_is_a_protocol_error() {
     assert_eq!(session.inflight_len(), 2);
 }
 
+// [MQTT-4.6.0-4]
+// [MQTT-3.1.1: 4.6.0-4]
 #[test]
 fn pubrels_leave_in_the_order_of_the_pubrecs() {
     let mut session = connected();
@@ -99,6 +109,8 @@ fn pubrels_leave_in_the_order_of_the_pubrecs() {
     assert_eq!(poll_all(&mut session), [pubrel(2), pubrel(3), pubrel(1)]);
 }
 
+// 31
+// [MQTT-3.3.4-9] [MQTT-3.3.4-10] [MQTT-4.9.0-1] [MQTT-4.9.0-2] [MQTT-4.9.0-3]
 #[test]
 fn the_clients_receive_maximum_limits_qos_1_and_2_but_not_qos_0() {
     let mut session =
@@ -120,6 +132,9 @@ fn the_clients_receive_maximum_limits_qos_1_and_2_but_not_qos_0() {
     assert_eq!(poll_all(&mut session), [publish(AtLeastOnce, "e", 4, false)]);
 }
 
+// 28
+// [MQTT-3.3.1-1] [MQTT-4.3.3-6] [MQTT-4.4.0-1] [MQTT-4.6.0-1]
+// [MQTT-3.1.1: 3.3.1-1] [MQTT-3.1.1: 4.4.0-1] [MQTT-3.1.1: 4.6.0-1]
 #[test]
 fn resume_repeats_publish_and_pubrel_in_original_order_with_dup() {
     let mut session = connected();
@@ -140,6 +155,7 @@ fn resume_repeats_publish_and_pubrel_in_original_order_with_dup() {
     assert_eq!(poll_all(&mut session), [], "nothing is repeated on a live connection");
 }
 
+// 30
 #[test]
 fn a_live_message_waits_behind_the_repetitions() {
     let mut session = connected();
@@ -151,6 +167,8 @@ fn a_live_message_waits_behind_the_repetitions() {
     assert_eq!(poll_all(&mut session), expected);
 }
 
+// 31
+// [MQTT-3.3.4-9]
 #[test]
 fn repetitions_keep_a_receive_maximum_that_has_become_smaller() {
     let mut session = connected();
@@ -175,6 +193,8 @@ fn the_window_takes_no_more_from_the_queue_than_fits() {
     assert_eq!((session.inflight_len(), session.queue_len(), session.window_left()), (2, 2, 0));
 }
 
+// 29
+// [MQTT-3.1.2-4]
 #[test]
 fn a_clean_start_forgets_what_is_in_flight_and_queued() {
     let mut session = connected();
@@ -215,6 +235,8 @@ fn an_outgoing_qos_1_publish_waits_for_no_commit() {
     assert_eq!(offered, Offer::SendNow(publish(AtLeastOnce, "a", 1, false)));
 }
 
+// 32
+// [MQTT-3.1.2-25]
 #[test]
 fn a_message_too_large_for_the_client_counts_as_done() {
     let mut session =
@@ -228,6 +250,7 @@ fn a_message_too_large_for_the_client_counts_as_done() {
     assert_eq!(Counters::default().dropped_total(), 0);
 }
 
+// 45
 #[test]
 fn what_was_not_acknowledged_can_be_taken_out_in_order() {
     let limits = SessionLimits { inflight_max: 2, ..SessionLimits::default() };
@@ -239,6 +262,8 @@ fn what_was_not_acknowledged_can_be_taken_out_in_order() {
     assert_eq!((session.inflight_len(), session.queue_len()), (0, 0));
 }
 
+// 45
+// [MQTT-4.8.2-5]
 #[test]
 fn qos_2_that_was_sent_goes_to_nobody_else() {
     let limits = SessionLimits { inflight_max: 1, ..SessionLimits::default() };

@@ -16,6 +16,7 @@ fn sized(message: &'static str, size_bytes: u32) -> Delivery<&'static str> {
     Delivery { size_bytes, ..Delivery::new(AtLeastOnce, message) }
 }
 
+// 58
 #[test]
 fn a_full_queue_drops_the_newest_message() {
     let mut session = offline(SessionLimits { queue_len_max: 2, ..SessionLimits::default() });
@@ -28,6 +29,7 @@ fn a_full_queue_drops_the_newest_message() {
     assert_eq!(session.counters().dropped(DropReason::QueueFull), 1);
 }
 
+// 58
 #[test]
 fn the_queue_is_bounded_in_bytes_too() {
     let mut session = offline(SessionLimits { queue_bytes_max: 100, ..SessionLimits::default() });
@@ -41,6 +43,7 @@ fn the_queue_is_bounded_in_bytes_too() {
     assert_eq!((session.queue_len(), session.queue_bytes()), (0, 0));
 }
 
+// 58
 #[test]
 fn qos_0_without_connection_is_dropped_or_queued_as_configured() {
     let mut session = offline(SessionLimits::default());
@@ -55,6 +58,8 @@ fn qos_0_without_connection_is_dropped_or_queued_as_configured() {
     assert!(matches!(offer(&mut session, AtMostOnce, "c"), Offer::SendNow(_)));
 }
 
+// 38
+// [MQTT-3.3.2-5]
 #[test]
 fn expired_messages_vanish_from_the_queue_and_are_counted() {
     let mut session = offline(SessionLimits::default());
@@ -75,6 +80,8 @@ fn expired_messages_vanish_from_the_queue_and_are_counted() {
     assert_eq!(log.names[4..], ["Expired", "Sent", "Expired", "Sent"]);
 }
 
+// 38
+// [MQTT-3.3.2-5]
 #[test]
 fn an_expired_message_is_not_even_queued() {
     let mut session = connected();
@@ -83,6 +90,7 @@ fn an_expired_message_is_not_even_queued() {
     assert_eq!(session.offer(5, delivery, &mut InMemory), dropped);
 }
 
+// 38, 58
 #[test]
 fn a_full_queue_makes_room_by_dropping_what_expired() {
     let mut session = offline(SessionLimits { queue_len_max: 1, ..SessionLimits::default() });
@@ -91,6 +99,8 @@ fn a_full_queue_makes_room_by_dropping_what_expired() {
     assert_eq!(session.offer(6, sized("b", 1), &mut InMemory), Offer::Queued);
 }
 
+// 38
+// [MQTT-3.3.2-6]
 #[test]
 fn the_expiry_interval_sent_is_what_is_left() {
     let delivery = |expires_at_ns| Delivery { expires_at_ns, ..Delivery::new(AtMostOnce, ()) };
@@ -100,6 +110,7 @@ fn the_expiry_interval_sent_is_what_is_left() {
     assert_eq!(delivery(u64::MAX - 1).expiry_left_s(0), Some(u32::MAX));
 }
 
+// 58
 #[test]
 fn congestion_queues_qos_1_and_2_and_drops_qos_0() {
     let mut session = connected();

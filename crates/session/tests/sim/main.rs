@@ -39,11 +39,13 @@ fn run_share(part: u64, parts: u64) -> usize {
     delivered
 }
 
+// 26, 28, 30
 #[test]
 fn qos_contracts_hold_over_a_bad_network_even_seeds() {
     assert!(run_share(0, 2) > 0);
 }
 
+// 26, 28, 30
 #[test]
 fn qos_contracts_hold_over_a_bad_network_odd_seeds() {
     assert!(run_share(1, 2) > 0);

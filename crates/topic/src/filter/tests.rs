@@ -1,5 +1,6 @@
 use super::*;
 
+// 20
 #[test]
 fn accepts_plain_filters() {
     for text in ["a", "/", "+", "#", "+/+", "a/+/b", "a/#", "/#", "+/#", "$SYS/#", "$share", "a b"]
@@ -10,6 +11,9 @@ fn accepts_plain_filters() {
     }
 }
 
+// 20
+// [MQTT-4.7.1-1] [MQTT-4.7.1-2] [MQTT-4.7.3-1] [MQTT-4.8.2-1] [MQTT-4.8.2-2]
+// [MQTT-3.1.1: 4.7.1-2] [MQTT-3.1.1: 4.7.1-3] [MQTT-3.1.1: 4.7.3-1]
 #[test]
 fn refuses_invalid_filters() {
     use FilterError::*;

@@ -46,6 +46,8 @@ const GOOD: [&str; 7] = [
     "Sec-WebSocket-Protocol: chat, MQTT",
 ];
 
+// [MQTT-6.0.0-3] [MQTT-6.0.0-4]
+// [MQTT-3.1.1: 6.0.0-3] [MQTT-3.1.1: 6.0.0-4]
 #[test]
 fn a_handshake_may_arrive_in_any_pieces_with_data_behind_it() {
     let head = request(&GOOD);

@@ -1,0 +1,173 @@
+//! The seam for methods of enhanced authentication (MQTT 5.0, 4.12).
+//!
+//! A method is registered by its name when the broker starts ([`Broker::start_with`]). For each
+//! CONNECT that names it, and each time such a client authenticates again, it makes an exchange,
+//! which is given the client's data step by step and answers each step through an [`AuthReply`]: at
+//! once, or later and from another thread, so that it may ask someone outside. No shard waits for
+//! it: the client's connection waits, at most `limits.connect_timeout_s` before its CONNACK.
+//!
+//! [`Broker::start_with`]: crate::Broker::start_with
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use tacho_codec::ReasonCode;
+use tacho_net::Remote;
+use tacho_session::AuthVerdict;
+
+use crate::mail::Mail;
+
+/// A method of enhanced authentication.
+pub trait AuthMethod: Send + Sync {
+    /// Begins an exchange with a client; its first step follows at once.
+    fn begin(&self, client: &AuthClient<'_>) -> Box<dyn AuthExchange>;
+}
+
+/// One exchange with one client. Dropped when it is over or the connection is.
+pub trait AuthExchange: Send {
+    /// What the client says next; for the first step what came with its CONNECT, or with the AUTH
+    /// that begins again. Called on a shard's thread: it must not block.
+    fn step(&mut self, data: Option<&[u8]>, reply: AuthReply);
+}
+
+/// Who wants to be authenticated.
+#[derive(Clone, Copy, Debug)]
+pub struct AuthClient<'a> {
+    /// The client identifier; the assigned one of a client that gave none.
+    pub client_id: &'a str,
+    /// As in CONNECT; absent when authenticating again.
+    pub username: Option<&'a str>,
+    /// As in CONNECT; absent when authenticating again.
+    pub password: Option<&'a [u8]>,
+    /// On a connection that was authenticated before.
+    pub again: bool,
+}
+
+/// A method's answer to one step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuthStep {
+    /// The client shall go on, with this data.
+    Continue(Option<Vec<u8>>),
+    /// The client is authenticated; it gets this data with CONNACK or AUTH.
+    Success(Option<Vec<u8>>),
+    /// It is not.
+    Failure(AuthFailure),
+}
+
+/// Why a method refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuthFailure {
+    /// What the client gave is wrong.
+    BadCredentials,
+    /// It is not allowed to connect.
+    NotAuthorized,
+    /// It cannot be told now.
+    Unavailable,
+}
+
+impl AuthFailure {
+    pub(crate) const fn to_connack(self) -> ReasonCode {
+        match self {
+            Self::BadCredentials => ReasonCode::BAD_USER_NAME_OR_PASSWORD,
+            Self::NotAuthorized => ReasonCode::NOT_AUTHORIZED,
+            Self::Unavailable => ReasonCode::SERVER_UNAVAILABLE,
+        }
+    }
+
+    /// DISCONNECT has fewer codes (3.14.2.1).
+    pub(crate) const fn to_disconnect(self) -> ReasonCode {
+        match self {
+            Self::BadCredentials | Self::NotAuthorized => ReasonCode::NOT_AUTHORIZED,
+            Self::Unavailable => ReasonCode::UNSPECIFIED_ERROR,
+        }
+    }
+}
+
+impl AuthStep {
+    pub(crate) const fn verdict(&self) -> AuthVerdict {
+        match self {
+            Self::Continue(_) => AuthVerdict::Continue,
+            Self::Success(_) => AuthVerdict::Success,
+            Self::Failure(_) => AuthVerdict::Failure,
+        }
+    }
+}
+
+/// Where an exchange waits for its method: a connection of a shard. The connection's index may have
+/// gone to another one since: the number tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExchangeRef {
+    pub(crate) connection: u32,
+    pub(crate) number: u64,
+}
+
+/// The answer to one step, to be given once, from any thread. Dropped without an answer it refuses
+/// with [`AuthFailure::Unavailable`].
+pub struct AuthReply {
+    remote: Remote<Mail>,
+    shard: usize,
+    exchange: ExchangeRef,
+    given: bool,
+}
+
+impl AuthReply {
+    pub(crate) const fn new(remote: Remote<Mail>, shard: usize, exchange: ExchangeRef) -> Self {
+        Self { remote, shard, exchange, given: false }
+    }
+
+    /// Gives the answer. It is ignored if the client has gone.
+    pub fn send(mut self, step: AuthStep) {
+        self.post(step);
+    }
+
+    fn post(&mut self, step: AuthStep) {
+        self.given = true;
+        self.remote.post(self.shard, Mail::Authenticated(self.exchange, step));
+    }
+}
+
+impl Drop for AuthReply {
+    fn drop(&mut self) {
+        if !self.given {
+            self.post(AuthStep::Failure(AuthFailure::Unavailable));
+        }
+    }
+}
+
+impl fmt::Debug for AuthReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuthReply").field("exchange", &self.exchange).finish_non_exhaustive()
+    }
+}
+
+/// The methods that a broker knows, by name.
+#[derive(Clone, Default)]
+pub struct AuthMethods {
+    by_name: BTreeMap<String, Arc<dyn AuthMethod>>,
+}
+
+impl AuthMethods {
+    /// Adds a method, or replaces the one of this name.
+    #[must_use]
+    pub fn with(mut self, name: &str, method: impl AuthMethod + 'static) -> Self {
+        self.by_name.insert(name.to_owned(), Arc::new(method));
+        self
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<dyn AuthMethod>> {
+        self.by_name.get(name)
+    }
+}
+
+/// The methods, and how their answers come back to the shards.
+pub(crate) struct Authenticators {
+    pub(crate) methods: AuthMethods,
+    pub(crate) remote: Remote<Mail>,
+}
+
+impl fmt::Debug for AuthMethods {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.by_name.keys()).finish()
+    }
+}
