@@ -1,6 +1,7 @@
 //! The broker's configuration: as typed ([`RawConfig`]) and as it will run ([`Config`]).
 
 mod listener;
+mod strategy;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,6 +11,7 @@ use tacho_net::ServerTransport;
 use tacho_net::tls::TlsError;
 
 pub use listener::{Listener, RawListener, RawTls, Transport};
+pub use strategy::SharedStrategy;
 
 /// Why a configuration cannot be used. The text says what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +115,8 @@ pub struct RawConfig {
     /// What 5.0 clients that ask for response information are told: the beginning of their
     /// response topics. `{client_id}` stands for the client's identifier.
     pub response_information: Option<String>,
+    /// How shared subscriptions choose the member that gets a message.
+    pub shared_subscription_strategy: Option<SharedStrategy>,
     /// Limits, each with a default.
     #[serde(default)]
     pub limits: Limits,
@@ -159,8 +163,11 @@ pub struct Limits {
     pub retained_count_max: usize,
     /// Bytes of retained messages, per shard; the same policy.
     pub retained_bytes_max: u64,
-    /// Messages waiting in one shared subscription while none of its members is connected.
+    /// Messages waiting in one shared subscription while none of its members can take them; the
+    /// newest is dropped beyond it.
     pub shared_queue_len_max: usize,
+    /// Bytes of those messages; the same policy.
+    pub shared_queue_bytes_max: u64,
     /// Deliveries one shard makes in a turn before it looks at its sockets again.
     pub deliveries_per_turn_max: usize,
     /// Messages whose fan-out is unfinished, per shard, before publishers are held back.
@@ -191,6 +198,7 @@ impl Default for Limits {
             retained_count_max: 1_000_000,
             retained_bytes_max: 1024 * 1024 * 1024,
             shared_queue_len_max: 10_000,
+            shared_queue_bytes_max: 64 * 1024 * 1024,
             deliveries_per_turn_max: 8_192,
             fanout_backlog_max: 1_024,
             route_cache_topics_max: 65_536,
@@ -211,6 +219,8 @@ pub struct Config {
     pub pin_shards: bool,
     /// Told to 5.0 clients that ask for response information.
     pub response_information: Option<String>,
+    /// How shared subscriptions choose the member that gets a message.
+    pub shared_strategy: SharedStrategy,
     /// All limits.
     pub limits: Limits,
 }
@@ -271,6 +281,7 @@ impl RawConfig {
             shards,
             pin_shards,
             response_information,
+            shared_strategy: self.shared_subscription_strategy.unwrap_or_default(),
             limits: self.limits,
         })
     }
@@ -290,12 +301,14 @@ impl Config {
             format!("response_information = {}\n", toml::Value::String(text))
         });
         format!(
-            "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n{response}\n[tls]\n\
+            "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\
+             shared_subscription_strategy = \"{}\"\n{response}\n[tls]\n\
              check_s = {}\n\n[limits]\n{limits}{others}",
             listen.join(", "),
             self.shards,
             self.pin_shards,
             self.listeners.iter().any(|listener| !listener.address.ip().is_loopback()),
+            self.shared_strategy.name(),
             self.certificates_check_s,
         )
     }

@@ -21,7 +21,8 @@ pub use authentication::{
 };
 pub use certificates::{Certificates, SelfSigned, self_signed};
 pub use config::{
-    Config, ConfigError, Limits, Listener, RawConfig, RawListener, RawTls, SHARDS_MAX, Transport,
+    Config, ConfigError, Limits, Listener, RawConfig, RawListener, RawTls, SHARDS_MAX,
+    SharedStrategy, Transport,
 };
-pub use server::{Broker, StartError, Stopper};
+pub use server::{Broker, SharedSubscription, StartError, Stopper};
 pub use stats::{Counter, ShardStats};

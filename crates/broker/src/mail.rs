@@ -15,10 +15,15 @@ pub(crate) enum Mail {
     Adopt(Box<Detached>),
     /// Deliver to every matching subscription of the shard's sessions.
     Deliver(Message),
-    /// Members of a shared subscription came or went: for its owner.
+    /// Members of a shared subscription came or went or have room again: for its owner.
     GroupChanged(Arc<Group>),
     /// Deliver to one member of a shared subscription.
     DeliverShared(Arc<Group>, Message),
+    /// The same for a message that has waited, and counts as waiting until it is delivered, so
+    /// that newer ones do not overtake it.
+    DeliverWaited(Arc<Group>, Message),
+    /// Keep until a member of a shared subscription can take it: for its owner.
+    QueueShared(Arc<Group>, Message),
     /// Keep as the retained message of its topic; an empty payload removes it.
     Retain(Message),
     /// Read retained messages for a new subscription.

@@ -18,6 +18,11 @@ impl Source {
     pub(crate) fn of(client: &ClientKey) -> Self {
         Self(stable_hash(client.client_id.as_bytes()))
     }
+
+    /// The hash, for what is bound to a publisher.
+    pub(crate) fn key(self) -> u64 {
+        self.0
+    }
 }
 
 /// The properties that travel with a message unaltered, owned; absent for most messages

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tacho_net::{
     FdLimit, Loop, LoopConfig, Mailbox, Remote, bind, mailboxes, raise_fd_limit, usable_cpus,
 };
+use tacho_topic::Group;
 
 use crate::authentication::{AuthMethods, Authenticators};
 use crate::certificates::{Certificates, Watcher};
@@ -71,10 +72,40 @@ pub struct Broker {
     connections_max: usize,
     remote: Remote<Mail>,
     threads: Vec<JoinHandle<io::Result<()>>>,
+    shared: Arc<Shared>,
     stats: Vec<Arc<ShardStats>>,
     certificates: Certificates,
     /// Ends with the broker.
     _watcher: Option<Watcher>,
+}
+
+/// A shared subscription as it is at a moment. With messages on their way between shards the
+/// numbers are those of slightly different moments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedSubscription {
+    /// `$share/name/filter`.
+    pub filter: String,
+    /// Members that are connected.
+    pub connected: u32,
+    /// QoS 1 and 2 messages that these could take at once.
+    pub free_credit: i64,
+    /// QoS 1 and 2 messages on their way to these, or not acknowledged by them.
+    pub inflight: i64,
+    /// Messages that no member can take at present.
+    pub waiting: usize,
+}
+
+impl SharedSubscription {
+    fn of(group: &Group) -> Self {
+        let loads = || (0..group.shards()).map(|shard| group.load(shard));
+        Self {
+            filter: group.shared_filter().to_string(),
+            connected: loads().map(|load| load.connected).sum(),
+            free_credit: loads().map(|load| load.free_credit).sum(),
+            inflight: loads().map(|load| load.inflight).sum(),
+            waiting: group.waiting(),
+        }
+    }
 }
 
 /// Asks a broker to stop, from any thread.
@@ -120,6 +151,7 @@ impl Broker {
             connections_max,
             remote,
             threads: Vec::new(),
+            shared: Arc::clone(&shared),
             stats: Vec::new(),
             certificates,
             _watcher: watcher,
@@ -158,6 +190,11 @@ impl Broker {
     /// Each shard's counters.
     pub fn stats(&self) -> &[Arc<ShardStats>] {
         &self.stats
+    }
+
+    /// The shared subscriptions that have members, in no particular order.
+    pub fn shared_subscriptions(&self) -> Vec<SharedSubscription> {
+        self.shared.routes.groups().iter().map(|group| SharedSubscription::of(group)).collect()
     }
 
     /// A handle that can ask this broker to stop.

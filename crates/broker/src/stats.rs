@@ -31,6 +31,10 @@ counters! {
     retained,
     /// Bytes of retained messages now held (a gauge).
     retained_bytes,
+    /// Messages that wait in the queues of shared subscriptions (a gauge).
+    shared_waiting,
+    /// Bytes of messages that wait in the queues of shared subscriptions (a gauge).
+    shared_waiting_bytes,
     /// Connections accepted.
     accepted_total,
     /// Connections refused: the connection limit.
@@ -70,6 +74,8 @@ counters! {
     dropped_offline_total,
     /// Messages dropped: the shared subscription's queue is full.
     dropped_shared_queue_full_total,
+    /// Messages of shared subscriptions that went to others because their member left.
+    shared_redelivered_total,
     /// Retained messages refused: the limit on count or bytes.
     retained_refused_total,
     /// Times a publisher was held back because receivers or other shards were behind.
@@ -91,6 +97,11 @@ impl Counter {
     #[inline]
     pub(crate) fn add(&self, n: u64) {
         self.0.store(self.value().wrapping_add(n), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn subtract(&self, n: u64) {
+        self.0.store(self.value().wrapping_sub(n), Ordering::Relaxed);
     }
 
     #[inline]

@@ -70,6 +70,20 @@ impl<M> Queue<M> {
         Some(delivery)
     }
 
+    /// Takes out the messages that are `wanted`; the others keep their order.
+    pub(crate) fn take_where(&mut self, wanted: impl Fn(&M) -> bool) -> Vec<Delivery<M>> {
+        let mut taken = Vec::new();
+        for _ in 0..self.deliveries.len() {
+            let Some(delivery) = self.pop() else { break };
+            if wanted(&delivery.message) {
+                taken.push(delivery);
+            } else {
+                self.push(delivery);
+            }
+        }
+        taken
+    }
+
     /// Drops everything and returns the memory.
     pub(crate) fn clear(&mut self) {
         self.deliveries = VecDeque::new();

@@ -453,6 +453,12 @@ impl<M: Clone> Session<M> {
         self.outgoing.drain_for_others()
     }
 
+    /// Takes those messages out of the queue that `wanted` says, oldest first. What has an
+    /// identifier already stays: it is this client's.
+    pub fn take_queued(&mut self, wanted: impl Fn(&M) -> bool) -> Vec<Delivery<M>> {
+        self.outgoing.take_queued(wanted)
+    }
+
     /// Messages in the queue, those in flight not counted.
     #[must_use]
     pub fn queue_len(&self) -> usize {
@@ -475,6 +481,27 @@ impl<M: Clone> Session<M> {
     #[must_use]
     pub fn window_left(&self) -> usize {
         self.outgoing.inflight_max().saturating_sub(self.outgoing.inflight_len())
+    }
+
+    /// How many messages of QoS 1 and 2 this connection allows to be unacknowledged.
+    #[must_use]
+    pub fn window(&self) -> usize {
+        self.outgoing.inflight_max()
+    }
+
+    /// How many messages of QoS 1 and 2 would be sent at once if they were offered now: none
+    /// without a connection, while it takes no output, or behind a queue.
+    #[inline]
+    #[must_use]
+    pub fn credit(&self) -> usize {
+        if self.outgoing.is_open() { self.window_left() } else { 0 }
+    }
+
+    /// Whether the connection takes no more output, see [`Session::set_congested`].
+    #[inline]
+    #[must_use]
+    pub const fn is_congested(&self) -> bool {
+        self.outgoing.is_congested()
     }
 
     /// Messages received on this connection whose last acknowledgement has not been yielded.

@@ -9,8 +9,8 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tacho_broker::{
-    Broker, Config, ConfigError, Listener, RawConfig, RawListener, SelfSigned, StartError,
-    self_signed,
+    Broker, Config, ConfigError, Listener, RawConfig, RawListener, SelfSigned, SharedStrategy,
+    StartError, self_signed,
 };
 use tracing_subscriber::filter::LevelFilter;
 
@@ -62,6 +62,10 @@ pub(crate) struct BrokerArgs {
     /// Largest packet in bytes, either way.
     #[arg(long, value_name = "BYTES")]
     packet_size_max: Option<u32>,
+    /// Who of a shared subscription gets a message: least_inflight (default), round_robin, random,
+    /// sticky, hash_client_id or hash_topic.
+    #[arg(long, value_name = "STRATEGY")]
+    shared_strategy: Option<SharedStrategy>,
     /// Unacknowledged QoS 1 and 2 messages per client, from the broker.
     #[arg(long, value_name = "N")]
     inflight_max: Option<u16>,
@@ -103,6 +107,8 @@ impl BrokerArgs {
         raw.shards = self.shards.or(raw.shards);
         raw.pin_shards = if self.pin { Some(true) } else { raw.pin_shards };
         raw.allow_anonymous = if self.allow_anonymous { Some(true) } else { raw.allow_anonymous };
+        raw.shared_subscription_strategy =
+            self.shared_strategy.or(raw.shared_subscription_strategy);
         let limits = &mut raw.limits;
         limits.connections_max = self.connections_max.unwrap_or(limits.connections_max);
         limits.packet_size_max = self.packet_size_max.unwrap_or(limits.packet_size_max);

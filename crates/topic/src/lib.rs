@@ -27,6 +27,6 @@ pub use name::{TOPIC_LEN_MAX, TopicError, TopicName, check_topic_name};
 pub use owner::owner_shard;
 pub use retained::{Progress, RetainedCursor, RetainedIndex};
 pub use route::{
-    Group, GroupLoad, RouteChange, RouteMap, RouteSnapshot, SHARDS_MAX, ShardSet, ShardSetIter,
-    TopicHash,
+    Choice, Group, GroupLoad, RouteChange, RouteMap, RouteSnapshot, SHARDS_MAX, ShardSet,
+    ShardSetIter, TopicHash,
 };

@@ -26,6 +26,7 @@ fn open_listener_needs_allow_anonymous() {
 fn description_is_a_configuration_file_again() {
     let config = parse(
         "shards = 3\nlisten = ['0.0.0.0:1']\nallow_anonymous = true\n\
+         shared_subscription_strategy = 'hash_topic'\n\
          [tls]\ncert = 'a'\nkey = 'b'\nclient_ca = 'c'\ncheck_s = 7\n\
          [limits]\ninflight_max = 7\n\
          [[listeners]]\naddress = '127.0.0.1:2'\ntransport = 'tls'\n\
@@ -42,6 +43,7 @@ fn description_is_a_configuration_file_again() {
     let again = parse(&config.describe()).unwrap();
     assert_eq!(again.listeners, config.listeners);
     assert_eq!((again.shards, again.limits.inflight_max, again.certificates_check_s), (3, 7, 7));
+    assert_eq!(again.shared_strategy, SharedStrategy::HashTopic);
     assert_eq!(again.describe(), config.describe());
 }
 

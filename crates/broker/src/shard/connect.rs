@@ -232,6 +232,7 @@ impl Shard {
             expired_counted: 0,
             partial_len: 0,
             subscriptions: hashbrown::HashMap::default(),
+            memberships: Vec::new(),
             timer: None,
             owes_pingresp: false,
             replays: None,

@@ -217,6 +217,9 @@ impl Shard {
         if self.sessions[slot as usize].replays.is_some() {
             self.continue_replay(net, slot);
         }
+        if !self.sessions[slot as usize].memberships.is_empty() {
+            self.update_memberships(net, slot);
+        }
     }
 
     #[inline]

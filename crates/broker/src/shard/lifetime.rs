@@ -131,6 +131,7 @@ impl Shard {
         if effects.session_ended {
             self.discard_session(net, slot);
         } else {
+            self.pass_on_unsent(net, slot);
             self.arm_timer(net, slot);
         }
         effects.error

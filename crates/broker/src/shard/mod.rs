@@ -37,7 +37,7 @@ use tacho_net::{Closed, ConnId, Handler, Next, ServerTransport};
 use tacho_topic::{RetainedIndex, RouteMap, RouteSnapshot, SubscriptionIndex};
 
 use crate::authentication::Authenticators;
-use crate::config::{Config, Limits};
+use crate::config::{Config, Limits, SharedStrategy};
 use crate::keys::{ClientKey, SessionRef};
 use crate::mail::Mail;
 use crate::message::{Message, SharedPayload};
@@ -64,6 +64,7 @@ pub(crate) type Detached = tacho_net::Detached<SharedPayload>;
 pub(crate) struct Shared {
     pub(crate) routes: RouteMap,
     pub(crate) limits: Limits,
+    pub(crate) strategy: SharedStrategy,
     /// What each listener puts between its sockets and us.
     pub(crate) transports: Vec<ServerTransport>,
     pub(crate) connections_max: usize,
@@ -88,6 +89,7 @@ impl Shared {
             connections_max,
             connections: AtomicUsize::new(0),
             limits: config.limits.clone(),
+            strategy: config.shared_strategy,
             transports,
             authenticators: None,
             response_information: config.response_information.clone(),
@@ -211,6 +213,11 @@ impl Handler for Shard {
             Mail::Deliver(message) => self.deliver_forwarded(net, message),
             Mail::GroupChanged(group) => self.group_changed(net, &group),
             Mail::DeliverShared(group, message) => self.deliver_to_member(net, &group, message),
+            Mail::DeliverWaited(group, message) => {
+                self.deliver_to_member(net, &group, message);
+                group.waited(1);
+            }
+            Mail::QueueShared(group, message) => self.let_wait(net, &group, message),
             Mail::Retain(message) => self.retain(net, message),
             Mail::ReplayRequest(request) => self.replay_requested(net, from, *request),
             Mail::ReplayBatch(batch) => self.replay_arrived(net, *batch),

@@ -13,6 +13,7 @@ use crate::keys::ClientKey;
 use crate::message::{Message, Source};
 
 use super::retained::Replays;
+use super::shared::Membership;
 
 /// A message on its way to one session, and the shared subscription it came through, if any.
 ///
@@ -24,15 +25,12 @@ pub(crate) struct Copy {
     pub(crate) group: GroupRef,
 }
 
-/// One of the shard's groups. The slot may have gone to another group since: compare the id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct GroupRef {
-    pub(crate) slot: u32,
-    pub(crate) id: u32,
-}
+/// A shared subscription by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupRef(pub(crate) u64);
 
-/// No shared subscription.
-pub(crate) const NO_GROUP: GroupRef = GroupRef { slot: u32::MAX, id: 0 };
+/// No shared subscription: their numbers begin with 1.
+pub(crate) const NO_GROUP: GroupRef = GroupRef(0);
 
 /// One session, connected or not. Boxed, so that an idle one costs no more than it is.
 pub(crate) struct Session {
@@ -56,6 +54,8 @@ pub(crate) struct Session {
     pub(crate) partial_len: u32,
     /// Every filter as subscribed, shared ones with their whole `$share/...` name.
     pub(crate) subscriptions: HashMap<Arc<str>, Filter, RandomState>,
+    /// Its places in shared subscriptions.
+    pub(crate) memberships: Vec<Membership>,
     pub(crate) timer: Option<(TimerId, u64)>,
     /// A PINGREQ came while the output was full: one PINGRESP follows once it is not.
     pub(crate) owes_pingresp: bool,

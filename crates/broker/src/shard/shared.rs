@@ -1,9 +1,17 @@
-//! Shared subscriptions: this shard's members of each group, and the queue of groups it owns.
+//! Shared subscriptions: this shard's members of each group, and the queues of groups it owns.
 //!
 //! The publishing shard picks a shard by the group's shared counters, that shard picks the member.
-//! With nobody connected the message waits at the group's owner shard, bounded.
+//! For QoS 1 and 2 the publishing shard takes one credit with it, so messages never pile up at a
+//! member that is full while another one has room. What finds no credit, or nobody connected,
+//! waits at the group's owner shard, bounded, and whoever frees credit tells the owner. While
+//! something waits, newer messages line up behind it.
+//!
+//! Strategies that bind messages to one member need no credit: theirs wait in its session.
 
-use std::collections::VecDeque;
+mod members;
+mod redeliver;
+mod waiting;
+
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -11,55 +19,67 @@ use hashbrown::HashMap;
 use slab::Slab;
 use tacho_codec::QoS;
 use tacho_session::Delivery;
-use tacho_topic::{Filter, Group, SharedFilter};
+use tacho_topic::{Choice, Filter, Group, SharedFilter};
 
 use super::publish::effective_qos;
 use super::session::{Copy, GroupRef};
 use super::subscriptions::SubscriptionOptions;
 use super::{Net, Shard};
+use crate::config::SharedStrategy;
+use crate::keys::stable_hash;
 use crate::mail::Mail;
 use crate::message::Message;
+use members::{Members, Rank, Standing};
+use waiting::{Waiting, WaitingLimits};
+
+/// Publishers whose shard is remembered, at most; beyond it all are forgotten.
+const STUCK_MAX: usize = 65_536;
+/// Waiting messages that the owner sends out before it looks at anything else.
+const RELEASES_MAX: usize = 1_024;
+/// Members tried at random before the next one in turn gets the message.
+const RANDOM_TRIES: usize = 4;
 
 /// The groups this shard has to do with, as member or as owner.
 #[derive(Default)]
 pub(crate) struct LocalGroups {
     by_name: HashMap<SharedFilter, u32, RandomState>,
+    by_id: HashMap<u64, u32, RandomState>,
     groups: Slab<LocalGroup>,
-    next_id: u32,
+    /// The shard that a publisher's messages to a group stick to.
+    stuck: HashMap<(u64, u64), u16, RandomState>,
 }
 
 struct LocalGroup {
-    /// Tells it from the groups that had its slot before.
-    id: u32,
     group: Arc<Group>,
-    members: Vec<Member>,
-    /// Where the next search for a member starts, so that equals take turns.
-    next: usize,
-    /// Used by the owner while no member is connected anywhere.
-    queue: VecDeque<Message>,
+    members: Members,
+    /// Used by the owner.
+    waiting: Waiting,
+    /// A mail to this shard itself, the owner, is on its way.
+    is_told: bool,
 }
 
-#[derive(Clone, Copy)]
-struct Member {
-    session: u32,
-    options: SubscriptionOptions,
+/// A session's membership: its place among the shard's groups, and among the group's members.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Membership {
+    local: u32,
+    member: u32,
 }
 
 impl LocalGroups {
-    fn slot(&mut self, group: &Arc<Group>) -> usize {
-        if let Some(&slot) = self.by_name.get(group.shared_filter()) {
-            return slot as usize;
+    /// The place of a group, made if it has none here.
+    fn place(&mut self, group: &Arc<Group>) -> u32 {
+        if let Some(&local) = self.by_id.get(&group.id()) {
+            return local;
         }
-        self.next_id = self.next_id.wrapping_add(1);
-        let slot = self.groups.insert(LocalGroup {
-            id: self.next_id,
+        let local = self.groups.insert(LocalGroup {
             group: Arc::clone(group),
-            members: Vec::new(),
-            next: 0,
-            queue: VecDeque::new(),
-        });
-        self.by_name.insert(group.shared_filter().clone(), slot as u32);
-        slot
+            members: Members::default(),
+            waiting: Waiting::default(),
+            is_told: false,
+        }) as u32;
+        self.by_name.insert(group.shared_filter().clone(), local);
+        self.by_id.insert(group.id(), local);
+        local
     }
 
     #[cfg(feature = "sim")]
@@ -69,17 +89,24 @@ impl LocalGroups {
 
     #[cfg(feature = "sim")]
     pub(super) fn queue_lens(&self) -> impl Iterator<Item = usize> {
-        self.groups.iter().map(|(_, group)| group.queue.len())
+        self.groups.iter().map(|(_, group)| group.waiting.len())
     }
 
-    fn forget_if_unused(&mut self, slot: usize) {
-        if self.groups.get(slot).is_some_and(|g| g.members.is_empty() && g.queue.is_empty()) {
-            let group = self.groups.remove(slot);
-            self.by_name.remove(group.group.shared_filter());
+    fn at(&mut self, local: u32) -> &mut LocalGroup {
+        &mut self.groups[local as usize]
+    }
+
+    fn forget_if_unused(&mut self, local: u32) {
+        let found = self.groups.get(local as usize);
+        if found.is_some_and(|g| g.members.is_empty() && g.waiting.is_empty()) {
+            let group = self.groups.remove(local as usize).group;
+            self.by_name.remove(group.shared_filter());
+            self.by_id.remove(&group.id());
         }
     }
 }
 
+/// Members.
 impl Shard {
     /// Makes a session a member, or replaces the options of its membership.
     pub(super) fn join_group(
@@ -90,95 +117,129 @@ impl Shard {
         options: SubscriptionOptions,
     ) {
         let known = self.groups.by_name.get(shared).copied();
-        let local = match known.filter(|&l| !self.groups.groups[l as usize].members.is_empty()) {
-            Some(local) => local as usize,
+        let local = match known.filter(|&l| !self.groups.at(l).members.is_empty()) {
+            Some(local) => local,
             None => {
                 // The shard's first member: the map learns of it and says which group that is.
                 let filter = Filter::Shared(shared.clone());
                 let Some(group) = self.shared.routes.add(&filter, self.id) else { return };
-                self.groups.slot(&group)
+                self.groups.place(&group)
             }
         };
-        let group = &mut self.groups.groups[local];
-        if let Some(member) = group.members.iter_mut().find(|m| m.session == slot) {
-            member.options = options;
+        let members = &mut self.groups.at(local).members;
+        let memberships = &mut self.sessions[slot as usize].memberships;
+        if let Some(present) = memberships.iter().find(|m| m.local == local) {
+            members.get_mut(present.member).options = options;
             return;
         }
-        group.members.push(Member { session: slot, options });
-        let group = Arc::clone(&group.group);
-        if self.sessions[slot as usize].connection.is_some() {
-            group.member_connected(self.id, 0);
-            self.tell_owner(net, &group);
-        }
+        let membership = Membership { local, member: members.insert(slot, options) };
+        memberships.push(membership);
+        self.member_came(net, slot, membership);
     }
 
     pub(super) fn leave_group(&mut self, net: &mut Net, slot: u32, shared: &SharedFilter) {
         let Some(&local) = self.groups.by_name.get(shared) else { return };
-        let local_group = &mut self.groups.groups[local as usize];
-        let Some(position) = local_group.members.iter().position(|m| m.session == slot) else {
-            return;
-        };
-        local_group.members.remove(position);
-        let group = Arc::clone(&local_group.group);
-        if self.sessions[slot as usize].connection.is_some() {
-            group.member_disconnected(self.id, 0, 0);
-        }
-        if self.groups.groups[local as usize].members.is_empty() {
+        let memberships = &mut self.sessions[slot as usize].memberships;
+        let Some(position) = memberships.iter().position(|m| m.local == local) else { return };
+        let membership = memberships.swap_remove(position);
+        self.member_went(membership);
+        let local_group = self.groups.at(local);
+        local_group.members.remove(membership.member);
+        if local_group.members.is_empty() {
             self.shared.routes.remove(&Filter::Shared(shared.clone()), self.id);
-            self.tell_owner(net, &group);
+            self.tell_owner(net, local);
         }
-        self.groups.forget_if_unused(local as usize);
+        self.groups.forget_if_unused(local);
     }
 
     /// A session's connection came or went: its groups' counters follow.
     pub(super) fn members_connected(&mut self, net: &mut Net, slot: u32, connected: bool) {
-        let session = &self.sessions[slot as usize];
-        let mut groups = Vec::new();
-        for filter in session.subscriptions.values() {
-            if let Filter::Shared(shared) = filter
-                && let Some(&local) = self.groups.by_name.get(shared)
-            {
-                groups.push(Arc::clone(&self.groups.groups[local as usize].group));
-            }
-        }
-        for group in groups {
+        for at in 0..self.sessions[slot as usize].memberships.len() {
+            let membership = self.sessions[slot as usize].memberships[at];
             if connected {
-                group.member_connected(self.id, 0);
-                self.tell_owner(net, &group);
+                self.member_came(net, slot, membership);
             } else {
-                group.member_disconnected(self.id, 0, 0);
+                self.member_went(membership);
             }
         }
     }
 
-    fn tell_owner(&mut self, net: &mut Net, group: &Arc<Group>) {
-        let owner = group.owner();
-        if owner == self.id {
-            self.group_changed(net, group);
-        } else {
-            net.post(owner, Mail::GroupChanged(Arc::clone(group)));
+    fn member_came(&mut self, net: &mut Net, slot: u32, membership: Membership) {
+        let Some(standing) = self.standing(net, slot) else { return };
+        let window = self.sessions[slot as usize].machine.window() as u32;
+        let shard = self.id;
+        let local = self.groups.at(membership.local);
+        local.members.connect(membership.member, standing, window);
+        local.group.member_connected(shard, window, standing.credit);
+        if local.group.waiting() > 0 {
+            self.tell_owner(net, membership.local);
         }
     }
 
-    /// Owner's side: members came or went. Waiting messages go out, or end with the group.
-    pub(super) fn group_changed(&mut self, net: &mut Net, group: &Arc<Group>) {
-        let Some(&local) = self.groups.by_name.get(group.shared_filter()) else { return };
-        let queue = &mut self.groups.groups[local as usize].queue;
-        if self.shared.routes.snapshot().group(group.shared_filter()).is_none() {
-            // The last member anywhere has unsubscribed.
-            queue.clear();
-            self.groups.forget_if_unused(local as usize);
-            return;
+    fn member_went(&mut self, membership: Membership) {
+        let shard = self.id;
+        let local = self.groups.at(membership.local);
+        if let Some((window, credit)) = local.members.disconnect(membership.member) {
+            local.group.member_disconnected(shard, window, credit);
         }
-        if group.pick_shard(self.id).is_none() {
-            return;
-        }
-        for message in std::mem::take(queue) {
-            self.route_to_group(net, group, message);
-        }
-        self.groups.forget_if_unused(local as usize);
     }
 
+    /// How a session is doing as a member; `None` without a connection.
+    #[inline]
+    fn standing(&self, net: &Net, slot: u32) -> Option<Standing> {
+        let session = &self.sessions[slot as usize];
+        let machine = &session.machine;
+        let output_bytes = net.output_bytes(session.connection?);
+        let is_deaf = machine.is_congested() || output_bytes > self.limits().output_bytes_max;
+        let credit = if is_deaf { 0 } else { machine.credit() as u32 };
+        let rank = match credit {
+            _ if is_deaf => Rank::Deaf,
+            0 => Rank::Full,
+            _ => Rank::Ready,
+        };
+        let busy = match self.shared.strategy {
+            SharedStrategy::RoundRobin | SharedStrategy::Random => 0,
+            _ => (machine.inflight_len() + machine.queue_len()) as u32,
+        };
+        Some(Standing { rank, busy, credit })
+    }
+
+    /// A session's window or queue may have changed: its groups learn how it is doing.
+    pub(super) fn update_memberships(&mut self, net: &mut Net, slot: u32) {
+        let Some(standing) = self.standing(net, slot) else { return };
+        for at in 0..self.sessions[slot as usize].memberships.len() {
+            let Membership { local, member } = self.sessions[slot as usize].memberships[at];
+            let more = self.groups.at(local).members.update(member, standing);
+            self.credit_changed(net, local, more);
+        }
+    }
+
+    fn credit_changed(&mut self, net: &mut Net, local: u32, more: i64) {
+        if more == 0 {
+            return;
+        }
+        let shard = self.id;
+        let group = &self.groups.at(local).group;
+        group.credit_changed(shard, more);
+        if more > 0 && group.waiting() > 0 {
+            self.tell_owner(net, local);
+        }
+    }
+
+    /// Members came or went, or have room again.
+    fn tell_owner(&mut self, net: &mut Net, local: u32) {
+        let shard = self.id;
+        let local = self.groups.at(local);
+        let owner = local.group.owner();
+        if owner == shard && std::mem::replace(&mut local.is_told, true) {
+            return;
+        }
+        net.post(owner, Mail::GroupChanged(Arc::clone(&local.group)));
+    }
+}
+
+/// Messages.
+impl Shard {
     pub(super) fn route_to_groups(
         &mut self,
         net: &mut Net,
@@ -191,10 +252,63 @@ impl Shard {
     }
 
     fn route_to_group(&mut self, net: &mut Net, group: &Arc<Group>, message: Message) {
-        let shard = match group.pick_shard(self.id) {
-            Some(shard) => shard,
-            None => group.owner(),
+        if message.header().qos == QoS::AtMostOnce {
+            match self.choose_shard(group, &message) {
+                Some(shard) => self.hand_to_shard(net, shard, group, message),
+                None => self.stats.dropped_offline_total.increment(),
+            }
+            return;
+        }
+        // Behind what waits already, so that a publisher's messages keep their order.
+        let shard = if group.waiting() > 0 { None } else { self.choose_shard(group, &message) };
+        match shard {
+            Some(shard) => self.hand_to_shard(net, shard, group, message),
+            None => {
+                group.wait();
+                if group.owner() == self.id {
+                    self.let_wait(net, group, message);
+                } else {
+                    net.post(group.owner(), Mail::QueueShared(Arc::clone(group), message));
+                }
+            }
+        }
+    }
+
+    /// The shard whose members get the message, with one credit taken if it needs one.
+    fn choose_shard(&mut self, group: &Group, message: &Message) -> Option<usize> {
+        let strategy = self.shared.strategy;
+        let choice = match strategy {
+            SharedStrategy::HashTopic | SharedStrategy::HashClientId => {
+                return group.pick_by_key(binding_key(strategy, message));
+            }
+            SharedStrategy::Sticky => return self.stuck_shard(group, message),
+            SharedStrategy::LeastInflight => Choice::LeastInflight,
+            SharedStrategy::RoundRobin => Choice::InTurn,
+            SharedStrategy::Random => Choice::Random(fastrand::u64(..)),
         };
+        if needs_credit(strategy, message) {
+            group.reserve(self.id, choice)
+        } else {
+            group.pick(self.id, choice)
+        }
+    }
+
+    fn stuck_shard(&mut self, group: &Group, message: &Message) -> Option<usize> {
+        let key = (group.id(), message.header().source.key());
+        if let Some(&shard) = self.groups.stuck.get(&key)
+            && group.load(shard.into()).connected > 0
+        {
+            return Some(shard.into());
+        }
+        let shard = group.pick(self.id, Choice::InTurn)?;
+        if self.groups.stuck.len() >= STUCK_MAX {
+            self.groups.stuck.clear();
+        }
+        self.groups.stuck.insert(key, shard as u16);
+        Some(shard)
+    }
+
+    fn hand_to_shard(&mut self, net: &mut Net, shard: usize, group: &Arc<Group>, message: Message) {
         if shard == self.id {
             self.deliver_to_member(net, group, message);
         } else {
@@ -203,88 +317,216 @@ impl Shard {
         }
     }
 
-    /// Delivers to the least busy connected member here, passes on, or waits.
+    /// Delivers to a member here, or passes on what none can take any more.
     pub(super) fn deliver_to_member(
         &mut self,
         net: &mut Net,
         group: &Arc<Group>,
         message: Message,
     ) {
-        let local = self.groups.slot(group);
-        if let Some(member) = self.pick_member(local) {
-            let group = GroupRef { slot: local as u32, id: self.groups.groups[local].id };
-            let delivery = shared_delivery(message, member.options, group);
-            self.offer(net, member.session, delivery);
+        let found = self.groups.by_id.get(&group.id()).copied();
+        let chosen = found.and_then(|l| self.choose_member(net, l, &message).map(|m| (l, m)));
+        let Some((local, member)) = chosen else {
+            // Counters said otherwise when the message was sent here; by now they are right.
+            if needs_credit(self.shared.strategy, &message) {
+                group.credit_changed(self.id, 1);
+            }
+            return self.route_to_group(net, group, message);
+        };
+        self.give(net, local, member, message);
+    }
+
+    /// Gives a message to a connected member; a credit that came with it is used or free again.
+    fn give(&mut self, net: &mut Net, local: u32, member: u32, message: Message) {
+        let reserved = i64::from(needs_credit(self.shared.strategy, &message));
+        let local_group = self.groups.at(local);
+        let group = GroupRef(local_group.group.id());
+        let entry = local_group.members.get(member);
+        let (slot, options) = (entry.session, entry.options);
+        self.offer(net, slot, shared_delivery(message, options, group));
+        if let Some(standing) = self.standing(net, slot) {
+            let more = self.groups.at(local).members.served(member, standing);
+            self.credit_changed(net, local, more + reserved);
+        }
+    }
+
+    /// The connected member that gets the message.
+    fn choose_member(&mut self, net: &mut Net, local: u32, message: &Message) -> Option<u32> {
+        let strategy = self.shared.strategy;
+        let chosen = match strategy {
+            SharedStrategy::LeastInflight | SharedStrategy::RoundRobin => {
+                self.ready_member(net, local)
+            }
+            SharedStrategy::Random => self.random_member(net, local),
+            SharedStrategy::HashTopic | SharedStrategy::HashClientId => {
+                return self.groups.at(local).members.by_key(binding_key(strategy, message));
+            }
+            SharedStrategy::Sticky => {
+                let publisher = message.header().source.key();
+                if let Some(member) = self.groups.at(local).members.stuck(publisher) {
+                    return Some(member);
+                }
+                let ready = self.ready_member(net, local);
+                let members = &mut self.groups.at(local).members;
+                let choice = ready.or_else(|| members.first());
+                return members.sticky(publisher, choice);
+            }
+        };
+        // QoS 0 needs no room in a window.
+        chosen.or_else(|| {
+            let is_qos0 = message.header().qos == QoS::AtMostOnce;
+            is_qos0.then(|| self.groups.at(local).members.first()).flatten()
+        })
+    }
+
+    /// The next member with credit. What is known of the first one is made right first; each is
+    /// wrong at most once after its session was used otherwise, so this takes no longer than that.
+    fn ready_member(&mut self, net: &mut Net, local: u32) -> Option<u32> {
+        loop {
+            let members = &self.groups.at(local).members;
+            let member = members.first()?;
+            if members.rank(member) != Rank::Ready {
+                return None;
+            }
+            if self.is_current(net, local, member) {
+                return Some(member);
+            }
+        }
+    }
+
+    fn random_member(&mut self, net: &mut Net, local: u32) -> Option<u32> {
+        for _ in 0..RANDOM_TRIES {
+            let members = &self.groups.at(local).members;
+            let member = members.random(fastrand::u64(..))?;
+            self.is_current(net, local, member);
+            if self.groups.at(local).members.rank(member) == Rank::Ready {
+                return Some(member);
+            }
+        }
+        self.ready_member(net, local)
+    }
+
+    /// Whether what is known of a connected member was right; if not it is now.
+    fn is_current(&mut self, net: &mut Net, local: u32, member: u32) -> bool {
+        let slot = self.groups.at(local).members.get(member).session;
+        let Some(standing) = self.standing(net, slot) else { return true };
+        let members = &mut self.groups.at(local).members;
+        if members.is_known(member, standing) {
+            return true;
+        }
+        let more = members.update(member, standing);
+        self.credit_changed(net, local, more);
+        false
+    }
+}
+
+/// What waits, at the group's owner.
+impl Shard {
+    /// A message that found no credit, or that comes after one that did not.
+    pub(super) fn let_wait(&mut self, net: &mut Net, group: &Arc<Group>, message: Message) {
+        self.refresh_routes();
+        if self.snapshot.group(group.shared_filter()).is_none() {
+            // The last member anywhere has unsubscribed since.
+            group.waited(1);
             return;
         }
-        match group.pick_shard(self.id) {
-            Some(shard) if shard != self.id => {
-                net.post(shard, Mail::DeliverShared(Arc::clone(group), message));
+        let limits = WaitingLimits {
+            len_max: self.limits().shared_queue_len_max,
+            bytes_max: self.limits().shared_queue_bytes_max,
+        };
+        let local = self.groups.place(group);
+        if !self.groups.at(local).waiting.has_room(&message, limits) {
+            self.drop_expired_waiting(net, local);
+        }
+        let waiting = &mut self.groups.at(local).waiting;
+        if waiting.has_room(&message, limits) {
+            self.stats.shared_waiting.add(1);
+            self.stats.shared_waiting_bytes.add(message.size_bytes() as u64);
+            waiting.push(message);
+        } else {
+            group.waited(1);
+            self.stats.dropped_shared_queue_full_total.increment();
+        }
+        self.release_waiting(net, local);
+    }
+
+    /// Members came or went, or have room again. Waiting messages go out, or end with the group.
+    pub(super) fn group_changed(&mut self, net: &mut Net, group: &Arc<Group>) {
+        let Some(&local) = self.groups.by_id.get(&group.id()) else { return };
+        self.groups.at(local).is_told = false;
+        self.refresh_routes();
+        if self.snapshot.group(group.shared_filter()).is_none() {
+            while self.pop_waiting(local).is_some() {
+                group.waited(1);
             }
-            _ => {
-                let owner = group.owner();
-                if owner == self.id {
-                    self.wait_for_member(local, message);
-                } else {
-                    net.post(owner, Mail::DeliverShared(Arc::clone(group), message));
-                }
+            self.groups.forget_if_unused(local);
+            return;
+        }
+        self.release_waiting(net, local);
+    }
+
+    /// Sends out waiting messages while members can take them.
+    fn release_waiting(&mut self, net: &mut Net, local: u32) {
+        let group = Arc::clone(&self.groups.at(local).group);
+        for _ in 0..RELEASES_MAX {
+            self.drop_expired_waiting(net, local);
+            let Some(message) = self.groups.at(local).waiting.front().cloned() else { break };
+            let Some(shard) = self.choose_shard(&group, &message) else { break };
+            if shard != self.id {
+                self.pop_waiting(local);
+                self.stats.forwarded_total.increment();
+                net.post(shard, Mail::DeliverWaited(Arc::clone(&group), message));
+            } else if let Some(member) = self.choose_member(net, local, &message) {
+                self.pop_waiting(local);
+                self.give(net, local, member, message);
+                group.waited(1);
+            } else if needs_credit(self.shared.strategy, &message) {
+                // Nobody here after all: once more, with the counters right.
+                group.credit_changed(shard, 1);
             }
+        }
+        if !self.groups.at(local).waiting.is_empty() && self.can_release(&group) {
+            self.tell_owner(net, local);
         }
         self.groups.forget_if_unused(local);
     }
 
-    fn pick_member(&mut self, local: usize) -> Option<Member> {
-        let group = &mut self.groups.groups[local];
-        let count = group.members.len();
-        let mut best: Option<(usize, usize)> = None;
-        for step in 0..count {
-            let position = (group.next + step) % count;
-            let session = &self.sessions[group.members[position].session as usize];
-            if session.connection.is_none() {
-                continue;
-            }
-            let busy = session.machine.inflight_len() + session.machine.queue_len();
-            if best.is_none_or(|(least, _)| busy < least) {
-                best = Some((busy, position));
-            }
-            if busy == 0 {
-                break;
-            }
-        }
-        let (_, position) = best?;
-        group.next = (position + 1) % count;
-        Some(group.members[position])
-    }
-
-    fn wait_for_member(&mut self, local: usize, message: Message) {
-        let limit = self.limits().shared_queue_len_max;
-        let group = &mut self.groups.groups[local];
-        if message.header().qos == QoS::AtMostOnce {
-            self.stats.dropped_offline_total.increment();
-        } else if group.queue.len() >= limit {
-            self.stats.dropped_shared_queue_full_total.increment();
-        } else {
-            group.queue.push_back(message);
-        }
-    }
-
-    /// What a session that ends had not been able to deliver for its groups. To be called while
-    /// the session still is a member: leaving may free the groups' slots.
-    pub(super) fn take_undelivered_of_groups(&mut self, slot: u32) -> Vec<(Arc<Group>, Message)> {
-        let undelivered = self.sessions[slot as usize].machine.take_undelivered();
-        let of_group = |delivery: Delivery<Copy>| {
-            let Copy { message, group } = delivery.message;
-            let local = self.groups.groups.get(group.slot as usize);
-            local.filter(|l| l.id == group.id).map(|l| (Arc::clone(&l.group), message))
+    /// Whether more could go out, which the next turn is to do.
+    fn can_release(&self, group: &Group) -> bool {
+        let has_room = |shard| {
+            let load = group.load(shard);
+            load.connected > 0 && (self.shared.strategy.is_bound() || load.free_credit > 0)
         };
-        undelivered.into_iter().filter_map(of_group).collect()
+        (0..group.shards()).any(has_room)
     }
 
-    /// Gives what an ended session left to other members.
-    pub(super) fn redistribute(&mut self, net: &mut Net, left: Vec<(Arc<Group>, Message)>) {
-        for (group, message) in left {
-            self.route_to_group(net, &group, message);
+    fn drop_expired_waiting(&mut self, net: &Net, local: u32) {
+        let now_ns = net.now_ns();
+        while self.groups.at(local).waiting.front().is_some_and(|m| m.is_expired(now_ns)) {
+            self.pop_waiting(local);
+            self.groups.at(local).group.waited(1);
+            self.stats.dropped_expired_total.increment();
         }
+    }
+
+    fn pop_waiting(&mut self, local: u32) -> Option<Message> {
+        let message = self.groups.at(local).waiting.pop()?;
+        self.stats.shared_waiting.subtract(1);
+        self.stats.shared_waiting_bytes.subtract(message.size_bytes() as u64);
+        Some(message)
+    }
+}
+
+/// Whether the message travels with a credit of the shard it goes to.
+fn needs_credit(strategy: SharedStrategy, message: &Message) -> bool {
+    !strategy.is_bound() && message.header().qos != QoS::AtMostOnce
+}
+
+/// What a message is bound to its member by.
+fn binding_key(strategy: SharedStrategy, message: &Message) -> u64 {
+    match strategy {
+        SharedStrategy::HashTopic => stable_hash(message.topic().as_bytes()),
+        _ => message.header().source.key(),
     }
 }
 
@@ -294,7 +536,7 @@ fn shared_delivery(
     group: GroupRef,
 ) -> Delivery<Copy> {
     Delivery {
-        qos: effective_qos(message.header().qos, options.qos),
+        qos: effective_qos(message.header().qos, options.qos), // [MQTT-4.8.2-3]
         retain: message.header().retain && options.retain_as_published,
         subscription_ids: options.id_list(),
         size_bytes: message.size_bytes() as u32,

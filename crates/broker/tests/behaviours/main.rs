@@ -17,6 +17,7 @@ mod replay;
 mod retain;
 mod sessions;
 mod shared;
+mod shared_strategies;
 mod sizes;
 mod subscribe;
 mod will;

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use tacho_broker::{Broker, RawConfig};
+use tacho_broker::{Broker, RawConfig, SharedSubscription};
 use tacho_codec::{
     Ack, ConnAck, Connect, ConnectProperties, Direction, Packet, PacketId, Publish, QoS,
     ReasonCode, SubAck, Subscribe, SubscribeFilter, SubscribeOptions, UnsubAck, Unsubscribe,
@@ -48,6 +48,12 @@ impl TestBroker {
         let broker = self.broker.as_ref().unwrap();
         let values = broker.stats().iter().flat_map(|s| s.values());
         values.filter(|(n, _)| *n == name).map(|(_, v)| v).sum()
+    }
+
+    /// What the broker says of a shared subscription; `None` when it has no members.
+    pub fn shared(&self, filter: &str) -> Option<SharedSubscription> {
+        let mut all = self.broker.as_ref().unwrap().shared_subscriptions().into_iter();
+        all.find(|shared| shared.filter == filter)
     }
 
     pub fn client(&self, version: Version) -> Client {
@@ -208,6 +214,37 @@ impl Client {
         }
     }
 
+    /// Whether a whole frame is there in time; it is left to be received.
+    pub fn has_frame_within(&mut self, patience: Duration) -> bool {
+        let frame = match self.frame_within(patience) {
+            Ok(frame) => frame.expect("the broker closed"),
+            Err(()) => return false,
+        };
+        self.buffer.splice(..0, frame);
+        true
+    }
+
+    /// Acknowledges whatever is there, as far as it has come, and forgets it.
+    pub fn acknowledge_what_came(&mut self) {
+        while let Ok(Some(frame)) = self.frame_within(Duration::from_millis(1)) {
+            let parsed = split_frame(&frame, u32::MAX).unwrap().unwrap();
+            let answer = match Packet::decode(&parsed, self.version, Direction::ToClient).unwrap() {
+                Packet::Publish(p) => match (p.qos, p.packet_id) {
+                    (QoS::AtLeastOnce, Some(id)) => {
+                        Packet::PubAck(Ack::new(id, ReasonCode::SUCCESS))
+                    }
+                    (QoS::ExactlyOnce, Some(id)) => {
+                        Packet::PubRec(Ack::new(id, ReasonCode::SUCCESS))
+                    }
+                    _ => continue,
+                },
+                Packet::PubRel(a) => Packet::PubComp(Ack::new(a.packet_id, ReasonCode::SUCCESS)),
+                _ => continue,
+            };
+            self.send(&answer);
+        }
+    }
+
     /// Hands the next packet to `look`.
     pub fn expect<R>(&mut self, look: impl FnOnce(&Packet<'_>) -> R) -> R {
         let bytes = self.frame().expect("the broker closed");
@@ -295,6 +332,32 @@ impl Client {
             }
             other => panic!("expected UNSUBACK, got {other:?}"),
         })
+    }
+
+    /// Subscribes without waiting for the answer.
+    pub fn send_subscribe(&mut self, filter: &str, qos: QoS) {
+        let options = SubscribeOptions { qos, ..SubscribeOptions::default() };
+        let packet_id = self.id();
+        self.send(&Packet::Subscribe(Subscribe {
+            packet_id,
+            subscription_id: None,
+            filters: vec![SubscribeFilter { filter, options }],
+            user_properties: Default::default(),
+        }));
+    }
+
+    /// Unsubscribes without waiting for the answer.
+    pub fn send_unsubscribe(&mut self, filter: &str) {
+        let (packet_id, filters) = (self.id(), vec![filter]);
+        let user_properties = Default::default();
+        self.send(&Packet::Unsubscribe(Unsubscribe { packet_id, filters, user_properties }));
+    }
+
+    /// Publishes without waiting for the answer.
+    pub fn send_publish(&mut self, topic: &str, payload: &[u8], qos: QoS) {
+        let packet_id = (qos != QoS::AtMostOnce).then(|| self.id());
+        let publish = Publish { topic, payload, qos, packet_id, ..Publish::default() };
+        self.send(&Packet::Publish(publish));
     }
 
     /// A round trip: everything sent before was handled, and nothing came in between.

@@ -112,6 +112,11 @@ impl<M: Clone> Outgoing<M> {
         self.congested = congested;
     }
 
+    #[inline]
+    pub(crate) const fn is_congested(&self) -> bool {
+        self.congested
+    }
+
     pub(crate) fn queue_len(&self) -> usize {
         self.queue.len()
     }
@@ -524,6 +529,11 @@ impl<M: Clone> Outgoing<M> {
         let is_reserved =
             self.window.get_mut(packet_id).is_some_and(|slot| slot.stage == Stage::Reserved);
         is_reserved && self.window.finish(packet_id).is_some()
+    }
+
+    /// Takes messages out of the queue, oldest first.
+    pub(crate) fn take_queued(&mut self, wanted: impl Fn(&M) -> bool) -> Vec<Delivery<M>> {
+        self.queue.take_where(wanted)
     }
 
     /// Takes out every message that the peer has not acknowledged, oldest first.

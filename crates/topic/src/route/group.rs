@@ -1,22 +1,26 @@
 //! Shared subscription groups: which shard takes the next message.
 
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize};
 
-use super::SHARDS_MAX;
+use super::{SHARDS_MAX, ShardSet};
 use crate::{SharedFilter, TopicFilter, owner_shard};
 
 /// A shared subscription group: one share name with one filter (MQTT 5.0 section 4.8.2).
 ///
 /// The shards that have members write down here, without locks, how many are connected and how
-/// busy they are; publishing shards read it to choose a shard. The numbers are hints: a shard that
-/// was chosen and finds no connected member any more passes the message on.
+/// many QoS 1 and 2 messages these could take at once: their credit. A publishing shard takes one
+/// credit for each such message ([`reserve`](Self::reserve)), so that no two shards count on the
+/// same room. What finds no credit waits at the owner ([`wait`](Self::wait)).
+///
+/// Whoever frees credit looks afterwards whether messages wait, and whoever lets a message wait
+/// looks for credit afterwards; both in one total order, so that one of the two sees the other.
 #[derive(Debug)]
 pub struct Group {
     id: u64,
     filter: SharedFilter,
     loads: Box<[ShardLoad]>,
-    /// Turns among shards that are equally busy, one member after the other.
-    turn: AtomicU64,
+    waiting: Waiting,
     owner: usize,
 }
 
@@ -25,19 +29,40 @@ pub struct Group {
 #[repr(align(64))]
 struct ShardLoad {
     free_credit: AtomicI64,
+    /// Credit of the connected members with nothing inflight.
+    window: AtomicI64,
     connected: AtomicU32,
-    inflight: AtomicU32,
+    /// Turns that this shard, as a publisher, has given to shards.
+    turn: AtomicU64,
 }
+
+/// Every publish reads it; it is written only while messages wait.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Waiting(AtomicUsize);
 
 /// The load of a group's members in one shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupLoad {
     /// Members that are connected.
     pub connected: u32,
-    /// QoS 1 and 2 messages that the connected members could take at once.
+    /// QoS 1 and 2 messages that the connected members could take at once. Below 0 for a moment
+    /// when members left whose credit was reserved.
     pub free_credit: i64,
-    /// QoS 1 and 2 messages sent to connected members and not yet acknowledged.
-    pub inflight: u32,
+    /// Credit in use or reserved, of connected members.
+    pub inflight: i64,
+}
+
+/// How a shard is chosen among those with members that can take the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The one whose members have the fewest messages inflight; those that differ by less than a
+    /// factor of two have turns, as many as they have members.
+    LeastInflight,
+    /// Each has turns, as many as it has members.
+    InTurn,
+    /// By a random number, each as likely as it has members.
+    Random(u64),
 }
 
 impl Group {
@@ -45,10 +70,10 @@ impl Group {
         assert!((1..=SHARDS_MAX).contains(&shards), "between 1 and SHARDS_MAX shards");
         let owner = owner_shard(0, filter.to_string().as_bytes(), shards);
         let loads = (0..shards).map(|_| ShardLoad::default()).collect();
-        Self { id, filter, loads, turn: AtomicU64::new(0), owner }
+        Self { id, filter, loads, waiting: Waiting::default(), owner }
     }
 
-    /// A number that no other group of the map has or had.
+    /// A number, at least 1, that no other group of the map has or had.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -68,102 +93,181 @@ impl Group {
         &self.filter
     }
 
-    /// The shard that queues messages while no member is connected.
+    /// The shard that queues messages which no member can take.
     pub fn owner(&self) -> usize {
         self.owner
     }
 
-    /// A member of `shard` connected, or a connected one subscribed, with room for `credit` QoS 1
-    /// and 2 messages.
-    pub fn member_connected(&self, shard: usize, credit: i64) {
-        self.loads[shard].connected.fetch_add(1, Relaxed);
-        self.loads[shard].free_credit.fetch_add(credit, Relaxed);
+    /// The number of shards that may have members.
+    pub fn shards(&self) -> usize {
+        self.loads.len()
     }
 
-    /// A connected member of `shard` left, with `credit` still free and `inflight` messages not
-    /// acknowledged.
-    pub fn member_disconnected(&self, shard: usize, credit: i64, inflight: u32) {
-        self.loads[shard].connected.fetch_sub(1, Relaxed);
-        self.loads[shard].free_credit.fetch_sub(credit, Relaxed);
-        self.loads[shard].inflight.fetch_sub(inflight, Relaxed);
+    /// A member of `shard` connected, or a connected one subscribed, whose window is so wide and
+    /// has room for `credit` messages.
+    pub fn member_connected(&self, shard: usize, window: u32, credit: u32) {
+        let load = &self.loads[shard];
+        load.connected.fetch_add(1, Relaxed);
+        load.window.fetch_add(window.into(), Relaxed);
+        load.free_credit.fetch_add(credit.into(), SeqCst);
     }
 
-    /// A QoS 1 or 2 message went to a connected member of `shard`: one credit became inflight.
-    pub fn message_sent(&self, shard: usize) {
-        self.loads[shard].free_credit.fetch_sub(1, Relaxed);
-        self.loads[shard].inflight.fetch_add(1, Relaxed);
+    /// A connected member of `shard` left, with what it last said about its window and credit.
+    pub fn member_disconnected(&self, shard: usize, window: u32, credit: u32) {
+        let load = &self.loads[shard];
+        load.connected.fetch_sub(1, Relaxed);
+        load.window.fetch_sub(window.into(), Relaxed);
+        load.free_credit.fetch_sub(credit.into(), SeqCst);
     }
 
-    /// A message sent was acknowledged by the connected member: its credit is free again.
-    pub fn message_settled(&self, shard: usize) {
-        self.loads[shard].free_credit.fetch_add(1, Relaxed);
-        self.loads[shard].inflight.fetch_sub(1, Relaxed);
+    /// The members of `shard` have so much more (or less) credit; a reservation that was not used
+    /// is more credit too. Ask [`waiting`](Self::waiting) after having added some.
+    pub fn credit_changed(&self, shard: usize, more: i64) {
+        self.loads[shard].free_credit.fetch_add(more, SeqCst);
+    }
+
+    /// Messages that wait for credit or for a member, at the owner or on their way there.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.waiting.0.load(SeqCst)
+    }
+
+    /// A message starts to wait: it is to be sent to the owner, which then looks for credit.
+    pub fn wait(&self) {
+        self.waiting.0.fetch_add(1, SeqCst);
+    }
+
+    /// So many messages wait no more.
+    pub fn waited(&self, count: usize) {
+        self.waiting.0.fetch_sub(count, SeqCst);
     }
 
     /// What `shard` last said about its members.
     pub fn load(&self, shard: usize) -> GroupLoad {
         let load = &self.loads[shard];
+        let free_credit = load.free_credit.load(SeqCst);
         GroupLoad {
             connected: load.connected.load(Relaxed),
-            free_credit: load.free_credit.load(Relaxed),
-            inflight: load.inflight.load(Relaxed),
+            free_credit,
+            inflight: load.window.load(Relaxed) - free_credit,
         }
     }
 
-    /// The shard that should take the next message: one with connected members and the smallest
-    /// part of its credit inflight. Among equals each shard has a turn per connected member, the
-    /// first going to `prefer_local`, so that equally idle members share evenly. `None` when no
-    /// member is connected: then the message waits at [`Group::owner`].
-    pub fn pick_shard(&self, prefer_local: usize) -> Option<usize> {
-        let mut best: Option<GroupLoad> = None;
-        let mut equals = [(0, 0); SHARDS_MAX];
-        let mut equals_len = 0;
-        let mut equal_members = 0;
-        let shards = self.loads.len();
-        for shard in (0..shards).map(|step| (prefer_local + step) % shards) {
-            let load = self.load(shard);
-            if load.connected == 0 {
+    /// Chooses the shard for a message of QoS 1 or 2 and takes one credit from it. The message has
+    /// to be sent there; the shard gives the credit back if no member uses it. `None` when no
+    /// shard has credit. `from` is the shard that asks.
+    pub fn reserve(&self, from: usize, choice: Choice) -> Option<usize> {
+        let mut excluded = ShardSet::EMPTY;
+        loop {
+            let shard = self.choose(from, choice, excluded, true)?;
+            // Never below 0, not even for a moment: nobody would tell of that credit's return.
+            let take = |free: i64| (free > 0).then(|| free - 1);
+            if self.loads[shard].free_credit.fetch_update(SeqCst, SeqCst, take).is_ok() {
+                return Some(shard);
+            }
+            excluded.insert(shard);
+        }
+    }
+
+    /// Chooses the shard for a message of QoS 0, which needs no credit but goes where there is
+    /// some. `None` when no member is connected.
+    pub fn pick(&self, from: usize, choice: Choice) -> Option<usize> {
+        self.choose(from, choice, ShardSet::EMPTY, false)
+    }
+
+    /// The shard for a key: the same for all who ask while the same members are connected. One
+    /// that comes or goes moves only the keys that it gains or loses. `None` when no member is
+    /// connected.
+    pub fn pick_by_key(&self, key: u64) -> Option<usize> {
+        let mut best = None;
+        for (shard, load) in self.loads.iter().enumerate() {
+            let connected = load.connected.load(Relaxed);
+            if connected == 0 {
                 continue;
             }
-            let order = best.map_or(std::cmp::Ordering::Less, |best| load.compare(&best));
-            if order.is_lt() {
-                (best, equals_len, equal_members) = (Some(load), 0, 0);
+            if self.loads.len() == 1 {
+                return Some(shard);
             }
-            if order.is_le() {
-                equals[equals_len] = (shard, load.connected);
-                equals_len += 1;
-                equal_members += u64::from(load.connected);
-            }
-        }
-        match &equals[..equals_len] {
-            [] => None,
-            [(only, _)] => Some(*only),
-            several => {
-                let mut turn = self.turn.fetch_add(1, Relaxed) % equal_members;
-                let is_turn = |&&(_, connected): &&(usize, u32)| {
-                    let is_here = turn < u64::from(connected);
-                    turn = turn.saturating_sub(u64::from(connected));
-                    is_here
-                };
-                several.iter().find(is_turn).map(|&(shard, _)| shard)
+            // Rendezvous: everyone draws a number, members of one shard draw together.
+            let drawn = mix(key ^ mix(shard as u64 + 1));
+            let unit = ((drawn >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+            let score = f64::from(connected) / -unit.ln();
+            if best.is_none_or(|(least, _)| score > least) {
+                best = Some((score, shard));
             }
         }
+        best.map(|(_, shard)| shard)
+    }
+
+    fn choose(
+        &self,
+        from: usize,
+        choice: Choice,
+        excluded: ShardSet,
+        needs_credit: bool,
+    ) -> Option<usize> {
+        let shards = self.loads.len();
+        let mut weights = [0_u32; SHARDS_MAX];
+        let mut levels = [u8::MAX; SHARDS_MAX];
+        let mut least = u8::MAX;
+        for shard in 0..shards {
+            let load = self.load(shard);
+            let is_full = load.free_credit <= 0;
+            if load.connected == 0 || excluded.contains(shard) || (needs_credit && is_full) {
+                continue;
+            }
+            weights[shard] = load.connected;
+            levels[shard] = match choice {
+                _ if is_full => FULL,
+                Choice::LeastInflight => load.level(),
+                Choice::InTurn | Choice::Random(_) => 0,
+            };
+            least = least.min(levels[shard]);
+        }
+        let is_least = |shard: &usize| levels[*shard] == least && weights[*shard] > 0;
+        let total: u64 = (0..shards).filter(is_least).map(|s| u64::from(weights[s])).sum();
+        if total == 0 {
+            return None;
+        }
+        let mut place = match choice {
+            // Multiply and shift maps the number to the range without a division.
+            Choice::Random(number) => ((u128::from(number) * u128::from(total)) >> 64) as u64,
+            Choice::LeastInflight | Choice::InTurn => self.take_turn(from) % total,
+        };
+        (0..shards).map(|step| (from + step) % shards).filter(is_least).find(|&shard| {
+            let weight = u64::from(weights[shard]);
+            let is_here = place < weight;
+            place = place.saturating_sub(weight);
+            is_here
+        })
+    }
+
+    /// Only `from` itself calls it, so there is nothing to race with.
+    fn take_turn(&self, from: usize) -> u64 {
+        let turn = &self.loads[from].turn;
+        let number = turn.load(Relaxed);
+        turn.store(number.wrapping_add(1), Relaxed);
+        number
     }
 }
 
+/// The level of a shard without credit, above all others.
+const FULL: u8 = 100;
+
 impl GroupLoad {
-    /// Orders by the part of the credit that is inflight; no free credit is busiest.
-    fn compare(&self, other: &Self) -> std::cmp::Ordering {
-        let credit = |load: &Self| u128::from(load.free_credit.max(0).unsigned_abs());
-        let inflight = |load: &Self| u128::from(load.inflight);
-        let is_full = |load: &Self| load.free_credit <= 0 && load.inflight > 0;
-        // At least 1, so that members that never get credit compare as idle.
-        let total = |load: &Self| (inflight(load) + credit(load)).max(1);
-        is_full(self).cmp(&is_full(other)).then_with(|| {
-            // inflight / total, compared without division.
-            (inflight(self) * total(other)).cmp(&(inflight(other) * total(self)))
-        })
+    /// How much a member has inflight on average, in powers of two. Coarse, so that noise does not
+    /// send everything one way.
+    fn level(&self) -> u8 {
+        let inflight = self.inflight.max(0).unsigned_abs() / u64::from(self.connected.max(1));
+        (inflight + 1).ilog2() as u8
     }
+}
+
+/// Scatters the bits of a number (the finalizer of SplitMix64).
+fn mix(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }
 
 #[cfg(test)]

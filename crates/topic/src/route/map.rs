@@ -156,6 +156,14 @@ impl RouteMap {
         self.current.load_full()
     }
 
+    /// The shared groups that have members, connected or not, in no particular order.
+    pub fn groups(&self) -> Vec<Arc<Group>> {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.load();
+        let known = writer.groups.known.values().filter_map(Weak::upgrade);
+        known.filter(|group| current.group(group.shared_filter()).is_some()).collect()
+    }
+
     /// Replaces `snapshot` by the state of the map now, and tells whether that is a newer one.
     /// Costs little when it is not, so a shard can ask in every turn.
     pub fn refresh(&self, snapshot: &mut Arc<RouteSnapshot>) -> bool {

@@ -10,7 +10,7 @@ mod targets;
 mod tree;
 
 pub use generations::TopicHash;
-pub use group::{Group, GroupLoad};
+pub use group::{Choice, Group, GroupLoad};
 pub use map::{RouteChange, RouteMap};
 pub use shard_set::{SHARDS_MAX, ShardSet, ShardSetIter};
 pub use snapshot::RouteSnapshot;
