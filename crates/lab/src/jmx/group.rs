@@ -36,6 +36,11 @@ pub(super) struct Connect {
     pub(super) keep_alive_s: Value,
     pub(super) clean_session: bool,
     pub(super) timeout_s: f64,
+    /// Attempts after the end of a connection, or to open it; 0 is none.
+    pub(super) attempts: u32,
+    /// Connections of each thread, and whether they come from the sampler for several.
+    pub(super) connections: u32,
+    pub(super) is_efficient: bool,
     /// What it asks for and does not get.
     pub(super) problem: Option<String>,
 }
@@ -169,21 +174,10 @@ impl Connect {
     /// # Errors
     /// A sentence, when a property cannot be evaluated or is not supported.
     pub(super) fn read(element: &Element, values: &mut Values) -> Result<Self, String> {
+        let connections = connections(element, values)?;
         let keep_alive_s = values.evaluate(element.text("mqtt.conn_keep_alive"))?;
         let timeout = values.fixed(element.text("mqtt.conn_timeout"))?;
-        for (fixed, misspelt) in [
-            ("mqtt.conn_attempt_max", "mqtt.conn_attampt_max"),
-            ("mqtt.reconn_attempt_max", "mqtt.reconn_attampt_max"),
-        ] {
-            let text = element.get(fixed).or_else(|| element.get(misspelt)).unwrap_or("0");
-            if !matches!(values.fixed(text)?.trim(), "" | "0") {
-                values.note(format!(
-                    "Line {}: '{}' asks for further attempts to connect; a client that fails or \
-                     loses its connection is reported instead.",
-                    element.line, element.name
-                ));
-            }
-        }
+        let attempts = attempts(element, values)?;
         let broker = Broker::read(element, values)?;
         let encrypted = matches!(broker.scheme, "mqtts" | "wss");
         let problem = match encrypted && element.flag("mqtt.dual_ssl_authentication") {
@@ -195,6 +189,9 @@ impl Connect {
             line: element.line,
             broker,
             client_id: client_id(element, values)?,
+            attempts,
+            connections,
+            is_efficient: element.class == EFFICIENT,
             username: values.evaluate(element.text("mqtt.user_name"))?,
             password: values.evaluate(element.text("mqtt.password"))?,
             keep_alive_s,
@@ -203,6 +200,58 @@ impl Connect {
             problem,
         })
     }
+}
+
+/// Class of the sampler with which a thread opens several connections.
+pub(super) const EFFICIENT: &str = "net.xmeter.samplers.EfficientConnectSampler";
+
+/// Most connections of a thread; there is no use for more.
+const CONNECTIONS_MAX: u32 = 1_000_000;
+
+/// Connections that a thread opens; from now on its number is that of all of them.
+fn connections(element: &Element, values: &mut Values) -> Result<u32, String> {
+    if element.class != EFFICIENT {
+        return Ok(1);
+    }
+    let text = values.fixed(element.get("mqtt.conn_capacity").unwrap_or("1"))?;
+    match text.trim().parse() {
+        Ok(count @ 1..=CONNECTIONS_MAX) => {
+            values.share_threads(count);
+            Ok(count)
+        }
+        _ => Err(format!(
+            "'mqtt.conn_capacity' is '{text}', not a number of connections up to {CONNECTIONS_MAX}"
+        )),
+    }
+}
+
+/// The more generous of the two numbers of attempts: a client has one. Older plans have the names
+/// misspelt.
+fn attempts(element: &Element, values: &mut Values) -> Result<u32, String> {
+    let mut most = 0;
+    for (fixed, misspelt) in [
+        ("mqtt.conn_attempt_max", "mqtt.conn_attampt_max"),
+        ("mqtt.reconn_attempt_max", "mqtt.reconn_attampt_max"),
+    ] {
+        let text = element.get(fixed).or_else(|| element.get(misspelt)).unwrap_or("0");
+        let text = values.fixed(text)?;
+        let attempts = match text.trim() {
+            "" => 0,
+            "-1" => u32::MAX,
+            text => text.parse().map_err(|_| {
+                format!("'{fixed}' is '{text}': write a number, or -1 for attempts without end")
+            })?,
+        };
+        most = most.max(attempts);
+    }
+    if most > 0 {
+        values.note(format!(
+            "Line {}: '{}': clients connect again, with pauses that double from 100 ms to 10 s; \
+             the larger one of the plan's two numbers of attempts holds.",
+            element.line, element.name
+        ));
+    }
+    Ok(most)
 }
 
 fn no_certificate(file: &str) -> String {
@@ -249,6 +298,10 @@ fn client_id(element: &Element, values: &mut Values) -> Result<Value, String> {
     if !element.flag("mqtt.client_id_suffix") {
         return match prefix.is_blank() {
             true => Ok(values.hex(CLIENT_ID_CHARS)),
+            false if element.class == EFFICIENT => {
+                let number = values.connection_of_thread();
+                Ok(prefix.then(Value::text("-xmeter-suffix-")).then(number))
+            }
             false => Ok(prefix),
         };
     }

@@ -12,6 +12,7 @@
 
 mod bridge;
 mod condition;
+mod credentials;
 mod csv_data;
 mod expression;
 mod group;

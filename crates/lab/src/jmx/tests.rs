@@ -339,13 +339,155 @@ fn client_ids_and_credentials_come_from_a_file() {
     assert_eq!(group.username(second).as_deref(), Some("u2"));
     assert!(with(good, "client_id,username", "x${__threadNum}").is_ok());
     for (file, names, prefix, words) in [
-        ("one,u1\n", "client_id,username", "x", "must name its columns"),
+        ("client_id,username\none,u1\n", "", "${client_id}", "have the client id 'one'"),
         (good, "", "x-${client_id}", "whole client id"),
-        ("", "", "x", "must name its columns"),
+        (good, "", "${username}", "either client id, user name or password"),
+        ("", "", "x", "is empty"),
     ] {
         let error = with(file, names, prefix).expect_err(words).to_string();
         assert!(error.contains(words), "{error}");
     }
+}
+
+/// The groups' client ids and user names, of a plan of two groups with a data set in front.
+fn dealt_out(options: &str, machines: u32) -> Result<Vec<Vec<(String, String)>>, ScenarioError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows: String = (0..20).map(|row| format!("key{row};dev{row};user{row}\n")).collect();
+    std::fs::write(folder.path().join("devices.csv"), rows).expect("writes");
+    let set = format!(
+        "<net.xmeter.XmCSVDataSet testclass='net.xmeter.XmCSVDataSet' testname='Devices' \
+         enabled='true'><stringProp name='filename'>devices.csv</stringProp>\
+         <stringProp name='variableNames'>key,device,login</stringProp>\
+         <stringProp name='delimiter'>;</stringProp>{options}</net.xmeter.XmCSVDataSet><hashTree/>\
+         <ThreadGroup testclass=\"ThreadGroup\" testname=\"Senders"
+    );
+    let head = "<ThreadGroup testclass=\"ThreadGroup\" testname=\"Senders";
+    let suffix = "<boolProp name=\"mqtt.client_id_suffix\">true";
+    let name = "<stringProp name='mqtt.user_name'>${login}</stringProp>\
+                <boolProp name=\"mqtt.client_id_suffix\">false";
+    let plan = fixture("pairs.jmx").text;
+    assert!(plan.contains(head) && plan.contains(suffix));
+    let text = plan.replacen(head, &set, 1).replace("dev_", "${device}").replace(suffix, name);
+    let source = SourceText::file(&folder.path().join("devices.jmx"), &text);
+    let adjustment = Adjustment { machines: Some(machines), ..Adjustment::NONE };
+    let few = vars(&[("senders", "4"), ("receivers", "2")]);
+    let translation = translate(&source, &few, &adjustment)?;
+    let scenario = Scenario::parse(&translation.source, &[], Limits::NONE)?;
+    let again = SourceText::file(&folder.path().join("again.toml"), &scenario.to_toml());
+    let again = Scenario::parse(&again, &[], Limits::NONE).expect("its own text");
+    assert_eq!(again, scenario);
+    let group = |name: &str| {
+        let group = &scenario.groups[name];
+        let places = (0..u64::from(group.clients)).map(|client| ClientPlace::of(client, machines));
+        let of = |place| (group.client_id(place), group.username(place).unwrap_or_default());
+        places.map(of).collect()
+    };
+    Ok(vec![group("Senders"), group("Receivers")])
+}
+
+#[test]
+fn rows_are_dealt_out_as_the_data_set_says() {
+    let ids = |options: &str, machines| -> Vec<Vec<String>> {
+        let groups = dealt_out(options, machines).expect(options);
+        for (id, name) in groups.iter().flatten() {
+            assert_eq!(id.strip_prefix("dev"), name.strip_prefix("user"), "{options}");
+        }
+        let id = |pair: (String, String)| pair.0.trim_start_matches("dev").to_owned();
+        groups.into_iter().map(|group| group.into_iter().map(id).collect()).collect()
+    };
+    assert_eq!(ids("", 1), [vec!["0", "1", "2", "3"], vec!["4", "5"]], "no row twice");
+    let option =
+        |name: &str, value: &str| format!("<stringProp name='{name}'>{value}</stringProp>");
+    let head = option("ignoreFirstLine", "true");
+    assert_eq!(ids(&head, 1)[0], ["1", "2", "3", "4"]);
+    let group = option("shareMode", "shareMode.group");
+    assert_eq!(ids(&group, 1)[1], ["0", "1"]);
+    let spread = option("rowsPerThread", "3");
+    assert_eq!(ids(&spread, 1), [vec!["0", "3", "6", "9"], vec!["12", "15"]]);
+    // Threads 0 and 2 are on the first machine, 1 and 3 on the second one.
+    let machines = option("rowsForDockers", "10") + &group;
+    assert_eq!(ids(&machines, 2)[0], ["0", "10", "1", "11"]);
+    for (options, words) in [
+        (option("shareMode", "shareMode.thread"), "have the client id 'dev0'"),
+        (option("rowsPerThread", "10"), "have the client id 'dev0'"),
+        (option("rowsPerThread", "9") + &option("recycle", "false"), "rows, there are 20"),
+        (option("rowsPerThread", "many"), "not a number of rows"),
+        (option("fileEncoding", "UTF-16"), "only UTF-8"),
+        (option("shareMode", "edit"), "'edit' is not supported"),
+    ] {
+        let error = dealt_out(&options, 1).expect_err(words).to_string();
+        assert!(error.contains(words), "{options}: {error}");
+    }
+}
+
+#[test]
+fn clients_connect_again_as_often_as_the_plan_says() {
+    let attempts = |first: &str, again: &str| {
+        let plan = fixture("pairs.jmx");
+        let from = "<stringProp name=\"mqtt.conn_attampt_max\">0</stringProp>";
+        assert!(plan.text.contains(from));
+        let to = format!(
+            "<stringProp name='mqtt.conn_attampt_max'>{first}</stringProp>\
+             <stringProp name='mqtt.reconn_attempt_max'>{again}</stringProp>"
+        );
+        let source = SourceText::new("x.jmx", &plan.text.replace(from, &to));
+        let translation = translate(&source, &[], &Adjustment::NONE)?;
+        let scenario = Scenario::parse(&translation.source, &[], Limits::NONE)?;
+        let noted = translation.notes.iter().any(|note| note.contains("connect again"));
+        let reconnect = scenario.groups["Senders"].reconnect;
+        assert_eq!(noted, reconnect.is_some());
+        Ok::<_, ScenarioError>(reconnect.map(|reconnect| reconnect.attempts))
+    };
+    assert_eq!(attempts("0", "0").expect("none"), None);
+    assert_eq!(attempts("", "5").expect("five"), Some(5));
+    assert_eq!(attempts("7", "5").expect("seven"), Some(7));
+    assert_eq!(attempts("0", "-1").expect("without end"), Some(u32::MAX));
+    assert!(attempts("some", "0").expect_err("no number").to_string().contains("'some'"));
+}
+
+#[test]
+fn a_thread_may_have_many_connections() {
+    let with = |capacity: &str, suffix: &str, tail: &str| {
+        let plan = fixture("pairs.jmx");
+        let (front, senders) = plan.text.split_once("testname=\"Senders\"").expect("a group");
+        let (sampler, rest) = senders.split_once("<hashTree>").expect("children");
+        let (_, receivers) = rest.split_once("<ThreadGroup").expect("another group");
+        let text = format!(
+            "{front}testname=\"Many\"{sampler}<hashTree>\
+             <net.xmeter.samplers.EfficientConnectSampler \
+             testclass='net.xmeter.samplers.EfficientConnectSampler' testname='Open' \
+             enabled='true'>\
+             <stringProp name='mqtt.server'>${{host}}</stringProp>\
+             <stringProp name='mqtt.port'>${{port}}</stringProp>\
+             <stringProp name='mqtt.conn_capacity'>{capacity}</stringProp>\
+             <stringProp name='mqtt.client_id_prefix'>${{__threadNum}}</stringProp>\
+             <boolProp name='mqtt.client_id_suffix'>{suffix}</boolProp>\
+             <boolProp name='mqtt.sub_when_connected'>true</boolProp>\
+             <stringProp name='mqtt.topic_name'>a/${{__threadNum}},b</stringProp>\
+             <stringProp name='mqtt.qos_level'>1</stringProp>\
+             </net.xmeter.samplers.EfficientConnectSampler><hashTree/>{tail}\
+             <net.xmeter.samplers.EfficientDisConnectSampler \
+             testclass='net.xmeter.samplers.EfficientDisConnectSampler' testname='Close' \
+             enabled='true'/><hashTree/></hashTree><ThreadGroup{receivers}"
+        );
+        let translation = translate(&SourceText::new("x.jmx", &text), &[], &Adjustment::NONE)?;
+        Scenario::parse(&translation.source, &[], Limits::NONE)
+    };
+    let scenario = with("5", "false", "").expect("a scenario");
+    let many = &scenario.groups["Many"];
+    assert_eq!(many.clients, 50, "ten threads");
+    assert_eq!(many.client_id(ClientPlace::of(13, 1)), "3-xmeter-suffix-3");
+    let filters = many.subscribe.iter().map(|subscribe| subscribe.filter.expand(13));
+    assert_eq!(filters.collect::<Vec<_>>(), ["a/3", "b"]);
+    assert_eq!((many.subscribe[0].qos, many.publish.len()), (1, 0));
+    let random = with("5", "true", "").expect("a scenario");
+    let id = random.groups["Many"].client_id(ClientPlace::of(13, 1));
+    assert!(id.starts_with('3') && id.len() == 9, "{id}");
+    let sampler = "<net.xmeter.samplers.PubSampler testclass='net.xmeter.samplers.PubSampler' \
+                   testname='Pub' enabled='true'/><hashTree/>";
+    let error = with("5", "false", sampler).expect_err("has no connection").to_string();
+    assert!(error.contains("Many > Pub: connections of an efficient"), "{error}");
+    assert!(with("0", "false", "").expect_err("none").to_string().contains("conn_capacity"));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::csv_data::COLUMNS;
+use super::csv_data::DataSet;
 use super::expression::{Expression, Piece};
 use super::xml::Argument;
 use crate::scenario::VarValue;
@@ -27,10 +27,10 @@ enum Part {
     },
     /// What a template has between braces: different for each client.
     PerClient(String),
-    /// A column of a file with a row for each client.
+    /// A column of a file with a row for each client: of the data set with this number.
     Column {
         name: String,
-        file: String,
+        set: usize,
     },
 }
 
@@ -48,6 +48,7 @@ pub(super) struct Values {
     variables: BTreeMap<String, Value>,
     /// Those that the scenario shows, in the order of the plan.
     shown: Vec<Variable>,
+    data_sets: Vec<DataSet>,
     overrides: BTreeMap<String, String>,
     overrides_used: BTreeSet<String>,
     notes: Vec<String>,
@@ -57,10 +58,12 @@ pub(super) struct Values {
     draws: u32,
     /// A message is evaluated: what differs from message to message has a field of its own.
     in_message: bool,
+    /// Connections that each thread of the group has.
+    connections: u32,
 }
 
 impl Value {
-    fn text(text: impl Into<String>) -> Self {
+    pub(super) fn text(text: impl Into<String>) -> Self {
         Self(vec![Part::Text(text.into())])
     }
 
@@ -91,10 +94,10 @@ impl Value {
         self.0.iter().any(|part| matches!(part, Part::PerClient(inner) if inner == expression))
     }
 
-    /// The file whose column `name` it is.
-    pub(super) fn file_of_column(&self, name: &str) -> Option<&str> {
+    /// The one column that it is, and the number of its data set.
+    pub(super) fn column(&self) -> Option<(&str, usize)> {
         match &self.0[..] {
-            [Part::Column { name: column, file }] if column == name => Some(file),
+            [Part::Column { name, set }] => Some((name, *set)),
             _ => None,
         }
     }
@@ -118,8 +121,7 @@ impl Value {
                 Part::Column { name, .. } => {
                     return Err(format!(
                         "the column '{name}' can be nothing but a whole client id, user name or \
-                         password, and must be called {}",
-                        COLUMNS.join(", ")
+                         password"
                     ));
                 }
             }
@@ -167,18 +169,31 @@ impl Values {
         Self {
             variables: BTreeMap::new(),
             shown: Vec::new(),
+            data_sets: Vec::new(),
             overrides: overrides.iter().cloned().collect(),
             overrides_used: BTreeSet::new(),
             notes: Vec::new(),
             group: String::new(),
             draws: 0,
             in_message: false,
+            connections: 1,
         }
     }
 
     /// Begins a thread group.
     pub(super) fn enter_group(&mut self, name: &str) {
         self.group = name.to_owned();
+        self.connections = 1;
+    }
+
+    /// Each thread of the group has so many connections: its number is that of all of them.
+    pub(super) fn share_threads(&mut self, connections: u32) {
+        self.connections = connections.max(1);
+    }
+
+    /// The number of a connection among those of its thread, from 0.
+    pub(super) fn connection_of_thread(&self) -> Value {
+        Value::per_client(format!("i % {}", self.connections))
     }
 
     /// A sentence for the reader, once.
@@ -230,10 +245,19 @@ impl Values {
         Ok(())
     }
 
-    /// Defines a column of a file with a row for each client.
-    pub(super) fn define_column(&mut self, name: &str, file: &str) {
-        let column = Part::Column { name: name.to_owned(), file: file.to_owned() };
-        self.variables.insert(name.to_owned(), Value(vec![column]));
+    /// Defines the columns of a file with a row for each client.
+    pub(super) fn define_data_set(&mut self, data_set: DataSet) {
+        let set = self.data_sets.len();
+        for name in &data_set.columns {
+            let column = Part::Column { name: name.clone(), set };
+            self.variables.insert(name.clone(), Value(vec![column]));
+        }
+        self.data_sets.push(data_set);
+    }
+
+    /// The files with a row for each client.
+    pub(super) fn data_sets(&self) -> &[DataSet] {
+        &self.data_sets
     }
 
     /// What a text stands for.
@@ -313,7 +337,10 @@ impl Values {
                 "'{written}': a message cannot have what differs from client to client"
             )),
             "__machineName" | "__machineIP" => Ok(Value::per_client("machine")),
-            "__threadNum" => Ok(Value::per_client("i + 1")),
+            "__threadNum" => Ok(Value::per_client(match self.connections {
+                1 => "i + 1".to_owned(),
+                connections => format!("i / {connections} + 1"),
+            })),
             "__threadGroupName" => Ok(Value::text(self.group.clone())),
             "__xmeterThroughput" => {
                 let value = fixed(self, 0)?;

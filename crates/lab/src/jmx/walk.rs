@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::condition;
 use super::csv_data::{self, is_data_set};
-use super::group::{Connect, Group, Pace, Stream, Subscription};
+use super::group::{Connect, EFFICIENT, Group, Pace, Stream, Subscription};
 use super::timer::{Timer, is_timer};
 use super::values::Values;
 use super::xml::Element;
@@ -19,17 +19,12 @@ pub(super) struct Walked {
     pub(super) problems: Vec<String>,
 }
 
-const DISCONNECT: &str = "net.xmeter.samplers.DisConnectSampler";
+const DISCONNECTS: [&str; 2] =
+    ["net.xmeter.samplers.DisConnectSampler", "net.xmeter.samplers.EfficientDisConnectSampler"];
 
 /// Classes that a run has no use for: listeners write files that a run writes anyway.
-const WITHOUT_EFFECT: [&str; 6] = [
-    "ResultCollector",
-    "Summariser",
-    "WorkBench",
-    "DebugSampler",
-    DISCONNECT,
-    "net.xmeter.samplers.EfficientDisConnectSampler",
-];
+const WITHOUT_EFFECT: [&str; 6] =
+    ["ResultCollector", "Summariser", "WorkBench", "DebugSampler", DISCONNECTS[0], DISCONNECTS[1]];
 
 /// Reads a plan.
 ///
@@ -243,8 +238,8 @@ impl Walker<'_> {
                         }
                     }
                 }
-                "net.xmeter.samplers.ConnectSampler" => {
-                    let leaves = |other: &Element| other.class == DISCONNECT;
+                "net.xmeter.samplers.ConnectSampler" | EFFICIENT => {
+                    let leaves = |other: &Element| DISCONNECTS.contains(&&*other.class);
                     self.connect(element, elements.iter().any(leaves));
                 }
                 "net.xmeter.samplers.PubSampler" => self.publish(element, &timers),
@@ -310,13 +305,40 @@ impl Walker<'_> {
         if let Some(sentence) = &connect.problem {
             self.problem(element, sentence);
         }
+        let mut subscriptions = Vec::new();
+        if element.class == EFFICIENT && element.flag("mqtt.sub_when_connected") {
+            match Subscription::read(element, &mut self.values) {
+                Ok(read) => subscriptions = read,
+                Err(sentence) => return self.problem(element, &sentence),
+            }
+        }
         match self.groups.last_mut() {
-            Some(group) if group.connect.is_none() => group.connect = Some(connect),
+            Some(group) if group.connect.is_none() => {
+                group.connect = Some(connect);
+                group.subscriptions.extend(subscriptions);
+            }
             _ => self.problem(element, "a client connects only once; JMeter answers with code 500"),
         }
     }
 
+    /// Does the group have a connection for a sampler? One of many connections is no such.
+    fn has_connection(&mut self, element: &Element) -> bool {
+        let connect = self.groups.last().and_then(|group| group.connect.as_ref());
+        let has = connect.is_none_or(|connect| !connect.is_efficient);
+        if !has {
+            self.problem(
+                element,
+                "connections of an efficient connect sampler only subscribe when they connect; \
+                 for others JMeter answers with code 500",
+            );
+        }
+        has
+    }
+
     fn publish(&mut self, element: &Element, timers: &[Scoped]) {
+        if !self.has_connection(element) {
+            return;
+        }
         let timers = self.sampler_timers(element, timers);
         let turns = self.loops.last().map_or(Some(1), |innermost| innermost.turns);
         match (Stream::read(element, &mut self.values), self.groups.last_mut()) {
@@ -332,6 +354,9 @@ impl Walker<'_> {
     }
 
     fn subscribe(&mut self, element: &Element, timers: &[Scoped]) {
+        if !self.has_connection(element) {
+            return;
+        }
         let timers = self.sampler_timers(element, timers);
         match (Subscription::read(element, &mut self.values), self.groups.last_mut()) {
             (Ok(subscriptions), Some(group)) => {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::bridge;
+use super::credentials::{self, RowsTaken};
 use super::group::{Broker, Connect, Content, Group, Stream, Subscription};
 use super::timer::Mode;
 use super::values::{Value, Values, number_text, scenario_name};
@@ -35,6 +36,7 @@ pub(super) fn write(
         values: walked.values,
         brokers: Vec::new(),
         streams_end_after_s: Vec::new(),
+        rows_taken: RowsTaken::new(),
         text: String::new(),
     };
     for group in &walked.groups {
@@ -100,6 +102,7 @@ struct Writer<'a> {
     brokers: Vec<(String, Broker)>,
     /// For each stream, when it has sent all that it has to send, if ever.
     streams_end_after_s: Vec<Option<f64>>,
+    rows_taken: RowsTaken,
     text: String,
 }
 
@@ -220,8 +223,19 @@ impl Writer<'_> {
             Some(_) => error,
         };
         self.line(&format!("\n[groups.{name}]"));
-        self.line(&format!("clients = {}", group.threads_written));
-        self.credentials(connect)?;
+        match connect.connections {
+            1 => self.line(&format!("clients = {}", group.threads_written)),
+            connections => {
+                let clients = u64::from(group.threads) * u64::from(connections);
+                self.line(&format!("clients = {clients}"));
+                self.values.note(format!(
+                    "Group '{}': {} threads with {connections} connections each are {clients} \
+                     clients.",
+                    group.name, group.threads
+                ));
+            }
+        }
+        self.credentials(group, connect)?;
         if self.brokers.len() > 1
             && let Some((broker, _)) = self.brokers.iter().find(|(_, b)| *b == connect.broker)
         {
@@ -243,24 +257,16 @@ impl Writer<'_> {
     }
 
     /// Client ids, and the file that has them or the credentials.
-    fn credentials(&mut self, connect: &Connect) -> Result<(), PlanError> {
-        let columns = [
-            connect.client_id.file_of_column("client_id"),
-            connect.username.file_of_column("username"),
-            connect.password.file_of_column("password"),
-        ];
-        if columns[0].is_none() {
+    fn credentials(&mut self, group: &Group, connect: &Connect) -> Result<(), PlanError> {
+        if connect.client_id.column().is_none() {
             let line = format!("client_id = {}", quoted(&template(&connect.client_id)?));
             self.line(&line);
         }
-        let mut files = columns.into_iter().flatten();
-        let Some(file) = files.next() else { return Ok(()) };
-        if files.any(|other| other != file) {
-            let title = "client ids, user names and passwords come from several files";
-            return Err(PlanError::new(title).on_line(connect.line));
-        }
-        let line = format!("credentials = {}", quoted(file));
-        self.line(&line);
+        let threads = u64::from(group.threads);
+        let sets = self.values.data_sets();
+        let lines = credentials::lines(connect, threads, sets, &mut self.rows_taken)
+            .map_err(|title| PlanError::new(title).on_line(connect.line))?;
+        lines.iter().for_each(|line| self.line(line));
         Ok(())
     }
 
@@ -273,8 +279,11 @@ impl Writer<'_> {
             false => format!("{}s", template(&connect.keep_alive_s)?.trim()),
         };
         self.line(&format!("connect.keep_alive = {}", quoted(&keep_alive)));
+        if connect.attempts > 0 {
+            self.line(&format!("reconnect.attempts = {}", connect.attempts));
+        }
         for (key, value) in [("username", &connect.username), ("password", &connect.password)] {
-            if !value.is_blank() && value.file_of_column(key).is_none() {
+            if !value.is_blank() && value.column().is_none() {
                 let line = format!("connect.{key} = {}", quoted(&template(value)?));
                 self.line(&line);
             }
@@ -514,7 +523,7 @@ fn number(value: &Value, what: &str) -> Result<String, PlanError> {
     })
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 

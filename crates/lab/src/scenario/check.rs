@@ -309,8 +309,12 @@ impl Checker<'_> {
             None => Template::parse(&format!("{name}_{{{{machine}}}}_{{{{i}}}}"))
                 .map_err(|title| self.error(raw.clients.span(), title))?,
         };
-        let credentials = raw.credentials.as_ref().map(|file| self.credentials(file, clients));
-        let credentials = credentials.transpose()?;
+        let rows = self.rows(&raw)?;
+        let credentials = raw
+            .credentials
+            .as_ref()
+            .map(|file| self.credentials(file, &rows, (clients, machines)))
+            .transpose()?;
         let named = credentials.as_ref().is_some_and(|table| table.column("client_id").is_some());
         if let Some(text) =
             raw.client_id.as_ref().filter(|_| !named && !client_id.is_unique(clients, machines))
@@ -336,6 +340,7 @@ impl Checker<'_> {
             target: raw.target.map(Spanned::into_inner),
             version,
             credentials,
+            rows,
             losses: raw.losses.as_ref().map(|losses| self.losses(losses)).transpose()?,
             disconnect: self.disconnect(&raw.disconnect)?,
             will: raw.will.as_ref().map(|will| self.will(will)).transpose()?,

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
+use super::rows::Rows;
+
 /// A file as it was when the scenario was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
@@ -43,17 +45,46 @@ impl Table {
     /// # Errors
     /// A sentence, when it cannot be read, has no rows, or rows of different lengths.
     pub fn read(path: &Path) -> Result<Self, String> {
+        Self::read_as(path, &Rows::default())
+    }
+
+    /// Reads a CSV file whose columns are named by its first line, or by `how`.
+    ///
+    /// # Errors
+    /// A sentence, when it cannot be read, has no rows, or rows of different lengths.
+    pub fn read_as(path: &Path, how: &Rows) -> Result<Self, String> {
         let DataFile { bytes, .. } = DataFile::read(path)?;
         let broken = |error: csv::Error| format!("'{}' is not CSV: {error}", path.display());
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::Headers).from_reader(&*bytes);
+        let named = how.columns.is_empty();
+        let mut reader = csv::ReaderBuilder::new()
+            .trim(csv::Trim::Headers)
+            .delimiter(how.delimiter)
+            .has_headers(named)
+            // Lines that are no rows may have another form.
+            .flexible(how.skip > 0)
+            .from_reader(&*bytes);
         let cells = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
-        let columns: Vec<String> = cells(reader.headers().map_err(broken)?);
+        let columns: Vec<String> = match named {
+            true => cells(reader.headers().map_err(broken)?),
+            false => how.columns.clone(),
+        };
         let rows: Vec<Vec<String>> = reader
             .records()
+            .skip(how.skip as usize)
             .map(|record| record.map(|record| cells(&record)).map_err(broken))
             .collect::<Result<_, String>>()?;
+        let path_shown = path.display();
         if rows.is_empty() {
-            return Err(format!("'{}' has no row below its line of names", path.display()));
+            let below = if named { "below its line of names" } else { "in it" };
+            return Err(format!("'{path_shown}' has no row {below}"));
+        }
+        if let Some(at) = rows.iter().position(|row| row.len() < columns.len()) {
+            return Err(format!(
+                "row {} of '{path_shown}' has {} cells, but there are {} columns",
+                at + 1,
+                rows[at].len(),
+                columns.len()
+            ));
         }
         Ok(Self { path: path.to_owned(), columns: columns.into(), rows: rows.into() })
     }

@@ -89,6 +89,7 @@ pub(super) struct RawGroup {
     pub(super) target: Option<Spanned<String>>,
     pub(super) version: Option<Spanned<String>>,
     pub(super) credentials: Option<Spanned<PathBuf>>,
+    pub(super) rows: Option<Spanned<RawRows>>,
     pub(super) losses: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) connect: RawConnect,
@@ -200,6 +201,18 @@ pub(super) struct RawWill {
     #[serde(default)]
     pub(super) retain: bool,
     pub(super) delay: Option<TimeSpan>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table that says how a file is read")]
+pub(super) struct RawRows {
+    pub(super) columns: Option<Spanned<Vec<String>>>,
+    pub(super) delimiter: Option<Spanned<String>>,
+    pub(super) skip: Option<Spanned<Whole>>,
+    pub(super) first: Option<Spanned<Whole>>,
+    pub(super) every: Option<Spanned<Whole>>,
+    pub(super) per_machine: Option<Spanned<Whole>>,
+    pub(super) recycle: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -32,8 +32,8 @@ impl ClientPlace {
 /// A checked template, expanded once per client.
 ///
 /// `{{machine}}` is the load machine (`m1`, `m2`, ...), `{{i}}` the client's number on it, from 0,
-/// `{{client}}` its number in the whole group; `{{i % 10}}`, `{{i / 10}}` and `{{i + 1}}` compute
-/// with a number. `{{hex 8 word}}` and its kin are random, see [`Draw`].
+/// `{{client}}` its number in the whole group; `{{i % 10}}`, `{{i / 10}}`, `{{i + 1}}` and
+/// `{{i / 10 + 1}}` compute with numbers. `{{hex 8 word}}` and its kin are random, see [`Draw`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
@@ -85,6 +85,7 @@ pub(crate) enum Operation {
     Modulo(NonZeroU64),
     Divided(NonZeroU64),
     Plus(NonZeroU64),
+    DividedPlus(NonZeroU64, NonZeroU64),
 }
 
 /// What stands between `{{` and `}}`.
@@ -92,8 +93,9 @@ pub(crate) enum Operation {
 pub(crate) enum Expression<'a> {
     /// A name: a variable, `i`, `client` or `machine`.
     Name(&'a str),
-    /// `i` or `client` with `%`, `/` or `+` and a number or a variable behind it.
-    Computed { counter: Counter, operator: char, operand: &'a str },
+    /// `i` or `client` with `%`, `/` or `+` and a number or a variable behind it, and behind a
+    /// division perhaps a number that is added.
+    Computed { counter: Counter, operator: char, operand: &'a str, plus: Option<&'a str> },
     /// Something random per client.
     Draw(Draw),
 }
@@ -136,8 +138,13 @@ fn expression(inner: &str) -> Result<Expression<'_>, String> {
     if let Some(at) = inner.find(['%', '/', '+']) {
         let (left, right) = (inner[..at].trim(), inner[at + 1..].trim());
         let operator = char::from(inner.as_bytes()[at]);
-        if let Some(counter) = Counter::named(left).filter(|_| is_name(right)) {
-            return Ok(Expression::Computed { counter, operator, operand: right });
+        let (operand, plus) = match right.split_once('+') {
+            Some((operand, plus)) if operator == '/' => (operand.trim(), Some(plus.trim())),
+            _ => (right, None),
+        };
+        let are_names = is_name(operand) && plus.is_none_or(is_name);
+        if let Some(counter) = Counter::named(left).filter(|_| are_names) {
+            return Ok(Expression::Computed { counter, operator, operand, plus });
         }
     }
     Err(format!(
@@ -159,14 +166,18 @@ impl Template {
                 Some(counter) => Ok(Part::Number(counter, Operation::Itself)),
                 None => Err(format!("there is no variable '{name}'")),
             },
-            Piece::Braces(Expression::Computed { counter, operator, operand }) => {
-                let number: NonZeroU64 = operand.parse().map_err(|_| {
-                    format!("'{operand}' behind '{operator}' is not a whole number above 0")
-                })?;
-                let operation = match operator {
-                    '%' => Operation::Modulo(number),
-                    '+' => Operation::Plus(number),
-                    _ => Operation::Divided(number),
+            Piece::Braces(Expression::Computed { counter, operator, operand, plus }) => {
+                let number = |text: &str, operator: char| {
+                    text.parse::<NonZeroU64>().map_err(|_| {
+                        format!("'{text}' behind '{operator}' is not a whole number above 0")
+                    })
+                };
+                let plus = plus.map(|plus| number(plus, '+')).transpose()?;
+                let operation = match (operator, number(operand, operator)?, plus) {
+                    ('%', number, _) => Operation::Modulo(number),
+                    ('+', number, _) => Operation::Plus(number),
+                    (_, number, None) => Operation::Divided(number),
+                    (_, number, Some(plus)) => Operation::DividedPlus(number, plus),
                 };
                 Ok(Part::Number(counter, operation))
             }
@@ -208,8 +219,27 @@ impl Template {
         let distinct = |operation: &Operation, count: u64| match operation {
             Operation::Itself | Operation::Plus(_) => true,
             Operation::Modulo(modulus) => modulus.get() >= count,
-            Operation::Divided(_) => false,
+            Operation::Divided(_) | Operation::DividedPlus(..) => false,
         };
+        // Quotient and remainder together tell all numbers apart.
+        let divided = |counter: Counter| {
+            let operations = |wanted: Counter| {
+                self.0.iter().filter_map(move |part| match part {
+                    Part::Number(known, operation) if *known == wanted => Some(*operation),
+                    _ => None,
+                })
+            };
+            operations(counter).any(|operation| match operation {
+                Operation::Divided(divisor) | Operation::DividedPlus(divisor, _) => operations(
+                    counter,
+                )
+                .any(|other| matches!(other, Operation::Modulo(modulus) if modulus >= divisor)),
+                _ => false,
+            })
+        };
+        if divided(Counter::InGroup) || (names_machine && divided(Counter::OnMachine)) {
+            return true;
+        }
         self.0.iter().any(|part| match part {
             Part::Number(Counter::InGroup, operation) => distinct(operation, clients),
             Part::Number(Counter::OnMachine, operation) => {
@@ -236,6 +266,7 @@ impl Operation {
             Self::Modulo(modulus) => index % modulus,
             Self::Divided(divisor) => index / divisor,
             Self::Plus(summand) => index.saturating_add(summand.get()),
+            Self::DividedPlus(divisor, summand) => (index / divisor).saturating_add(summand.get()),
         }
     }
 }
@@ -253,6 +284,9 @@ impl fmt::Display for Template {
                         Operation::Modulo(number) => write!(f, "{{{{{name} % {number}}}}}")?,
                         Operation::Divided(number) => write!(f, "{{{{{name} / {number}}}}}")?,
                         Operation::Plus(number) => write!(f, "{{{{{name} + {number}}}}}")?,
+                        Operation::DividedPlus(number, plus) => {
+                            write!(f, "{{{{{name} / {number} + {plus}}}}}")?;
+                        }
                     }
                 }
                 Part::Draw(draw) => write!(f, "{{{{{draw}}}}}")?,
@@ -288,6 +322,10 @@ mod tests {
         assert_eq!((plus.expand(47).as_str(), plus.is_unique(99, 1)), ("48/49", true));
         assert_eq!(plus.to_string(), "{{i + 1}}/{{client + 2}}");
         assert!(!template.is_unique(11, 1) && template.is_unique(10, 1));
+        let both = Template::parse("{{i / 20 + 1}}-{{i % 20}}").expect("parses");
+        assert_eq!((both.expand(47).as_str(), both.is_unique(999, 1)), ("3-7", true));
+        assert_eq!(both.to_string(), "{{i / 20 + 1}}-{{i % 20}}");
+        assert!(!Template::parse("{{i / 20}}-{{i % 19}}").expect("parses").is_unique(40, 1));
         assert!(!Template::parse("constant").expect("parses").varies());
     }
 
@@ -315,7 +353,9 @@ mod tests {
 
     #[test]
     fn refuses_what_it_does_not_understand() {
-        for bad in ["{{i", "{{}}", "{{i % 0}}", "{{x}}", "{{i - 1}}", "{{machine % 2}}"] {
+        for bad in
+            ["{{i", "{{}}", "{{i % 0}}", "{{x}}", "{{i - 1}}", "{{machine % 2}}", "{{i + 1 + 1}}"]
+        {
             assert!(Template::parse(bad).is_err(), "{bad}");
         }
     }

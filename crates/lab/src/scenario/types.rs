@@ -9,6 +9,7 @@ use super::broker_url::BrokerUrl;
 use super::data::Table;
 use super::life::{DeclaredLoss, Disconnect, Offline, Reconnect, Will};
 use super::quantity::{PerSecond, TimeSpan};
+use super::rows::Rows;
 use super::stream::{Model, Publish};
 use super::template::{ClientPlace, Template};
 use super::vars::VarValue;
@@ -179,6 +180,9 @@ pub struct Group {
     /// A table with a row per client: `client_id`, `username`, `password`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials: Option<Table>,
+    /// How they are dealt out.
+    #[serde(skip_serializing_if = "Rows::is_default")]
+    pub rows: Rows,
     /// QoS 1 and 2 messages that a client may have unacknowledged.
     pub inflight: u16,
     /// Messages of a client that may wait for that window before further ones are dropped.
@@ -273,7 +277,9 @@ impl Group {
     }
 
     fn credential(&self, place: ClientPlace, column: &str) -> Option<String> {
-        self.credentials.as_ref()?.cell(place.client, column).map(str::to_owned)
+        let table = self.credentials.as_ref()?;
+        let row = self.rows.of(place, table.rows.len() as u64);
+        table.cell(row, column).map(str::to_owned)
     }
 }
 

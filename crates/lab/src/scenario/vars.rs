@@ -280,16 +280,18 @@ impl<'v> Substitution<'v> {
                 Piece::Braces(Expression::Draw(draw)) => {
                     replaced.push_str(&format!("{{{{{draw}}}}}"));
                 }
-                Piece::Braces(Expression::Computed { counter, operator, operand }) => {
-                    let number = match operand.parse::<u64>() {
-                        Ok(number) => number.to_string(),
+                Piece::Braces(Expression::Computed { counter, operator, operand, plus }) => {
+                    let mut number = |text: &str| match text.parse::<u64>() {
+                        Ok(number) => Ok::<_, ScenarioError>(number.to_string()),
                         Err(_) => {
-                            used.push(operand.to_owned());
-                            self.variables.look_up(operand)?.to_string()
+                            used.push(text.to_owned());
+                            Ok(self.variables.look_up(text)?.to_string())
                         }
                     };
-                    let counter = counter.name();
-                    replaced.push_str(&format!("{{{{{counter} {operator} {number}}}}}"));
+                    let plus = plus.map(&mut number).transpose()?;
+                    let plus = plus.map_or_else(String::new, |plus| format!(" + {plus}"));
+                    let (counter, number) = (counter.name(), number(operand)?);
+                    replaced.push_str(&format!("{{{{{counter} {operator} {number}{plus}}}}}"));
                 }
             }
         }

@@ -8,9 +8,12 @@ use toml::Spanned;
 use super::{Checked, Checker};
 use crate::scenario::data::Table;
 use crate::scenario::life::{DeclaredLoss, Disconnect, Offline, Reconnect, Will};
-use crate::scenario::quantity::TimeSpan;
-use crate::scenario::raw::{RawDisconnect, RawOffline, RawReconnect, RawSubscribe, RawWill};
-use crate::scenario::template::Template;
+use crate::scenario::quantity::{TimeSpan, Whole};
+use crate::scenario::raw::{
+    RawDisconnect, RawGroup, RawOffline, RawReconnect, RawSubscribe, RawWill,
+};
+use crate::scenario::rows::Rows;
+use crate::scenario::template::{ClientPlace, Template};
 use crate::scenario::types::{ProtocolVersion, Subscribe};
 
 /// What a table of credentials may say about a client.
@@ -73,9 +76,61 @@ impl Checker<'_> {
         })
     }
 
-    /// A table with a row for each of `clients`.
-    pub(super) fn credentials(&self, file: &Spanned<PathBuf>, clients: u64) -> Checked<Table> {
-        let table = self.table(file)?;
+    /// How the table of credentials is read.
+    pub(super) fn rows(&self, group: &RawGroup) -> Checked<Rows> {
+        let Some(raw) = &group.rows else { return Ok(Rows::default()) };
+        if group.credentials.is_none() {
+            return Err(self
+                .error(raw.span(), "'rows' says how 'credentials' is read, and there is none")
+                .label("remove it"));
+        }
+        let raw = raw.get_ref();
+        let whole = |value: &Option<Spanned<Whole>>, what, max, default| {
+            value.as_ref().map_or(Ok(default), |value| self.whole(value, what, 0, max))
+        };
+        let default = Rows::default();
+        let columns = match &raw.columns {
+            Some(columns) if columns.get_ref().is_empty() => {
+                return Err(self.error(columns.span(), "a table without columns says nothing"));
+            }
+            Some(columns) => columns.get_ref().clone(),
+            None => default.columns,
+        };
+        if let (Some(skip), true) = (&raw.skip, columns.is_empty()) {
+            return Err(self
+                .error(skip.span(), "the first line of the file names its columns")
+                .label("lines are left out where 'columns' has the names"));
+        }
+        let delimiter = match &raw.delimiter {
+            None => default.delimiter,
+            Some(text) => match text.get_ref().as_bytes() {
+                [byte] if byte.is_ascii() && !b"\"\r\n".contains(byte) => *byte,
+                _ => return Err(self.error(text.span(), "a delimiter is one ASCII character")),
+            },
+        };
+        let most = u64::from(u32::MAX);
+        let per_machine = raw.per_machine.as_ref();
+        Ok(Rows {
+            columns,
+            delimiter,
+            skip: whole(&raw.skip, "a number of lines", most, 0)? as u32,
+            first: whole(&raw.first, "the first row", most, default.first)?,
+            every: whole(&raw.every, "a number of rows", most, default.every)?,
+            per_machine: per_machine
+                .map(|rows| self.whole(rows, "a number of rows", 1, most))
+                .transpose()?,
+            recycle: raw.recycle,
+        })
+    }
+
+    /// A table with a row for each of so many clients on so many machines.
+    pub(super) fn credentials(
+        &self,
+        file: &Spanned<PathBuf>,
+        how: &Rows,
+        (clients, machines): (u64, u32),
+    ) -> Checked<Table> {
+        let table = self.table(file, how)?;
         if !CREDENTIALS.iter().any(|name| table.column(name).is_some()) {
             return Err(self
                 .error(file.span(), "this table says nothing about clients")
@@ -83,13 +138,17 @@ impl Checker<'_> {
                 .help(format!("known columns: {}", CREDENTIALS.join(", "))));
         }
         let rows = table.rows.len() as u64;
-        if rows < clients {
-            return Err(self
-                .error(file.span(), format!("{clients} clients need a row each, there are {rows}"))
-                .label(format!("{} too few", clients - rows)));
+        let row_of = |client: u64| how.of(ClientPlace::of(client, machines), rows);
+        if let Some(last) = (0..clients).map(row_of).max().filter(|last| *last >= rows) {
+            let needed = last.saturating_add(1);
+            let title = match how.is_default() {
+                true => format!("{clients} clients need a row each, there are {rows}"),
+                false => format!("{clients} clients need {needed} rows, there are {rows}"),
+            };
+            return Err(self.error(file.span(), title).label(format!("{} too few", needed - rows)));
         }
         let mut seen = HashSet::new();
-        let ids = (0..clients).filter_map(|row| table.cell(row, "client_id"));
+        let ids = (0..clients).filter_map(|client| table.cell(row_of(client), "client_id"));
         if let Some(twice) = ids.into_iter().find(|id| !seen.insert(*id)) {
             let title = format!("two clients have the client id '{twice}' in this table");
             return Err(self.error(file.span(), title));

@@ -6,6 +6,7 @@ use super::{Checked, Checker};
 use crate::scenario::data::{DataFile, Table};
 use crate::scenario::quantity::PerSecond;
 use crate::scenario::raw::{RawPublish, RawRate, RawTrace};
+use crate::scenario::rows::Rows;
 use crate::scenario::stream::{
     Arrivals, Model, Payload, PhasePolicy, Publish, Rate, RateFrom, Trace,
 };
@@ -136,7 +137,7 @@ impl Checker<'_> {
                 (Arrivals::Rates(rate_from.collect()), rates.span())
             }
             (None, None, Some(file)) => {
-                let table = self.table(file)?;
+                let table = self.table(file, &Rows::default())?;
                 if table.column("at").is_none() {
                     return Err(self
                         .error(file.span(), "this table has no column 'at'")
@@ -215,7 +216,7 @@ impl Checker<'_> {
             }
             "csv" => {
                 let file = raw.csv.as_ref().ok_or_else(|| needs("csv"))?;
-                let csv = self.table(file)?;
+                let csv = self.table(file, &Rows::default())?;
                 if let Some(text) = &raw.text {
                     let (columns, rows) = (&csv.columns, csv.rows.to_vec());
                     tacho_load::Template::with_rows(text.get_ref(), columns, rows)
@@ -242,8 +243,8 @@ impl Checker<'_> {
     }
 
     /// A table beside the scenario's file.
-    pub(super) fn table(&self, file: &Spanned<std::path::PathBuf>) -> Checked<Table> {
-        Table::read(&self.source.path(file.get_ref()))
+    pub(super) fn table(&self, file: &Spanned<std::path::PathBuf>, how: &Rows) -> Checked<Table> {
+        Table::read_as(&self.source.path(file.get_ref()), how)
             .map_err(|title| self.error(file.span(), title))
     }
 }

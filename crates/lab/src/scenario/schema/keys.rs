@@ -106,6 +106,7 @@ const GROUP: &[Key] = &[
     key("target", Text, "Name of the broker in [targets] that they connect to."),
     key("version", VERSION, "Their protocol version; the broker's."),
     key("credentials", Text, "CSV file: client_id, username, password; a row per client."),
+    key("rows", Table(ROWS), "How that file is read, and which row a client gets."),
     key("inflight", Whole(1, 65_535), "QoS 1 and 2 messages of a client unacknowledged; 65535."),
     key("waiting", Whole(1, u32::MAX as u64), "Messages that may wait for that window; 10000."),
     key("losses", Choice(&["offline_queue_full"]), "Losses that are no violation."),
@@ -116,6 +117,16 @@ const GROUP: &[Key] = &[
     key("reconnect", Table(RECONNECT), "What follows an unexpected end of a connection."),
     key("publish", Tables(PUBLISH), "What each of them publishes."),
     key("subscribe", Tables(SUBSCRIBE), "What each of them subscribes to."),
+];
+
+const ROWS: &[Key] = &[
+    key("columns", Texts, "Names of the columns, where the first line of the file has none."),
+    key("delimiter", Text, "The character between two cells; \",\"."),
+    key("skip", Whole(0, u32::MAX as u64), "Lines in front that are no rows, with columns; 0."),
+    key("first", Whole(0, u32::MAX as u64), "The row of the first client, from 0; 0."),
+    key("every", Whole(0, u32::MAX as u64), "Rows from a client to the next, 0 for one row; 1."),
+    key("per_machine", Whole(1, u32::MAX as u64), "Rows of each load machine; all share them."),
+    key("recycle", Flag, "Begin again behind the last row; false."),
 ];
 
 const CONNECT: &[Key] = &[
