@@ -6,10 +6,11 @@ import uPlot from "uplot";
 import type { ChartData, LineData, PageData, Value } from "./data";
 import { aligned, stacked } from "./data";
 import { show, tick } from "./format";
-import { decades, fromZero, linearTicks, logTicks, nineTicks } from "./scale";
+import { apart, decades, fromZero, linearTicks, logTicks, nineTicks } from "./scale";
 
 // Charts over time move together.
 const TIME = "time";
+const LETTER = 6.2;
 const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 
 export class Chart {
@@ -144,6 +145,10 @@ export class Chart {
       const by = splits.length > 1 ? Math.abs(splits[1]! - splits[0]!) : 1;
       return splits.map((value) => tick(value, log ? value : by, unit));
     };
+    const xValues: Labels = (u, splits) => {
+      const places = splits.map((value) => u.valToPos(value, "x"));
+      return apart(values(x.unit, false)(u, splits), places, LETTER);
+    };
     const axis = {
       font: FONT,
       labelFont: FONT,
@@ -163,7 +168,7 @@ export class Chart {
         y: { distr: y.log ? 3 : 1, range: (_u, min, max) => this.rangeY(min, max) },
       },
       axes: [
-        { ...axis, label: x.title, size: 30, splits: xSplits, values: values(x.unit, false) },
+        { ...axis, label: x.title, size: 30, splits: xSplits, values: xValues },
         {
           ...axis,
           ...(narrow ? {} : { label: y.title }),

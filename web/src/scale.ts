@@ -49,6 +49,19 @@ export function nineTicks(from: number, to: number): number[] {
   return ticks.filter((value) => value >= from - 1e-9 && value <= to + 1e-9);
 }
 
+// Labels at their places, from left to right: one that would touch its neighbour is left out, as in
+// the report's drawings. `letter` is the width of a letter.
+export function apart(labels: string[], places: number[], letter: number): string[] {
+  let free = -Infinity;
+  return labels.map((label, index) => {
+    const half = (label.length * letter) / 2;
+    const at = places[index] ?? 0;
+    if (at - half < free) return "";
+    free = at + half + letter;
+    return label;
+  });
+}
+
 // From zero to a round value above `max`.
 export function fromZero(max: number, unit: Unit, parts: number): [number, number] {
   const to = max > 0 ? max * 1.02 : 1;

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { ChartData, LineData } from "../src/data";
 import { aligned, stacked } from "../src/data";
 import { bytes, latency, quantile, show, thousands, tick } from "../src/format";
-import { decades, fromZero, linearTicks, logTicks, nineTicks } from "../src/scale";
+import { apart, decades, fromZero, linearTicks, logTicks, nineTicks } from "../src/scale";
 
 const line = (places: number, values: (number | null)[]): LineData => ({
   name: "a", class: "c1", marker: "", published: false, places, values,
@@ -32,6 +32,12 @@ test("quantiles by their nines", () => {
   assert.deepEqual([0, 1, 2, 3, 4].map(quantile), ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
   assert.equal(quantile(-Math.log10(0.5)), "50 %");
   assert.deepEqual(nineTicks(0, 2.5).map(quantile), ["0 %", "50 %", "90 %", "99 %"]);
+});
+
+test("labels that would touch are left out", () => {
+  const labels = ["0 %", "50 %", "90 %", "99 %"];
+  assert.deepEqual(apart(labels, [0, 60, 120, 180], 6), labels);
+  assert.deepEqual(apart(labels, [0, 20, 60, 85], 6), ["0 %", "", "90 %", ""]);
 });
 
 test("ticks are round", () => {
