@@ -72,6 +72,9 @@ pub(crate) struct BrokerArgs {
     /// Messages that may wait for one session.
     #[arg(long, value_name = "N")]
     session_queue_len_max: Option<u32>,
+    /// End when standard input does too: for programs that start a broker and may be killed.
+    #[arg(long)]
+    end_with_stdin: bool,
     /// Check the configuration, print the effective limits, and exit.
     #[arg(long)]
     check_config: bool,
@@ -194,6 +197,15 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
         listeners.join(", "),
         broker.connections_max(),
     );
+    if args.end_with_stdin {
+        let stopper = broker.stopper();
+        std::thread::spawn(move || {
+            // An error is an end as well.
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            tracing::info!("standard input has ended");
+            stopper.stop();
+        });
+    }
     let stopper = broker.stopper();
     let handle = signals.handle();
     let certificates = broker.certificates().clone();

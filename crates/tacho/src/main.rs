@@ -56,6 +56,9 @@ enum Command {
     Broker(broker_command::BrokerArgs),
     Monitor(Box<monitor::MonitorArguments>),
     Serve(web::ServeArguments),
+    /// Become a shell command that ends with the process that started it.
+    #[command(hide = true, name = run::ATTACHED)]
+    Attached(run::AttachedArguments),
 }
 
 fn main() -> ExitCode {
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Command::Scenario(arguments) => scenario::scenario(arguments),
         Command::Monitor(arguments) => monitor::monitor(arguments),
         Command::Serve(arguments) => web::serve(arguments),
+        Command::Attached(arguments) => run::attached(arguments),
         Command::Convert(arguments) => convert::convert(arguments),
         Command::Broker(args) => {
             return broker_command::run(args).unwrap_or_else(|error| {

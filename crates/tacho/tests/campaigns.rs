@@ -62,6 +62,8 @@ fn what_makes_no_sense_is_refused() {
     refused(&["capacity", "symmetric", "--objective", "p98<1ms"], 1, "no figure 'p98'");
     refused(&["run", "symmetric", "--only", "x"], 1, "--only is for suites");
     refused(&["run", "guide", "--only", "elephants"], 104, "--only matches nothing in guide");
+    let other = "node3=mqtt://127.0.0.1:1";
+    refused(&["run", "guide", "--broker", other], 104, "no target 'node3', only node1, node2");
     let all = "publishers=100000000..200000000:100000000";
     refused(&["ladder", "symmetric", all], 104, "this machine can run none of the steps");
 }

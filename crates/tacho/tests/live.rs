@@ -451,3 +451,54 @@ fn a_folder_that_is_none_is_named() {
     assert_eq!(output.status.code(), Some(104), "{said}");
     assert!(said.contains("missing") && said.contains("--dir"), "{said}");
 }
+
+#[test]
+fn a_run_that_goes_on_is_listed_with_its_page() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let runs = place.path().to_str().expect("UTF-8");
+    let serve = Program::start(&["serve", "--dir", runs, "--listen", "0"]);
+    let mut run = Program::run(&place.path().join("20260102-symmetric"), &[]);
+    run.events().wait_for("second");
+    let link = format!("<a href=\"http://{}/\">live page</a>", run.address);
+    let (_, page) = serve.ask("GET /");
+    assert!(page.contains(&link) && page.contains("chip\">running"), "no {link} in {page}");
+    let (_, all) = serve.ask("GET /api/runs");
+    let all: serde_json::Value = serde_json::from_str(&all).expect("is JSON");
+    assert_eq!(all[0]["running"]["pid"], run.child.id(), "{all}");
+    assert_eq!((&all[0]["running"]["kind"], &all[0]["error"]), (&"run".into(), &().into()));
+    // A run that is killed leaves its file, which says nothing any more.
+    run.child.kill().expect("is killed");
+    run.child.wait().expect("is gone");
+    assert!(place.path().join("20260102-symmetric/running.json").exists());
+    let (_, page) = serve.ask("GET /");
+    assert!(!page.contains("live page") && page.contains("it was killed"), "{page}");
+}
+
+#[test]
+fn suites_and_plans_have_a_page_too() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let directory = |name: &str| place.path().join(name).to_str().expect("UTF-8").to_owned();
+    let common = ["--hold", "1s", "--warmup", "200ms", "--ramp-up", "100ms", "--ui", "0"];
+    let suite = ["run", "guide", "--only", "qos2/10K*"];
+    let small = ["--scale", "0.01", "--scale-clients", "0.01", "--ui-wait"];
+    let folder = directory("suite");
+    let program = Program::start(&[&suite[..], &small, &common, &["--dir", &folder]].concat());
+    let mut events = program.events();
+    assert_eq!(events.wait_for("hello")["kind"], "suite");
+    let end = events.wait_for("end");
+    assert!(end["verdict"].is_string() && end["files"][0] == "report.html", "{end}");
+    let steps = program.events().wait_for("hello")["steps"].clone();
+    assert_eq!(steps[0]["label"], "row 1 of 1: QoS 2, 10K", "{steps}");
+    assert_eq!(program.status("GET /run/summary.json"), 200);
+    drop(program);
+
+    let plan = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/fixtures/pairs.jmx");
+    let plan = ["run", plan.to_str().expect("UTF-8"), "--broker", "builtin", "--ui-wait"];
+    let folder = directory("plan");
+    let program = Program::start(&[&plan[..], &common, &["--dir", &folder]].concat());
+    let mut events = program.events();
+    assert_eq!(events.wait_for("run")["scenario"], "pairs");
+    assert_eq!(events.wait_for("second")["clients"], 20);
+    let end = events.wait_for("end");
+    assert!(end["verdict"].is_string() && end["files"][0] == "report.html", "{end}");
+}

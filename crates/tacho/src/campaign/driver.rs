@@ -51,12 +51,16 @@ impl<'a> Driver<'a> {
         first: &Scenario,
     ) -> Result<Self, Failure> {
         let mut setting = Setting::new(targets, output.quiet)?;
+        if kind == RunKind::Suite {
+            setting.for_several();
+        }
         // A broker that is not there, or cores that do not exist: before anything is created.
         setting.targets(first)?;
         let run_name = RunDirectory::run_name(Timestamp::now(), name);
         let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&run_name));
         setting.serve(&output.ui, (&run_name, kind), &path)?;
         let directory = create(&path)?;
+        setting.announce(&directory, (name, kind))?;
         let unexpected = |error| Failure::new(exit::UNEXPECTED, error);
         directory.write_scenario(&first.to_toml()).map_err(unexpected)?;
         Ok(Self {

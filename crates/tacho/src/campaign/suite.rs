@@ -1,5 +1,7 @@
 //! Suites: all series of a published report, one after another.
 
+use std::collections::BTreeSet;
+
 use tacho_lab::campaign::{Place, number, unit_of};
 use tacho_lab::needs::Needs;
 use tacho_lab::record::{RunKind, Series};
@@ -25,9 +27,11 @@ pub(crate) fn suite(
     let mut load = load.clone();
     load.adjust.hold = load.adjust.hold.or(Some(HOLD));
     let mut rows = Vec::new();
+    let mut names = BTreeSet::new();
     for series in &suite.series {
         for point in series.points.iter().filter(|point| wanted(only, series, point)) {
             let scenario = load.feasible(&series.scenario, &point.vars, targets)?;
+            names.extend(scenario.iter().flat_map(|scenario| scenario.targets.keys().cloned()));
             let scenario = scenario.and_then(|scenario| carried(scenario, targets));
             rows.push(Row { series, point, scenario });
         }
@@ -47,6 +51,7 @@ pub(crate) fn suite(
             format!("this machine can run none of the rows; the first {why}"),
         ));
     };
+    targets.check(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
     let about = (suite.name, suite.description);
     let mut driver = Driver::begin(RunKind::Suite, about, targets, output, first)?;
     let count = rows.len();
@@ -78,6 +83,7 @@ pub(crate) fn suite(
 
 /// The scenario, where this machine's generator can be expected to carry it.
 fn carried(scenario: Scenario, targets: &TargetArguments) -> Result<Scenario, String> {
+    let targets = targets.narrowed(&scenario);
     let needs = Needs::of(&scenario).map_err(|error| error.to_string())?;
     let missing = targets.missing(&scenario);
     if needs.bridged && !missing.is_empty() {
@@ -108,7 +114,11 @@ impl Row<'_> {
         (index, count): (usize, usize),
     ) -> Result<Option<usize>, Failure> {
         let (series, point) = (self.series, self.point);
-        let title = format!("row {} of {count}: {}, {}", index + 1, series.label, point.label);
+        let label = match series.label == point.label {
+            true => point.label.clone(),
+            false => format!("{}, {}", series.label, point.label),
+        };
+        let title = format!("row {} of {count}: {label}", index + 1);
         let scenario = match &self.scenario {
             Ok(scenario) if !driver.is_over() => scenario.clone(),
             other => {

@@ -12,6 +12,7 @@ use tacho_lab::record::{TargetKind, TargetRecord};
 use tacho_lab::scenario::{BrokerUrl, ProtocolVersion, Scenario, Scheme, Shortage, TlsOptions};
 use tacho_load::Transport;
 
+use super::attached;
 use super::cores::Cores;
 use super::target_arguments::{Named, TargetArguments};
 use super::transport::transport;
@@ -161,7 +162,7 @@ impl Target {
             }
             Source::Command { template, scheme } => {
                 let url = BrokerUrl::new(scheme, "127.0.0.1", port()?);
-                (TargetKind::Command, Launch::command(&template, url, tls))
+                (TargetKind::Command, Launch::command(&template, url, tls)?)
             }
             Source::BuiltIn { shards, scheme } => {
                 let cores = cores.of_broker(which).len().max(1);
@@ -176,7 +177,7 @@ impl Target {
         let output = File::create(&log)
             .and_then(|file| Ok((file.try_clone()?, file)))
             .map_err(|error| unexpected(format!("cannot write {}: {error}", log.display())))?;
-        command.stdin(Stdio::null()).stdout(output.0).stderr(output.1);
+        command.stdout(output.0).stderr(output.1);
         // A group of its own: Ctrl-C on the terminal must reach the run first.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -214,26 +215,26 @@ struct Launch {
 }
 
 impl Launch {
-    fn command(template: &str, url: BrokerUrl, tls: TlsOptions) -> Self {
+    /// A command of the user's.
+    fn command(template: &str, url: BrokerUrl, tls: TlsOptions) -> Result<Self, Failure> {
         let shown = template.replace("{port}", &url.port.to_string());
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(format!("exec {shown}"));
-        Self { command, shown, url, tls }
+        let mut command = attached::command(&shown)?;
+        command.stdin(Stdio::null());
+        Ok(Self { command, shown, url, tls })
     }
 
     /// Tacho's own; with TLS it leaves its certificates in the folder `certificates`.
     fn built_in(url: BrokerUrl, shards: usize, certificates: &Path) -> Result<Self, Failure> {
-        let program = std::env::current_exe().map_err(|error| {
-            Failure::new(exit::UNEXPECTED, format!("cannot find this program: {error}"))
-        })?;
         let address = format!("127.0.0.1:{}", url.port);
         let listen = match url.scheme {
             Scheme::Mqtt => address,
             scheme => format!("{}://{address}", scheme.transport()),
         };
         let mut shown = format!("tacho broker --listen {listen} --shards {shards}");
-        let mut command = Command::new(program);
+        let mut command = Command::new(attached::this_program()?);
         command.args(["broker", "--listen", &listen, "--shards", &shards.to_string()]);
+        // The other end of the pipe is ours, and is closed with us however we end.
+        command.arg("--end-with-stdin").stdin(Stdio::piped());
         let mut tls = TlsOptions::default();
         if url.scheme.uses_tls() {
             command.arg("--self-signed").arg(certificates);

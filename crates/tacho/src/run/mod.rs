@@ -1,6 +1,7 @@
 //! `tacho run`: finds or starts the broker, runs the scenario, shows what comes of it.
 
 mod arguments;
+mod attached;
 mod broker;
 mod cores;
 mod load_arguments;
@@ -23,6 +24,7 @@ use crate::campaign;
 use crate::exit::{self, Failure};
 
 pub(crate) use arguments::RunArguments;
+pub(crate) use attached::{AttachedArguments, NAME as ATTACHED, attached};
 pub(crate) use load_arguments::{LoadArguments, OutputArguments};
 pub(crate) use stage::{Performance, Setting, Stage, create, stop_flag};
 pub(crate) use target_arguments::TargetArguments;
@@ -50,6 +52,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let brokers = setting.targets(&scenario)?;
     setting.serve(&output.ui, (&name, RunKind::Run), &path)?;
     let directory = create(&path)?;
+    setting.announce(&directory, (&scenario.name, RunKind::Run))?;
     let mut stage = setting.stage(brokers, &directory)?;
     let outcome = stage.perform(Performance { scenario, name, title: None }, &directory);
     let last_words = stage.last_words();

@@ -18,7 +18,7 @@ use super::cores::Cores;
 use super::progress::Display;
 use super::target_arguments::TargetArguments;
 use crate::exit::{self, Failure};
-use crate::web::{Live, RunNews, Stop, UiArguments};
+use crate::web::{Live, RunNews, Running, RunningFile, Stop, UiArguments};
 
 /// Brokers under test with what a run needs beside its scenario.
 #[derive(Debug)]
@@ -46,11 +46,17 @@ pub(crate) struct Performance {
 /// flag.
 #[derive(Debug)]
 pub(crate) struct Setting {
+    /// Of the scenario whose targets were asked for last.
     arguments: TargetArguments,
+    all_arguments: TargetArguments,
+    /// The scenarios that are run have different brokers.
+    is_for_several: bool,
     cores: Option<Cores>,
     stop: Stop,
     quiet: bool,
     live: Option<Arc<Live>>,
+    /// Tells others that it goes on.
+    running: Option<RunningFile>,
 }
 
 impl Setting {
@@ -60,7 +66,21 @@ impl Setting {
         // Best effort: what is too much was refused with the scenario, and the rest fails with
         // words.
         let _ = tacho_net::raise_fd_limit();
-        Ok(Self { arguments: arguments.clone(), cores: None, stop, quiet, live: None })
+        Ok(Self {
+            arguments: arguments.clone(),
+            all_arguments: arguments.clone(),
+            is_for_several: false,
+            cores: None,
+            stop,
+            quiet,
+            live: None,
+            running: None,
+        })
+    }
+
+    /// From now on each scenario takes of the arguments what concerns its brokers.
+    pub(crate) fn for_several(&mut self) {
+        self.is_for_several = true;
     }
 
     /// Serves the live page where it is wanted. `about` is the name and the kind of what is going
@@ -78,8 +98,31 @@ impl Setting {
         Ok(())
     }
 
+    /// Leaves in the run's directory, until the end, that it goes on and where its live page is.
+    /// Comes after [`Setting::serve`].
+    pub(crate) fn announce(
+        &mut self,
+        directory: &RunDirectory,
+        (scenario, kind): (&str, RunKind),
+    ) -> Result<(), Failure> {
+        let running = Running {
+            pid: std::process::id(),
+            kind: kind.name().to_owned(),
+            scenario: scenario.to_owned(),
+            started_at: Timestamp::now().rfc3339(),
+            page: self.live.as_ref().map(|live| live.url()),
+        };
+        let file = RunningFile::create(directory.path(), &running).map_err(|error| {
+            let path = directory.path().display();
+            Failure::new(exit::UNEXPECTED, format!("cannot write to {path}: {error}"))
+        })?;
+        self.running = Some(file);
+        Ok(())
+    }
+
     /// Tells the live page how everything ended. Returns when it is to be served no more.
     pub(crate) fn conclude(&mut self, record: Option<&RunRecord>) {
+        self.running = None;
         if let Some(live) = self.live.take() {
             let reasons = record.map_or(&[][..], |record| &record.reasons);
             live.end(record.map(|record| record.verdict.name()), reasons);
@@ -102,6 +145,9 @@ impl Setting {
     /// Checks what `scenario` needs before anything is created: brokers that are there answer,
     /// cores exist.
     pub(crate) fn targets(&mut self, scenario: &Scenario) -> Result<Vec<Target>, Failure> {
+        if self.is_for_several {
+            self.arguments = self.all_arguments.narrowed(scenario);
+        }
         let targets = Target::of(&self.arguments, scenario)?;
         if self.cores.is_none() {
             self.cores = Some(Cores::choose(&self.arguments, &targets)?);

@@ -74,13 +74,32 @@ impl TargetArguments {
         missing.map(|(name, _)| name.to_owned()).collect()
     }
 
+    /// What concerns the brokers of `scenario`, one of several that these arguments are for.
+    pub(crate) fn narrowed(&self, scenario: &Scenario) -> Self {
+        let mut narrowed = self.clone();
+        let targets = scenario.targets_in_use();
+        let is_loaded = |name: &str| targets.iter().any(|(known, _)| *known == name);
+        narrowed.brokers.retain(|named| is_loaded(&named.name));
+        narrowed.broker_cmds.retain(|named| is_loaded(&named.name));
+        narrowed.broker_pids.retain(|named| is_loaded(&named.name));
+        narrowed.monitors.retain(|spec| spec.target.as_deref().is_none_or(is_loaded));
+        if self.missing(scenario).is_empty() {
+            narrowed.shards = None;
+            if narrowed.broker_cmds.is_empty() {
+                narrowed.broker_cores = None;
+                narrowed.transport.transport = None;
+            }
+        }
+        narrowed
+    }
+
     /// Is a broker that runs already named, perhaps on another machine?
     pub(crate) fn names_a_broker(&self) -> bool {
         !self.brokers.is_empty()
     }
 
     /// Checks what is said about targets against the names that the scenario has.
-    pub(super) fn check(&self, names: &[&str]) -> Result<(), Failure> {
+    pub(crate) fn check(&self, names: &[&str]) -> Result<(), Failure> {
         let complain = |sentence: String| Err(Failure::new(exit::INVALID_CONFIG, sentence));
         let urls = self.brokers.iter().map(|named| ("--broker", named.name.as_str()));
         let commands = self.broker_cmds.iter().map(|named| ("--broker-cmd", named.name.as_str()));

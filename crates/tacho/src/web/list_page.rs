@@ -29,6 +29,9 @@ pub(super) fn html(folder: &Path, runs: &[PastRun]) -> Html<String> {
         "<header><h1>Runs</h1><p class=\"facts\">{count} in {}</p></header>",
         escape(&folder.display().to_string())
     );
+    if runs.iter().any(|run| run.running.is_some()) {
+        out.push_str("<meta http-equiv=\"refresh\" content=\"10\">\n");
+    }
     if runs.is_empty() {
         out.push_str(
             "<p class=\"note\">There is no run yet: 'tacho run symmetric' makes one.</p>\n",
@@ -68,7 +71,7 @@ fn row(out: &mut String, run: &PastRun) {
     let name = if report { link(REPORT, &run.directory) } else { escape(&run.directory) };
     let files: Vec<String> = others.iter().map(|file| link(file, file)).collect();
     let files = files.join(" ");
-    match (&run.summary, &run.error) {
+    match (&run.summary, &run.running) {
         (Some(summary), _) => {
             let cells = cells(summary);
             let _ = write!(out, "<tr><td class=\"time\">{}</td><th>{name}", cells.started);
@@ -88,8 +91,25 @@ fn row(out: &mut String, run: &PastRun) {
             }
             let _ = writeln!(out, "<td class=\"files\">{files}</td></tr>");
         }
-        (None, error) => {
-            let error = escape(error.as_deref().unwrap_or_default());
+        (None, Some(running)) => {
+            let started = started(&running.started_at);
+            let (kind, scenario) = (escape(&running.kind), escape(&running.scenario));
+            let _ = write!(out, "<tr><td class=\"time\">{started}</td><th>{name}");
+            if !run.directory.contains(&running.scenario) {
+                let _ = write!(out, "<small>{scenario}</small>");
+            }
+            let page = match &running.page {
+                Some(page) => format!("<a href=\"{}\">live page</a>", escape(page)),
+                None => "no live page (--ui)".to_owned(),
+            };
+            let _ = writeln!(
+                out,
+                "</th><td>{kind}</td><td><span class=\"chip\">running</span></td>\
+                 <td colspan=\"3\">{page}</td><td class=\"files\">{files}</td></tr>"
+            );
+        }
+        (None, None) => {
+            let error = escape(run.error.as_deref().unwrap_or_default());
             let _ = writeln!(
                 out,
                 "<tr class=\"broken\"><td></td><th>{name}</th><td colspan=\"5\">{error}</td>\
@@ -113,10 +133,8 @@ fn cells(summary: &Summary) -> Cells {
         (_, 1) => format!("{kind}, 1 step"),
         (_, steps) => format!("{kind}, {steps} steps"),
     };
-    // RFC 3339: its first 19 characters are date and time.
-    let started: String = summary.started_at.chars().take(19).collect();
     Cells {
-        started: escape(&started.replace('T', " ")),
+        started: started(&summary.started_at),
         kind,
         numbers: [
             summary.tps.map_or_else(String::new, rate),
@@ -124,6 +142,12 @@ fn cells(summary: &Summary) -> Cells {
             summary.cpu_percent.map_or_else(String::new, |cpu| format!("{cpu:.0} %")),
         ],
     }
+}
+
+/// Date and time, of RFC 3339 the first 19 characters.
+fn started(at: &str) -> String {
+    let started: String = at.chars().take(19).collect();
+    escape(&started.replace('T', " "))
 }
 
 /// A part of a path as it stands in an address.
@@ -144,6 +168,7 @@ fn in_url(part: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::running::Running;
     use super::*;
 
     #[test]
@@ -162,6 +187,16 @@ mod tests {
                 ..PastRun::default()
             },
             PastRun { error: Some("<u>".to_owned()), ..PastRun::default() },
+            PastRun {
+                running: Some(Running {
+                    kind: "<u>".to_owned(),
+                    scenario: "<b>".to_owned(),
+                    started_at: "<i>".to_owned(),
+                    page: Some("http://a/\"<u>".to_owned()),
+                    ..Running::default()
+                }),
+                ..PastRun::default()
+            },
         ];
         let Html(page) = html(Path::new("<dir>"), &runs);
         for hostile in ["<script>alert", "<b>", "<i>", "<u>", "<dir>"] {

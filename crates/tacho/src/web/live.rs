@@ -117,6 +117,11 @@ impl Live {
         }))
     }
 
+    /// What to open in a browser.
+    pub(crate) fn url(&self) -> String {
+        self.server.url()
+    }
+
     /// A run begins; it gets its number here.
     pub(crate) fn run(self: &Arc<Self>, run: RunNews) -> LiveRun {
         let number = self.runs.fetch_add(1, Ordering::Relaxed) + 1;

@@ -13,10 +13,12 @@ mod live;
 mod news;
 mod page;
 mod past;
+mod running;
 mod serve_command;
 mod server;
 
 pub(crate) use arguments::UiArguments;
 pub(crate) use live::{Live, Stop};
 pub(crate) use news::RunNews;
+pub(crate) use running::{Running, RunningFile};
 pub(crate) use serve_command::{ServeArguments, serve};

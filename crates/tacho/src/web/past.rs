@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tacho_lab::record::{RunKind, Verdict};
 
 use super::files::{is_plain, to_open};
+use super::running::Running;
 
 /// Directories that are looked at, the last by name: names begin with their time.
 const DIRECTORIES_MAX: usize = 5000;
@@ -27,6 +28,8 @@ pub(super) struct PastRun {
     pub(super) summary: Option<Summary>,
     /// Why not.
     pub(super) error: Option<String>,
+    /// It goes on: where it has no summary yet.
+    pub(super) running: Option<Running>,
     /// Files to open, the report first.
     pub(super) files: Vec<&'static str>,
 }
@@ -116,7 +119,10 @@ impl PastRuns {
         known.retain(|name, _| names.contains(name));
         let mut runs: Vec<PastRun> =
             names.into_iter().map(|name| self.run(name, &mut known)).collect();
-        let time = |run: &PastRun| run.summary.as_ref().map(|summary| summary.started_at.clone());
+        let time = |run: &PastRun| {
+            let ended = run.summary.as_ref().map(|summary| summary.started_at.clone());
+            ended.or_else(|| run.running.as_ref().map(|running| running.started_at.clone()))
+        };
         // Stable: what has no time stays in the order of names.
         runs.sort_by_key(|run| std::cmp::Reverse(time(run)));
         Ok(runs)
@@ -139,7 +145,9 @@ impl PastRuns {
             Ok(summary) => (Some(summary), None),
             Err(error) => (None, Some(error)),
         };
-        PastRun { summary, error, files: to_open(&path), directory }
+        let running = if error.is_some() { Running::of(&path) } else { None };
+        let error = error.filter(|_| running.is_none());
+        PastRun { summary, error, running, files: to_open(&path), directory }
     }
 }
 
@@ -147,7 +155,7 @@ impl PastRuns {
 fn stamp(path: &Path) -> Result<(SystemTime, u64), String> {
     let about = fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            format!("no {SUMMARY}: it still runs, was killed, or is no run")
+            format!("no {SUMMARY}: it was killed, or is no run")
         }
         _ => format!("{SUMMARY} cannot be read: {error}"),
     })?;

@@ -25,8 +25,8 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// Serve a page with past runs: their verdicts and figures, their reports and files.
 ///
-/// Reads only, and only the files of run directories. Ends with Ctrl-C. A run that is under way has
-/// a page of its own with 'tacho run --ui'.
+/// Reads only, and only the files of run directories. Ends with Ctrl-C. A run that is under way is
+/// listed as such, and has a page of its own with 'tacho run --ui'.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArguments {
     /// The folder with the run directories
