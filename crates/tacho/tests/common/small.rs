@@ -8,6 +8,7 @@ use serde_json::Value;
 /// A scenario at small size.
 #[derive(Clone, Copy)]
 pub(crate) struct Small {
+    /// A name, or the path of a JMeter plan.
     pub(crate) scenario: &'static str,
     pub(crate) vars: &'static [&'static str],
     pub(crate) clients: u64,
@@ -59,25 +60,27 @@ pub(crate) const SMALL: [Small; 8] = [
 ];
 
 impl Small {
-    /// Runs it with further `arguments` and checks that all came of it that must.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Result<(), String> {
+    /// Runs it with further `arguments` and checks that all came of it that must; its record.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Result<Value, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
         command.args(["run", self.scenario, "--quiet", "--hold", "2s"]).args(arguments);
         let short = match self.scenario {
             "connect" => &[][..],
-            _ => &["ramp_up=500ms", "warmup=500ms"],
+            _ => &["--ramp-up", "500ms", "--warmup", "500ms"],
         };
-        for var in self.vars.iter().chain(short) {
-            command.args(["--var", var]);
-        }
+        command.args(short).args(self.vars.iter().flat_map(|var| ["--var", var]));
         command.arg("--dir").arg(folder.path()).stdin(Stdio::null());
         let output = command.output().map_err(|error| error.to_string())?;
         let said = String::from_utf8_lossy(&output.stderr);
         let record = read(folder.path()).ok_or_else(|| format!("no record; it said {said}"))?;
-        self.check(&record).map_err(|complaint| {
-            format!("{}: {complaint}\n{}: {said}\n{record:#}", self.scenario, output.status)
-        })
+        match self.check(&record) {
+            Ok(()) => Ok(record),
+            Err(complaint) => Err(format!(
+                "{}: {complaint}\n{}: {said}\n{record:#}",
+                self.scenario, output.status
+            )),
+        }
     }
 
     fn check(&self, record: &Value) -> Result<(), String> {

@@ -50,13 +50,14 @@ impl Broker {
     }
 
     /// Two of them; what is published to `bridge/#` at one arrives as `remote/bridge/#` at the
-    /// other.
+    /// other, and so does `out/#`.
     pub(crate) fn mosquittos_bridged() -> Result<[Self; 2], Failed> {
         let (one, two) = (free_port()?, free_port()?);
         let start = |port: u16, other: u16| {
             let bridge = format!(
                 "max_inflight_messages 0\nmax_queued_messages 0\nconnection to-{other}\n\
                  address 127.0.0.1:{other}\ntopic bridge/# out 2 \"\" remote/\n\
+                 topic out/# out 2 \"\" remote/\n\
                  cleansession true\nnotifications false\nrestart_timeout 1\n"
             );
             Self::mosquitto_with(port, "tcp", false, &bridge)

@@ -9,6 +9,7 @@ mod collectd;
 mod mosquitto_clients;
 mod node_exporter;
 mod pages;
+mod plans;
 mod process;
 mod report;
 mod scenarios;
@@ -32,6 +33,7 @@ fn main() {
     collectd::register(&mut trials);
     node_exporter::register(&mut trials);
     scenarios::register(&mut trials);
+    plans::register(&mut trials);
     report::register(&mut trials);
     pages::register(&mut trials);
     libtest_mimic::run(&arguments, trials).exit();

@@ -1,11 +1,13 @@
 //! Every built-in scenario against Debian's broker.
 
-use libtest_mimic::Trial;
+use std::process::{Command, Stdio};
+
+use libtest_mimic::{Failed, Trial};
 
 use crate::broker::Broker;
-use crate::process::Peer;
+use crate::process::{Peer, Running};
 use crate::small::{SMALL, Small};
-use crate::trial;
+use crate::{Verdict, trial};
 
 /// The scenario between two brokers.
 const BRIDGE: Small = Small {
@@ -21,7 +23,8 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
         let name = format!("{}_runs_against_mosquitto", small.scenario);
         trials.push(trial(name, &[Peer::Mosquitto], move || {
             let broker = Broker::mosquitto()?;
-            Ok(small.run(&["--broker", &format!("mqtt://127.0.0.1:{}", broker.port)])?)
+            small.run(&["--broker", &format!("mqtt://127.0.0.1:{}", broker.port)])?;
+            Ok(())
         }));
     }
     let name = "bridge_runs_between_two_mosquittos".to_owned();
@@ -29,6 +32,50 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
         let [one, two] = Broker::mosquittos_bridged()?;
         let one = format!("node1=mqtt://127.0.0.1:{}", one.port);
         let two = format!("node2=mqtt://127.0.0.1:{}", two.port);
-        Ok(BRIDGE.run(&["--broker", &one, "--broker", &two])?)
+        BRIDGE.run(&["--broker", &one, "--broker", &two])?;
+        Ok(())
     }));
+    let name = "the_guides_bridge_runs_between_two_mosquittos".to_owned();
+    trials.push(trial(name, &[Peer::Mosquitto], guide));
+}
+
+/// The first step of the suite's figure about bridges, small: one broker, then two.
+fn guide() -> Verdict {
+    let brokers = Broker::mosquittos_bridged()?;
+    let folder = tempfile::tempdir()?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(["run", "guide", "--only", "bridge/10K", "--scale", "0.02"]);
+    command.args(["--scale-clients", "0.01", "--hold", "2s", "--warmup", "500ms"]);
+    for (name, broker) in ["node1", "node2"].into_iter().zip(&brokers) {
+        command.args(["--broker", &format!("{name}=mqtt://127.0.0.1:{}", broker.port)]);
+    }
+    command.arg("--dir").arg(folder.path());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (status, said) = Running::start(command)?.finish()?;
+    let complain = |complaint: &str| format!("{complaint}; {status}: {said:#?}");
+    let text = std::fs::read_to_string(folder.path().join("summary.json"))
+        .map_err(|error| complain(&format!("no summary ({error})")))?;
+    let record: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| Failed::from(error.to_string()))?;
+    let steps = record["steps"].as_array().map_or(&[][..], Vec::as_slice);
+    // 5,000 messages a second, a fiftieth of them, for two seconds; half of them in each direction
+    // over the bridge.
+    for step in steps {
+        for (what, wanted) in [("sent", 200), ("received", 200), ("lost", 0), ("duplicates", 0)] {
+            if step[what].as_u64() != Some(wanted) {
+                return Err(complain(&format!("{what} is not {wanted}: {step:#}")).into());
+            }
+        }
+    }
+    let names = |key: &str| -> Vec<&str> {
+        let series = record["series"].as_array().map_or(&[][..], Vec::as_slice);
+        series.iter().filter_map(|series| series[key].as_str()).collect()
+    };
+    let right = record["kind"] == "suite"
+        && steps.len() == 2
+        && names("name") == ["no-bridge", "bridge"]
+        && names("figure") == ["bridge", "bridge"]
+        && said.iter().any(|line| line.contains("row 2 of 2: bridge, 10K"))
+        && folder.path().join("report.html").is_file();
+    if right { Ok(()) } else { Err(complain(&text).into()) }
 }
