@@ -22,9 +22,17 @@ pub(crate) fn target_dir() -> PathBuf {
     }
 }
 
-/// The cargo that runs this chore.
+/// The cargo that runs this chore, as if a person had called it: with what cargo says to the
+/// programs that it runs, some build scripts would run again, and everything above them.
 pub(crate) fn cargo() -> Command {
-    command(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = command(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let of_package = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_", "CARGO_CRATE_"];
+    for (name, _) in env::vars_os() {
+        if of_package.iter().any(|start| name.to_string_lossy().starts_with(start)) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }
 
 /// A command that runs in the root of the workspace.

@@ -29,6 +29,28 @@ impl Level {
     }
 }
 
+/// How a filter ends, seen from the node of a tree that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With the literal level of the node.
+    Here,
+    /// With a `+` below the node. Such filters are too many to have nodes of their own.
+    Single,
+    /// With a `#` below the node.
+    Multi,
+}
+
+/// The levels that lead to the node that holds `filter`, none for the root, and how it goes on
+/// there.
+pub(crate) fn split_end(filter: &str) -> (Option<&str>, End) {
+    let (path, end) = match filter.as_bytes().last() {
+        Some(b'#') => (&filter[..filter.len() - 1], End::Multi),
+        Some(b'+') => (&filter[..filter.len() - 1], End::Single),
+        _ => return (Some(filter), End::Here),
+    };
+    (path.strip_suffix('/'), end)
+}
+
 /// Walks the levels of a topic by byte offset, so that a position in it is one number.
 #[derive(Clone, Copy)]
 pub(crate) struct Levels<'a>(&'a str);

@@ -1,5 +1,7 @@
 //! What is measured.
 
+use super::routing::Routing;
+
 /// One workload on one broker.
 pub(super) struct Case {
     pub(super) name: String,
@@ -14,6 +16,12 @@ pub(super) enum Kind {
     Load { subject: Subject, load: Load },
     /// Memory per idle connection.
     Idle { connections: u64 },
+    /// What a message costs among 100,000 filters.
+    Routing(Routing),
+    /// Time and memory of a million subscriptions.
+    Subscriptions,
+    /// One message to 10,000 subscribers again and again, and a scenario beside it.
+    Burst,
     /// A scenario while bad clients try.
     Abuse { load: Load, clients: usize },
 }
@@ -66,7 +74,49 @@ pub(super) fn all() -> Vec<Case> {
         what: "symmetric, QoS 1, 20K TPS, while 1,000 bad clients try".to_owned(),
         kind: Kind::Abuse { load: symmetric_load(1, 20), clients: 1_000 },
     });
+    cases.push(fan_in());
+    cases.push(Case {
+        name: "tacho_burst_10k".to_owned(),
+        what: "1 publisher to 10,000 subscribers, QoS 1, and 100 pairs beside".to_owned(),
+        kind: Kind::Burst,
+    });
+    cases.extend(routing());
+    cases.push(Case {
+        name: "tacho_subscribe_1m".to_owned(),
+        what: "1,000,000 subscriptions of 1,000 clients: time and memory".to_owned(),
+        kind: Kind::Subscriptions,
+    });
     cases
+}
+
+fn fan_in() -> Case {
+    let vars = vec![
+        ("target_throughput", "15000".to_owned()),
+        ("ramp_up", "1s".to_owned()),
+        ("warmup", "2s".to_owned()),
+    ];
+    Case {
+        name: "tacho_fanin_qos1_30k".to_owned(),
+        what: "2,000 publishers, a shared group of 5 per 100, QoS 1, 30K TPS".to_owned(),
+        kind: Kind::Load {
+            subject: Subject::Tacho { shards: 1 },
+            load: Load { scenario: "fan-in", vars },
+        },
+    }
+}
+
+fn routing() -> [Case; 4] {
+    let case = |name: &str, what: &str, routing| Case {
+        name: format!("tacho_routes_{name}"),
+        what: format!("20K publishes/s among 100,000 filters: {what}"),
+        kind: Kind::Routing(routing),
+    };
+    [
+        case("exact", "exact, 10,000 topics", Routing::Exact),
+        case("wildcards", "30 % with +, 10 % with #, 10,000 topics", Routing::Wildcards),
+        case("unseen", "the same, every topic new", Routing::Unseen),
+        case("churn", "exact, 1,000 subscriptions change per second", Routing::Churn),
+    ]
 }
 
 fn floor(tps_k: u64) -> Case {

@@ -17,7 +17,7 @@ pub(super) struct Sample {
 }
 
 /// Every metric that a run may have, in the order of the tables.
-pub(super) const METRICS: [&str; 18] = [
+pub(super) const METRICS: [&str; 23] = [
     "cpu_us_per_message",
     "cpu_us_per_delivery",
     "tps",
@@ -29,6 +29,7 @@ pub(super) const METRICS: [&str; 18] = [
     "latency_us_p50",
     "latency_us_p99",
     "latency_us_p999",
+    "latency_us_max",
     "send_delay_us_p99",
     "sent",
     "received",
@@ -36,6 +37,10 @@ pub(super) const METRICS: [&str; 18] = [
     "duplicates",
     "out_of_order",
     "rss_bytes_per_connection",
+    "rss_bytes_per_subscription",
+    "burst_us_p50",
+    "burst_us_max",
+    "subscribe_s",
 ];
 
 /// All samples of a session.
@@ -73,6 +78,9 @@ impl Sample {
             ("latency_us_p99", "us p99"),
             ("lost", "lost"),
             ("rss_bytes_per_connection", "B/connection"),
+            ("rss_bytes_per_subscription", "B/subscription"),
+            ("burst_us_max", "us to the last"),
+            ("subscribe_s", "s to subscribe"),
         ];
         let mut line = format!("{:<26}", self.case);
         for (metric, unit) in shown {

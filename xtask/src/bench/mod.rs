@@ -7,7 +7,9 @@ mod abuse;
 mod case;
 mod figures;
 mod machine;
+mod population;
 mod report;
+mod routing;
 mod runner;
 mod target;
 

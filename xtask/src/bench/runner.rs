@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 
@@ -15,11 +15,15 @@ use super::Options;
 use super::abuse::Abuse;
 use super::case::{Case, Kind, Load, Subject};
 use super::figures::Sample;
+use super::routing;
 use crate::floor::Floor;
 use crate::shell;
 
 const MOSQUITTO_CONF: &str = "allow_anonymous true\nset_tcp_nodelay true\npersistence false\n\
     log_type error\n";
+
+const BURST: &str = "bench/scenarios/burst.toml";
+const BURST_START: Duration = Duration::from_secs(11);
 
 pub(super) struct Runner {
     options: Options,
@@ -63,6 +67,13 @@ impl Runner {
                 read_summary(sample, &summary)
             }
             Kind::Idle { connections } => self.idle(sample, &self.dir(case, round)?, *connections),
+            Kind::Routing(routing) => self.with_broker(|pid, port| {
+                routing::measure(sample, *routing, pid, port, self.options.seconds)
+            }),
+            Kind::Subscriptions => self.with_broker(|pid, port| {
+                routing::subscribe_million(sample, port, || rss_bytes(pid))
+            }),
+            Kind::Burst => self.burst(sample, &self.dir(case, round)?),
             Kind::Abuse { load, clients } => {
                 self.abuse(sample, &self.dir(case, round)?, load, *clients)
             }
@@ -131,7 +142,9 @@ impl Runner {
         for (name, value) in &load.vars {
             command.args(["--var", &format!("{name}={value}")]);
         }
-        command.args(["--var", &format!("duration={}s", self.options.seconds)]);
+        if load.vars.iter().all(|(name, _)| *name != "duration") {
+            command.args(["--var", &format!("duration={}s", self.options.seconds)]);
+        }
         let errors = self.folder.join("stderr.txt");
         command.stdout(Stdio::null());
         command.stderr(fs::File::create(&errors).context("cannot create a file")?);
@@ -202,6 +215,35 @@ impl Runner {
                 bail!("only {connected:?} of {connections} clients were connected");
             }
             read_summary(sample, &summary)
+        })
+    }
+
+    /// Figures are those of the clients beside, except for how long a burst takes.
+    fn burst(&self, sample: Sample, dir: &Path) -> Result<Sample> {
+        let seconds = (self.options.seconds + 15).to_string() + "s";
+        let burst = Load { scenario: BURST, vars: vec![("duration", seconds)] };
+        let vars = [("publishers", 100), ("subscribers", 100), ("target_throughput", 1000)];
+        let mut beside = Load { scenario: "symmetric", vars: Vec::new() };
+        beside.vars.extend(vars.map(|(name, value)| (name, value.to_string())));
+        beside.vars.extend([("ramp_up", "1s".to_owned()), ("warmup", "1s".to_owned())]);
+        let dirs = ["burst", "beside"].map(|name| dir.join(name));
+        fs::create_dir_all(dir).context("cannot create a folder")?;
+        self.with_broker(|pid, port| {
+            let broker = running_broker(pid, port);
+            let (burst, beside) = thread::scope(|scope| {
+                let burst = scope.spawn(|| self.tacho_run(&burst, &dirs[0], &broker, || {}));
+                // Until its clients are connected and its first bursts are over.
+                thread::sleep(BURST_START);
+                let beside = self.tacho_run(&beside, &dirs[1], &broker, || {});
+                (burst.join(), beside)
+            });
+            let burst = burst.map_err(|_| anyhow!("its thread panicked"))??;
+            let figure = |path| burst.pointer(path).and_then(Value::as_f64);
+            ensure!(figure("/steps/0/lost") == Some(0.0), "the bursts lost messages");
+            let mut sample = read_summary(sample, &beside?)?;
+            sample.set("burst_us_max", figure("/steps/0/latency_us/max"));
+            sample.set("burst_us_p50", figure("/steps/0/latency_us/p50"));
+            Ok(sample)
         })
     }
 
@@ -276,6 +318,7 @@ fn read_summary(mut sample: Sample, summary: &Value) -> Result<Sample> {
         ("latency_us_p50", "/latency_us/p50"),
         ("latency_us_p99", "/latency_us/p99"),
         ("latency_us_p999", "/latency_us/p999"),
+        ("latency_us_max", "/latency_us/max"),
         ("send_delay_us_p99", "/send_delay_us/p99"),
         ("sent", "/sent"),
         ("received", "/received"),

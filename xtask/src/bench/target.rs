@@ -102,6 +102,28 @@ pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {
     let broker = figures.median(case, "broker_cpu_percent");
     let share = ratio(generator, broker);
     judge.push("generator's CPU against the broker's, 60K TPS, QoS 1", share, TIMES, AtMost(1.0));
+    let against = [
+        ("cached topics among wildcards against exact ones", "wildcards", 1.2),
+        ("never-seen topics among wildcards against exact ones", "unseen", 2.0),
+        ("exact topics while 1,000 subscriptions change per second", "churn", 1.1),
+    ];
+    for (target, case, limit) in against {
+        let case = format!("tacho_routes_{case}");
+        judge.cpu(target, &case, "tacho_routes_exact", AtMost(limit));
+    }
+    let case = "tacho_subscribe_1m";
+    judge.one("1,000,000 subscriptions", case, "subscribe_s", "s", Some(AtMost(10.0)));
+    let bytes = "rss_bytes_per_subscription";
+    judge.one("memory per subscription", case, bytes, "bytes", Some(AtMost(300.0)));
+    judge.cpu(
+        "fan-in to shared groups against symmetric, 30K TPS, QoS 1",
+        "tacho_fanin_qos1_30k",
+        "tacho_qos1_30k",
+        AtMost(1.2),
+    );
+    let case = "tacho_burst_10k";
+    judge.one("last of 10,000 subscribers", case, "burst_us_max", "us", Some(AtMost(60_000.0)));
+    judge.one("p99 of 100 pairs beside", case, p99, "us", Some(AtMost(10_000.0)));
     judge.one("p99 of good clients while 1,000 bad ones try", "tacho_abuse_20k", p99, "us", None);
     let lost = Some(AtMost(0.0));
     judge.one("lost by good clients meanwhile", "tacho_abuse_20k", "lost", "messages", lost);

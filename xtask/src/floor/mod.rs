@@ -17,6 +17,7 @@ use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 
 use crate::shell;
+pub(crate) use process::cpu_ns;
 
 /// A 128-byte payload in an MQTT frame would be a little longer; the floor is told in frames.
 pub(crate) const FRAME_BYTES: usize = 128;

@@ -231,7 +231,7 @@ impl Shard {
             no_problem_information: false,
             expired_counted: 0,
             partial_len: 0,
-            subscriptions: hashbrown::HashMap::default(),
+            subscriptions: hashbrown::HashSet::default(),
             memberships: Vec::new(),
             timer: None,
             owes_pingresp: false,

@@ -66,13 +66,15 @@ pub(crate) struct RouteCache {
     pub(crate) evictions: u64,
 }
 
-/// Counts changes of this shard's own wildcard subscriptions per hashed first level.
+/// When this shard's own wildcard subscriptions changed last, by the literal levels in front of the
+/// wildcard.
 struct LocalGenerations {
-    levels: Box<[u64; LEVELS]>,
+    /// By place of [`TopicHash::places`]; no memory before the first change.
+    places: Vec<u64>,
     leading_wildcard: u64,
+    changes: u64,
 }
 
-const LEVELS: usize = 256;
 /// Longer topics are not remembered: full of them, the cache would hold gigabytes.
 const TOPIC_REMEMBERED_BYTES_MAX: usize = 1024;
 
@@ -84,7 +86,7 @@ impl RouteCache {
             long: None,
             hand: 0,
             topics_max: topics_max.max(1),
-            generations: LocalGenerations { levels: Box::new([0; LEVELS]), leading_wildcard: 0 },
+            generations: LocalGenerations { places: Vec::new(), leading_wildcard: 0, changes: 0 },
             evictions: 0,
         }
     }
@@ -135,19 +137,17 @@ impl RouteCache {
         &self.routes[slot as usize]
     }
 
-    /// This shard's subscriptions to `filter`, which hashes to `hash`, changed.
-    pub(crate) fn local_change(&mut self, filter: &TopicFilter, hash: TopicHash) {
+    /// This shard's subscriptions to `filter` changed.
+    pub(crate) fn local_change(&mut self, filter: &TopicFilter, snapshot: &RouteSnapshot) {
+        if !filter.is_exact() {
+            self.generations.note(snapshot.place_of(filter));
+            return;
+        }
+        // It concerns one topic: make just that entry stale.
         let topic = filter.as_str();
-        if filter.is_exact() {
-            // It concerns one topic: make just that entry stale.
-            let is_topic = |&slot: &u32| &*self.routes[slot as usize].topic == topic;
-            if let Some(&slot) = self.table.find(hash.topic(), is_topic) {
-                self.routes[slot as usize].local_generation = u64::MAX;
-            }
-        } else if filter.starts_with_wildcard() {
-            self.generations.leading_wildcard += 1;
-        } else {
-            self.generations.levels[level(hash)] += 1;
+        let is_topic = |&slot: &u32| &*self.routes[slot as usize].topic == topic;
+        if let Some(&slot) = self.table.find(snapshot.hash_topic(topic).topic(), is_topic) {
+            self.routes[slot as usize].local_generation = u64::MAX;
         }
     }
 
@@ -185,16 +185,31 @@ impl RouteCache {
 }
 
 impl LocalGenerations {
+    /// The number of the last change that concerns a topic.
     #[inline]
     fn of(&self, topic: TopicHash) -> u64 {
-        // A sum of counters that only grow: an equal sum means that neither moved.
-        self.leading_wildcard + self.levels[level(topic)]
+        let mut newest = self.leading_wildcard;
+        if !self.places.is_empty() {
+            for place in topic.places() {
+                newest = newest.max(self.places[place]);
+            }
+        }
+        newest
     }
-}
 
-#[inline]
-fn level(topic: TopicHash) -> usize {
-    topic.first_level() as usize % LEVELS
+    /// Notes a change at a place, or of a filter that starts with a wildcard.
+    fn note(&mut self, place: Option<usize>) {
+        self.changes += 1;
+        match place {
+            Some(place) => {
+                if self.places.is_empty() {
+                    self.places = vec![0; TopicHash::PLACES];
+                }
+                self.places[place] = self.changes;
+            }
+            None => self.leading_wildcard = self.changes,
+        }
+    }
 }
 
 #[cold]

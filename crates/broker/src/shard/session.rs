@@ -1,9 +1,7 @@
 //! A session as its shard keeps it: the protocol machine and what surrounds it.
 
-use std::sync::Arc;
-
 use foldhash::fast::RandomState;
-use hashbrown::HashMap;
+use hashbrown::HashSet;
 use tacho_codec::{Publish, Version};
 use tacho_net::{ConnId, TimerId};
 use tacho_session::server;
@@ -52,8 +50,8 @@ pub(crate) struct Session {
     pub(crate) expired_counted: u64,
     /// How much of an unfinished packet has counted as a sign of life.
     pub(crate) partial_len: u32,
-    /// Every filter as subscribed, shared ones with their whole `$share/...` name.
-    pub(crate) subscriptions: HashMap<Arc<str>, Filter, RandomState>,
+    /// Every filter as subscribed; their text is shared with the indexes.
+    pub(crate) subscriptions: HashSet<Filter, RandomState>,
     /// Its places in shared subscriptions.
     pub(crate) memberships: Vec<Membership>,
     pub(crate) timer: Option<(TimerId, u64)>,

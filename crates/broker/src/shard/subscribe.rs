@@ -1,7 +1,5 @@
 //! SUBSCRIBE and UNSUBSCRIBE: filters into the indexes, retained messages requested, codes back.
 
-use std::sync::Arc;
-
 use tacho_codec::{
     Packet, ReasonCode, RetainHandling, SubAck, Subscribe, SubscribeFilter, UnsubAck, Unsubscribe,
     UserProperties, Version,
@@ -98,12 +96,11 @@ impl Shard {
         }
         let limit = self.limits().subscriptions_per_session_max;
         let session = &mut *self.sessions[slot as usize];
-        let known = session.subscriptions.contains_key(requested.filter);
+        let known = session.subscriptions.contains(&filter);
         if !known && session.subscriptions.len() >= limit {
             return ReasonCode::QUOTA_EXCEEDED;
         }
-        let name: Arc<str> = requested.filter.into();
-        session.subscriptions.insert(name, filter.clone());
+        session.subscriptions.insert(filter.clone());
         if !known {
             self.stats.subscriptions.add(1);
         }
@@ -111,7 +108,7 @@ impl Shard {
             Filter::Plain(filter) => {
                 let first = !self.index.contains_filter(&filter);
                 self.index.insert(&filter, slot, options);
-                self.routes.local_change(&filter, self.snapshot.hash_topic(filter.as_str()));
+                self.routes.local_change(&filter, &self.snapshot);
                 if first {
                     changes.push(add(Filter::Plain(filter.clone()), self.id));
                 }
@@ -146,14 +143,14 @@ impl Shard {
         let mut changes = Vec::new();
         let mut reasons = Vec::with_capacity(unsubscribe.filters.len());
         for name in &unsubscribe.filters {
-            let removed = self.sessions[slot as usize].subscriptions.remove(*name);
-            reasons.push(match removed {
-                Some(filter) => {
+            let subscriptions = &mut self.sessions[slot as usize].subscriptions;
+            reasons.push(match Filter::parse(name) {
+                Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
+                Ok(filter) if subscriptions.remove(&filter) => {
                     self.remove_subscription(net, slot, &filter, &mut changes);
                     ReasonCode::SUCCESS
                 }
-                None if Filter::parse(name).is_err() => ReasonCode::TOPIC_FILTER_INVALID,
-                None => ReasonCode::NO_SUBSCRIPTION_EXISTED,
+                Ok(_) => ReasonCode::NO_SUBSCRIPTION_EXISTED,
             });
         }
         self.shared.routes.apply(&changes);
@@ -180,7 +177,7 @@ impl Shard {
             Filter::Plain(filter) => {
                 self.cancel_replay(net, slot, filter);
                 self.index.remove(filter, slot);
-                self.routes.local_change(filter, self.snapshot.hash_topic(filter.as_str()));
+                self.routes.local_change(filter, &self.snapshot);
                 if !self.index.contains_filter(filter) {
                     changes.push(remove(Filter::Plain(filter.clone()), self.id));
                 }
@@ -193,7 +190,7 @@ impl Shard {
     pub(super) fn remove_all_subscriptions(&mut self, net: &mut Net, slot: u32) {
         let subscriptions = std::mem::take(&mut self.sessions[slot as usize].subscriptions);
         let mut changes = Vec::new();
-        for filter in subscriptions.values() {
+        for filter in &subscriptions {
             self.remove_subscription(net, slot, filter, &mut changes);
         }
         self.shared.routes.apply(&changes);

@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::subscribers::Subscribers;
-use crate::level::{Level, Levels, Pending};
+use crate::level::{End, Level, Levels, Pending, split_end};
 
 /// The index of the root node, which no node can have as its child: marks an absent node too.
 const ROOT: u32 = 0;
@@ -34,6 +34,8 @@ struct Node<K, V> {
     edge: Edge,
     /// Subscribers of the filter that ends here.
     here: Subscribers<K, V>,
+    /// Subscribers of the filter that ends with a `+` below here.
+    single: Subscribers<K, V>,
     /// Subscribers of the filter that has a `#` below here.
     multi: Subscribers<K, V>,
 }
@@ -52,6 +54,7 @@ impl<K, V> Node<K, V> {
             literal_children: 0,
             edge,
             here: Subscribers::None,
+            single: Subscribers::None,
             multi: Subscribers::None,
         }
     }
@@ -59,8 +62,23 @@ impl<K, V> Node<K, V> {
     fn is_needed(&self) -> bool {
         self.plus != ROOT
             || self.literal_children > 0
-            || !self.here.is_empty()
-            || !self.multi.is_empty()
+            || [&self.here, &self.single, &self.multi].iter().any(|found| !found.is_empty())
+    }
+
+    fn subscribers(&self, end: End) -> &Subscribers<K, V> {
+        match end {
+            End::Here => &self.here,
+            End::Single => &self.single,
+            End::Multi => &self.multi,
+        }
+    }
+
+    fn subscribers_mut(&mut self, end: End) -> &mut Subscribers<K, V> {
+        match end {
+            End::Here => &mut self.here,
+            End::Single => &mut self.single,
+            End::Multi => &mut self.multi,
+        }
     }
 
     fn is_child(&self, parent: u32, level: &str) -> bool {
@@ -82,7 +100,7 @@ impl<K, V> Default for Trie<K, V> {
 
 impl<K: Copy + Eq + Hash, V> Trie<K, V> {
     pub(super) fn insert(&mut self, filter: &str, key: K, value: V) -> Option<V> {
-        let (path, is_multi) = split_multi(filter);
+        let (path, end) = split_end(filter);
         let mut node = ROOT;
         for level in path.into_iter().flat_map(|path| path.split('/')) {
             node = match self.child(node, level) {
@@ -90,22 +108,19 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
                 None => self.add_child(node, level),
             };
         }
-        let node = &mut self.nodes[node as usize];
-        if is_multi { node.multi.insert(key, value) } else { node.here.insert(key, value) }
+        self.nodes[node as usize].subscribers_mut(end).insert(key, value)
     }
 
     pub(super) fn remove(&mut self, filter: &str, key: K) -> Option<V> {
-        let (at, is_multi) = self.find(filter)?;
-        let node = &mut self.nodes[at as usize];
-        let removed = if is_multi { node.multi.remove(key) } else { node.here.remove(key) };
+        let (at, end) = self.find(filter)?;
+        let removed = self.nodes[at as usize].subscribers_mut(end).remove(key);
         self.prune(at);
         removed
     }
 
     pub(super) fn subscribers(&self, filter: &str) -> Option<&Subscribers<K, V>> {
-        let (at, is_multi) = self.find(filter)?;
-        let node = &self.nodes[at as usize];
-        Some(if is_multi { &node.multi } else { &node.here })
+        let (at, end) = self.find(filter)?;
+        Some(self.nodes[at as usize].subscribers(end))
     }
 
     pub(super) fn for_each_match<'a>(&'a self, topic: &str, found: &mut impl FnMut(&'a K, &'a V)) {
@@ -127,8 +142,11 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
             next = None;
             if levels.is_end(offset) {
                 node.here.for_each(found);
-            } else if node.plus != ROOT || node.literal_children > 0 {
+            } else {
                 let (level, below) = levels.at(offset);
+                if levels.is_end(below) {
+                    node.single.for_each(found);
+                }
                 if node.literal_children > 0 {
                     next = self.literal(at, level).map(|child| (child, below));
                 }
@@ -143,14 +161,14 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
         }
     }
 
-    /// The node where `filter` ends, and whether it does so with a `#`.
-    fn find(&self, filter: &str) -> Option<(u32, bool)> {
-        let (path, is_multi) = split_multi(filter);
+    /// The node that holds `filter`, and how it ends there.
+    fn find(&self, filter: &str) -> Option<(u32, End)> {
+        let (path, end) = split_end(filter);
         let mut node = ROOT;
         for level in path.into_iter().flat_map(|path| path.split('/')) {
             node = self.child(node, level)?;
         }
-        Some((node, is_multi))
+        Some((node, end))
     }
 
     fn child(&self, parent: u32, level: &str) -> Option<u32> {
@@ -218,15 +236,6 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
             self.free.push(at);
             at = parent;
         }
-    }
-}
-
-/// Splits a trailing `#` from the levels above it, which are none for `#` itself.
-fn split_multi(filter: &str) -> (Option<&str>, bool) {
-    match filter.strip_suffix('#') {
-        Some("") => (None, true),
-        Some(path) => (Some(&path[..path.len() - 1]), true),
-        None => (Some(filter), false),
     }
 }
 

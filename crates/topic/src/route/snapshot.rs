@@ -65,8 +65,9 @@ impl RouteSnapshot {
     /// in which this number is the same.
     ///
     /// It changes when an exact filter for this topic changes, or a wildcard filter that has the
-    /// same first level or starts with a wildcard; and, seldom, when one does whose hash falls into
-    /// the same bucket.
+    /// same literal levels in front, of which three count, or starts with a wildcard; and, seldom,
+    /// when one does whose hash falls into the same bucket. It never shrinks from one snapshot to a
+    /// newer one.
     pub fn generation_for(&self, topic: &str) -> u64 {
         self.generation_of(self.hash_topic(topic))
     }
@@ -74,13 +75,19 @@ impl RouteSnapshot {
     /// Like [`generation_for`](Self::generation_for), for a topic that is hashed already.
     #[inline]
     pub fn generation_of(&self, hash: TopicHash) -> u64 {
-        self.generations.of_topic(hash)
+        self.generations.of_topic(hash, self.version)
     }
 
     /// Hashes a topic, with the same result in all snapshots of one map.
     #[inline]
     pub fn hash_topic(&self, topic: &str) -> TopicHash {
         TopicHash::new(topic, &self.state)
+    }
+
+    /// The place in which [`TopicHash::places`] finds this filter: for a wildcard filter that does
+    /// not start with a wildcard.
+    pub fn place_of(&self, filter: &TopicFilter) -> Option<usize> {
+        TopicHash::place_of(filter, &self.state)
     }
 
     /// The group of `filter`, if a shard has a member, connected or not.

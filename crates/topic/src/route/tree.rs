@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 
 use super::hamt::{Entry, Hamt};
 use super::targets::Targets;
-use crate::level::{Level, Levels, Pending};
+use crate::level::{End, Level, Levels, Pending, split_end};
 
 /// A tree of filters that contain a wildcard. A clone costs two reference counts.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ struct Node {
     has_plus: bool,
     /// Targets of the filter that ends here.
     here: Targets,
+    /// Targets of the filter that ends with a `+` below here.
+    single: Targets,
     /// Targets of the filter that has a `#` below here.
     multi: Targets,
 }
@@ -46,6 +48,7 @@ impl Node {
             literal_children: 0,
             has_plus: false,
             here: Targets::default(),
+            single: Targets::default(),
             multi: Targets::default(),
         }
     }
@@ -53,12 +56,23 @@ impl Node {
     fn is_needed(&self) -> bool {
         self.has_plus
             || self.literal_children > 0
-            || !self.here.is_empty()
-            || !self.multi.is_empty()
+            || [&self.here, &self.single, &self.multi].iter().any(|found| !found.is_empty())
     }
 
-    fn targets(&self, is_multi: bool) -> &Targets {
-        if is_multi { &self.multi } else { &self.here }
+    fn targets(&self, end: End) -> &Targets {
+        match end {
+            End::Here => &self.here,
+            End::Single => &self.single,
+            End::Multi => &self.multi,
+        }
+    }
+
+    fn targets_mut(&mut self, end: End) -> &mut Targets {
+        match end {
+            End::Here => &mut self.here,
+            End::Single => &mut self.single,
+            End::Multi => &mut self.multi,
+        }
     }
 }
 
@@ -101,6 +115,9 @@ impl Tree {
                 found(&node.here);
             } else {
                 let (level, below) = levels.at(offset);
+                if levels.is_end(below) {
+                    found(&node.single);
+                }
                 if node.literal_children > 0 {
                     next = (self.child(node, level, state), below);
                 }
@@ -119,12 +136,12 @@ impl Tree {
 
     /// The targets of `filter`.
     pub(super) fn get(&self, filter: &str, state: &RandomState) -> Option<&Targets> {
-        let (path, is_multi) = split_multi(filter);
+        let (path, end) = split_end(filter);
         let mut node = &*self.root;
         for level in path.into_iter().flat_map(|path| path.split('/')) {
             node = self.child(node, level, state)?;
         }
-        Some(node.targets(is_multi)).filter(|targets| !targets.is_empty())
+        Some(node.targets(end)).filter(|targets| !targets.is_empty())
     }
 
     /// Lets `change` work on the targets of `filter`, which may be new or become empty.
@@ -134,7 +151,7 @@ impl Tree {
         state: &RandomState,
         change: impl FnOnce(&mut Targets) -> R,
     ) -> R {
-        let (path, is_multi) = split_multi(filter);
+        let (path, end) = split_end(filter);
         let mut ancestors = Vec::new();
         let mut parent = self.root.id;
         for level in path.into_iter().flat_map(|path| path.split('/')) {
@@ -146,8 +163,7 @@ impl Tree {
             ancestors.push(Edge { parent, level, hash });
             parent = id;
         }
-        let node = self.node_mut(ancestors.last().copied());
-        let result = change(if is_multi { &mut node.multi } else { &mut node.here });
+        let result = change(self.node_mut(ancestors.last().copied()).targets_mut(end));
         self.prune(ancestors);
         result
     }
@@ -222,13 +238,4 @@ fn hash_edge(state: &RandomState, parent: u64, level: &[u8]) -> u64 {
     hasher.write_u64(parent);
     hasher.write(level);
     hasher.finish()
-}
-
-/// Splits a trailing `#` from the levels above it, which are none for `#` itself.
-fn split_multi(filter: &str) -> (Option<&str>, bool) {
-    match filter.strip_suffix('#') {
-        Some("") => (None, true),
-        Some(path) => (Some(&path[..path.len() - 1]), true),
-        None => (Some(filter), false),
-    }
 }
