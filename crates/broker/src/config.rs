@@ -49,6 +49,13 @@ pub enum ConfigError {
          or listen on 127.0.0.1"
     )]
     OpenListener(SocketAddr),
+    /// Figures that others can reach need a decision too.
+    #[error(
+        "the address of `metrics`, {0}, is not on loopback and anybody who reaches it sees the \
+         broker's figures and its clients' names: set `metrics_allow_remote = true` (or pass \
+         --metrics-allow-remote) if that is meant, or use 127.0.0.1"
+    )]
+    OpenMetrics(SocketAddr),
     /// No address to listen on.
     #[error("no listener is configured: add `listen = [\"127.0.0.1:1883\"]` or pass --listen")]
     NoListener,
@@ -117,6 +124,12 @@ pub struct RawConfig {
     pub response_information: Option<String>,
     /// How shared subscriptions choose the member that gets a message.
     pub shared_subscription_strategy: Option<SharedStrategy>,
+    /// Where to answer `/metrics` and other questions by HTTP; nowhere unless given.
+    pub metrics: Option<SocketAddr>,
+    /// Lets `metrics` be an address that is not on loopback.
+    pub metrics_allow_remote: Option<bool>,
+    /// Seconds between two publications of the `$SYS` topics; 0 publishes none.
+    pub sys_interval_s: Option<u32>,
     /// Limits, each with a default.
     #[serde(default)]
     pub limits: Limits,
@@ -221,6 +234,10 @@ pub struct Config {
     pub response_information: Option<String>,
     /// How shared subscriptions choose the member that gets a message.
     pub shared_strategy: SharedStrategy,
+    /// Where to answer `/metrics` and other questions by HTTP.
+    pub metrics: Option<SocketAddr>,
+    /// Seconds between two publications of the `$SYS` topics; 0 publishes none.
+    pub sys_interval_s: u32,
     /// All limits.
     pub limits: Limits,
 }
@@ -262,6 +279,12 @@ impl RawConfig {
         {
             return Err(ConfigError::OpenListener(open.address));
         }
+        if let Some(address) = self.metrics
+            && !address.ip().is_loopback()
+            && !self.metrics_allow_remote.unwrap_or(false)
+        {
+            return Err(ConfigError::OpenMetrics(address));
+        }
         let shards = match self.shards.unwrap_or(0) {
             0 => std::thread::available_parallelism().map_or(1, usize::from).min(SHARDS_MAX),
             n => n,
@@ -282,6 +305,8 @@ impl RawConfig {
             pin_shards,
             response_information,
             shared_strategy: self.shared_subscription_strategy.unwrap_or_default(),
+            metrics: self.metrics,
+            sys_interval_s: self.sys_interval_s.unwrap_or(SYS_INTERVAL_S),
             limits: self.limits,
         })
     }
@@ -295,6 +320,10 @@ impl Config {
             self.listeners.iter().filter(plain).map(|l| format!("\"{}\"", l.address)).collect();
         let others: String =
             self.listeners.iter().filter(|l| !plain(l)).map(Listener::describe).collect();
+        let metrics = self.metrics.map_or_else(String::new, |address| {
+            let remote = !address.ip().is_loopback();
+            format!("metrics = \"{address}\"\nmetrics_allow_remote = {remote}\n")
+        });
         // Invariant: numbers only, which TOML can always express.
         let limits = toml::to_string(&self.limits).unwrap_or_default();
         let response = self.response_information.clone().map_or_else(String::new, |text| {
@@ -302,13 +331,14 @@ impl Config {
         });
         format!(
             "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\
-             shared_subscription_strategy = \"{}\"\n{response}\n[tls]\n\
-             check_s = {}\n\n[limits]\n{limits}{others}",
+             shared_subscription_strategy = \"{}\"\n{response}{metrics}sys_interval_s = {}\n\n\
+             [tls]\ncheck_s = {}\n\n[limits]\n{limits}{others}",
             listen.join(", "),
             self.shards,
             self.pin_shards,
             self.listeners.iter().any(|listener| !listener.address.ip().is_loopback()),
             self.shared_strategy.name(),
+            self.sys_interval_s,
             self.certificates_check_s,
         )
     }
@@ -330,6 +360,9 @@ impl Config {
 
 /// Certificates are renewed every few weeks; a look at a few small files costs nothing.
 const CERTIFICATES_CHECK_S: u32 = 10;
+
+/// What mosquitto publishes its own at.
+const SYS_INTERVAL_S: u32 = 10;
 
 /// Shards are kept as bits of one `u64` in the route map.
 pub const SHARDS_MAX: usize = 64;

@@ -7,6 +7,7 @@
 mod authentication;
 mod certificates;
 mod config;
+mod control;
 mod keys;
 mod mail;
 mod message;
@@ -25,4 +26,4 @@ pub use config::{
     SharedStrategy, Transport,
 };
 pub use server::{Broker, SharedSubscription, StartError, Stopper};
-pub use stats::{Counter, ShardStats};
+pub use stats::{ByQos, ByReason, Counter, Histogram, ShardStats};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tacho_topic::{Group, RetainedCursor, TopicFilter};
 
 use crate::authentication::{AuthStep, ExchangeRef};
+use crate::control::Ask;
 use crate::keys::SessionRef;
 use crate::message::Message;
 use crate::shard::Detached;
@@ -32,8 +33,18 @@ pub(crate) enum Mail {
     ReplayBatch(Box<ReplayBatch>),
     /// What a method of authentication answers.
     Authenticated(ExchangeRef, AuthStep),
+    /// Publish the broker's own figures.
+    PublishSys(Box<[SysValue]>),
+    /// Answer a question of the control plane.
+    Ask(Box<Ask>),
     /// Say goodbye to the clients and end.
     Shutdown,
+}
+
+/// A figure of the broker on its way to subscribers.
+pub(crate) struct SysValue {
+    pub(crate) topic: Arc<str>,
+    pub(crate) payload: Box<str>,
 }
 
 /// One pull of retained messages: the owner keeps no state, the cursor is all there is.

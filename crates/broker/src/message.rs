@@ -15,6 +15,9 @@ use crate::keys::{ClientKey, stable_hash};
 pub(crate) struct Source(u64);
 
 impl Source {
+    /// The broker itself: a value that no client identifier is known to have.
+    pub(crate) const BROKER: Self = Self(u64::MAX);
+
     pub(crate) fn of(client: &ClientKey) -> Self {
         Self(stable_hash(client.client_id.as_bytes()))
     }

@@ -14,7 +14,8 @@ use tacho_topic::Group;
 
 use crate::authentication::{AuthMethods, Authenticators};
 use crate::certificates::{Certificates, Watcher};
-use crate::config::{Config, ConfigError, Limits, Listener};
+use crate::config::{Config, ConfigError, Limits};
+use crate::control::{Control, View};
 use crate::mail::Mail;
 use crate::shard::{Shard, Shared};
 use crate::stats::ShardStats;
@@ -38,6 +39,9 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
+    /// The control plane's thread could not be created.
+    #[error("the control plane cannot start")]
+    Control(#[source] io::Error),
     /// A shard's event loop could not be created or failed.
     #[error("shard {shard} failed")]
     Shard {
@@ -65,7 +69,7 @@ fn hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// A running broker. Dropping it leaves its threads running; use [`Broker::stop`] and
+/// A running broker. Dropping it leaves its shards running; use [`Broker::stop`] and
 /// [`Broker::join`].
 pub struct Broker {
     addresses: Vec<SocketAddr>,
@@ -77,6 +81,8 @@ pub struct Broker {
     certificates: Certificates,
     /// Ends with the broker.
     _watcher: Option<Watcher>,
+    /// Ends with the broker; present once it has started.
+    control: Option<Control>,
 }
 
 /// A shared subscription as it is at a moment. With messages on their way between shards the
@@ -132,6 +138,7 @@ impl Broker {
         let transports = config.open_transports()?;
         let certificates = Certificates::of(&transports);
         let listeners = bind_all(&config)?;
+        let metrics = config.metrics.map(bind_one).transpose()?;
         let addresses =
             listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(
                 |source| StartError::Bind { address: config.listeners[0].address, source },
@@ -155,6 +162,7 @@ impl Broker {
             stats: Vec::new(),
             certificates,
             _watcher: watcher,
+            control: None,
         };
         for (id, mailbox) in boxes.into_iter().enumerate() {
             let stats = Arc::new(ShardStats::default());
@@ -169,7 +177,21 @@ impl Broker {
                 }
             }
         }
+        let view = View::new(broker.stats.clone(), broker.remote.clone(), connections_max);
+        let sys_interval = Duration::from_secs(u64::from(config.sys_interval_s));
+        match Control::start(view, metrics, sys_interval) {
+            Ok(control) => broker.control = Some(control),
+            Err(error) => {
+                broker.stop();
+                return Err(StartError::Control(error));
+            }
+        }
         Ok(broker)
+    }
+
+    /// Where `/metrics` and other questions are answered, if that is configured.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.control.as_ref().and_then(Control::address)
     }
 
     /// The addresses listened on, with the ports the system chose where 0 was asked for.
@@ -236,10 +258,11 @@ impl Stopper {
 }
 
 fn bind_all(config: &Config) -> Result<Vec<TcpListener>, StartError> {
-    let bind_one = |&Listener { address, .. }: &Listener| {
-        bind(address, BACKLOG).map_err(|source| StartError::Bind { address, source })
-    };
-    config.listeners.iter().map(bind_one).collect()
+    config.listeners.iter().map(|listener| bind_one(listener.address)).collect()
+}
+
+fn bind_one(address: SocketAddr) -> Result<TcpListener, StartError> {
+    bind(address, BACKLOG).map_err(|source| StartError::Bind { address, source })
 }
 
 /// As many as configured, and never more than descriptors allow.

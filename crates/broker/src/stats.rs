@@ -1,35 +1,72 @@
 //! Counters of one shard: written by its thread, read by anyone.
+//!
+//! A name that ends with `_total` only grows; every other is a gauge. `/metrics` shows each as
+//! `tacho_<name>`, times in seconds, with its comment as the help text.
+
+mod families;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Declares the counters once: the struct and its listing by name.
+pub use families::{ByQos, ByReason, Histogram};
+
+/// Declares the counters once: the struct, and their listing by name with help texts.
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($($(#[doc = $help:literal])* $name:ident,)*) => {
         /// Counters of one shard since its start, and a few gauges.
         #[derive(Debug, Default)]
         pub struct ShardStats {
-            $($(#[$doc])* pub $name: Counter,)*
+            $($(#[doc = $help])* pub $name: Counter,)*
+            /// PUBLISH packets taken in, by QoS.
+            pub publishes_in_total: ByQos,
+            /// PUBLISH packets sent out, by QoS.
+            pub publishes_out_total: ByQos,
+            /// CONNECT packets refused, by the reason code of the refusal.
+            pub refused_connects_total: ByReason,
+            /// Connections of clients that the broker ended, by reason code.
+            pub disconnects_by_broker_total: ByReason,
+            /// DISCONNECT packets of clients, by reason code.
+            pub disconnects_by_clients_total: ByReason,
+            /// Bytes of the payloads of PUBLISH packets taken in: from 16 bytes to 4 MiB.
+            pub payload_in_bytes: Histogram<4>,
+            /// Nanoseconds that the turns of the event loop took: from 4 us to 1 s.
+            pub turn_ns: Histogram<12>,
         }
 
         impl ShardStats {
-            /// All counters by name, in declaration order.
+            /// Name and help text of each plain counter, in declaration order.
+            pub const PLAIN: &'static [(&'static str, &'static str)] =
+                &[$((stringify!($name), concat!($($help),*)),)*];
+
+            /// The plain counters by name, in declaration order, then the sums of those with
+            /// labels.
             pub fn values(&self) -> Vec<(&'static str, u64)> {
-                vec![$((stringify!($name), self.$name.value()),)*]
+                vec![
+                    $((stringify!($name), self.$name.value()),)*
+                    ("publishes_in_total", self.publishes_in_total.total()),
+                    ("publishes_out_total", self.publishes_out_total.total()),
+                    ("refused_connects_total", self.refused_connects_total.total()),
+                    ("disconnects_by_broker_total", self.disconnects_by_broker_total.total()),
+                    ("disconnects_by_clients_total", self.disconnects_by_clients_total.total()),
+                ]
             }
         }
     };
 }
 
 counters! {
-    /// Connections now open (a gauge).
+    /// Connections now open.
     connections,
-    /// Sessions now held (a gauge).
+    /// Sessions now held.
     sessions,
-    /// Subscriptions now held (a gauge).
+    /// Sessions whose client is connected now.
+    sessions_connected,
+    /// Subscriptions now held, shared ones included.
     subscriptions,
-    /// Retained messages now held (a gauge).
+    /// Shared subscriptions now held.
+    shared_subscriptions,
+    /// Retained messages now held.
     retained,
-    /// Bytes of retained messages now held (a gauge).
+    /// Bytes of retained messages now held.
     retained_bytes,
     /// Messages that wait in the queues of shared subscriptions (a gauge).
     shared_waiting,
@@ -42,8 +79,8 @@ counters! {
     /// Connections that broke before their CONNECT: a TLS or WebSocket handshake that failed, or a
     /// reset.
     failed_handshakes_total,
-    /// CONNECT packets refused.
-    refused_connects_total,
+    /// CONNECT packets accepted.
+    connects_total,
     /// Connections that did not finish their CONNECT in time.
     connect_timeouts_total,
     /// Enhanced authentications that succeeded, repeated ones included.
@@ -54,11 +91,29 @@ counters! {
     protocol_errors_total,
     /// Connections closed because their client id connected again.
     takeovers_total,
-    /// PUBLISH packets taken in.
-    publishes_in_total,
-    /// PUBLISH packets sent out.
-    publishes_out_total,
-    /// Of them, those that named their topic by an alias only.
+    /// Connections of clients that ended without a DISCONNECT of either side.
+    connections_lost_total,
+    /// Sessions that ended because they expired.
+    sessions_expired_total,
+    /// Packets taken in, of any type.
+    packets_in_total,
+    /// PUBACK, PUBREC, PUBREL and PUBCOMP packets sent out.
+    acks_out_total,
+    /// SUBSCRIBE packets answered.
+    subscribes_total,
+    /// UNSUBSCRIBE packets answered.
+    unsubscribes_total,
+    /// PINGREQ packets taken in.
+    pings_total,
+    /// DISCONNECT packets sent out.
+    disconnects_out_total,
+    /// Bytes read from sockets, with what TLS and WebSocket add.
+    bytes_in_total,
+    /// Bytes written to sockets, with what TLS and WebSocket add.
+    bytes_out_total,
+    /// Bytes of the payloads of PUBLISH packets sent out.
+    payload_bytes_out_total,
+    /// PUBLISH packets sent out that named their topic by an alias only.
     publishes_aliased_out_total,
     /// Messages handed to another shard.
     forwarded_total,
@@ -78,10 +133,24 @@ counters! {
     shared_redelivered_total,
     /// Retained messages refused: the limit on count or bytes.
     retained_refused_total,
+    /// Messages of clients refused: their topic is the broker's own ($SYS).
+    refused_sys_publishes_total,
     /// Times a publisher was held back because receivers or other shards were behind.
     throttled_total,
     /// Times a topic's remembered matches were discarded to make room.
     route_cache_evictions_total,
+    /// Turns of the event loop.
+    turns_total,
+    /// Turns of the event loop that began by sleeping.
+    sleeps_total,
+    /// Time that the event loop did not sleep.
+    busy_ns_total,
+    /// Reads of sockets.
+    reads_total,
+    /// Writes to sockets.
+    writes_total,
+    /// Wake-ups sent to other shards.
+    wakes_total,
 }
 
 /// One counter. Only its shard writes it, so an increment is a plain load and store.
@@ -107,6 +176,12 @@ impl Counter {
     #[inline]
     pub(crate) fn increment(&self) {
         self.add(1);
+    }
+
+    /// For gauges.
+    #[inline]
+    pub(crate) fn decrement(&self) {
+        self.0.store(self.value().saturating_sub(1), Ordering::Relaxed);
     }
 
     #[inline]

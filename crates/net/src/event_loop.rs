@@ -81,8 +81,7 @@ impl<H: Handler> Loop<H> {
         let mut next = Next::Again;
         loop {
             self.wait(next)?;
-            self.net.now_ns = clock::now_ns();
-            self.net.counters.turns += 1;
+            self.net.begin_turn(clock::now_ns());
             next = self.turn(handler);
             if self.net.stopping {
                 return Ok(());
@@ -108,6 +107,7 @@ impl<H: Handler> Loop<H> {
             && !self.spin
         {
             let now_ns = clock::now_ns();
+            self.net.end_turn(now_ns);
             if until_ns > now_ns {
                 std::thread::sleep(Duration::from_nanos(until_ns - now_ns));
             }
@@ -119,6 +119,7 @@ impl<H: Handler> Loop<H> {
             self.poll.poll(&mut self.events, Some(Duration::ZERO))
         } else {
             self.net.counters.sleeps += 1;
+            self.net.end_turn(clock::now_ns());
             let timeout = self.alarm.set(deadline_ns, self.net.now_ns)?;
             let result = self.poll.poll(&mut self.events, timeout);
             self.net.mail.awake();

@@ -73,6 +73,13 @@ pub trait Handler: Sized {
         let _ = net;
         Next::Sleep
     }
+
+    /// The turn is over: everything that it wrote has been flushed, so that [`Net::counters`] say
+    /// how things stand while the loop sleeps. Output appended here leaves in the next turn, which
+    /// may be far away.
+    fn turn_ended(&mut self, net: &mut Net<Self>) {
+        let _ = net;
+    }
 }
 
 /// When the next turn begins.

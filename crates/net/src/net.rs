@@ -24,6 +24,8 @@ pub struct Counters {
     pub turns: u64,
     /// Turns that began by sleeping.
     pub sleeps: u64,
+    /// Time in which the loop did not sleep, without the turn in progress.
+    pub busy_ns: u64,
     /// Connections accepted.
     pub accepted: u64,
     /// Connections closed at once because descriptors had run out.
@@ -81,6 +83,9 @@ pub struct Net<H: Handler> {
     pub(crate) counters: Counters,
     pub(crate) listening: bool,
     pub(crate) stopping: bool,
+    /// A turn is in progress; it began at `now_ns`.
+    in_turn: bool,
+    last_turn_ns: u64,
     /// Where sockets are registered; simulated ones are not.
     registry: Option<Registry>,
 }
@@ -120,6 +125,8 @@ impl<H: Handler> Net<H> {
             counters: Counters::default(),
             listening: true,
             stopping: false,
+            in_turn: false,
+            last_turn_ns: 0,
             registry,
         }
     }
@@ -377,6 +384,14 @@ impl<H: Handler> Net<H> {
         self.stopping = true;
     }
 
+    /// How long the turn before this one took, from its beginning to the loop's going to sleep or
+    /// to this turn. 0 in the first turn.
+    #[must_use]
+    #[inline]
+    pub fn last_turn_ns(&self) -> u64 {
+        self.last_turn_ns
+    }
+
     /// What this loop has done so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
@@ -386,6 +401,22 @@ impl<H: Handler> Net<H> {
 
 /// For the loop itself.
 impl<H: Handler> Net<H> {
+    pub(crate) fn begin_turn(&mut self, now_ns: u64) {
+        self.end_turn(now_ns);
+        self.now_ns = now_ns;
+        self.in_turn = true;
+        self.counters.turns += 1;
+    }
+
+    /// Notes how long the turn took, unless that was done. A loop that does not sleep needs no
+    /// further look at the clock: its turns end where the next ones begin.
+    pub(crate) fn end_turn(&mut self, now_ns: u64) {
+        if std::mem::take(&mut self.in_turn) {
+            self.last_turn_ns = now_ns.saturating_sub(self.now_ns);
+            self.counters.busy_ns += self.last_turn_ns;
+        }
+    }
+
     /// Takes a connection in and registers it for all events, once for its whole life.
     pub(crate) fn insert(&mut self, conn: Conn<H::Shared>) -> ConnId {
         let id = self.conns.insert(conn);

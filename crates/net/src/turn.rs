@@ -28,6 +28,7 @@ impl<H: Handler> Net<H> {
         self.expire_lingering();
         // What the handler posted while it learnt that output was drained.
         self.mail.send();
+        handler.turn_ended(self);
         next
     }
 

@@ -1,6 +1,7 @@
 //! `tacho broker`: the broker by itself, until a signal ends it.
 
 use std::io::IsTerminal;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -75,6 +76,15 @@ pub(crate) struct BrokerArgs {
     /// End when standard input does too: for programs that start a broker and may be killed.
     #[arg(long)]
     end_with_stdin: bool,
+    /// Answer /metrics (for Prometheus), /healthz and /clients by HTTP at this numeric host:port.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Let --metrics be an address that is not on loopback: whoever reaches it sees the figures.
+    #[arg(long)]
+    metrics_allow_remote: bool,
+    /// Seconds between two publications of the $SYS/broker/ topics [default: 10]; 0: none.
+    #[arg(long, value_name = "N")]
+    sys_interval_s: Option<u32>,
     /// Check the configuration, print the effective limits, and exit.
     #[arg(long)]
     check_config: bool,
@@ -112,6 +122,11 @@ impl BrokerArgs {
         raw.allow_anonymous = if self.allow_anonymous { Some(true) } else { raw.allow_anonymous };
         raw.shared_subscription_strategy =
             self.shared_strategy.or(raw.shared_subscription_strategy);
+        raw.metrics = self.metrics.or(raw.metrics);
+        raw.sys_interval_s = self.sys_interval_s.or(raw.sys_interval_s);
+        if self.metrics_allow_remote {
+            raw.metrics_allow_remote = Some(true);
+        }
         let limits = &mut raw.limits;
         limits.connections_max = self.connections_max.unwrap_or(limits.connections_max);
         limits.packet_size_max = self.packet_size_max.unwrap_or(limits.packet_size_max);
@@ -205,6 +220,9 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
             tracing::info!("standard input has ended");
             stopper.stop();
         });
+    }
+    if let Some(address) = broker.metrics_address() {
+        tracing::info!("figures at http://{address}/metrics");
     }
     let stopper = broker.stopper();
     let handle = signals.handle();

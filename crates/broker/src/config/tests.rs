@@ -162,3 +162,16 @@ fn limits_out_of_range_are_named() {
     let error = parse("shards = 65").unwrap_err();
     assert!(error.contains("shards") && error.contains("64"), "{error}");
 }
+
+#[test]
+fn metrics_are_for_loopback_unless_it_is_meant() {
+    assert_eq!(parse("").unwrap().metrics, None);
+    assert_eq!(parse("").unwrap().sys_interval_s, 10);
+    let error = parse("metrics = '0.0.0.0:9883'").unwrap_err();
+    assert!(error.contains("0.0.0.0:9883") && error.contains("metrics_allow_remote"), "{error}");
+    let config =
+        parse("metrics = '0.0.0.0:9883'\nmetrics_allow_remote = true\nsys_interval_s = 0").unwrap();
+    let again = parse(&config.describe()).unwrap();
+    assert_eq!((again.metrics, again.sys_interval_s), (config.metrics, 0));
+    assert_eq!(again.describe(), config.describe());
+}

@@ -124,7 +124,8 @@ impl Shard {
         version: Version,
         reason: ReasonCode,
     ) {
-        self.stats.refused_connects_total.increment();
+        self.stats.packets_in_total.increment();
+        self.stats.refused_connects_total.increment(reason);
         let connack = Packet::ConnAck(ConnAck::refusal(reason));
         encode(&connack, version, net, conn);
         self.drop_connection(net, conn);
@@ -172,6 +173,9 @@ impl Shard {
         let session = &mut self.sessions[slot as usize];
         let connected = session.machine.connect(now_ns, params);
         session.connection = Some(conn);
+        self.stats.packets_in_total.increment();
+        self.stats.connects_total.increment();
+        self.stats.sessions_connected.add(1);
         session.version = connect.version;
         session.owes_pingresp = false;
         session.packet_size_max = connect.properties.packet_size_max.unwrap_or(u32::MAX);

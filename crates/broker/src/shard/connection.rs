@@ -186,6 +186,7 @@ impl Shard {
 
     #[inline]
     fn packet(&mut self, net: &mut Net, conn: ConnId, slot: u32, frame: &Frame<'_>) -> Flow {
+        self.stats.packets_in_total.increment();
         let version = self.sessions[slot as usize].version;
         if frame.first_byte & 0xf0 == PUBLISH {
             return match Publish::decode(frame, version, Direction::ToServer) {
@@ -260,6 +261,7 @@ impl Shard {
         slot: u32,
         disconnect: &Disconnect<'_>,
     ) -> Flow {
+        self.stats.disconnects_by_clients_total.increment(disconnect.reason);
         // No longer than any session may live. Any reason but 0x00 publishes the will
         // [MQTT-3.14.4-3].
         let expiry_s_max = self.limits().session_expiry_max_s;
@@ -273,6 +275,8 @@ impl Shard {
         if let Some(error) = self.session_disconnected(net, slot, end) {
             // An expiry cannot appear where CONNECT said none (3.14.2.2.2).
             self.stats.protocol_errors_total.increment();
+            self.stats.disconnects_by_broker_total.increment(error.reason());
+            self.stats.disconnects_out_total.increment();
             let version = Version::V5;
             let why = Some(error.sentence());
             send_disconnect(net, conn, version, error.reason(), why, packet_size_max);
@@ -371,6 +375,8 @@ impl Shard {
     ) {
         if let Connection::Active { version, session, .. } = self.connections[conn.index()] {
             let packet_size_max = self.sessions[session as usize].packet_size_max;
+            self.stats.disconnects_by_broker_total.increment(reason);
+            self.stats.disconnects_out_total.add(u64::from(version == Version::V5));
             send_disconnect(net, conn, version, reason, why, packet_size_max);
         }
         // Nothing follows [MQTT-3.14.4-1], [MQTT-3.14.4-2].
@@ -414,6 +420,7 @@ impl Shard {
                     ?why,
                     "connection lost"
                 );
+                self.stats.connections_lost_total.increment();
                 self.session_disconnected(net, session, End::Lost);
             }
             Connection::Vacant | Connection::Closing => {}

@@ -240,6 +240,7 @@ impl Shard {
     #[inline]
     fn write_ack(&self, net: &mut Net, slot: u32, conn: ConnId, kind: AckKind, ack: Ack<'_>) {
         let version = self.sessions[slot as usize].version;
+        self.stats.acks_out_total.increment();
         let encoded = ack.encode(kind, version, net.out(conn).as_vec_mut());
         debug_assert!(encoded.is_ok(), "an acknowledgement without properties is always encodable");
     }
@@ -277,7 +278,8 @@ impl Shard {
             session.machine.abandon(packet_id, &mut InMemory);
             return;
         }
-        self.stats.publishes_out_total.increment();
+        self.stats.publishes_out_total.increment(publish.qos);
+        self.stats.payload_bytes_out_total.add(publish.payload.len() as u64);
         if publish.topic.is_empty() {
             self.stats.publishes_aliased_out_total.increment();
         }

@@ -88,7 +88,10 @@ impl Shard {
                     self.session_disconnected(net, slot, End::Lost);
                 }
                 Some(TimeoutEvent::PublishWill(will)) => self.publish_will(net, &will.message),
-                Some(TimeoutEvent::SessionExpired) => self.discard_session(net, slot),
+                Some(TimeoutEvent::SessionExpired) => {
+                    self.stats.sessions_expired_total.increment();
+                    self.discard_session(net, slot);
+                }
                 None => break,
             }
         }
@@ -123,7 +126,9 @@ impl Shard {
         let now_ns = net.now_ns();
         self.members_connected(net, slot, false);
         let session = &mut *self.sessions[slot as usize];
-        session.connection = None;
+        if session.connection.take().is_some() {
+            self.stats.sessions_connected.decrement();
+        }
         let effects = session.machine.disconnect(now_ns, end);
         if let Some(will) = effects.publish_will {
             self.publish_will(net, &will.message);

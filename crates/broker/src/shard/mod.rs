@@ -5,12 +5,14 @@
 //! within what a client takes,
 //! [`publish`] takes messages in, [`deliver`] sends them out, [`subscribe`] keeps subscriptions,
 //! [`shared`] their groups, [`retained`] the retained messages and their replay, [`lifetime`] the
-//! timers and the ends of sessions, [`throttle`] holds publishers back.
+//! timers and the ends of sessions, [`throttle`] holds publishers back, [`control`] answers the
+//! control plane.
 
 mod answers;
 mod authenticate;
 mod connect;
 mod connection;
+mod control;
 mod deliver;
 mod heads;
 #[cfg(feature = "sim")]
@@ -222,6 +224,8 @@ impl Handler for Shard {
             Mail::ReplayRequest(request) => self.replay_requested(net, from, *request),
             Mail::ReplayBatch(batch) => self.replay_arrived(net, *batch),
             Mail::Authenticated(exchange, step) => self.authenticated(net, exchange, step),
+            Mail::PublishSys(values) => self.publish_sys(net, &values),
+            Mail::Ask(ask) => self.asked(net, *ask),
             Mail::Shutdown => self.shut_down(net),
         }
     }
@@ -234,5 +238,9 @@ impl Handler for Shard {
             return self.finish_stopping(net);
         }
         if self.fan_outs.is_empty() { Next::Sleep } else { Next::Again }
+    }
+
+    fn turn_ended(&mut self, net: &mut Net) {
+        self.note_turn(net);
     }
 }

@@ -13,8 +13,8 @@ use super::deliver::{Acknowledge, FanOut};
 use super::routes::Destinations;
 use super::{Net, Shard};
 use crate::keys::TenantId;
-use crate::mail::Mail;
-use crate::message::{Intake, Message};
+use crate::mail::{Mail, SysValue};
+use crate::message::{Intake, Message, Source};
 
 impl Shard {
     /// A client's PUBLISH.
@@ -26,7 +26,8 @@ impl Shard {
         slot: u32,
         publish: &Publish<'_>,
     ) -> Flow {
-        self.stats.publishes_in_total.increment();
+        self.stats.publishes_in_total.increment(publish.qos);
+        self.stats.payload_in_bytes.observe(publish.payload.len() as u64);
         let now_ns = net.now_ns();
         let session = &mut self.sessions[slot as usize];
         // Before the duplicate is let go: it may be what defines the alias on this connection.
@@ -42,6 +43,7 @@ impl Shard {
         }
         let topic = aliased.as_deref().unwrap_or(publish.topic);
         if topic.starts_with('$') && !may_publish(topic) {
+            self.stats.refused_sys_publishes_total.increment();
             return self.refuse_publish(slot, publish, ReasonCode::NOT_AUTHORIZED);
         }
         let route = self.routes.lookup(topic, self.id, &self.index, &self.snapshot);
@@ -78,6 +80,29 @@ impl Shard {
         let route = self.routes.lookup(message.topic(), self.id, &self.index, &self.snapshot);
         let to = route.to.clone();
         self.send_to(net, message, to, None);
+    }
+
+    /// Publishes the broker's own figures, as retained messages of QoS 0: whoever does not take them
+    /// now gets newer ones soon.
+    pub(super) fn publish_sys(&mut self, net: &mut Net, values: &[SysValue]) {
+        self.refresh_routes();
+        for value in values {
+            let publish = Publish {
+                topic: &value.topic,
+                payload: value.payload.as_bytes(),
+                retain: true,
+                ..Publish::default()
+            };
+            let intake = Intake {
+                now_ns: net.now_ns(),
+                routed_version: self.snapshot.version(),
+                source: Source::BROKER,
+            };
+            let route = self.routes.lookup(&value.topic, self.id, &self.index, &self.snapshot);
+            let to = route.to.clone();
+            let message = Message::from_publish(Arc::clone(&route.topic), &publish, intake);
+            self.send_to(net, message, to, None);
+        }
     }
 
     /// Sends a message everywhere it belongs: the retained store, shared subscriptions, other

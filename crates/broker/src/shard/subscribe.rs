@@ -69,6 +69,7 @@ impl Shard {
         if self.answer(net, conn, slot, Packet::SubAck(suback)) == Flow::Stop {
             return Flow::Stop;
         }
+        self.stats.subscribes_total.increment();
         for wanted in replays {
             self.start_replay(net, slot, wanted.filter, wanted.options);
         }
@@ -103,6 +104,9 @@ impl Shard {
         session.subscriptions.insert(filter.clone());
         if !known {
             self.stats.subscriptions.add(1);
+            if matches!(filter, Filter::Shared(_)) {
+                self.stats.shared_subscriptions.add(1);
+            }
         }
         match filter {
             Filter::Plain(filter) => {
@@ -162,6 +166,7 @@ impl Shard {
             reason_string: None,
             user_properties: UserProperties::EMPTY,
         };
+        self.stats.unsubscribes_total.increment();
         self.answer(net, conn, slot, Packet::UnsubAck(unsuback))
     }
 
@@ -172,7 +177,7 @@ impl Shard {
         filter: &Filter,
         changes: &mut Vec<RouteChange>,
     ) {
-        self.stats.subscriptions.set(self.stats.subscriptions.value().saturating_sub(1));
+        self.stats.subscriptions.decrement();
         match filter {
             Filter::Plain(filter) => {
                 self.cancel_replay(net, slot, filter);
@@ -182,7 +187,10 @@ impl Shard {
                     changes.push(remove(Filter::Plain(filter.clone()), self.id));
                 }
             }
-            Filter::Shared(shared) => self.leave_group(net, slot, shared),
+            Filter::Shared(shared) => {
+                self.stats.shared_subscriptions.decrement();
+                self.leave_group(net, slot, shared);
+            }
         }
     }
 

@@ -37,6 +37,7 @@ impl Throttle {
 impl Shard {
     /// Answers a PINGREQ; to a client that does not read, once it does.
     pub(super) fn pinged(&mut self, net: &mut Net, conn: ConnId, slot: u32) {
+        self.stats.pings_total.increment();
         if net.output_bytes(conn) <= self.limits().output_bytes_max {
             net.out(conn).extend_from_slice(&PINGRESP);
         } else {

@@ -39,8 +39,19 @@ impl TestBroker {
     pub fn configured(toml: &str) -> Self {
         let mut raw: RawConfig = toml::from_str(toml).expect("a valid test configuration");
         raw.listen = Some(vec!["127.0.0.1:0".parse().unwrap()]);
+        // Nothing that a test has not asked for.
+        raw.sys_interval_s = raw.sys_interval_s.or(Some(0));
         let broker = Broker::start(raw.resolve().expect("consistent")).expect("starts");
         Self { address: broker.addresses()[0], broker: Some(broker) }
+    }
+
+    /// The same, and it serves figures on another free port.
+    pub fn with_metrics(toml: &str) -> Self {
+        Self::configured(&format!("metrics = '127.0.0.1:0'\n{toml}"))
+    }
+
+    pub fn metrics_address(&self) -> SocketAddr {
+        self.broker.as_ref().unwrap().metrics_address().unwrap()
     }
 
     /// The sum of one counter over all shards.

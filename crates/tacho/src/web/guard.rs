@@ -1,7 +1,5 @@
 //! Who may ask: browsers that were pointed here, not pages of others that point browsers here.
 
-use std::net::IpAddr;
-
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -49,7 +47,7 @@ impl Guard {
     fn verdict(self, headers: &HeaderMap) -> Result<(), &'static str> {
         let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or(""));
         let host = text(header::HOST).unwrap_or("");
-        if !self.knows(host) {
+        if !tacho_net::is_own_name(host, self.loopback) {
             return Err("This server answers to its address only: open the address that it \
                         printed, or localhost.");
         }
@@ -64,19 +62,6 @@ impl Guard {
             return Err("Requests from pages of others are refused.");
         }
         Ok(())
-    }
-
-    /// A numeric address cannot be pointed elsewhere by DNS, and `localhost` is not asked for.
-    fn knows(self, host: &str) -> bool {
-        let name = match host.rsplit_once(':') {
-            Some((name, port)) if port.chars().all(|c| c.is_ascii_digit()) => name,
-            _ => host,
-        };
-        if name.eq_ignore_ascii_case("localhost") {
-            return true;
-        }
-        let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-        bare.parse::<IpAddr>().is_ok_and(|address| !self.loopback || address.is_loopback())
     }
 }
 
@@ -94,13 +79,8 @@ mod tests {
 
     #[test]
     fn names_that_dns_could_point_here_are_refused() {
-        for host in ["127.0.0.1:9740", "localhost:9740", "LOCALHOST", "[::1]:9740", "127.0.0.1"] {
-            assert!(!refused(true, &[("host", host)]), "{host}");
-        }
-        for host in ["evil.example:9740", "", "127.0.0.1.evil.example", "10.0.0.1:9740", "[::]x:1"]
-        {
-            assert!(refused(true, &[("host", host)]), "{host}");
-        }
+        assert!(!refused(true, &[("host", "127.0.0.1:9740")]));
+        assert!(refused(true, &[("host", "evil.example:9740")]));
         assert!(refused(true, &[]));
         assert!(!refused(false, &[("host", "10.0.0.1:9740")]));
         assert!(refused(false, &[("host", "evil.example:9740")]));

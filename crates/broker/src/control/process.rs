@@ -1,0 +1,147 @@
+//! What the process spends, under the names that Prometheus clients use everywhere.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::{Resource, getrlimit};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::exposition::{Exposition, Kind};
+
+/// Writes what the system tells; elsewhere than on Linux that is little.
+pub(super) fn write(exposition: &mut Exposition) {
+    let mut gauge = |name: &str, help: &str, value: Option<f64>| {
+        if let Some(value) = value {
+            exposition.family(name, help, Kind::Gauge).sample(&[], value);
+        }
+    };
+    let memory = Memory::read();
+    gauge(
+        "process_resident_memory_bytes",
+        "Resident memory of the process.",
+        memory.map(|memory| memory.resident_bytes as f64),
+    );
+    gauge(
+        "process_virtual_memory_bytes",
+        "Virtual memory of the process.",
+        memory.map(|memory| memory.virtual_bytes as f64),
+    );
+    gauge(
+        "process_open_fds",
+        "Descriptors that the process has open.",
+        open_descriptors().map(|count| count as f64),
+    );
+    gauge(
+        "process_max_fds",
+        "Descriptors that the process may have open.",
+        getrlimit(Resource::Nofile).current.map(|limit| limit as f64),
+    );
+    gauge("process_threads", "Threads of the process.", memory.map(|memory| memory.threads as f64));
+    gauge(
+        "process_start_time_seconds",
+        "When the process started, in seconds since 1970.",
+        start_time(),
+    );
+    let name = "process_cpu_seconds_total";
+    let help = "CPU time of all threads of the process, in user and kernel mode.";
+    exposition.family(name, help, Kind::Counter).sample(&[], cpu().as_secs_f64());
+}
+
+/// CPU time of all threads.
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Memory and threads as the kernel sees them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Memory {
+    resident_bytes: u64,
+    virtual_bytes: u64,
+    /// Resident memory that is no file's: heap, stacks, tables.
+    pub(super) anonymous_bytes: u64,
+    threads: u64,
+}
+
+impl Memory {
+    /// `None` where the system does not tell.
+    pub(super) fn read() -> Option<Self> {
+        Self::parse(&fs::read_to_string("/proc/self/status").ok()?)
+    }
+
+    fn parse(status: &str) -> Option<Self> {
+        let number = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line?.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        let bytes = |name: &str| number(name).map(|kib| kib * 1024);
+        Some(Self {
+            resident_bytes: bytes("VmRSS")?,
+            virtual_bytes: bytes("VmSize")?,
+            anonymous_bytes: bytes("RssAnon")?,
+            threads: number("Threads")?,
+        })
+    }
+}
+
+/// Newer kernels tell the number as the folder's size; others have to list it.
+fn open_descriptors() -> Option<u64> {
+    let folder = "/proc/self/fd";
+    match fs::metadata(folder).ok()?.len() {
+        0 => Some(fs::read_dir(folder).ok()?.count() as u64),
+        count => Some(count),
+    }
+}
+
+fn start_time() -> Option<f64> {
+    start_time_of(
+        &fs::read_to_string("/proc/self/stat").ok()?,
+        &fs::read_to_string("/proc/stat").ok()?,
+    )
+}
+
+fn start_time_of(own: &str, machine: &str) -> Option<f64> {
+    /// Ticks per second of what the kernel tells programs, on every architecture that Rust knows.
+    const TICKS: f64 = 100.0;
+    // The name before it may contain anything, so what counts is behind its last parenthesis: the
+    // state is field 3, the start field 22.
+    let (_, fields) = own.rsplit_once(')')?;
+    let ticks: f64 = fields.split_whitespace().nth(22 - 3)?.parse().ok()?;
+    let booted = machine.lines().find_map(|line| line.strip_prefix("btime "))?;
+    Some(booted.trim().parse::<f64>().ok()? + ticks / TICKS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_words_are_understood() {
+        let status = "Name:\tx\nVmSize:\t  300 kB\nVmRSS:\t      200 kB\nRssAnon:\t  100 kB\n\
+                      Threads:\t7\n";
+        let expected = Memory {
+            resident_bytes: 200 << 10,
+            virtual_bytes: 300 << 10,
+            anonymous_bytes: 100 << 10,
+            threads: 7,
+        };
+        assert_eq!(Memory::parse(status), Some(expected));
+        assert_eq!(Memory::parse("Name:\tx\n"), None);
+        let own = "42 (a ) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 250 20";
+        assert_eq!(start_time_of(own, "cpu 1 2\nbtime 1000\n"), Some(1002.5));
+        assert_eq!(start_time_of("42 (x) S", "btime 1000\n"), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_process_has_all_figures() {
+        let memory = Memory::read().expect("Linux tells");
+        assert!(memory.resident_bytes > 0 && memory.threads > 0);
+        assert!(memory.virtual_bytes >= memory.resident_bytes);
+        assert!(open_descriptors().is_some_and(|count| count > 2));
+        let age = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs_f64()
+            - start_time().expect("Linux tells");
+        // Rounding may make it a little negative; a test binary runs for minutes at most.
+        assert!((-5.0..36_000.0).contains(&age), "{age}");
+    }
+}

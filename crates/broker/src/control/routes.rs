@@ -1,0 +1,248 @@
+//! The questions that are answered by HTTP.
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Query, Request, State};
+use axum::http::header::{self, HeaderName};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+use tacho_net::is_own_name;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::ask::{ClientRow, Clients, NoAnswer, Order};
+use super::connection::Bounded;
+use super::exposition::CONTENT_TYPE;
+use super::slow::{Remembered, Slowest};
+use super::{View, metrics};
+
+/// Rows per answer, at most.
+const ROWS_MAX: usize = 1_000;
+/// Rows per answer unless asked otherwise.
+const ROWS: usize = 100;
+/// Slow clients per answer unless asked otherwise.
+const SLOWEST: usize = 10;
+/// Rows per question to a shard.
+const ROWS_PER_QUESTION: usize = 256;
+/// Questions for one answer: an answer may have fewer rows than asked for, and go on later.
+const QUESTIONS_MAX: usize = 64;
+/// How long one walk through all sessions waits for another.
+const WALK_WAIT: Duration = Duration::from_secs(4);
+
+const INDEX: &str = "\
+tacho broker
+/metrics              counters and gauges for Prometheus
+/healthz              200 while every shard takes turns, 503 otherwise
+/clients              sessions, page by page: ?limit=100&after=<next of the page before>
+/clients/slowest      clients that are most behind: ?n=10
+";
+
+#[derive(Clone)]
+struct Served {
+    view: Arc<View>,
+    slow: Remembered,
+    /// One walk through all sessions at a time.
+    walk: Arc<Mutex<()>>,
+}
+
+/// Answers requests until something makes that impossible.
+pub(super) async fn serve(view: Arc<View>, listener: TcpListener) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let loopback = listener.local_addr()?.ip().is_loopback();
+    let served = Served { view, slow: Remembered::default(), walk: Arc::default() };
+    let router = Router::new()
+        .route("/", get(async || INDEX))
+        .route("/metrics", get(answer_metrics))
+        .route("/healthz", get(health))
+        .route("/clients", get(clients))
+        .route("/clients/slowest", get(slowest))
+        .with_state(served)
+        .layer(from_fn_with_state(loopback, guard));
+    axum::serve(Bounded::new(listener), router).await
+}
+
+/// Refuses requests that a page of somebody else made a browser send.
+async fn guard(State(loopback): State<bool>, request: Request, next: Next) -> Response {
+    let mut response = match check(loopback, request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(sentence) => (StatusCode::FORBIDDEN, format!("{sentence}\n")).into_response(),
+    };
+    for (name, value) in
+        [(header::CACHE_CONTROL, "no-store"), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")]
+    {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn check(loopback: bool, headers: &HeaderMap) -> Result<(), &'static str> {
+    let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or(""));
+    if !text(header::HOST).is_some_and(|host| is_own_name(host, loopback)) {
+        return Err("The broker answers to its numeric address or localhost only.");
+    }
+    let site = text(HeaderName::from_static("sec-fetch-site"));
+    if headers.contains_key(header::ORIGIN) || site == Some("cross-site") {
+        return Err("Requests from pages are refused.");
+    }
+    Ok(())
+}
+
+async fn answer_metrics(State(served): State<Served>) -> impl IntoResponse {
+    let slow = served.slow.clients(&served.view);
+    ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics::write(&served.view, &slow))
+}
+
+async fn health(State(served): State<Served>) -> Result<&'static str, Unavailable> {
+    for shard in 0..served.view.stats.len() {
+        served.view.pulse(shard).await?;
+    }
+    Ok("ok\n")
+}
+
+/// A shard that does not answer, as 503.
+struct Unavailable(NoAnswer);
+
+impl From<NoAnswer> for Unavailable {
+    fn from(why: NoAnswer) -> Self {
+        Self(why)
+    }
+}
+
+impl IntoResponse for Unavailable {
+    fn into_response(self) -> Response {
+        (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", self.0)).into_response()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SlowestQuery {
+    n: Option<usize>,
+}
+
+async fn slowest(
+    State(served): State<Served>,
+    Query(query): Query<SlowestQuery>,
+) -> Result<Json<Slowest>, (StatusCode, &'static str)> {
+    let limit = query.n.unwrap_or(SLOWEST).min(ROWS_PER_QUESTION);
+    let Ok(_one_at_a_time) = timeout(WALK_WAIT, served.walk.lock()).await else {
+        return Err((StatusCode::SERVICE_UNAVAILABLE, "others are asking: try again later\n"));
+    };
+    Ok(Json(served.view.slowest(limit).await))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClientsQuery {
+    limit: Option<usize>,
+    after: Option<String>,
+}
+
+/// A page of sessions.
+#[derive(Serialize)]
+struct Page {
+    clients: Vec<ClientRow>,
+    /// To be given as `after` for the next page; absent after the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+async fn clients(
+    State(served): State<Served>,
+    Query(query): Query<ClientsQuery>,
+) -> Result<Json<Page>, Response> {
+    let start = match query.after.as_deref().map(Place::parse) {
+        None => Place { shard: 0, slot: 0 },
+        Some(Some(place)) => place,
+        Some(None) => {
+            let sentence = "after: take what the page before says as next\n";
+            return Err((StatusCode::BAD_REQUEST, sentence).into_response());
+        }
+    };
+    let limit = query.limit.unwrap_or(ROWS).clamp(1, ROWS_MAX);
+    let page = page(&served.view, start, limit).await;
+    page.map(Json).map_err(|why| Unavailable(why).into_response())
+}
+
+async fn page(view: &View, start: Place, limit: usize) -> Result<Page, NoAnswer> {
+    let mut clients = Vec::new();
+    let mut place = start;
+    for _ in 0..QUESTIONS_MAX {
+        if place.shard >= view.stats.len() {
+            return Ok(Page { clients, next: None });
+        }
+        let left = limit - clients.len();
+        if left == 0 {
+            break;
+        }
+        let limit = left.min(ROWS_PER_QUESTION);
+        let question = Clients { from: place.slot, limit, order: Order::Slot };
+        let answer = view.clients(place.shard, question).await?;
+        clients.extend(answer.rows);
+        place = match answer.next {
+            Some(slot) => Place { slot, ..place },
+            None => Place { shard: place.shard + 1, slot: 0 },
+        };
+    }
+    let next = (place.shard < view.stats.len()).then(|| place.text());
+    Ok(Page { clients, next })
+}
+
+/// Where a page begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    shard: usize,
+    slot: usize,
+}
+
+impl Place {
+    fn parse(text: &str) -> Option<Self> {
+        let (shard, slot) = text.split_once('.')?;
+        Some(Self { shard: shard.parse().ok()?, slot: slot.parse().ok()? })
+    }
+
+    fn text(self) -> String {
+        format!("{}.{}", self.shard, self.slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_survive_their_text() {
+        let place = Place { shard: 3, slot: 1_048_576 };
+        assert_eq!(Place::parse(&place.text()), Some(place));
+        for text in ["", "1", "1.", ".1", "1.2.3", "-1.2", "a.b"] {
+            assert_eq!(Place::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn pages_and_foreign_names_are_refused() {
+        let refused = |loopback: bool, headers: &[(&'static str, &'static str)]| {
+            let mut map = HeaderMap::new();
+            for (name, value) in headers {
+                map.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+            check(loopback, &map).is_err()
+        };
+        let host = ("host", "127.0.0.1:9883");
+        assert!(!refused(true, &[host]));
+        assert!(!refused(false, &[("host", "10.0.0.7:9883")]));
+        assert!(refused(true, &[("host", "10.0.0.7:9883")]));
+        assert!(refused(true, &[("host", "evil.example:9883")]));
+        assert!(refused(true, &[]));
+        assert!(refused(true, &[host, ("origin", "http://evil.example")]));
+        assert!(refused(true, &[host, ("sec-fetch-site", "cross-site")]));
+        assert!(!refused(true, &[host, ("sec-fetch-site", "none")]));
+    }
+}

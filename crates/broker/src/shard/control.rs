@@ -1,0 +1,96 @@
+//! What a shard tells the control plane: its loop's figures after each turn, and answers to its
+//! questions, each bounded so that clients do not notice.
+
+use super::session::Session;
+use super::{Net, Shard};
+use crate::control::{Ask, ClientRow, Clients, ClientsAnswer, Order};
+
+/// Sessions looked at for one question: a few hundred microseconds.
+const SESSIONS_LOOKED_AT: usize = 1_024;
+
+impl Shard {
+    /// Tells what the loop has counted. A few plain stores per turn.
+    #[inline]
+    pub(super) fn note_turn(&mut self, net: &Net) {
+        let (stats, counters) = (&self.stats, net.counters());
+        if counters.turns > 1 {
+            stats.turn_ns.observe(net.last_turn_ns());
+        }
+        stats.turns_total.set(counters.turns);
+        stats.sleeps_total.set(counters.sleeps);
+        stats.busy_ns_total.set(counters.busy_ns);
+        stats.reads_total.set(counters.reads);
+        stats.writes_total.set(counters.writes);
+        stats.wakes_total.set(counters.wakes);
+        stats.bytes_in_total.set(counters.read_bytes);
+        stats.bytes_out_total.set(counters.written_bytes);
+    }
+
+    /// Answers. Who asked may have given up meanwhile, which is fine.
+    #[cold]
+    pub(super) fn asked(&self, net: &Net, ask: Ask) {
+        match ask {
+            Ask::Pulse(reply) => drop(reply.send(())),
+            Ask::Clients(question, reply) => drop(reply.send(self.clients(net, &question))),
+        }
+    }
+
+    fn clients(&self, net: &Net, question: &Clients) -> ClientsAnswer {
+        // Slots are never above the capacity.
+        let slots = self.sessions.capacity();
+        let end = question.from.saturating_add(SESSIONS_LOOKED_AT).min(slots);
+        let candidates =
+            (question.from..end).filter_map(|slot| Some((slot, self.sessions.get(slot)?)));
+        match question.order {
+            Order::Slot => {
+                let mut candidates = candidates.peekable();
+                let rows = candidates
+                    .by_ref()
+                    .take(question.limit)
+                    .map(|(_, session)| self.client_row(net, session))
+                    .collect();
+                let left = candidates.peek().map(|(slot, _)| *slot);
+                ClientsAnswer { rows, next: left.or_else(|| (end < slots).then_some(end)) }
+            }
+            Order::Slowest => {
+                let mut slow: Vec<(Slowness, &Session)> = candidates
+                    .filter_map(|(_, session)| Some((slowness(net, session)?, &**session)))
+                    .collect();
+                slow.sort_by_key(|(slowness, _)| std::cmp::Reverse(*slowness));
+                slow.truncate(question.limit);
+                let rows = slow.iter().map(|(_, session)| self.client_row(net, session)).collect();
+                ClientsAnswer { rows, next: (end < slots).then_some(end) }
+            }
+        }
+    }
+
+    fn client_row(&self, net: &Net, session: &Session) -> ClientRow {
+        let machine = &session.machine;
+        let connection = session.connection;
+        ClientRow {
+            client_id: session.key.client_id.as_ref().into(),
+            shard: self.id,
+            connected: connection.is_some(),
+            address: connection.and_then(|conn| net.peer_addr(conn)),
+            version: session.version.to_string(),
+            subscriptions: session.subscriptions.len(),
+            queue_len: machine.queue_len(),
+            queue_bytes: machine.queue_bytes(),
+            inflight: machine.inflight_len(),
+            output_bytes: connection.map_or(0, |conn| net.output_bytes(conn)),
+            dropped: machine.counters().dropped_total(),
+        }
+    }
+}
+
+/// Bytes that wait for a client, messages that it lost, messages it has not acknowledged.
+type Slowness = (u64, u64, usize);
+
+/// `None` for a client that keeps up, or is not connected.
+fn slowness(net: &Net, session: &Session) -> Option<Slowness> {
+    let conn = session.connection?;
+    let machine = &session.machine;
+    let waiting_bytes = machine.queue_bytes() + net.output_bytes(conn) as u64;
+    let dropped = machine.counters().dropped_total();
+    (waiting_bytes > 0 || dropped > 0).then(|| (waiting_bytes, dropped, machine.inflight_len()))
+}
