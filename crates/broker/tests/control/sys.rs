@@ -45,10 +45,10 @@ fn a_subscriber_gets_all_figures_at_once() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations.md");
         let text = std::fs::read_to_string(path).unwrap();
         for name in figures.keys() {
-            let name = ["1min", "5min", "15min"]
+            let name = ["/1min", "/5min", "/15min"]
                 .iter()
                 .find_map(|span| name.strip_suffix(span))
-                .map_or_else(|| name.clone(), |load| format!("{load}1min"));
+                .map_or_else(|| name.clone(), |load| format!("{load}/1min"));
             assert!(text.contains(&format!("`{name}`")), "{name} is not in docs/operations.md");
         }
         // Filters that begin with a wildcard do not match them [MQTT-4.7.2-1].
@@ -64,9 +64,7 @@ fn a_subscriber_gets_all_figures_at_once() {
 fn figures_follow_what_happens() {
     let broker = TestBroker::configured("shards = 2\nsys_interval_s = 1");
     let mut watcher = broker.connected("watcher", Version::V5);
-    watcher.subscribe("$SYS/broker/+/+", QoS::AtMostOnce);
-    watcher.subscribe("$SYS/broker/publish/messages/+", QoS::AtMostOnce);
-    watcher.subscribe("$SYS/broker/uptime", QoS::AtMostOnce);
+    watcher.subscribe("$SYS/#", QoS::AtMostOnce);
     let mut publisher = broker.connected("publisher", Version::V311);
     publisher.publish("a", b"retained", QoS::AtLeastOnce, true);
     let mut last = BTreeMap::new();
@@ -77,11 +75,11 @@ fn figures_follow_what_happens() {
         let number = |name: &str| value(name).and_then(|text| text.parse().ok()).unwrap_or(0.0);
         value("clients/connected") == Some("2")
             && value("clients/maximum") == Some("2")
-            && number("subscriptions/count") == 3.0
+            && number("subscriptions/count") == 1.0
             && number("publish/messages/received") == 1.0
             && number("publish/messages/sent") > 10.0
             && number("retained messages/count") > 40.0
-            && number("messages/received") >= 6.0
+            && number("messages/received") >= 4.0
             && number("bytes/sent") > 100.0
             && value("uptime").is_some_and(|text| {
                 text.strip_suffix(" seconds").unwrap().parse::<u64>().unwrap() > 0
