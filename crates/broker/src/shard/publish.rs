@@ -82,8 +82,8 @@ impl Shard {
         self.send_to(net, message, to, None);
     }
 
-    /// Publishes the broker's own figures, as retained messages of QoS 0: whoever does not take them
-    /// now gets newer ones soon.
+    /// Publishes the broker's own figures, as retained messages of QoS 0: whoever does not take
+    /// them now gets newer ones soon.
     pub(super) fn publish_sys(&mut self, net: &mut Net, values: &[SysValue]) {
         self.refresh_routes();
         for value in values {
