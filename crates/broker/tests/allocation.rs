@@ -5,10 +5,13 @@ mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Client, PATIENCE, TestBroker};
-use tacho_codec::{Packet, PacketId, Publish, QoS, Version};
+use tacho_codec::{
+    Connect, ConnectProperties, Packet, PacketId, Publish, QoS, Version, split_frame,
+};
 
 struct Counting;
 
@@ -38,6 +41,9 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// One test at a time: whatever allocates is counted.
+static ALONE: Mutex<()> = Mutex::new(());
 
 const SUBSCRIBERS: usize = 10;
 const PUBLISHES_PER_ROUND: usize = 50;
@@ -151,6 +157,7 @@ fn allocations(shards: usize, qos: QoS, version: Version, payload_len: usize) ->
 
 #[test]
 fn a_publish_costs_one_allocation_and_a_delivery_none() {
+    let _alone = ALONE.lock().unwrap();
     for shards in [1, 2] {
         for qos in common::ALL_QOS {
             for (version, payload_len) in
@@ -167,4 +174,58 @@ fn a_publish_costs_one_allocation_and_a_delivery_none() {
             }
         }
     }
+}
+
+/// Reads so many PUBLISH packets; what follows the last one is lost.
+fn skip_publishes(client: &mut Client, buffer: &mut [u8], count: usize) {
+    let (mut filled, mut packets) = (0, 0);
+    while packets < count {
+        filled += client.stream.read(&mut buffer[filled..]).unwrap();
+        let mut used = 0;
+        while let Some(frame) = split_frame(&buffer[used..filled], u32::MAX).unwrap() {
+            used += frame.total_len;
+            packets += 1;
+        }
+        buffer.copy_within(used..filled, 0);
+        filled -= used;
+    }
+    assert_eq!((packets, filled), (count, 0));
+}
+
+#[test]
+fn topic_aliases_cost_no_allocation_either_also_where_they_change_hands() {
+    let _alone = ALONE.lock().unwrap();
+    let broker = TestBroker::start(1);
+    let mut subscriber = broker.client(Version::V5);
+    let properties = ConnectProperties { topic_alias_maximum: Some(4), ..Default::default() };
+    subscriber.connect(&Connect { properties, ..common::connect("sub", Version::V5) });
+    subscriber.subscribe("#", QoS::AtMostOnce);
+    subscriber.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut publisher = broker.connected("pub", Version::V5);
+    // Which topics are frequent changes within a round, so aliases are taken over in each.
+    let (mut publishes, mut count) = (Vec::new(), 0);
+    for topic in 0..12 {
+        let topic = format!("building/7/floor/3/temperature/{topic}");
+        for _ in 0..8 {
+            let publish = Publish { topic: &topic, payload: b"21", ..Publish::default() };
+            Packet::Publish(publish).encode(Version::V5, &mut publishes).unwrap();
+            count += 1;
+        }
+    }
+    let mut buffer = vec![0; 1 << 16];
+    let mut rounds = |rounds: usize| {
+        for _ in 0..rounds {
+            publisher.stream.write_all(&publishes).unwrap();
+            skip_publishes(&mut subscriber, &mut buffer, count);
+        }
+    };
+    rounds(20);
+    let aliased = broker.counter("publishes_aliased_out_total");
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    rounds(50);
+    let made = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let aliased = broker.counter("publishes_aliased_out_total") - aliased;
+    assert!(aliased > 50 * count as u64 / 4, "{aliased} of {}", 50 * count);
+    assert!(aliased < 50 * count as u64, "aliases are taken over");
+    assert!(made <= 50 * count as u64 + SLACK, "{made} for {} publishes", 50 * count);
 }

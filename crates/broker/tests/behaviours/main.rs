@@ -8,6 +8,7 @@ mod common;
 
 mod aliases;
 mod connect;
+mod exchanges;
 mod lifecycle;
 mod malformed;
 mod properties;

@@ -47,6 +47,7 @@ fn aliases_of_a_client_are_resolved_remapped_and_forgotten_with_the_connection()
 }
 
 // 46
+// [MQTT-3.3.2-9] [MQTT-3.2.2-17]
 #[test]
 fn alias_out_of_range_is_0x94() {
     let broker = TestBroker::start(1);
@@ -124,8 +125,7 @@ fn a_client_without_alias_maximum_gets_none_and_one_with_it_none_above() {
 }
 
 // 39, 50, 51
-// [MQTT-3.3.2-4] [MQTT-3.3.2-15] [MQTT-3.3.2-16] [MQTT-3.3.2-17] [MQTT-3.3.2-18]
-// [MQTT-3.3.2-20]
+// [MQTT-3.3.2-4] [MQTT-3.3.2-15] [MQTT-3.3.2-16] [MQTT-3.3.2-17] [MQTT-3.3.2-18] [MQTT-3.3.2-20]
 #[test]
 fn publish_properties_are_forwarded_unaltered() {
     each_broker(|broker| {
@@ -170,7 +170,7 @@ fn publish_properties_are_forwarded_unaltered() {
 }
 
 // 49
-// [MQTT-3.1.2-29]
+// [MQTT-3.1.2-29] [MQTT-3.1.2-28]
 #[test]
 fn no_reason_strings_or_user_properties_are_sent_unasked() {
     let broker = TestBroker::start(1);

@@ -24,7 +24,8 @@ fn durable(broker: &TestBroker, client_id: &str, version: Version) -> Client {
 
 // 25
 // [MQTT-3.3.4-1] [MQTT-3.8.4-8] [MQTT-4.3.2-4] [MQTT-4.3.3-4] [MQTT-4.3.3-8] [MQTT-4.3.3-11]
-// [MQTT-3.1.1: 3.3.4-1] [MQTT-3.1.1: 3.8.4-6]
+// [MQTT-3.1.1: 3.3.4-1] [MQTT-3.1.1: 3.8.4-6] [MQTT-4.3.1-1] [MQTT-4.3.2-2] [MQTT-4.3.3-2]
+// [MQTT-3.3.1-2] [MQTT-2.2.1-2]
 #[test]
 fn delivered_qos_is_the_lower_one_of_publish_and_subscription() {
     each_broker(|broker| {
@@ -44,8 +45,7 @@ fn delivered_qos_is_the_lower_one_of_publish_and_subscription() {
 }
 
 // 25
-// [MQTT-3.3.1-3] [MQTT-4.3.2-2]
-// [MQTT-3.1.1: 3.3.1-3]
+// [MQTT-3.3.1-3] [MQTT-4.3.2-2] [MQTT-3.1.1: 3.3.1-3]
 #[test]
 fn dup_of_the_incoming_packet_is_not_passed_on() {
     let broker = TestBroker::start(1);
@@ -58,8 +58,7 @@ fn dup_of_the_incoming_packet_is_not_passed_on() {
 }
 
 // 26
-// [MQTT-4.3.3-10] [MQTT-4.3.3-12]
-// [MQTT-3.1.1: 4.3.3-2]
+// [MQTT-4.3.3-10] [MQTT-4.3.3-12] [MQTT-3.1.1: 4.3.3-2] [MQTT-4.3.3-8] [MQTT-4.3.3-11]
 #[test]
 fn qos_2_repeated_before_pubrel_is_one_message_also_after_a_reconnect() {
     each_broker(|broker| {
@@ -94,7 +93,7 @@ fn qos_2_repeated_before_pubrel_is_one_message_also_after_a_reconnect() {
 }
 
 // 26
-// [MQTT-4.3.3-11]
+// [MQTT-4.3.3-11] [MQTT-3.7.2-1]
 #[test]
 fn pubrel_for_an_unknown_identifier_is_answered() {
     let broker = TestBroker::start(1);
@@ -108,7 +107,7 @@ fn pubrel_for_an_unknown_identifier_is_answered() {
 }
 
 // 27
-// [MQTT-4.4.0-2]
+// [MQTT-4.4.0-2] [MQTT-4.9.0-2]
 #[test]
 fn pubrec_with_an_error_ends_the_exchange_and_returns_the_credit() {
     each_broker(|broker| {
@@ -129,8 +128,9 @@ fn pubrec_with_an_error_ends_the_exchange_and_returns_the_credit() {
 }
 
 // 28
-// [MQTT-3.1.2-5] [MQTT-3.3.1-1] [MQTT-4.3.3-6] [MQTT-4.4.0-1] [MQTT-4.6.0-1]
-// [MQTT-3.1.1: 3.1.2-4] [MQTT-3.1.1: 3.3.1-1] [MQTT-3.1.1: 4.4.0-1] [MQTT-3.1.1: 4.6.0-1]
+// [MQTT-3.1.2-5] [MQTT-3.3.1-1] [MQTT-4.3.3-6] [MQTT-4.4.0-1] [MQTT-4.6.0-1] [MQTT-3.1.1: 3.1.2-4]
+// [MQTT-3.1.1: 3.3.1-1] [MQTT-3.1.1: 4.4.0-1] [MQTT-3.1.1: 4.6.0-1] [MQTT-4.3.2-3] [MQTT-4.3.3-3]
+// [MQTT-4.3.3-4] [MQTT-4.3.3-5]
 #[test]
 fn resume_sends_again_what_was_unacknowledged_in_order_with_dup() {
     each_broker(|broker| {
@@ -194,8 +194,8 @@ fn clean_start_forgets_what_was_in_flight_both_ways() {
 }
 
 // 30
-// [MQTT-4.5.0-1] [MQTT-4.6.0-5] [MQTT-4.6.0-6]
-// [MQTT-3.1.1: 4.5.0-1] [MQTT-3.1.1: 4.6.0-5] [MQTT-3.1.1: 4.6.0-6]
+// [MQTT-4.5.0-1] [MQTT-4.6.0-5] [MQTT-4.6.0-6] [MQTT-3.1.1: 4.5.0-1] [MQTT-3.1.1: 4.6.0-5]
+// [MQTT-3.1.1: 4.6.0-6]
 #[test]
 fn order_is_kept_across_window_queue_and_reconnects() {
     each_broker(|broker| {
@@ -272,6 +272,7 @@ fn receive_maximum_of_the_client_is_kept_and_nothing_is_lost() {
 }
 
 // 31
+// [MQTT-3.3.4-7]
 #[test]
 fn exceeding_the_brokers_receive_maximum_is_0x93() {
     let broker = TestBroker::configured("shards = 1\n[limits]\nreceive_maximum = 2");
@@ -318,6 +319,7 @@ fn messages_above_the_clients_packet_size_are_dropped_and_count_as_done() {
 }
 
 // 32
+// [MQTT-3.2.2-15]
 #[test]
 fn packets_above_the_brokers_size_are_refused_by_their_header() {
     let broker = TestBroker::configured("shards = 1\n[limits]\npacket_size_max = 1000");
@@ -331,8 +333,7 @@ fn packets_above_the_brokers_size_are_refused_by_their_header() {
 }
 
 // 33
-// [MQTT-3.3.4-1]
-// [MQTT-3.1.1: 3.3.4-1]
+// [MQTT-3.3.4-1] [MQTT-3.1.1: 3.3.4-1] [MQTT-4.3.2-4] [MQTT-2.2.1-5]
 #[test]
 fn publishes_without_subscribers_are_acknowledged() {
     each_broker(|broker| {
@@ -359,8 +360,7 @@ fn publishes_to_the_brokers_own_topics_are_refused_but_acknowledged() {
 }
 
 // 34
-// [MQTT-4.7.3-3]
-// [MQTT-3.1.1: 4.7.3-3]
+// [MQTT-4.7.3-3] [MQTT-3.1.1: 4.7.3-3]
 #[test]
 fn empty_payload_longest_topic_and_two_hundred_levels_go_through() {
     each_broker(|broker| {

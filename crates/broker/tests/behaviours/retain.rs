@@ -11,8 +11,7 @@ fn handling(retain_handling: RetainHandling) -> SubscribeOptions {
 }
 
 // 35
-// [MQTT-3.3.1-6] [MQTT-3.3.1-7]
-// [MQTT-3.1.1: 3.3.1-10] [MQTT-3.1.1: 3.3.1-11]
+// [MQTT-3.3.1-6] [MQTT-3.3.1-7] [MQTT-3.1.1: 3.3.1-10] [MQTT-3.1.1: 3.3.1-11]
 #[test]
 fn empty_payload_deletes_and_is_delivered_live() {
     each_broker(|broker| {
@@ -33,8 +32,8 @@ fn empty_payload_deletes_and_is_delivered_live() {
 }
 
 // 35, 36
-// [MQTT-3.3.1-5] [MQTT-3.3.1-9]
-// [MQTT-3.1.1: 3.3.1-5] [MQTT-3.1.1: 3.3.1-6] [MQTT-3.1.1: 3.3.1-7] [MQTT-3.1.1: 3.3.1-8]
+// [MQTT-3.3.1-5] [MQTT-3.3.1-9] [MQTT-3.1.1: 3.3.1-5] [MQTT-3.1.1: 3.3.1-6] [MQTT-3.1.1: 3.3.1-7]
+// [MQTT-3.1.1: 3.3.1-8]
 #[test]
 fn retained_qos_is_kept_and_the_last_message_counts() {
     each_broker(|broker| {
@@ -59,8 +58,7 @@ fn retained_qos_is_kept_and_the_last_message_counts() {
 }
 
 // 36
-// [MQTT-3.3.1-12] [MQTT-3.3.1-13]
-// [MQTT-3.1.1: 3.3.1-9]
+// [MQTT-3.3.1-12] [MQTT-3.3.1-13] [MQTT-3.1.1: 3.3.1-9]
 #[test]
 fn live_messages_carry_the_flag_only_as_published() {
     each_broker(|broker| {
@@ -100,8 +98,7 @@ fn retain_handling_decides_on_replay() {
 }
 
 // 37
-// [MQTT-3.8.4-4]
-// [MQTT-3.1.1: 3.8.4-3]
+// [MQTT-3.8.4-4] [MQTT-3.1.1: 3.8.4-3]
 #[test]
 fn subscribing_again_replays_also_what_came_live() {
     each_broker(|broker| {
@@ -177,6 +174,7 @@ fn shared_subscriptions_get_no_replay() {
 }
 
 // 30, 37
+// [MQTT-4.6.0-5]
 #[test]
 fn replay_and_live_messages_of_a_topic_keep_their_order() {
     each_broker(|broker| {
@@ -225,7 +223,7 @@ fn replay_and_live_messages_of_a_topic_keep_their_order() {
 }
 
 // 38
-// [MQTT-3.3.2-6]
+// [MQTT-3.3.2-6] [MQTT-3.3.2-5]
 #[test]
 fn retained_messages_expire_and_tell_what_is_left() {
     each_broker(|broker| {
@@ -257,6 +255,7 @@ fn retained_messages_expire_and_tell_what_is_left() {
 }
 
 // 39
+// [MQTT-3.3.2-4] [MQTT-3.3.2-15] [MQTT-3.3.2-16] [MQTT-3.3.2-17] [MQTT-3.3.2-18] [MQTT-3.3.2-20]
 #[test]
 fn retained_properties_are_replayed_unaltered_and_the_alias_is_not() {
     each_broker(|broker| {

@@ -10,8 +10,8 @@ use crate::common::{VERSIONS, connect, each_broker};
 const SUB_IDS: [u32; 3] = [1, 128, 268_435_455];
 
 // 20
-// [MQTT-4.7.1-1] [MQTT-4.7.1-2] [MQTT-4.7.3-1] [MQTT-4.8.2-1] [MQTT-4.8.2-2]
-// [MQTT-3.1.1: 4.7.1-2] [MQTT-3.1.1: 4.7.1-3] [MQTT-3.1.1: 4.7.3-1]
+// [MQTT-4.7.1-1] [MQTT-4.7.1-2] [MQTT-4.7.3-1] [MQTT-4.8.2-1] [MQTT-4.8.2-2] [MQTT-3.1.1: 4.7.1-2]
+// [MQTT-3.1.1: 4.7.1-3] [MQTT-3.1.1: 4.7.3-1] [MQTT-3.9.3-2]
 #[test]
 fn invalid_filters_get_a_failure_code_and_subscribe_to_nothing() {
     each_broker(|broker| {
@@ -31,9 +31,8 @@ fn invalid_filters_get_a_failure_code_and_subscribe_to_nothing() {
 
 // 40
 // [MQTT-2.2.1-6] [MQTT-3.8.4-1] [MQTT-3.8.4-2] [MQTT-3.8.4-5] [MQTT-3.8.4-6] [MQTT-3.8.4-7]
-// [MQTT-3.9.3-1] [MQTT-3.9.3-2]
-// [MQTT-3.1.1: 2.3.1-7] [MQTT-3.1.1: 3.8.4-1] [MQTT-3.1.1: 3.8.4-2] [MQTT-3.1.1: 3.8.4-4]
-// [MQTT-3.1.1: 3.8.4-5] [MQTT-3.1.1: 3.9.3-1] [MQTT-3.1.1: 3.9.3-2]
+// [MQTT-3.9.3-1] [MQTT-3.9.3-2] [MQTT-3.1.1: 2.3.1-7] [MQTT-3.1.1: 3.8.4-1] [MQTT-3.1.1: 3.8.4-2]
+// [MQTT-3.1.1: 3.8.4-4] [MQTT-3.1.1: 3.8.4-5] [MQTT-3.1.1: 3.9.3-1] [MQTT-3.1.1: 3.9.3-2]
 #[test]
 fn suback_has_one_code_per_filter_in_order() {
     each_broker(|broker| {
@@ -67,8 +66,7 @@ fn suback_has_one_code_per_filter_in_order() {
 }
 
 // 40
-// [MQTT-3.8.4-3]
-// [MQTT-3.1.1: 3.8.4-3]
+// [MQTT-3.8.4-3] [MQTT-3.1.1: 3.8.4-3]
 #[test]
 fn the_same_filter_replaces_its_options() {
     each_broker(|broker| {
@@ -121,6 +119,7 @@ fn overlapping_filters_give_one_copy_with_the_highest_qos_and_every_identifier()
 }
 
 // 41, 42
+// [MQTT-3.1.2-5] [MQTT-3.8.3-3]
 #[test]
 fn options_survive_the_connection() {
     each_broker(|broker| {
@@ -186,8 +185,8 @@ fn no_local_blocks_only_the_own_client() {
 }
 
 // 43
-// [MQTT-3.3.2-3] [MQTT-4.7.2-1]
-// [MQTT-3.1.1: 3.3.2-3] [MQTT-3.1.1: 4.7.2-1]
+// [MQTT-3.3.2-3] [MQTT-4.7.2-1] [MQTT-3.1.1: 3.3.2-3] [MQTT-3.1.1: 4.7.2-1] [MQTT-4.7.3-4]
+// [MQTT-4.7.1-2]
 #[test]
 fn wildcards_match_what_they_should() {
     each_broker(|broker| {
@@ -226,9 +225,8 @@ fn sys_topics_can_be_subscribed_to() {
 }
 
 // 44
-// [MQTT-2.2.1-6] [MQTT-3.10.4-1] [MQTT-3.10.4-2] [MQTT-3.10.4-3] [MQTT-3.10.4-4]
-// [MQTT-3.10.4-5] [MQTT-3.10.4-6] [MQTT-3.11.3-1] [MQTT-3.11.3-2]
-// [MQTT-3.1.1: 3.10.4-5]
+// [MQTT-2.2.1-6] [MQTT-3.10.4-1] [MQTT-3.10.4-2] [MQTT-3.10.4-3] [MQTT-3.10.4-4] [MQTT-3.10.4-5]
+// [MQTT-3.10.4-6] [MQTT-3.11.3-1] [MQTT-3.11.3-2] [MQTT-3.1.1: 3.10.4-5]
 #[test]
 fn unsuback_tells_what_was_there_and_nothing_new_comes() {
     each_broker(|broker| {
