@@ -18,6 +18,9 @@ use crate::keys::{ClientKey, TenantId};
 use crate::mail::Mail;
 use crate::message::{Message, Source};
 
+/// Bytes of the smallest CONNACK of 5.0. Who takes no more cannot even be refused.
+const REFUSAL_LEN: u32 = 5;
+
 /// What the broker grants; CONNACK says what differs from what the client asked for.
 struct Agreed {
     keep_alive_s: u16,
@@ -47,6 +50,10 @@ impl Shard {
                 return Flow::Stop;
             }
         };
+        if packet_size_max(&connect) < REFUSAL_LEN {
+            self.drop_connection(net, conn); // [MQTT-3.1.2-24]
+            return Flow::Stop;
+        }
         if let Some(reason) = self.reason_to_refuse(&connect) {
             self.refuse(net, conn, connect.version, reason);
             return Flow::Stop;
@@ -140,6 +147,18 @@ impl Shard {
         key: ClientKey,
         assigned: bool,
     ) -> Flow {
+        let agreed = agree(connect, self.limits());
+        let client_id = Arc::clone(&key.client_id);
+        let response_information = self.response_information(connect, &client_id);
+        let assigned_client_id = assigned.then_some(&*client_id);
+        let mut connack =
+            self.connack(connect, &agreed, assigned_client_id, response_information.as_deref());
+        // Nothing in it may be left out, so who cannot take it cannot connect [MQTT-3.1.2-24].
+        let len = connack.encoded_len(connect.version);
+        if len.is_ok_and(|len| len > packet_size_max(connect) as usize) {
+            self.refuse(net, conn, connect.version, ReasonCode::PACKET_TOO_LARGE);
+            return Flow::Stop;
+        }
         if let Some(&slot) = self.by_client.get(&key) {
             self.take_over(net, slot, connect.clean_start);
         }
@@ -155,7 +174,6 @@ impl Shard {
             None => self.new_session(key),
         };
         let source = self.sessions[slot as usize].source;
-        let agreed = agree(connect, self.limits());
         let aliases_max = connect.properties.topic_alias_maximum.unwrap_or(0);
         // Not above what the client takes [MQTT-3.1.2-26].
         let aliases_max = aliases_max.min(self.limits().outgoing_topic_aliases_max);
@@ -178,7 +196,7 @@ impl Shard {
         self.stats.sessions_connected.add(1);
         session.version = connect.version;
         session.owes_pingresp = false;
-        session.packet_size_max = connect.properties.packet_size_max.unwrap_or(u32::MAX);
+        session.packet_size_max = packet_size_max(connect);
         session.is_particular = session.packet_size_max != u32::MAX || aliases_max > 0;
         session.no_problem_information =
             connect.properties.request_problem_information == Some(false);
@@ -187,7 +205,8 @@ impl Shard {
             Connection::Active { id: conn, session: slot, version: connect.version },
         );
         // CONNACK before whatever the steps below may send to this session [MQTT-3.2.0-1].
-        self.acknowledge(net, conn, slot, connect, &agreed, connected.session_present, assigned);
+        connack.session_present = connected.session_present;
+        encode(&Packet::ConnAck(connack), connect.version, net, conn);
         self.members_connected(net, slot, true);
         if let Some(will) = connected.publish_will {
             self.publish_will(net, &will.message);
@@ -247,26 +266,20 @@ impl Shard {
         slot
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn acknowledge(
+    /// CONNACK, but for what only the session knows.
+    fn connack<'a>(
         &self,
-        net: &mut Net,
-        conn: ConnId,
-        slot: u32,
-        connect: &Connect<'_>,
+        connect: &Connect<'a>,
         agreed: &Agreed,
-        session_present: bool,
-        assigned: bool,
-    ) {
-        let mut connack =
-            ConnAck { session_present, reason: ReasonCode::SUCCESS, ..ConnAck::default() };
-        let client_id: Arc<str> = Arc::clone(&self.sessions[slot as usize].key.client_id);
-        let response_information = self.response_information(connect, &client_id);
+        assigned_client_id: Option<&'a str>,
+        response_information: Option<&'a str>,
+    ) -> ConnAck<'a> {
+        let mut connack = ConnAck { reason: ReasonCode::SUCCESS, ..ConnAck::default() };
         if connect.version == Version::V5 {
             let limits = self.limits();
             let p = &mut connack.properties;
             // Said only where they differ from what the client asked for or from the default.
-            p.assigned_client_id = assigned.then_some(&*client_id);
+            p.assigned_client_id = assigned_client_id;
             let asked_expiry_s = connect.properties.session_expiry_s.unwrap_or(0);
             p.session_expiry_s =
                 (agreed.session_expiry_s != asked_expiry_s).then_some(agreed.session_expiry_s);
@@ -277,12 +290,12 @@ impl Shard {
             p.packet_size_max = Some(limits.packet_size_max);
             p.topic_alias_maximum =
                 (limits.topic_alias_maximum > 0).then_some(limits.topic_alias_maximum);
-            p.response_information = response_information.as_deref();
+            p.response_information = response_information;
             // [MQTT-4.12.0-5], [MQTT-4.12.0-6]
             p.authentication_method = connect.properties.authentication_method;
             p.authentication_data = connect.properties.authentication_data;
         }
-        encode(&Packet::ConnAck(connack), connect.version, net, conn);
+        connack
     }
 
     /// Where the client shall let answers go to, if it asks [MQTT-3.1.2-28] and we are told.
@@ -295,6 +308,11 @@ impl Shard {
         // Nobody can publish where an identifier with wildcards has gone in.
         tacho_codec::is_valid_topic_name(&text).then_some(text)
     }
+}
+
+/// The client's Maximum Packet Size.
+fn packet_size_max(connect: &Connect<'_>) -> u32 {
+    connect.properties.packet_size_max.unwrap_or(u32::MAX)
 }
 
 /// Whether a CONNECT that cannot be decoded gets a CONNACK before 5.0: only where one of the codes

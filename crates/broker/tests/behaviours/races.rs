@@ -3,7 +3,7 @@
 
 use tacho_codec::{
     Ack, Connect, ConnectProperties, Packet, QoS, ReasonCode, RetainHandling, SubscribeOptions,
-    Version,
+    Unsubscribe, Version,
 };
 
 use crate::common::{ALL_QOS, Client, TestBroker, VERSIONS, connect, each_broker};
@@ -22,7 +22,7 @@ fn durable(broker: &TestBroker, client_id: &str, version: Version, window: u16) 
 }
 
 // 44, 28
-// [MQTT-3.10.4-2] [MQTT-3.10.4-3] [MQTT-4.4.0-1]
+// [MQTT-3.10.4-2] [MQTT-3.10.4-3] [MQTT-4.4.0-1] [MQTT-3.1.1: 3.10.4-2] [MQTT-3.1.1: 3.10.4-3]
 #[test]
 fn what_is_in_flight_is_completed_after_unsubscribing_also_on_a_new_connection() {
     each_broker(|broker| {
@@ -221,6 +221,7 @@ fn pubrels_keep_the_order_of_their_pubrecs_and_are_sent_again_first_or_last_as_t
 }
 
 // 58
+// [MQTT-3.1.1: 3.1.2-5]
 #[test]
 fn qos_0_waits_for_an_offline_session_if_so_configured() {
     for shards in [1, 3] {
@@ -250,4 +251,60 @@ fn qos_0_waits_for_an_offline_session_if_so_configured() {
         }
         assert_eq!(broker.counter("dropped_offline_total"), 0);
     }
+}
+
+// 44
+// [MQTT-3.10.4-1] [MQTT-3.10.4-4] [MQTT-3.10.4-6] [MQTT-3.1.1: 3.10.4-1] [MQTT-3.1.1: 3.10.4-4]
+// [MQTT-3.1.1: 3.10.4-5] [MQTT-3.1.1: 3.10.4-6]
+#[test]
+fn unsubscribing_takes_exactly_the_filters_named_with_one_answer() {
+    each_broker(|broker| {
+        for version in VERSIONS {
+            let mut client = broker.connected("c", version);
+            for filter in ["t/1", "t/+", "u"] {
+                client.subscribe(filter, QoS::AtMostOnce);
+            }
+            let packet_id = client.id();
+            client.send(&Packet::Unsubscribe(Unsubscribe {
+                packet_id,
+                filters: vec!["t/+", "t/#", "u", "t/+"],
+                user_properties: Default::default(),
+            }));
+            let [high, low] = packet_id.get().to_be_bytes();
+            let mut expected = vec![0xb0, 2, high, low];
+            if version == Version::V5 {
+                expected[1] += 5;
+                expected.extend([0, 0, 0x11, 0, 0x11]);
+            }
+            assert_eq!(client.frame().unwrap(), expected);
+            let mut publisher = broker.connected("pub", version);
+            for topic in ["t/2", "u", "t/1"] {
+                publisher.publish(topic, b"x", QoS::AtLeastOnce, false);
+            }
+            assert_eq!(client.receive().topic, "t/1");
+            client.ping();
+        }
+    });
+}
+
+// 41
+// [MQTT-3.3.4-2] [MQTT-3.1.1: 3.3.5-1] [MQTT-3.1.1: 3.8.4-6]
+#[test]
+fn overlapping_filters_give_older_clients_the_highest_qos_too() {
+    each_broker(|broker| {
+        for version in VERSIONS {
+            let mut client = broker.connected("c", version);
+            for (filter, qos) in
+                [("t/1", QoS::AtMostOnce), ("t/#", QoS::ExactlyOnce), ("+/1", QoS::AtLeastOnce)]
+            {
+                client.subscribe(filter, qos);
+            }
+            let mut publisher = broker.connected("pub", version);
+            for published in ALL_QOS {
+                publisher.publish("t/1", b"x", published, false);
+                assert_eq!(client.receive_and_ack().qos, published);
+            }
+            client.ping();
+        }
+    });
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tacho_codec::{Connect, ConnectProperties, QoS, RetainHandling, SubscribeOptions, Version};
 
-use crate::common::{Client, TestBroker, connect, wait_until};
+use crate::common::{Client, TestBroker, VERSIONS, connect, wait_until};
 
 /// Brokers of one shard and of several with these limits.
 fn each_limited(limits: &str, test: impl Fn(&TestBroker)) {
@@ -188,14 +188,17 @@ fn no_local_holds_for_retained_messages_and_later_sessions_of_the_client() {
 }
 
 // 36, 37
-// [MQTT-3.3.1-8]
+// [MQTT-3.3.1-8] [MQTT-3.1.1: 3.3.1-12]
 #[test]
 fn messages_without_the_flag_neither_store_nor_remove() {
     each_limited("", |broker| {
-        let mut publisher = retain(broker, 1, 3);
-        for payload in [&b"not kept"[..], b""] {
-            publisher.publish("r/0", payload, QoS::AtLeastOnce, false);
-            publisher.publish("r/other", payload, QoS::AtLeastOnce, false);
+        retain(broker, 1, 3);
+        for version in VERSIONS {
+            let mut publisher = broker.connected("pub", version);
+            for payload in [&b"not kept"[..], b""] {
+                publisher.publish("r/0", payload, QoS::AtLeastOnce, false);
+                publisher.publish("r/other", payload, QoS::AtLeastOnce, false);
+            }
         }
         let mut client = broker.connected("c", Version::V5);
         client.subscribe("r/#", QoS::AtMostOnce);

@@ -190,3 +190,31 @@ fn a_retained_message_too_large_for_a_client_leaves_room_for_the_others() {
         client.ping();
     });
 }
+
+// 32, 48
+// [MQTT-3.1.2-24]
+#[test]
+fn who_cannot_take_connack_cannot_connect_and_ends_no_session() {
+    each_broker(|broker| {
+        let mut kept = limited(broker, "same", None, 10);
+        let connect_with = |packet_size_max| {
+            let properties =
+                ConnectProperties { packet_size_max: Some(packet_size_max), ..Default::default() };
+            let mut client = broker.client(Version::V5);
+            client.send(&Packet::Connect(Connect { properties, ..connect("same", Version::V5) }));
+            client
+        };
+        // A CONNACK with the broker's limits is larger than that; a refusal is not.
+        for packet_size_max in [5, 10] {
+            let mut client = connect_with(packet_size_max);
+            assert_eq!(client.frame().unwrap(), [0x20, 3, 0, 0x95, 0]);
+            client.expect_closed();
+        }
+        connect_with(4).expect_closed();
+        kept.ping();
+        let mut client = connect_with(20);
+        assert!(client.frame().unwrap().len() <= 20);
+        client.ping();
+        assert_eq!(kept.expect_disconnect(), ReasonCode::SESSION_TAKEN_OVER);
+    });
+}
