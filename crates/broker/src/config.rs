@@ -172,10 +172,14 @@ pub struct Limits {
     pub keep_alive_max_s: u16,
     /// Longest session expiry; longer ones are lowered to it. 4294967295 = any.
     pub session_expiry_max_s: u32,
-    /// Retained messages, per shard; a new topic beyond it is not retained (0x97).
+    /// Retained messages of the broker; a new topic beyond it is not retained.
     pub retained_count_max: usize,
-    /// Bytes of retained messages, per shard; the same policy.
+    /// Bytes of retained messages of the broker; what does not fit is not retained, nor is what it
+    /// replaces.
     pub retained_bytes_max: u64,
+    /// Retained topics one shard looks at for new subscriptions in a turn before it looks at its
+    /// sockets again.
+    pub retained_steps_per_turn_max: usize,
     /// Messages waiting in one shared subscription while none of its members can take them; the
     /// newest is dropped beyond it.
     pub shared_queue_len_max: usize,
@@ -210,6 +214,7 @@ impl Default for Limits {
             session_expiry_max_s: u32::MAX,
             retained_count_max: 1_000_000,
             retained_bytes_max: 1024 * 1024 * 1024,
+            retained_steps_per_turn_max: 2_048,
             shared_queue_len_max: 10_000,
             shared_queue_bytes_max: 64 * 1024 * 1024,
             deliveries_per_turn_max: 8_192,
@@ -378,6 +383,7 @@ impl Limits {
             ("limits.inflight_max", u64::from(self.inflight_max)),
             ("limits.connect_timeout_s", u64::from(self.connect_timeout_s)),
             ("limits.deliveries_per_turn_max", self.deliveries_per_turn_max as u64),
+            ("limits.retained_steps_per_turn_max", self.retained_steps_per_turn_max as u64),
             ("limits.fanout_backlog_max", self.fanout_backlog_max as u64),
             ("limits.route_cache_topics_max", self.route_cache_topics_max as u64),
         ] {

@@ -58,6 +58,8 @@ pub(crate) struct ReplayRequest {
     /// Values that live routing delivered to this subscription are not wanted again: those routed
     /// with this version of the route map or a later one.
     pub(crate) visible_version: u64,
+    /// To be read once everything up to this version has arrived at its owner.
+    pub(crate) after: u64,
 }
 
 /// Some retained messages, and where to go on.
@@ -67,6 +69,4 @@ pub(crate) struct ReplayBatch {
     pub(crate) messages: Vec<Message>,
     /// `None` when the owner has no more.
     pub(crate) next: Option<RetainedCursor>,
-    /// A straggler outside the cursor: a value that reached its owner after the replay did.
-    pub(crate) late: bool,
 }

@@ -81,8 +81,8 @@ pub(crate) struct Header {
     pub(crate) retain: bool,
     /// When the message ceases to be deliverable; `u64::MAX` is never.
     pub(crate) expires_at_ns: u64,
-    /// When this process took the message in. Orders retained values of one topic.
-    pub(crate) stamp_ns: u64,
+    /// Numbers the retained messages of one owner in the order of their routing; 0 without RETAIN.
+    pub(crate) retained_version: u64,
     /// The version of the route map that live routing used.
     pub(crate) routed_version: u64,
     pub(crate) source: Source,
@@ -98,6 +98,7 @@ pub(crate) struct Intake {
     pub(crate) now_ns: u64,
     pub(crate) routed_version: u64,
     pub(crate) source: Source,
+    pub(crate) retained_version: u64,
 }
 
 impl Message {
@@ -110,7 +111,7 @@ impl Message {
             qos: publish.qos,
             retain: publish.retain,
             expires_at_ns: expiry(intake.now_ns, p.message_expiry_s),
-            stamp_ns: intake.now_ns,
+            retained_version: intake.retained_version,
             routed_version: intake.routed_version,
             source: intake.source,
         };
@@ -138,7 +139,7 @@ impl Message {
             },
             payload: will.payload,
         };
-        let intake = Intake { now_ns: 0, routed_version: 0, source };
+        let intake = Intake { now_ns: 0, routed_version: 0, source, retained_version: 0 };
         Self::from_publish(will.topic.into(), &publish, intake)
     }
 

@@ -131,6 +131,8 @@ counters! {
     dropped_shared_queue_full_total,
     /// Messages of shared subscriptions that went to others because their member left.
     shared_redelivered_total,
+    /// Retained messages that expired and were freed.
+    retained_expired_total,
     /// Retained messages refused: the limit on count or bytes.
     retained_refused_total,
     /// Messages of clients refused: their topic is the broker's own ($SYS).

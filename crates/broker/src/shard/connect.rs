@@ -227,7 +227,7 @@ impl Shard {
         if clean_start && self.sessions.contains(slot as usize) {
             let undelivered = self.take_undelivered_of_groups(slot);
             self.remove_all_subscriptions(net, slot);
-            self.cancel_all_replays(net, slot);
+            self.cancel_all_replays(slot);
             self.redistribute(net, undelivered);
         }
     }

@@ -94,12 +94,17 @@ impl Shard {
     fn advance(&mut self, net: &mut Net, fan_out: &mut FanOut, budget: usize) -> bool {
         let end = fan_out.targets.len().min(fan_out.position.saturating_add(budget));
         let source = fan_out.message.header().source;
+        let is_retained = fan_out.message.header().retain;
+        let routed_version = fan_out.message.header().routed_version;
         if end - fan_out.position > 1 {
             self.heads.begin(&fan_out.message);
         }
         for target in &fan_out.targets[fan_out.position..end] {
             let Some(session) = self.sessions.get(target.session as usize) else { continue };
             if session.generation.wrapping_sub(fan_out.newest_session).cast_signed() > 0 {
+                continue;
+            }
+            if is_retained && routed_version < target.since {
                 continue;
             }
             // [MQTT-3.8.3-3].
@@ -143,7 +148,7 @@ impl Shard {
         };
         let taken = self.offer(net, target.session, delivery);
         if header.retain && taken {
-            self.note_live_retained(target.session, message);
+            self.note_live_retained(net, target.session, message);
         }
     }
 

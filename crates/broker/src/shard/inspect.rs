@@ -67,7 +67,7 @@ impl Shard {
             fan_outs: self.fan_outs.len(),
             held_publishers: self.throttle.held_len(),
             retained: self.retained.len(),
-            retained_bytes: self.retained_bytes,
+            retained_bytes: self.retained.bytes(),
             mails: 0,
         }
     }
@@ -111,6 +111,6 @@ impl Shard {
             .or_else(|| {
                 above("retained", self.retained.len() as u64, limits.retained_count_max as u64)
             })
-            .or_else(|| above("retained bytes", self.retained_bytes, limits.retained_bytes_max))
+            .or_else(|| above("retained bytes", self.retained.bytes(), limits.retained_bytes_max))
     }
 }

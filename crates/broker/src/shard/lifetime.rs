@@ -20,6 +20,8 @@ pub(crate) enum TimerToken {
     Session { slot: u32, generation: u32 },
     /// Publishers held back are read again.
     Throttle,
+    /// Retained messages have expired.
+    Retained,
 }
 
 impl TimerToken {
@@ -31,6 +33,7 @@ impl TimerToken {
                 1 << 63 | u64::from(generation & 0x7fff_ffff) << 32 | u64::from(slot)
             }
             Self::Throttle => 1 << 62,
+            Self::Retained => 1 << 62 | 1,
         }
     }
 
@@ -39,6 +42,8 @@ impl TimerToken {
             Self::Session { slot: token as u32, generation: (token >> 32) as u32 & 0x7fff_ffff }
         } else if token == 1 << 62 {
             Self::Throttle
+        } else if token == 1 << 62 | 1 {
+            Self::Retained
         } else {
             Self::Connect { connection: token as u32 }
         }
@@ -59,6 +64,7 @@ impl Shard {
                 }
             }
             TimerToken::Throttle => self.read_throttled(net),
+            TimerToken::Retained => self.expire_retained(net),
         }
     }
 
@@ -197,6 +203,7 @@ mod tests {
             TimerToken::Session { slot: u32::MAX, generation: 0x7fff_ffff },
             TimerToken::Session { slot: 0, generation: 0 },
             TimerToken::Throttle,
+            TimerToken::Retained,
         ] {
             assert_eq!(TimerToken::decode(token.encode()), token);
         }

@@ -35,21 +35,21 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use slab::Slab;
 use tacho_codec::SubscriptionIdsBuf;
-use tacho_net::{Closed, ConnId, Handler, Next, ServerTransport};
-use tacho_topic::{RetainedIndex, RouteMap, RouteSnapshot, SubscriptionIndex};
+use tacho_net::{Closed, ConnId, Handler, Next, ServerTransport, TimerId};
+use tacho_topic::{RouteMap, RouteSnapshot, SubscriptionIndex};
 
 use crate::authentication::Authenticators;
 use crate::config::{Config, Limits, SharedStrategy};
 use crate::keys::{ClientKey, SessionRef};
 use crate::mail::Mail;
-use crate::message::{Message, SharedPayload};
+use crate::message::SharedPayload;
 use crate::stats::ShardStats;
 
 use authenticate::Exchange;
 use connection::Connection;
 use deliver::FanOut;
 use heads::Heads;
-use retained::RecentReplay;
+use retained::{OpenRequest, RetainedStore, RetainedTotals, RetainedVersions};
 use routes::RouteCache;
 use session::Session;
 use shared::LocalGroups;
@@ -67,6 +67,8 @@ pub(crate) struct Shared {
     pub(crate) routes: RouteMap,
     pub(crate) limits: Limits,
     pub(crate) strategy: SharedStrategy,
+    pub(crate) retained_versions: RetainedVersions,
+    pub(crate) retained_totals: RetainedTotals,
     /// What each listener puts between its sockets and us.
     pub(crate) transports: Vec<ServerTransport>,
     pub(crate) connections_max: usize,
@@ -92,6 +94,8 @@ impl Shared {
             connections: AtomicUsize::new(0),
             limits: config.limits.clone(),
             strategy: config.shared_strategy,
+            retained_versions: RetainedVersions::new(config.shards),
+            retained_totals: RetainedTotals::default(),
             transports,
             authenticators: None,
             response_information: config.response_information.clone(),
@@ -114,9 +118,9 @@ pub(crate) struct Shard {
     index: SubscriptionIndex<u32, SubscriptionOptions>,
     routes: RouteCache,
     groups: LocalGroups,
-    retained: RetainedIndex<Message>,
-    retained_bytes: u64,
-    recent_replays: VecDeque<RecentReplay>,
+    retained: RetainedStore,
+    retained_timer: Option<(TimerId, u64)>,
+    open_requests: VecDeque<OpenRequest>,
     fan_outs: VecDeque<FanOut>,
     /// What this turn's budget of deliveries still allows.
     deliveries_left: usize,
@@ -144,9 +148,9 @@ impl Shard {
             next_generation: 0,
             index: SubscriptionIndex::new(),
             groups: LocalGroups::default(),
-            retained: RetainedIndex::new(),
-            retained_bytes: 0,
-            recent_replays: VecDeque::new(),
+            retained: RetainedStore::default(),
+            retained_timer: None,
+            open_requests: VecDeque::new(),
             fan_outs: VecDeque::new(),
             deliveries_left: shared.limits.deliveries_per_turn_max,
             heads: Heads::default(),
@@ -221,7 +225,7 @@ impl Handler for Shard {
             }
             Mail::QueueShared(group, message) => self.let_wait(net, &group, message),
             Mail::Retain(message) => self.retain(net, message),
-            Mail::ReplayRequest(request) => self.replay_requested(net, from, *request),
+            Mail::ReplayRequest(request) => self.replay_requested(from, *request),
             Mail::ReplayBatch(batch) => self.replay_arrived(net, *batch),
             Mail::Authenticated(exchange, step) => self.authenticated(net, exchange, step),
             Mail::PublishSys(values) => self.publish_sys(net, &values),
@@ -233,11 +237,12 @@ impl Handler for Shard {
     fn turn(&mut self, net: &mut Net) -> Next {
         self.continue_fan_outs(net);
         self.release_publishers(net);
+        let owes_answers = self.answer_replays(net);
         self.stats.route_cache_evictions_total.set(self.routes.evictions);
         if self.stopping {
             return self.finish_stopping(net);
         }
-        if self.fan_outs.is_empty() { Next::Sleep } else { Next::Again }
+        if self.fan_outs.is_empty() && !owes_answers { Next::Sleep } else { Next::Again }
     }
 
     fn turn_ended(&mut self, net: &mut Net) {

@@ -46,14 +46,17 @@ impl Shard {
             self.stats.refused_sys_publishes_total.increment();
             return self.refuse_publish(slot, publish, ReasonCode::NOT_AUTHORIZED);
         }
+        let (source, generation) = (session.source, session.generation);
+        let retained_version =
+            if publish.retain { self.take_retained_version(net, topic) } else { 0 };
         let route = self.routes.lookup(topic, self.id, &self.index, &self.snapshot);
         let to = route.to.clone();
-        let intake =
-            Intake { now_ns, routed_version: self.snapshot.version(), source: session.source };
+        let routed_version = self.snapshot.version();
+        let intake = Intake { now_ns, routed_version, source, retained_version };
         let message = Message::from_publish(Arc::clone(&route.topic), publish, intake);
         let acknowledge = publish.packet_id.map(|packet_id| Acknowledge {
             slot,
-            generation: session.generation,
+            generation,
             qos: publish.qos,
             packet_id,
         });
@@ -71,10 +74,14 @@ impl Shard {
     /// Publishes a will, with the same rights and routes as any message.
     pub(super) fn publish_will(&mut self, net: &mut Net, will: &Message) {
         self.refresh_routes();
+        let is_retained = will.header().retain;
+        let retained_version =
+            if is_retained { self.take_retained_version(net, will.topic()) } else { 0 };
         let intake = Intake {
             now_ns: net.now_ns(),
             routed_version: self.snapshot.version(),
             source: will.header().source,
+            retained_version,
         };
         let message = will.will_published(intake);
         let route = self.routes.lookup(message.topic(), self.id, &self.index, &self.snapshot);
@@ -85,8 +92,8 @@ impl Shard {
     /// Publishes the broker's own figures, as retained messages of QoS 0: whoever does not take
     /// them now gets newer ones soon.
     pub(super) fn publish_sys(&mut self, net: &mut Net, values: &[SysValue]) {
-        self.refresh_routes();
         for value in values {
+            let retained_version = self.take_retained_version(net, &value.topic);
             let publish = Publish {
                 topic: &value.topic,
                 payload: value.payload.as_bytes(),
@@ -97,6 +104,7 @@ impl Shard {
                 now_ns: net.now_ns(),
                 routed_version: self.snapshot.version(),
                 source: Source::BROKER,
+                retained_version,
             };
             let route = self.routes.lookup(&value.topic, self.id, &self.index, &self.snapshot);
             let to = route.to.clone();

@@ -18,6 +18,8 @@ pub(crate) struct Target {
     pub(crate) qos: QoS,
     pub(crate) retain_as_published: bool,
     pub(crate) scope: Scope,
+    /// Retained messages routed before this version of the route map are a replay's.
+    pub(crate) since: u64,
     /// Those of all the session's matching subscriptions.
     pub(crate) subscription_ids: SubscriptionIdList,
 }

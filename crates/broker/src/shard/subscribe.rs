@@ -15,6 +15,7 @@ use super::{Net, Shard};
 struct WantsReplay {
     filter: tacho_topic::TopicFilter,
     options: SubscriptionOptions,
+    is_new: bool,
 }
 
 impl Shard {
@@ -71,6 +72,9 @@ impl Shard {
         }
         self.stats.subscribes_total.increment();
         for wanted in replays {
+            if wanted.is_new && net.shards() > 1 {
+                self.leave_to_replay(slot, &wanted);
+            }
             self.start_replay(net, slot, wanted.filter, wanted.options);
         }
         Flow::Continue
@@ -111,6 +115,11 @@ impl Shard {
         match filter {
             Filter::Plain(filter) => {
                 let first = !self.index.contains_filter(&filter);
+                let mut options = options;
+                if known {
+                    // What is under way to the old subscription goes to this one.
+                    options.since = self.index.get(&filter, slot).map_or(0, |old| old.since);
+                }
                 self.index.insert(&filter, slot, options);
                 self.routes.local_change(&filter, &self.snapshot);
                 if first {
@@ -123,7 +132,7 @@ impl Shard {
                     RetainHandling::Never => false,
                 };
                 if wanted {
-                    replays.push(WantsReplay { filter, options });
+                    replays.push(WantsReplay { filter, options, is_new: !known });
                 } else {
                     self.change_replay(slot, &filter, options);
                 }
@@ -132,6 +141,14 @@ impl Shard {
             Filter::Shared(shared) => self.join_group(net, slot, &shared, options),
         }
         ReasonCode::granted(options.qos)
+    }
+
+    /// Retained messages that were routed before the subscription became visible may still be on
+    /// their way to this shard for others: they are the replay's.
+    fn leave_to_replay(&mut self, slot: u32, wanted: &WantsReplay) {
+        let since = self.snapshot.version();
+        let options = SubscriptionOptions { since, ..wanted.options };
+        self.index.insert(&wanted.filter, slot, options);
     }
 
     pub(super) fn unsubscribe(
@@ -180,7 +197,7 @@ impl Shard {
         self.stats.subscriptions.decrement();
         match filter {
             Filter::Plain(filter) => {
-                self.cancel_replay(net, slot, filter);
+                self.cancel_replay(slot, filter);
                 self.index.remove(filter, slot);
                 self.routes.local_change(filter, &self.snapshot);
                 if !self.index.contains_filter(filter) {

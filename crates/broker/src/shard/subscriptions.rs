@@ -13,6 +13,9 @@ pub(crate) struct SubscriptionOptions {
     pub(crate) retain_as_published: bool,
     /// 0 = none; identifiers start at 1 (3.8.2.1.2).
     pub(crate) id: u32,
+    /// The version of the route map in which it became visible, if a replay brings the retained
+    /// messages from before; else 0.
+    pub(crate) since: u64,
 }
 
 impl SubscriptionOptions {
@@ -22,6 +25,7 @@ impl SubscriptionOptions {
             no_local: options.no_local,
             retain_as_published: options.retain_as_published,
             id: id.unwrap_or(0),
+            since: 0,
         }
     }
 
@@ -61,6 +65,7 @@ fn merge(session: u32, scope: Scope, same: &[(u32, SubscriptionOptions)]) -> Tar
         qos: options().map(|o| o.qos).max().unwrap_or(QoS::AtMostOnce),
         retain_as_published: options().any(|o| o.retain_as_published),
         scope,
+        since: options().map(|o| o.since).min().unwrap_or(0),
         subscription_ids: options().map(|o| o.id).filter(|&id| id != 0).collect(),
     }
 }
@@ -70,7 +75,7 @@ mod tests {
     use super::*;
 
     fn options(qos: QoS, no_local: bool, id: u32) -> SubscriptionOptions {
-        SubscriptionOptions { qos, no_local, retain_as_published: false, id }
+        SubscriptionOptions { qos, no_local, retain_as_published: false, id, since: 0 }
     }
 
     #[test]

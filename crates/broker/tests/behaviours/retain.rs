@@ -303,7 +303,7 @@ fn retained_messages_are_bounded_and_known_topics_stay_writable() {
     );
     let mut client = broker.connected("c", Version::V5);
     for (topic, payload_len, retained) in
-        [("a", 10, 1), ("b", 10, 2), ("c", 10, 2), ("b", 20, 2), ("a", 2000, 2), ("a", 0, 1)]
+        [("a", 10, 1), ("b", 10, 2), ("c", 10, 2), ("b", 20, 2), ("a", 2000, 1), ("a", 0, 1)]
     {
         client.publish(topic, &vec![7; payload_len], QoS::AtLeastOnce, true);
         assert_eq!(broker.counter("retained"), retained, "{topic}, {payload_len}");

@@ -123,6 +123,23 @@ impl<V> RetainedIndex<V> {
         budget: usize,
         mut found: impl FnMut(&'a str, &'a V),
     ) -> Progress {
+        let mut budget = budget;
+        let found = |topic, value| {
+            found(topic, value);
+            true
+        };
+        self.next_while(filter, cursor, &mut budget, found)
+    }
+
+    /// Like [`next`](Self::next), but takes the steps made off `budget`, and pauses when `found`
+    /// says false: then it goes on behind that topic the next time.
+    pub fn next_while<'a>(
+        &'a self,
+        filter: &TopicFilter,
+        cursor: &mut RetainedCursor,
+        budget: &mut usize,
+        mut found: impl FnMut(&'a str, &'a V) -> bool,
+    ) -> Progress {
         if filter.is_exact() {
             return self.next_exact(filter.as_str(), cursor, budget, found);
         }
@@ -130,24 +147,27 @@ impl<V> RetainedIndex<V> {
             return Progress::Done;
         }
         let mut ahead = self.topics_from(&cursor.place);
-        for _ in 0..budget {
+        while *budget > 0 {
+            *budget -= 1;
             let Some(LevelOrdered(topic)) = ahead.next() else {
                 cursor.ended = true;
                 return Progress::Done;
             };
             let visit = seek::visit(filter.as_str(), topic, &mut cursor.place);
+            let mut goes_on = true;
             if visit.is_match
                 && let Some((topic, value)) = self.values.get_key_value(topic)
             {
-                found(topic, value);
+                goes_on = found(topic, value);
             }
             match visit.next {
-                seek::Next::Successor => {}
-                seek::Next::Place => ahead = self.topics_from(&cursor.place),
                 seek::Next::End => {
                     cursor.ended = true;
                     return Progress::Done;
                 }
+                _ if !goes_on => return Progress::More,
+                seek::Next::Successor => {}
+                seek::Next::Place => ahead = self.topics_from(&cursor.place),
             }
         }
         Progress::More
@@ -163,15 +183,16 @@ impl<V> RetainedIndex<V> {
         &'a self,
         topic: &str,
         cursor: &mut RetainedCursor,
-        budget: usize,
-        mut found: impl FnMut(&'a str, &'a V),
+        budget: &mut usize,
+        mut found: impl FnMut(&'a str, &'a V) -> bool,
     ) -> Progress {
         if cursor.ended {
             return Progress::Done;
         }
-        if budget == 0 {
+        if *budget == 0 {
             return Progress::More;
         }
+        *budget -= 1;
         if let Some((topic, value)) = self.values.get_key_value(topic) {
             found(topic, value);
         }

@@ -15,6 +15,7 @@ const OPTIONS: SubscriptionOptions = SubscriptionOptions {
     no_local: false,
     retain_as_published: false,
     id: 0,
+    since: 0,
 };
 
 fn standing(busy: u32, window: u32) -> Standing {

@@ -1,0 +1,198 @@
+//! The retained messages that one shard owns.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use tacho_topic::{Progress, RetainedCursor, RetainedIndex, TopicFilter};
+
+use super::totals::{RetainedLimits, RetainedTotals};
+use super::versions::Arrivals;
+use crate::message::Message;
+
+/// Topics looked at for one request.
+const REQUEST_STEPS_MAX: usize = 256;
+/// Messages in one answer.
+const ANSWER_LEN_MAX: usize = 64;
+/// An answer ends with the message that takes it there.
+const ANSWER_BYTES: usize = 256 * 1024;
+/// So many removed topics are remembered before it is looked whether that is still needed.
+const REMOVED_KEPT: usize = 1_024;
+
+/// Retained messages by topic. The newest version of a topic counts, in whatever order the
+/// versions arrive.
+#[derive(Default)]
+pub(crate) struct RetainedStore {
+    index: RetainedIndex<Message>,
+    bytes: u64,
+    arrivals: Arrivals,
+    /// Topics whose newest version left nothing to keep, while an older one may still arrive.
+    removed: HashMap<Arc<str>, u64, RandomState>,
+    /// How many of them there are when it is looked which are still needed.
+    removed_max: usize,
+    /// What expires, the first one first.
+    expiring: BTreeSet<(u64, Arc<str>)>,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Retained,
+    Removed,
+    /// A newer one came before it.
+    Outdated,
+    /// The broker's limits do not allow it. What was retained for the topic is removed: it is not
+    /// what was published last.
+    Refused,
+}
+
+impl RetainedStore {
+    /// Takes in what was published with RETAIN, each version once.
+    pub(super) fn arrive(
+        &mut self,
+        message: Message,
+        totals: &RetainedTotals,
+        limits: RetainedLimits,
+    ) -> Outcome {
+        let version = message.header().retained_version;
+        self.arrivals.note(version);
+        let outcome = self.keep_newest(message, version, totals, limits);
+        let is_complete = !self.removed.is_empty() && !self.arrivals.has_gap();
+        if is_complete || self.removed.len() > self.removed_max {
+            let arrived = self.arrivals.up_to();
+            self.removed.retain(|_, removed| *removed > arrived);
+            self.removed_max = (2 * self.removed.len()).max(REMOVED_KEPT);
+        }
+        outcome
+    }
+
+    fn keep_newest(
+        &mut self,
+        message: Message,
+        version: u64,
+        totals: &RetainedTotals,
+        limits: RetainedLimits,
+    ) -> Outcome {
+        let topic = Arc::clone(&message.header().topic);
+        let old = self.index.get(&topic);
+        let old_version = old.map(|old| old.header().retained_version);
+        let old_version = old_version.or_else(|| self.removed.get(&topic).copied());
+        if old_version.is_some_and(|old_version| old_version > version) {
+            return Outcome::Outdated;
+        }
+        if message.payload().is_empty() {
+            // [MQTT-3.3.1-6], [MQTT-3.3.1-7]
+            self.remove(&topic, version, totals);
+            return Outcome::Removed;
+        }
+        let old_bytes = old.map(|old| old.size_bytes() as u64);
+        let bytes = message.size_bytes() as u64;
+        if !totals.replace(old_bytes, bytes, limits) {
+            self.remove(&topic, version, totals);
+            return Outcome::Refused;
+        }
+        self.removed.remove(&topic);
+        self.bytes = self.bytes + bytes - old_bytes.unwrap_or(0);
+        let expires_at_ns = message.header().expires_at_ns;
+        // [MQTT-3.3.1-5]
+        if let Some(old) = self.index.insert_shared(&topic, message) {
+            self.forget_expiry(&old);
+        }
+        if expires_at_ns != u64::MAX {
+            self.expiring.insert((expires_at_ns, topic));
+        }
+        Outcome::Retained
+    }
+
+    /// Nothing is retained for the topic any more, up to this version.
+    fn remove(&mut self, topic: &Arc<str>, version: u64, totals: &RetainedTotals) {
+        if let Some(old) = self.index.remove(topic) {
+            let bytes = old.size_bytes() as u64;
+            self.bytes -= bytes;
+            totals.remove(bytes);
+            self.forget_expiry(&old);
+        }
+        if version > self.arrivals.up_to() {
+            self.removed.insert(Arc::clone(topic), version);
+        }
+    }
+
+    fn forget_expiry(&mut self, old: &Message) {
+        let header = old.header();
+        if header.expires_at_ns != u64::MAX {
+            self.expiring.remove(&(header.expires_at_ns, Arc::clone(&header.topic)));
+        }
+    }
+
+    /// Removes what has expired, at most so many; returns how many.
+    pub(super) fn expire(
+        &mut self,
+        now_ns: u64,
+        count_max: usize,
+        totals: &RetainedTotals,
+    ) -> usize {
+        for count in 0..count_max {
+            let due = self.expiring.first().filter(|(expires_at_ns, _)| *expires_at_ns <= now_ns);
+            let Some((_, topic)) = due.cloned() else { return count };
+            let version = self.index.get(&topic).map_or(0, |m| m.header().retained_version);
+            self.remove(&topic, version, totals);
+        }
+        count_max
+    }
+
+    /// When the next one expires.
+    pub(super) fn next_expiry_ns(&self) -> Option<u64> {
+        self.expiring.first().map(|&(expires_at_ns, _)| expires_at_ns)
+    }
+
+    /// Whether everything up to this version has arrived.
+    pub(super) fn has_arrived(&self, version: u64) -> bool {
+        self.arrivals.up_to() >= version
+    }
+
+    /// The next messages for a replay, and where it goes on, unless it ends here. Those routed
+    /// with `visible_version` of the route map or a later one are not among them: they came live.
+    /// Takes the topics looked at off `budget`.
+    pub(super) fn read(
+        &self,
+        filter: &TopicFilter,
+        mut cursor: RetainedCursor,
+        visible_version: u64,
+        now_ns: u64,
+        budget: &mut usize,
+    ) -> (Vec<Message>, Option<RetainedCursor>) {
+        let mut messages = Vec::new();
+        let mut bytes = 0;
+        let found = |_: &str, message: &Message| {
+            if !message.is_expired(now_ns) && message.header().routed_version < visible_version {
+                bytes += message.size_bytes();
+                messages.push(message.clone());
+            }
+            messages.len() < ANSWER_LEN_MAX && bytes < ANSWER_BYTES
+        };
+        let mut steps = REQUEST_STEPS_MAX.min(*budget);
+        let given = steps;
+        let progress = self.index.next_while(filter, &mut cursor, &mut steps, found);
+        *budget -= given - steps;
+        (messages, (progress == Progress::More).then_some(cursor))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[cfg(test)]
+    pub(super) fn get(&self, topic: &str) -> Option<&Message> {
+        self.index.get(topic)
+    }
+
+    #[cfg(test)]
+    pub(super) fn removed_len(&self) -> usize {
+        self.removed.len()
+    }
+}

@@ -1,0 +1,214 @@
+use std::sync::Arc;
+
+use tacho_codec::{Publish, PublishProperties, QoS};
+use tacho_topic::{RetainedCursor, TopicFilter};
+
+use super::*;
+use crate::keys::{ClientKey, TenantId};
+use crate::message::{Intake, Source};
+
+mod races;
+
+const LIMITS: RetainedLimits = RetainedLimits { count_max: 100, bytes_max: 10_000 };
+
+fn message(topic: &str, payload: &[u8], retained_version: u64, routed_version: u64) -> Message {
+    expiring(topic, payload, retained_version, routed_version, None)
+}
+
+fn expiring(
+    topic: &str,
+    payload: &[u8],
+    retained_version: u64,
+    routed_version: u64,
+    message_expiry_s: Option<u32>,
+) -> Message {
+    let client = ClientKey { tenant: TenantId::DEFAULT, client_id: Arc::from("publisher") };
+    let source = Source::of(&client);
+    let properties = PublishProperties { message_expiry_s, ..Default::default() };
+    let publish = Publish { topic, payload, retain: true, properties, ..Publish::default() };
+    let intake = Intake { now_ns: 0, routed_version, source, retained_version };
+    Message::from_publish(topic.into(), &publish, intake)
+}
+
+fn options() -> SubscriptionOptions {
+    SubscriptionOptions {
+        qos: QoS::AtLeastOnce,
+        no_local: false,
+        retain_as_published: false,
+        id: 0,
+        since: 0,
+    }
+}
+
+fn filter(text: &str) -> TopicFilter {
+    TopicFilter::parse(text).unwrap()
+}
+
+/// Everything that a replay of `#` reads, with so many steps at a time, and how many times that is.
+fn read_all(store: &RetainedStore, now_ns: u64, steps: usize) -> (Vec<String>, usize) {
+    let (mut topics, mut cursor, mut reads) = (Vec::new(), RetainedCursor::default(), 0);
+    loop {
+        let mut budget = steps;
+        let (found, next) = store.read(&filter("#"), cursor, u64::MAX, now_ns, &mut budget);
+        topics.extend(found.iter().map(|m| m.topic().to_owned()));
+        reads += 1;
+        match next {
+            Some(next) => cursor = next,
+            None => return (topics, reads),
+        }
+    }
+}
+
+#[test]
+fn the_newest_version_counts_in_whatever_order_they_arrive() {
+    for order in [[1, 2, 3], [3, 2, 1], [2, 3, 1], [2, 1, 3], [1, 3, 2], [3, 1, 2]] {
+        // The last one is a value, or a deletion.
+        for last in [&b"last"[..], b""] {
+            let (mut store, totals) = (RetainedStore::default(), RetainedTotals::default());
+            for version in order {
+                let payload = if version == 3 { last } else { b"old" };
+                store.arrive(message("t", payload, version, 0), &totals, LIMITS);
+            }
+            let kept = store.get("t").map(|m| m.payload());
+            assert_eq!(kept, (!last.is_empty()).then_some(last), "{order:?}");
+            assert_eq!(totals.now(), (store.len(), store.bytes()), "{order:?}");
+            assert_eq!(store.removed_len(), 0, "all have arrived, so nothing older can come");
+            assert!(store.has_arrived(3) && !store.has_arrived(4));
+        }
+    }
+}
+
+#[test]
+fn a_removal_is_remembered_only_while_something_older_may_come() {
+    let (mut store, totals) = (RetainedStore::default(), RetainedTotals::default());
+    for version in 2..=5_000 {
+        let topic = format!("t/{version}");
+        assert_eq!(
+            store.arrive(message(&topic, b"", version, 0), &totals, LIMITS),
+            Outcome::Removed
+        );
+    }
+    assert_eq!(store.removed_len(), 4_999, "version 1 has not arrived");
+    assert!(!store.has_arrived(1));
+    let late = store.arrive(message("t/9", b"late", 1, 0), &totals, LIMITS);
+    assert_eq!((late, store.removed_len(), store.len()), (Outcome::Outdated, 0, 0));
+}
+
+#[test]
+fn limits_are_totals_and_what_does_not_fit_leaves_nothing_out_of_date() {
+    let totals = RetainedTotals::default();
+    let limits = RetainedLimits { count_max: 2, bytes_max: 100 };
+    let mut stores = [RetainedStore::default(), RetainedStore::default()];
+    let mut versions = [0, 0];
+    let mut arrive = |owner: usize, topic: &str, payload: &[u8]| {
+        versions[owner] += 1;
+        let message = message(topic, payload, versions[owner], 0);
+        let outcome = stores[owner].arrive(message, &totals, limits);
+        let sum = |of: &dyn Fn(&RetainedStore) -> u64| stores.iter().map(of).sum::<u64>();
+        let now = (sum(&|s| s.len() as u64) as usize, sum(&|s| s.bytes()));
+        assert_eq!(totals.now(), now, "{topic}");
+        outcome
+    };
+    assert_eq!(arrive(0, "a", b"1"), Outcome::Retained);
+    assert_eq!(arrive(1, "b", b"1"), Outcome::Retained);
+    assert_eq!(arrive(0, "c", b"1"), Outcome::Refused, "two are there");
+    assert_eq!(arrive(1, "b", &[7; 90]), Outcome::Retained);
+    assert_eq!(arrive(0, "a", &[7; 20]), Outcome::Refused, "too many bytes");
+    assert_eq!(arrive(0, "c", b"1"), Outcome::Retained, "the old value of `a` is gone too");
+    assert_eq!(arrive(1, "b", b""), Outcome::Removed);
+    assert_eq!(arrive(0, "c", b""), Outcome::Removed);
+    assert_eq!(totals.now(), (0, 0));
+}
+
+#[test]
+fn expired_messages_are_freed_in_parts() {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let (mut store, totals) = (RetainedStore::default(), RetainedTotals::default());
+    for version in 1..=30 {
+        let seconds = if version % 3 == 0 { None } else { Some(version as u32) };
+        let topic = format!("t/{version}");
+        store.arrive(expiring(&topic, b"x", version, 0, seconds), &totals, LIMITS);
+    }
+    // Replaced by one that does not expire, and by one that does earlier.
+    store.arrive(message("t/1", b"x", 31, 0), &totals, LIMITS);
+    store.arrive(expiring("t/29", b"x", 32, 0, Some(3)), &totals, LIMITS);
+    assert_eq!(store.next_expiry_ns(), Some(2 * SECOND_NS));
+    let (topics, _) = read_all(&store, 5 * SECOND_NS, 100);
+    assert_eq!(topics.len(), 26, "what has expired is not replayed, freed or not");
+    assert_eq!(store.expire(5 * SECOND_NS, 3, &totals), 3);
+    assert_eq!(store.expire(5 * SECOND_NS, 3, &totals), 1);
+    assert_eq!((store.len(), totals.now().0), (26, 26));
+    assert_eq!(store.next_expiry_ns(), Some(7 * SECOND_NS));
+    assert_eq!(store.expire(u64::MAX - 1, 100, &totals), 15);
+    assert_eq!((store.len(), totals.now().0, store.next_expiry_ns()), (11, 11, None));
+    assert_eq!(totals.now().1, store.bytes());
+}
+
+#[test]
+fn an_answer_is_bounded_in_topics_messages_and_bytes() {
+    let (mut store, totals) = (RetainedStore::default(), RetainedTotals::default());
+    let limits = RetainedLimits { count_max: usize::MAX, bytes_max: u64::MAX };
+    for version in 1..=1_000 {
+        let topic = format!("t/{version}");
+        store.arrive(message(&topic, b"x", version, version), &totals, limits);
+    }
+    let (topics, reads) = read_all(&store, 0, 10);
+    assert_eq!(topics.len(), 1_000);
+    assert!(reads >= 100, "{reads} reads of 10 topics");
+    let (topics, reads) = read_all(&store, 0, usize::MAX);
+    assert_eq!(topics.len(), 1_000);
+    assert!(reads >= 1_000 / 64, "{reads} reads of 64 messages");
+    // Topics that do not count are looked at all the same.
+    let mut budget = 5_000;
+    let (found, next) = store.read(&filter("#"), RetainedCursor::default(), 1, 0, &mut budget);
+    assert!(found.is_empty() && next.is_some());
+    assert_eq!(budget, 5_000 - 256);
+    for version in 1_001..=1_010 {
+        let topic = format!("large/{version}");
+        store.arrive(message(&topic, &[7; 100_000], version, version), &totals, limits);
+    }
+    let (found, next) =
+        store.read(&filter("large/#"), RetainedCursor::default(), u64::MAX, 0, &mut budget);
+    assert_eq!((found.len(), next.is_some()), (3, true), "256 KiB and the message beyond");
+}
+
+#[test]
+fn a_long_replay_lets_short_ones_pass() {
+    let mut replays = Replays::default();
+    let owner = Owner { shard: 0, after: 0 };
+    replays.start(filter("#"), options(), 1, vec![owner]);
+    let first = replays.ask().unwrap();
+    assert_eq!(replays.ask().map(|wanted| wanted.replay), None, "one at a time");
+    replays.start(filter("a"), options(), 2, vec![owner]);
+    let more = Some(RetainedCursor::default());
+    replays.answered(first.replay, vec![message("b", b"x", 1, 0)], more);
+    assert_eq!(replays.ask().map(|wanted| wanted.replay), None, "a message waits to be taken");
+    replays.pop_front();
+    let second = replays.ask().unwrap();
+    assert_eq!(second.filter, filter("a"));
+    replays.answered(second.replay, Vec::new(), None);
+    let third = replays.ask().unwrap();
+    assert_eq!(third.replay, first.replay);
+    replays.cancel(&filter("#"));
+    assert!(!replays.is_over(), "an answer is on its way");
+    replays.answered(third.replay, vec![message("c", b"x", 2, 0)], None);
+    assert!(replays.front().is_none() && replays.is_over());
+}
+
+#[test]
+fn what_waits_to_be_taken_goes_with_its_replay() {
+    let mut replays = Replays::default();
+    let owner = Owner { shard: 0, after: 0 };
+    replays.start(filter("+"), options(), 5, vec![owner]);
+    let wanted = replays.ask().unwrap();
+    let found = ["a", "b", "c"].map(|topic| message(topic, b"x", 1, 0)).to_vec();
+    replays.answered(wanted.replay, found, None);
+    // Something newer of `a` comes live.
+    replays.note(&message("a", b"y", 2, 5), 0);
+    assert_eq!(replays.front().unwrap().0.topic(), "b");
+    let other = SubscriptionOptions { qos: QoS::AtMostOnce, ..options() };
+    replays.change(&filter("+"), other);
+    assert_eq!(replays.front().unwrap().1, &other);
+    replays.cancel(&filter("+"));
+    assert!(replays.is_over());
+}

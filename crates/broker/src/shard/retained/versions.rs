@@ -1,0 +1,67 @@
+//! Versions of retained messages: a total order, and what of it has arrived at the owner.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicU64, fence};
+
+/// Numbers the retained messages of each owner, from 1 on without gaps, in the order in which they
+/// were routed.
+#[derive(Debug)]
+pub(crate) struct RetainedVersions(Box<[LastVersion]>);
+
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct LastVersion(AtomicU64);
+
+impl RetainedVersions {
+    pub(crate) fn new(owners: usize) -> Self {
+        Self((0..owners).map(|_| LastVersion::default()).collect())
+    }
+
+    /// The version of a message that is about to be routed and then sent to its owner, whatever
+    /// happens. The route map has to be looked at after this: either it knows a subscription, or
+    /// [`last`](Self::last), asked after that subscription was made, knows the version.
+    pub(crate) fn take(&self, owner: usize) -> u64 {
+        let version = self.0[owner].0.fetch_add(1, SeqCst) + 1;
+        fence(SeqCst);
+        version
+    }
+
+    /// The newest version of an owner's messages that has been taken.
+    pub(crate) fn last(&self, owner: usize) -> u64 {
+        fence(SeqCst);
+        self.0[owner].0.load(SeqCst)
+    }
+}
+
+/// Which versions have arrived at their owner.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    /// All up to this one have.
+    up_to: u64,
+    /// Those behind a gap: as many at most as are on their way.
+    ahead: BTreeSet<u64>,
+}
+
+impl Arrivals {
+    pub(super) fn note(&mut self, version: u64) {
+        if version != self.up_to + 1 {
+            self.ahead.insert(version);
+            return;
+        }
+        self.up_to = version;
+        while self.ahead.first().is_some_and(|&next| next == self.up_to + 1) {
+            self.ahead.pop_first();
+            self.up_to += 1;
+        }
+    }
+
+    pub(super) fn up_to(&self) -> u64 {
+        self.up_to
+    }
+
+    /// Whether an older one than the newest is still on its way.
+    pub(super) fn has_gap(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+}
