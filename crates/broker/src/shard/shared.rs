@@ -10,6 +10,7 @@
 
 mod members;
 mod redeliver;
+mod size;
 mod waiting;
 
 use std::sync::Arc;
@@ -373,10 +374,11 @@ impl Shard {
             }
         };
         // QoS 0 needs no room in a window.
-        chosen.or_else(|| {
+        let chosen = chosen.or_else(|| {
             let is_qos0 = message.header().qos == QoS::AtMostOnce;
             is_qos0.then(|| self.groups.at(local).members.first()).flatten()
-        })
+        })?;
+        Some(self.large_enough(net, local, chosen, message))
     }
 
     /// The next member with credit. What is known of the first one is made right first; each is

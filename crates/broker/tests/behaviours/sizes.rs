@@ -1,5 +1,7 @@
 //! The client's Maximum Packet Size, for messages and answers.
 
+use std::time::Duration;
+
 use tacho_codec::{
     Ack, Connect, ConnectProperties, Packet, PacketId, QoS, ReasonCode, Subscribe, SubscribeFilter,
     SubscribeOptions, UnsubAck, Unsubscribe, Version,
@@ -217,4 +219,43 @@ fn who_cannot_take_connack_cannot_connect_and_ends_no_session() {
         client.ping();
         assert_eq!(kept.expect_disconnect(), ReasonCode::SESSION_TAKEN_OVER);
     });
+}
+
+// 32, 45
+// [MQTT-3.1.2-25]
+#[test]
+fn another_member_of_the_group_gets_what_is_too_large_for_one() {
+    for shards in [1, 3] {
+        let broker = TestBroker::start(shards);
+        for qos in ALL_QOS {
+            let mut small = limited(&broker, "small", Some(64), 1_000);
+            let mut large = limited(&broker, "large", None, 1_000);
+            let mut publisher = broker.connected("pub", Version::V5);
+            for client in [&mut small, &mut large] {
+                client.subscribe("$share/g/t", qos);
+            }
+            let dropped = broker.counter("dropped_too_large_total");
+            for _ in 0..20 {
+                publisher.publish("t", &[7; 100], qos, false);
+            }
+            let (mut got, mut lost) = (0, 0);
+            wait_until("each is delivered or dropped", || {
+                while let Ok(frame) = large.frame_within(Duration::from_millis(1)) {
+                    assert_eq!(frame.expect("open")[0] & 0xf0, 0x30);
+                    got += 1;
+                }
+                lost = broker.counter("dropped_too_large_total") - dropped;
+                got + lost == 20
+            });
+            // Members of other shards are not asked.
+            assert!(lost == 0 || shards > 1, "{lost} dropped");
+            small.ping();
+            for client in [small, large] {
+                client.disconnect();
+            }
+            for name in ["small", "large"] {
+                broker.connected(name, Version::V5).disconnect();
+            }
+        }
+    }
 }

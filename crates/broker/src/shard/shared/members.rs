@@ -143,6 +143,11 @@ impl Members {
         self.heap.first().copied()
     }
 
+    /// The connected members.
+    pub(super) fn connected(&self) -> &[u32] {
+        &self.list
+    }
+
     pub(super) fn rank(&self, member: u32) -> Rank {
         self.get(member).order.rank
     }
