@@ -5,9 +5,16 @@ use std::collections::VecDeque;
 /// Exchanges that are remembered.
 const EXCHANGES_MAX: usize = 32;
 
+/// How long one is: drift is steady for minutes, not for hours.
+const AGE_NS_MAX: u64 = 600_000_000_000;
+
 /// How far two machines' clocks may drift apart, as a share: crystals are good to 50 millionths
 /// each.
 const DRIFT: f64 = 100e-6;
+
+/// How far the drift may be from what it was when it was seen, as a share: crystals feel the
+/// temperature.
+const WANDER: f64 = 1e-6;
 
 /// CLOCK_MONOTONIC in nanoseconds.
 pub fn now_ns() -> u64 {
@@ -31,11 +38,28 @@ pub struct Exchange {
 /// Maps another machine's monotonic clock onto ours.
 ///
 /// Every exchange bounds the offset: the question cannot have arrived before it left, nor the
-/// answer. The middle of these bounds is off by at most half the round trip. Exchanges age, since
-/// clocks drift; the one whose bound is tightest now is used.
+/// answer. The middle of these bounds is off by at most half the round trip. Two exchanges bound
+/// the drift between them in the same way; the longer they are apart, the better. Exchanges age by
+/// what is not known of the drift; the one whose bound is tightest now is used.
 #[derive(Clone, Debug, Default)]
 pub struct ClockMap {
     exchanges: VecDeque<Exchange>,
+    drift: Drift,
+}
+
+/// How much faster the other's clock runs, as a share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Drift {
+    middle: f64,
+    /// At most this far off, either way.
+    error: f64,
+}
+
+impl Default for Drift {
+    /// Nothing is known about it.
+    fn default() -> Self {
+        Self { middle: 0.0, error: DRIFT }
+    }
 }
 
 /// A time on our clock and how far off it may be.
@@ -61,9 +85,48 @@ impl Exchange {
     }
 
     /// How far off the offset may be at `now_ns` of our clock.
-    fn error_ns(&self, now_ns: u64) -> u64 {
-        let age_ns = now_ns.abs_diff(self.done_ns);
-        self.round_trip_ns() / 2 + 1 + (age_ns as f64 * DRIFT) as u64
+    fn error_ns(&self, now_ns: u64, drift: Drift) -> u64 {
+        let age_ns = now_ns.abs_diff(self.done_ns) as f64;
+        let length_ns = self.done_ns.saturating_sub(self.asked_ns) as f64;
+        self.round_trip_ns() / 2 + 1 + (age_ns * drift.error + length_ns * DRIFT) as u64
+    }
+
+    /// The most that the drift can be between `earlier` and this one.
+    fn drift_max_since(&self, earlier: &Self) -> Option<f64> {
+        let apart_ns = self.asked_ns.checked_sub(earlier.done_ns).filter(|apart| *apart > 0)?;
+        // What is largest now against what was smallest then.
+        let now = i128::from(self.received_ns) - i128::from(self.asked_ns);
+        let then = i128::from(earlier.answered_ns) - i128::from(earlier.done_ns);
+        Some((now - then) as f64 / apart_ns as f64)
+    }
+
+    /// The least that it can be.
+    fn drift_min_since(&self, earlier: &Self) -> Option<f64> {
+        let apart_ns = self.done_ns.checked_sub(earlier.asked_ns).filter(|apart| *apart > 0)?;
+        let now = i128::from(self.answered_ns) - i128::from(self.done_ns);
+        let then = i128::from(earlier.received_ns) - i128::from(earlier.asked_ns);
+        Some((now - then) as f64 / apart_ns as f64)
+    }
+}
+
+impl Drift {
+    /// What all pairs of exchanges together leave possible.
+    fn of(exchanges: &VecDeque<Exchange>) -> Self {
+        let (mut least, mut most) = (-DRIFT, DRIFT);
+        for (at, later) in exchanges.iter().enumerate() {
+            for earlier in exchanges.iter().take(at) {
+                most = later.drift_max_since(earlier).map_or(most, |max| most.min(max));
+                least = later.drift_min_since(earlier).map_or(least, |min| least.max(min));
+            }
+        }
+        match least <= most {
+            true => Self {
+                middle: f64::midpoint(least, most),
+                error: ((most - least) / 2.0 + WANDER).min(DRIFT),
+            },
+            // A clock that is being slewed: nothing is known.
+            false => Self::default(),
+        }
     }
 }
 
@@ -73,10 +136,15 @@ impl ClockMap {
         if exchange.done_ns < exchange.asked_ns || exchange.answered_ns < exchange.received_ns {
             return;
         }
+        let now_ns = exchange.done_ns;
+        self.exchanges.retain(|known| now_ns.saturating_sub(known.done_ns) <= AGE_NS_MAX);
         if self.exchanges.len() == EXCHANGES_MAX {
-            self.exchanges.pop_front();
+            let errors = self.exchanges.iter().map(|known| known.error_ns(now_ns, self.drift));
+            let worst = errors.enumerate().max_by_key(|(_, error_ns)| *error_ns);
+            worst.map(|(at, _)| self.exchanges.remove(at));
         }
         self.exchanges.push_back(exchange);
+        self.drift = Drift::of(&self.exchanges);
     }
 
     /// Exchanges that are remembered.
@@ -87,10 +155,13 @@ impl ClockMap {
     /// The time `there_ns` of the other's clock on ours; `None` before the first exchange.
     pub fn map(&self, there_ns: u64) -> Option<MappedTime> {
         let newest_ns = self.exchanges.back()?.done_ns;
-        let best = self.exchanges.iter().min_by_key(|exchange| exchange.error_ns(newest_ns))?;
-        let at_ns = (2 * i128::from(there_ns) - best.offset_doubled_ns()) / 2;
+        let error_ns = |exchange: &Exchange, at_ns| exchange.error_ns(at_ns, self.drift);
+        let best = self.exchanges.iter().min_by_key(|exchange| error_ns(exchange, newest_ns))?;
+        let undrifted_ns = (2 * i128::from(there_ns) - best.offset_doubled_ns()) / 2;
+        let age_ns = undrifted_ns - i128::from(best.done_ns);
+        let at_ns = undrifted_ns - (age_ns as f64 * self.drift.middle) as i128;
         let at_ns = u64::try_from(at_ns.max(0)).unwrap_or(u64::MAX);
-        Some(MappedTime { at_ns, error_ns: best.error_ns(at_ns.max(newest_ns)) })
+        Some(MappedTime { at_ns, error_ns: error_ns(best, at_ns.max(newest_ns)) })
     }
 }
 
@@ -138,11 +209,54 @@ mod tests {
         // A minute later the first one may be off by 6 ms, more than this one's 2 ms.
         map.add(exchange(60_000_000_000, 3_000_000, 2_000_000, 0, 2_000_000));
         let mapped = map.map(60_010_000_000).expect("has exchanges");
-        assert_eq!(mapped.at_ns, 60_007_000_000);
+        assert!(mapped.at_ns.abs_diff(60_007_000_000) < 100_000, "{mapped:?}");
         for _ in 0..2 * EXCHANGES_MAX {
             map.add(exchange(61_000_000_000, 0, 1, 0, 1));
         }
         assert_eq!(map.exchanges.len(), EXCHANGES_MAX);
+    }
+
+    /// What a clock shows that is ahead and runs faster.
+    fn there_ns(at_ns: u64, offset_ns: u64, drift: f64) -> u64 {
+        offset_ns + at_ns.saturating_add_signed((at_ns as f64 * drift) as i64)
+    }
+
+    /// An exchange with such a clock.
+    fn drifting(at_ns: u64, drift: f64, (there, back): (u64, u64)) -> Exchange {
+        let received_ns = there_ns(at_ns + there, 1 << 40, drift);
+        Exchange {
+            asked_ns: at_ns,
+            received_ns,
+            answered_ns: received_ns + 1,
+            done_ns: at_ns + there + back + 1,
+        }
+    }
+
+    #[test]
+    fn a_steady_drift_is_learnt() {
+        let mut map = ClockMap::default();
+        for second in 0..60 {
+            map.add(drifting(second * 1_000_000_000, 60e-6, (40_000, 60_000)));
+        }
+        // The way becomes slow: what is known about the drift has to do.
+        for second in 60..100 {
+            map.add(drifting(second * 1_000_000_000, 60e-6, (20_000_000, 80_000_000)));
+        }
+        let at_ns = 100_000_000_000;
+        let mapped = map.map(there_ns(at_ns, 1 << 40, 60e-6)).expect("has exchanges");
+        assert!(mapped.at_ns.abs_diff(at_ns) <= mapped.error_ns, "{mapped:?}");
+        // Without it, 40 seconds would make 4 ms.
+        assert!(mapped.error_ns < 500_000, "{mapped:?}");
+    }
+
+    #[test]
+    fn a_clock_that_is_slewed_has_no_drift() {
+        let mut map = ClockMap::default();
+        for second in 0..10 {
+            map.add(drifting(second * 1_000_000_000, 50e-6, (10_000, 10_000)));
+        }
+        map.add(drifting(10_000_000_000, 400e-6, (10_000, 10_000)));
+        assert_eq!(map.drift, Drift::default());
     }
 
     #[test]
@@ -154,6 +268,24 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn so_it_is_with_a_drift(
+            drift in -90e-6_f64..90e-6,
+            ways in proptest::collection::vec((0_u64..1 << 27, 0_u64..1 << 27), 1..80),
+            later_ns in 0_u64..10_000_000_000,
+        ) {
+            let mut map = ClockMap::default();
+            let mut at_ns = 0;
+            for way in ways {
+                let exchange = drifting(at_ns, drift, way);
+                at_ns = exchange.done_ns + 500_000_000;
+                map.add(exchange);
+            }
+            let true_ns = at_ns + later_ns;
+            let mapped = map.map(there_ns(true_ns, 1 << 40, drift)).expect("has exchanges");
+            prop_assert!(mapped.at_ns.abs_diff(true_ns) <= mapped.error_ns, "{:?}", mapped);
+        }
+
         #[test]
         fn the_true_time_is_within_the_bound(
             offset_ns in 0_u64..1 << 50,

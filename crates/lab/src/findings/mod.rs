@@ -154,6 +154,33 @@ mod tests {
         assert!(of_step(&evidence(true), 0).is_empty());
     }
 
+    #[test]
+    fn a_way_that_is_narrower_than_the_interface() {
+        let found = |achieved_out, one_machine, change: fn(&mut MetricUse)| {
+            let mut step = with_host(&[
+                ("net_speed_bytes_per_s", Some("eth0"), 1.25e9),
+                ("net_tx_bytes_per_s", Some("eth0"), 244e3),
+                ("net_tx_packets_per_s", Some("eth0"), 502.0),
+                ("tcp_retransmits_per_s", None, 585.0),
+            ]);
+            step.offered_in_per_s = 500.0;
+            step.achieved_in_per_s = 500.0;
+            step.offered_out_per_s = 500.0;
+            step.achieved_out_per_s = achieved_out;
+            step.hosts[0].metrics.iter_mut().for_each(change);
+            let evidence =
+                Evidence { step: &step, rows: &[], curve: &[], one_machine, monitors: &[] };
+            of_step(&evidence, 0).iter().any(|found| found.code == NETWORK_BOUND)
+        };
+        assert!(found(191.0, false, |_| {}));
+        assert!(!found(499.0, false, |_| {}), "the load is carried");
+        assert!(!found(191.0, true, |_| {}), "there is no network");
+        assert!(!found(191.0, false, |metric| metric.max *= 1.2), "the rate varies");
+        assert!(!found(191.0, false, |metric| {
+            metric.mean = if metric.metric.starts_with("tcp") { 2.0 } else { metric.mean };
+        }));
+    }
+
     /// A curve with `share` of the samples between `from` and `to`, at quantile `at`.
     fn plateau(at: f64, share: f64, from: u64, to: u64) -> Vec<CurvePoint> {
         (0..=100)

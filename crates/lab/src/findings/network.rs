@@ -7,6 +7,14 @@ use crate::record::{HostUse, MetricUse, Severity};
 /// Share of an interface's speed from which on it is the bottleneck: frames have heads, and a mean
 /// over seconds hides bursts.
 const BUSY_SHARE: f64 = 0.85;
+/// Share of the offered load below which it is not carried.
+const ACHIEVED_PERCENT: f64 = 95.0;
+/// How much a rate varies, as a share of its mean, that something holds down.
+const EVEN_SHARE: f64 = 0.1;
+/// Seconds from which on that can be told.
+const SAMPLES_MIN: u64 = 5;
+/// Share of repeated segments that no usual way has.
+const REPEATED_SHARE: f64 = 0.02;
 /// Retransmitted segments per second that are no accident.
 const RETRANSMITS_PER_S: f64 = 5.0;
 /// Share of the median latency from which on the round trip is most of it.
@@ -40,6 +48,37 @@ pub(super) fn bound(evidence: &Evidence<'_>) -> Found {
                 );
                 return Some((NETWORK_BOUND, Severity::Error, sentence));
             }
+        }
+    }
+    narrow(evidence)
+}
+
+/// Something on the way is narrower than the interface says, as shaped links of clouds are: the
+/// load is not carried, what is sent does not vary, and what is too much is repeated.
+fn narrow(evidence: &Evidence<'_>) -> Found {
+    if evidence.one_machine || evidence.step.achieved_percent() >= ACHIEVED_PERCENT {
+        return None;
+    }
+    for host in evidence.step.hosts.iter().filter(|host| host.samples >= SAMPLES_MIN) {
+        let Some(repeated) = host.get("tcp_retransmits_per_s") else { continue };
+        for sent in interfaces(host, "net_tx_bytes_per_s").filter(|sent| sent.mean > 0.0) {
+            let instance = sent.instance.as_deref();
+            let Some(packets) = host.of("net_tx_packets_per_s", instance) else { continue };
+            let is_even = sent.max - sent.min <= EVEN_SHARE * sent.mean;
+            let share = repeated.mean / packets.mean.max(1.0);
+            if !is_even || repeated.mean < RETRANSMITS_PER_S || share < REPEATED_SHARE {
+                continue;
+            }
+            let sentence = format!(
+                "The network was the bottleneck: {} of {} sent {}/s all the time, while TCP \
+                 repeated {:.0} segments per second and the load was not carried; something on \
+                 the way is narrower than the interface, such as a shaped link.",
+                instance.unwrap_or("an interface"),
+                host.host,
+                format::bytes(sent.mean as u64),
+                repeated.mean
+            );
+            return Some((NETWORK_BOUND, Severity::Error, sentence));
         }
     }
     None

@@ -4,6 +4,7 @@
 //! `TACHO_REQUIRE_PEERS=1` it is a failure. `cargo xtask peers` installs them.
 
 mod against_mosquitto;
+mod another_host;
 mod broker;
 mod collectd;
 mod mosquitto_clients;
@@ -34,6 +35,7 @@ fn main() {
     node_exporter::register(&mut trials);
     scenarios::register(&mut trials);
     plans::register(&mut trials);
+    another_host::register(&mut trials);
     report::register(&mut trials);
     pages::register(&mut trials);
     libtest_mimic::run(&arguments, trials).exit();
