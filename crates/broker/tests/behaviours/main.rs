@@ -7,6 +7,7 @@
 mod common;
 
 mod aliases;
+mod authentication;
 mod connect;
 mod exchanges;
 mod lifecycle;

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use tacho_broker::{Broker, RawConfig, SharedSubscription};
+use tacho_broker::{AuthMethods, Broker, RawConfig, SharedSubscription};
 use tacho_codec::{
     Ack, ConnAck, Connect, ConnectProperties, Direction, Packet, PacketId, Publish, QoS,
     ReasonCode, SubAck, Subscribe, SubscribeFilter, SubscribeOptions, UnsubAck, Unsubscribe,
@@ -37,11 +37,17 @@ impl TestBroker {
 
     /// With a configuration file's text; the listener is added.
     pub fn configured(toml: &str) -> Self {
+        Self::with_methods(toml, AuthMethods::default())
+    }
+
+    /// The same, with methods of authentication.
+    pub fn with_methods(toml: &str, methods: AuthMethods) -> Self {
         let mut raw: RawConfig = toml::from_str(toml).expect("a valid test configuration");
         raw.listen = Some(vec!["127.0.0.1:0".parse().unwrap()]);
         // Nothing that a test has not asked for.
         raw.sys_interval_s = raw.sys_interval_s.or(Some(0));
-        let broker = Broker::start(raw.resolve().expect("consistent")).expect("starts");
+        let config = raw.resolve().expect("consistent");
+        let broker = Broker::start_with(config, methods).expect("starts");
         Self { address: broker.addresses()[0], broker: Some(broker) }
     }
 
