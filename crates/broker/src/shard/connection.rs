@@ -177,11 +177,7 @@ impl Shard {
     /// kilobyte more of it counts too.
     #[cold]
     fn is_large_packet_on_its_way(&mut self, slot: u32, len: usize) -> bool {
-        let session = &mut self.sessions[slot as usize];
-        let counted = session.partial_len.min(len as u32);
-        let grown = len as u32 - counted >= PARTIAL_STEP;
-        session.partial_len = if grown { len as u32 } else { counted };
-        grown
+        has_grown(&mut self.sessions[slot as usize].partial_len, len as u32)
     }
 
     #[inline]
@@ -428,6 +424,16 @@ impl Shard {
     }
 }
 
+/// Whether an unfinished packet, now `len` bytes, has a step more than when that was last so. One
+/// that is shorter than before is another packet.
+fn has_grown(counted: &mut u32, len: u32) -> bool {
+    let grown = len >= counted.saturating_add(PARTIAL_STEP) && len > *counted;
+    if grown || len < *counted {
+        *counted = len;
+    }
+    grown
+}
+
 /// Tells a client why its connection ends, where its version can.
 ///
 /// The Reason String may be said here even to those who want none elsewhere [MQTT-3.1.2-29].
@@ -453,4 +459,26 @@ pub(crate) fn encode(packet: &Packet<'_>, version: Version, net: &mut Net, conn:
     // Invariant: packets we make are far below the largest Remaining Length.
     let encoded = packet.encode(version, net.out(conn).as_vec_mut());
     debug_assert!(encoded.is_ok(), "a packet of our own making must be encodable");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PARTIAL_STEP, has_grown};
+
+    // 12
+    #[test]
+    fn an_unfinished_packet_counts_once_for_each_step() {
+        let mut counted = 0;
+        let counts = |len: u32, counted: &mut u32| has_grown(counted, len);
+        assert!(!counts(PARTIAL_STEP - 1, &mut counted));
+        assert!(counts(PARTIAL_STEP, &mut counted));
+        assert!(!counts(PARTIAL_STEP + 1, &mut counted));
+        assert!(!counts(2 * PARTIAL_STEP - 1, &mut counted));
+        assert!(counts(2 * PARTIAL_STEP + 5, &mut counted));
+        assert!(!counts(3 * PARTIAL_STEP, &mut counted));
+        // The next packet begins anew.
+        assert!(!counts(3, &mut counted));
+        assert!(!counts(PARTIAL_STEP + 2, &mut counted));
+        assert!(counts(PARTIAL_STEP + 3, &mut counted));
+    }
 }

@@ -1,8 +1,8 @@
 //! Packets that no client may send, on an established connection: 5.0 is told why, 3.x closed.
 
-use tacho_codec::{ReasonCode, Version};
+use tacho_codec::{Connect, ConnectProperties, Packet, ReasonCode, Version};
 
-use crate::common::{TestBroker, VERSIONS};
+use crate::common::{TestBroker, VERSIONS, connect, packet};
 
 const MALFORMED: u8 = 0x81;
 const PROTOCOL: u8 = 0x82;
@@ -194,4 +194,118 @@ fn no_local_on_a_shared_subscription_is_a_protocol_error() {
     let mut client = broker.connected("c", Version::V5);
     client.send_notation("82 | 0001 [] <plain> 00 <$share/g/a> 04");
     assert_eq!(client.expect_disconnect(), ReasonCode::PROTOCOL_ERROR);
+}
+
+/// A legal packet of each type that a client sends on a connection of 5.0.
+const LEGAL: &[&str] = &[
+    "32 | <a> 0001 [26 <k> <v>] 'x'",
+    "40 | 0001 00 [26 <k> <v>]",
+    "50 | 0001 00 [26 <k> <v>]",
+    "62 | 0001 00 [26 <k> <v>]",
+    "70 | 0001 00 [26 <k> <v>]",
+    "82 | 0001 [26 <k> <v>] <a> 00",
+    "a2 | 0001 [26 <k> <v>] <a>",
+    "c0 |",
+    "e0 | 00 [26 <k> <v>]",
+    "f0 | 18 [15 <m>]",
+];
+
+// 5, 16, 21 to 24
+// [MQTT-2.1.3-1] [MQTT-3.6.1-1] [MQTT-3.8.1-1] [MQTT-3.10.1-1] [MQTT-3.14.1-1] [MQTT-3.15.1-1]
+// [MQTT-4.13.1-1] [MQTT-3.14.2-1] [MQTT-3.14.2-2] [MQTT-3.14.4-1] [MQTT-3.14.4-2]
+#[test]
+fn each_packet_type_with_wrong_flags_trailing_bytes_or_a_cut_is_malformed() {
+    let broker = TestBroker::start(2);
+    for legal in LEGAL {
+        let whole = packet(legal);
+        let mut wrong: Vec<(String, Vec<u8>)> = Vec::new();
+        if whole[0] >> 4 != 3 {
+            for flags in (0..16).filter(|flags| *flags != whole[0] & 0x0f) {
+                let mut bytes = whole.clone();
+                bytes[0] = bytes[0] & 0xf0 | flags;
+                wrong.push((format!("flags {flags:04b}"), bytes));
+            }
+            // The payload of PUBLISH has no end of its own.
+            let mut longer = whole.clone();
+            longer.push(0);
+            longer[1] += 1;
+            wrong.push(("a byte more".to_owned(), longer));
+        }
+        // Two bytes less are two bytes less of the last property or filter.
+        if whole.len() > 8 && !legal.ends_with("'x'") {
+            let mut shorter = whole.clone();
+            shorter.truncate(whole.len() - 2);
+            shorter[1] -= 2;
+            wrong.push(("two bytes less".to_owned(), shorter));
+        }
+        for (what, bytes) in wrong {
+            let mut client = broker.connected("client", Version::V5);
+            client.send_raw(&bytes);
+            let said = client.expect(|packet| match packet {
+                // Decoding refuses a session expiry and codes that a server must not send.
+                Packet::Disconnect(disconnect) => disconnect.reason.value(),
+                other => panic!("{legal}, {what}: {other:?}"),
+            });
+            assert!(matches!(said, MALFORMED | PROTOCOL), "{legal}, {what}: {said:#04x}");
+            client.expect_closed();
+        }
+    }
+}
+
+// 24, 49
+// [MQTT-3.1.2-24] [MQTT-3.1.2-29] [MQTT-3.14.2-3] [MQTT-3.14.4-1]
+#[test]
+fn disconnect_says_why_where_the_client_takes_it() {
+    let broker = TestBroker::start(1);
+    let goodbye = |packet_size_max, wrong| {
+        let mut client = broker.client(Version::V5);
+        let properties = ConnectProperties { packet_size_max, ..Default::default() };
+        client.connect(&Connect { properties, ..connect("c", Version::V5) });
+        client.send_notation(wrong);
+        client.expect(|packet| match packet {
+            Packet::Disconnect(d) => (d.reason, d.reason_string.map(str::to_owned)),
+            other => panic!("{other:?}"),
+        })
+    };
+    for (wrong, reason, word) in [
+        ("36 | <a> 0001 []", ReasonCode::MALFORMED_PACKET, "QoS"),
+        ("10 | <MQTT> 05 02 0000 [] <c>", ReasonCode::PROTOCOL_ERROR, "CONNECT"),
+        ("f0 | 19 [15 <m>]", ReasonCode::PROTOCOL_ERROR, "AUTH"),
+        ("e0 | 00 [11 00000001]", ReasonCode::PROTOCOL_ERROR, "expiry"),
+        ("30 | <> [23 0001]", ReasonCode::PROTOCOL_ERROR, "alias"),
+    ] {
+        let (said, why) = goodbye(None, wrong);
+        assert_eq!(said, reason, "{wrong}");
+        assert!(why.as_deref().is_some_and(|why| why.contains(word)), "{wrong}: {why:?}");
+        assert_eq!(goodbye(Some(24), wrong), (reason, None), "{wrong}");
+    }
+}
+
+// 14
+// [MQTT-1.5.5-1]
+#[test]
+fn remaining_lengths_longer_than_needed_are_for_older_versions() {
+    let broker = TestBroker::start(1);
+    for wrong in ["c0 80 00", "40 82 00 0001", "30 84 80 00 <a> [] "] {
+        let mut client = broker.connected("c", Version::V5);
+        client.send_notation(wrong);
+        assert_eq!(client.expect_disconnect(), ReasonCode::MALFORMED_PACKET, "{wrong}");
+    }
+    let mut old = broker.connected("old", Version::V311);
+    old.send_notation("40 82 00 0001 c0 80 00");
+    assert_eq!(old.frame().unwrap(), [0xd0, 0]);
+}
+
+// 20
+// [MQTT-4.8.2-1] [MQTT-4.8.2-2]
+#[test]
+fn shared_filters_without_name_or_filter_subscribe_to_nothing() {
+    let broker = TestBroker::start(1);
+    let mut client = broker.connected("c", Version::V5);
+    for filter in ["$share//x", "$share/a", "$share/a/", "$share/a+/x", "$share/#/x", "$share/g/a#"]
+    {
+        let code = client.subscribe(filter, tacho_codec::QoS::AtMostOnce);
+        assert_eq!(code, ReasonCode::TOPIC_FILTER_INVALID, "{filter}");
+    }
+    assert_eq!(broker.counter("subscriptions"), 0);
 }

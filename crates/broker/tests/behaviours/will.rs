@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tacho_codec::{Connect, ConnectProperties, QoS, ReasonCode, UserPropertiesBuf, Version, Will};
 
-use crate::common::{Client, TestBroker, VERSIONS, connect, each_broker, will};
+use crate::common::{Client, TestBroker, VERSIONS, connect, each_broker, wait_until, will};
 
 fn mortal<'a>(broker: &TestBroker, version: Version, will: Will<'a>) -> Client {
     let mut client = broker.client(version);
@@ -179,4 +179,92 @@ fn will_topics_nobody_may_publish_to_are_refused() {
         assert_eq!(client.frame().unwrap()[3], code, "{packet}");
         client.expect_closed();
     }
+}
+
+// 53, 55
+// [MQTT-3.1.2-14]
+// [MQTT-3.1.1: 3.1.2-12] [MQTT-3.1.1: 3.1.2-16]
+#[test]
+fn a_will_without_retain_is_not_kept_and_without_a_will_nothing_is_published() {
+    each_broker(|broker| {
+        let mut watcher = broker.connected("watcher", Version::V5);
+        watcher.subscribe("#", QoS::ExactlyOnce);
+        for version in VERSIONS {
+            for qos in [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce] {
+                drop(mortal(broker, version, Will { qos, ..will("w", b"gone") }));
+                assert_eq!(watcher.receive_and_ack().payload, b"gone");
+                let mut late = broker.connected("late", version);
+                late.subscribe("w", QoS::ExactlyOnce);
+                late.ping();
+                late.disconnect();
+            }
+            let nobody = broker.connected("nobody", version);
+            let before = broker.counter("connections");
+            drop(nobody);
+            wait_until("it has gone", || broker.counter("connections") < before);
+            watcher.ping();
+        }
+        assert_eq!(broker.counter("retained"), 0);
+    });
+}
+
+// 2, 8, 53
+#[test]
+fn a_will_is_published_by_every_way_out() {
+    each_broker(|broker| {
+        let mut watcher = broker.connected("watcher", Version::V5);
+        watcher.subscribe("w", QoS::AtMostOnce);
+        let mut stays = Vec::new();
+        for version in VERSIONS {
+            let connect_again =
+                Connect { will: Some(will("w", b"second")), ..connect("mortal", version) };
+            // Taken over, then half closed, then a packet too large, then a wrong packet.
+            let mut client = mortal(broker, version, will("w", b"first"));
+            let mut taker = broker.client(version);
+            taker.connect(&connect_again);
+            assert_eq!(watcher.receive().payload, b"first");
+            taker.stream.shutdown(std::net::Shutdown::Write).unwrap();
+            assert_eq!(watcher.receive().payload, b"second");
+            client.frame();
+            for wrong in ["30 ff ff ff 7f", "20 | 00 00", "32 | <t> 0000"] {
+                let mut client = mortal(broker, version, will("w", b"third"));
+                client.send_notation(wrong);
+                assert_eq!(watcher.receive().payload, b"third", "{wrong}");
+                stays.push(client);
+            }
+            watcher.ping();
+        }
+    });
+}
+
+// 53, 59
+#[test]
+fn the_goodbye_of_a_stop_comes_behind_the_wills_of_others() {
+    let mut broker = TestBroker::start(3);
+    let clients: Vec<Client> = (0..30)
+        .map(|i| {
+            let mut client = broker.client(Version::V5);
+            let name = format!("c{i}");
+            let mut will = Will { qos: QoS::AtLeastOnce, ..will("w", b"gone") };
+            will.properties.delay_s = Some(i % 2 * 100);
+            let properties =
+                ConnectProperties { session_expiry_s: Some(100), ..Default::default() };
+            client.connect(&Connect {
+                will: Some(will),
+                properties,
+                ..connect(&name, Version::V5)
+            });
+            client.subscribe("w", QoS::AtLeastOnce);
+            client
+        })
+        .collect();
+    broker.begin_stop();
+    for mut client in clients {
+        let mut last = Vec::new();
+        while let Some(frame) = client.frame() {
+            last = frame;
+        }
+        assert_eq!((last[0], last[2]), (0xe0, 0x8b), "the goodbye comes last");
+    }
+    broker.stop();
 }

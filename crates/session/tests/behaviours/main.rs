@@ -1,6 +1,7 @@
 //! The session machines, behaviour by behaviour.
 
 mod aliases;
+mod authentication;
 mod client;
 mod inbound;
 mod lifetime;
