@@ -89,6 +89,7 @@ fn mqtt_3_1_is_served() {
 // [MQTT-3.1.2-3] [MQTT-3.1.2-9] [MQTT-3.1.4-1] [MQTT-3.14.0-1]
 // [MQTT-3.1.1: 3.1.2-3] [MQTT-3.1.1: 3.1.2-9] [MQTT-3.1.1: 3.1.2-11] [MQTT-3.1.1: 3.1.4-1]
 // [MQTT-3.1.1: 3.2.2-6]
+// [MQTT-3.1.1: 3.1.2-13] [MQTT-3.1.1: 3.1.2-14] [MQTT-3.1.1: 3.1.2-15] [MQTT-3.1.1: 3.1.2-22]
 #[test]
 fn malformed_connect_is_refused() {
     let broker = TestBroker::start(1);

@@ -115,6 +115,7 @@ fn refuses(broker: &TestBroker, version: Version, packet: &str, reason: u8, what
 // [MQTT-3.1.1: 3.6.1-1] [MQTT-3.1.1: 3.8.1-1] [MQTT-3.1.1: 3.8.3-3] [MQTT-3.1.1: 3.8.3-4]
 // [MQTT-3.1.1: 3.10.1-1] [MQTT-3.1.1: 3.10.3-2] [MQTT-3.1.1: 3.14.1-1] [MQTT-3.1.1: 4.7.1-1]
 // [MQTT-3.1.1: 4.8.0-1]
+// [MQTT-3.1.1: 3.3.2-1]
 #[test]
 fn illegal_packets_close_the_connection_with_the_reason() {
     let broker = TestBroker::start(1);
@@ -308,4 +309,34 @@ fn shared_filters_without_name_or_filter_subscribe_to_nothing() {
         assert_eq!(code, ReasonCode::TOPIC_FILTER_INVALID, "{filter}");
     }
     assert_eq!(broker.counter("subscriptions"), 0);
+}
+
+// 22, 26, 33
+// [MQTT-3.4.2-1] [MQTT-3.5.2-1] [MQTT-3.6.2-1] [MQTT-3.7.2-1] [MQTT-2.2.1-5]
+// [MQTT-3.1.1: 3.3.5-2]
+#[test]
+fn answers_have_a_code_of_their_kind_and_no_properties() {
+    let broker = TestBroker::start(1);
+    for (question, answer) in [
+        ("32 | <t> 0001 []", "40 | 0001"),
+        ("34 | <t> 0002 []", "50 | 0002"),
+        ("32 | <$SYS/x> 0003 []", "40 | 0003 87"),
+        ("34 | <$SYS/x> 0004 []", "50 | 0004 87"),
+        ("62 | 0005", "70 | 0005 92"),
+        ("50 | 0006", "62 | 0006 92"),
+    ] {
+        let mut client = broker.connected("c", Version::V5);
+        client.send_notation(question);
+        let expected = packet(answer);
+        assert_eq!(client.frame().unwrap(), expected, "{question}");
+        // 3.1.1 has no way to refuse and acknowledges all the same.
+        let mut old = broker.connected("c", Version::V311);
+        old.send_notation(&question.replace("[]", ""));
+        assert_eq!(old.frame().unwrap(), expected_v3(&expected), "{question}");
+    }
+}
+
+/// The same acknowledgement without its reason code.
+fn expected_v3(answer: &[u8]) -> Vec<u8> {
+    vec![answer[0], 2, answer[2], answer[3]]
 }

@@ -218,3 +218,67 @@ fn sessions_are_bounded() {
     broker.connected("c", Version::V5).ping();
     kept[0].ping();
 }
+
+// 9, 35
+// [MQTT-3.1.1: 3.1.2-7]
+#[test]
+fn retained_messages_stay_when_their_publishers_session_ends() {
+    each_broker(|broker| {
+        for version in VERSIONS {
+            let mut publisher = broker.connected("pub", version);
+            publisher.publish("r", b"kept", QoS::AtLeastOnce, true);
+            publisher.disconnect();
+            wait_until("its session ends", || broker.counter("sessions") == 0);
+            let mut late = broker.connected("late", version);
+            late.subscribe("r", QoS::AtMostOnce);
+            assert_eq!(late.receive().payload, b"kept");
+            late.unsubscribe("r");
+            late.publish("r", b"", QoS::AtLeastOnce, true);
+            late.disconnect();
+            wait_until("all is gone", || broker.counter("sessions") == 0);
+        }
+    });
+}
+
+// 10, 11
+#[test]
+fn disconnect_cannot_make_a_session_outlive_the_longest_expiry() {
+    let broker = TestBroker::configured("shards = 1\n[limits]\nsession_expiry_max_s = 1");
+    let mut client = broker.client(Version::V5);
+    client.connect(&keeping("c", Some(1)));
+    client.send_notation("e0 | 00 [11 ffffffff]");
+    client.expect_closed();
+    wait_until("it expires", || broker.counter("sessions") == 0);
+    // Where nothing may be kept, what CONNECT asked for was no zero: asking again is no offence.
+    let broker = TestBroker::configured("shards = 1\n[limits]\nsession_expiry_max_s = 0");
+    let mut client = broker.client(Version::V5);
+    client.connect(&keeping("c", Some(100)));
+    client.send_notation("e0 | 00 [11 00000064]");
+    client.expect_closed();
+    assert_eq!(broker.counter("protocol_errors_total"), 0);
+}
+
+// 7, 8, 10
+// [MQTT-3.1.4-3]
+// [MQTT-3.1.1: 3.1.4-2]
+#[test]
+fn a_session_is_taken_over_again_and_again_and_keeps_its_subscriptions() {
+    each_broker(|broker| {
+        let keep = keeping("same", Some(100));
+        let mut client = broker.client(Version::V5);
+        client.connect(&keep);
+        client.subscribe("t", QoS::AtLeastOnce);
+        let mut publisher = broker.connected("pub", Version::V5);
+        for i in 0..20_u8 {
+            let mut next = broker.client(Version::V5);
+            assert_eq!(next.connect(&keep), KEPT);
+            assert_eq!(client.expect_disconnect(), ReasonCode::SESSION_TAKEN_OVER);
+            client = next;
+            publisher.publish("t", &[i], QoS::AtLeastOnce, false);
+            assert_eq!(client.receive_and_ack().payload, [i]);
+        }
+        client.ping();
+        assert_eq!(broker.counter("takeovers_total"), 20);
+        assert_eq!(broker.counter("sessions"), 2);
+    });
+}

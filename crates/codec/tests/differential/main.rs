@@ -25,6 +25,7 @@ proptest! {
         ..ProptestConfig::with_cases(256)
     })]
 
+    // [MQTT-3.1.1: 7.0.0-2]
     #[test]
     fn they_read_what_we_write((version, _, packet) in known_to_both()) {
         let ours = encode(&packet, version);
@@ -32,6 +33,7 @@ proptest! {
         prop_assert_eq!(theirs, Ok(ours), "{:?}", packet);
     }
 
+    // [MQTT-3.1.1: 7.0.0-2]
     #[test]
     fn we_read_what_they_write((version, direction, packet) in known_to_both()) {
         let theirs = build::build(&packet, version);

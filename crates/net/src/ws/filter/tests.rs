@@ -192,6 +192,8 @@ fn a_close_is_answered_with_its_code_after_the_last_data() {
     assert!(client.peer_closed());
 }
 
+// [MQTT-6.0.0-1]
+// [MQTT-3.1.1: 6.0.0-1]
 #[test]
 fn an_offence_is_told_its_code() {
     for (wire, code) in [

@@ -221,6 +221,8 @@ proptest! {
     }
 }
 
+// [MQTT-6.0.0-1]
+// [MQTT-3.1.1: 6.0.0-1]
 #[test]
 fn offences_have_their_codes() {
     let masked = |first: u8, payload: &[u8]| {
