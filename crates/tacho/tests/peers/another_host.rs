@@ -16,12 +16,10 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
         Some(words) => words.to_owned(),
         None => "no network namespaces".to_owned(),
     });
-    let tests: [(&str, fn() -> Verdict); 2] = [
-        ("a_broker_on_another_host_is_loaded_and_watched", watched),
-        ("a_narrow_way_to_another_host_is_the_networks", narrow),
-    ];
-    for (name, test) in tests {
-        let trial = Trial::test(name, test);
+    for trial in [
+        Trial::test("a_broker_on_another_host_is_loaded_and_watched", watched),
+        Trial::test("a_narrow_way_to_another_host_is_the_networks", narrow),
+    ] {
         trials.push(match &why {
             // It is the machine's permission that is missing, not a program that can be installed.
             Some(why) => trial.with_ignored_flag(true).with_kind(why.clone()),
