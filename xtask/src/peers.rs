@@ -1,8 +1,8 @@
 //! The independent programs that the tests talk to.
 //!
-//! Debian's mosquitto, its command line clients, collectd and Chromium come from the system's
-//! packages; paho-mqtt, mqtt.js and playwright-core are installed into `peers` in the target
-//! folder, never into the system.
+//! Debian's mosquitto, its command line clients, collectd, promtool and Chromium come from the
+//! system's packages; paho-mqtt, mqtt.js and playwright-core are installed into `peers` in the
+//! target folder, never into the system.
 
 use std::env;
 use std::fs;
@@ -19,12 +19,13 @@ const PAHO: &str = "paho-mqtt==2.1.0";
 /// mqtt.js, and what drives Debian's Chromium.
 const NPM_PACKAGES: [&str; 2] = ["mqtt@5.16.0", "playwright-core@1.57.0"];
 
-const DEBIAN_PROGRAMS: [(&str, &str); 6] = [
+const DEBIAN_PROGRAMS: [(&str, &str); 7] = [
     ("mosquitto", "mosquitto"),
     ("mosquitto_pub", "mosquitto-clients"),
     ("mosquitto_sub", "mosquitto-clients"),
     ("collectd", "collectd-core"),
     ("prometheus-node-exporter", "prometheus-node-exporter"),
+    ("promtool", "prometheus"),
     ("chromium", "chromium"),
 ];
 

@@ -131,6 +131,30 @@ fn a_token_is_made_up_on_loopback_and_lets_in() {
     assert!(rows[0]["clock_error_ns"].as_u64() > Some(0));
 }
 
+/// The broker's own endpoint is a source like any other.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_broker_tells_about_its_process() {
+    let mut broker = tacho(&["broker", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"])
+        .spawn()
+        .expect("starts");
+    let mut lines = BufReader::new(broker.stderr.take().expect("piped")).lines();
+    let url = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| line.split_once("figures at ").map(|(_, url)| url.trim().to_owned()));
+    let source = format!("prometheus+{}", url.expect("the broker says where"));
+    let shown = output(tacho(&["monitor", &source, "--json", "--count", "1"]));
+    let _ = broker.kill();
+    let _ = broker.wait();
+    let rows = json_lines(&shown);
+    let process = &rows[0]["processes"][0];
+    for figure in ["rss_bytes", "threads", "descriptors"] {
+        assert!(process[figure].as_u64() > Some(0), "{figure}: {rows:?} {}", text(&shown.stderr));
+    }
+    assert!(process["cpu_percent"].is_number(), "{process}");
+}
+
 fn run(arguments: &[&str], directory: &Path) -> Command {
     let mut command = tacho(&["run", "symmetric", "--quiet"]);
     let vars =

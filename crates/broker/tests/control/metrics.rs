@@ -1,6 +1,6 @@
 //! `/metrics`: well-formed, complete, and true.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use tacho_broker::ShardStats;
@@ -99,12 +99,42 @@ fn documented_metrics_exist_and_those_with_labels_are_documented() {
     let special = kinds.keys().filter(|name| !plain.contains(name));
     let missing: Vec<_> = special.filter(|name| !text.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "not in docs/operations.md: {missing:?}");
-    let known: BTreeSet<&str> = kinds.keys().map(String::as_str).collect();
-    let named = text.split('`').skip(1).step_by(2);
-    let named = named.filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
-    for word in named.filter(|word| word.starts_with("tacho_") || word.starts_with("process_")) {
-        assert!(known.contains(word), "docs/operations.md names {word}");
+    all_exist("docs/operations.md", &text, &kinds);
+}
+
+#[test]
+fn the_dashboard_names_metrics_that_exist() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/broker-dashboard.json");
+    let text = std::fs::read_to_string(path).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let broker = TestBroker::with_metrics("shards = 1");
+    let kinds = parse(&get(broker.metrics_address(), "/metrics").body).kinds;
+    let panels = dashboard["panels"].as_array().unwrap();
+    assert!(panels.len() > 10);
+    for panel in panels {
+        for target in panel["targets"].as_array().unwrap() {
+            let query = target["expr"].as_str().unwrap();
+            assert!(all_exist(&panel["title"].to_string(), query, &kinds) > 0, "{query}");
+        }
     }
+}
+
+/// Every word of `text` that looks like a metric is one, or the beginning of a pattern for some.
+/// Returns how many there are.
+fn all_exist(place: &str, text: &str, kinds: &BTreeMap<String, String>) -> usize {
+    let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+    let metrics = words.filter(|word| word.starts_with("tacho_") || word.starts_with("process_"));
+    let mut count = 0;
+    for metric in metrics {
+        let family = metric.strip_suffix("_bucket").unwrap_or(metric);
+        let found = match metric.ends_with('_') {
+            true => kinds.keys().any(|name| name.starts_with(metric)),
+            false => kinds.contains_key(family),
+        };
+        assert!(found, "{place} names {metric}");
+        count += 1;
+    }
+    count
 }
 
 #[test]

@@ -25,11 +25,20 @@ impl Broker {
 
     /// The same by another transport, with certificates of its own.
     pub(crate) fn tacho_over(transport: &'static str) -> Result<Self, Failed> {
+        Self::tacho_as(transport, &[])
+    }
+
+    /// With more arguments.
+    pub(crate) fn tacho_with(arguments: &[&str]) -> Result<Self, Failed> {
+        Self::tacho_as("tcp", arguments)
+    }
+
+    fn tacho_as(transport: &'static str, arguments: &[&str]) -> Result<Self, Failed> {
         let port = free_port()?;
         let folder = tempfile::tempdir()?;
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
         let listen = format!("{transport}://127.0.0.1:{port}");
-        command.args(["broker", "--listen", &listen, "--shards", "2"]);
+        command.args(["broker", "--listen", &listen, "--shards", "2"]).args(arguments);
         if matches!(transport, "tls" | "wss") {
             command.arg("--self-signed").arg(folder.path());
         }
@@ -42,6 +51,11 @@ impl Broker {
     /// Debian's.
     pub(crate) fn mosquitto() -> Result<Self, Failed> {
         Self::mosquitto_over("tcp", false)
+    }
+
+    /// The same; it publishes its figures every second.
+    pub(crate) fn mosquitto_that_tells() -> Result<Self, Failed> {
+        Self::mosquitto_with(free_port()?, "tcp", false, "sys_interval 1\n")
     }
 
     /// The same by another transport; with `mutual`, clients must show a certificate of its CA.

@@ -9,6 +9,7 @@ mod broker;
 mod collectd;
 mod mosquitto_clients;
 mod node_exporter;
+mod operations;
 mod pages;
 mod plans;
 mod process;
@@ -33,6 +34,7 @@ fn main() {
     against_mosquitto::register(&mut trials);
     collectd::register(&mut trials);
     node_exporter::register(&mut trials);
+    operations::register(&mut trials);
     scenarios::register(&mut trials);
     plans::register(&mut trials);
     another_host::register(&mut trials);

@@ -28,6 +28,7 @@ pub(crate) enum Peer {
     Playwright,
     Collectd,
     NodeExporter,
+    Promtool,
 }
 
 impl Peer {
@@ -43,6 +44,7 @@ impl Peer {
             Self::Playwright => "playwright-core",
             Self::Collectd => "collectd",
             Self::NodeExporter => "prometheus-node-exporter",
+            Self::Promtool => "promtool",
         }
     }
 
