@@ -9,6 +9,7 @@
 //! Strategies that bind messages to one member need no credit: theirs wait in its session.
 
 mod members;
+mod owner;
 mod redeliver;
 mod size;
 mod waiting;
@@ -31,12 +32,10 @@ use crate::keys::stable_hash;
 use crate::mail::Mail;
 use crate::message::Message;
 use members::{Members, Rank, Standing};
-use waiting::{Waiting, WaitingLimits};
+use waiting::Waiting;
 
 /// Publishers whose shard is remembered, at most; beyond it all are forgotten.
 const STUCK_MAX: usize = 65_536;
-/// Waiting messages that the owner sends out before it looks at anything else.
-const RELEASES_MAX: usize = 1_024;
 /// Members tried at random before the next one in turn gets the message.
 const RANDOM_TRIES: usize = 4;
 
@@ -419,103 +418,6 @@ impl Shard {
         let more = members.update(member, standing);
         self.credit_changed(net, local, more);
         false
-    }
-}
-
-/// What waits, at the group's owner.
-impl Shard {
-    /// A message that found no credit, or that comes after one that did not.
-    pub(super) fn let_wait(&mut self, net: &mut Net, group: &Arc<Group>, message: Message) {
-        self.refresh_routes();
-        if self.snapshot.group(group.shared_filter()).is_none() {
-            // The last member anywhere has unsubscribed since.
-            group.waited(1);
-            return;
-        }
-        let limits = WaitingLimits {
-            len_max: self.limits().shared_queue_len_max,
-            bytes_max: self.limits().shared_queue_bytes_max,
-        };
-        let local = self.groups.place(group);
-        if !self.groups.at(local).waiting.has_room(&message, limits) {
-            self.drop_expired_waiting(net, local);
-        }
-        let waiting = &mut self.groups.at(local).waiting;
-        if waiting.has_room(&message, limits) {
-            self.stats.shared_waiting.add(1);
-            self.stats.shared_waiting_bytes.add(message.size_bytes() as u64);
-            waiting.push(message);
-        } else {
-            group.waited(1);
-            self.stats.dropped_shared_queue_full_total.increment();
-        }
-        self.release_waiting(net, local);
-    }
-
-    /// Members came or went, or have room again. Waiting messages go out, or end with the group.
-    pub(super) fn group_changed(&mut self, net: &mut Net, group: &Arc<Group>) {
-        let Some(&local) = self.groups.by_id.get(&group.id()) else { return };
-        self.groups.at(local).is_told = false;
-        self.refresh_routes();
-        if self.snapshot.group(group.shared_filter()).is_none() {
-            while self.pop_waiting(local).is_some() {
-                group.waited(1);
-            }
-            self.groups.forget_if_unused(local);
-            return;
-        }
-        self.release_waiting(net, local);
-    }
-
-    /// Sends out waiting messages while members can take them.
-    fn release_waiting(&mut self, net: &mut Net, local: u32) {
-        let group = Arc::clone(&self.groups.at(local).group);
-        for _ in 0..RELEASES_MAX {
-            self.drop_expired_waiting(net, local);
-            let Some(message) = self.groups.at(local).waiting.front().cloned() else { break };
-            let Some(shard) = self.choose_shard(&group, &message) else { break };
-            if shard != self.id {
-                self.pop_waiting(local);
-                self.stats.forwarded_total.increment();
-                net.post(shard, Mail::DeliverWaited(Arc::clone(&group), message));
-            } else if let Some(member) = self.choose_member(net, local, &message) {
-                self.pop_waiting(local);
-                self.give(net, local, member, message);
-                group.waited(1);
-            } else if needs_credit(self.shared.strategy, &message) {
-                // Nobody here after all: once more, with the counters right.
-                group.credit_changed(shard, 1);
-            }
-        }
-        if !self.groups.at(local).waiting.is_empty() && self.can_release(&group) {
-            self.tell_owner(net, local);
-        }
-        self.groups.forget_if_unused(local);
-    }
-
-    /// Whether more could go out, which the next turn is to do.
-    fn can_release(&self, group: &Group) -> bool {
-        let has_room = |shard| {
-            let load = group.load(shard);
-            load.connected > 0 && (self.shared.strategy.is_bound() || load.free_credit > 0)
-        };
-        (0..group.shards()).any(has_room)
-    }
-
-    fn drop_expired_waiting(&mut self, net: &Net, local: u32) {
-        let now_ns = net.now_ns();
-        while self.groups.at(local).waiting.front().is_some_and(|m| m.is_expired(now_ns)) {
-            self.pop_waiting(local);
-            self.groups.at(local).group.waited(1);
-            self.stats.dropped_expired_total.increment();
-        }
-    }
-
-    fn pop_waiting(&mut self, local: u32) -> Option<Message> {
-        let message = self.groups.at(local).waiting.pop()?;
-        self.stats.shared_waiting.subtract(1);
-        self.stats.shared_waiting_bytes.subtract(message.size_bytes() as u64);
-        Some(message)
     }
 }
 

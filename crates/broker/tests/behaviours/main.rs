@@ -22,4 +22,5 @@ mod shared;
 mod shared_strategies;
 mod sizes;
 mod subscribe;
+mod turns;
 mod will;

@@ -312,3 +312,77 @@ fn retained_messages_are_bounded_and_known_topics_stay_writable() {
     client.subscribe("#", QoS::AtMostOnce);
     assert_eq!(client.receive().payload.len(), 20);
 }
+
+// 58
+#[test]
+fn retained_limits_are_those_of_the_broker_not_of_a_shard() {
+    let broker =
+        crate::common::TestBroker::configured("shards = 3\n[limits]\nretained_count_max = 10");
+    let mut client = broker.connected("c", Version::V5);
+    for i in 0..40 {
+        client.publish(&format!("t/{i}"), b"x", QoS::AtLeastOnce, true);
+    }
+    let counted = || (broker.counter("retained"), broker.counter("retained_refused_total"));
+    wait_until("ten are retained", || counted() == (10, 30));
+    for i in 0..40 {
+        client.publish(&format!("t/{i}"), b"", QoS::AtLeastOnce, true);
+    }
+    wait_until("there is room again", || broker.counter("retained") == 0);
+    for i in 0..10 {
+        client.publish(&format!("u/{i}"), b"x", QoS::AtLeastOnce, true);
+    }
+    wait_until("ten others are retained", || counted() == (10, 30));
+}
+
+// 38
+#[test]
+fn expired_retained_messages_are_freed_though_nobody_asks_for_them() {
+    each_broker(|broker| {
+        let mut publisher = broker.connected("pub", Version::V5);
+        for i in 0..60 {
+            let topic = &format!("t/{i}");
+            let message_expiry_s = (i % 2 == 0).then_some(1);
+            let properties = PublishProperties { message_expiry_s, ..Default::default() };
+            let (retain, payload) = (true, b"x");
+            let publish = Publish { topic, retain, payload, properties, ..Publish::default() };
+            publisher.publish_packet(&publish);
+        }
+        publisher.ping();
+        let counted = || (broker.counter("retained"), broker.counter("retained_expired_total"));
+        wait_until("half of them have expired", || counted() == (30, 30));
+        // The odd ones: topic and payload.
+        let bytes = |i: usize| format!("t/{i}").len() as u64 + 1;
+        let kept: u64 = (1..60).step_by(2).map(bytes).sum();
+        assert_eq!(broker.counter("retained_bytes"), kept);
+    });
+}
+
+// 35. A deletion once could be undone by an older message that came later from another shard.
+// [MQTT-3.3.1-5] [MQTT-3.3.1-6] [MQTT-3.3.1-7]
+#[test]
+fn the_last_publisher_wins_on_whichever_shard() {
+    each_broker(|broker| {
+        let mut publishers: Vec<_> =
+            (0..6).map(|i| broker.connected(&format!("pub-{i}"), Version::V311)).collect();
+        let mut last = std::collections::BTreeMap::new();
+        for round in 0..300_u32 {
+            let topic = format!("t/{}", round % 7);
+            let payload = if round % 3 == 0 { Vec::new() } else { round.to_be_bytes().to_vec() };
+            // The one before may still be on its way from another shard, as QoS 0.
+            let early = &mut publishers[(round as usize * 5) % 6];
+            early.send_retained(&topic, b"early");
+            early.ping();
+            let late = &mut publishers[(round as usize * 5 + 1) % 6];
+            late.publish(&topic, &payload, QoS::AtLeastOnce, true);
+            last.insert(topic, payload);
+        }
+        last.retain(|_, payload| !payload.is_empty());
+        let mut client = broker.connected("c", Version::V311);
+        client.subscribe("t/#", QoS::AtMostOnce);
+        for _ in 0..last.len() {
+            let message = client.receive();
+            assert_eq!(last.remove(&message.topic), Some(message.payload), "{}", message.topic);
+        }
+        client.ping();
+    });
+}

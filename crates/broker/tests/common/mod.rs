@@ -370,6 +370,12 @@ impl Client {
         self.send(&Packet::Unsubscribe(Unsubscribe { packet_id, filters, user_properties }));
     }
 
+    /// Publishes with RETAIN at QoS 0.
+    pub fn send_retained(&mut self, topic: &str, payload: &[u8]) {
+        let publish = Publish { topic, payload, retain: true, ..Publish::default() };
+        self.send(&Packet::Publish(publish));
+    }
+
     /// Publishes without waiting for the answer.
     pub fn send_publish(&mut self, topic: &str, payload: &[u8], qos: QoS) {
         let packet_id = (qos != QoS::AtMostOnce).then(|| self.id());
