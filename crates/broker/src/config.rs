@@ -1,16 +1,20 @@
 //! The broker's configuration: as typed ([`RawConfig`]) and as it will run ([`Config`]).
 
+mod limits;
 mod listener;
+mod overload;
 mod strategy;
 
 use std::net::SocketAddr;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tacho_net::ServerTransport;
 use tacho_net::tls::TlsError;
 
+pub use limits::Limits;
 pub use listener::{Listener, RawListener, RawTls, Transport};
+pub use overload::Overload;
 pub use strategy::SharedStrategy;
 
 /// Why a configuration cannot be used. The text says what, where, and what to do.
@@ -133,95 +137,9 @@ pub struct RawConfig {
     /// Limits, each with a default.
     #[serde(default)]
     pub limits: Limits,
-}
-
-/// Every bound the broker keeps, with its default. A limit that is reached is counted.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Limits {
-    /// Connections at once; more are refused (5.0: 0x97, 3.x: 3). 0 = as many as descriptors allow.
-    pub connections_max: usize,
-    /// Sessions, connected or not; new ones are refused beyond it.
-    pub sessions_max: usize,
-    /// Subscriptions of one session; more get SUBACK 0x97 (3.x: 0x80).
-    pub subscriptions_per_session_max: usize,
-    /// Levels of a filter with wildcards, which cost memory each; more get SUBACK 0x97 (3.x: 0x80).
-    pub filter_levels_max: usize,
-    /// Bytes of one packet either way; larger incoming ones end the connection (0x95).
-    pub packet_size_max: u32,
-    /// QoS 1 and 2 publishes a client may have unacknowledged (5.0's Receive Maximum).
-    pub receive_maximum: u16,
-    /// QoS 1 and 2 publishes the broker has unacknowledged per client, at most.
-    pub inflight_max: u16,
-    /// Messages waiting for one session; the newest is dropped beyond it.
-    pub session_queue_len_max: u32,
-    /// Bytes of messages waiting for one session; the newest is dropped beyond it.
-    pub session_queue_bytes_max: u64,
-    /// Unsent output of one connection above which QoS 0 messages to it are dropped, and QoS 1 and
-    /// 2 messages wait in its session.
-    pub output_bytes_max: usize,
-    /// Topic aliases a 5.0 client may use towards the broker.
-    pub topic_alias_maximum: u16,
-    /// Topic aliases the broker uses towards a 5.0 client that takes some; 0 = none.
-    pub outgoing_topic_aliases_max: u16,
-    /// Whether QoS 0 messages wait for a session without a connection, like those of QoS 1 and 2.
-    pub queue_qos0_offline: bool,
-    /// Seconds a connection may take to send its whole CONNECT.
-    pub connect_timeout_s: u32,
-    /// Longest keep-alive; longer ones (and none) are lowered to it for 5.0 clients. 0 = any.
-    pub keep_alive_max_s: u16,
-    /// Longest session expiry; longer ones are lowered to it. 4294967295 = any.
-    pub session_expiry_max_s: u32,
-    /// Retained messages of the broker; a new topic beyond it is not retained.
-    pub retained_count_max: usize,
-    /// Bytes of retained messages of the broker; what does not fit is not retained, nor is what it
-    /// replaces.
-    pub retained_bytes_max: u64,
-    /// Retained topics one shard looks at for new subscriptions in a turn before it looks at its
-    /// sockets again.
-    pub retained_steps_per_turn_max: usize,
-    /// Messages waiting in one shared subscription while none of its members can take them; the
-    /// newest is dropped beyond it.
-    pub shared_queue_len_max: usize,
-    /// Bytes of those messages; the same policy.
-    pub shared_queue_bytes_max: u64,
-    /// Deliveries one shard makes in a turn before it looks at its sockets again.
-    pub deliveries_per_turn_max: usize,
-    /// Messages whose fan-out is unfinished, per shard, before publishers are held back.
-    pub fanout_backlog_max: usize,
-    /// Topics whose matches each shard remembers.
-    pub route_cache_topics_max: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections_max: 0,
-            sessions_max: 1_000_000,
-            subscriptions_per_session_max: 1_000,
-            filter_levels_max: 256,
-            packet_size_max: 1024 * 1024,
-            receive_maximum: 1_024,
-            inflight_max: 1_024,
-            session_queue_len_max: 10_000,
-            session_queue_bytes_max: 64 * 1024 * 1024,
-            output_bytes_max: 1024 * 1024,
-            topic_alias_maximum: 32,
-            outgoing_topic_aliases_max: 16,
-            queue_qos0_offline: false,
-            connect_timeout_s: 10,
-            keep_alive_max_s: 0,
-            session_expiry_max_s: u32::MAX,
-            retained_count_max: 1_000_000,
-            retained_bytes_max: 1024 * 1024 * 1024,
-            retained_steps_per_turn_max: 2_048,
-            shared_queue_len_max: 10_000,
-            shared_queue_bytes_max: 64 * 1024 * 1024,
-            deliveries_per_turn_max: 8_192,
-            fanout_backlog_max: 1_024,
-            route_cache_topics_max: 65_536,
-        }
-    }
+    /// When and how the broker sheds load.
+    #[serde(default)]
+    pub overload: Overload,
 }
 
 /// The configuration as it will run: complete and cross-checked.
@@ -245,6 +163,8 @@ pub struct Config {
     pub sys_interval_s: u32,
     /// All limits.
     pub limits: Limits,
+    /// When and how the broker sheds load.
+    pub overload: Overload,
 }
 
 impl RawConfig {
@@ -295,6 +215,7 @@ impl RawConfig {
             n => n,
         };
         self.limits.check()?;
+        self.overload.check()?;
         check_range("shards", shards as u64, 1, SHARDS_MAX as u64, "from 1 to 64")?;
         let response_information = self.response_information.filter(|text| !text.is_empty());
         if let Some(text) = &response_information
@@ -313,6 +234,7 @@ impl RawConfig {
             metrics: self.metrics,
             sys_interval_s: self.sys_interval_s.unwrap_or(SYS_INTERVAL_S),
             limits: self.limits,
+            overload: self.overload,
         })
     }
 }
@@ -331,13 +253,14 @@ impl Config {
         });
         // Invariant: numbers only, which TOML can always express.
         let limits = toml::to_string(&self.limits).unwrap_or_default();
+        let overload = toml::to_string(&self.overload).unwrap_or_default();
         let response = self.response_information.clone().map_or_else(String::new, |text| {
             format!("response_information = {}\n", toml::Value::String(text))
         });
         format!(
             "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\
              shared_subscription_strategy = \"{}\"\n{response}{metrics}sys_interval_s = {}\n\n\
-             [tls]\ncheck_s = {}\n\n[limits]\n{limits}{others}",
+             [tls]\ncheck_s = {}\n\n[limits]\n{limits}\n[overload]\n{overload}{others}",
             listen.join(", "),
             self.shards,
             self.pin_shards,
@@ -371,31 +294,6 @@ const SYS_INTERVAL_S: u32 = 10;
 
 /// Shards are kept as bits of one `u64` in the route map.
 pub const SHARDS_MAX: usize = 64;
-
-impl Limits {
-    fn check(&self) -> Result<(), ConfigError> {
-        let not_zero = "at least 1";
-        for (key, value) in [
-            ("limits.sessions_max", self.sessions_max as u64),
-            ("limits.subscriptions_per_session_max", self.subscriptions_per_session_max as u64),
-            ("limits.filter_levels_max", self.filter_levels_max as u64),
-            ("limits.receive_maximum", u64::from(self.receive_maximum)),
-            ("limits.inflight_max", u64::from(self.inflight_max)),
-            ("limits.connect_timeout_s", u64::from(self.connect_timeout_s)),
-            ("limits.deliveries_per_turn_max", self.deliveries_per_turn_max as u64),
-            ("limits.retained_steps_per_turn_max", self.retained_steps_per_turn_max as u64),
-            ("limits.fanout_backlog_max", self.fanout_backlog_max as u64),
-            ("limits.route_cache_topics_max", self.route_cache_topics_max as u64),
-        ] {
-            check_range(key, value, 1, u64::MAX, not_zero)?;
-        }
-        // 268,435,460 = the largest Remaining Length plus its five-byte header.
-        let size = u64::from(self.packet_size_max);
-        check_range("limits.packet_size_max", size, 128, 268_435_460, "from 128 to 268435460")?;
-        let output = self.output_bytes_max as u64;
-        check_range("limits.output_bytes_max", output, 4096, 1 << 30, "from 4096 to 1073741824")
-    }
-}
 
 fn check_range(
     key: &'static str,

@@ -10,6 +10,7 @@ mod config;
 mod control;
 mod keys;
 mod mail;
+mod memory;
 mod message;
 mod server;
 mod shard;
@@ -22,7 +23,7 @@ pub use authentication::{
 };
 pub use certificates::{Certificates, SelfSigned, self_signed};
 pub use config::{
-    Config, ConfigError, Limits, Listener, RawConfig, RawListener, RawTls, SHARDS_MAX,
+    Config, ConfigError, Limits, Listener, Overload, RawConfig, RawListener, RawTls, SHARDS_MAX,
     SharedStrategy, Transport,
 };
 pub use server::{Broker, SharedSubscription, StartError, Stopper};

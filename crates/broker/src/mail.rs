@@ -37,6 +37,9 @@ pub(crate) enum Mail {
     PublishSys(Box<[SysValue]>),
     /// Answer a question of the control plane.
     Ask(Box<Ask>),
+    /// A message to this topic had to wait in the sender's shard although the budget of all that
+    /// waits is used up.
+    Clogged(Arc<str>),
     /// Say goodbye to the clients and end.
     Shutdown,
 }

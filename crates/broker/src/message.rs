@@ -6,6 +6,7 @@ use tacho_codec::{Publish, PublishProperties, QoS, UserPropertiesBuf, Will};
 use triomphe::ThinArc;
 
 use crate::keys::{ClientKey, stable_hash};
+use crate::memory::{Charge, MESSAGE_BYTES};
 
 /// Who published a message: a hash of the client identifier, the same on all shards.
 ///
@@ -58,7 +59,8 @@ impl Properties {
             correlation_data: p.correlation_data.map(Into::into),
             content_type: p.content_type.map(Into::into),
             user: user.into(),
-            user_bytes: user.iter().map(|(name, value)| name.len() + value.len()).sum(),
+            // Each also has an identifier and two lengths, however short it is.
+            user_bytes: user.iter().map(|(name, value)| name.len() + value.len() + 5).sum(),
         }))
     }
 
@@ -86,6 +88,8 @@ pub(crate) struct Header {
     /// The version of the route map that live routing used.
     pub(crate) routed_version: u64,
     pub(crate) source: Source,
+    /// Counts the message while it lives.
+    _charge: Charge,
 }
 
 /// A shared, immutable message. Cloning costs one atomic increment.
@@ -105,15 +109,18 @@ impl Message {
     /// Copies an incoming PUBLISH out of the read buffer: one allocation unless it has properties.
     pub(crate) fn from_publish(topic: Arc<str>, publish: &Publish<'_>, intake: Intake) -> Self {
         let p = &publish.properties;
+        let properties = Properties::of(p);
+        let bytes = size_bytes(&topic, properties.as_deref(), publish.payload);
         let header = Header {
             topic,
-            properties: Properties::of(p),
+            properties,
             qos: publish.qos,
             retain: publish.retain,
             expires_at_ns: expiry(intake.now_ns, p.message_expiry_s),
             retained_version: intake.retained_version,
             routed_version: intake.routed_version,
             source: intake.source,
+            _charge: Charge::new(bytes + MESSAGE_BYTES),
         };
         Self(ThinArc::from_header_and_slice(header, publish.payload))
     }
@@ -175,8 +182,8 @@ impl Message {
 
     /// Bytes this message counts for in queue limits: topic, properties and payload.
     pub(crate) fn size_bytes(&self) -> usize {
-        let properties = self.header().properties.as_ref().map_or(0, |p| p.size_bytes());
-        self.payload().len() + self.topic().len() + properties
+        let header = self.header();
+        size_bytes(&header.topic, header.properties.as_deref(), self.payload())
     }
 
     pub(crate) fn is_expired(&self, now_ns: u64) -> bool {
@@ -207,6 +214,10 @@ impl Message {
             payload: self.payload(),
         }
     }
+}
+
+fn size_bytes(topic: &str, properties: Option<&Properties>, payload: &[u8]) -> usize {
+    payload.len() + topic.len() + properties.map_or(0, Properties::size_bytes)
 }
 
 /// A message's payload, kept alive by reference while it waits in an output queue.

@@ -14,7 +14,7 @@ use tacho_topic::Group;
 
 use crate::authentication::{AuthMethods, Authenticators};
 use crate::certificates::{Certificates, Watcher};
-use crate::config::{Config, ConfigError, Limits};
+use crate::config::{Config, ConfigError};
 use crate::control::{Control, View};
 use crate::mail::Mail;
 use crate::shard::{Shard, Shared};
@@ -24,6 +24,8 @@ use crate::stats::ShardStats;
 const BACKLOG: u32 = 4096;
 /// Descriptors kept free for listeners, event loops, logs and polite refusals.
 const FDS_RESERVED: u64 = 128;
+/// Of the reserve, for connections above the limit that are kept until they know why.
+const REFUSALS_MAX: usize = 64;
 
 /// Why the broker cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -144,9 +146,10 @@ impl Broker {
                 |source| StartError::Bind { address: config.listeners[0].address, source },
             )?;
         let connections_max = connections_max(&config, fd_limit);
+        let sockets_max = descriptors_for_sockets(fd_limit);
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
-        let mut shared = Shared::new(&config, transports, connections_max);
+        let mut shared = Shared::new(&config, transports, connections_max, sockets_max);
         shared.authenticators =
             Some(Authenticators { methods: auth_methods, remote: remote.clone() });
         let shared = Arc::new(shared);
@@ -265,9 +268,14 @@ fn bind_one(address: SocketAddr) -> Result<TcpListener, StartError> {
     bind(address, BACKLOG).map_err(|source| StartError::Bind { address, source })
 }
 
+/// How many sockets can be open at once.
+fn descriptors_for_sockets(fd_limit: FdLimit) -> usize {
+    fd_limit.soft.saturating_sub(FDS_RESERVED).max(16) as usize + REFUSALS_MAX
+}
+
 /// As many as configured, and never more than descriptors allow.
 fn connections_max(config: &Config, fd_limit: FdLimit) -> usize {
-    let possible = fd_limit.soft.saturating_sub(FDS_RESERVED).max(16) as usize;
+    let possible = descriptors_for_sockets(fd_limit) - REFUSALS_MAX;
     match config.limits.connections_max {
         0 => possible,
         wanted => {
@@ -293,13 +301,16 @@ fn loop_config(
     Ok(LoopConfig {
         listeners: listeners.map_err(|source| StartError::Shard { shard: id, source })?,
         cpu: if config.pin_shards { nth_usable_cpu(id) } else { None },
-        ..loop_limits(&config.limits)
+        ..loop_limits(config)
     })
 }
 
 /// The settings of a loop that follow from the broker's limits.
-pub(crate) fn loop_limits(limits: &Limits) -> LoopConfig {
+pub(crate) fn loop_limits(config: &Config) -> LoopConfig {
+    let limits = &config.limits;
     LoopConfig {
+        mailbox_high_len: limits.mailbox_len_max,
+        newcomers_budget_ns: u64::from(config.overload.newcomers_us) * 1_000,
         output_high_bytes: limits.output_bytes_max,
         output_low_bytes: limits.output_bytes_max / 4,
         ..LoopConfig::default()

@@ -42,13 +42,13 @@ impl Cluster {
             max => max,
         };
         let transports = config.open_transports()?;
-        let shared = Arc::new(Shared::new(config, transports, connections_max));
+        let shared = Arc::new(Shared::new(config, transports, connections_max, usize::MAX));
         let stats: Vec<_> = (0..config.shards).map(|_| Arc::new(ShardStats::default())).collect();
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
         let shard = |(id, mailbox): (usize, Mailbox<Mail>)| {
             let shard = Shard::new(id, Arc::clone(&shared), Arc::clone(&stats[id]));
-            (bounds(loop_limits(&config.limits)), mailbox, shard)
+            (bounds(loop_limits(config)), mailbox, shard)
         };
         let shards = boxes.into_iter().enumerate().map(shard);
         let simulation = Simulation::new(seed, faults, now_ns, shards);

@@ -56,6 +56,8 @@ macro_rules! counters {
 counters! {
     /// Connections now open.
     connections,
+    /// Connections now open that have not sent their whole CONNECT.
+    handshakes,
     /// Sessions now held.
     sessions,
     /// Sessions whose client is connected now.
@@ -64,6 +66,23 @@ counters! {
     subscriptions,
     /// Shared subscriptions now held.
     shared_subscriptions,
+    /// Bytes of the filters of subscriptions now held.
+    subscriptions_bytes,
+    /// Bytes of all messages that wait in the whole broker now, and their places in queues; the
+    /// first shard says it.
+    queues_bytes,
+    /// Bytes of unsent output and incomplete packets now.
+    buffers_bytes,
+    /// Bytes of waiting messages and of buffers in the whole broker now; the first
+    /// shard says it.
+    memory_bytes,
+    /// The step of shedding load: 0 normal, 1 accepts slowed, 2 QoS 0 to slow readers shed, 3
+    /// publishers throttled, 4 connections refused.
+    overload_level,
+    /// How long an event waited for its turn on average in the last window, in microseconds.
+    loop_lag_us,
+    /// The largest such average so far, in microseconds.
+    loop_lag_us_max,
     /// Retained messages now held.
     retained,
     /// Bytes of retained messages now held.
@@ -81,6 +100,24 @@ counters! {
     failed_handshakes_total,
     /// CONNECT packets accepted.
     connects_total,
+    /// Connections closed before their CONNECT to make room for newer ones.
+    refused_handshakes_total,
+    /// CONNECT packets refused: the limit on sessions.
+    refused_sessions_total,
+    /// CONNECT packets refused: the shard sheds load.
+    refused_overload_total,
+    /// Subscriptions refused: a limit on their number, their levels or their bytes.
+    refused_subscriptions_total,
+    /// QoS 1 and 2 messages refused or held back: they would have to wait, and the budget of all
+    /// that waits is used up.
+    refused_publishes_total,
+    /// Publishers (3.x) closed because they were held back for too long.
+    ended_publishers_total,
+    /// Connections closed with unsent output because all buffers together were at their limit.
+    ended_slow_readers_total,
+    /// Connections closed with an incomplete packet because all buffers together were at their
+    /// limit.
+    ended_incomplete_total,
     /// Connections that did not finish their CONNECT in time.
     connect_timeouts_total,
     /// Enhanced authentications that succeeded, repeated ones included.
@@ -119,6 +156,8 @@ counters! {
     forwarded_total,
     /// QoS 0 messages dropped: the receiver's output is above its budget.
     dropped_output_full_total,
+    /// QoS 0 messages dropped: the shard sheds load and the receiver is a slow reader.
+    dropped_overload_total,
     /// Messages dropped: the session's queue is full.
     dropped_queue_full_total,
     /// Messages dropped: expired before they could be sent.
@@ -139,6 +178,11 @@ counters! {
     refused_sys_publishes_total,
     /// Times a publisher was held back because receivers or other shards were behind.
     throttled_total,
+    /// Times a publisher was held back because it sent more than its part to a shard that sheds
+    /// load.
+    throttled_overload_total,
+    /// Times a shard climbed or left a step of shedding load.
+    overload_changes_total,
     /// Times a topic's remembered matches were discarded to make room.
     route_cache_evictions_total,
     /// Turns of the event loop.

@@ -19,6 +19,10 @@ pub struct LoopConfig {
     pub connections_per_turn_max: usize,
     /// Connections accepted per listener in one turn.
     pub accepts_per_turn_max: usize,
+    /// Time per turn for accepting and for connections that the handler has not called
+    /// [established](crate::Net::established): they are served behind all others. 0 makes no
+    /// difference between the two kinds.
+    pub newcomers_budget_ns: u64,
     /// Mails delivered in one turn.
     pub mails_per_turn_max: usize,
     /// Timers fired in one turn.
@@ -34,6 +38,8 @@ pub struct LoopConfig {
     /// How long a closed connection is kept so that its last output arrives: until everything is
     /// written and the peer has closed too, at most this long.
     pub linger_ns: u64,
+    /// Closed connections kept so at a time; the oldest one is dropped for one more.
+    pub lingering_max: usize,
     /// Poll without ever sleeping: precise, and takes a whole core.
     pub spin: bool,
     /// The CPU that [`Loop::run`](crate::Loop::run) pins its thread to. Ignored where the system
@@ -49,12 +55,14 @@ impl Default for LoopConfig {
             events_per_turn_max: 1024,
             connections_per_turn_max: 1024,
             accepts_per_turn_max: 64,
+            newcomers_budget_ns: 0,
             mails_per_turn_max: 4096,
             timers_per_turn_max: 4096,
             output_high_bytes: 1024 * 1024,
             output_low_bytes: 256 * 1024,
             mailbox_high_len: 64 * 1024,
             linger_ns: 1_000_000_000,
+            lingering_max: 4096,
             spin: false,
             cpu: None,
         }

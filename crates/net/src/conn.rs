@@ -57,8 +57,10 @@ pub(crate) struct Conn<S> {
     pub(crate) paused: bool,
     /// `partial` is to be handed again although nothing new has come.
     pub(crate) hand_partial: bool,
-    /// On the ready list.
+    /// On the ready list or, as a newcomer, on theirs.
     pub(crate) on_ready: bool,
+    /// The handler has not called it established: it is served behind those that are.
+    pub(crate) newcomer: bool,
     /// On the dirty list.
     pub(crate) on_dirty: bool,
     /// The kernel takes no more; the writable edge clears this.
@@ -75,6 +77,10 @@ pub(crate) struct Conn<S> {
     /// Input that the handler did not consume.
     pub(crate) partial: Vec<u8>,
     pub(crate) filter: Option<Box<Filtering<S>>>,
+    /// What of `output` and the filter's is counted in the loop's sum.
+    pub(crate) output_counted: usize,
+    /// What of `partial` is.
+    pub(crate) partial_counted: usize,
 }
 
 impl<S: AsRef<[u8]>> Conn<S> {
@@ -88,6 +94,7 @@ impl<S: AsRef<[u8]>> Conn<S> {
             paused: false,
             hand_partial: false,
             on_ready: false,
+            newcomer: false,
             on_dirty: false,
             write_blocked: phase == Phase::Connecting,
             above_high: false,
@@ -97,7 +104,16 @@ impl<S: AsRef<[u8]>> Conn<S> {
             output: Output::new(),
             partial: Vec::new(),
             filter: None,
+            output_counted: 0,
+            partial_counted: 0,
         }
+    }
+
+    /// Bytes of output in memory that is this connection's own.
+    #[inline]
+    pub(crate) fn output_owned_bytes(&self) -> usize {
+        let filtered = self.filter.as_ref().map_or(0, |filtering| filtering.wire.owned_bytes());
+        self.output.owned_bytes() + filtered
     }
 
     #[inline]

@@ -18,6 +18,8 @@ const WAKE: Token = Token(usize::MAX);
 const ALARM: Token = Token(usize::MAX - 1);
 const FIRST_LISTENER: usize = usize::MAX - 2;
 const LISTENERS_MAX: usize = 1 << 12;
+/// While so many newcomers wait to be served, more wait in the kernel's backlog.
+const NEWCOMERS_WAITING_MAX: usize = 1024;
 
 /// One event loop; [`run`](Self::run) drives a [`Handler`] on the current thread.
 pub struct Loop<H: Handler> {
@@ -163,7 +165,7 @@ fn accept<H: Handler>(
     listeners: &mut [Listener],
     reserve: &mut Reserve,
 ) {
-    if !net.listening {
+    if !net.listening || net.newcomers.len() >= NEWCOMERS_WAITING_MAX {
         return;
     }
     let now_ns = net.now_ns;
@@ -171,12 +173,20 @@ fn accept<H: Handler>(
         if listener.due_ns() > now_ns {
             continue;
         }
-        for _ in 0..net.limits.accepts_per_turn_max {
+        let mut accepted = 0;
+        while accepted < net.limits.accepts_per_turn_max && (accepted == 0 || net.has_time()) {
             match reserve.accept(listener, now_ns) {
                 Accepted::Stream(stream) => {
+                    accepted += 1;
                     net.counters.accepted += 1;
-                    let id = net.insert(Conn::new(Stream::Tcp(stream), Phase::Open));
+                    let mut conn = Conn::new(Stream::Tcp(stream), Phase::Open);
+                    conn.newcomer = net.limits.newcomers_budget_ns > 0;
+                    let id = net.insert(conn);
                     handler.accepted(net, id, index);
+                    if net.accept_gap_ns > 0 {
+                        listener.retry_at_ns = now_ns + net.accept_gap_ns;
+                        break;
+                    }
                 }
                 Accepted::Refused => net.counters.refused += 1,
                 Accepted::Gone => {}

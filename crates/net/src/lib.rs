@@ -13,8 +13,9 @@
 //!   connection with everything that belongs to it.
 //!
 //! A turn is: wait for events, note what became ready, deliver mail, fire timers, read ready
-//! connections, accept, report closed connections, [`Handler::turn`], flush, post mail. Every step
-//! is bounded, so that one busy connection, peer or listener cannot starve the others.
+//! connections, then newcomers, accept, report closed connections, [`Handler::turn`], flush, post
+//! mail. Every step is bounded, so that one busy connection, peer or listener cannot starve the
+//! others.
 //!
 //! With the feature `sim` (for tests) the module `sim` drives the same handlers without sockets,
 //! threads and clock.
@@ -55,7 +56,7 @@ pub use filter::{Filter, Layers};
 pub use handler::{Closed, Handler, Next};
 pub use handover::Detached;
 pub use host::is_own_name;
-pub use limits::{FdLimit, raise_fd_limit};
+pub use limits::{FdLimit, memory_bytes, raise_fd_limit};
 pub use listener::bind;
 pub use mailbox::{Mailbox, OUTSIDE, Remote, mailboxes};
 pub use net::{Counters, Net};

@@ -1,4 +1,4 @@
-//! The number of descriptors that the process may open.
+//! What the system allows the process: descriptors and memory.
 
 use std::io;
 
@@ -40,9 +40,35 @@ fn fd_limit() -> FdLimit {
     FdLimit { soft: limit.current.unwrap_or(u64::MAX), hard: limit.maximum.unwrap_or(u64::MAX) }
 }
 
+/// The memory that this process may use: the machine's, or less if its control group has less.
+/// `None` where the system does not say.
+#[must_use]
+pub fn memory_bytes() -> Option<u64> {
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let kib = |text: String| {
+        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+    };
+    let machine = read("/proc/meminfo").and_then(kib).map(|kib| kib * 1024)?;
+    let group = GROUP_LIMITS.into_iter().filter_map(read);
+    let group = group.filter_map(|text| text.trim().parse::<u64>().ok()).min();
+    Some(group.map_or(machine, |group| machine.min(group)))
+}
+
+/// Where control groups of version 2 and 1 say what their processes may use; "max" is no limit.
+const GROUP_LIMITS: [&str; 2] =
+    ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_is_known_on_linux() {
+        if cfg!(target_os = "linux") {
+            assert!(memory_bytes().is_some_and(|bytes| bytes > 1 << 20));
+        }
+    }
 
     #[test]
     fn soft_limit_reaches_hard_limit() -> io::Result<()> {

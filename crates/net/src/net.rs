@@ -53,6 +53,8 @@ pub(crate) struct Limits {
     pub(crate) output_low_bytes: usize,
     pub(crate) mailbox_high_len: usize,
     pub(crate) linger_ns: u64,
+    pub(crate) lingering_max: usize,
+    pub(crate) newcomers_budget_ns: u64,
 }
 
 /// The commands that a [`Handler`] gives to its loop.
@@ -66,6 +68,8 @@ pub struct Net<H: Handler> {
     scrap: Output<H::Shared>,
     /// Connections with something to read or to hand, first come, first served.
     pub(crate) ready: VecDeque<ConnId>,
+    /// The same for connections that are not established.
+    pub(crate) newcomers: VecDeque<ConnId>,
     /// Connections with something to write.
     pub(crate) dirty: Vec<ConnId>,
     /// The other of the two lists that take turns in being `dirty`.
@@ -86,6 +90,12 @@ pub struct Net<H: Handler> {
     /// A turn is in progress; it began at `now_ns`.
     in_turn: bool,
     last_turn_ns: u64,
+    /// What output and incomplete input hold at present.
+    pub(crate) buffered_bytes: usize,
+    /// See [`Self::pace_accepts`].
+    pub(crate) accept_gap_ns: u64,
+    /// Until when this turn may serve newcomers; 0 before the first one.
+    pub(crate) newcomers_until_ns: u64,
     /// Where sockets are registered; simulated ones are not.
     registry: Option<Registry>,
 }
@@ -107,6 +117,8 @@ impl<H: Handler> Net<H> {
             output_low_bytes: config.output_low_bytes.min(config.output_high_bytes),
             mailbox_high_len: config.mailbox_high_len,
             linger_ns: config.linger_ns,
+            lingering_max: config.lingering_max.max(1),
+            newcomers_budget_ns: config.newcomers_budget_ns,
         };
         Self {
             now_ns,
@@ -114,6 +126,7 @@ impl<H: Handler> Net<H> {
             pool: BufferPool::default(),
             scrap: Output::new(),
             ready: VecDeque::new(),
+            newcomers: VecDeque::new(),
             dirty: Vec::new(),
             flushing: Vec::new(),
             ending: VecDeque::new(),
@@ -127,6 +140,9 @@ impl<H: Handler> Net<H> {
             stopping: false,
             in_turn: false,
             last_turn_ns: 0,
+            buffered_bytes: 0,
+            accept_gap_ns: 0,
+            newcomers_until_ns: 0,
             registry,
         }
     }
@@ -159,7 +175,8 @@ impl<H: Handler> Net<H> {
         if let Some(found) = self.conns.get_mut(conn)
             && found.takes_output()
         {
-            if !found.on_dirty && !found.write_blocked {
+            // Also when the kernel takes nothing at present: the flush counts what is held.
+            if !found.on_dirty {
                 found.on_dirty = true;
                 self.dirty.push(conn);
             }
@@ -177,6 +194,38 @@ impl<H: Handler> Net<H> {
     #[inline]
     pub fn output_bytes(&self, conn: ConnId) -> usize {
         self.conns.get(conn).map_or(0, Conn::output_bytes)
+    }
+
+    /// Bytes that this loop's connections hold in memory: output that their sockets have not taken,
+    /// and input that their handler has not consumed. Output by reference does not count, and what
+    /// this turn has appended counts from the next one on.
+    #[must_use]
+    #[inline]
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffered_bytes
+    }
+
+    /// How long whoever became ready now would wait: as long as the turn before this one took,
+    /// times the number of turns that the list of ready connections needs.
+    #[must_use]
+    #[inline]
+    pub fn wait_ns(&self) -> u64 {
+        let turns = 1 + self.ready.len() / self.limits.connections_per_turn_max;
+        self.last_turn_ns * turns as u64
+    }
+
+    /// A connection that was accepted or attached is no newcomer any more: from now on it is served
+    /// before those, see [`LoopConfig::newcomers_budget_ns`].
+    pub fn established(&mut self, conn: ConnId) {
+        if let Some(found) = self.conns.get_mut(conn) {
+            found.newcomer = false;
+        }
+    }
+
+    /// Lets this much time pass between two connections that a listener accepts here; 0, as in the
+    /// beginning, accepts as many as a turn allows. Others wait in the kernel's backlog.
+    pub fn pace_accepts(&mut self, gap_ns: u64) {
+        self.accept_gap_ns = gap_ns;
     }
 
     /// True until the connection is closed by either side, as far as the loop knows.
@@ -295,6 +344,7 @@ impl<H: Handler> Net<H> {
             return None;
         }
         let mut conn = self.conns.remove(conn)?;
+        self.buffered_bytes -= conn.output_counted + conn.partial_counted;
         conn.stream.deregister(self.registry.as_ref());
         Some(Detached::new(conn, unread))
     }
@@ -302,7 +352,9 @@ impl<H: Handler> Net<H> {
     /// Continues a connection of another loop here. Its unread bytes are handed to `input` in this
     /// turn or, when called after the reads, in the next one; reading is not paused.
     pub fn attach(&mut self, detached: Detached<H::Shared>) -> ConnId {
-        let id = self.insert(detached.into_conn());
+        let mut conn = detached.into_conn();
+        conn.newcomer = self.limits.newcomers_budget_ns > 0;
+        let id = self.insert(conn);
         self.push_ready(id);
         self.push_dirty(id);
         id
@@ -429,13 +481,31 @@ impl<H: Handler> Net<H> {
         id
     }
 
+    /// Whether there are neither sockets nor a clock.
+    pub(crate) const fn is_simulated(&self) -> bool {
+        self.registry.is_none()
+    }
+
     #[inline]
     pub(crate) fn push_ready(&mut self, id: ConnId) {
         if let Some(conn) = self.conns.get_mut(id)
             && !conn.on_ready
         {
             conn.on_ready = true;
-            self.ready.push_back(id);
+            let list = if conn.newcomer { &mut self.newcomers } else { &mut self.ready };
+            list.push_back(id);
+        }
+    }
+
+    /// Counts what a connection holds of unwritten output.
+    #[inline]
+    pub(crate) fn count_output(&mut self, id: ConnId) {
+        if let Some(conn) = self.conns.get_mut(id) {
+            let bytes = conn.output_owned_bytes();
+            if bytes != conn.output_counted {
+                self.buffered_bytes = self.buffered_bytes - conn.output_counted + bytes;
+                conn.output_counted = bytes;
+            }
         }
     }
 
@@ -457,6 +527,7 @@ impl<H: Handler> Net<H> {
         {
             conn.phase = Phase::Ending;
             conn.partial = Vec::new();
+            self.buffered_bytes -= std::mem::take(&mut conn.partial_counted);
             self.ending.push_back((id, why));
         }
     }
@@ -472,6 +543,7 @@ impl<H: Handler> Net<H> {
     /// Drops a connection that the handler does not know any more.
     pub(crate) fn drop_conn(&mut self, id: ConnId) {
         let Some(mut conn) = self.conns.remove(id) else { return };
+        self.buffered_bytes -= conn.output_counted + conn.partial_counted;
         conn.output.clear(&mut self.pool);
         if let Some(mut filtering) = conn.filter.take() {
             filtering.wire.clear(&mut self.pool);
@@ -503,7 +575,8 @@ impl<H: Handler> Net<H> {
     /// Drops lingering connections whose time is over.
     pub(crate) fn expire_lingering(&mut self) {
         while let Some(&(until_ns, id)) = self.lingering.front() {
-            if until_ns > self.now_ns && self.conns.get(id).is_some() {
+            let too_many = self.lingering.len() > self.limits.lingering_max;
+            if until_ns > self.now_ns && self.conns.get(id).is_some() && !too_many {
                 break;
             }
             self.lingering.pop_front();

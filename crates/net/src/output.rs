@@ -17,6 +17,8 @@ pub struct Output<S> {
     head: VecDeque<Piece<S>>,
     /// Bytes of all pieces in `head`, also those of the first one that are written already.
     head_bytes: usize,
+    /// Bytes of the shared pieces among them.
+    shared_bytes: usize,
     /// Bytes of the first piece in `head` that are written already.
     written_bytes: usize,
     /// Appended to; nothing of it is written yet.
@@ -47,7 +49,13 @@ pub(crate) struct Written {
 
 impl<S: AsRef<[u8]>> Output<S> {
     pub(crate) const fn new() -> Self {
-        Self { head: VecDeque::new(), head_bytes: 0, written_bytes: 0, tail: Vec::new() }
+        Self {
+            head: VecDeque::new(),
+            head_bytes: 0,
+            shared_bytes: 0,
+            written_bytes: 0,
+            tail: Vec::new(),
+        }
     }
 
     /// Appends a copy of `bytes`.
@@ -71,6 +79,7 @@ impl<S: AsRef<[u8]>> Output<S> {
         }
         self.seal();
         self.head_bytes += len;
+        self.shared_bytes += len;
         self.head.push_back(Piece::Shared(shared));
     }
 
@@ -79,6 +88,12 @@ impl<S: AsRef<[u8]>> Output<S> {
     #[inline]
     pub fn len_bytes(&self) -> usize {
         self.head_bytes - self.written_bytes + self.tail.len()
+    }
+
+    /// Bytes held in buffers of this connection's own, whether written already or not.
+    #[inline]
+    pub(crate) fn owned_bytes(&self) -> usize {
+        self.head_bytes - self.shared_bytes + self.tail.len()
     }
 
     /// True when everything is written.
@@ -108,6 +123,7 @@ impl<S: AsRef<[u8]>> Output<S> {
             }
         }
         self.head_bytes = 0;
+        self.shared_bytes = 0;
         self.written_bytes = 0;
     }
 
@@ -182,8 +198,10 @@ impl<S: AsRef<[u8]>> Output<S> {
             }
             self.written_bytes -= len;
             self.head_bytes -= len;
-            if let Some(Piece::Owned(bytes)) = self.head.pop_front() {
-                pool.give(bytes);
+            match self.head.pop_front() {
+                Some(Piece::Owned(bytes)) => pool.give(bytes),
+                Some(Piece::Shared(_)) => self.shared_bytes -= len,
+                None => {}
             }
         }
         if self.head.capacity() > PIECES_PER_WRITE_MAX {

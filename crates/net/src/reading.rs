@@ -41,7 +41,8 @@ impl<H: Handler> Net<H> {
             let waits = conn.paused && conn.phase == Phase::Open;
             if !conn.on_ready && !waits {
                 conn.on_ready = true;
-                self.ready.push_back(id);
+                let list = if conn.newcomer { &mut self.newcomers } else { &mut self.ready };
+                list.push_back(id);
             }
         }
         if conn.write_blocked && (event.is_writable() || event.is_error()) {
@@ -125,11 +126,16 @@ impl<H: Handler> Net<H> {
     /// list.
     #[inline]
     fn keep_ready(&mut self, id: ConnId) {
-        if let Some(conn) = self.conns.get_mut(id)
-            && conn.phase == Phase::Open
-            && (conn.readable || conn.hand_partial)
-            && (!conn.paused || conn.broken.is_some())
-        {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        if conn.phase != Phase::Open {
+            return;
+        }
+        let partial_bytes = conn.partial.len();
+        if partial_bytes != conn.partial_counted {
+            self.buffered_bytes = self.buffered_bytes - conn.partial_counted + partial_bytes;
+            conn.partial_counted = partial_bytes;
+        }
+        if (conn.readable || conn.hand_partial) && (!conn.paused || conn.broken.is_some()) {
             self.push_ready(id);
         }
     }

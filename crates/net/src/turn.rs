@@ -1,7 +1,7 @@
 //! One turn of a loop, whoever reports events and brings new connections.
 
 use crate::reading::ReadBuffer;
-use crate::{Handler, Net, Next};
+use crate::{Handler, Net, Next, clock};
 
 impl<H: Handler> Net<H> {
     /// What a turn does after its events were noted. `accept` takes new connections in.
@@ -15,6 +15,8 @@ impl<H: Handler> Net<H> {
         self.deliver_mail(handler);
         self.fire_timers(handler);
         self.serve_ready(handler, buffer);
+        self.newcomers_until_ns = 0;
+        self.serve_newcomers(handler, buffer);
         accept(self, handler);
         self.report_ended(handler);
         let mut next = handler.turn(self);
@@ -35,7 +37,10 @@ impl<H: Handler> Net<H> {
     /// Whether there is work that no event will tell of.
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
-        !self.ready.is_empty() || !self.dirty.is_empty() || !self.ending.is_empty()
+        !self.ready.is_empty()
+            || !self.newcomers.is_empty()
+            || !self.dirty.is_empty()
+            || !self.ending.is_empty()
     }
 
     /// When the next turn must begin, `u64::MAX` if nothing is planned.
@@ -81,5 +86,31 @@ impl<H: Handler> Net<H> {
                 self.serve(handler, id, buffer);
             }
         }
+    }
+
+    /// Serves connections that are not established, at least one of them, while the turn has time
+    /// for them. What is left of it is for accepting more.
+    fn serve_newcomers(&mut self, handler: &mut H, buffer: &mut ReadBuffer) {
+        for _ in 0..self.newcomers.len() {
+            if let Some(id) = self.newcomers.pop_front() {
+                self.serve(handler, id, buffer);
+            }
+            if !self.has_time() {
+                return;
+            }
+        }
+    }
+
+    /// Whether this turn may do more for newcomers. Simulated turns take no time.
+    pub(crate) fn has_time(&mut self) -> bool {
+        let budget_ns = self.limits.newcomers_budget_ns;
+        if budget_ns == 0 || self.is_simulated() {
+            return true;
+        }
+        let now_ns = clock::now_ns();
+        if self.newcomers_until_ns == 0 {
+            self.newcomers_until_ns = now_ns + budget_ns;
+        }
+        now_ns < self.newcomers_until_ns
     }
 }

@@ -32,7 +32,7 @@ impl<H: Handler> Net<H> {
         let Some(conn) = self.conns.get_mut(id) else { return };
         conn.on_dirty = false;
         if conn.write_blocked || conn.phase == Phase::Connecting {
-            return;
+            return self.count_output(id);
         }
         let lingering = conn.phase == Phase::Lingering;
         if conn.filter.is_some()
@@ -72,6 +72,7 @@ impl<H: Handler> Net<H> {
                 Err(error) => return self.fail_write(id, error),
             }
         }
+        self.count_output(id);
         if lingering {
             self.finish_lingering(id);
         } else {
@@ -116,6 +117,7 @@ impl<H: Handler> Net<H> {
         if let Some(filtering) = &mut conn.filter {
             filtering.wire.clear(&mut self.pool);
         }
+        self.buffered_bytes -= std::mem::take(&mut conn.output_counted);
         conn.broken = Some(error);
         conn.readable = true;
         self.push_ready(id);

@@ -30,10 +30,19 @@ pub enum AliasOut {
 }
 
 /// The aliases that the peer defined.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct AliasesIn {
     topics: Vec<Option<Arc<str>>>,
+    /// What the topics take together.
+    bytes: usize,
+    bytes_max: usize,
     alias_max: u16,
+}
+
+impl Default for AliasesIn {
+    fn default() -> Self {
+        Self { topics: Vec::new(), bytes: 0, bytes_max: usize::MAX, alias_max: 0 }
+    }
 }
 
 impl AliasesIn {
@@ -41,7 +50,13 @@ impl AliasesIn {
     /// [MQTT-3.3.2-12]; those of the one before are forgotten [MQTT-3.3.2-7].
     pub(crate) fn reset(&mut self, alias_max: u16) {
         self.topics = Vec::new();
+        self.bytes = 0;
         self.alias_max = alias_max;
+    }
+
+    /// The peer's topics may take so much memory, however few its aliases are.
+    pub(crate) const fn set_bytes_max(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max;
     }
 
     /// The topic that stands behind `topic` and `alias` of a PUBLISH; `None` is `topic` itself.
@@ -87,6 +102,15 @@ impl AliasesIn {
         }
         // Redefining an alias with its own topic is common and costs no allocation.
         if self.topics[index].as_deref() != Some(topic) {
+            let before = self.topics[index].as_ref().map_or(0, |topic| topic.len());
+            let bytes = self.bytes - before + topic.len();
+            if bytes > self.bytes_max {
+                return Err(ProtocolError::new(
+                    ReasonCode::QUOTA_EXCEEDED,
+                    "the topics behind the aliases are longer than they may be together",
+                ));
+            }
+            self.bytes = bytes;
             self.topics[index] = Some(Arc::from(topic));
         }
         Ok(None)

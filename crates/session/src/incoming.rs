@@ -108,6 +108,11 @@ impl Incoming {
         }
     }
 
+    /// Whether a QoS 2 exchange with this identifier is open.
+    pub(crate) fn knows(&self, packet_id: PacketId) -> bool {
+        self.exchanges.contains_key(&packet_id)
+    }
+
     pub(crate) const fn unacked(&self) -> u32 {
         self.unacked
     }

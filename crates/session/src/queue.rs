@@ -6,6 +6,9 @@ use tacho_codec::QoS;
 
 use crate::{Delivery, DropReason};
 
+/// An empty queue that was longer than this returns its memory at once.
+const CAPACITY_KEPT_MAX: usize = 256;
+
 /// First in, first out; a full queue refuses the newest message.
 #[derive(Debug)]
 pub(crate) struct Queue<M> {
@@ -67,6 +70,9 @@ impl<M> Queue<M> {
         let delivery = self.deliveries.pop_front()?;
         self.bytes -= u64::from(delivery.size_bytes);
         self.qos0_len -= u32::from(delivery.qos == QoS::AtMostOnce);
+        if self.deliveries.is_empty() && self.deliveries.capacity() > CAPACITY_KEPT_MAX {
+            self.deliveries = VecDeque::new();
+        }
         Some(delivery)
     }
 

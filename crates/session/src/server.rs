@@ -30,6 +30,8 @@ pub struct SessionLimits {
     pub inflight_max: u16,
     /// Queue messages of QoS 0 while there is no connection.
     pub queue_qos0_offline: bool,
+    /// Bytes of the topics that stand behind the client's aliases.
+    pub alias_bytes_max: usize,
 }
 
 impl Default for SessionLimits {
@@ -40,6 +42,7 @@ impl Default for SessionLimits {
             receive_maximum: 1_024,
             inflight_max: 1_024,
             queue_qos0_offline: false,
+            alias_bytes_max: 64 * 1024,
         }
     }
 }
@@ -146,6 +149,8 @@ impl<M: Clone> Session<M> {
     /// A session without state and connection.
     #[must_use]
     pub fn new(limits: SessionLimits) -> Self {
+        let mut aliases_in = AliasesIn::default();
+        aliases_in.set_bytes_max(limits.alias_bytes_max);
         Self {
             outgoing: Outgoing::new(OutgoingLimits {
                 queue_len_max: limits.queue_len_max,
@@ -157,7 +162,7 @@ impl<M: Clone> Session<M> {
             incoming: Incoming::new(limits.receive_maximum),
             lifetime: Lifetime::new(),
             keep_alive: KeepAlive::OFF,
-            aliases_in: AliasesIn::default(),
+            aliases_in,
             aliases_out: AliasesOut::default(),
             enforce_receive_maximum: false,
         }
@@ -463,6 +468,19 @@ impl<M: Clone> Session<M> {
     #[must_use]
     pub fn queue_len(&self) -> usize {
         self.outgoing.queue_len()
+    }
+
+    /// Whether a message of QoS 1 or 2 offered now would be sent at once, and not wait.
+    #[inline]
+    #[must_use]
+    pub fn takes_now(&self) -> bool {
+        self.outgoing.is_open()
+    }
+
+    /// Whether a PUBLISH of the client with this identifier would be a repetition.
+    #[must_use]
+    pub fn knows_inbound(&self, qos: QoS, packet_id: PacketId) -> bool {
+        qos == QoS::ExactlyOnce && self.incoming.knows(packet_id)
     }
 
     /// Bytes in the queue by `Delivery::size_bytes`.

@@ -67,6 +67,8 @@ pub(crate) struct ClientRow {
     pub(crate) output_bytes: usize,
     /// Messages to it that were dropped, for whatever reason.
     pub(crate) dropped: u64,
+    /// For how long its connection has been above its limit of output; 0 while it is not.
+    pub(crate) blocked_ms: u64,
 }
 
 impl ClientRow {

@@ -83,8 +83,13 @@ impl Shard {
         if self.stopping {
             return Some(ReasonCode::SERVER_UNAVAILABLE);
         }
-        if self.shared.connections.load(Ordering::Relaxed) > self.shared.connections_max {
-            self.stats.refused_connections_total.increment();
+        if let Some(reason) = self.overloaded() {
+            return Some(reason);
+        }
+        if connect.client_id.len() > self.limits().client_id_bytes_max {
+            return Some(ReasonCode::CLIENT_IDENTIFIER_NOT_VALID);
+        }
+        if connect.will.is_some() && self.queues_full && self.is_far_over_budget() {
             return Some(ReasonCode::QUOTA_EXCEEDED);
         }
         let method = connect.properties.authentication_method;
@@ -159,12 +164,25 @@ impl Shard {
             self.refuse(net, conn, connect.version, ReasonCode::PACKET_TOO_LARGE);
             return Flow::Stop;
         }
+        let replaces = self.by_client.get(&key).copied();
+        let replaces = replaces.filter(|&s| self.sessions[s as usize].connection.is_some());
+        if replaces.is_none() && !self.reserve_connection() {
+            self.stats.refused_connections_total.increment();
+            self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
+            return Flow::Stop;
+        }
         if let Some(&slot) = self.by_client.get(&key) {
             self.take_over(net, slot, connect.clean_start);
+        }
+        if replaces.is_some() {
+            // In the place of the old one.
+            self.shared.connections.fetch_add(1, Ordering::Relaxed);
         }
         // Taking over may have ended the session.
         let existing = self.by_client.get(&key).copied();
         if existing.is_none() && self.sessions.len() >= self.shared.sessions_per_shard_max {
+            self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+            self.stats.refused_sessions_total.increment();
             self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
             return Flow::Stop;
         }
@@ -204,6 +222,7 @@ impl Shard {
             conn,
             Connection::Active { id: conn, session: slot, version: connect.version },
         );
+        net.established(conn);
         // CONNACK before whatever the steps below may send to this session [MQTT-3.2.0-1].
         connack.session_present = connected.session_present;
         encode(&Packet::ConnAck(connack), connect.version, net, conn);
@@ -240,6 +259,7 @@ impl Shard {
             receive_maximum: limits.receive_maximum,
             inflight_max: limits.inflight_max,
             queue_qos0_offline: limits.queue_qos0_offline,
+            alias_bytes_max: limits.topic_alias_bytes_max,
         });
         self.next_generation = self.next_generation.wrapping_add(1);
         let session = Session {
@@ -259,6 +279,8 @@ impl Shard {
             timer: None,
             owes_pingresp: false,
             replays: None,
+            places_counted: 0,
+            pressure: None,
         };
         let slot = self.sessions.insert(Box::new(session)) as u32;
         self.by_client.insert(key, slot);

@@ -12,6 +12,7 @@ use tacho_session::{InMemory, ProtocolError};
 
 use super::answers::encode_within;
 use super::lifetime::TimerToken;
+use super::throttle::Why;
 use super::{Detached, Net, Shard};
 
 /// What a connection is to its shard.
@@ -29,16 +30,23 @@ pub(crate) enum Connection {
     Closing,
 }
 
+impl Connection {
+    /// Whether its client is not connected yet.
+    const fn is_handshake(self) -> bool {
+        matches!(self, Self::Opening { .. } | Self::Authenticating { .. })
+    }
+}
+
 /// What to do after a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     Continue,
     /// The connection is no longer ours to read.
     Stop,
+    /// The packet cannot be taken in yet: it stays unread for a while.
+    Hold,
 }
 
-/// Connections above the limit that are kept long enough to be told why they are refused.
-const REFUSALS_MAX: usize = 64;
 /// The first byte of CONNECT.
 const CONNECT: u8 = 0x10;
 /// Bytes of an unfinished packet that count as a sign of life.
@@ -49,10 +57,11 @@ const PUBLISH: u8 = 0x30;
 impl Shard {
     pub(super) fn connection_accepted(&mut self, net: &mut Net, conn: ConnId, listener: usize) {
         self.stats.accepted_total.increment();
-        let open = self.shared.connections.fetch_add(1, Ordering::Relaxed);
+        let sockets = self.shared.sockets.fetch_add(1, Ordering::Relaxed);
         self.set_connection(conn, Connection::Closing);
         self.stats.connections.add(1);
-        if self.stopping || open >= self.shared.connections_max + REFUSALS_MAX {
+        let full = sockets >= self.shared.sockets_max && !self.close_oldest_handshake(net);
+        if self.stopping || full {
             self.stats.refused_connections_total.increment();
             net.abort(conn);
             return;
@@ -71,7 +80,7 @@ impl Shard {
 
     /// A connection left this shard: closed, or moved to another one.
     pub(super) fn connection_gone(&mut self, conn: ConnId) {
-        self.connections[conn.index()] = Connection::Vacant;
+        self.set_connection(conn, Connection::Vacant);
         self.throttle.forget(conn);
         if !self.exchanges.is_empty() {
             self.exchanges.remove(&(conn.index() as u32));
@@ -84,6 +93,29 @@ impl Shard {
         let token = TimerToken::Connect { connection: conn.index() as u32 };
         let timer = net.set_timer(deadline_ns, token.encode());
         self.set_connection(conn, Connection::Opening { id: conn, timer });
+        self.openings.push_back(conn);
+        let (own, max) = (self.stats.handshakes.value() as usize, self.limits().handshakes_max);
+        if self.openings.len() > 2 * own + 1024 {
+            let connections = &self.connections;
+            self.openings.retain(|&conn| is_opening(connections, conn));
+        }
+        // Where they are few, the others' are the old ones.
+        if self.shared.handshakes.load(Ordering::Relaxed) > max && own > max / net.shards() {
+            self.close_oldest_handshake(net);
+        }
+    }
+
+    /// Makes room for a newer connection; who connects in earnest needs no more than a moment.
+    fn close_oldest_handshake(&mut self, net: &mut Net) -> bool {
+        while let Some(conn) = self.openings.pop_front() {
+            if is_opening(&self.connections, conn) {
+                self.stats.refused_handshakes_total.increment();
+                self.drop_connection(net, conn);
+                net.abort(conn);
+                return true;
+            }
+        }
+        false
     }
 
     pub(super) fn adopt(&mut self, net: &mut Net, detached: Detached) {
@@ -97,7 +129,28 @@ impl Shard {
         if index >= self.connections.len() {
             self.connections.resize(index + 1, Connection::Vacant);
         }
-        self.connections[index] = state;
+        let before = std::mem::replace(&mut self.connections[index], state);
+        if before.is_handshake() {
+            self.stats.handshakes.set(self.stats.handshakes.value() - 1);
+            self.shared.handshakes.fetch_sub(1, Ordering::Relaxed);
+        }
+        if state.is_handshake() {
+            self.stats.handshakes.add(1);
+            self.shared.handshakes.fetch_add(1, Ordering::Relaxed);
+        }
+        if matches!(before, Connection::Active { .. }) {
+            self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// One more client is about to be connected; false if there are as many as may be.
+    pub(super) fn reserve_connection(&self) -> bool {
+        let connections = &self.shared.connections;
+        let is_room = connections.fetch_add(1, Ordering::Relaxed) < self.shared.connections_max;
+        if !is_room {
+            connections.fetch_sub(1, Ordering::Relaxed);
+        }
+        is_room
     }
 
     /// Handles every whole packet in `data`; returns how many bytes they took.
@@ -116,23 +169,30 @@ impl Shard {
             self.drop_connection(net, conn);
             return data.len();
         }
+        self.look_at_budget();
+        let mut flow = Flow::Continue;
         while used < data.len() {
-            let frame = match split_frame(&data[used..], self.limits().packet_size_max) {
+            let frame = match split_frame(&data[used..], self.frame_bytes_max(session)) {
                 Ok(Some(frame)) => frame,
+                Ok(None) if self.holds_too_much(data.len() - used) => {
+                    self.stats.ended_incomplete_total.increment();
+                    self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
+                    return data.len();
+                }
                 Ok(None) => break,
                 Err(error) => {
                     self.protocol_error(net, conn, &error);
                     return data.len();
                 }
             };
-            let start = used;
-            used += frame.total_len;
-            let flow = match session {
+            flow = match session {
                 Some(slot) => self.packet(net, conn, slot, &frame),
-                None => self.packet_before_session(net, conn, &frame, &data[start..]),
+                None => self.packet_before_session(net, conn, &frame, &data[used..]),
             };
-            if flow == Flow::Stop {
-                return data.len();
+            match flow {
+                Flow::Continue => used += frame.total_len,
+                Flow::Hold => break,
+                Flow::Stop => return data.len(),
             }
             if session.is_none()
                 && let Connection::Active { session: slot, .. } = self.connections[conn.index()]
@@ -141,7 +201,16 @@ impl Shard {
             }
         }
         if let Some(slot) = session {
-            self.after_input(net, conn, slot, used, data.len());
+            self.pump(net, slot);
+            let why = self.reason_to_hold(net, slot, flow, used);
+            // A client that we do not read cannot be blamed for what does not arrive.
+            if used > 0 || why.is_some() || self.is_large_packet_on_its_way(slot, data.len()) {
+                let now_ns = net.now_ns();
+                self.sessions[slot as usize].machine.handle_activity(now_ns);
+            }
+            if let Some(why) = why {
+                self.hold_publisher(net, conn, why);
+            }
         }
         used
     }
@@ -159,16 +228,15 @@ impl Shard {
         }
     }
 
-    fn after_input(&mut self, net: &mut Net, conn: ConnId, slot: u32, used: usize, len: usize) {
-        self.pump(net, slot);
-        let throttle = self.must_throttle(net);
-        // A client that we do not read cannot be blamed for what does not arrive.
-        if used > 0 || throttle || self.is_large_packet_on_its_way(slot, len) {
-            let now_ns = net.now_ns();
-            self.sessions[slot as usize].machine.handle_activity(now_ns);
-        }
-        if throttle {
-            self.hold_publisher(net, conn);
+    /// Why a client is not to be read for a while, if so.
+    #[inline]
+    fn reason_to_hold(&mut self, net: &Net, slot: u32, flow: Flow, used: usize) -> Option<Why> {
+        if flow == Flow::Hold {
+            Some(Why::Budget)
+        } else if self.must_throttle(net) {
+            Some(Why::Backlog)
+        } else {
+            self.is_heavy(slot, used).then_some(Why::Overload)
         }
     }
 
@@ -178,6 +246,20 @@ impl Shard {
     #[cold]
     fn is_large_packet_on_its_way(&mut self, slot: u32, len: usize) -> bool {
         has_grown(&mut self.sessions[slot as usize].partial_len, len as u32)
+    }
+
+    /// How large a packet may be: before its CONNECT, nobody has earned much.
+    fn frame_bytes_max(&self, session: Option<u32>) -> u32 {
+        let limits = self.limits();
+        match session {
+            Some(_) => limits.packet_size_max,
+            None => limits.packet_size_max.min(limits.connect_size_max),
+        }
+    }
+
+    /// Whether an incomplete packet is more than can be kept now.
+    fn holds_too_much(&self, bytes: usize) -> bool {
+        self.overload.buffers_full && bytes > self.shared.overload.slow_reader_bytes
     }
 
     #[inline]
@@ -399,7 +481,7 @@ impl Shard {
     pub(super) fn connection_closed(&mut self, net: &mut Net, conn: ConnId, why: &Closed) {
         let state = self.connections[conn.index()];
         self.connection_gone(conn);
-        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+        self.shared.sockets.fetch_sub(1, Ordering::Relaxed);
         match state {
             Connection::Opening { timer, .. } | Connection::Authenticating { timer, .. } => {
                 net.cancel_timer(timer);
@@ -452,6 +534,14 @@ fn send_disconnect(
     // all [MQTT-3.1.2-24].
     let disconnect = Disconnect { reason_string: why, ..Disconnect::new(reason) };
     encode_within(Packet::Disconnect(disconnect), version, packet_size_max, net, conn);
+}
+
+/// Whether this connection exists and its client is not connected yet.
+fn is_opening(connections: &[Connection], conn: ConnId) -> bool {
+    match connections.get(conn.index()) {
+        Some(Connection::Opening { id, .. } | Connection::Authenticating { id, .. }) => *id == conn,
+        _ => false,
+    }
 }
 
 /// Appends a packet of ours to a connection's output.

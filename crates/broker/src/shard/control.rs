@@ -78,7 +78,8 @@ impl Shard {
             queue_bytes: machine.queue_bytes(),
             inflight: machine.inflight_len(),
             output_bytes: connection.map_or(0, |conn| net.output_bytes(conn)),
-            dropped: machine.counters().dropped_total(),
+            dropped: session.dropped_total(),
+            blocked_ms: session.blocked_ms(net.now_ns()),
         }
     }
 }
@@ -91,6 +92,6 @@ fn slowness(net: &Net, session: &Session) -> Option<Slowness> {
     let conn = session.connection?;
     let machine = &session.machine;
     let waiting_bytes = machine.queue_bytes() + net.output_bytes(conn) as u64;
-    let dropped = machine.counters().dropped_total();
+    let dropped = session.dropped_total();
     (waiting_bytes > 0 || dropped > 0).then(|| (waiting_bytes, dropped, machine.inflight_len()))
 }

@@ -157,26 +157,55 @@ impl Shard {
     #[inline]
     pub(super) fn offer(&mut self, net: &mut Net, slot: u32, delivery: Delivery<Copy>) -> bool {
         let now_ns = net.now_ns();
-        let session = &mut *self.sessions[slot as usize];
-        let connection = session.connection;
-        if let Some(conn) = connection
-            && net.output_bytes(conn) > self.shared.limits.output_bytes_max
-        {
-            // Until the loop says that the output has drained.
-            session.machine.set_congested(true);
+        let connection = self.sessions[slot as usize].connection;
+        if let Some(conn) = connection {
+            let output_bytes = net.output_bytes(conn);
+            if output_bytes > self.shared.limits.output_bytes_max {
+                // Until the loop says that the output has drained.
+                self.output_blocked(net, slot);
+            }
+            if output_bytes > self.shared.overload.slow_reader_bytes
+                && self.sheds(slot, conn, output_bytes, delivery.qos)
+            {
+                return false;
+            }
         }
+        let session = &mut *self.sessions[slot as usize];
         match session.machine.offer(now_ns, delivery, &mut InMemory) {
             Offer::SendNow(transmit) => {
                 if let Some(conn) = connection {
                     self.transmit(net, slot, conn, transmit);
                 }
             }
-            Offer::Queued => self.count_expired(slot),
+            Offer::Queued => {
+                self.queued += 1;
+                self.count_places(slot);
+                self.count_expired(slot);
+            }
             Offer::Dropped(reason) => {
                 self.count_drop(slot, reason);
+                self.note_dropped_for(slot);
                 return false;
             }
         }
+        true
+    }
+
+    /// A slow reader is offered a message: whether it is shed.
+    #[cold]
+    fn sheds(&mut self, slot: u32, conn: ConnId, output_bytes: usize, qos: QoS) -> bool {
+        if qos != QoS::AtMostOnce {
+            if self.overload.buffers_full {
+                self.end_slow_reader(conn);
+            }
+            return false;
+        }
+        if !self.overload.buffers_full && output_bytes <= self.overload.shed_above_bytes {
+            return false;
+        }
+        self.stats.dropped_overload_total.increment();
+        self.sessions[slot as usize].pressure.get_or_insert_default().shed += 1;
+        self.note_dropped_for(slot);
         true
     }
 
@@ -209,8 +238,8 @@ impl Shard {
             let Some(session) = self.sessions.get_mut(slot as usize) else { return };
             let Some(conn) = session.connection else { return };
             if net.output_bytes(conn) > self.shared.limits.output_bytes_max {
-                session.machine.set_congested(true);
-                return;
+                self.output_blocked(net, slot);
+                break;
             }
             let next = session.machine.poll_transmit(now_ns, CommitToken::DONE, &mut InMemory);
             match next {
@@ -219,6 +248,7 @@ impl Shard {
             }
         }
         self.count_expired(slot);
+        self.count_places(slot);
         if self.sessions[slot as usize].replays.is_some() {
             self.continue_replay(net, slot);
         }

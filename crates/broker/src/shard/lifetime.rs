@@ -153,6 +153,7 @@ impl Shard {
         let undelivered = self.take_undelivered_of_groups(slot);
         self.remove_all_subscriptions(net, slot);
         let mut session = self.sessions.remove(slot as usize);
+        self.forget_places(&session);
         if let Some((timer, _)) = session.timer.take() {
             net.cancel_timer(timer);
         }

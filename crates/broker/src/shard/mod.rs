@@ -5,11 +5,13 @@
 //! within what a client takes,
 //! [`publish`] takes messages in, [`deliver`] sends them out, [`subscribe`] keeps subscriptions,
 //! [`shared`] their groups, [`retained`] the retained messages and their replay, [`lifetime`] the
-//! timers and the ends of sessions, [`throttle`] holds publishers back, [`control`] answers the
-//! control plane.
+//! timers and the ends of sessions, [`throttle`] holds publishers back, [`budget`] refuses what
+//! there is no memory for, [`overload`] sheds load, [`slow`] knows the slow clients, [`control`]
+//! answers the control plane.
 
 mod answers;
 mod authenticate;
+mod budget;
 mod connect;
 mod connection;
 mod control;
@@ -18,18 +20,20 @@ mod heads;
 #[cfg(feature = "sim")]
 mod inspect;
 mod lifetime;
+mod overload;
 mod publish;
 mod retained;
 mod routes;
 mod session;
 mod shared;
+mod slow;
 mod subscribe;
 mod subscriptions;
 mod throttle;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -39,9 +43,10 @@ use tacho_net::{Closed, ConnId, Handler, Next, ServerTransport, TimerId};
 use tacho_topic::{RouteMap, RouteSnapshot, SubscriptionIndex};
 
 use crate::authentication::Authenticators;
-use crate::config::{Config, Limits, SharedStrategy};
+use crate::config::{self, Config, Limits, SharedStrategy};
 use crate::keys::{ClientKey, SessionRef};
 use crate::mail::Mail;
+use crate::memory::{Ledger, Memory};
 use crate::message::SharedPayload;
 use crate::stats::ShardStats;
 
@@ -49,10 +54,12 @@ use authenticate::Exchange;
 use connection::Connection;
 use deliver::FanOut;
 use heads::Heads;
+use overload::Overload;
 use retained::{OpenRequest, RetainedStore, RetainedTotals, RetainedVersions};
 use routes::RouteCache;
 use session::Session;
 use shared::LocalGroups;
+use slow::DropReport;
 use subscriptions::SubscriptionOptions;
 use throttle::Throttle;
 
@@ -71,14 +78,28 @@ pub(crate) struct Shared {
     pub(crate) retained_totals: RetainedTotals,
     /// What each listener puts between its sockets and us.
     pub(crate) transports: Vec<ServerTransport>,
+    pub(crate) overload: config::Overload,
+    pub(crate) shards: usize,
     pub(crate) connections_max: usize,
     pub(crate) sessions_per_shard_max: usize,
     /// Methods of enhanced authentication; without them none is known.
     pub(crate) authenticators: Option<Authenticators>,
     /// The beginning of response topics, for clients that ask.
     pub(crate) response_information: Option<String>,
-    /// Connections open now in all shards.
+    /// Clients connected now in all shards: their CONNECT was accepted.
     pub(crate) connections: AtomicUsize,
+    /// Sockets open now in all shards, whatever they are.
+    pub(crate) sockets: AtomicUsize,
+    /// More than descriptors allow.
+    pub(crate) sockets_max: usize,
+    /// Connections in all shards that have not sent their whole CONNECT.
+    pub(crate) handshakes: AtomicUsize,
+    /// Subscriptions of all shards, and the bytes of their filters.
+    pub(crate) subscriptions: AtomicUsize,
+    pub(crate) subscriptions_bytes: AtomicU64,
+    pub(crate) memory: Memory,
+    /// Shards with so many unfinished fan-outs that all publishers are held back.
+    pub(crate) backlogged: Box<[Backlogged]>,
 }
 
 impl Shared {
@@ -86,12 +107,22 @@ impl Shared {
         config: &Config,
         transports: Vec<ServerTransport>,
         connections_max: usize,
+        sockets_max: usize,
     ) -> Self {
         Self {
             routes: RouteMap::with_shards(config.shards),
             sessions_per_shard_max: config.limits.sessions_max.div_ceil(config.shards),
             connections_max,
             connections: AtomicUsize::new(0),
+            sockets: AtomicUsize::new(0),
+            sockets_max,
+            handshakes: AtomicUsize::new(0),
+            subscriptions: AtomicUsize::new(0),
+            subscriptions_bytes: AtomicU64::new(0),
+            memory: Memory::new(&config.limits),
+            backlogged: (0..config.shards).map(|_| Backlogged::default()).collect(),
+            overload: config.overload.clone(),
+            shards: config.shards,
             limits: config.limits.clone(),
             strategy: config.shared_strategy,
             retained_versions: RetainedVersions::new(config.shards),
@@ -102,6 +133,11 @@ impl Shared {
         }
     }
 }
+
+/// One shard's word that it is behind. Aligned, as all shards look at it often.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Backlogged(pub(crate) AtomicBool);
 
 /// One thread's part of the broker.
 pub(crate) struct Shard {
@@ -129,6 +165,15 @@ pub(crate) struct Shard {
     /// Of connections whose CONNECT named an authentication method, by [`ConnId::index`].
     exchanges: HashMap<u32, Box<Exchange>, RandomState>,
     next_exchange: u64,
+    overload: Overload,
+    ledger: Ledger,
+    /// The budget of all that waits is used up.
+    queues_full: bool,
+    /// Messages that had to wait in a session so far.
+    queued: u64,
+    /// Connections without a CONNECT, the oldest first, with some that have one meanwhile.
+    openings: VecDeque<ConnId>,
+    drop_report: DropReport,
     /// Reused for the subscription identifiers of the packet being written.
     ids: SubscriptionIdsBuf,
     stopping: bool,
@@ -140,7 +185,10 @@ impl Shard {
         Self {
             id,
             snapshot: shared.routes.snapshot(),
-            routes: RouteCache::new(shared.limits.route_cache_topics_max),
+            routes: RouteCache::new(
+                shared.limits.route_cache_topics_max,
+                shared.limits.route_cache_bytes_max,
+            ),
             stats,
             connections: Vec::new(),
             sessions: Slab::new(),
@@ -157,6 +205,12 @@ impl Shard {
             throttle: Throttle::default(),
             exchanges: HashMap::default(),
             next_exchange: 0,
+            overload: Overload::new(&shared.overload),
+            ledger: Ledger::new(&shared.memory),
+            queues_full: false,
+            queued: 0,
+            openings: VecDeque::new(),
+            drop_report: DropReport::default(),
             ids: SubscriptionIdsBuf::new(),
             stopping: false,
             stop_deadline_ns: u64::MAX,
@@ -216,7 +270,8 @@ impl Handler for Shard {
     fn mail(&mut self, net: &mut Net, from: usize, mail: Mail) {
         match mail {
             Mail::Adopt(detached) => self.adopt(net, *detached),
-            Mail::Deliver(message) => self.deliver_forwarded(net, message),
+            Mail::Deliver(message) => self.deliver_forwarded(net, from, message),
+            Mail::Clogged(topic) => self.topic_clogged(net, &topic),
             Mail::GroupChanged(group) => self.group_changed(net, &group),
             Mail::DeliverShared(group, message) => self.deliver_to_member(net, &group, message),
             Mail::DeliverWaited(group, message) => {
@@ -239,10 +294,14 @@ impl Handler for Shard {
         self.release_publishers(net);
         let owes_answers = self.answer_replays(net);
         self.stats.route_cache_evictions_total.set(self.routes.evictions);
+        self.watch_load(net);
         if self.stopping {
             return self.finish_stopping(net);
         }
-        if self.fan_outs.is_empty() && !owes_answers { Next::Sleep } else { Next::Again }
+        if owes_answers || !self.fan_outs.is_empty() {
+            return Next::Again;
+        }
+        self.overload.next_look_ns().map_or(Next::Sleep, Next::At)
     }
 
     fn turn_ended(&mut self, net: &mut Net) {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tacho_codec::{Publish, QoS, ReasonCode};
+use tacho_codec::{PacketId, Publish, QoS, ReasonCode};
 use tacho_net::ConnId;
 use tacho_session::{CommitToken, InMemory, Inbound};
 use tacho_topic::owner_shard;
@@ -36,6 +36,13 @@ impl Shard {
             Ok(aliased) => aliased,
             Err(error) => return self.session_error(net, conn, &error),
         };
+        if self.queues_full && publish.qos != QoS::AtMostOnce {
+            let topic = aliased.as_deref().unwrap_or(publish.topic);
+            if let Some(flow) = self.refuse_for_budget(net, conn, slot, topic, publish) {
+                return flow;
+            }
+        }
+        let session = &mut self.sessions[slot as usize];
         match session.machine.handle_publish(publish.qos, publish.packet_id) {
             Ok(Inbound::New) => {}
             Ok(Inbound::Duplicate) => return Flow::Continue,
@@ -44,7 +51,9 @@ impl Shard {
         let topic = aliased.as_deref().unwrap_or(publish.topic);
         if topic.starts_with('$') && !may_publish(topic) {
             self.stats.refused_sys_publishes_total.increment();
-            return self.refuse_publish(slot, publish, ReasonCode::NOT_AUTHORIZED);
+            let (qos, id) = (publish.qos, publish.packet_id);
+            self.answer_publish(slot, qos, id, ReasonCode::NOT_AUTHORIZED);
+            return Flow::Continue;
         }
         let (source, generation) = (session.source, session.generation);
         let retained_version =
@@ -64,11 +73,16 @@ impl Shard {
         Flow::Continue
     }
 
-    fn refuse_publish(&mut self, slot: u32, publish: &Publish<'_>, reason: ReasonCode) -> Flow {
+    /// Refuses a PUBLISH that the session has noted.
+    pub(super) fn answer_publish(
+        &mut self,
+        slot: u32,
+        qos: QoS,
+        packet_id: Option<PacketId>,
+        reason: ReasonCode,
+    ) {
         let machine = &mut self.sessions[slot as usize].machine;
-        let (qos, id) = (publish.qos, publish.packet_id);
-        machine.accept_publish(qos, id, reason, CommitToken::DONE, &mut InMemory);
-        Flow::Continue
+        machine.accept_publish(qos, packet_id, reason, CommitToken::DONE, &mut InMemory);
     }
 
     /// Publishes a will, with the same rights and routes as any message.
@@ -137,11 +151,13 @@ impl Shard {
     }
 
     /// Another shard's message, for this shard's subscribers.
-    pub(super) fn deliver_forwarded(&mut self, net: &mut Net, message: Message) {
+    pub(super) fn deliver_forwarded(&mut self, net: &mut Net, from: usize, message: Message) {
         self.refresh_routes();
         let route = self.routes.lookup(message.topic(), self.id, &self.index, &self.snapshot);
         let local = Rc::clone(&route.to.local);
+        let (topic, queued_before) = (Arc::clone(&route.topic), self.queued);
         self.fan_out(net, FanOut::new(message, local, None));
+        self.tell_if_clogged(net, from, &topic, queued_before);
     }
 
     fn send_to_retained_owner(&mut self, net: &mut Net, message: &Message) {

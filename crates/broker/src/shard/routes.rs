@@ -53,6 +53,19 @@ pub(crate) struct Route {
     map_generation: u64,
     local_generation: u64,
     recently_used: bool,
+    /// Until then another shard has no memory left for messages to this topic.
+    pub(crate) clogged_until_ns: u64,
+}
+
+impl Route {
+    /// What it holds, roughly.
+    fn bytes(&self) -> usize {
+        let groups = self.to.groups.as_ref().map_or(0, |groups| groups.len());
+        size_of::<Self>()
+            + self.topic.len()
+            + self.to.local.len() * size_of::<Target>()
+            + groups * size_of::<Arc<Group>>()
+    }
 }
 
 /// A bounded map topic -> [`Route`]; a full map replaces an entry not used lately (clock).
@@ -64,6 +77,9 @@ pub(crate) struct RouteCache {
     long: Option<Route>,
     hand: usize,
     topics_max: usize,
+    /// What all remembered routes hold.
+    bytes: usize,
+    bytes_max: usize,
     generations: LocalGenerations,
     pub(crate) evictions: u64,
 }
@@ -81,13 +97,15 @@ struct LocalGenerations {
 const TOPIC_REMEMBERED_BYTES_MAX: usize = 1024;
 
 impl RouteCache {
-    pub(crate) fn new(topics_max: usize) -> Self {
+    pub(crate) fn new(topics_max: usize, bytes_max: usize) -> Self {
         Self {
             table: HashTable::new(),
             routes: Vec::new(),
             long: None,
             hand: 0,
             topics_max: topics_max.max(1),
+            bytes: 0,
+            bytes_max,
             generations: LocalGenerations { places: Vec::new(), leading_wildcard: 0, changes: 0 },
             evictions: 0,
         }
@@ -114,9 +132,12 @@ impl RouteCache {
                 if route.map_generation != map_generation
                     || route.local_generation != local_generation
                 {
+                    let before = route.bytes();
                     route.to = match_topic(topic, shard, index, snapshot);
                     route.map_generation = map_generation;
                     route.local_generation = local_generation;
+                    self.bytes = self.bytes - before + route.bytes();
+                    self.forget_old(slot as usize);
                 }
                 slot
             }
@@ -129,6 +150,7 @@ impl RouteCache {
                     map_generation,
                     local_generation,
                     recently_used: false,
+                    clogged_until_ns: 0,
                 };
                 if topic.len() > TOPIC_REMEMBERED_BYTES_MAX {
                     return self.long.insert(route);
@@ -155,6 +177,7 @@ impl RouteCache {
 
     fn insert(&mut self, route: Route) -> u32 {
         let hash = route.hash;
+        self.bytes += route.bytes();
         let slot = if self.routes.len() < self.topics_max {
             self.routes.push(route);
             self.routes.len() - 1
@@ -165,13 +188,56 @@ impl RouteCache {
                 entry.remove();
             }
             self.evictions += 1;
+            self.bytes -= self.routes[slot].bytes();
             self.routes[slot] = route;
             slot
         };
+        self.forget_old(slot);
         let slot = slot as u32;
         let routes = &self.routes;
         self.table.insert_unique(hash, slot, |&i| routes[i as usize].hash);
         slot
+    }
+
+    /// Forgets matches, of routes not used lately first, until all hold no more than they may. The
+    /// topics stay: what was forgotten is matched anew when it is wanted.
+    #[inline]
+    fn forget_old(&mut self, newest: usize) {
+        if self.bytes > self.bytes_max {
+            self.forget_until_small(newest);
+        }
+    }
+
+    #[cold]
+    fn forget_until_small(&mut self, newest: usize) {
+        // Twice around at most: once to find out who was used, once to forget them.
+        for _ in 0..2 * self.routes.len() {
+            if self.bytes <= self.bytes_max {
+                return;
+            }
+            self.hand = (self.hand + 1) % self.routes.len();
+            let route = &mut self.routes[self.hand];
+            if self.hand == newest || std::mem::take(&mut route.recently_used) {
+                continue;
+            }
+            if !route.to.local.is_empty() || route.to.groups.is_some() {
+                let before = route.bytes();
+                route.to =
+                    Destinations { remote: ShardSet::default(), groups: None, local: Rc::from([]) };
+                route.map_generation = u64::MAX;
+                self.bytes = self.bytes - before + route.bytes();
+                self.evictions += 1;
+            }
+        }
+    }
+
+    /// Messages to this topic had to wait in another shard that has no memory left.
+    pub(crate) fn clogged(&mut self, topic: &str, snapshot: &RouteSnapshot, until_ns: u64) {
+        let hash = snapshot.hash_topic(topic).topic();
+        let found = self.table.find(hash, |&i| &*self.routes[i as usize].topic == topic).copied();
+        if let Some(slot) = found {
+            self.routes[slot as usize].clogged_until_ns = until_ns;
+        }
     }
 
     fn victim(&mut self) -> usize {

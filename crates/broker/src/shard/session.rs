@@ -10,6 +10,8 @@ use tacho_topic::Filter;
 use crate::keys::ClientKey;
 use crate::message::{Message, Source};
 
+use super::budget::Held;
+use super::overload::Inflow;
 use super::retained::Replays;
 use super::shared::Membership;
 
@@ -59,6 +61,21 @@ pub(crate) struct Session {
     pub(crate) owes_pingresp: bool,
     /// Present while retained messages are being replayed.
     pub(crate) replays: Option<Box<Replays>>,
+    /// Places of messages as the shard's ledger has them.
+    pub(crate) places_counted: u32,
+    /// Present once the client was slow or was held back.
+    pub(crate) pressure: Option<Box<Pressure>>,
+}
+
+/// What is known of a client that is or was slow, or sends much while others are behind.
+#[derive(Debug, Default)]
+pub(crate) struct Pressure {
+    pub(crate) inflow: Inflow,
+    pub(crate) held: Held,
+    /// Since when its output is above its limit.
+    pub(crate) blocked_since_ns: Option<u64>,
+    /// QoS 0 messages it did not get because the shard sheds load.
+    pub(crate) shed: u64,
 }
 
 impl Session {

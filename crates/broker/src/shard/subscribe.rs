@@ -1,5 +1,7 @@
 //! SUBSCRIBE and UNSUBSCRIBE: filters into the indexes, retained messages requested, codes back.
 
+use std::sync::atomic::Ordering;
+
 use tacho_codec::{
     Packet, ReasonCode, RetainHandling, SubAck, Subscribe, SubscribeFilter, UnsubAck, Unsubscribe,
     UserProperties, Version,
@@ -97,20 +99,20 @@ impl Shard {
         }
         let pattern = filter.topic_filter();
         if !pattern.is_exact() && pattern.level_count() > self.limits().filter_levels_max {
+            self.stats.refused_subscriptions_total.increment();
             return ReasonCode::QUOTA_EXCEEDED;
         }
         let limit = self.limits().subscriptions_per_session_max;
-        let session = &mut *self.sessions[slot as usize];
+        let session = &*self.sessions[slot as usize];
         let known = session.subscriptions.contains(&filter);
-        if !known && session.subscriptions.len() >= limit {
+        let full = session.subscriptions.len() >= limit;
+        if !known && (full || !self.reserve_subscription(&filter)) {
+            self.stats.refused_subscriptions_total.increment();
             return ReasonCode::QUOTA_EXCEEDED;
         }
-        session.subscriptions.insert(filter.clone());
-        if !known {
-            self.stats.subscriptions.add(1);
-            if matches!(filter, Filter::Shared(_)) {
-                self.stats.shared_subscriptions.add(1);
-            }
+        self.sessions[slot as usize].subscriptions.insert(filter.clone());
+        if !known && matches!(filter, Filter::Shared(_)) {
+            self.stats.shared_subscriptions.add(1);
         }
         match filter {
             Filter::Plain(filter) => {
@@ -194,7 +196,7 @@ impl Shard {
         filter: &Filter,
         changes: &mut Vec<RouteChange>,
     ) {
-        self.stats.subscriptions.decrement();
+        self.subscription_gone(filter);
         match filter {
             Filter::Plain(filter) => {
                 self.cancel_replay(slot, filter);
@@ -209,6 +211,32 @@ impl Shard {
                 self.leave_group(net, slot, shared);
             }
         }
+    }
+
+    /// Counts a new subscription; false if all sessions together have as many, or as long ones, as
+    /// they may.
+    fn reserve_subscription(&self, filter: &Filter) -> bool {
+        let (shared, bytes) = (&*self.shared, text_bytes(filter));
+        let count = shared.subscriptions.fetch_add(1, Ordering::Relaxed);
+        let all_bytes = shared.subscriptions_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let limits = &shared.limits;
+        if count >= limits.subscriptions_max || all_bytes > limits.subscriptions_bytes_max {
+            shared.subscriptions.fetch_sub(1, Ordering::Relaxed);
+            shared.subscriptions_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            return false;
+        }
+        self.stats.subscriptions.add(1);
+        self.stats.subscriptions_bytes.add(bytes);
+        true
+    }
+
+    fn subscription_gone(&self, filter: &Filter) {
+        let bytes = text_bytes(filter);
+        self.shared.subscriptions.fetch_sub(1, Ordering::Relaxed);
+        self.shared.subscriptions_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.stats.subscriptions.decrement();
+        let held = &self.stats.subscriptions_bytes;
+        held.set(held.value() - bytes);
     }
 
     /// Takes all subscriptions of an ended session out of the indexes.
@@ -231,6 +259,15 @@ fn explain(reason: ReasonCode) -> Option<&'static str> {
             Some("too many subscriptions of this client, or too many levels in a filter")
         }
         _ => None,
+    }
+}
+
+/// The length of a filter as its subscriber wrote it.
+fn text_bytes(filter: &Filter) -> u64 {
+    let text = filter.topic_filter().as_str().len();
+    match filter {
+        Filter::Plain(_) => text as u64,
+        Filter::Shared(shared) => ("$share//".len() + shared.group().len() + text) as u64,
     }
 }
 

@@ -3,6 +3,8 @@
 //! Their acknowledgements are withheld first (an unfinished fan-out owes them); then their sockets
 //! are not read, except for one buffer a second, so that a PINGREQ is answered in time.
 
+use std::sync::atomic::Ordering;
+
 use tacho_net::{ConnId, TimerId};
 
 use super::lifetime::TimerToken;
@@ -14,11 +16,24 @@ const TRICKLE_NS: u64 = 1_000_000_000;
 
 const PINGRESP: [u8; 2] = [0xd0, 0x00];
 
+/// Why a publisher is held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Receivers or other shards are behind.
+    Backlog,
+    /// Its message would have to wait, and there is no memory for that.
+    Budget,
+    /// The shard sheds load, and it sends more than its part.
+    Overload,
+}
+
 /// The publishers held back at present.
 #[derive(Default)]
 pub(crate) struct Throttle {
-    held: Vec<ConnId>,
+    held: Vec<(ConnId, Why)>,
     timer: Option<TimerId>,
+    /// What this shard has told the others of its backlog.
+    backlogged: bool,
 }
 
 impl Throttle {
@@ -29,7 +44,7 @@ impl Throttle {
 
     pub(super) fn forget(&mut self, conn: ConnId) {
         if !self.held.is_empty() {
-            self.held.retain(|held| *held != conn);
+            self.held.retain(|(held, _)| *held != conn);
         }
     }
 }
@@ -54,9 +69,8 @@ impl Shard {
 
     /// A connection takes output again.
     pub(super) fn output_drained(&mut self, net: &mut Net, conn: ConnId, slot: u32) {
-        let session = &mut self.sessions[slot as usize];
-        session.machine.set_congested(false);
-        if std::mem::take(&mut session.owes_pingresp) {
+        self.output_unblocked(slot);
+        if std::mem::take(&mut self.sessions[slot as usize].owes_pingresp) {
             net.out(conn).extend_from_slice(&PINGRESP);
         }
         self.pump(net, slot);
@@ -64,14 +78,26 @@ impl Shard {
 
     #[inline]
     pub(super) fn must_throttle(&self, net: &Net) -> bool {
-        self.fan_outs.len() >= self.limits().fanout_backlog_max || any_mailbox_congested(net)
+        self.fan_outs.len() >= self.limits().fanout_backlog_max
+            || (net.shards() > 1 && self.others_are_behind(net))
+    }
+
+    fn others_are_behind(&self, net: &Net) -> bool {
+        let backlogged = &self.shared.backlogged;
+        (0..net.shards())
+            .any(|shard| net.congested(shard) || backlogged[shard].0.load(Ordering::Relaxed))
     }
 
     #[cold]
-    pub(super) fn hold_publisher(&mut self, net: &mut Net, conn: ConnId) {
-        self.stats.throttled_total.increment();
+    pub(super) fn hold_publisher(&mut self, net: &mut Net, conn: ConnId, why: Why) {
+        match why {
+            Why::Backlog => self.stats.throttled_total.increment(),
+            Why::Overload => self.stats.throttled_overload_total.increment(),
+            // Counted as refused.
+            Why::Budget => {}
+        }
         net.pause_read(conn);
-        self.throttle.held.push(conn);
+        self.throttle.held.push((conn, why));
         if self.throttle.timer.is_none() {
             let deadline_ns = net.now_ns() + TRICKLE_NS;
             let token = TimerToken::Throttle.encode();
@@ -79,33 +105,51 @@ impl Shard {
         }
     }
 
-    /// Lets everybody go on once the backlog is down to half.
+    /// Lets everybody go on for whom there is no reason any more: once the backlog is down to half,
+    /// for one.
     pub(super) fn release_publishers(&mut self, net: &mut Net) {
-        let low = self.limits().fanout_backlog_max / 2;
-        if !self.throttle.held.is_empty()
-            && self.fan_outs.len() <= low
-            && !any_mailbox_congested(net)
-        {
-            if let Some(timer) = self.throttle.timer.take() {
-                net.cancel_timer(timer);
+        if net.shards() > 1 {
+            self.tell_backlog();
+        }
+        if !self.throttle.held.is_empty() {
+            self.release_held(net);
+        }
+    }
+
+    #[cold]
+    fn release_held(&mut self, net: &mut Net) {
+        let behind = self.fan_outs.len() > self.limits().fanout_backlog_max / 2
+            || (net.shards() > 1 && self.others_are_behind(net));
+        let mut held = std::mem::take(&mut self.throttle.held);
+        held.retain(|&(conn, why)| {
+            let stays = if why == Why::Backlog { behind } else { self.holds_for(why) };
+            if !stays {
+                net.resume_read(conn);
             }
-            self.resume_all(net);
+            stays
+        });
+        self.throttle.held = held;
+        if self.throttle.held.is_empty()
+            && let Some(timer) = self.throttle.timer.take()
+        {
+            net.cancel_timer(timer);
+        }
+    }
+
+    /// Other shards' messages become fan-outs here: their publishers are held back for them too.
+    fn tell_backlog(&mut self) {
+        let (len, max) = (self.fan_outs.len(), self.limits().fanout_backlog_max);
+        let is_behind = len >= if self.throttle.backlogged { max / 2 + 1 } else { max };
+        if is_behind != self.throttle.backlogged {
+            self.throttle.backlogged = is_behind;
+            self.shared.backlogged[self.id].0.store(is_behind, Ordering::Relaxed);
         }
     }
 
     pub(super) fn read_throttled(&mut self, net: &mut Net) {
         self.throttle.timer = None;
-        self.resume_all(net);
-    }
-
-    fn resume_all(&mut self, net: &mut Net) {
-        for conn in std::mem::take(&mut self.throttle.held) {
+        for (conn, _) in std::mem::take(&mut self.throttle.held) {
             net.resume_read(conn);
         }
     }
-}
-
-#[inline]
-fn any_mailbox_congested(net: &Net) -> bool {
-    net.shards() > 1 && (0..net.shards()).any(|shard| net.congested(shard))
 }

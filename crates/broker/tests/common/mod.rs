@@ -306,6 +306,11 @@ impl Client {
         })
     }
 
+    /// The identifier that was used last.
+    pub fn last_id(&self) -> u16 {
+        self.next_id
+    }
+
     pub fn id(&mut self) -> PacketId {
         self.next_id += 1;
         PacketId::new(self.next_id).unwrap()
@@ -412,6 +417,20 @@ impl Client {
             self.send(&Packet::PubRel(Ack::new(packet_id, ReasonCode::SUCCESS)));
             assert_eq!(self.expect_ack(0x70), packet_id);
         }
+    }
+
+    /// Sends PUBLISH and returns the reason of the first answer, PUBACK or PUBREC.
+    pub fn try_publish(&mut self, topic: &str, payload: &[u8], qos: QoS) -> ReasonCode {
+        let packet_id = Some(self.id());
+        let publish = Publish { topic, payload, qos, packet_id, ..Publish::default() };
+        self.send(&Packet::Publish(publish));
+        self.expect(|packet| match packet {
+            Packet::PubAck(ack) | Packet::PubRec(ack) => {
+                assert_eq!(Some(ack.packet_id), packet_id);
+                ack.reason
+            }
+            other => panic!("expected PUBACK or PUBREC, got {other:?}"),
+        })
     }
 
     /// Waits for an acknowledgement that starts with `first_byte`.

@@ -294,7 +294,9 @@ fn accept<H: Handler>(
             continue;
         }
         net.counters.accepted += 1;
-        let id = net.insert(Conn::new(Stream::Virtual(socket), Phase::Open));
+        let mut conn = Conn::new(Stream::Virtual(socket), Phase::Open);
+        conn.newcomer = net.limits.newcomers_budget_ns > 0;
+        let id = net.insert(conn);
         handler.accepted(net, id, listener);
     }
 }

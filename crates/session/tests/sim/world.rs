@@ -95,6 +95,7 @@ impl World {
             receive_maximum: setup.server_receive_maximum,
             inflight_max: rng.between(1, 12) as u16,
             queue_qos0_offline: rng.percent(50),
+            alias_bytes_max: 64 * 1024,
         });
         let client = client::Session::new(client::ClientLimits {
             inflight_max: rng.between(1, 12) as u16,

@@ -1,0 +1,186 @@
+//! The budget of all that waits: who may add to it, and who hears that nobody may.
+//!
+//! With the budget used up, a QoS 1 or 2 message that would have to wait is refused before it is
+//! acknowledged: an acknowledged one is never dropped for the budget. Whether it would have to wait
+//! is known for this shard's sessions. Another shard that has to queue a message meanwhile says so,
+//! and the topic counts as clogged for a while; far above the budget every message for another
+//! shard is refused.
+
+use std::sync::Arc;
+
+use tacho_codec::{PacketId, Publish, QoS, ReasonCode, Version};
+use tacho_net::ConnId;
+use tacho_session::Delivery;
+
+use super::connection::Flow;
+use super::publish::effective_qos;
+use super::routes::Destinations;
+use super::session::{Copy, Session};
+use super::{Net, Shard};
+use crate::mail::Mail;
+use crate::memory::MESSAGE_BYTES;
+
+/// What a message takes in a session's queue or window beside itself.
+const PLACE_BYTES: u64 = size_of::<Delivery<Copy>>() as u64 + 16;
+/// How long a topic counts as clogged after another shard has said so.
+const CLOGGED_NS: u64 = 5_000_000_000;
+/// A held-back publisher that tried again no later than this is still the same case.
+const HELD_AGAIN_NS: u64 = 5_000_000_000;
+
+/// When a publisher was first and last held back for the budget.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Held {
+    since_ns: u64,
+    last_ns: u64,
+}
+
+impl Shard {
+    /// Tells the other shards what this one holds, and learns whether there is room.
+    #[inline]
+    pub(super) fn settle_memory(&mut self, net: &Net) {
+        let memory = &self.shared.memory;
+        let (count, bytes) = (self.stats.retained.value(), self.stats.retained_bytes.value());
+        let retained = bytes + count * MESSAGE_BYTES as u64;
+        self.ledger.settle(memory, retained, net.buffered_bytes());
+        let (queues, buffers) = (memory.queues(), memory.buffers());
+        self.overload.buffers_full = buffers >= memory.buffers_max;
+        self.queues_full = queues >= memory.queues_max;
+        self.stats.buffers_bytes.set(net.buffered_bytes() as u64);
+        if self.id == 0 {
+            self.stats.queues_bytes.set(queues);
+            self.stats.memory_bytes.set(queues + buffers);
+        }
+    }
+
+    /// Before the packets of one read: whether the budget still has room.
+    #[inline]
+    pub(super) fn look_at_budget(&mut self) {
+        let memory = &self.shared.memory;
+        self.queues_full = self.ledger.queues_bytes(memory) >= memory.queues_max;
+    }
+
+    /// Far above the budget: what could only perhaps have to wait is refused too.
+    pub(super) fn is_far_over_budget(&self) -> bool {
+        let memory = &self.shared.memory;
+        self.ledger.queues_bytes(memory) >= memory.queues_max.saturating_add(memory.queues_max / 4)
+    }
+
+    /// Counts the places that a session's messages take.
+    #[inline]
+    pub(super) fn count_places(&mut self, slot: u32) {
+        if let Some(session) = self.sessions.get_mut(slot as usize) {
+            let places = (session.machine.queue_len() + session.machine.inflight_len()) as u32;
+            if places != session.places_counted {
+                let before = u64::from(std::mem::replace(&mut session.places_counted, places));
+                let bytes = self.ledger.places_bytes + u64::from(places) * PLACE_BYTES;
+                self.ledger.places_bytes = bytes - before * PLACE_BYTES;
+            }
+        }
+    }
+
+    /// A session is gone, with the places its messages took.
+    pub(super) fn forget_places(&mut self, session: &Session) {
+        self.ledger.places_bytes -= u64::from(session.places_counted) * PLACE_BYTES;
+    }
+
+    /// With the budget used up: what becomes of a PUBLISH to `topic`, if it cannot be taken in.
+    #[cold]
+    pub(super) fn refuse_for_budget(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: u32,
+        topic: &str,
+        publish: &Publish<'_>,
+    ) -> Option<Flow> {
+        let packet_id = publish.packet_id?;
+        let machine = &self.sessions[slot as usize].machine;
+        if machine.knows_inbound(publish.qos, packet_id) {
+            return None;
+        }
+        let route = self.routes.lookup(topic, self.id, &self.index, &self.snapshot);
+        let clogged = route.clogged_until_ns > net.now_ns();
+        let to = route.to.clone();
+        if !self.would_wait(&to, publish.qos, clogged) {
+            return None;
+        }
+        self.stats.refused_publishes_total.increment();
+        if self.sessions[slot as usize].version == Version::V5 {
+            return Some(self.refuse_new_publish(net, conn, slot, publish.qos, packet_id));
+        }
+        Some(self.hold_for_budget(net, conn, slot))
+    }
+
+    /// Whether a message would have to wait for one of its receivers.
+    fn would_wait(&self, to: &Destinations, qos: QoS, clogged: bool) -> bool {
+        let far = self.is_far_over_budget();
+        if !to.remote.is_empty() && (clogged || far) {
+            return true;
+        }
+        let group_waits = |group: &Arc<tacho_topic::Group>| {
+            let nobody = (0..self.shared.shards).all(|shard| group.load(shard).connected == 0);
+            nobody || far
+        };
+        if to.groups.as_ref().is_some_and(|groups| groups.iter().any(group_waits)) {
+            return true;
+        }
+        to.local.iter().any(|target| {
+            effective_qos(qos, target.qos) != QoS::AtMostOnce
+                && self
+                    .sessions
+                    .get(target.session as usize)
+                    .is_some_and(|session| !session.machine.takes_now())
+        })
+    }
+
+    fn refuse_new_publish(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: u32,
+        qos: QoS,
+        packet_id: PacketId,
+    ) -> Flow {
+        let machine = &mut self.sessions[slot as usize].machine;
+        if let Err(error) = machine.handle_publish(qos, Some(packet_id)) {
+            return self.end_connection(net, conn, error.reason());
+        }
+        self.answer_publish(slot, qos, Some(packet_id), ReasonCode::QUOTA_EXCEEDED);
+        Flow::Continue
+    }
+
+    /// 3.x has no word for it: the PUBLISH stays unread, until there is room or patience ends.
+    fn hold_for_budget(&mut self, net: &mut Net, conn: ConnId, slot: u32) -> Flow {
+        let now_ns = net.now_ns();
+        let patience_ns = u64::from(self.limits().publish_hold_s) * 1_000_000_000;
+        let held = &mut self.sessions[slot as usize].pressure.get_or_insert_default().held;
+        if now_ns.saturating_sub(held.last_ns) > HELD_AGAIN_NS {
+            held.since_ns = now_ns;
+        }
+        held.last_ns = now_ns;
+        if now_ns - held.since_ns >= patience_ns {
+            self.stats.ended_publishers_total.increment();
+            return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
+        }
+        Flow::Hold
+    }
+
+    /// Another shard had to queue a message to this topic although the budget is used up.
+    pub(super) fn topic_clogged(&mut self, net: &Net, topic: &str) {
+        self.routes.clogged(topic, &self.snapshot, net.now_ns() + CLOGGED_NS);
+    }
+
+    /// Tells a publishing shard that its message had to wait, if the budget is used up.
+    #[inline]
+    pub(super) fn tell_if_clogged(
+        &self,
+        net: &mut Net,
+        from: usize,
+        topic: &Arc<str>,
+        queued_before: u64,
+    ) {
+        if self.queues_full && self.queued != queued_before && from < net.shards() {
+            net.post(from, Mail::Clogged(Arc::clone(topic)));
+        }
+    }
+}
