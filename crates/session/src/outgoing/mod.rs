@@ -292,10 +292,15 @@ impl<M: Clone> Outgoing<M> {
         if unsent.is_some_and(|slot| self.may_send(slot, committed)) {
             return true;
         }
-        self.queue.front().is_some_and(|delivery| {
-            delivery.qos == QoS::AtMostOnce
-                || (self.window.live() < self.width && self.window.has_room(self.width))
-        })
+        self.queue
+            .front()
+            .is_some_and(|delivery| delivery.qos == QoS::AtMostOnce || self.takes_more())
+    }
+
+    /// Whether the window takes a message from the queue.
+    #[inline]
+    fn takes_more(&self) -> bool {
+        self.window.live() < self.width && self.window.has_room(self.width)
     }
 
     #[inline]
@@ -319,16 +324,21 @@ impl<M: Clone> Outgoing<M> {
         {
             return Some(transmit);
         }
-        if !self.queue.is_empty() {
-            self.fill_window(now_ns, persist);
-        }
-        if !self.window.is_sent()
-            && let Some(transmit) = self.poll_window(now_ns, committed, persist)
-        {
-            return Some(transmit);
-        }
-        if self.queue.front()?.qos != QoS::AtMostOnce {
-            return None;
+        loop {
+            if !self.queue.is_empty() {
+                self.fill_window(now_ns, persist);
+            }
+            if !self.window.is_sent()
+                && let Some(transmit) = self.poll_window(now_ns, committed, persist)
+            {
+                return Some(transmit);
+            }
+            match self.queue.front()?.qos {
+                QoS::AtMostOnce => break,
+                // What expired in the window just now has made room for what waits.
+                _ if self.takes_more() => {}
+                _ => return None,
+            }
         }
         let delivery = self.queue.pop()?;
         Some(Transmit::Publish { delivery, packet_id: None, dup: false })

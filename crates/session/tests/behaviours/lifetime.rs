@@ -256,3 +256,25 @@ fn a_takeover_publishes_the_will_unless_it_is_delayed_and_the_session_goes_on() 
         assert_eq!(connected.publish_will, None);
     }
 }
+
+// 10, 54
+// [MQTT-3.1.2-8]
+#[test]
+fn an_expiry_that_disconnect_shortens_hastens_the_will() {
+    let mut shorter = session(with_will(60, 100));
+    let end = End::WithWill { expiry_override: Some(10) };
+    assert_eq!(shorter.disconnect(0, end), effects(None, false));
+    let expected = [TimeoutEvent::PublishWill("will"), TimeoutEvent::SessionExpired];
+    assert_eq!(events(&mut shorter, 10 * SECOND_NS), expected);
+    let mut ended = session(with_will(60, 100));
+    let end = End::WithWill { expiry_override: Some(0) };
+    assert_eq!(ended.disconnect(0, end), effects(Some("will"), true));
+}
+
+// 54
+#[test]
+fn a_will_whose_delay_and_session_never_end_waits_for_ever() {
+    let mut session = session(with_will(u32::MAX, EXPIRY_NEVER));
+    session.disconnect(u64::MAX - 10, End::Lost);
+    assert_eq!(events(&mut session, u64::MAX - 1), []);
+}

@@ -178,3 +178,20 @@ fn what_expires_in_the_window_before_it_was_sent_is_dropped_and_what_was_sent_is
     let again = std::iter::from_fn(|| session.poll_transmit(2 * SECOND_NS, all, &mut InMemory));
     assert_eq!(again.filter(|t| matches!(t, Transmit::Publish { dup: true, .. })).count(), 4);
 }
+
+// 38. The message behind it was left waiting once, until something else happened.
+// [MQTT-3.3.2-5]
+#[test]
+fn what_expires_in_the_window_makes_room_for_what_waits() {
+    let limits = SessionLimits { inflight_max: 1, ..SessionLimits::default() };
+    let mut session = connected_with(limits, params());
+    let mut log = Log::default();
+    let short = Delivery { expires_at_ns: 5, ..Delivery::new(ExactlyOnce, "a") };
+    assert_eq!(session.offer(0, short, &mut log), Offer::Queued, "its commit is not done");
+    let other = Delivery::new(AtLeastOnce, "b");
+    assert_eq!(session.offer(0, other, &mut log), Offer::Queued);
+    let sent = session.poll_transmit(10, CommitToken::new(log.last), &mut InMemory);
+    let Some(Transmit::Publish { delivery, .. }) = sent else { panic!("{sent:?}") };
+    assert_eq!(delivery.message, "b");
+    assert!(!session.has_output(CommitToken::new(log.last)));
+}
