@@ -4,9 +4,11 @@ import { Board } from "./figures";
 import { latency, rate, thousands, bytes } from "./format";
 import { Growing, Stretches } from "./growing";
 import type {
-  EndNews, FailedNews, Hello, HostNews, PhaseNews, RunNews, SecondNews, StepNews,
+  EndNews, FailedNews, Hello, HostNews, PartNews, PhaseNews, RunNews, SecondNews, StepNews,
 } from "./news";
-import { RUN_PANELS, hasLoad, hostPanels, valuesOf, valuesOfHost } from "./panels";
+import {
+  RUN_PANELS, hasLoad, hostPanels, partPanels, valuesOf, valuesOfHost, valuesOfParts,
+} from "./panels";
 
 // How long the stop button waits to be pressed again.
 const SURE_MS = 5000;
@@ -43,6 +45,7 @@ class Page {
   private connected = 0;
   private boards: Board[] = [];
   private hosts = new Map<string, Growing>();
+  private parts = new Map<PartNews["by"], Growing>();
   // The page's clock: when the newest row ended, and when it came here.
   private now = { at: 0, came: performance.now() };
   private due = false;
@@ -52,6 +55,7 @@ class Page {
     this.rows = new Growing();
     this.bands = new Stretches();
     this.hosts = new Map();
+    this.parts = new Map();
     this.boards = [];
     this.missed = 0;
     element("charts").replaceChildren();
@@ -110,7 +114,24 @@ class Page {
     this.tick(end);
     this.rows.push(end, valuesOf(row));
     this.bands.push(row.start_s, end, row.phase);
+    this.partsTold(row, end, "group", "Groups");
+    this.partsTold(row, end, "broker", "Brokers");
     this.draw();
+  }
+
+  // Groups, or brokers, where there are several of them.
+  private partsTold(row: SecondNews, end: number, by: PartNews["by"], heading: string): void {
+    const values = valuesOfParts(row, by);
+    let rows = this.parts.get(by);
+    if (rows === undefined) {
+      if (values.length === 0) return;
+      const grown = new Growing();
+      rows = grown;
+      this.parts.set(by, grown);
+      this.boards.push(
+        new Board(element("charts"), heading, grown, this.bands, () => partPanels(grown, by)));
+    }
+    rows.push(end, values);
   }
 
   hostTold(row: HostNews): void {

@@ -56,9 +56,21 @@ export interface FailedNews {
   sentence: string;
 }
 
+// What a group, or a broker, has done in a second.
+export interface PartNews {
+  by: "group" | "broker";
+  name: string;
+  connected: number;
+  sent_per_s: number;
+  received_per_s: number;
+  rtt_p50_us: number | null;
+}
+
 // A row of timeseries.csv.
 export interface SecondNews {
   clients: number;
+  // Where there are several groups or brokers.
+  parts?: PartNews[];
   start_s: number;
   length_s: number;
   phase: string;

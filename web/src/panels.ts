@@ -2,7 +2,7 @@
 
 import type { ChartData, LineData, Unit } from "./data";
 import type { Growing } from "./growing";
-import type { CpuState, HostNews, SecondNews } from "./news";
+import type { CpuState, HostNews, PartNews, SecondNews } from "./news";
 
 export interface PanelLine {
   // Its name in the growing rows and in the legend.
@@ -207,9 +207,56 @@ export function hostPanels(rows: Growing): Panel[] {
   return panels.filter((panel) => panel.lines.some(({ name }) => known.has(name)));
 }
 
+const SENT = "in ";
+const RECEIVED = "out ";
+const CONNECTED = "connected ";
+const ROUND_TRIP = "round trip of ";
+
+// The values of groups, or of brokers, by the names of the lines.
+export function valuesOfParts(
+  row: SecondNews, by: PartNews["by"],
+): [string, number | null][] {
+  const parts = (row.parts ?? []).filter((part) => part.by === by);
+  return parts.flatMap((part): [string, number | null][] => {
+    const name = part.name === "" ? "default" : part.name;
+    return [
+      [`${SENT}${name}`, row.length_s < 0.5 ? null : part.sent_per_s],
+      [`${RECEIVED}${name}`, row.length_s < 0.5 ? null : part.received_per_s],
+      [`${CONNECTED}${name}`, part.connected],
+      [`${ROUND_TRIP}${name}`, part.rtt_p50_us],
+    ];
+  });
+}
+
+// The charts of groups, or of brokers: those that something happened in.
+export function partPanels(rows: Growing, by: PartNews["by"]): Panel[] {
+  const of = (start: string) =>
+    rows.names().filter((name) => name.startsWith(start) && rows.hasMoved(name))
+      .slice(0, COLOURS.length)
+      .map((name, index) => ({ name, class: COLOURS[index]! }));
+  const group = by === "group";
+  const panels: Panel[] = [
+    {
+      title: group ? "Messages that groups publish" : "Messages to each broker",
+      axis: "messages per second",
+      unit: "rate",
+      lines: of(SENT),
+    },
+    {
+      title: group ? "Messages that groups receive" : "Messages from each broker",
+      axis: "messages per second",
+      unit: "rate",
+      lines: of(RECEIVED),
+    },
+    { title: "Clients connected", axis: "clients", unit: "number", lines: of(CONNECTED) },
+    { title: "Round trip, median", axis: "time", unit: "latency", lines: of(ROUND_TRIP) },
+  ];
+  return panels.filter((panel) => panel.lines.length > 0);
+}
+
 // What a legend says: without what only tells lines of different charts apart.
 export function shownName(name: string): string {
-  for (const start of [NET, PROCESS, RESIDENT, "e2e ", "round trip "]) {
+  for (const start of [NET, PROCESS, RESIDENT, SENT, RECEIVED, CONNECTED, ROUND_TRIP, "e2e ", "round trip "]) {
     if (name.startsWith(start)) return name.slice(start.length);
   }
   return name.replace(/ p99$/, "");

@@ -3,7 +3,9 @@ import { test } from "node:test";
 
 import { Growing, Stretches } from "../src/growing";
 import type { HostNews, SecondNews } from "../src/news";
-import { RUN_PANELS, chartOf, hostPanels, shownName, valuesOf, valuesOfHost } from "../src/panels";
+import {
+  RUN_PANELS, chartOf, hostPanels, partPanels, shownName, valuesOf, valuesOfHost, valuesOfParts,
+} from "../src/panels";
 
 test("lines are interrupted where nothing came, and never turn back", () => {
   const rows = new Growing();
@@ -41,6 +43,26 @@ function second(part: Partial<SecondNews>): Map<string, number | null> {
   const row = { phase: "measure", length_s: 1, acked_per_s: 0, ...part } as SecondNews;
   return new Map(valuesOf(row));
 }
+
+test("groups and brokers have charts of what happened in them", () => {
+  const part = (by: "group" | "broker", name: string, sent: number, received: number) =>
+    ({ by, name, connected: 5, sent_per_s: sent, received_per_s: received, rtt_p50_us: null });
+  const row = { length_s: 1, parts: [
+    part("group", "pub", 50, 0), part("group", "sub", 0, 50), part("broker", "", 50, 50),
+  ] } as unknown as SecondNews;
+  const rows = new Growing();
+  rows.push(1, valuesOfParts(row, "group"));
+  const panels = partPanels(rows, "group");
+  const shown = panels.map(({ title, lines }) => [title, ...lines.map(({ name }) => shownName(name))]);
+  assert.deepEqual(shown, [
+    ["Messages that groups publish", "pub"],
+    ["Messages that groups receive", "sub"],
+    ["Clients connected", "pub", "sub"],
+  ]);
+  assert.deepEqual(rows.column("in pub"), [50]);
+  assert.equal(valuesOfParts(row, "broker")[0]![0], "in default");
+  assert.deepEqual(valuesOfParts({ length_s: 1 } as SecondNews, "broker"), []);
+});
 
 test("every line of the run has its values", () => {
   const values = second({});

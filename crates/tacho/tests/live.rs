@@ -461,7 +461,7 @@ fn a_run_that_goes_on_is_listed_with_its_page() {
     run.events().wait_for("second");
     let link = format!("<a href=\"http://{}/\">live page</a>", run.address);
     let (_, page) = serve.ask("GET /");
-    assert!(page.contains(&link) && page.contains("chip\">running"), "no {link} in {page}");
+    assert!(page.contains(&link) && page.contains("chip going\">running"), "no {link} in {page}");
     let (_, all) = serve.ask("GET /api/runs");
     let all: serde_json::Value = serde_json::from_str(&all).expect("is JSON");
     assert_eq!(all[0]["running"]["pid"], run.child.id(), "{all}");
@@ -498,7 +498,9 @@ fn suites_and_plans_have_a_page_too() {
     let program = Program::start(&[&plan[..], &common, &["--dir", &folder]].concat());
     let mut events = program.events();
     assert_eq!(events.wait_for("run")["scenario"], "pairs");
-    assert_eq!(events.wait_for("second")["clients"], 20);
+    let second = events.wait_for("second");
+    assert_eq!((&second["clients"], &second["parts"][1]["name"]), (&20.into(), &"Senders".into()));
+    assert_eq!(second["parts"].as_array().map(Vec::len), Some(2), "two groups, one broker");
     let end = events.wait_for("end");
     assert!(end["verdict"].is_string() && end["files"][0] == "report.html", "{end}");
 }

@@ -137,3 +137,63 @@ fn a_file_with_texts_tables_and_traces() {
     assert_eq!(count("received"), count("expected"), "{step:#}");
     assert!(count("received") > 230, "{step:#}");
 }
+
+const ABSENT: &str = r#"
+name = "absent"
+
+[groups.pub]
+clients = 2
+connect = { ramp = "200ms" }
+
+[[groups.pub.publish]]
+topic = "rooms/{{i}}"
+qos = 1
+rate = { total = 40 }
+
+[groups.sub]
+clients = 2
+connect = { ramp = "200ms", session_expiry = "5m", clean_start = true }
+offline = { after = "500ms", for = "800ms", clean = false }
+
+[[groups.sub.subscribe]]
+filter = "rooms/{{i}}"
+
+[phases]
+warmup = "300ms"
+measure = "3s"
+drain = "30s"
+"#;
+
+#[test]
+fn a_file_with_an_absence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("absent.toml"), ABSENT).expect("writes");
+    let run = folder.path().join("run");
+    let output = Command::new(env!("CARGO_BIN_EXE_tacho"))
+        .args(["run", "--quiet"])
+        .arg(folder.path().join("absent.toml"))
+        .arg("--dir")
+        .arg(&run)
+        .output()
+        .expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let read = |name: &str| {
+        fs::read_to_string(run.join(name)).unwrap_or_else(|e| panic!("{name}: {e}: {said}"))
+    };
+    let record: serde_json::Value = serde_json::from_str(&read("summary.json")).expect("is JSON");
+    // Nothing is received for a while: that is neither sustained nor steady.
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 110 | 111)), "{code:?} {said}");
+    let step = &record["steps"][0];
+    // What was published meanwhile followed, all of it.
+    assert_eq!((&step["sent"], &step["received"]), (&120.into(), &120.into()), "{step:#}");
+    assert_eq!((&step["lost"], &step["out_of_order"]), (&0.into(), &0.into()), "{step:#}");
+    let series = read("timeseries.csv");
+    let mut lines = series.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = lines.next().expect("a head");
+    let column = head.iter().position(|name| *name == "reconnects").expect("a column");
+    let again: u64 = lines.map(|line| line[column].parse::<u64>().expect("a number")).sum();
+    assert_eq!(again, 2, "{series}");
+    // The longest way took the absence.
+    assert!(step["latency_us"]["max"].as_u64() >= Some(700_000), "{step:#}");
+}

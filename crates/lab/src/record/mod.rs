@@ -22,7 +22,7 @@ pub use campaign::{
 pub use cpu::WhoseCpu;
 pub use hosts::{HostUse, MetricUse, MonitorRecord, ResourceRow};
 pub use latency::{CurvePoint, LatencyStats, curve, percentile};
-pub use series::SeriesRow;
+pub use series::{PartBy, PartRow, SeriesRow};
 pub use step::{Gate, LostRange, Step, ThresholdResult, ViolationCounts};
 
 /// Version of the record's form.

@@ -118,3 +118,31 @@ pub struct SeriesRow {
     #[serde(default)]
     pub reconnects: u64,
 }
+
+/// A part of what happened in one interval, where there are several.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PartRow {
+    /// What it is a part by.
+    pub by: PartBy,
+    /// Its name; that of the default broker is empty.
+    pub name: String,
+    /// Clients connected at the interval's end.
+    pub connected: u64,
+    /// Messages written by its clients, or to it, per second.
+    pub sent_per_s: f64,
+    /// Verified first deliveries to its clients, or from it, per second.
+    pub received_per_s: f64,
+    /// Median of the round trip to it, in microseconds.
+    pub rtt_p50_us: Option<u64>,
+}
+
+/// What a run is divided by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartBy {
+    /// Groups of clients.
+    #[default]
+    Group,
+    /// Brokers.
+    Broker,
+}

@@ -1,9 +1,9 @@
-//! The parts of a step: its brokers and its shared subscriptions.
+//! The parts of a step: its brokers and its shared subscriptions; and those of a second.
 
-use tacho_load::{SharedTotals, TargetTotals, Totals};
+use tacho_load::{Counters, IntervalSnapshot, SharedTotals, TargetTotals, Totals};
 
 use super::collector::round;
-use crate::record::{SharedFairness, StepTarget};
+use crate::record::{PartBy, PartRow, SharedFairness, StepTarget};
 
 /// The part of each broker, when there are several. `acknowledged` says what the broker took: what
 /// it acknowledged, or what was written.
@@ -37,4 +37,34 @@ pub(super) fn fairness(shared: &SharedTotals) -> SharedFairness {
         received_max,
         gini: round(shared.gini(), 4),
     }
+}
+
+/// The parts of an interval: groups called `groups`, and brokers, where there are several.
+pub(super) fn of_interval(interval: &IntervalSnapshot, groups: &[String]) -> Vec<PartRow> {
+    let rate = |count: u64| round(count as f64 * 1e9 / interval.len_ns.max(1) as f64, 2);
+    let part = |by, name: &str, connected, counters: &Counters| PartRow {
+        by,
+        name: name.to_owned(),
+        connected,
+        sent_per_s: rate(counters.sent),
+        received_per_s: rate(counters.received),
+        rtt_p50_us: None,
+    };
+    let mut parts = Vec::new();
+    if groups.len() > 1 {
+        let named = groups.iter().zip(&interval.groups);
+        parts.extend(
+            named.map(|(name, group)| part(PartBy::Group, name, group.connected, &group.counters)),
+        );
+    }
+    if let [_, _, ..] = &interval.targets[..] {
+        parts.extend(interval.targets.iter().map(|target| {
+            let rtt = &target.rtt;
+            let rtt_p50_us = (!rtt.is_empty()).then(|| rtt.value_at_quantile(0.5));
+            let counters = &target.counters;
+            let part = part(PartBy::Broker, &target.name, target.connected, counters);
+            PartRow { rtt_p50_us, ..part }
+        }));
+    }
+    parts
 }

@@ -9,12 +9,13 @@ use tacho_monitor::{MonitorSpec, Watch, WatchError};
 use super::collector::{Collector, RunFacts, StepCurves};
 use super::figures::FigureFiles;
 use super::hosts::{Hosts, specs};
+use super::parts;
 use crate::clock::{self, Timestamp};
 use crate::environment::Environment;
 use crate::output::{OutputError, RunDirectory};
 use crate::plan::{PlanOptions, plan};
 use crate::probe::{Probe, Samples};
-use crate::record::{Placement, ResourceRow, RunRecord, SeriesRow, TargetRecord};
+use crate::record::{PartRow, Placement, ResourceRow, RunRecord, SeriesRow, TargetRecord};
 use crate::report;
 use crate::scenario::Scenario;
 
@@ -71,6 +72,8 @@ pub enum Progress {
         row: Box<SeriesRow>,
         /// Clients of the scenario.
         clients: u64,
+        /// Its groups, and its brokers, where there are several.
+        parts: Vec<PartRow>,
     },
     /// A watched host told what it spent.
     Host(Box<ResourceRow>),
@@ -177,6 +180,7 @@ pub fn run(
     let mut collector = Collector::new(facts, started_ns, probe.sample());
     collector.hosts = Hosts::new(started_ns, &watched, &config.targets);
     let phases = plan.phases.clone();
+    let groups: Vec<String> = plan.groups.iter().map(|group| group.name.clone()).collect();
     let engine = Engine::start(plan).map_err(|error| match error {
         StartError::Plan(error) => RunError::Plan(error),
         StartError::System(error) => RunError::System(error),
@@ -203,6 +207,7 @@ pub fn run(
         };
         let samples =
             if Collector::wants_samples(&event) { probe.sample() } else { Samples::default() };
+        let mut parts = Vec::new();
         match &event {
             Event::Phase { kind, index, .. } => on_progress(Progress::Phase {
                 kind: *kind,
@@ -213,6 +218,7 @@ pub fn run(
             Event::Interval(interval) => {
                 let start_s = interval.start_ns.saturating_sub(started_ns) as f64 / 1e9;
                 figures.interval(start_s, interval)?;
+                parts = parts::of_interval(interval, &groups);
             }
             Event::Failed { client, why } | Event::Interrupted { client, why } => {
                 on_progress(Progress::Failed(format!("{}: {why}", names.client(*client))));
@@ -226,7 +232,7 @@ pub fn run(
         };
         if let Some(row) = collector.handle(event, samples) {
             series.write(&row).map_err(|source| directory.error("timeseries.csv", source))?;
-            on_progress(Progress::Second { row: Box::new(row), clients });
+            on_progress(Progress::Second { row: Box::new(row), clients, parts });
         }
         if let Some(end) = finished {
             break end;

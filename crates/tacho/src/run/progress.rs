@@ -86,7 +86,7 @@ impl Display {
                     Style::Silent => {}
                 }
             }
-            Progress::Second { row, clients } => {
+            Progress::Second { row, clients, .. } => {
                 // The last second of a phase is reported when the next one has begun.
                 if row.phase != self.phase {
                     return;

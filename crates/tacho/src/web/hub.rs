@@ -221,7 +221,7 @@ mod tests {
 
     fn second(start_s: f64) -> News {
         let row = SeriesRow { start_s, ..SeriesRow::default() };
-        News::Second(Box::new(SecondNews { clients: 1, row }))
+        News::Second(Box::new(SecondNews { clients: 1, parts: Vec::new(), row }))
     }
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {

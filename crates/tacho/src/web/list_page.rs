@@ -104,7 +104,7 @@ fn row(out: &mut String, run: &PastRun) {
             };
             let _ = writeln!(
                 out,
-                "</th><td>{kind}</td><td><span class=\"chip\">running</span></td>\
+                "</th><td>{kind}</td><td><span class=\"chip going\">running</span></td>\
                  <td colspan=\"3\">{page}</td><td class=\"files\">{files}</td></tr>"
             );
         }

@@ -204,10 +204,11 @@ impl LiveRun {
                 of: *of,
                 at_s: self.live.started.elapsed().as_secs_f64(),
             }),
-            Progress::Second { row, .. } => {
+            Progress::Second { row, parts, .. } => {
                 let mut row = row.as_ref().clone();
                 row.start_s += self.at_s;
-                News::Second(Box::new(SecondNews { clients: self.clients, row }))
+                let (clients, parts) = (self.clients, parts.clone());
+                News::Second(Box::new(SecondNews { clients, parts, row }))
             }
             Progress::Host(row) => {
                 let mut row = row.clone();

@@ -1,7 +1,7 @@
 //! What the page is told, as it travels.
 
 use serde::Serialize;
-use tacho_lab::record::{ResourceRow, RunRecord, SeriesRow};
+use tacho_lab::record::{PartRow, ResourceRow, RunRecord, SeriesRow};
 
 /// A piece of news from the run to the page.
 #[derive(Debug)]
@@ -51,6 +51,9 @@ pub(super) struct PhaseNews {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct SecondNews {
     pub(super) clients: u64,
+    /// Groups and brokers, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) parts: Vec<PartRow>,
     #[serde(flatten)]
     pub(super) row: SeriesRow,
 }
