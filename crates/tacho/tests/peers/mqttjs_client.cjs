@@ -39,7 +39,7 @@ class Client {
   static async connect(options = {}) {
     const client = new Client();
     client.messages = [];
-    const { keep, ...rest } = options;
+    const { keep, properties = {}, ...rest } = options;
     client.mqtt = mqtt.connect({
       host: '127.0.0.1',
       port: Number(port),
@@ -47,10 +47,15 @@ class Client {
       ...protocol,
       reconnectPeriod: 0,
       clean: !keep,
-      ...(version === '5' ? { properties: { sessionExpiryInterval: keep ? 300 : 0 } } : {}),
+      ...(version === '5'
+        ? { properties: { sessionExpiryInterval: keep ? 300 : 0, ...properties } }
+        : {}),
       ...rest,
     });
-    client.mqtt.on('message', (topic, payload, packet) => client.messages.push(packet));
+    // The topic is what mqtt.js made of it; the packet may name an alias only.
+    client.mqtt.on('message', (topic, payload, packet) => {
+      client.messages.push(Object.assign(packet, { topic, sentTopic: packet.topic }));
+    });
     const connected = new Promise((resolve, reject) => {
       client.mqtt.once('connect', resolve);
       client.mqtt.once('error', reject);
@@ -204,6 +209,41 @@ const checks = {
     assert.strictEqual(got.contentType, 'text/plain');
     assert.strictEqual(got.payloadFormatIndicator, true);
     assert.ok(got.messageExpiryInterval >= 990 && got.messageExpiryInterval <= 1000);
+  },
+
+  async aliases() {
+    const options = { clientId: 'short', keep: true, properties: { topicAliasMaximum: 2 } };
+    let subscriber = await Client.connect(options);
+    await subscriber.subscribe('aliases/#');
+    const publisher = await Client.connect();
+    let unnamed = 0;
+    for (let turn = 0; turn < 2; turn += 1) {
+      for (let n = 0; n < 100; n += 1) {
+        const topic = `aliases/of/a/long/topic/${n % 3}/${Math.floor(n / 50)}`;
+        await publisher.publish(topic, String(n));
+        const [packet] = await subscriber.take(1);
+        assert.deepStrictEqual([packet.topic, String(packet.payload)], [topic, String(n)]);
+        assert.ok((packet.properties?.topicAlias ?? 1) <= 2, 'an alias above the maximum');
+        if (packet.sentTopic === '') unnamed += 1;
+      }
+      // Aliases end with the connection.
+      await subscriber.leave();
+      subscriber = await Client.connect(options);
+    }
+    assert.ok(unnamed > 60, `only ${unnamed} of 200 were sent without their topic`);
+  },
+
+  async sizes() {
+    const options = { properties: { maximumPacketSize: 200, receiveMaximum: 2 } };
+    const subscriber = await Client.connect(options);
+    await subscriber.subscribe('sizes/#');
+    const publisher = await Client.connect();
+    for (let n = 0; n < 20; n += 1) {
+      await publisher.publish('sizes/x', Buffer.alloc(n % 2 ? 1000 : 10, n));
+    }
+    const got = await subscriber.take(10);
+    assert.deepStrictEqual(got.map((packet) => packet.payload[0] % 2), Array(10).fill(0));
+    await subscriber.expectSilence();
   },
 };
 
