@@ -8,6 +8,7 @@ mod failures;
 mod floor;
 mod peers;
 mod shell;
+mod sim;
 mod test;
 mod tidy;
 mod web;
@@ -37,6 +38,8 @@ enum Chore {
     /// Measure the echo floor: the kernel's share of the symmetric scenario
     #[cfg(target_os = "linux")]
     Floor(floor::Options),
+    /// Simulate whole shards of the broker, seed after seed, for minutes or hours
+    Sim(sim::Options),
     /// Install the independent programs that the tests talk to
     Peers,
     /// Make web/dist again from web/src (needs node)
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::run(&options),
         #[cfg(target_os = "linux")]
         Chore::Floor(options) => floor::run(&options),
+        Chore::Sim(options) => sim::run(&options),
         Chore::Peers => peers::install(),
         Chore::Web => web::build(),
     };

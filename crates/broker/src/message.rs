@@ -83,6 +83,8 @@ pub(crate) struct Header {
     pub(crate) retain: bool,
     /// When the message ceases to be deliverable; `u64::MAX` is never.
     pub(crate) expires_at_ns: u64,
+    /// The Message Expiry Interval as published, if there was one.
+    pub(crate) expiry_s: u32,
     /// Numbers the retained messages of one owner in the order of their routing; 0 without RETAIN.
     pub(crate) retained_version: u64,
     /// The version of the route map that live routing used.
@@ -117,6 +119,7 @@ impl Message {
             qos: publish.qos,
             retain: publish.retain,
             expires_at_ns: expiry(intake.now_ns, p.message_expiry_s),
+            expiry_s: p.message_expiry_s.unwrap_or(u32::MAX),
             retained_version: intake.retained_version,
             routed_version: intake.routed_version,
             source: intake.source,
@@ -202,7 +205,10 @@ impl Message {
             properties.user_properties = p.user.view();
         }
         if header.expires_at_ns != u64::MAX {
-            properties.message_expiry_s = Some(remaining_s(header.expires_at_ns, now_ns));
+            // Not more than there was: the turn of a shard that sends the message may have begun
+            // before the turn that took it in.
+            let left_s = remaining_s(header.expires_at_ns, now_ns).min(header.expiry_s);
+            properties.message_expiry_s = Some(left_s);
         }
         Publish {
             dup: false,

@@ -246,8 +246,21 @@ impl Shard {
         if clean_start && self.sessions.contains(slot as usize) {
             let undelivered = self.take_undelivered_of_groups(slot);
             self.remove_all_subscriptions(net, slot);
-            self.cancel_all_replays(slot);
+            self.renew(net, slot);
             self.redistribute(net, undelivered);
+        }
+    }
+
+    /// A clean start of a session that has no connection: what is still on its way to it (fan-outs,
+    /// replays, acknowledgements) was meant for its predecessor and has to miss it.
+    fn renew(&mut self, net: &mut Net, slot: u32) {
+        self.next_generation = self.next_generation.wrapping_add(1);
+        let session = &mut self.sessions[slot as usize];
+        session.generation = self.next_generation;
+        session.replays = None;
+        // It carries the old generation.
+        if let Some((timer, _)) = session.timer.take() {
+            net.cancel_timer(timer);
         }
     }
 

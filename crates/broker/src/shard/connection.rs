@@ -278,6 +278,12 @@ impl Shard {
                 Err(error) => self.protocol_error(net, conn, &error),
             };
         }
+        if frame.first_byte & 0xf0 == CONNECT {
+            // A second one [MQTT-3.1.0-2], whatever else may be wrong with it: what CONNACK would
+            // say about that, DISCONNECT cannot.
+            let (reason, why) = (ReasonCode::PROTOCOL_ERROR, "a second CONNECT [MQTT-3.1.0-2]");
+            return self.end_connection_because(net, conn, reason, why);
+        }
         match Packet::decode(frame, version, Direction::ToServer) {
             Ok(packet) => self.other_packet(net, conn, slot, &packet),
             Err(error) => self.protocol_error(net, conn, &error),
@@ -323,12 +329,9 @@ impl Shard {
             }
             Packet::Disconnect(disconnect) => self.disconnected(net, conn, slot, disconnect),
             Packet::Auth(auth) => self.auth_received(net, conn, auth),
-            // [MQTT-3.1.0-2]. The codec refuses what only a server may send; PUBLISH and its
+            // The codec refuses what only a server may send; CONNECT, PUBLISH and its
             // acknowledgements do not come here.
-            _ => {
-                let (reason, why) = (ReasonCode::PROTOCOL_ERROR, "a second CONNECT [MQTT-3.1.0-2]");
-                self.end_connection_because(net, conn, reason, why)
-            }
+            _ => self.end_connection(net, conn, ReasonCode::PROTOCOL_ERROR),
         }
     }
 

@@ -242,13 +242,6 @@ impl Shard {
         }
     }
 
-    /// The session starts anew.
-    pub(super) fn cancel_all_replays(&mut self, slot: u32) {
-        if let Some(replays) = self.sessions[slot as usize].replays.as_deref_mut() {
-            replays.cancel_all();
-        }
-    }
-
     /// Notes a retained message that a session gets live while its replays run.
     #[inline]
     pub(super) fn note_live_retained(&mut self, net: &Net, slot: u32, message: &Message) {

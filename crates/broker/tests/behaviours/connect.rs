@@ -63,6 +63,19 @@ fn second_connect_is_a_protocol_error_and_publishes_the_will() {
     });
 }
 
+/// It was decoded first: DISCONNECT said 0x84, which only CONNACK can say.
+// 2
+// [MQTT-3.1.0-2]
+#[test]
+fn second_connect_is_a_protocol_error_whatever_else_is_wrong_with_it() {
+    let broker = TestBroker::start(1);
+    for second in ["10 | <MQTX> 05 02 0000 [] <a>", "10 | <MQTT> 06 02 0000 [] <a>"] {
+        let mut client = broker.connected("c", Version::V5);
+        client.send_notation(second);
+        assert_eq!(client.expect_disconnect(), ReasonCode::PROTOCOL_ERROR);
+    }
+}
+
 // 3
 // [MQTT-3.1.2-1] [MQTT-3.1.2-2]
 // [MQTT-3.1.1: 3.1.2-1] [MQTT-3.1.1: 3.1.2-2]

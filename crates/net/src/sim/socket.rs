@@ -227,9 +227,11 @@ impl Drop for Socket {
     }
 }
 
-/// The other end of a connection to a simulated loop. Nothing happens there unless the test does
-/// it: bytes are on the way until they [`arrive`](Self::arrive), and what the loop wrote stays where
-/// it is until it is [`received`](Self::receive). Dropping a peer resets its connection.
+/// The other end of a connection to a simulated loop.
+///
+/// Nothing happens there unless the test does it: bytes are on the way until they
+/// [`arrive`](Self::arrive), and what the loop wrote stays where it is until it is
+/// [`received`](Self::receive). Dropping a peer resets its connection.
 pub struct Peer {
     pipe: Shared,
 }
@@ -316,6 +318,12 @@ impl Peer {
     #[must_use]
     pub fn is_forgotten(&self) -> bool {
         lock(&self.pipe).loop_gone
+    }
+
+    /// The loop will write no more.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        lock(&self.pipe).loop_finished
     }
 
     /// The loop has reset the connection.

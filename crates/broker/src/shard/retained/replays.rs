@@ -219,12 +219,6 @@ impl Replays {
         }
     }
 
-    /// The session starts anew. An answer on its way is then not wanted by any replay.
-    pub(super) fn cancel_all(&mut self) {
-        self.waiting.clear();
-        self.pending.clear();
-    }
-
     /// Nothing is to be delivered and no answer is on its way.
     pub(super) fn is_over(&self) -> bool {
         self.waiting.is_empty() && self.pending.is_empty() && self.asked.is_none()

@@ -1,0 +1,151 @@
+//! A virtual client: the client's session machine on one connection after the other.
+
+use std::collections::{HashMap, HashSet};
+
+use tacho_broker::sim::Cluster;
+use tacho_codec::{PacketId, Version};
+use tacho_net::sim::Peer;
+use tacho_session::client::{ClientLimits, Session};
+
+use crate::ledger::Viewer;
+use crate::setup::Nature;
+use crate::wire::Opening;
+
+/// A SUBSCRIBE or UNSUBSCRIBE whose answer has not come.
+#[derive(Clone, Debug)]
+pub(crate) enum Request {
+    /// Spans of the ledger, and whether each wants the retained messages for certain.
+    Subscribe(Vec<(usize, bool)>),
+    Unsubscribe(Vec<usize>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// CONNECT was sent.
+    Connecting,
+    Online,
+    /// DISCONNECT was sent; the broker closes.
+    Leaving,
+}
+
+/// One connection.
+pub(crate) struct Link {
+    pub(crate) peer: Peer,
+    pub(crate) number: u32,
+    pub(crate) stage: Stage,
+    pub(crate) opening: Opening,
+    /// Bytes that came and are no whole packet yet.
+    pub(crate) buffer: Vec<u8>,
+    /// The broker did not want to close then.
+    pub(crate) alive_ns: u64,
+    /// The client did not read for a while.
+    pub(crate) was_deaf: bool,
+    /// The broker has said why it closes.
+    pub(crate) dismissed: bool,
+}
+
+impl Link {
+    /// Before this time the broker has certainly not considered it over: its idea of the time may
+    /// be behind, and what it closes may have to wait for its last output to leave.
+    pub(crate) fn since_ns(&self, keep_alive_s: u16) -> u64 {
+        let may_wait = keep_alive_s > 0 || self.was_deaf;
+        self.alive_ns - if may_wait { LINGER_NS } else { LAG_NS }
+    }
+}
+
+const LAG_NS: u64 = 5_000_000;
+const LINGER_NS: u64 = 1_200_000_000;
+
+pub(crate) struct Client {
+    pub(crate) index: usize,
+    pub(crate) name: String,
+    pub(crate) nature: Nature,
+    pub(crate) machine: Session<u32>,
+    pub(crate) link: Option<Link>,
+    /// Connections that were left; the broker may not know yet.
+    pub(crate) abandoned: Vec<Peer>,
+    /// The sessions that the broker had for this client, counted.
+    pub(crate) epoch: u32,
+    /// A CONNECT with clean start was sent and not answered.
+    pub(crate) wants_clean: bool,
+    /// The broker certainly has the session for a CONNECT that it gets before this time.
+    pub(crate) safe_until_ns: u64,
+    pub(crate) requests: HashMap<PacketId, Request>,
+    /// Messages of QoS 1 that came in this session: identifier, message, and the connection.
+    pub(crate) seen: HashMap<(PacketId, u32), u32>,
+    /// Filters that it believes to be subscribed to.
+    pub(crate) subscribed: HashSet<usize>,
+    /// Does not read.
+    pub(crate) deaf: bool,
+    pub(crate) links: u32,
+    /// It connects again with what it had, whatever happens.
+    pub(crate) calm: bool,
+}
+
+impl Client {
+    pub(crate) fn new(index: usize, nature: Nature) -> Self {
+        let limits = ClientLimits {
+            inflight_max: nature.inflight_max,
+            receive_maximum: nature.receive_maximum,
+        };
+        Self {
+            index,
+            name: format!("client-{index}"),
+            machine: Session::new(limits),
+            link: None,
+            abandoned: Vec::new(),
+            epoch: 0,
+            wants_clean: nature.version.is_v5(),
+            safe_until_ns: 0,
+            requests: HashMap::new(),
+            seen: HashMap::new(),
+            subscribed: HashSet::new(),
+            deaf: false,
+            links: 0,
+            calm: false,
+            nature,
+        }
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        self.nature.version
+    }
+
+    pub(crate) fn is_online(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.stage == Stage::Online)
+    }
+
+    pub(crate) fn viewer(&self) -> Viewer<'_> {
+        Viewer {
+            client: self.index,
+            epoch: self.epoch,
+            version: self.nature.version,
+            wishes: &self.nature.wishes,
+        }
+    }
+
+    pub(crate) fn write(&self, bytes: &[u8]) {
+        if let Some(link) = &self.link {
+            link.peer.send(bytes);
+        }
+    }
+
+    /// Begins a connection: its CONNECT is on the way. The client's own side of the one before must
+    /// have ended.
+    pub(crate) fn dial(&mut self, cluster: &mut Cluster, shard: usize, opening: Opening) {
+        let peer = cluster.connect(shard);
+        peer.set_window(self.nature.window_bytes);
+        peer.send(&crate::wire::connect(&self.nature, &self.name, opening));
+        self.links += 1;
+        self.link = Some(Link {
+            peer,
+            number: self.links,
+            stage: Stage::Connecting,
+            opening,
+            buffer: Vec::new(),
+            alive_ns: cluster.now_ns(),
+            was_deaf: self.deaf,
+            dismissed: false,
+        });
+    }
+}

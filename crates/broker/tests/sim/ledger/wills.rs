@@ -1,0 +1,117 @@
+//! Wills: published once or not at all, as the end of their connection says.
+
+use std::collections::BTreeMap;
+
+use super::Moment;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// What is known of a will's fate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// Its connection lasts, or it is open what came of it.
+    Open,
+    /// It has to be published.
+    Must,
+    /// It must not be published.
+    MustNot,
+    /// Its delay runs, since this time at the earliest.
+    Delayed {
+        since_ns: u64,
+        /// CONNECTs sent since, accepted or not: each may have cancelled it.
+        attempts: u32,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Will {
+    client: usize,
+    delay_s: u32,
+    fate: Fate,
+}
+
+/// How a connection with a will ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// CONNACK had not come: nobody knows whether the will was ever there.
+    Unaccepted,
+    /// The broker has seen DISCONNECT 0x00 and closed.
+    Polite,
+    /// DISCONNECT was on its way when the connection broke.
+    MaybePolite,
+    /// Without DISCONNECT. The broker noticed at this time at the earliest.
+    Lost { since_ns: u64, session_ends: bool },
+}
+
+/// All wills, by the number of their message.
+#[derive(Default)]
+pub(crate) struct Wills {
+    all: BTreeMap<u32, Will>,
+}
+
+impl Wills {
+    pub(crate) fn armed(&mut self, id: u32, client: usize, delay_s: u32) {
+        self.all.insert(id, Will { client, delay_s, fate: Fate::Open });
+    }
+
+    pub(crate) fn ended(&mut self, id: u32, ending: Ending) {
+        let Some(will) = self.all.get_mut(&id) else { return };
+        will.fate = match ending {
+            Ending::Unaccepted | Ending::MaybePolite => Fate::Open,
+            Ending::Polite => Fate::MustNot,
+            Ending::Lost { session_ends: true, .. } => Fate::Must,
+            Ending::Lost { .. } if will.delay_s == 0 => Fate::Must,
+            Ending::Lost { since_ns, .. } => Fate::Delayed { since_ns, attempts: 0 },
+        };
+    }
+
+    /// The client sends CONNECT.
+    pub(crate) fn connecting(&mut self, client: usize) {
+        for will in self.all.values_mut().filter(|will| will.client == client) {
+            if let Fate::Delayed { attempts, .. } = &mut will.fate {
+                *attempts += 1;
+            }
+        }
+    }
+
+    /// The client's next connection was accepted.
+    pub(crate) fn connected(&mut self, client: usize, session_present: bool, now_ns: u64) {
+        for will in self.all.values_mut().filter(|will| will.client == client) {
+            let Fate::Delayed { since_ns, attempts } = will.fate else { continue };
+            let due_ns = since_ns + u64::from(will.delay_s) * SECOND_NS;
+            will.fate = match session_present {
+                // The session's end publishes it.
+                false if attempts == 1 => Fate::Must,
+                true if now_ns < due_ns => Fate::MustNot,
+                _ => Fate::Open,
+            };
+        }
+    }
+
+    /// Every delay is over and every end was noticed.
+    pub(crate) fn delays_over(&mut self) {
+        for will in self.all.values_mut() {
+            if let Fate::Delayed { attempts, .. } = will.fate {
+                will.fate = if attempts == 0 { Fate::Must } else { Fate::Open };
+            }
+        }
+    }
+
+    /// Checks how often each will was seen. Returns how many that had to be were not.
+    pub(crate) fn verdict(&self, copies: impl Fn(u32) -> u32, moment: Moment) -> u64 {
+        let mut missing = 0;
+        for (&id, will) in &self.all {
+            let seen = copies(id);
+            assert!(seen <= 1, "will {id} {will:?} came {seen} times");
+            assert!(
+                will.fate != Fate::MustNot || seen == 0,
+                "will {id} {will:?} was published, moment {moment}"
+            );
+            missing += u64::from(will.fate == Fate::Must && seen == 0);
+            if will.fate == Fate::Must && seen == 0 {
+                eprintln!("will {id} {will:?} was not published");
+            }
+        }
+        missing
+    }
+}

@@ -1,0 +1,93 @@
+//! Whole shards on virtual loops: clients, connections, clock and faults, all drawn from a seed.
+//!
+//! Every seed is one run of a broker with one to three shards. Several clients of all versions do
+//! whatever clients do (connect, resume, take over, subscribe, publish, read slowly, vanish) while
+//! the simulation delays mail, events and bytes, stalls shards and refuses connections. What they
+//! see is checked against the promises of the broker, see [`ledger`]; at the end everything must
+//! have been given back. [`fuzz`] sends single connections whatever packets there are.
+//!
+//! A failing seed is printed with the command that runs it again. `TACHO_SIM_SEED=n` runs one seed,
+//! `TACHO_SIM_SEEDS=n` so many, `TACHO_SIM_SECONDS=n` as many as possible in that time, beginning
+//! with `TACHO_SIM_FROM`; `cargo xtask sim` does the last for minutes or hours.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
+
+mod client;
+mod fuzz;
+mod ledger;
+#[path = "../../../session/tests/sim/rng.rs"]
+mod rng;
+mod setup;
+mod wire;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use world::World;
+
+/// Seeds of an ordinary test run.
+const SEEDS: u64 = 3_000;
+/// Connections fuzzed in an ordinary test run.
+const FUZZ_SEEDS: u64 = 2_000;
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|value| value.parse().ok())
+}
+
+/// Runs the seeds of one of `parts` equal shares; `run` returns how much it has seen.
+fn run_share(test: &str, part: u64, parts: u64, seeds: u64, run: fn(u64) -> u64) {
+    if let Some(seed) = variable("TACHO_SIM_SEED") {
+        if part == 0 {
+            run(seed);
+        }
+        return;
+    }
+    let seconds = variable("TACHO_SIM_SECONDS").map(Duration::from_secs);
+    let first = variable("TACHO_SIM_FROM").unwrap_or(0);
+    let seeds = variable("TACHO_SIM_SEEDS").unwrap_or(seeds);
+    let last = if seconds.is_some() { u64::MAX } else { first + seeds };
+    let start = Instant::now();
+    let (mut seen, mut runs) = (0, 0_u64);
+    for seed in (first + part..last).step_by(parts as usize) {
+        if seconds.is_some_and(|seconds| start.elapsed() > seconds) {
+            break;
+        }
+        match catch_unwind(AssertUnwindSafe(|| run(seed))) {
+            Ok(len) => seen += len,
+            Err(_) => panic!(
+                "failing seed: TACHO_SIM_SEED={seed} cargo test -p tacho-broker --test sim {test}"
+            ),
+        }
+        runs += 1;
+    }
+    println!("{test}: {runs} runs from seed {first}, {seen} packets checked");
+    assert!(seen > 0, "nothing was checked");
+}
+
+fn whole(seed: u64) -> u64 {
+    World::new(seed).run().seen
+}
+
+#[test]
+fn whole_shards_keep_their_promises_even_seeds() {
+    run_share("whole_shards", 0, 2, SEEDS, whole);
+}
+
+#[test]
+fn whole_shards_keep_their_promises_odd_seeds() {
+    run_share("whole_shards", 1, 2, SEEDS, whole);
+}
+
+#[test]
+fn any_packets_are_answered_or_end_the_connection() {
+    run_share("any_packets", 0, 1, FUZZ_SEEDS, fuzz::run);
+}
+
+/// A seed is worth nothing if it does not mean the same run again.
+#[test]
+fn a_seed_is_one_run() {
+    for seed in 0..10 {
+        let (first, second) = (World::new(seed).run(), World::new(seed).run());
+        assert_eq!(first, second, "seed {seed} went another way the second time");
+    }
+}

@@ -1,0 +1,207 @@
+//! What a run is made of, drawn from its seed.
+
+use tacho_broker::sim::Cluster;
+use tacho_broker::{Config, RawConfig};
+use tacho_codec::{QoS, Version};
+use tacho_net::LoopConfig;
+use tacho_net::sim::Faults;
+
+use crate::rng::Rng;
+
+pub(crate) const QOS: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
+
+/// Topics by what happens there: plain messages, retained ones, those of shared subscriptions (each
+/// group has its own), wills.
+pub(crate) const TOPICS: [&str; 14] = [
+    "p/0", "p/1", "p/2", "p/1/x", "r/0", "r/1", "r/2", "r/0/x", "s/a/0", "s/a/1", "s/b/0", "s/b/1",
+    "w/0", "$data/0",
+];
+pub(crate) const PLAIN: [usize; 5] = [0, 1, 2, 3, 13];
+pub(crate) const RETAINED: [usize; 4] = [4, 5, 6, 7];
+pub(crate) const SHARED: [usize; 4] = [8, 9, 10, 11];
+pub(crate) const WILL: usize = 12;
+
+/// What clients subscribe to. Every shared filter has topics of its own.
+pub(crate) const FILTERS: [&str; 15] = [
+    "p/0",
+    "p/1",
+    "p/+",
+    "p/#",
+    "+/0",
+    "p/1/#",
+    "r/0",
+    "r/1",
+    "r/+",
+    "r/#",
+    "+/0/x",
+    "$data/+",
+    "w/+",
+    "$share/a/s/a/+",
+    "$share/b/s/b/#",
+];
+/// The filter that sees all wills.
+pub(crate) const WILLS: usize = 12;
+
+/// The pattern of a filter and the name of its group.
+pub(crate) fn pattern(filter: usize) -> (&'static str, Option<&'static str>) {
+    let text = FILTERS[filter];
+    match text.strip_prefix("$share/").and_then(|rest| rest.split_once('/')) {
+        Some((group, pattern)) => (pattern, Some(group)),
+        None => (text, None),
+    }
+}
+
+pub(crate) fn matches(filter: usize, topic: usize) -> bool {
+    tacho_topic::matches(pattern(filter).0, TOPICS[topic])
+}
+
+pub(crate) fn is_shared(filter: usize) -> bool {
+    pattern(filter).1.is_some()
+}
+
+/// What a client asks for with a filter: the same in all its subscriptions to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    pub(crate) qos: QoS,
+    pub(crate) no_local: bool,
+    pub(crate) retain_as_published: bool,
+    /// 0 is none.
+    pub(crate) id: u32,
+}
+
+/// One client's nature.
+#[derive(Clone, Debug)]
+pub(crate) struct Nature {
+    pub(crate) version: Version,
+    pub(crate) receive_maximum: u16,
+    pub(crate) inflight_max: u16,
+    pub(crate) alias_max: u16,
+    pub(crate) keep_alive_s: u16,
+    /// Seconds that its session outlives a connection, if it is not to end with it.
+    pub(crate) expiry_s: u32,
+    pub(crate) wishes: Vec<Wish>,
+    /// Percent of chances to send acknowledgements that it uses.
+    pub(crate) diligence: u64,
+    /// Bytes that wait on its side before the broker's writes block.
+    pub(crate) window_bytes: usize,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) shards: usize,
+    pub(crate) natures: Vec<Nature>,
+    pub(crate) steps: u32,
+    pub(crate) cut_percent: u64,
+    pub(crate) clean_percent: u64,
+    pub(crate) will_percent: u64,
+    pub(crate) large_percent: u64,
+    pub(crate) expiry_percent: u64,
+    /// Only a part of what can be done is done often; which part differs.
+    pub(crate) favourite: u64,
+    pub(crate) faults: Faults,
+    pub(crate) config: Config,
+    pub(crate) loop_seed: u64,
+    pub(crate) narrow: bool,
+}
+
+impl Setup {
+    pub(crate) fn new(rng: &mut Rng) -> Self {
+        let shards = rng.between(1, 3) as usize;
+        let clients = rng.between(2, 6);
+        let natures = (0..clients).map(|_| nature(rng)).collect();
+        let bad = rng.percent(75);
+        let turn_ns_max = if bad { rng.below(2_000_000) } else { 0 };
+        let mut percent = |max| if bad { rng.below(max) as u8 } else { 0 };
+        let faults = Faults {
+            mail_delay_percent: percent(60),
+            mail_overtakes: false,
+            event_delay_percent: percent(50),
+            short_io_percent: percent(30),
+            turn_ns_max,
+            stall_percent: percent(5),
+            stall_ns_max: 3_000_000,
+            refuse_percent: percent(10),
+        };
+        Self {
+            shards,
+            natures,
+            steps: rng.between(60, 400) as u32,
+            cut_percent: if rng.percent(70) { rng.between(1, 6) } else { 0 },
+            clean_percent: if rng.percent(40) { rng.between(5, 50) } else { 0 },
+            will_percent: rng.below(60),
+            large_percent: if rng.percent(30) { rng.below(30) } else { 0 },
+            expiry_percent: if rng.percent(30) { rng.below(50) } else { 0 },
+            favourite: rng.below(6),
+            faults,
+            config: config(rng, shards),
+            loop_seed: rng.next(),
+            narrow: rng.percent(40),
+        }
+    }
+
+    pub(crate) fn cluster(&self, now_ns: u64) -> Cluster {
+        let bounds = |config: LoopConfig| match self.narrow {
+            // Every bound of a turn is met all the time.
+            true => LoopConfig {
+                read_buffer_bytes: 64,
+                connections_per_turn_max: 2,
+                accepts_per_turn_max: 1,
+                mails_per_turn_max: 3,
+                timers_per_turn_max: 1,
+                ..config
+            },
+            false => LoopConfig { read_buffer_bytes: 4096, ..config },
+        };
+        Cluster::new(&self.config, bounds, self.loop_seed, self.faults, now_ns).unwrap()
+    }
+}
+
+fn nature(rng: &mut Rng) -> Nature {
+    let version = match rng.below(10) {
+        0 => Version::V31,
+        1..4 => Version::V311,
+        _ => Version::V5,
+    };
+    let v5 = version == Version::V5;
+    let wishes = (0..FILTERS.len()).map(|filter| Wish {
+        qos: QOS[if rng.percent(20) { 0 } else { rng.between(1, 2) as usize }],
+        no_local: v5 && !is_shared(filter) && rng.percent(10),
+        retain_as_published: v5 && rng.percent(20),
+        id: if v5 && rng.percent(40) { filter as u32 + 1 } else { 0 },
+    });
+    let wishes = wishes.collect();
+    Nature {
+        version,
+        receive_maximum: if rng.percent(50) { rng.between(1, 8) as u16 } else { u16::MAX },
+        inflight_max: rng.between(1, 10) as u16,
+        alias_max: rng.below(3) as u16,
+        keep_alive_s: if rng.percent(20) { rng.between(2, 20) as u16 } else { 0 },
+        expiry_s: if rng.percent(70) { u32::MAX } else { rng.between(1, 60) as u32 },
+        wishes,
+        diligence: if rng.percent(60) { 100 } else { rng.between(5, 60) },
+        window_bytes: if rng.percent(70) { 64 * 1024 } else { rng.between(1, 600) as usize },
+    }
+}
+
+/// The broker's limits: ample, or so narrow that they are met.
+fn config(rng: &mut Rng, shards: usize) -> Config {
+    let mut raw = RawConfig { shards: Some(shards), ..RawConfig::default() };
+    let limits = &mut raw.limits;
+    limits.inflight_max = rng.between(1, 20) as u16;
+    limits.receive_maximum = rng.between(1, 20) as u16;
+    limits.topic_alias_maximum = rng.below(4) as u16;
+    limits.packet_size_max = 64 * 1024;
+    if rng.percent(30) {
+        limits.session_queue_len_max = rng.between(1, 30) as u32;
+        limits.shared_queue_len_max = rng.between(1, 20) as usize;
+    }
+    if rng.percent(40) {
+        limits.output_bytes_max = 4096;
+    }
+    if rng.percent(50) {
+        limits.deliveries_per_turn_max = rng.between(1, 4) as usize;
+        limits.fanout_backlog_max = rng.between(1, 4) as usize;
+        limits.route_cache_topics_max = rng.between(1, 4) as usize;
+    }
+    raw.resolve().unwrap()
+}

@@ -1,0 +1,345 @@
+//! One run: the broker, its clients, and what happens between them.
+
+mod calm;
+mod input;
+mod output;
+
+use std::collections::BTreeMap;
+
+use tacho_broker::sim::Cluster;
+use tacho_codec::{QoS, ReasonCode, Version};
+
+use crate::client::{Client, Stage};
+use crate::ledger::{Ending, Ledger, Message, NEVER};
+use crate::rng::Rng;
+use crate::setup::{Nature, QOS, Setup, WILL, WILLS, Wish};
+use crate::wire::{self, Opening, WillWish};
+
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;
+/// Virtual time begins somewhere.
+const START_NS: u64 = 1_000 * SECOND_NS;
+
+/// What a run comes to: two runs of one seed come to the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Packets that clients got.
+    pub(crate) seen: u64,
+    /// A hash of all of them, in order.
+    pub(crate) trace: u64,
+    /// The broker's own count of messages sent.
+    pub(crate) publishes_out: u64,
+}
+
+pub(crate) struct World {
+    rng: Rng,
+    setup: Setup,
+    cluster: Cluster,
+    clients: Vec<Client>,
+    ledger: Ledger,
+    /// Retained messages as the auditor gets them.
+    retained: BTreeMap<usize, u32>,
+    auditor: Option<usize>,
+    seen: u64,
+    trace: u64,
+    /// Events are printed, to understand a seed.
+    talks: bool,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> Self {
+        fastrand::seed(seed);
+        let mut rng = Rng::new(seed);
+        let setup = Setup::new(&mut rng);
+        let cluster = setup.cluster(START_NS);
+        let mut clients: Vec<Client> = Vec::new();
+        for nature in &setup.natures {
+            clients.push(Client::new(clients.len(), nature.clone()));
+        }
+        let mut world = Self {
+            rng,
+            setup,
+            cluster,
+            clients,
+            ledger: Ledger::default(),
+            retained: BTreeMap::new(),
+            auditor: None,
+            seen: 0,
+            trace: 0xcbf2_9ce4_8422_2325,
+            talks: std::env::var_os("TACHO_SIM_TALK").is_some(),
+        };
+        let wishes = world.clients.iter().map(|client| client.nature.wishes.clone());
+        world.ledger.wishes = wishes.collect();
+        world
+    }
+
+    /// Runs to the end and checks everything.
+    pub(crate) fn run(mut self) -> Outcome {
+        let warden = self.add_reliable_client();
+        self.connect_calmly(warden);
+        self.subscribe(warden, &[WILLS]);
+        self.run_until_quiet();
+        for _ in 0..self.setup.steps {
+            self.step(warden);
+        }
+        self.calm_down();
+        self.audit(warden);
+        self.leave_nothing();
+        let publishes_out = self.cluster.counter("publishes_out_total");
+        Outcome { seen: self.seen, trace: self.trace, publishes_out }
+    }
+
+    /// A client without faults: 5.0, reads and answers everything.
+    fn add_reliable_client(&mut self) -> usize {
+        let wish =
+            Wish { qos: QoS::ExactlyOnce, no_local: false, retain_as_published: false, id: 0 };
+        let nature = Nature {
+            version: Version::V5,
+            receive_maximum: u16::MAX,
+            inflight_max: u16::MAX,
+            alias_max: 0,
+            keep_alive_s: 0,
+            expiry_s: u32::MAX,
+            wishes: vec![wish; crate::setup::FILTERS.len()],
+            diligence: 100,
+            window_bytes: 1 << 20,
+        };
+        let index = self.clients.len();
+        self.ledger.wishes.push(nature.wishes.clone());
+        let mut client = Client::new(index, nature);
+        client.calm = true;
+        self.clients.push(client);
+        index
+    }
+
+    fn step(&mut self, warden: usize) {
+        let client = self.rng.below(warden as u64) as usize;
+        match self.rng.below(20) {
+            0 | 1 => self.connect(client),
+            2..5 => self.publish(client),
+            5 => self.subscribe_somehow(client),
+            6 => self.unsubscribe_somehow(client),
+            7 => self.seldom(client),
+            8 => self.favourite(client),
+            _ => {}
+        }
+        if self.rng.below(100) < self.setup.cut_percent {
+            self.cut(client);
+        }
+        self.let_work(warden);
+        self.check_bounds();
+    }
+
+    /// Bytes move and shards take turns.
+    fn let_work(&mut self, warden: usize) {
+        let client = self.rng.below(warden as u64) as usize;
+        self.exchange(client);
+        for _ in 0..self.rng.below(5) {
+            self.cluster.loops().step();
+            let pause_ns = self.rng.below(100_000);
+            self.cluster.loops().advance(pause_ns);
+        }
+        self.exchange(warden);
+    }
+
+    /// What this run is about more than others.
+    fn favourite(&mut self, client: usize) {
+        match self.setup.favourite {
+            0 => self.publish(client),
+            1 => self.subscribe_somehow(client),
+            2 => {
+                self.subscribe_somehow(client);
+                self.unsubscribe_somehow(client);
+            }
+            3 => self.take_over(client),
+            4 => self.disconnect(client),
+            _ => self.retain_and_subscribe(client),
+        }
+    }
+
+    fn seldom(&mut self, client: usize) {
+        match self.rng.below(10) {
+            0..3 => self.clients[client].deaf = !self.clients[client].deaf,
+            3..5 => self.disconnect(client),
+            5 => self.take_over(client),
+            6 => {
+                let shard = self.rng.below(self.setup.shards as u64) as usize;
+                let ns = self.rng.below(50_000_000);
+                self.cluster.loops().stall(shard, ns);
+            }
+            7 => {
+                let ns = self.rng.below(4 * SECOND_NS);
+                self.cluster.loops().advance(ns);
+                self.keep_alive();
+            }
+            _ => {
+                self.cluster.loops().advance(5_000_000);
+                self.keep_alive();
+            }
+        }
+    }
+
+    /// Connects if there is no connection and nothing is left of those before.
+    fn connect(&mut self, client: usize) {
+        self.clients[client].abandoned.retain(|peer| !peer.is_forgotten());
+        let known = &self.clients[client];
+        if known.link.is_some() || !known.abandoned.is_empty() {
+            return;
+        }
+        self.dial(client);
+    }
+
+    fn dial(&mut self, client: usize) {
+        let version = self.clients[client].version();
+        let clean_start =
+            self.clients[client].wants_clean || self.rng.below(100) < self.setup.clean_percent;
+        // Before 5.0 one flag says both.
+        let ephemeral = if version.is_v5() { self.rng.percent(10) } else { clean_start };
+        let will = self.draw_will(client, version);
+        self.open(client, Opening { clean_start, ephemeral, will });
+    }
+
+    fn open(&mut self, client: usize, opening: Opening) {
+        let shard = self.rng.below(self.setup.shards as u64) as usize;
+        let known = &mut self.clients[client];
+        known.wants_clean |= opening.clean_start;
+        if opening.clean_start || opening.ephemeral {
+            // It may be accepted without the client ever learning of it.
+            known.safe_until_ns = 0;
+            self.ledger.session_may_end(client, known.epoch);
+        }
+        known.dial(&mut self.cluster, shard, opening);
+        self.ledger.wills.connecting(client);
+        self.say(client, &format!("connects to shard {shard} {opening:?}"));
+    }
+
+    fn draw_will(&mut self, client: usize, version: Version) -> Option<WillWish> {
+        if self.rng.below(100) >= self.setup.will_percent {
+            return None;
+        }
+        let id = self.ledger.next_id();
+        let qos = QOS[self.rng.below(3) as usize];
+        let delay_s = if version == Version::V5 { self.rng.below(4) as u32 } else { 0 };
+        let first_sent = self.ledger.tick();
+        self.ledger.published(Message {
+            publisher: client,
+            epoch: self.clients[client].epoch,
+            topic: WILL,
+            qos,
+            retain: false,
+            len: 4,
+            expiry_s: None,
+            is_will: true,
+            first_sent,
+            done: NEVER,
+            refused: false,
+            sends: 1,
+        });
+        self.ledger.wills.armed(id, client, delay_s);
+        Some(WillWish { id, topic: WILL, qos, delay_s })
+    }
+
+    /// DISCONNECT, which deletes the will. The broker closes.
+    fn disconnect(&mut self, client: usize) {
+        let known = &mut self.clients[client];
+        let version = known.version();
+        let Some(link) = known.link.as_mut().filter(|link| link.stage == Stage::Online) else {
+            return;
+        };
+        link.stage = Stage::Leaving;
+        let ends = version == Version::V5 && self.rng.percent(20);
+        let expiry_s = ends.then_some(0);
+        link.peer.send(&wire::disconnect(version, ReasonCode::SUCCESS, expiry_s));
+        if ends {
+            link.opening.ephemeral = true;
+        }
+        self.say(client, "disconnects");
+    }
+
+    /// The connection breaks.
+    fn cut(&mut self, client: usize) {
+        let Some(link) = self.clients[client].link.take() else { return };
+        let since_ns = link.since_ns(self.clients[client].nature.keep_alive_s);
+        let ending = match link.stage {
+            Stage::Connecting => Ending::Unaccepted,
+            Stage::Leaving => Ending::MaybePolite,
+            Stage::Online => Ending::Lost { since_ns, session_ends: link.opening.ephemeral },
+        };
+        if self.rng.percent(50) {
+            // What was sent arrives still; nobody reads the answers.
+            link.peer.finish();
+        }
+        self.say(client, "is cut off");
+        self.ended(client, link.stage, link.opening, ending, since_ns);
+        let abandoned = &mut self.clients[client].abandoned;
+        abandoned.push(link.peer);
+        abandoned.iter().for_each(tacho_net::sim::Peer::reset);
+    }
+
+    /// Connects although there is a connection, which the client forgets.
+    fn take_over(&mut self, client: usize) {
+        if !self.clients[client].is_online() {
+            return;
+        }
+        let Some(link) = self.clients[client].link.take() else { return };
+        let since_ns = link.since_ns(self.clients[client].nature.keep_alive_s);
+        let ending = Ending::Lost { since_ns, session_ends: link.opening.ephemeral };
+        self.say(client, "takes over");
+        self.ended(client, link.stage, link.opening, ending, since_ns);
+        self.clients[client].abandoned.push(link.peer);
+        self.dial(client);
+    }
+
+    /// A connection is over for the client.
+    fn ended(
+        &mut self,
+        client: usize,
+        stage: Stage,
+        opening: Opening,
+        ending: Ending,
+        since_ns: u64,
+    ) {
+        if let Some(will) = opening.will {
+            self.ledger.wills.ended(will.id, ending);
+        }
+        let known = &mut self.clients[client];
+        known.machine.disconnected();
+        known.requests.clear();
+        if stage == Stage::Connecting {
+            // Was it accepted? Then the session is perhaps a new one: a client that does not know
+            // has to start anew.
+            known.wants_clean |= known.safe_until_ns <= self.cluster.now_ns();
+        } else {
+            let expiry_ns = u64::from(known.nature.expiry_s) * SECOND_NS;
+            known.safe_until_ns = match (opening.ephemeral, known.version(), known.nature.expiry_s)
+            {
+                (true, ..) => 0,
+                (false, Version::V5, seconds) if seconds != u32::MAX => since_ns + expiry_ns,
+                _ => u64::MAX,
+            };
+            if known.safe_until_ns != u64::MAX {
+                let epoch = known.epoch;
+                self.ledger.session_may_end(client, epoch);
+            }
+            let epoch = self.clients[client].epoch;
+            self.ledger.left(client, epoch);
+        }
+    }
+
+    fn check_bounds(&self) {
+        for shard in 0..self.setup.shards {
+            if let Some(over) = self.cluster.over_limit(shard) {
+                panic!("shard {shard} holds too much: {over:?}");
+            }
+        }
+    }
+
+    fn say(&self, client: usize, what: &str) {
+        if self.talks {
+            eprintln!(
+                "{:>12} {} {what}",
+                self.cluster.now_ns() - START_NS,
+                self.clients[client].name
+            );
+        }
+    }
+}

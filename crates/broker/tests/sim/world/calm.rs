@@ -1,0 +1,179 @@
+//! The end of a run: no more faults, everything promised arrives, everything is given back.
+
+use tacho_codec::QoS;
+use tacho_net::sim::Faults;
+
+use super::{SECOND_NS, World};
+use crate::ledger::Audit;
+use crate::setup::RETAINED;
+use crate::wire::Opening;
+
+/// Rounds after which a run that does not come to rest has failed.
+const ROUNDS_MAX: usize = 20_000;
+/// The filter with all retained topics.
+const ALL_RETAINED: usize = 9;
+/// Longer than any will's delay and than a closed connection lingers.
+const CALM_S: u64 = 8;
+
+impl World {
+    /// Lets everything happen that is under way, without much time passing.
+    pub(super) fn run_until_quiet(&mut self) {
+        for _ in 0..ROUNDS_MAX {
+            let mut moved = false;
+            for client in 0..self.clients.len() {
+                moved |= self.has_traffic(client);
+                self.exchange(client);
+            }
+            for _ in 0..100 {
+                if !self.cluster.loops().step() {
+                    break;
+                }
+                moved = true;
+                self.cluster.loops().advance(1_000);
+            }
+            if !moved {
+                return;
+            }
+        }
+        panic!("it does not come to rest: {:?}", self.held());
+    }
+
+    fn has_traffic(&self, client: usize) -> bool {
+        let known = &self.clients[client];
+        known.link.as_ref().is_some_and(|link| {
+            let hears = known.calm || !known.deaf;
+            link.peer.in_transit() > 0
+                || hears && (link.peer.waiting() > 0 || link.peer.is_over())
+                || known.machine.has_output() && known.is_online()
+        })
+    }
+
+    fn held(&self) -> Vec<tacho_broker::sim::Held> {
+        (0..self.setup.shards).map(|shard| self.cluster.held(shard)).collect()
+    }
+
+    /// Connects a client without faults and waits until it is done.
+    pub(super) fn connect_calmly(&mut self, client: usize) {
+        let clean_start = self.clients[client].wants_clean;
+        let ephemeral = clean_start && !self.clients[client].version().is_v5();
+        self.open(client, Opening { clean_start, ephemeral, will: None });
+        for _ in 0..ROUNDS_MAX {
+            self.exchange(client);
+            if self.clients[client].is_online() {
+                return;
+            }
+            if self.clients[client].link.is_none() {
+                // Refused, as if descriptors had run out.
+                self.open(client, Opening { clean_start, ephemeral, will: None });
+            }
+            self.cluster.loops().step();
+            self.cluster.loops().advance(10_000);
+        }
+        panic!("client {client} cannot connect");
+    }
+
+    /// No more faults, everybody reads, answers and comes back.
+    pub(super) fn calm_down(&mut self) {
+        self.cluster.loops().set_faults(Faults::default());
+        self.cluster.loops().end_stalls();
+        for client in &mut self.clients {
+            client.calm = true;
+            if let Some(link) = &client.link {
+                link.peer.set_window(1 << 20);
+            }
+        }
+        self.run_until_quiet();
+        for _ in 0..CALM_S {
+            self.let_a_second_pass();
+        }
+        self.ledger.wills.delays_over();
+        for client in 0..self.clients.len() {
+            let left = self.clients[client].abandoned.iter().filter(|peer| !peer.is_forgotten());
+            assert_eq!(left.count(), 0, "connections of client {client} are kept for ever");
+            if self.clients[client].link.is_none() {
+                self.connect_calmly(client);
+            }
+        }
+        self.run_until_quiet();
+        for client in &self.clients {
+            assert!(client.is_online(), "client {} was thrown out", client.index);
+            let open = (client.machine.inflight_len(), client.requests.len());
+            assert_eq!(open, (0, 0), "client {} waits for answers", client.index);
+        }
+        for (shard, held) in self.held().into_iter().enumerate() {
+            let waiting = (held.queue_len, held.queue_bytes, held.inflight_len);
+            assert_eq!(waiting, (0, 0, 0), "shard {shard} has not delivered: {held:?}");
+            let work = (held.fan_outs, held.held_publishers, held.group_queue_len, held.mails);
+            assert!(matches!(work, (0, 0, _, 0)), "shard {shard} has not finished: {held:?}");
+        }
+    }
+
+    fn let_a_second_pass(&mut self) {
+        self.cluster.loops().advance(SECOND_NS);
+        self.keep_alive();
+        self.run_until_quiet();
+    }
+
+    /// A new subscriber sees what is retained; then the ledger judges.
+    pub(super) fn audit(&mut self, warden: usize) {
+        let auditor = self.add_reliable_client();
+        self.auditor = Some(auditor);
+        self.connect_calmly(auditor);
+        self.subscribe(auditor, &[ALL_RETAINED]);
+        self.run_until_quiet();
+        let mut audit = Audit {
+            epochs: self.clients.iter().map(|client| client.epoch).collect(),
+            warden,
+            retained: self.retained.clone(),
+            ..Audit::default()
+        };
+        for (name, value) in self.cluster.stats().iter().flat_map(|stats| stats.values()) {
+            match name {
+                "dropped_output_full_total" | "dropped_offline_total" => {
+                    audit.dropped_qos_0 += value;
+                }
+                _ if name.starts_with("dropped_") => audit.dropped += value,
+                _ => {}
+            }
+        }
+        self.ledger.check(&audit);
+    }
+
+    /// All sessions end, all retained messages are deleted: nothing may be left.
+    pub(super) fn leave_nothing(&mut self) {
+        let auditor = self.clients.len() - 1;
+        self.auditor = None;
+        for topic in RETAINED {
+            let sent = self.publish_message(auditor, topic, QoS::AtLeastOnce, true, 0, None);
+            assert!(sent, "the window is open");
+            self.run_until_quiet();
+        }
+        for client in 0..self.clients.len() {
+            self.disconnect(client);
+        }
+        self.run_until_quiet();
+        for client in 0..self.clients.len() {
+            self.open(client, Opening { clean_start: true, ephemeral: true, will: None });
+        }
+        self.run_until_quiet();
+        for client in 0..self.clients.len() {
+            assert!(self.clients[client].is_online(), "client {client} cannot come back");
+            self.disconnect(client);
+        }
+        for _ in 0..CALM_S {
+            self.let_a_second_pass();
+        }
+        for (shard, held) in self.held().into_iter().enumerate() {
+            let expected = tacho_broker::sim::Held::default();
+            assert_eq!(held, expected, "shard {shard} keeps something");
+        }
+        assert_eq!(self.cluster.connections(), 0, "connections are counted that do not exist");
+        for gauge in ["connections", "sessions", "subscriptions", "retained", "retained_bytes"] {
+            assert_eq!(self.cluster.counter(gauge), 0, "the gauge {gauge}");
+        }
+        self.cluster.stop();
+        self.run_until_quiet();
+        let running = (0..self.setup.shards).filter(|&shard| self.cluster.runs(shard)).count();
+        assert_eq!(running, 0, "shards that do not stop");
+    }
+}
