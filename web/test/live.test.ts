@@ -53,7 +53,8 @@ test("groups and brokers have charts of what happened in them", () => {
   const rows = new Growing();
   rows.push(1, valuesOfParts(row, "group"));
   const panels = partPanels(rows, "group");
-  const shown = panels.map(({ title, lines }) => [title, ...lines.map(({ name }) => shownName(name))]);
+  const names = ({ lines }: (typeof panels)[number]) => lines.map(({ name }) => shownName(name));
+  const shown = panels.map((panel) => [panel.title, ...names(panel)]);
   assert.deepEqual(shown, [
     ["Messages that groups publish", "pub"],
     ["Messages that groups receive", "sub"],
