@@ -116,3 +116,30 @@ impl View {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tacho_net::mailboxes;
+
+    use super::*;
+
+    fn view(mailbox: &tacho_net::Mailbox<Mail>) -> View {
+        View::new(Vec::new(), mailbox.remote(), 1)
+    }
+
+    fn pulse(view: &View) -> Result<(), NoAnswer> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(view.pulse(0))
+    }
+
+    #[test]
+    fn a_shard_that_takes_no_turns_is_late_and_one_that_has_ended_is_gone() {
+        let mailbox = mailboxes::<Mail>(1).remove(0);
+        let view = view(&mailbox);
+        // Nobody takes the mail.
+        assert_eq!(pulse(&view), Err(NoAnswer::Late(0)));
+        assert_eq!(NoAnswer::Late(0).to_string(), "shard 0 has not answered in 2 s");
+        drop(mailbox);
+        assert_eq!(pulse(&view), Err(NoAnswer::Ended(0)));
+    }
+}
