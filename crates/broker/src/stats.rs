@@ -68,28 +68,29 @@ counters! {
     shared_subscriptions,
     /// Bytes of the filters of subscriptions now held.
     subscriptions_bytes,
+    /// Messages that sessions hold now, waiting or not acknowledged.
+    waiting,
     /// Bytes of all messages that wait in the whole broker now, and their places in queues; the
     /// first shard says it.
     queues_bytes,
     /// Bytes of unsent output and incomplete packets now.
     buffers_bytes,
-    /// Bytes of waiting messages and of buffers in the whole broker now; the first
-    /// shard says it.
+    /// Bytes of waiting messages and of buffers in the whole broker now; the first shard says it.
     memory_bytes,
     /// The step of shedding load: 0 normal, 1 accepts slowed, 2 QoS 0 to slow readers shed, 3
     /// publishers throttled, 4 connections refused.
     overload_level,
-    /// How long an event waited for its turn on average in the last window, in microseconds.
+    /// How long an event waited for its turn on average in the last window.
     loop_lag_us,
-    /// The largest such average so far, in microseconds.
+    /// The largest average so far of how long an event waited for its turn.
     loop_lag_us_max,
     /// Retained messages now held.
     retained,
     /// Bytes of retained messages now held.
     retained_bytes,
-    /// Messages that wait in the queues of shared subscriptions (a gauge).
+    /// Messages that wait in the queues of shared subscriptions now.
     shared_waiting,
-    /// Bytes of messages that wait in the queues of shared subscriptions (a gauge).
+    /// Bytes of messages that wait in the queues of shared subscriptions now.
     shared_waiting_bytes,
     /// Connections accepted.
     accepted_total,

@@ -188,6 +188,12 @@ fn slow_clients(exposition: &mut Exposition, slow: &[ClientRow]) {
     for row in slow {
         dropped.sample(&labels(row), row.dropped);
     }
+
+    let help = "How long the slowest clients have taken nothing although more than allowed waits.";
+    let mut blocked = exposition.family("tacho_slow_client_blocked_seconds", help, Kind::Gauge);
+    for row in slow {
+        blocked.sample(&labels(row), row.blocked_ms as f64 / 1e3);
+    }
 }
 
 fn labels(row: &ClientRow) -> [(&'static str, &dyn Display); 2] {

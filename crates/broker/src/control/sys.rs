@@ -156,8 +156,11 @@ impl Figures {
             subscriptions: view.total(|stats| &stats.subscriptions),
             shared_subscriptions: view.total(|stats| &stats.shared_subscriptions),
             retained,
-            stored: retained,
-            stored_bytes: view.total(|stats| &stats.retained_bytes),
+            stored: retained
+                + view.total(|stats| &stats.waiting)
+                + view.total(|stats| &stats.shared_waiting),
+            stored_bytes: view.total(|stats| &stats.retained_bytes)
+                + view.total(|stats| &stats.queues_bytes),
             packets_in: view.total(|stats| &stats.packets_in_total),
             packets_out,
             publishes_in: publishes(|stats| &stats.publishes_in_total),

@@ -45,6 +45,7 @@ impl Shard {
         let (queues, buffers) = (memory.queues(), memory.buffers());
         self.overload.buffers_full = buffers >= memory.buffers_max;
         self.queues_full = queues >= memory.queues_max;
+        self.stats.waiting.set(self.ledger.places_bytes / PLACE_BYTES);
         self.stats.buffers_bytes.set(net.buffered_bytes() as u64);
         if self.id == 0 {
             self.stats.queues_bytes.set(queues);

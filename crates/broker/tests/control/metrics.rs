@@ -223,3 +223,26 @@ fn a_refusal_has_its_reason() {
     let refused = "tacho_refused_connects_total{shard=\"0\",reason=\"quota_exceeded\"}";
     assert_eq!(samples[refused], 1.0);
 }
+
+#[test]
+fn messages_that_wait_are_counted_with_their_bytes() {
+    let broker = TestBroker::with_metrics("shards = 2");
+    let mut request = connect("away", Version::V311);
+    request.clean_start = false;
+    let mut away = broker.client(Version::V311);
+    away.connect(&request);
+    away.subscribe("a", QoS::AtLeastOnce);
+    away.disconnect();
+    let mut publisher = broker.connected("publisher", Version::V5);
+    for _ in 0..5 {
+        publisher.publish("a", &[7; 1000], QoS::AtLeastOnce, false);
+    }
+    wait_until("five wait", || sum(&scrape(&broker), "tacho_waiting", "") == 5.0);
+    wait_until("with their bytes", || sum(&scrape(&broker), "tacho_queues_bytes", "") >= 5000.0);
+    let mut back = broker.client(Version::V311);
+    back.connect(&request);
+    for _ in 0..5 {
+        back.receive_and_ack();
+    }
+    wait_until("none waits", || sum(&scrape(&broker), "tacho_waiting", "") == 0.0);
+}

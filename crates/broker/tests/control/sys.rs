@@ -25,6 +25,7 @@ fn figures(broker: &TestBroker, client: &mut Client) -> BTreeMap<String, String>
     figures
 }
 
+// 43
 #[test]
 fn a_subscriber_gets_all_figures_at_once() {
     for shards in [1, 3] {
