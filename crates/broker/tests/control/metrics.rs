@@ -234,14 +234,14 @@ fn messages_that_wait_are_counted_with_their_bytes() {
     away.subscribe("a", QoS::AtLeastOnce);
     away.disconnect();
     let mut publisher = broker.connected("publisher", Version::V5);
-    for _ in 0..5 {
+    for _ in 0..50 {
         publisher.publish("a", &[7; 1000], QoS::AtLeastOnce, false);
     }
-    wait_until("five wait", || sum(&scrape(&broker), "tacho_waiting", "") == 5.0);
+    wait_until("all wait", || sum(&scrape(&broker), "tacho_waiting", "") == 50.0);
     wait_until("with their bytes", || sum(&scrape(&broker), "tacho_queues_bytes", "") >= 5000.0);
     let mut back = broker.client(Version::V311);
     back.connect(&request);
-    for _ in 0..5 {
+    for _ in 0..50 {
         back.receive_and_ack();
     }
     wait_until("none waits", || sum(&scrape(&broker), "tacho_waiting", "") == 0.0);
