@@ -13,7 +13,8 @@ impl TenantId {
     pub(crate) const DEFAULT: Self = Self(0);
 }
 
-/// What makes a session unique: its tenant and client id.
+/// What makes a session unique: its tenant and client id [MQTT-3.1.3-2]. Any text is taken
+/// [MQTT-3.1.3-5].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ClientKey {
     pub(crate) tenant: TenantId,

@@ -128,7 +128,8 @@ impl Message {
         Self(ThinArc::from_header_and_slice(header, publish.payload))
     }
 
-    /// Copies a will out of CONNECT. Its expiry interval starts when it is published, so until
+    /// Copies a will out of CONNECT, with its retain flag [MQTT-3.1.2-14], [MQTT-3.1.2-15] and its
+    /// user properties in their order [MQTT-3.1.3-10]. Its expiry interval starts when it is published, so until
     /// then `expires_at_ns` is relative.
     pub(crate) fn from_will(will: &Will<'_>, source: Source) -> Self {
         let p = &will.properties;

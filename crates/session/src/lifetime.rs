@@ -90,8 +90,9 @@ impl<M> Lifetime<M> {
         self.expiry_s
     }
 
-    /// Starts a connection. Returns the previous session's will if a clean start ends that
-    /// session before the will's delay is over; a resume cancels it.
+    /// Starts a connection, and keeps its will with the session [MQTT-3.1.2-7]. Returns the previous
+    /// session's will if a clean start ends that session before the will's delay is over
+    /// [MQTT-3.1.2-8]; a resume cancels it [MQTT-3.1.3-9].
     pub(crate) fn open(
         &mut self,
         clean_start: bool,
@@ -107,8 +108,9 @@ impl<M> Lifetime<M> {
         previous.filter(|_| clean_start).map(|will| will.message)
     }
 
-    /// Ends the connection. `keep_will` is false only after a normal DISCONNECT; `clean_takeover`
-    /// says that the connection which takes over starts clean.
+    /// Ends the connection. `keep_will` is false only after a normal DISCONNECT [MQTT-3.14.4-3];
+    /// `clean_takeover` says that the connection which takes over starts clean. The session goes on
+    /// as long as its expiry says [MQTT-3.1.2-23], [MQTT-4.1.0-1], [MQTT-4.1.0-2].
     pub(crate) fn close(
         &mut self,
         now_ns: u64,
@@ -133,7 +135,8 @@ impl<M> Lifetime<M> {
         if !session_ended {
             self.ends_at_ns = deadline_ns(now_ns, self.expiry_s).unwrap_or(u64::MAX);
             if let Some(will) = &self.will {
-                // The will fires when its delay is over or the session ends, whichever is first.
+                // The will fires when its delay is over or the session ends, whichever is first
+                // [MQTT-3.1.2-8]; taken out, it cannot fire again [MQTT-3.1.2-10].
                 let delayed_ns = now_ns.saturating_add(u64::from(will.delay_s) * 1_000_000_000);
                 self.will_at_ns = delayed_ns.min(self.ends_at_ns);
             }

@@ -172,6 +172,8 @@ impl<M: Clone> Session<M> {
     ///
     /// A resumed session sends its unacknowledged PUBLISH and PUBREL again, in their order.
     pub fn connect(&mut self, now_ns: u64, params: ConnectParams<M>) -> Connected<M> {
+        // Resumed [MQTT-3.1.2-5] or made new [MQTT-3.1.2-6]; a clean start forgets what there was
+        // [MQTT-3.1.2-4], [MQTT-3.1.4-4]. CONNACK says which [MQTT-3.2.2-2], [MQTT-3.2.2-3].
         let session_present = self.lifetime.exists() && !params.clean_start;
         if !session_present {
             self.forget();

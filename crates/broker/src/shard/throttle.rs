@@ -50,7 +50,7 @@ impl Throttle {
 }
 
 impl Shard {
-    /// Answers a PINGREQ; to a client that does not read, once it does.
+    /// Answers a PINGREQ [MQTT-3.12.4-1]; to a client that does not read, once it does.
     pub(super) fn pinged(&mut self, net: &mut Net, conn: ConnId, slot: u32) {
         self.stats.pings_total.increment();
         if net.output_bytes(conn) <= self.limits().output_bytes_max {

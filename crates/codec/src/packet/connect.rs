@@ -61,7 +61,8 @@ pub struct ConnectProperties<'a> {
 }
 
 impl<'a> Connect<'a> {
-    /// Decodes a CONNECT of any version.
+    /// Decodes a CONNECT of any version, its fields in their order [MQTT-3.1.3-1], the client
+    /// identifier first and always there [MQTT-3.1.3-3].
     ///
     /// # Errors
     /// Unsupported protocol version: the name is wrong [MQTT-3.1.2-1] or the level unknown
@@ -86,13 +87,15 @@ impl<'a> Connect<'a> {
         if version.is_v5() {
             properties = ConnectProperties::decode(property::block(&mut reader)?)?;
         }
-        let client_id = reader.string()?;
+        let client_id = reader.string()?; // [MQTT-3.1.3-4]
         check_client_id(client_id, clean_start, version)?;
         let mut will = None;
         if flags & WILL != 0 {
+            // [MQTT-3.1.2-9]
             will = Some(Will::decode(&mut reader, version, will_qos, flags & WILL_RETAIN != 0)?);
         }
         // 3.1 says that the flags of these two may be set although the packet ends before them.
+        // Otherwise flag and field go together: [MQTT-3.1.2-16] to [MQTT-3.1.2-19], [MQTT-3.1.3-12].
         let may_lack = |reader: &Reader<'_>| version == Version::V31 && reader.is_empty();
         let mut username = None;
         if flags & USERNAME != 0 && !may_lack(&reader) {

@@ -51,7 +51,7 @@ impl<'a> Will<'a> {
         if version.is_v5() {
             properties = WillProperties::decode(property::block(reader)?)?;
         }
-        let topic = reader.topic_name()?;
+        let topic = reader.topic_name()?; // [MQTT-3.1.3-11]
         if topic.is_empty() {
             return Err(DecodeError::new(
                 ReasonCode::TOPIC_NAME_INVALID,
