@@ -137,7 +137,6 @@ impl Limits {
             ("limits.sessions_max", self.sessions_max as u64),
             ("limits.subscriptions_per_session_max", self.subscriptions_per_session_max as u64),
             ("limits.handshakes_max", self.handshakes_max as u64),
-            ("limits.client_id_bytes_max", self.client_id_bytes_max as u64),
             ("limits.subscriptions_max", self.subscriptions_max as u64),
             ("limits.mailbox_len_max", self.mailbox_len_max as u64),
             ("limits.filter_levels_max", self.filter_levels_max as u64),
@@ -151,6 +150,9 @@ impl Limits {
         ] {
             check_range(key, value, 1, u64::MAX, not_zero)?;
         }
+        // No identifier of up to 23 bytes may be refused for its length [MQTT-3.1.3-5].
+        let identifier = self.client_id_bytes_max as u64;
+        check_range("limits.client_id_bytes_max", identifier, 23, u64::MAX, "at least 23")?;
         // 268,435,460 = the largest Remaining Length plus its five-byte header.
         let size = u64::from(self.packet_size_max);
         check_range("limits.packet_size_max", size, 128, 268_435_460, "from 128 to 268435460")?;

@@ -175,3 +175,26 @@ fn metrics_are_for_loopback_unless_it_is_meant() {
     assert_eq!((again.metrics, again.sys_interval_s), (config.metrics, 0));
     assert_eq!(again.describe(), config.describe());
 }
+
+// 6
+// [MQTT-3.1.3-5]
+#[test]
+fn identifiers_of_23_bytes_cannot_be_forbidden() {
+    for (bytes, allowed) in [(22, false), (23, true)] {
+        let text = format!("[limits]\nclient_id_bytes_max = {bytes}");
+        assert_eq!(parse(&text).is_ok(), allowed, "{bytes}");
+    }
+}
+
+#[test]
+fn response_information_is_the_beginning_of_a_topic() {
+    for (text, allowed) in [("answers/{client_id}/", true), ("", true), ("a/#", false)] {
+        let config = parse(&format!("response_information = \"{text}\""));
+        assert_eq!(config.is_ok(), allowed, "{text}");
+        if let Ok(config) = config {
+            let again = parse(&config.describe()).unwrap();
+            assert_eq!(again.response_information, config.response_information);
+            assert_eq!(again.response_information.is_some(), !text.is_empty());
+        }
+    }
+}

@@ -87,6 +87,7 @@ impl Shard {
             return Some(reason);
         }
         if connect.client_id.len() > self.limits().client_id_bytes_max {
+            // [MQTT-3.1.3-8], [MQTT-3.1.1: 3.1.3-9]
             return Some(ReasonCode::CLIENT_IDENTIFIER_NOT_VALID);
         }
         if connect.will.is_some() && self.queues_full && self.is_far_over_budget() {

@@ -309,14 +309,14 @@ fn authentication_methods_are_refused() {
 }
 
 // 6
-// [MQTT-3.1.3-5]
-// [MQTT-3.1.1: 3.1.3-2] [MQTT-3.1.1: 3.1.3-5]
+// [MQTT-3.1.3-5] [MQTT-3.1.3-8]
+// [MQTT-3.1.1: 3.1.3-2] [MQTT-3.1.1: 3.1.3-5] [MQTT-3.1.1: 3.1.3-9]
 #[test]
 fn client_identifiers_of_letters_and_digits_and_longer_ones_are_taken() {
     each_broker(|broker| {
         let alphabet: Vec<char> = ('0'..='9').chain('a'..='z').chain('A'..='Z').collect();
         let mut names: Vec<String> = alphabet.chunks(23).map(String::from_iter).collect();
-        names.extend(["x".to_owned(), "y".repeat(23), "\u{e9}/+#$".to_owned(), "z".repeat(65_535)]);
+        names.extend(["x".to_owned(), "y".repeat(23), "\u{e9}/+#$".to_owned(), "z".repeat(1_024)]);
         for version in VERSIONS {
             for name in &names {
                 let mut client = broker.client(version);
@@ -324,6 +324,10 @@ fn client_identifiers_of_letters_and_digits_and_longer_ones_are_taken() {
                 assert_eq!(connack, (false, ReasonCode::SUCCESS), "{version} {name}");
                 client.ping();
             }
+            let mut client = broker.client(version);
+            let connack = client.connect(&connect(&"z".repeat(1_025), version));
+            assert_eq!(connack, (false, ReasonCode::CLIENT_IDENTIFIER_NOT_VALID));
+            client.expect_closed();
         }
     });
 }
