@@ -83,3 +83,8 @@ fn counts_levels() {
         assert_eq!((filter.level_count(), filter.levels().count()), (count, count));
     }
 }
+
+#[test]
+fn a_filter_is_as_small_as_the_reference_to_its_text() {
+    assert_eq!(size_of::<Filter>(), size_of::<Arc<str>>());
+}

@@ -30,9 +30,9 @@ struct Node<T> {
     /// Which of the 16 places are taken by a node below.
     branch_places: u16,
     /// The entries, in ascending order of their places.
-    leaves: Vec<T>,
+    leaves: Box<[T]>,
     /// The nodes below, in ascending order of their places.
-    branches: Vec<Arc<Self>>,
+    branches: Box<[Arc<Self>]>,
 }
 
 impl<T> Default for Hamt<T> {
@@ -102,7 +102,7 @@ impl<T: Entry> Hamt<T> {
 
 impl<T> Node<T> {
     fn empty() -> Self {
-        Self { leaf_places: 0, branch_places: 0, leaves: Vec::new(), branches: Vec::new() }
+        Self { leaf_places: 0, branch_places: 0, leaves: [].into(), branches: [].into() }
     }
 
     /// The index of the node below at the hash's place, if there is one.
@@ -126,23 +126,21 @@ impl<T> Node<T> {
 
     /// Puts an entry into a place that is free, or into the list at [`DEPTH_MAX`].
     fn put_leaf(&mut self, hash: u64, depth: u32, entry: T) {
-        self.leaves.reserve_exact(1);
+        let mut at = self.leaves.len();
         if depth < DEPTH_MAX {
             let bit = place_bit(hash, depth);
             self.leaf_places |= bit;
-            self.leaves.insert(index_of(self.leaf_places, bit), entry);
-        } else {
-            self.leaves.push(entry);
+            at = index_of(self.leaf_places, bit);
         }
+        insert(&mut self.leaves, at, entry);
     }
 
     /// Takes the entry out of a place that holds one.
     fn take_leaf(&mut self, hash: u64, depth: u32) -> T {
         let bit = place_bit(hash, depth);
-        let entry = self.leaves.remove(index_of(self.leaf_places, bit));
+        let at = index_of(self.leaf_places, bit);
         self.leaf_places &= !bit;
-        self.leaves.shrink_to_fit();
-        entry
+        remove(&mut self.leaves, at)
     }
 }
 
@@ -152,8 +150,7 @@ impl<T: Clone> Node<T> {
         let bit = place_bit(hash, depth);
         self.branch_places |= bit;
         let at = index_of(self.branch_places, bit);
-        self.branches.reserve_exact(1);
-        self.branches.insert(at, Arc::new(below));
+        insert(&mut self.branches, at, Arc::new(below));
         Arc::make_mut(&mut self.branches[at])
     }
 
@@ -164,20 +161,34 @@ impl<T: Clone> Node<T> {
             if depth < DEPTH_MAX {
                 return Some(self.take_leaf(hash, depth));
             }
-            return Some(self.leaves.swap_remove(at));
+            return Some(remove(&mut self.leaves, at));
         };
         let below = Arc::make_mut(&mut self.branches[at]);
         let removed = below.remove(hash, depth + 1, is_it);
         // A lone entry moves up, so that the tree depends on its entries alone.
         if below.branches.is_empty() && below.leaves.len() == 1 {
-            let lone = below.leaves.pop()?;
+            let lone = remove(&mut below.leaves, 0);
             self.branch_places &= !place_bit(hash, depth);
-            self.branches.remove(at);
-            self.branches.shrink_to_fit();
+            remove(&mut self.branches, at);
             self.put_leaf(hash, depth, lone);
         }
         removed
     }
+}
+
+/// A node has at most 16 of each, and there are millions of nodes: exact boxes, no spare room.
+fn insert<T>(items: &mut Box<[T]>, at: usize, item: T) {
+    let mut all = std::mem::take(items).into_vec();
+    all.reserve_exact(1);
+    all.insert(at, item);
+    *items = all.into_boxed_slice();
+}
+
+fn remove<T>(items: &mut Box<[T]>, at: usize) -> T {
+    let mut all = std::mem::take(items).into_vec();
+    let item = all.remove(at);
+    *items = all.into_boxed_slice();
+    item
 }
 
 fn place_bit(hash: u64, depth: u32) -> u16 {
