@@ -121,7 +121,7 @@ impl Default for Limits {
             retained_steps_per_turn_max: 2_048,
             shared_queue_len_max: 10_000,
             shared_queue_bytes_max: 64 * 1024 * 1024,
-            deliveries_per_turn_max: 8_192,
+            deliveries_per_turn_max: 512,
             fanout_backlog_max: 1_024,
             mailbox_len_max: 65_536,
             route_cache_topics_max: 65_536,

@@ -17,6 +17,9 @@ use crate::message::{Message, SharedPayload};
 /// Payloads from this size on go to the socket by reference instead of being copied.
 const BY_REFERENCE_BYTES: usize = 4096;
 
+/// A fan-out looks at no more unfinished ones than this to see whether it may overtake them.
+const OVERTAKEN_MAX: usize = 16;
+
 /// The acknowledgement a publisher gets once its message has been handed to every receiver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledge {
@@ -49,19 +52,38 @@ impl FanOut {
 }
 
 impl Shard {
-    /// Delivers to all targets at once, unless earlier fan-outs are unfinished or this one is
-    /// larger than a turn allows: then it waits its turn, so that order never breaks.
+    /// Delivers to all targets at once, unless this one is larger than what is left of the turn, or
+    /// must not overtake an unfinished one: then it waits its turn, so that order never breaks.
     #[inline]
     pub(super) fn fan_out(&mut self, net: &mut Net, mut fan_out: FanOut) {
         let targets_len = fan_out.targets.len();
         fan_out.newest_session = self.next_generation;
-        if self.fan_outs.is_empty() && targets_len <= self.deliveries_left {
+        if targets_len <= self.deliveries_left && self.may_overtake(&fan_out.message) {
             self.deliveries_left -= targets_len;
             let finished = self.advance(net, &mut fan_out, usize::MAX);
             debug_assert!(finished, "an unlimited budget suffices");
         } else {
             self.fan_outs.push_back(fan_out);
         }
+    }
+
+    /// Whether a message needs not wait for the unfinished fan-outs: all have other topics and other
+    /// publishers. So order holds by topic [MQTT-4.6.0-6] and acknowledgements leave in the order of
+    /// a client's publishes [MQTT-4.6.0-2], but one message to very many receivers costs other
+    /// clients no more than a turn.
+    #[inline]
+    fn may_overtake(&self, message: &Message) -> bool {
+        self.fan_outs.is_empty() || self.is_unrelated(message)
+    }
+
+    #[cold]
+    fn is_unrelated(&self, message: &Message) -> bool {
+        let header = message.header();
+        self.fan_outs.len() <= OVERTAKEN_MAX
+            && self.fan_outs.iter().all(|unfinished| {
+                let other = unfinished.message.header();
+                other.source != header.source && other.topic != header.topic
+            })
     }
 
     /// Goes on with the unfinished fan-outs, first in first out, within the turn's budget.

@@ -155,3 +155,56 @@ fn a_group_with_thousands_of_members_serves_each_once_per_round() {
     let len = 2 + 2 + 1 + 1;
     assert!(members.iter().all(|peer| peer.receive(usize::MAX).len() == 2 * len));
 }
+
+/// A PUBLISH at QoS 1.
+fn publish(peer: &Peer, topic: &str, packet_id: u16) {
+    let packet_id = PacketId::new(packet_id);
+    let qos = QoS::AtLeastOnce;
+    send(peer, &Packet::Publish(Publish { topic, qos, packet_id, ..Default::default() }));
+}
+
+/// How many turns it takes until `peer` gets something.
+fn turns_until_served(cluster: &mut Cluster, peer: &Peer) -> usize {
+    for turns in 1..10_000 {
+        cluster.loops().step();
+        if !peer.receive(usize::MAX).is_empty() {
+            return turns;
+        }
+    }
+    panic!("nothing comes");
+}
+
+// 30
+// [MQTT-4.6.0-2] [MQTT-4.6.0-6]
+#[test]
+fn a_small_message_passes_a_long_fan_out_unless_topic_or_publisher_are_the_same() {
+    const RECEIVERS: usize = 400;
+    let mut cluster = cluster("shards = 1\n[limits]\ndeliveries_per_turn_max = 2");
+    let receivers: Vec<Peer> =
+        (0..RECEIVERS).map(|i| connected(&mut cluster, &format!("r{i}"))).collect();
+    receivers.iter().for_each(|peer| subscribe(peer, "all"));
+    let single = connected(&mut cluster, "single");
+    subscribe(&single, "one");
+    let [first, second, third] = ["first", "second", "third"].map(|id| connected(&mut cluster, id));
+    settle(&mut cluster);
+    for peer in receivers.iter().chain([&single]) {
+        assert_eq!(peer.receive(usize::MAX)[0], 0x90, "SUBACK");
+    }
+    let last = receivers.last().unwrap();
+
+    publish(&first, "all", 1);
+    cluster.loops().step();
+    publish(&first, "two", 2); // Its publisher is owed an acknowledgement for the one before.
+    publish(&second, "all", 1); // Its topic is under way.
+    publish(&third, "one", 1); // Nothing holds it back.
+    let turns = turns_until_served(&mut cluster, &single);
+    assert!(turns < RECEIVERS / 4, "passes the fan-out: {turns} turns");
+    assert!(last.receive(usize::MAX).is_empty(), "the fan-out is still under way");
+    assert_eq!(third.receive(usize::MAX), [0x40, 2, 0, 1]);
+    assert!(first.receive(usize::MAX).is_empty());
+    settle(&mut cluster);
+    assert_eq!(first.receive(usize::MAX), [0x40, 2, 0, 1, 0x40, 2, 0, 2], "in order");
+    assert_eq!(second.receive(usize::MAX), [0x40, 2, 0, 1]);
+    let both = [0x30, 5, 0, 3, b'a', b'l', b'l'].repeat(2);
+    assert_eq!(last.receive(usize::MAX), both);
+}
