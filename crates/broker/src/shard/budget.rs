@@ -119,8 +119,7 @@ impl Shard {
             return true;
         }
         let group_waits = |group: &Arc<tacho_topic::Group>| {
-            let nobody = (0..self.shared.shards).all(|shard| group.load(shard).connected == 0);
-            nobody || far
+            group.waiting() > 0 || !self.group_has_room(group) || far
         };
         if to.groups.as_ref().is_some_and(|groups| groups.iter().any(group_waits)) {
             return true;

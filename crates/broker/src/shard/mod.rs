@@ -79,7 +79,6 @@ pub(crate) struct Shared {
     /// What each listener puts between its sockets and us.
     pub(crate) transports: Vec<ServerTransport>,
     pub(crate) overload: config::Overload,
-    pub(crate) shards: usize,
     pub(crate) connections_max: usize,
     pub(crate) sessions_per_shard_max: usize,
     /// Methods of enhanced authentication; without them none is known.
@@ -122,7 +121,6 @@ impl Shared {
             memory: Memory::new(&config.limits),
             backlogged: (0..config.shards).map(|_| Backlogged::default()).collect(),
             overload: config.overload.clone(),
-            shards: config.shards,
             limits: config.limits.clone(),
             strategy: config.shared_strategy,
             retained_versions: RetainedVersions::new(config.shards),

@@ -192,3 +192,24 @@ fn a_group_without_members_counts_too() {
         publisher.try_publish("work", b"z", QoS::AtLeastOnce) == ReasonCode::SUCCESS
     });
 }
+
+#[test]
+fn a_group_whose_members_are_all_full_refuses_what_would_wait() {
+    for shards in [1, 2] {
+        let broker = TestBroker::configured(&format!(
+            "shards = {shards}\n[limits]\nqueues_bytes_max = 300000"
+        ));
+        let mut member = broker.client(Version::V5);
+        let mut request = connect("member", Version::V5);
+        request.properties =
+            ConnectProperties { receive_maximum: Some(2), ..ConnectProperties::default() };
+        member.connect(&request);
+        member.subscribe("$share/g/work", QoS::AtLeastOnce);
+        let mut publisher = broker.connected("publisher", Version::V5);
+        let taken = fill(&mut publisher, "work", QoS::AtLeastOnce);
+        // As soon as the budget is used up, not a quarter later.
+        assert!((30..66).contains(&taken), "{taken} on {shards} shards");
+        assert_eq!(broker.counter("dropped_shared_queue_full_total"), 0);
+        drain(&mut member, taken);
+    }
+}

@@ -82,14 +82,14 @@ impl Shard {
                 group.credit_changed(shard, 1);
             }
         }
-        if !self.groups.at(local).waiting.is_empty() && self.can_release(&group) {
+        if !self.groups.at(local).waiting.is_empty() && self.group_has_room(&group) {
             self.tell_owner(net, local);
         }
         self.groups.forget_if_unused(local);
     }
 
-    /// Whether more could go out, which the next turn is to do.
-    fn can_release(&self, group: &Group) -> bool {
+    /// Whether a member somewhere could take a message of QoS 1 or 2 now.
+    pub(in crate::shard) fn group_has_room(&self, group: &Group) -> bool {
         let has_room = |shard| {
             let load = group.load(shard);
             load.connected > 0 && (self.shared.strategy.is_bound() || load.free_credit > 0)
