@@ -128,7 +128,7 @@ impl Client {
                 break;
             }
             let next_ns = self.send_due(now)?;
-            self.arm(next_ns)?;
+            arm(&self.timer, next_ns)?;
             match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error).context("cannot wait for events"),
@@ -170,18 +170,6 @@ impl Client {
                 self.tally.sent += 1;
             }
         }
-    }
-
-    fn arm(&self, at_ns: u64) -> Result<()> {
-        let time = Timespec {
-            tv_sec: i64::try_from(at_ns / SECOND_NS).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(at_ns % SECOND_NS).unwrap_or_default(),
-        };
-        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let spec = Itimerspec { it_interval: zero, it_value: time };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec)
-            .context("cannot set the timer")?;
-        Ok(())
     }
 
     fn receive(&mut self, index: usize) -> Result<()> {
@@ -234,4 +222,16 @@ impl Client {
             latency_us_p99: at(0.99),
         }
     }
+}
+
+/// Sets a timer to go off at `at_ns`.
+pub(super) fn arm(timer: &OwnedFd, at_ns: u64) -> Result<()> {
+    let time = Timespec {
+        tv_sec: i64::try_from(at_ns / SECOND_NS).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(at_ns % SECOND_NS).unwrap_or_default(),
+    };
+    let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let spec = Itimerspec { it_interval: zero, it_value: time };
+    timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &spec).context("cannot set the timer")?;
+    Ok(())
 }

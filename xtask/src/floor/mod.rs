@@ -7,6 +7,7 @@
 
 mod client;
 mod process;
+mod publish;
 mod server;
 
 use std::io::{BufRead, BufReader};
@@ -41,6 +42,8 @@ enum Part {
         #[arg(long)]
         cpu: Option<usize>,
     },
+    /// Publishing alone, to a broker that runs already
+    Publish(publish::Options),
 }
 
 /// What the client offers.
@@ -84,6 +87,7 @@ pub(crate) struct Floor {
 pub(crate) fn run(options: &Options) -> Result<()> {
     match &options.part {
         Some(Part::Server { sockets, cpu }) => server::run(*sockets, *cpu),
+        Some(Part::Publish(options)) => publish::run(options),
         None => {
             if cfg!(debug_assertions) {
                 eprintln!("an unoptimised build: `cargo run --release -p xtask -- floor` counts");
