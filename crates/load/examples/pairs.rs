@@ -5,7 +5,7 @@
 //! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 qos=1 rate=30000 cpu=1
 //! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 pairs=100 window=16
 //! ```
-//! `subscribers=0` only publishes. `pid=` names the broker's process, whose CPU time is then shown
+//! `subscribers=0` only publishes; `fan=10` has ten subscribers per publisher. `pid=` names the broker's process, whose CPU time is then shown
 //! beside the generator's.
 
 use std::collections::HashMap;
@@ -52,9 +52,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..Client::default()
     });
     // Without subscribers it only publishes.
-    let subscribers = (0..number("subscribers", pairs)?).map(|i| Client {
+    let subscribers = number("subscribers", pairs * number("fan", 1)?)?;
+    let subscribers = (0..subscribers).map(|i| Client {
         id: format!("sub-{i}"),
-        subscriptions: vec![Subscription::new(format!("test/{i}"), QoS::ExactlyOnce)],
+        subscriptions: vec![Subscription::new(format!("test/{}", i % pairs), QoS::ExactlyOnce)],
         ..Client::default()
     });
     let payload = Payload::Random { bytes: number("payload", 128)? as u32 };

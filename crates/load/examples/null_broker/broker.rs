@@ -1,5 +1,4 @@
-//! The least a broker can do: exact topics, one subscriber each, QoS 0 and 1, no checks, and no
-//! allocation per message.
+//! The least a broker can do: exact topics, QoS 0 and 1, no checks, and no allocation per message.
 
 use std::collections::HashMap;
 
@@ -9,11 +8,11 @@ use tacho_codec::{
 };
 use tacho_net::{Closed, ConnId, Handler, Net};
 
-/// Version and next packet identifier of each connection, subscriber of each topic.
+/// Version and next packet identifier of each connection, subscribers of each topic.
 #[derive(Default)]
 pub(crate) struct NullBroker {
     peers: Vec<(Option<Version>, u16)>,
-    subscribers: HashMap<Vec<u8>, ConnId>,
+    subscribers: HashMap<Vec<u8>, Vec<ConnId>>,
 }
 
 impl NullBroker {
@@ -29,12 +28,14 @@ impl NullBroker {
             let kind = AckKind::PubAck;
             ack.encode(kind, version, net.out(conn).as_vec_mut()).expect("encodable");
         }
-        let Some(&target) = self.subscribers.get(publish.topic.as_bytes()) else { return };
-        let (_, next_id) = &mut self.peers[target.index()];
-        *next_id = next_id.checked_add(1).unwrap_or(1);
-        let packet_id = publish.packet_id.and_then(|_| PacketId::new(*next_id));
-        let publish = Publish { packet_id, ..*publish };
-        publish.encode(version, net.out(target).as_vec_mut()).expect("encodable");
+        let Some(targets) = self.subscribers.get(publish.topic.as_bytes()) else { return };
+        for &target in targets {
+            let (_, next_id) = &mut self.peers[target.index()];
+            *next_id = next_id.checked_add(1).unwrap_or(1);
+            let packet_id = publish.packet_id.and_then(|_| PacketId::new(*next_id));
+            let publish = Publish { packet_id, ..*publish };
+            publish.encode(version, net.out(target).as_vec_mut()).expect("encodable");
+        }
     }
 
     fn handle(&mut self, net: &mut Net<Self>, conn: ConnId, packet: &Packet<'_>) {
@@ -49,7 +50,7 @@ impl NullBroker {
             }
             Packet::Subscribe(subscribe) => {
                 for filter in &subscribe.filters {
-                    self.subscribers.insert(filter.filter.into(), conn);
+                    self.subscribers.entry(filter.filter.into()).or_default().push(conn);
                 }
                 Packet::SubAck(SubAck {
                     packet_id: subscribe.packet_id,
