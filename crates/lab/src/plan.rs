@@ -46,6 +46,7 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
         timing: match scenario.load.timing {
             Timing::Sleep => load::Timing::Sleep,
             Timing::Spin => load::Timing::Spin,
+            Timing::Batch => load::Timing::Batch,
         },
         targets: default,
         groups: scenario

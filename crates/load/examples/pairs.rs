@@ -5,7 +5,7 @@
 //! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 qos=1 rate=30000 cpu=1
 //! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 pairs=100 window=16
 //! ```
-//! `subscribers=0` only publishes; `fan=10` has ten subscribers per publisher. `pid=` names the broker's process, whose CPU time is then shown
+//! `timing=spin` and `timing=batch` say how it waits; `subscribers=0` only publishes; `fan=10` has ten subscribers per publisher. `pid=` names the broker's process, whose CPU time is then shown
 //! beside the generator's.
 
 use std::collections::HashMap;
@@ -64,7 +64,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         run_id: std::process::id(),
         threads: number("threads", 1)? as usize,
         cpus: options.get("cpu").map(|cpu| cpu.parse()).transpose()?.into_iter().collect(),
-        timing: if number("spin", 0)? == 1 { Timing::Spin } else { Timing::Sleep },
+        timing: match options.get("timing").map(String::as_str) {
+            None | Some("sleep") => Timing::Sleep,
+            Some("spin") => Timing::Spin,
+            Some("batch") => Timing::Batch,
+            Some(other) => return Err(format!("timing is not {other}").into()),
+        },
         targets: vec![target.into()],
         groups: vec![
             group("publishers", vec![block], publishers.collect()),

@@ -76,6 +76,9 @@ pub enum Timing {
     Sleep,
     /// Never sleep. Needs a core per thread; busy time then excludes idle spinning.
     Spin,
+    /// Look at schedules and sockets twice in a millisecond, so that one write takes what came due
+    /// for a connection. Costs the least; all latencies are late by up to that.
+    Batch,
 }
 
 /// Clients that connect the same way and publish the same kinds of streams.

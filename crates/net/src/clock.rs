@@ -13,6 +13,18 @@ pub fn now_ns() -> u64 {
     (now.tv_sec as u64) * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// Makes the calling thread's sleeps end when they shall: by default the system lets ordinary
+/// threads sleep up to 50 us longer, to wake several at once.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn sleep_exactly() {
+    // Where it is not allowed, sleeps are a little longer.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+/// The system's sleeps are as they are.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn sleep_exactly() {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,6 +31,8 @@ pub struct Loop<H: Handler> {
     buffer: ReadBuffer,
     net: Net<H>,
     spin: bool,
+    /// The thread's sleeps were made exact, for its rests.
+    sleeps_exactly: bool,
     cpu: Option<usize>,
 }
 
@@ -66,6 +68,7 @@ impl<H: Handler> Loop<H> {
             net,
             poll,
             spin: config.spin,
+            sleeps_exactly: false,
             cpu: config.cpu,
         })
     }
@@ -111,6 +114,10 @@ impl<H: Handler> Loop<H> {
             let now_ns = clock::now_ns();
             self.net.end_turn(now_ns);
             if until_ns > now_ns {
+                if !self.sleeps_exactly {
+                    self.sleeps_exactly = true;
+                    clock::sleep_exactly();
+                }
                 std::thread::sleep(Duration::from_nanos(until_ns - now_ns));
             }
             self.net.now_ns = clock::now_ns();

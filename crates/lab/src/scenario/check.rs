@@ -255,7 +255,8 @@ impl Checker<'_> {
         let timing = raw.timing.as_ref().map(|timing| match timing.get_ref().as_str() {
             "sleep" => Ok(Timing::Sleep),
             "spin" => Ok(Timing::Spin),
-            _ => Err(self.choice(timing, "timing", "\"sleep\" or \"spin\"")),
+            "batch" => Ok(Timing::Batch),
+            _ => Err(self.choice(timing, "timing", "\"sleep\", \"spin\" or \"batch\"")),
         });
         Ok(LoadOptions {
             threads: threads.transpose()?,

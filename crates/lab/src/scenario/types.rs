@@ -147,6 +147,8 @@ pub enum Timing {
     Sleep,
     /// Never sleep; takes a core per thread.
     Spin,
+    /// Serve together what comes within half a millisecond.
+    Batch,
 }
 
 /// Lengths of the phases.

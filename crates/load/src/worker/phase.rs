@@ -107,8 +107,7 @@ impl UsageMeter {
     /// Usage since the last call.
     fn read(&mut self, cpu: Option<usize>) -> ThreadUsage {
         let wall_ns = clock::now_ns();
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        let cpu_ns = time.tv_sec as u64 * SECOND_NS + time.tv_nsec as u64;
+        let cpu_ns = thread_cpu_ns();
         let usage = ThreadUsage {
             cpu,
             wall_ns: wall_ns - self.wall_ns,
@@ -118,6 +117,12 @@ impl UsageMeter {
         (self.wall_ns, self.cpu_ns) = (wall_ns, cpu_ns);
         usage
     }
+}
+
+/// CPU time of the calling thread.
+pub(super) fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * SECOND_NS + time.tv_nsec as u64
 }
 
 impl Worker {

@@ -1,36 +1,61 @@
-//! Rests between turns when there is a lot to do.
+//! Rests between turns of a thread that would otherwise fill its core.
 //!
-//! A turn that serves one packet costs several system calls and often a sleep and a wake-up: at
-//! tens of thousands of packets per second that takes a core whose work would take a third of it.
-//! So a thread that is that busy looks at its sockets every 50 us at most. Figures of such loads
-//! are late by up to that and the precision of the system's sleep. Where messages are received,
-//! that would be in every latency: there a thread rests only under loads that fill its core
-//! anyway. With spin timing and in closed mode, where every pause would cost throughput, it never
-//! does.
+//! A turn that serves one packet costs several system calls, a timer, a sleep and a wake-up here,
+//! and a wake-up of the broker: in a virtual machine each of the last three is an exit to the
+//! hypervisor that can cost more than the packet. So a thread that is that busy looks at its
+//! sockets every 50 us at most (every 200 us if its core is full even so), and serves together
+//! what has come. Figures of such loads are late by up to that, which is less than the queue that
+//! a full core puts into all of them; loads that leave the core time are served as they come. What
+//! counts is how busy the core is and not how many packets there are, because the same load takes
+//! four times the CPU on another machine (bench/runs/2026-11-22-generator).
+//!
+//! Where nobody receives, only acknowledgements are late: there a thread rests from a rate on. With
+//! spin timing and in closed mode, where every pause would cost throughput, it never does; with
+//! batch timing always, and ten times as long.
 
 use tacho_net::Next;
 
-use super::Worker;
+use super::{Worker, phase};
 use crate::plan::{Pace, Plan, Timing};
 
-/// From the beginning of one turn to that of the next.
+/// From the beginning of one turn to that of the next, at first..
 const TURN_NS: u64 = 50_000;
-/// Packets per second, in and out, from which on a thread rests: when nobody receives..
+/// .. and at most, for a core that is full although its thread rests.
+const TURN_NS_MAX: u64 = 200_000;
+/// Such a core, and one that does not need rests that long.
+const FULL_PERCENT: u64 = 90;
+const EASY_PERCENT: u64 = 50;
+/// Batch timing: sends are late by up to this and the precision of the system's sleep, which
+/// together must stay well below the millisecond that makes a run bound by its generator.
+const BATCH_NS: u64 = 500_000;
+/// Packets per second, in and out, from which on a thread rests when nobody receives..
 const DENSE_PUBLISHING_PER_S: u64 = 60_000;
-/// .. and when somebody does (bench/runs/2026-11-21-generator: a core handled 225,000).
-const DENSE_PER_S: u64 = 200_000;
+/// .. and below which it never does when somebody does: a turn would serve less than two.
+const DENSE_PER_S: u64 = 40_000;
+/// Share of its core that a thread takes before it rests: at 80 % a run is bound by its generator.
+const BUSY_PERCENT: u64 = 75;
+/// A thread that rests is less busy, so that this does not tell when to stop: it stops when the
+/// packets have fallen to this share of those with which it began.
+const STAY_PERCENT: u64 = 70;
 /// How often that is decided.
-const LOOK_NS: u64 = 10_000_000;
+const LOOK_NS: u64 = 20_000_000;
 
 /// How much there is to do.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     allowed: bool,
-    dense_per_s: u64,
+    only_publishes: bool,
+    /// How long a turn with its rest takes.
+    turn_ns: u64,
+    /// Always, and nothing is decided.
+    batches: bool,
     /// Packets since `since_ns`.
     pub(super) packets: u64,
     since_ns: u64,
-    is_dense: bool,
+    /// CPU time of the thread until then.
+    cpu_ns: u64,
+    /// While the thread rests: the packets per second below which it stops.
+    rests_above_per_s: Option<u64>,
 }
 
 impl Traffic {
@@ -38,19 +63,48 @@ impl Traffic {
         let waits =
             |pace: &Pace| matches!(pace, Pace::Closed { .. } | Pace::Jmeter { wait: true, .. });
         let paces = || plan.groups.iter().flat_map(|group| &group.publish);
-        let allowed = plan.timing == Timing::Sleep && !paces().any(|block| waits(&block.pace));
-        let dense_per_s = if plan.routes.is_empty() { DENSE_PUBLISHING_PER_S } else { DENSE_PER_S };
-        Self { allowed, dense_per_s, ..Self::default() }
+        let allowed = plan.timing != Timing::Spin && !paces().any(|block| waits(&block.pace));
+        let batches = plan.timing == Timing::Batch;
+        Self {
+            allowed,
+            only_publishes: plan.routes.is_empty(),
+            turn_ns: if batches { BATCH_NS } else { TURN_NS },
+            batches,
+            ..Self::default()
+        }
     }
 
     /// Decides anew, now and then.
-    fn look(&mut self, now_ns: u64) {
-        let elapsed_ns = now_ns.saturating_sub(self.since_ns);
-        if elapsed_ns >= LOOK_NS {
-            let threshold = u128::from(self.dense_per_s) * u128::from(elapsed_ns) / 1_000_000_000;
-            self.is_dense = u128::from(self.packets) > threshold;
-            (self.packets, self.since_ns) = (0, now_ns);
+    #[inline]
+    fn look(&mut self, now_ns: u64, cpu_ns: impl FnOnce() -> u64) {
+        if !self.batches && now_ns.saturating_sub(self.since_ns) >= LOOK_NS {
+            self.decide(now_ns, cpu_ns());
         }
+    }
+
+    fn decide(&mut self, now_ns: u64, cpu_ns: u64) {
+        let elapsed_ns = now_ns.saturating_sub(self.since_ns).max(1);
+        let per_s = u128::from(self.packets) * 1_000_000_000 / u128::from(elapsed_ns);
+        let per_s = u64::try_from(per_s).unwrap_or(u64::MAX);
+        let busy_percent = cpu_ns.saturating_sub(self.cpu_ns).saturating_mul(100) / elapsed_ns;
+        let is_busy = busy_percent >= BUSY_PERCENT;
+        self.turn_ns = match self.rests() {
+            true if busy_percent >= FULL_PERCENT => (self.turn_ns * 2).min(TURN_NS_MAX),
+            true if busy_percent >= EASY_PERCENT => self.turn_ns,
+            _ => TURN_NS,
+        };
+        (self.packets, self.since_ns, self.cpu_ns) = (0, now_ns, cpu_ns);
+        self.rests_above_per_s = match self.rests_above_per_s {
+            _ if self.only_publishes => {
+                (per_s > DENSE_PUBLISHING_PER_S).then_some(DENSE_PUBLISHING_PER_S)
+            }
+            Some(floor) => (per_s >= floor).then_some(floor),
+            None => (is_busy && per_s >= DENSE_PER_S).then_some(per_s * STAY_PERCENT / 100),
+        };
+    }
+
+    const fn rests(&self) -> bool {
+        self.batches || self.rests_above_per_s.is_some()
     }
 }
 
@@ -60,14 +114,14 @@ impl Worker {
         if !self.traffic.allowed {
             return next;
         }
-        self.traffic.look(now_ns);
+        self.traffic.look(now_ns, phase::thread_cpu_ns);
         let at_ns = match next {
             Next::At(at_ns) => at_ns,
             Next::Sleep => u64::MAX,
             Next::Again | Next::Rest { .. } => return next,
         };
-        if self.traffic.is_dense && self.phase.is_loading(now_ns) {
-            Next::Rest { until_ns: now_ns + TURN_NS, at_ns }
+        if self.traffic.rests() && self.phase.is_loading(now_ns) {
+            Next::Rest { until_ns: now_ns + self.traffic.turn_ns, at_ns }
         } else {
             next
         }
@@ -81,22 +135,65 @@ mod tests {
     use super::*;
     use crate::plan::tests::{plan_of, publisher, subscriber};
 
+    /// Lets a thread serve so many packets in the time of one look, and take so much of its core.
+    fn after(traffic: &mut Traffic, packets: u64, busy_percent: u64) -> bool {
+        let (now_ns, cpu_ns) = (traffic.since_ns + LOOK_NS, traffic.cpu_ns);
+        traffic.packets = packets;
+        traffic.look(now_ns - 1, || panic!("looked too early"));
+        assert_eq!(traffic.packets, packets);
+        traffic.look(now_ns, || cpu_ns + LOOK_NS * busy_percent / 100);
+        assert_eq!((traffic.packets, traffic.since_ns), (0, now_ns));
+        traffic.rests()
+    }
+
     #[test]
-    fn only_dense_traffic_is_worth_a_rest() {
+    fn a_thread_rests_when_its_core_fills_and_until_there_is_less_to_do() {
+        let plan = plan_of(vec![publisher("t", QoS::AtMostOnce), subscriber("t", QoS::AtMostOnce)]);
+        let mut traffic = Traffic::new(&plan);
+        assert!(!after(&mut traffic, 100_000, BUSY_PERCENT - 1), "there is time left");
+        let least = DENSE_PER_S * LOOK_NS / 1_000_000_000;
+        assert!(!after(&mut traffic, least - 1, 100), "too few for a turn");
+        assert!(after(&mut traffic, 10_000, BUSY_PERCENT));
+        assert!(after(&mut traffic, 7_000, 20), "less busy because it rests");
+        assert!(!after(&mut traffic, 6_999, 90), "much less to do than when it began");
+        assert!(after(&mut traffic, 6_999, 90), "it begins anew from what there is now");
+    }
+
+    #[test]
+    fn a_core_that_stays_full_rests_longer() {
+        let plan = plan_of(vec![publisher("t", QoS::AtMostOnce), subscriber("t", QoS::AtMostOnce)]);
+        let mut traffic = Traffic::new(&plan);
+        let mut turn_us_after = |busy_percent| {
+            after(&mut traffic, 10_000, busy_percent);
+            traffic.turn_ns / 1_000
+        };
+        assert_eq!([95, 89, 95, 90, 90].map(&mut turn_us_after), [50, 50, 100, 200, 200]);
+        assert_eq!([EASY_PERCENT, EASY_PERCENT - 1].map(&mut turn_us_after), [200, 50]);
+    }
+
+    #[test]
+    fn batch_timing_rests_whatever_there_is_to_do() {
+        let traffic = Traffic::new(&Plan { timing: Timing::Batch, ..Plan::default() });
+        assert!(traffic.allowed && traffic.rests());
+        assert_eq!(traffic.turn_ns, BATCH_NS);
+    }
+
+    #[test]
+    fn where_nobody_receives_the_rate_decides() {
         let mut traffic = Traffic::new(&Plan::default());
         assert!(traffic.allowed);
-        traffic.since_ns = 1_000;
-        for (packets, dense) in [(600, false), (601, true), (100, false)] {
-            traffic.packets = packets;
-            traffic.look(traffic.since_ns + LOOK_NS);
-            assert_eq!((traffic.is_dense, traffic.packets), (dense, 0), "{packets} in 10 ms");
+        let least = DENSE_PUBLISHING_PER_S * LOOK_NS / 1_000_000_000;
+        for (packets, rests) in [(least, false), (least + 1, true), (least, false)] {
+            assert_eq!(after(&mut traffic, packets, 1), rests, "{packets} packets");
         }
-        traffic.packets = 9_999;
-        traffic.look(traffic.since_ns + LOOK_NS - 1);
-        assert_eq!((traffic.is_dense, traffic.packets), (false, 9_999));
-        let plan = plan_of(vec![publisher("t", QoS::AtMostOnce), subscriber("t", QoS::AtMostOnce)]);
-        assert_eq!(Traffic::new(&plan).dense_per_s, DENSE_PER_S);
+    }
+
+    #[test]
+    fn spinning_and_closed_threads_never_rest() {
         let spinning = Plan { timing: Timing::Spin, ..Plan::default() };
         assert!(!Traffic::new(&spinning).allowed);
+        let mut closed = plan_of(vec![publisher("t", QoS::AtMostOnce)]);
+        closed.groups[0].publish[0].pace = Pace::Closed { window: 1 };
+        assert!(!Traffic::new(&closed).allowed);
     }
 }

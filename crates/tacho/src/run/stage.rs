@@ -243,6 +243,7 @@ impl Stage {
             timing: match scenario.load.timing {
                 Timing::Sleep => "sleep".to_owned(),
                 Timing::Spin => "spin".to_owned(),
+                Timing::Batch => "batch".to_owned(),
             },
         }
     }
