@@ -172,6 +172,27 @@ fn spinning_is_precise_and_does_not_count_as_busy() {
     assert!(usage.busy() < 0.6, "{usage:?}");
 }
 
+#[test]
+fn batches_send_everything_late_and_nothing_else() {
+    let broker = Broker::start(Behaviour::default());
+    let mut scene = Scene { measure_ms: 500, ..Scene::pairs(1, QoS::AtLeastOnce) };
+    scene.pace = Pace::Open {
+        rate: Rate { messages: 5_000, per_ns: 1_000 * MS },
+        phase: PhasePolicy::Aligned,
+        catch_up: CatchUp::CatchUp,
+    };
+    let mut plan = scene.plan(broker.addr);
+    plan.timing = Timing::Batch;
+    let outcome = run(plan);
+    let totals = outcome.only();
+    let delivery = totals.delivery;
+    assert_eq!((delivery.sent, delivery.received, delivery.lost), (2_500, 2_500, 0));
+    // Messages are due every 200 us and go out every 500 us: half of them wait for that long or
+    // longer, and the delay says so.
+    let delay_us = totals.send_delay.value_at_quantile(0.5);
+    assert!(delay_us >= 100, "half of the messages left within {delay_us} us");
+}
+
 /// A broker that is slow to acknowledge at first: the window opens late.
 fn stalled(catch_up: CatchUp) -> Outcome {
     let broker = Broker::start(Behaviour { mute: true, ..Behaviour::default() });

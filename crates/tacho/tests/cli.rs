@@ -60,7 +60,7 @@ fn wrong_usage_exits_with_1() {
     fails(&["run", "symmetric", "--threshold", "e2e_p98<1ms"], 1, &["no figure 'e2e_p98'"]);
     fails(&["run", "symmetric", "--threshold", "e2e_p99<1"], 1, &["for example 10ms"]);
     fails(&["run", "symmetric", "--closed-window", "0"], 1, &["closed-window"]);
-    fails(&["run", "symmetric", "--timing", "doze"], 1, &["sleep", "spin"]);
+    fails(&["run", "symmetric", "--timing", "doze"], 1, &["sleep", "spin", "batch"]);
     fails(&["run", "symmetric", "--broker", "http://x:1"], 1, &["write mqtt://host:port"]);
     fails(&["run", "symmetric", "--broker", "mqtt://x:99999"], 1, &["not a port"]);
     fails(
