@@ -5,7 +5,8 @@
 //! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 qos=1 rate=30000 cpu=1
 //! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 pairs=100 window=16
 //! ```
-//! `timing=spin` and `timing=batch` say how it waits; `subscribers=0` only publishes; `fan=10` has ten subscribers per publisher. `pid=` names the broker's process, whose CPU time is then shown
+//! `timing=spin` and `timing=batch` say how it waits; `subscribers=0` only publishes; `fan=10` has
+//! ten subscribers per publisher. `pid=` names the broker's process, whose CPU time is then shown
 //! beside the generator's.
 
 use std::collections::HashMap;
