@@ -59,12 +59,15 @@ pub(super) fn measure(
         received_bytes: 0,
         changes: 0,
     };
+    // What the broker takes for the changes alone is not the publishers' cost.
+    let changes_us_per_s = if routing == Routing::Churn { load.changes_alone(pid)? } else { 0.0 };
     load.run_for(WARM_UP)?;
     let (cpu, at) = (cpu_ns(pid)?, Instant::now());
     let (sent, received) = (load.sent, load.received());
     load.run_for(Duration::from_secs(seconds))?;
     let cpu_us = (cpu_ns(pid)? - cpu) as f64 / 1e3;
     let elapsed_s = at.elapsed().as_secs_f64();
+    let cpu_us = cpu_us - changes_us_per_s * elapsed_s;
     let (sent, received) = ((load.sent - sent) as f64, (load.received() - received) as f64);
     load.settle()?;
     let messages = sent + received;
@@ -117,6 +120,18 @@ struct Load {
 }
 
 impl Load {
+    /// The broker's CPU, in microseconds per second, while subscriptions change and nobody
+    /// publishes.
+    fn changes_alone(&mut self, pid: u32) -> Result<f64> {
+        let (cpu, started) = (cpu_ns(pid)?, Instant::now());
+        for tick in 1..=WARM_UP.as_millis() as u32 {
+            self.change_a_subscription()?;
+            let due = started + TICK * tick;
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+        }
+        Ok((cpu_ns(pid)? - cpu) as f64 / 1e3 / started.elapsed().as_secs_f64())
+    }
+
     fn run_for(&mut self, time: Duration) -> Result<()> {
         let started = Instant::now();
         let batch = RATE / 1000;
