@@ -129,8 +129,8 @@ impl Message {
     }
 
     /// Copies a will out of CONNECT, with its retain flag [MQTT-3.1.2-14], [MQTT-3.1.2-15] and its
-    /// user properties in their order [MQTT-3.1.3-10]. Its expiry interval starts when it is published, so until
-    /// then `expires_at_ns` is relative.
+    /// user properties in their order [MQTT-3.1.3-10]. Its expiry interval starts when it is
+    /// published, so until then `expires_at_ns` is relative.
     pub(crate) fn from_will(will: &Will<'_>, source: Source) -> Self {
         let p = &will.properties;
         let publish = Publish {

@@ -90,8 +90,8 @@ impl<M> Lifetime<M> {
         self.expiry_s
     }
 
-    /// Starts a connection, and keeps its will with the session [MQTT-3.1.2-7]. Returns the previous
-    /// session's will if a clean start ends that session before the will's delay is over
+    /// Starts a connection, and keeps its will with the session [MQTT-3.1.2-7]. Returns the
+    /// previous session's will if a clean start ends that session before the will's delay is over
     /// [MQTT-3.1.2-8]; a resume cancels it [MQTT-3.1.3-9].
     pub(crate) fn open(
         &mut self,

@@ -40,7 +40,7 @@ impl Shard {
             Ok(connect) => connect,
             Err(error) => {
                 self.stats.protocol_errors_total.increment();
-                // [MQTT-3.1.4-1]. A CONNACK where the bytes tell which version's; else just the close.
+                // [MQTT-3.1.4-1]. A CONNACK where the bytes tell which version's; else the close.
                 match Connect::reply_version(frame) {
                     Some(version) if version == Version::V5 || has_v3_code(error.reason) => {
                         self.refuse(net, conn, version, error.reason);
@@ -144,7 +144,8 @@ impl Shard {
         self.drop_connection(net, conn);
     }
 
-    /// Opens the session and says so, once [MQTT-3.1.4-5], [MQTT-3.2.0-2]. With an authentication method, `connect` has the data that goes out.
+    /// Opens the session and says so, once [MQTT-3.1.4-5], [MQTT-3.2.0-2]. With an authentication
+    /// method, `connect` has the data that goes out.
     pub(super) fn connect(
         &mut self,
         net: &mut Net,

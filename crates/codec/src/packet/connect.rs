@@ -95,7 +95,7 @@ impl<'a> Connect<'a> {
             will = Some(Will::decode(&mut reader, version, will_qos, flags & WILL_RETAIN != 0)?);
         }
         // 3.1 says that the flags of these two may be set although the packet ends before them.
-        // Otherwise flag and field go together: [MQTT-3.1.2-16] to [MQTT-3.1.2-19], [MQTT-3.1.3-12].
+        // Else flag and field go together: [MQTT-3.1.2-16] to [MQTT-3.1.2-19], [MQTT-3.1.3-12].
         let may_lack = |reader: &Reader<'_>| version == Version::V31 && reader.is_empty();
         let mut username = None;
         if flags & USERNAME != 0 && !may_lack(&reader) {
