@@ -67,10 +67,10 @@ impl Shard {
         }
     }
 
-    /// Whether a message needs not wait for the unfinished fan-outs: all have other topics and other
-    /// publishers. So order holds by topic [MQTT-4.6.0-6] and acknowledgements leave in the order of
-    /// a client's publishes [MQTT-4.6.0-2], but one message to very many receivers costs other
-    /// clients no more than a turn.
+    /// Whether a message needs not wait for the unfinished fan-outs: all have other topics and
+    /// other publishers. So order holds by topic [MQTT-4.6.0-6] and acknowledgements leave in the
+    /// order of a client's publishes [MQTT-4.6.0-2], but one message to very many receivers costs
+    /// other clients no more than a turn.
     #[inline]
     fn may_overtake(&self, message: &Message) -> bool {
         self.fan_outs.is_empty() || self.is_unrelated(message)
