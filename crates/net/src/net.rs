@@ -42,6 +42,9 @@ pub struct Counters {
     pub wakes: u64,
 }
 
+/// Closing a socket takes microseconds, and after a storm thousands are due at one time.
+const LINGERING_DROPPED_PER_TURN_MAX: usize = 256;
+
 /// The bounds that are needed after the loop was set up.
 pub(crate) struct Limits {
     pub(crate) read_buffer_bytes: usize,
@@ -572,9 +575,11 @@ impl<H: Handler> Net<H> {
         any
     }
 
-    /// Drops lingering connections whose time is over.
+    /// Drops lingering connections whose time is over, or for whom there are too many. The loop does
+    /// not sleep while there are more of them.
     pub(crate) fn expire_lingering(&mut self) {
-        while let Some(&(until_ns, id)) = self.lingering.front() {
+        for _ in 0..LINGERING_DROPPED_PER_TURN_MAX {
+            let Some(&(until_ns, id)) = self.lingering.front() else { return };
             let too_many = self.lingering.len() > self.limits.lingering_max;
             if until_ns > self.now_ns && self.conns.get(id).is_some() && !too_many {
                 break;

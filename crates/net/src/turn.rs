@@ -91,6 +91,10 @@ impl<H: Handler> Net<H> {
     /// Serves connections that are not established, at least one of them, while the turn has time
     /// for them. What is left of it is for accepting more.
     fn serve_newcomers(&mut self, handler: &mut H, buffer: &mut ReadBuffer) {
+        if !self.newcomers.is_empty() {
+            // The time begins to run.
+            self.has_time();
+        }
         for _ in 0..self.newcomers.len() {
             if let Some(id) = self.newcomers.pop_front() {
                 self.serve(handler, id, buffer);

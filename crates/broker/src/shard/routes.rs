@@ -295,3 +295,48 @@ fn match_topic(
     let groups = if groups.is_empty() { None } else { Some(groups.into()) };
     Destinations { remote, groups, local: merge_targets(matched).into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use tacho_topic::{RouteChange, RouteMap};
+
+    use super::*;
+
+    /// A shard's cache in front of `count` subscribers to everything.
+    fn cache(
+        count: u32,
+        bytes_max: usize,
+    ) -> (RouteCache, RouteMap, SubscriptionIndex<u32, SubscriptionOptions>) {
+        let map = RouteMap::with_shards(1);
+        let mut index = SubscriptionIndex::new();
+        let filter = TopicFilter::parse("#").expect("a filter");
+        let options = SubscriptionOptions::new(&tacho_codec::SubscribeOptions::default(), None);
+        for session in 0..count {
+            index.insert(&filter, session, options);
+        }
+        map.apply(&[RouteChange::Add { filter: tacho_topic::Filter::Plain(filter), shard: 0 }]);
+        (RouteCache::new(1_000, bytes_max), map, index)
+    }
+
+    #[test]
+    fn matches_of_many_topics_hold_no_more_than_they_may() {
+        let receivers = 1_000;
+        let bytes_max = 10 * receivers * size_of::<Target>();
+        let (mut cache, map, index) = cache(receivers as u32, bytes_max);
+        let snapshot = map.snapshot();
+        for round in 0..3 {
+            for topic in 0..500 {
+                let route = cache.lookup(&format!("topic/{topic}"), 0, &index, &snapshot);
+                assert_eq!(route.to.local.len(), receivers, "round {round}, topic {topic}");
+                // What is used all the time stays.
+                let often = cache.lookup("often", 0, &index, &snapshot).to.local.clone();
+                let again = cache.lookup("often", 0, &index, &snapshot).to.local.clone();
+                assert!(Rc::ptr_eq(&often, &again));
+            }
+            let held: usize = cache.routes.iter().map(Route::bytes).sum();
+            assert_eq!(held, cache.bytes);
+            assert!(held <= bytes_max, "{held} of {bytes_max} bytes");
+        }
+        assert!(cache.evictions > 1_000);
+    }
+}

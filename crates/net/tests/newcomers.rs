@@ -1,0 +1,153 @@
+//! Connections that are not established stand behind those that are; what is held is counted.
+
+mod common;
+
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use common::*;
+use tacho_net::{ConnId, LoopConfig};
+
+/// Says whose input came in which turn: the first byte of each.
+fn recording(order: Sender<(u64, u8)>) -> Probe {
+    Probe {
+        on_input: Box::new(move |net, conn, data| {
+            if data[0] == b'!' {
+                net.established(conn);
+            }
+            let _ = order.send((net.counters().turns, data[0]));
+            net.out(conn).extend_from_slice(&data[..1]);
+            data.len()
+        }),
+        ..Probe::default()
+    }
+}
+
+#[test]
+fn who_is_established_is_served_before_newcomers_and_they_share_a_budget() {
+    let (order, ordered) = events();
+    // So little that a turn has time for one newcomer.
+    let config = LoopConfig { newcomers_budget_ns: 1, ..LoopConfig::default() };
+    let server = start_config(config, recording(order));
+    let mut inside = server.client();
+    write(&mut inside, b"!");
+    read_exactly(&mut inside, 1);
+    let mut newcomers: Vec<_> = (0..20).map(|_| server.client()).collect();
+    eventually("all are accepted", || server.ask(|_, net| net.connections()) == 21);
+    let _ = next(&ordered);
+    // While the loop is busy with one thing, everybody writes, the one inside last.
+    let ((written, all_written), (go, may_go)) = (events(), events());
+    let writing = std::thread::spawn(move || {
+        next(&may_go);
+        for newcomer in &mut newcomers {
+            write(newcomer, b"n");
+        }
+        write(&mut inside, b"i");
+        written.send(()).unwrap();
+        (newcomers, inside)
+    });
+    server.ask(move |_, _| {
+        go.send(()).unwrap();
+        next(&all_written)
+    });
+    let mut seen: Vec<(u64, u8)> = (0..21).map(|_| next(&ordered)).collect();
+    let (newcomers, inside) = writing.join().unwrap();
+    assert_eq!(seen[0].1, b'i', "{seen:?}");
+    seen.retain(|&(_, who)| who == b'n');
+    let turns: Vec<u64> = seen.iter().map(|&(turn, _)| turn).collect();
+    assert!(turns.windows(2).all(|pair| pair[0] < pair[1]), "one per turn: {turns:?}");
+    drop((newcomers, inside));
+}
+
+#[test]
+fn without_a_budget_newcomers_are_like_others() {
+    let (order, ordered) = events();
+    let server = start(recording(order));
+    let mut clients: Vec<_> = (0..20).map(|_| server.client()).collect();
+    for client in &mut clients {
+        write(client, b"n");
+        read_exactly(client, 1);
+    }
+    assert_eq!(ordered.try_iter().count(), 20);
+}
+
+#[test]
+fn paced_accepts_keep_their_distance_and_nobody_is_lost() {
+    const CLIENTS: u32 = 10;
+    const GAP: Duration = Duration::from_millis(20);
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&times);
+    let server = start(Probe {
+        on_accepted: Box::new(move |net, _| noted.lock().unwrap().push(net.now_ns())),
+        ..Probe::default()
+    });
+    server.ask(|_, net| net.pace_accepts(GAP.as_nanos() as u64));
+    let begun = Instant::now();
+    let _clients: Vec<_> = (0..CLIENTS).map(|_| server.client()).collect();
+    eventually("all are accepted", || times.lock().unwrap().len() == CLIENTS as usize);
+    assert!(begun.elapsed() >= GAP * (CLIENTS - 1));
+    let times = times.lock().unwrap();
+    assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= GAP.as_nanos() as u64));
+}
+
+#[test]
+fn the_oldest_lingering_connection_goes_for_one_more() {
+    let config = LoopConfig { lingering_max: 3, linger_ns: u64::MAX / 2, ..LoopConfig::default() };
+    let server = start_config(
+        config,
+        Probe {
+            on_input: Box::new(|net, conn, data| {
+                net.close(conn);
+                data.len()
+            }),
+            ..Probe::default()
+        },
+    );
+    // They do not close their side, so each would linger.
+    let mut clients: Vec<_> = (0..10).map(|_| server.client()).collect();
+    for client in &mut clients {
+        write(client, b"x");
+    }
+    eventually("only a few linger", || server.ask(|_, net| net.connections()) == 3);
+}
+
+#[test]
+fn what_connections_hold_is_counted_and_given_back() {
+    let held = |server: &Running| server.ask(|_, net| net.buffered_bytes());
+    let server = start(Probe {
+        // Keeps all input, and answers a lot.
+        on_input: Box::new(|net, conn, data| {
+            if data.starts_with(b"more") {
+                net.out(conn).extend_from_slice(&vec![7; 20_000_000]);
+                return data.len();
+            }
+            if data.starts_with(b"shared") {
+                net.out(conn).push_shared(Arc::from(vec![7; 20_000_000]));
+                return data.len();
+            }
+            0
+        }),
+        ..Probe::default()
+    });
+    assert_eq!(held(&server), 0);
+    let mut incomplete = server.client();
+    write(&mut incomplete, &[1; 30_000]);
+    eventually("its bytes are counted", || held(&server) == 30_000);
+    let mut deaf = server.client();
+    write(&mut deaf, b"more");
+    eventually("output is counted too", || held(&server) > 1_000_000);
+    // By reference it is somebody else's.
+    let before = held(&server);
+    let mut other = server.client();
+    write(&mut other, b"shared");
+    eventually("it is under way", || {
+        server.ask(|_, net| {
+            let ids: Vec<ConnId> = net.open_connections().collect();
+            ids.iter().filter(|&&id| net.output_bytes(id) > 1_000_000).count() == 2
+        })
+    });
+    assert!(held(&server) <= before);
+    drop((incomplete, deaf, other));
+    eventually("all is given back", || held(&server) == 0);
+}
