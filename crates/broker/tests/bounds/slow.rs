@@ -1,5 +1,8 @@
 //! Clients that do not read cost nobody else anything, and can be seen.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use crate::common::{Client, TestBroker, wait_until};
 use crate::slowest;
 use tacho_codec::{QoS, Version};
@@ -21,12 +24,15 @@ fn one_deaf_subscriber_among_many_delays_nobody_and_is_seen() {
         ));
         let deaf = subscriber(&broker, "deaf", QoS::AtMostOnce);
         let deaf_qos1 = subscriber(&broker, "deaf-qos1", QoS::AtLeastOnce);
-        let readers: Vec<_> = (0..6)
+        let progress: [Arc<AtomicU32>; 6] = Default::default();
+        let readers: Vec<_> = (0..progress.len())
             .map(|i| {
                 let mut client = subscriber(&broker, &format!("reader-{i}"), QoS::AtLeastOnce);
+                let progress = Arc::clone(&progress[i]);
                 std::thread::spawn(move || {
                     for number in 0..MESSAGES {
                         assert_eq!(client.receive_and_ack().payload[..4], number.to_be_bytes());
+                        progress.store(number + 1, Ordering::Relaxed);
                     }
                 })
             })
@@ -37,6 +43,10 @@ fn one_deaf_subscriber_among_many_delays_nobody_and_is_seen() {
             payload[..4].copy_from_slice(&number.to_be_bytes());
             // Acknowledged each: the publisher is never held back.
             publisher.publish("news", &payload, QoS::AtLeastOnce, false);
+            // Those who read are never further behind than their own small queue allows.
+            wait_until("readers follow", || {
+                progress.iter().all(|read| read.load(Ordering::Relaxed) + 10 > number)
+            });
         }
         for reader in readers {
             reader.join().expect("a reader got everything in order");
