@@ -575,8 +575,8 @@ impl<H: Handler> Net<H> {
         any
     }
 
-    /// Drops lingering connections whose time is over, or for whom there are too many. The loop does
-    /// not sleep while there are more of them.
+    /// Drops lingering connections whose time is over, or for whom there are too many. The loop
+    /// does not sleep while there are more of them.
     pub(crate) fn expire_lingering(&mut self) {
         for _ in 0..LINGERING_DROPPED_PER_TURN_MAX {
             let Some(&(until_ns, id)) = self.lingering.front() else { return };
