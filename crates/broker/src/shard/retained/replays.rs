@@ -185,7 +185,10 @@ impl Replays {
         // An owner that is asked may answer with what is older. A message routed before the
         // subscription was visible may have come by it all the same, and will be in an answer.
         let is_open = self.asked == Some(owner) || header.routed_version < self.visible_version;
-        if is_open && self.seen.len() < SEEN_MAX {
+        // Of publishers at the same time the older message may come last: the newer one counts.
+        let is_newest = |seen: &Seen| seen.version <= header.retained_version;
+        let is_news = self.seen.get(message.topic()).is_none_or(is_newest);
+        if is_open && is_news && self.seen.len() < SEEN_MAX {
             let seen = Seen {
                 version: header.retained_version,
                 routed_version: header.routed_version,

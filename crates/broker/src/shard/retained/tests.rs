@@ -212,3 +212,17 @@ fn what_waits_to_be_taken_goes_with_its_replay() {
     replays.cancel(&filter("+"));
     assert!(replays.is_over());
 }
+
+#[test]
+fn an_older_message_that_comes_live_late_lets_no_stale_one_pass() {
+    let mut replays = Replays::default();
+    replays.start(filter("#"), options(), 7, vec![Owner { shard: 0, after: 0 }]);
+    let asked = replays.ask().unwrap();
+    // Two publishers at the same time: the newer message comes first.
+    replays.note(&message("a", b"x", 15, 7), 0);
+    replays.note(&message("a", b"x", 12, 7), 0);
+    let known = vec![message("a", b"x", 14, 6), message("b", b"x", 13, 6)];
+    replays.answered(asked.replay, known, None);
+    let next = replays.front().map(|(message, _)| message.topic().to_owned());
+    assert_eq!(next.as_deref(), Some("b"));
+}
