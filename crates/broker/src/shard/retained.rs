@@ -34,7 +34,7 @@ use super::{Net, Shard};
 use crate::config::Limits;
 use crate::mail::{Mail, ReplayBatch, ReplayRequest};
 use crate::message::Message;
-use replays::{Owner, Wanted};
+use replays::Wanted;
 use store::Outcome;
 
 pub(crate) use replays::Replays;
@@ -62,7 +62,7 @@ impl Shard {
     /// is after this; its owner counts on getting it.
     pub(super) fn take_retained_version(&mut self, net: &Net, topic: &str) -> u64 {
         let owner = self.retained_owner(topic, net.shards());
-        let version = self.shared.retained_versions.take(owner);
+        let version = self.shared.retained_versions.take(owner, topic);
         self.refresh_routes();
         version
     }
@@ -160,13 +160,16 @@ impl Shard {
         filter: TopicFilter,
         options: SubscriptionOptions,
     ) {
-        let versions = &self.shared.retained_versions;
-        let owner = |shard| Owner { shard, after: versions.last(shard) };
-        let owners = if filter.is_exact() {
-            vec![owner(self.retained_owner(filter.as_str(), net.shards()))]
+        let all = if filter.is_exact() {
+            let owner = self.retained_owner(filter.as_str(), net.shards());
+            owner..owner + 1
         } else {
-            (0..net.shards()).map(owner).collect()
+            0..net.shards()
         };
+        let owners = self.shared.retained_versions.owners_to_ask(all, &filter);
+        if owners.is_empty() {
+            return;
+        }
         let visible_version = self.snapshot.version();
         let replays = self.sessions[slot as usize].replays.get_or_insert_default();
         replays.start(filter, options, visible_version, owners);

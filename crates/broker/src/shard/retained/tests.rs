@@ -3,6 +3,7 @@ use std::sync::Arc;
 use tacho_codec::{Publish, PublishProperties, QoS};
 use tacho_topic::{RetainedCursor, TopicFilter};
 
+use super::replays::Owner;
 use super::*;
 use crate::keys::{ClientKey, TenantId};
 use crate::message::{Intake, Source};

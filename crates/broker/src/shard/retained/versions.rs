@@ -1,8 +1,13 @@
 //! Versions of retained messages: a total order, and what of it has arrived at the owner.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicU64, fence};
+use std::ops::Range;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, fence};
+
+use tacho_topic::TopicFilter;
+
+use super::replays::Owner;
 
 /// Numbers the retained messages of each owner, from 1 on without gaps, in the order in which they
 /// were routed.
@@ -11,7 +16,11 @@ pub(crate) struct RetainedVersions(Box<[LastVersion]>);
 
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct LastVersion(AtomicU64);
+struct LastVersion {
+    version: AtomicU64,
+    /// Whether one of them was for a topic that does not start with `$`.
+    is_plain: AtomicBool,
+}
 
 impl RetainedVersions {
     pub(crate) fn new(owners: usize) -> Self {
@@ -21,16 +30,36 @@ impl RetainedVersions {
     /// The version of a message that is about to be routed and then sent to its owner, whatever
     /// happens. The route map has to be looked at after this: either it knows a subscription, or
     /// [`last`](Self::last), asked after that subscription was made, knows the version.
-    pub(crate) fn take(&self, owner: usize) -> u64 {
-        let version = self.0[owner].0.fetch_add(1, SeqCst) + 1;
+    pub(crate) fn take(&self, owner: usize, topic: &str) -> u64 {
+        let last = &self.0[owner];
+        if !topic.starts_with('$') && !last.is_plain.load(Relaxed) {
+            last.is_plain.store(true, SeqCst);
+        }
+        let version = last.version.fetch_add(1, SeqCst) + 1;
         fence(SeqCst);
         version
     }
 
-    /// The newest version of an owner's messages that has been taken.
-    pub(crate) fn last(&self, owner: usize) -> u64 {
+    /// Whether an owner may have, or get, a message that was routed without regard to a
+    /// subscription to `filter` that is visible by now. Where nobody retains messages, the broker's
+    /// own figures below `$SYS` are all there is, and most subscriptions need no replay.
+    fn may_have(&self, owner: usize, filter: &TopicFilter) -> bool {
         fence(SeqCst);
-        self.0[owner].0.load(SeqCst)
+        let last = &self.0[owner];
+        last.is_plain.load(SeqCst)
+            || filter.as_str().starts_with('$') && last.version.load(SeqCst) > 0
+    }
+
+    /// Those of `owners` whom a replay of `filter` has to ask.
+    pub(super) fn owners_to_ask(&self, owners: Range<usize>, filter: &TopicFilter) -> Vec<Owner> {
+        let owner = |shard| Owner { shard, after: self.last(shard) };
+        owners.filter(|&shard| self.may_have(shard, filter)).map(owner).collect()
+    }
+
+    /// The newest version of an owner's messages that has been taken.
+    fn last(&self, owner: usize) -> u64 {
+        fence(SeqCst);
+        self.0[owner].version.load(SeqCst)
     }
 }
 

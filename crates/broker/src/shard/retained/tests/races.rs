@@ -116,7 +116,7 @@ impl World {
 
     fn publish(&mut self, shard: usize) {
         let topic = TOPICS[self.random.usize(0..TOPICS.len())];
-        let version = self.versions.take(owner_shard(0, topic.as_bytes(), SHARDS));
+        let version = self.versions.take(owner_shard(0, topic.as_bytes(), SHARDS), topic);
         let is_removal = self.random.u8(0..4) == 0;
         let published = Published { is_removal, routed_version: 0 };
         self.published.entry(topic).or_default().insert(version, published);
@@ -160,14 +160,17 @@ impl World {
     }
 
     fn start_replay(&mut self, session: usize) {
-        let versions = &self.versions;
-        let owner = |shard| Owner { shard, after: versions.last(shard) };
         let entry = &mut self.sessions[session];
-        let owners = if entry.filter.is_exact() {
-            vec![owner(owner_shard(0, entry.filter.as_str().as_bytes(), SHARDS))]
+        let all = if entry.filter.is_exact() {
+            let owner = owner_shard(0, entry.filter.as_str().as_bytes(), SHARDS);
+            owner..owner + 1
         } else {
-            (0..SHARDS).map(owner).collect()
+            0..SHARDS
         };
+        let owners = self.versions.owners_to_ask(all, &entry.filter);
+        if owners.is_empty() {
+            return;
+        }
         let replays = entry.replays.get_or_insert_default();
         replays.start(entry.filter.clone(), options(), entry.visible_version, owners);
         self.go_on(session);
