@@ -3,12 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tacho_codec::{
-    Ack, Connect, ConnectProperties, Packet, PacketId, Publish, PublishProperties, QoS, ReasonCode,
-    Version,
-};
+use tacho_codec::{Ack, Packet, PacketId, Publish, PublishProperties, QoS, ReasonCode, Version};
 
-use crate::common::{Client, TestBroker, VERSIONS, connect, each_broker, wait_until};
+use crate::common::{TestBroker, VERSIONS, each_broker, wait_until};
 
 fn publish(qos: QoS, topic: &str, id: u16) -> Publish<'_> {
     Publish { qos, topic, packet_id: PacketId::new(id), payload: b"x", ..Publish::default() }
@@ -16,19 +13,6 @@ fn publish(qos: QoS, topic: &str, id: u16) -> Publish<'_> {
 
 fn ok(id: PacketId) -> Ack<'static> {
     Ack::new(id, ReasonCode::SUCCESS)
-}
-
-/// A client whose session outlives its connections.
-fn durable(broker: &TestBroker, client_id: &str, version: Version, window: u16) -> Client {
-    let v5 = version == Version::V5;
-    let properties = ConnectProperties {
-        session_expiry_s: v5.then_some(60),
-        receive_maximum: v5.then_some(window),
-        ..Default::default()
-    };
-    let mut client = broker.client(version);
-    client.connect(&Connect { clean_start: false, properties, ..connect(client_id, version) });
-    client
 }
 
 // 26
@@ -74,7 +58,7 @@ fn a_refused_qos_2_publish_leaves_its_identifier_free() {
 #[test]
 fn the_handshake_goes_on_when_its_message_has_expired() {
     each_broker(|broker| {
-        let mut subscriber = durable(broker, "sub", Version::V5, 10);
+        let mut subscriber = broker.durable("sub", Version::V5, Some(10));
         subscriber.subscribe("t", QoS::ExactlyOnce);
         subscriber.disconnect();
         let mut client = broker.connected("c", Version::V5);
@@ -85,7 +69,7 @@ fn the_handshake_goes_on_when_its_message_has_expired() {
         std::thread::sleep(Duration::from_millis(1050));
         client.send(&Packet::PubRel(ok(mortal.packet_id.unwrap())));
         assert_eq!(client.frame().unwrap(), [0x70, 2, 0, 3]);
-        let mut subscriber = durable(broker, "sub", Version::V5, 10);
+        let mut subscriber = broker.durable("sub", Version::V5, Some(10));
         subscriber.ping();
         assert_eq!(broker.counter("dropped_expired_total"), 1);
     });
@@ -97,7 +81,7 @@ fn the_handshake_goes_on_when_its_message_has_expired() {
 fn what_was_sent_does_not_expire_and_what_waits_does() {
     each_broker(|broker| {
         for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
-            let mut subscriber = durable(broker, "sub", Version::V5, 1);
+            let mut subscriber = broker.durable("sub", Version::V5, Some(1));
             subscriber.subscribe("t", qos);
             let mut client = broker.connected("c", Version::V5);
             let properties = PublishProperties { message_expiry_s: Some(1), ..Default::default() };
@@ -110,7 +94,7 @@ fn what_was_sent_does_not_expire_and_what_waits_does() {
             let expired = broker.counter("dropped_expired_total");
             std::thread::sleep(Duration::from_millis(1050));
             client.publish("t", b"young", qos, false);
-            let mut subscriber = durable(broker, "sub", Version::V5, 1);
+            let mut subscriber = broker.durable("sub", Version::V5, Some(1));
             let again = subscriber.receive_and_ack();
             assert_eq!((again.packet_id, again.dup), (sent.packet_id, true));
             assert_eq!(subscriber.receive_and_ack().payload, b"young");
@@ -151,7 +135,7 @@ fn identifiers_in_flight_are_never_given_out_again() {
 #[test]
 fn a_full_window_delays_nothing_but_publishes_of_qos_1_and_2() {
     each_broker(|broker| {
-        let mut client = durable(broker, "c", Version::V5, 1);
+        let mut client = broker.durable("c", Version::V5, Some(1));
         client.subscribe("t", QoS::ExactlyOnce);
         let mut publisher = broker.connected("pub", Version::V5);
         for _ in 0..3 {
@@ -176,7 +160,7 @@ fn a_full_window_delays_nothing_but_publishes_of_qos_1_and_2() {
 #[test]
 fn a_puback_with_an_error_ends_the_exchange_too() {
     each_broker(|broker| {
-        let mut client = durable(broker, "c", Version::V5, 1);
+        let mut client = broker.durable("c", Version::V5, Some(1));
         client.subscribe("t", QoS::AtLeastOnce);
         let mut publisher = broker.connected("pub", Version::V5);
         for payload in [b"1", b"2"] {
@@ -187,7 +171,7 @@ fn a_puback_with_an_error_ends_the_exchange_too() {
         let second = client.receive();
         assert_eq!(second.payload, b"2");
         drop(client);
-        let mut client = durable(broker, "c", Version::V5, 1);
+        let mut client = broker.durable("c", Version::V5, Some(1));
         assert_eq!(client.receive_and_ack().packet_id, second.packet_id);
         client.ping();
         client.unsubscribe("t");

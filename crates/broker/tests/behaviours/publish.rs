@@ -13,15 +13,6 @@ fn ack(id: u16) -> Ack<'static> {
     Ack::new(packet_id(id), ReasonCode::SUCCESS)
 }
 
-/// A connected client with a session that outlives connections.
-fn durable(broker: &TestBroker, client_id: &str, version: Version) -> Client {
-    let mut client = broker.client(version);
-    let session_expiry_s = (version == Version::V5).then_some(60);
-    let properties = ConnectProperties { session_expiry_s, ..Default::default() };
-    client.connect(&Connect { clean_start: false, properties, ..connect(client_id, version) });
-    client
-}
-
 // 25
 // [MQTT-3.3.4-1] [MQTT-3.8.4-8] [MQTT-4.3.2-4] [MQTT-4.3.3-4] [MQTT-4.3.3-8] [MQTT-4.3.3-11]
 // [MQTT-3.1.1: 3.3.4-1] [MQTT-3.1.1: 3.8.4-6] [MQTT-4.3.1-1] [MQTT-4.3.2-2] [MQTT-4.3.3-2]
@@ -72,13 +63,13 @@ fn qos_2_repeated_before_pubrel_is_one_message_also_after_a_reconnect() {
         };
         let again = Publish { dup: true, ..publish };
         for version in VERSIONS {
-            let mut publisher = durable(broker, "pub", version);
+            let mut publisher = broker.durable("pub", version, None);
             for packet in [publish, again] {
                 publisher.send(&Packet::Publish(packet));
                 assert_eq!(publisher.expect_ack(0x50), packet_id(9));
             }
             drop(publisher);
-            let mut publisher = durable(broker, "pub", version);
+            let mut publisher = broker.durable("pub", version, None);
             publisher.send(&Packet::Publish(again));
             assert_eq!(publisher.expect_ack(0x50), packet_id(9));
             publisher.send(&Packet::PubRel(ack(9)));
@@ -135,7 +126,7 @@ fn pubrec_with_an_error_ends_the_exchange_and_returns_the_credit() {
 fn resume_sends_again_what_was_unacknowledged_in_order_with_dup() {
     each_broker(|broker| {
         for version in [Version::V311, Version::V5] {
-            let mut subscriber = durable(broker, "sub", version);
+            let mut subscriber = broker.durable("sub", version, None);
             subscriber.subscribe("t", QoS::ExactlyOnce);
             let mut publisher = broker.connected("pub", version);
             let levels = [QoS::ExactlyOnce, QoS::AtLeastOnce, QoS::ExactlyOnce, QoS::AtLeastOnce];
@@ -147,7 +138,7 @@ fn resume_sends_again_what_was_unacknowledged_in_order_with_dup() {
             subscriber.send(&Packet::PubRec(Ack::new(released, ReasonCode::SUCCESS)));
             assert_eq!(subscriber.expect_ack(0x62), released);
             drop(subscriber);
-            let mut subscriber = durable(broker, "sub", version);
+            let mut subscriber = broker.durable("sub", version, None);
             assert_eq!(subscriber.expect_ack(0x62), released);
             for before in &first[1..] {
                 let again = subscriber.receive();
@@ -168,9 +159,9 @@ fn resume_sends_again_what_was_unacknowledged_in_order_with_dup() {
 #[test]
 fn clean_start_forgets_what_was_in_flight_both_ways() {
     each_broker(|broker| {
-        let mut subscriber = durable(broker, "sub", Version::V5);
+        let mut subscriber = broker.durable("sub", Version::V5, None);
         subscriber.subscribe("t", QoS::ExactlyOnce);
-        let mut publisher = durable(broker, "pub", Version::V5);
+        let mut publisher = broker.durable("pub", Version::V5, None);
         let publish = Publish {
             qos: QoS::ExactlyOnce,
             topic: "t",

@@ -2,24 +2,10 @@
 //! twice.
 
 use tacho_codec::{
-    Ack, Connect, ConnectProperties, Packet, QoS, ReasonCode, RetainHandling, SubscribeOptions,
-    Unsubscribe, Version,
+    Ack, Packet, QoS, ReasonCode, RetainHandling, SubscribeOptions, Unsubscribe, Version,
 };
 
-use crate::common::{ALL_QOS, Client, TestBroker, VERSIONS, connect, each_broker};
-
-/// A client whose session outlives its connections.
-fn durable(broker: &TestBroker, client_id: &str, version: Version, window: u16) -> Client {
-    let v5 = version == Version::V5;
-    let properties = ConnectProperties {
-        session_expiry_s: v5.then_some(60),
-        receive_maximum: v5.then_some(window),
-        ..Default::default()
-    };
-    let mut client = broker.client(version);
-    client.connect(&Connect { clean_start: false, properties, ..connect(client_id, version) });
-    client
-}
+use crate::common::{ALL_QOS, Client, TestBroker, VERSIONS, each_broker};
 
 // 44, 28
 // [MQTT-3.10.4-2] [MQTT-3.10.4-3] [MQTT-4.4.0-1] [MQTT-3.1.1: 3.10.4-2] [MQTT-3.1.1: 3.10.4-3]
@@ -28,7 +14,7 @@ fn what_is_in_flight_is_completed_after_unsubscribing_also_on_a_new_connection()
     each_broker(|broker| {
         for version in VERSIONS {
             for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
-                let mut client = durable(broker, "c", version, 10);
+                let mut client = broker.durable("c", version, Some(10));
                 client.subscribe("t", qos);
                 let mut publisher = broker.connected("pub", version);
                 for i in 0..3 {
@@ -38,7 +24,7 @@ fn what_is_in_flight_is_completed_after_unsubscribing_also_on_a_new_connection()
                 client.unsubscribe("t");
                 publisher.publish("t", b"too late", qos, false);
                 drop(client);
-                let mut client = durable(broker, "c", version, 10);
+                let mut client = broker.durable("c", version, Some(10));
                 for message in before {
                     let again = client.receive_and_ack();
                     assert_eq!((again.packet_id, again.dup), (message.packet_id, true));
@@ -56,7 +42,7 @@ fn what_is_in_flight_is_completed_after_unsubscribing_also_on_a_new_connection()
 #[test]
 fn replacing_a_subscription_loses_and_doubles_nothing() {
     each_broker(|broker| {
-        let mut client = durable(broker, "c", Version::V5, 5);
+        let mut client = broker.durable("c", Version::V5, Some(5));
         let options = |qos| SubscribeOptions {
             qos,
             retain_handling: RetainHandling::Never,
@@ -124,7 +110,7 @@ fn handle(client: &mut Client, frame: &[u8]) -> Option<u16> {
 #[test]
 fn identifiers_of_all_matching_subscriptions_survive_a_resume_in_flight_and_queued() {
     each_broker(|broker| {
-        let mut client = durable(broker, "c", Version::V5, 1);
+        let mut client = broker.durable("c", Version::V5, Some(1));
         for (filter, id) in [("t/#", 7), ("t/+", 268_435_455), ("t/1", 128)] {
             let options = SubscribeOptions { qos: QoS::AtLeastOnce, ..Default::default() };
             client.subscribe_with(filter, options, Some(id));
@@ -135,7 +121,7 @@ fn identifiers_of_all_matching_subscriptions_survive_a_resume_in_flight_and_queu
         client.receive();
         drop(client);
         publisher.publish("t/1", b"offline", QoS::AtLeastOnce, false);
-        let mut client = durable(broker, "c", Version::V5, 1);
+        let mut client = broker.durable("c", Version::V5, Some(1));
         publisher.publish("t/1", b"online", QoS::AtLeastOnce, false);
         for expected in ["in flight", "queued", "offline", "online"] {
             let mut message = client.receive_and_ack();
@@ -192,7 +178,7 @@ fn order_holds_for_every_qos_when_fan_outs_are_interrupted() {
 fn pubrels_keep_the_order_of_their_pubrecs_and_are_sent_again_first_or_last_as_they_were() {
     each_broker(|broker| {
         for version in VERSIONS {
-            let mut client = durable(broker, "c", version, 10);
+            let mut client = broker.durable("c", version, Some(10));
             client.subscribe("t", QoS::ExactlyOnce);
             let mut publisher = broker.connected("pub", version);
             for i in 0..4 {
@@ -206,7 +192,7 @@ fn pubrels_keep_the_order_of_their_pubrecs_and_are_sent_again_first_or_last_as_t
                 assert_eq!(client.expect_ack(0x62), ids[i]);
             }
             drop(client);
-            let mut client = durable(broker, "c", version, 10);
+            let mut client = broker.durable("c", version, Some(10));
             for (i, id) in ids.iter().enumerate() {
                 let frame = client.frame().expect("open");
                 assert_eq!(frame[0], if i % 2 == 0 { 0x62 } else { 0x3c }, "{i}");
@@ -229,7 +215,7 @@ fn qos_0_waits_for_an_offline_session_if_so_configured() {
             "shards = {shards}\n[limits]\nqueue_qos0_offline = true\nsession_queue_len_max = 5"
         ));
         for version in VERSIONS {
-            let mut client = durable(&broker, "c", version, 10);
+            let mut client = broker.durable("c", version, Some(10));
             client.subscribe("t", QoS::AtLeastOnce);
             client.disconnect();
             let mut publisher = broker.connected("pub", version);
@@ -242,7 +228,7 @@ fn qos_0_waits_for_an_offline_session_if_so_configured() {
             crate::common::wait_until("two do not fit", || {
                 broker.counter("dropped_queue_full_total") - dropped == 2
             });
-            let mut client = durable(&broker, "c", version, 10);
+            let mut client = broker.durable("c", version, Some(10));
             let got: Vec<_> = (0..5).map(|_| client.receive_and_ack().payload[0]).collect();
             assert_eq!(got, [0, 1, 2, 3, 4]);
             client.ping();

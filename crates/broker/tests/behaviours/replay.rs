@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use tacho_codec::{Connect, ConnectProperties, QoS, RetainHandling, SubscribeOptions, Version};
+use tacho_codec::{QoS, RetainHandling, SubscribeOptions, Version};
 
-use crate::common::{Client, TestBroker, VERSIONS, connect, wait_until};
+use crate::common::{Client, TestBroker, VERSIONS, wait_until};
 
 /// Brokers of one shard and of several with these limits.
 fn each_limited(limits: &str, test: impl Fn(&TestBroker)) {
@@ -21,17 +21,6 @@ fn retain(broker: &TestBroker, count: usize, payload_len: usize) -> Client {
     }
     wait_until("all are kept", || broker.counter("retained") == count as u64);
     publisher
-}
-
-fn durable(broker: &TestBroker, client_id: &str, receive_maximum: u16) -> Client {
-    let properties = ConnectProperties {
-        session_expiry_s: Some(60),
-        receive_maximum: Some(receive_maximum),
-        ..Default::default()
-    };
-    let mut client = broker.client(Version::V5);
-    client.connect(&Connect { clean_start: false, properties, ..connect(client_id, Version::V5) });
-    client
 }
 
 fn options(qos: QoS, retain_handling: RetainHandling) -> SubscribeOptions {
@@ -74,7 +63,7 @@ fn a_replay_never_overflows_a_short_queue() {
     each_limited("session_queue_len_max = 4", |broker| {
         retain(broker, 200, 10);
         for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
-            let mut client = durable(broker, &format!("c-{qos:?}"), 1);
+            let mut client = broker.durable(&format!("c-{qos:?}"), Version::V5, Some(1));
             client.subscribe("r/+", qos);
             let mut topics = BTreeSet::new();
             for _ in 0..200 {
@@ -92,14 +81,14 @@ fn a_replay_never_overflows_a_short_queue() {
 fn a_replay_goes_on_after_a_reconnect() {
     each_limited("session_queue_len_max = 4", |broker| {
         retain(broker, 100, 10);
-        let mut client = durable(broker, "c", 2);
+        let mut client = broker.durable("c", Version::V5, Some(2));
         client.subscribe("r/+", QoS::AtLeastOnce);
         let mut topics = BTreeSet::new();
         for _ in 0..30 {
             topics.insert(client.receive_and_ack().topic);
         }
         drop(client);
-        let mut client = durable(broker, "c", 2);
+        let mut client = broker.durable("c", Version::V5, Some(2));
         while topics.len() < 100 {
             topics.insert(client.receive_and_ack().topic);
         }
@@ -114,7 +103,7 @@ fn a_replay_under_way_follows_the_subscriptions_new_options() {
     for retain_handling in [RetainHandling::IfNew, RetainHandling::Never] {
         each_limited("session_queue_len_max = 4", |broker| {
             retain(broker, 50, 10);
-            let mut client = durable(broker, "c", 1);
+            let mut client = broker.durable("c", Version::V5, Some(1));
             let always = options(QoS::AtLeastOnce, RetainHandling::Always);
             client.subscribe_with("r/+", always, Some(1));
             let mut got = vec![client.receive()];
@@ -141,7 +130,7 @@ fn a_replay_under_way_follows_the_subscriptions_new_options() {
 fn unsubscribing_ends_a_replay() {
     each_limited("session_queue_len_max = 4", |broker| {
         retain(broker, 100, 10);
-        let mut client = durable(broker, "c", 1);
+        let mut client = broker.durable("c", Version::V5, Some(1));
         client.subscribe("r/+", QoS::AtLeastOnce);
         let mut message = client.receive();
         client.unsubscribe("r/+");

@@ -84,6 +84,20 @@ impl TestBroker {
         client
     }
 
+    /// A connected client whose session outlives its connections; under 5.0 `window` is its Receive
+    /// Maximum.
+    pub fn durable(&self, client_id: &str, version: Version, window: Option<u16>) -> Client {
+        let v5 = version == Version::V5;
+        let properties = ConnectProperties {
+            session_expiry_s: v5.then_some(60),
+            receive_maximum: window.filter(|_| v5),
+            ..Default::default()
+        };
+        let mut client = self.client(version);
+        client.connect(&Connect { clean_start: false, properties, ..connect(client_id, version) });
+        client
+    }
+
     pub fn stop(&mut self) {
         if let Some(broker) = self.broker.take() {
             broker.stop();
