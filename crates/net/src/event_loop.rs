@@ -180,11 +180,13 @@ fn accept<H: Handler>(
         if listener.due_ns() > now_ns {
             continue;
         }
-        let mut accepted = 0;
-        while accepted < net.limits.accepts_per_turn_max && (accepted == 0 || net.has_time()) {
+        // Refusing a peer counts as well: without descriptors a turn must end too.
+        for attempt in 0..net.limits.accepts_per_turn_max {
+            if attempt > 0 && !net.has_time() {
+                break;
+            }
             match reserve.accept(listener, now_ns) {
                 Accepted::Stream(stream) => {
-                    accepted += 1;
                     net.counters.accepted += 1;
                     let mut conn = Conn::new(Stream::Tcp(stream), Phase::Open);
                     conn.newcomer = net.limits.newcomers_budget_ns > 0;

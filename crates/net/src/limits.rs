@@ -50,14 +50,28 @@ pub fn memory_bytes() -> Option<u64> {
         total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
     };
     let machine = read("/proc/meminfo").and_then(kib).map(|kib| kib * 1024)?;
-    let group = GROUP_LIMITS.into_iter().filter_map(read);
-    let group = group.filter_map(|text| text.trim().parse::<u64>().ok()).min();
+    let groups = read("/proc/self/cgroup").unwrap_or_default();
+    let limits = group_limits(&groups).into_iter().filter_map(|path| read(&path));
+    let group = limits.filter_map(|text| text.trim().parse::<u64>().ok()).min();
     Some(group.map_or(machine, |group| machine.min(group)))
 }
 
-/// Where control groups of version 2 and 1 say what their processes may use; "max" is no limit.
-const GROUP_LIMITS: [&str; 2] =
-    ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+/// Where control groups say what this process may use, given `/proc/self/cgroup`: its own group of
+/// version 2 and those above it, and the group of version 1 that containers see. "max" there is no
+/// limit. A path with ".." leads out of what can be seen, and is taken for the top.
+fn group_limits(groups: &str) -> Vec<String> {
+    const TOP: &str = "/sys/fs/cgroup";
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let own = if own.split('/').any(|part| part == "..") { "" } else { own };
+    let mut paths =
+        vec![format!("{TOP}/memory/memory.limit_in_bytes"), format!("{TOP}/memory.max")];
+    let mut group = TOP.to_owned();
+    for part in own.split('/').filter(|part| !part.is_empty()) {
+        group = format!("{group}/{part}");
+        paths.push(format!("{group}/memory.max"));
+    }
+    paths
+}
 
 #[cfg(test)]
 mod tests {
@@ -67,6 +81,16 @@ mod tests {
     fn memory_is_known_on_linux() {
         if cfg!(target_os = "linux") {
             assert!(memory_bytes().is_some_and(|bytes| bytes > 1 << 20));
+        }
+    }
+
+    #[test]
+    fn the_own_group_and_those_above_it_limit_memory() {
+        let of = |groups| group_limits(groups).join(" ").replace("/sys/fs/cgroup/", "");
+        let top = "memory/memory.limit_in_bytes memory.max";
+        assert_eq!(of("0::/a/b.service\n"), format!("{top} a/memory.max a/b.service/memory.max"));
+        for groups in ["", "0::/", "0::/../elsewhere", "4:memory:/x"] {
+            assert_eq!(of(groups), top, "{groups}");
         }
     }
 

@@ -6,9 +6,11 @@ mod common;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
+use std::sync::mpsc::channel;
 
 use common::*;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tacho_net::LoopConfig;
 
 /// Free descriptors that the test asks for; some of the numbers below the limit may be taken by
 /// descriptors that this process has inherited, and the hard limit may leave fewer.
@@ -59,7 +61,8 @@ fn assert_served(client: &mut TcpStream, bytes: &[u8]) {
 
 #[test]
 fn peers_are_refused_and_others_served_when_descriptors_run_out() {
-    let server = start(echo());
+    let config = LoopConfig { accepts_per_turn_max: 1, ..LoopConfig::default() };
+    let server = start_config(config, echo());
     let mut first = server.client();
     assert_served(&mut first, b"before");
 
@@ -85,6 +88,25 @@ fn peers_are_refused_and_others_served_when_descriptors_run_out() {
         assert_served(&mut first, b"during");
         assert_served(&mut second, b"during");
     }
+
+    // Many at once do not keep a turn from ending: refusing one counts like accepting one.
+    const FLOOD: usize = 20;
+    let turns = |server: &Running| server.ask(|_, net| net.counters().turns);
+    let before = turns(&server);
+    let (release, held) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.ask(move |_, _| held.recv_timeout(PATIENCE).is_ok()));
+        for _ in 0..FLOOD {
+            ballast.make_room(1);
+            refused.push(server.client());
+        }
+        release.send(()).unwrap();
+    });
+    for client in refused.iter_mut().rev().take(FLOOD) {
+        assert!(matches!(client.read(&mut [0; 1]), Ok(0) | Err(_)), "refused");
+    }
+    let taken = turns(&server) - before;
+    assert!(taken >= FLOOD as u64, "{FLOOD} refused in {taken} turns");
 
     // When there is room again, so is service.
     ballast.make_room(2);

@@ -16,7 +16,6 @@ use super::{Net, Shard};
 /// A new subscription that wants the retained messages.
 struct WantsReplay {
     filter: tacho_topic::TopicFilter,
-    options: SubscriptionOptions,
     is_new: bool,
 }
 
@@ -73,11 +72,16 @@ impl Shard {
             return Flow::Stop;
         }
         self.stats.subscribes_total.increment();
-        for wanted in replays {
-            if wanted.is_new && net.shards() > 1 {
-                self.leave_to_replay(slot, &wanted);
+        for WantsReplay { filter, is_new } in replays {
+            // A later filter of the packet may be the same one with other options.
+            let Some(&(mut options)) = self.index.get(&filter, slot) else { continue };
+            if is_new && net.shards() > 1 {
+                // Retained messages that were routed before the subscription became visible may
+                // still be on their way to this shard for others: they are the replay's.
+                options.since = self.snapshot.version();
+                self.index.insert(&filter, slot, options);
             }
-            self.start_replay(net, slot, wanted.filter, wanted.options);
+            self.start_replay(net, slot, filter, options);
         }
         Flow::Continue
     }
@@ -134,7 +138,7 @@ impl Shard {
                     RetainHandling::Never => false,
                 };
                 if wanted {
-                    replays.push(WantsReplay { filter, options, is_new: !known });
+                    replays.push(WantsReplay { filter, is_new: !known });
                 } else {
                     self.change_replay(slot, &filter, options);
                 }
@@ -143,14 +147,6 @@ impl Shard {
             Filter::Shared(shared) => self.join_group(net, slot, &shared, options),
         }
         ReasonCode::granted(options.qos)
-    }
-
-    /// Retained messages that were routed before the subscription became visible may still be on
-    /// their way to this shard for others: they are the replay's.
-    fn leave_to_replay(&mut self, slot: u32, wanted: &WantsReplay) {
-        let since = self.snapshot.version();
-        let options = SubscriptionOptions { since, ..wanted.options };
-        self.index.insert(&wanted.filter, slot, options);
     }
 
     pub(super) fn unsubscribe(
@@ -235,8 +231,7 @@ impl Shard {
         self.shared.subscriptions.fetch_sub(1, Ordering::Relaxed);
         self.shared.subscriptions_bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.stats.subscriptions.decrement();
-        let held = &self.stats.subscriptions_bytes;
-        held.set(held.value() - bytes);
+        self.stats.subscriptions_bytes.subtract(bytes);
     }
 
     /// Takes all subscriptions of an ended session out of the indexes.
@@ -256,7 +251,7 @@ fn explain(reason: ReasonCode) -> Option<&'static str> {
     match reason {
         ReasonCode::TOPIC_FILTER_INVALID => Some("a topic filter is invalid (4.7, 4.8.2)"),
         ReasonCode::QUOTA_EXCEEDED => {
-            Some("too many subscriptions of this client, or too many levels in a filter")
+            Some("too many subscriptions, of this client or of all, or too many levels in a filter")
         }
         _ => None,
     }

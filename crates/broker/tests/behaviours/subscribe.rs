@@ -3,7 +3,9 @@
 use tacho_codec::{
     Connect, ConnectProperties, Packet, PacketId, QoS, ReasonCode, SubAck, Subscribe,
 };
-use tacho_codec::{SubscribeFilter, SubscribeOptions, UnsubAck, Unsubscribe, Version};
+use tacho_codec::{
+    RetainHandling, SubscribeFilter, SubscribeOptions, UnsubAck, Unsubscribe, Version,
+};
 
 use crate::common::{VERSIONS, connect, each_broker};
 
@@ -61,6 +63,46 @@ fn suback_has_one_code_per_filter_in_order() {
                 }
                 other => panic!("{other:?}"),
             });
+        }
+    });
+}
+
+// 40
+// [MQTT-3.8.4-3] [MQTT-3.1.1: 3.8.4-3]
+#[test]
+fn of_the_same_filter_twice_in_a_packet_the_last_one_counts() {
+    each_broker(|broker| {
+        let mut publisher = broker.connected("pub", Version::V5);
+        publisher.publish("t/kept", b"kept", QoS::AtLeastOnce, true);
+        for again in [RetainHandling::IfNew, RetainHandling::Never] {
+            let mut client = broker.connected("c", Version::V5);
+            let packet_id = client.id();
+            let first = SubscribeOptions::new(QoS::AtMostOnce);
+            let last = SubscribeOptions {
+                retain_handling: again,
+                ..SubscribeOptions::new(QoS::AtLeastOnce)
+            };
+            client.send(&Packet::Subscribe(Subscribe {
+                packet_id,
+                subscription_id: None,
+                filters: [first, last]
+                    .map(|options| SubscribeFilter { filter: "t/+", options })
+                    .into(),
+                user_properties: Default::default(),
+            }));
+            client.expect(|packet| match packet {
+                Packet::SubAck(ack) => assert_eq!(
+                    ack.reasons,
+                    [ReasonCode::granted(QoS::AtMostOnce), ReasonCode::granted(QoS::AtLeastOnce)]
+                ),
+                other => panic!("expected SUBACK, got {other:?}"),
+            });
+            let kept = client.receive_and_ack();
+            assert_eq!((&*kept.payload, kept.qos), (&b"kept"[..], QoS::AtLeastOnce), "{again:?}");
+            publisher.publish("t/live", b"live", QoS::AtLeastOnce, false);
+            let live = client.receive_and_ack();
+            assert_eq!((&*live.payload, live.qos), (&b"live"[..], QoS::AtLeastOnce), "{again:?}");
+            client.expect_nothing();
         }
     });
 }

@@ -10,13 +10,15 @@ use super::write::quoted;
 /// Of files whose rows all threads share, by the number of the data set: rows that are taken.
 pub(super) type RowsTaken = BTreeMap<usize, u64>;
 
-/// The lines of a group of so many threads; none when nothing comes from a file.
+/// The lines of a group of so many threads on all machines together; none when nothing comes from a
+/// file.
 ///
 /// # Errors
 /// A sentence, when a scenario cannot have it so.
 pub(super) fn lines(
     connect: &Connect,
     threads: u64,
+    machines: u32,
     sets: &[DataSet],
     taken: &mut RowsTaken,
 ) -> Result<Vec<String>, &'static str> {
@@ -46,7 +48,12 @@ pub(super) fn lines(
         Share::All => {
             let taken = taken.entry(number).or_default();
             let first = *taken;
-            *taken += threads * u64::from(set.every);
+            // Where each machine has rows of its own, it takes those of its own threads only.
+            let takers = match set.per_machine {
+                Some(_) => threads.div_ceil(u64::from(machines.max(1))),
+                None => threads,
+            };
+            *taken += takers * u64::from(set.every);
             first
         }
         Share::Group | Share::Thread => 0,

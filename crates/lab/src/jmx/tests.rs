@@ -407,6 +407,9 @@ fn rows_are_dealt_out_as_the_data_set_says() {
     // Threads 0 and 2 are on the first machine, 1 and 3 on the second one.
     let machines = option("rowsForDockers", "10") + &group;
     assert_eq!(ids(&machines, 2)[0], ["0", "10", "1", "11"]);
+    // The second group goes on behind the first one, on each machine.
+    let shared = option("rowsForDockers", "3");
+    assert_eq!(ids(&shared, 2), [vec!["0", "3", "1", "4"], vec!["2", "5"]]);
     for (options, words) in [
         (option("shareMode", "shareMode.thread"), "have the client id 'dev0'"),
         (option("rowsPerThread", "10"), "have the client id 'dev0'"),

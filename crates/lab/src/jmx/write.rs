@@ -264,7 +264,7 @@ impl Writer<'_> {
         }
         let threads = u64::from(group.threads);
         let sets = self.values.data_sets();
-        let lines = credentials::lines(connect, threads, sets, &mut self.rows_taken)
+        let lines = credentials::lines(connect, threads, self.machines, sets, &mut self.rows_taken)
             .map_err(|title| PlanError::new(title).on_line(connect.line))?;
         lines.iter().for_each(|line| self.line(line));
         Ok(())

@@ -195,6 +195,6 @@ pub struct Placement {
     pub generator_cores: Vec<usize>,
     /// Generator threads.
     pub generator_threads: usize,
-    /// `sleep` or `spin`.
+    /// `sleep`, `spin` or `batch`.
     pub timing: String,
 }

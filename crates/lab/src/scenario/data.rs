@@ -40,19 +40,11 @@ impl DataFile {
 }
 
 impl Table {
-    /// Reads a CSV file whose first line names its columns.
-    ///
-    /// # Errors
-    /// A sentence, when it cannot be read, has no rows, or rows of different lengths.
-    pub fn read(path: &Path) -> Result<Self, String> {
-        Self::read_as(path, &Rows::default())
-    }
-
     /// Reads a CSV file whose columns are named by its first line, or by `how`.
     ///
     /// # Errors
     /// A sentence, when it cannot be read, has no rows, or rows of different lengths.
-    pub fn read_as(path: &Path, how: &Rows) -> Result<Self, String> {
+    pub fn read(path: &Path, how: &Rows) -> Result<Self, String> {
         let DataFile { bytes, .. } = DataFile::read(path)?;
         let broken = |error: csv::Error| format!("'{}' is not CSV: {error}", path.display());
         let named = how.columns.is_empty();

@@ -221,6 +221,12 @@ impl Template {
             Operation::Modulo(modulus) => modulus.get() >= count,
             Operation::Divided(_) | Operation::DividedPlus(..) => false,
         };
+        // Where a number ends, for whoever reads the string: "1" and "11" would be "11" and "1".
+        let apart = self.0.windows(2).all(|pair| match pair {
+            [Part::Number(..), Part::Text(text)] => !text.starts_with(|c: char| c.is_ascii_digit()),
+            [Part::Number(..), _] => false,
+            _ => true,
+        });
         // Quotient and remainder together tell all numbers apart.
         let divided = |counter: Counter| {
             let operations = |wanted: Counter| {
@@ -237,7 +243,7 @@ impl Template {
                 _ => false,
             })
         };
-        if divided(Counter::InGroup) || (names_machine && divided(Counter::OnMachine)) {
+        if apart && (divided(Counter::InGroup) || (names_machine && divided(Counter::OnMachine))) {
             return true;
         }
         self.0.iter().any(|part| match part {
@@ -325,7 +331,11 @@ mod tests {
         let both = Template::parse("{{i / 20 + 1}}-{{i % 20}}").expect("parses");
         assert_eq!((both.expand(47).as_str(), both.is_unique(999, 1)), ("3-7", true));
         assert_eq!(both.to_string(), "{{i / 20 + 1}}-{{i % 20}}");
-        assert!(!Template::parse("{{i / 20}}-{{i % 19}}").expect("parses").is_unique(40, 1));
+        for ambiguous in ["{{i / 20}}-{{i % 19}}", "{{i / 20}}{{i % 20}}", "{{i / 20}}1{{i % 20}}"]
+        {
+            let template = Template::parse(ambiguous).expect("parses");
+            assert!(!template.is_unique(400, 1), "{ambiguous}");
+        }
         assert!(!Template::parse("constant").expect("parses").varies());
     }
 

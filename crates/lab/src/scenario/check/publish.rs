@@ -244,7 +244,7 @@ impl Checker<'_> {
 
     /// A table beside the scenario's file.
     pub(super) fn table(&self, file: &Spanned<std::path::PathBuf>, how: &Rows) -> Checked<Table> {
-        Table::read_as(&self.source.path(file.get_ref()), how)
+        Table::read(&self.source.path(file.get_ref()), how)
             .map_err(|title| self.error(file.span(), title))
     }
 }
