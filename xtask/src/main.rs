@@ -6,6 +6,8 @@ mod conformance;
 mod failures;
 #[cfg(target_os = "linux")]
 mod floor;
+#[cfg(target_os = "linux")]
+mod mqtt;
 mod peers;
 mod shell;
 mod sim;

@@ -56,7 +56,7 @@ macro_rules! counters {
 counters! {
     /// Connections now open.
     connections,
-    /// Connections now open that have not sent their whole CONNECT.
+    /// Connections now open whose client is not connected yet.
     handshakes,
     /// Sessions now held.
     sessions,
@@ -133,7 +133,7 @@ counters! {
     connections_lost_total,
     /// Sessions that ended because they expired.
     sessions_expired_total,
-    /// Packets taken in, of any type.
+    /// Packets taken in, of any type; not those of an authentication before CONNACK.
     packets_in_total,
     /// PUBACK, PUBREC, PUBREL and PUBCOMP packets sent out.
     acks_out_total,

@@ -1,14 +1,15 @@
 //! Clients that hold many subscriptions: plain MQTT 3.1.1 over blocking sockets, one thread.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::mqtt::{connect, subscribe};
+
 /// Filters in one SUBSCRIBE.
 const FILTERS_PER_PACKET: usize = 50;
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Connected clients.
 pub(super) struct Population {
@@ -19,8 +20,9 @@ pub(super) struct Population {
 impl Population {
     /// Connects that many clients, one after the other.
     pub(super) fn connect(port: u16, clients: usize) -> Result<Self> {
+        let broker = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let streams = (0..clients)
-            .map(|client| connect(port, &format!("p{client}")))
+            .map(|client| connect(broker, &format!("p{client}")))
             .collect::<Result<_>>()?;
         Ok(Self { streams, scrap: vec![0; 64 * 1024] })
     }
@@ -73,64 +75,4 @@ impl Population {
         }
         Ok(bytes)
     }
-}
-
-/// A connected client with a clean session and no keep-alive.
-pub(super) fn connect(port: u16, client_id: &str) -> Result<TcpStream> {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).context("cannot connect")?;
-    stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).context("cannot set a timeout")?;
-    let mut body = b"\x00\x04MQTT\x04\x02\x00\x00".to_vec();
-    push_text(&mut body, client_id);
-    stream.write_all(&packet(0x10, &body)).context("cannot say CONNECT")?;
-    let mut connack = [0; 4];
-    stream.read_exact(&mut connack).context("no CONNACK")?;
-    ensure!(connack == [0x20, 2, 0, 0], "refused: {connack:02x?}");
-    Ok(stream)
-}
-
-/// A SUBSCRIBE of QoS 0.
-pub(super) fn subscribe(id: u16, filters: &[String]) -> Vec<u8> {
-    let mut body = id.to_be_bytes().to_vec();
-    for filter in filters {
-        push_text(&mut body, filter);
-        body.push(0);
-    }
-    packet(0x82, &body)
-}
-
-/// An UNSUBSCRIBE.
-pub(super) fn unsubscribe(id: u16, filter: &str) -> Vec<u8> {
-    let mut body = id.to_be_bytes().to_vec();
-    push_text(&mut body, filter);
-    packet(0xa2, &body)
-}
-
-/// A PUBLISH of QoS 0.
-pub(super) fn publish(topic: &str, payload: &[u8]) -> Vec<u8> {
-    let mut body = Vec::with_capacity(2 + topic.len() + payload.len());
-    push_text(&mut body, topic);
-    body.extend_from_slice(payload);
-    packet(0x30, &body)
-}
-
-fn packet(first: u8, body: &[u8]) -> Vec<u8> {
-    let mut packet = vec![first];
-    let mut rest = body.len();
-    loop {
-        let low = (rest % 128) as u8;
-        rest /= 128;
-        packet.push(if rest > 0 { low | 0x80 } else { low });
-        if rest == 0 {
-            break;
-        }
-    }
-    packet.extend_from_slice(body);
-    packet
-}
-
-/// Texts here are far shorter than 64 KiB.
-fn push_text(body: &mut Vec<u8>, text: &str) {
-    body.extend_from_slice(&(text.len() as u16).to_be_bytes());
-    body.extend_from_slice(text.as_bytes());
 }

@@ -2,15 +2,16 @@
 //! subscribe.
 
 use std::io::Write;
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
 use super::figures::Sample;
-use super::population::{Population, connect, publish, subscribe, unsubscribe};
+use super::population::Population;
 use crate::floor::cpu_ns;
+use crate::mqtt::{connect, publish, subscribe, unsubscribe};
 
 /// Clients that subscribe, and filters of each: 100,000 filters.
 const CLIENTS: usize = 100;
@@ -50,11 +51,12 @@ pub(super) fn measure(
     let mut population = Population::connect(port, CLIENTS)?;
     population.subscribe(FILTERS_PER_CLIENT, |client, k| filter(routing, client, k))?;
     population.unblock()?;
+    let broker = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut load = Load {
         routing,
         population,
-        publisher: connect(port, "publisher")?,
-        churner: connect(port, "churner")?,
+        publisher: connect(broker, "publisher")?,
+        churner: connect(broker, "churner")?,
         sent: 0,
         received_bytes: 0,
         changes: 0,

@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use super::client::arm;
 use super::process::{cpu_ns, now_ns, pin_self, raise_descriptor_limit};
+use crate::mqtt;
 
 const TIMER: u64 = u64::MAX;
 const EVENTS_PER_WAIT: usize = 1024;
@@ -233,32 +234,15 @@ impl Publisher {
 
 impl Client {
     fn connect(options: &Options, index: u32) -> Result<Self> {
-        let mut stream = TcpStream::connect(options.broker)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        let id = format!("floor-{index}");
-        // Protocol name and level of 3.1.1, clean session, no keep-alive, client identifier.
-        let mut connect = vec![0x10, (12 + id.len()) as u8, 0, 4];
-        connect.extend_from_slice(b"MQTT\x04\x02\x00\x00\x00");
-        connect.push(id.len() as u8);
-        connect.extend_from_slice(id.as_bytes());
-        stream.write_all(&connect)?;
-        let mut connack = [0; 4];
-        stream.read_exact(&mut connack)?;
-        if connack != [0x20, 2, 0, 0] {
-            bail!("the broker refused: {connack:02x?}");
-        }
+        let stream = mqtt::connect(options.broker, &format!("floor-{index}"))?;
         stream.set_nonblocking(true)?;
         let topic = format!("floor/{index}");
-        let id_bytes = if options.qos == 0 { 0 } else { 2 };
-        let body = 2 + topic.len() + id_bytes + PAYLOAD_BYTES;
-        // Two bytes of length: the body has 128 bytes or more.
-        let mut packet = vec![0x30 | options.qos << 1, 0x80 | (body % 128) as u8];
-        packet.extend_from_slice(&[(body / 128) as u8, 0, topic.len() as u8]);
-        packet.extend_from_slice(topic.as_bytes());
-        let id_at = if options.qos == 0 { 0 } else { packet.len() };
-        packet.resize(packet.len() + id_bytes, 0);
-        packet.resize(packet.len() + PAYLOAD_BYTES, 0x55);
+        let mut body = Vec::new();
+        mqtt::push_text(&mut body, &topic);
+        body.resize(body.len() + if options.qos == 0 { 0 } else { 2 }, 0);
+        body.resize(body.len() + PAYLOAD_BYTES, 0x55);
+        let packet = mqtt::packet(0x30 | options.qos << 1, &body);
+        let id_at = if options.qos == 0 { 0 } else { packet.len() - PAYLOAD_BYTES - 2 };
         Ok(Self { stream, packet, id_at, id: 0 })
     }
 

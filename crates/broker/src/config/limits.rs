@@ -12,7 +12,7 @@ use super::{ConfigError, check_range};
 pub struct Limits {
     /// Connections at once; more are refused (5.0: 0x97, 3.x: 3). 0 = as many as descriptors allow.
     pub connections_max: usize,
-    /// Connections that have not sent their whole CONNECT; the oldest one is closed for one more.
+    /// Connections whose client is not connected yet; the oldest one is closed for one more.
     pub handshakes_max: usize,
     /// Bytes of a CONNECT; the connection of a larger one is closed.
     pub connect_size_max: u32,

@@ -32,15 +32,14 @@ pub(super) struct Slowest {
 impl View {
     /// The `limit` clients that are most behind.
     pub(super) async fn slowest(&self, limit: usize) -> Slowest {
-        let found = Mutex::new(Vec::new());
+        let mut clients = Vec::new();
         let walk = async {
             for shard in 0..self.stats.len() {
-                self.walk(shard, limit, &found).await?;
+                self.walk(shard, limit, &mut clients).await?;
             }
             Ok::<(), NoAnswer>(())
         };
         let complete = matches!(timeout(WALK, walk).await, Ok(Ok(())));
-        let clients = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         Slowest { clients, complete }
     }
 
@@ -48,18 +47,15 @@ impl View {
         &self,
         shard: usize,
         limit: usize,
-        found: &Mutex<Vec<ClientRow>>,
+        found: &mut Vec<ClientRow>,
     ) -> Result<(), NoAnswer> {
         let mut next = Some(0);
         while let Some(from) = next {
             let question = Clients { from, limit, order: Order::Slowest };
             let answer = self.clients(shard, question).await?;
-            {
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                found.extend(answer.rows);
-                found.sort_by_key(|row| Reverse((row.waiting_bytes(), row.dropped)));
-                found.truncate(limit);
-            }
+            found.extend(answer.rows);
+            found.sort_by_key(|row| Reverse((row.waiting_bytes(), row.dropped)));
+            found.truncate(limit);
             next = answer.next;
             if next.is_some() {
                 sleep(PAUSE).await;

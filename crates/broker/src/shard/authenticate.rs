@@ -108,7 +108,7 @@ impl Shard {
                 return Flow::Stop;
             }
             Ok(_) => ReasonCode::PROTOCOL_ERROR,
-            Err(error) => error.reason,
+            Err(error) => return self.protocol_error(net, conn, &error),
         };
         // No DISCONNECT before CONNACK [MQTT-3.14.0-1].
         self.stats.protocol_errors_total.increment();

@@ -85,7 +85,7 @@ impl Shard {
         if !self.exchanges.is_empty() {
             self.exchanges.remove(&(conn.index() as u32));
         }
-        self.stats.connections.set(self.stats.connections.value() - 1);
+        self.stats.connections.decrement();
     }
 
     fn open(&mut self, net: &mut Net, conn: ConnId) {
@@ -131,7 +131,7 @@ impl Shard {
         }
         let before = std::mem::replace(&mut self.connections[index], state);
         if before.is_handshake() {
-            self.stats.handshakes.set(self.stats.handshakes.value() - 1);
+            self.stats.handshakes.decrement();
             self.shared.handshakes.fetch_sub(1, Ordering::Relaxed);
         }
         if state.is_handshake() {

@@ -33,7 +33,7 @@ mod throttle;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -89,16 +89,16 @@ pub(crate) struct Shared {
     pub(crate) connections: AtomicUsize,
     /// Sockets open now in all shards, whatever they are.
     pub(crate) sockets: AtomicUsize,
-    /// More than descriptors allow.
+    /// As many as descriptors allow, refusals included.
     pub(crate) sockets_max: usize,
-    /// Connections in all shards that have not sent their whole CONNECT.
+    /// Connections in all shards whose client is not connected yet.
     pub(crate) handshakes: AtomicUsize,
     /// Subscriptions of all shards, and the bytes of their filters.
     pub(crate) subscriptions: AtomicUsize,
     pub(crate) subscriptions_bytes: AtomicU64,
     pub(crate) memory: Memory,
     /// Shards with so many unfinished fan-outs that all publishers are held back.
-    pub(crate) backlogged: Box<[Backlogged]>,
+    pub(crate) backlogged: Backlogged,
 }
 
 impl Shared {
@@ -119,7 +119,7 @@ impl Shared {
             subscriptions: AtomicUsize::new(0),
             subscriptions_bytes: AtomicU64::new(0),
             memory: Memory::new(&config.limits),
-            backlogged: (0..config.shards).map(|_| Backlogged::default()).collect(),
+            backlogged: Backlogged::default(),
             overload: config.overload.clone(),
             limits: config.limits.clone(),
             strategy: config.shared_strategy,
@@ -132,10 +132,10 @@ impl Shared {
     }
 }
 
-/// One shard's word that it is behind. Aligned, as all shards look at it often.
+/// How many shards are behind. Aligned, as all shards look at it often.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Backlogged(pub(crate) AtomicBool);
+pub(crate) struct Backlogged(pub(crate) AtomicUsize);
 
 /// One thread's part of the broker.
 pub(crate) struct Shard {
@@ -169,7 +169,7 @@ pub(crate) struct Shard {
     queues_full: bool,
     /// Messages that had to wait in a session so far.
     queued: u64,
-    /// Connections without a CONNECT, the oldest first, with some that have one meanwhile.
+    /// Connections whose client was not connected yet, the oldest first.
     openings: VecDeque<ConnId>,
     drop_report: DropReport,
     /// Reused for the subscription identifiers of the packet being written.

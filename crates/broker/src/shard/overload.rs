@@ -9,7 +9,6 @@ use tacho_net::ConnId;
 use tacho_session::server::End;
 
 use super::connection::Connection;
-use super::throttle::Why;
 use super::{Net, Shard};
 use crate::config;
 
@@ -90,10 +89,10 @@ impl Ladder {
         (self.squares_us, self.window_began_ns) = (0, now_ns);
         self.window = self.window.wrapping_add(1).max(1);
         let before = self.level;
-        if self.reached(1, 1) > before {
+        if self.reached(false) > before {
             self.level = OverloadLevel::ALL[before as usize + 1];
             self.calm_windows = 0;
-        } else if self.reached(2, 5) >= before {
+        } else if self.reached(true) >= before {
             self.calm_windows = 0;
         } else {
             // A loop that slept has had several windows at once.
@@ -106,15 +105,15 @@ impl Ladder {
         (self.level != before).then_some(before)
     }
 
-    /// The highest step whose threshold is met, with those of lag divided by `lag_part` and those
-    /// of memory lowered by a fifth when `memory_part` is 5.
-    fn reached(&self, lag_part: u64, memory_part: u64) -> OverloadLevel {
+    /// The highest step whose threshold is met; when `eased`, half of that of lag or four fifths of
+    /// that of memory are enough.
+    fn reached(&self, eased: bool) -> OverloadLevel {
         let lags_ms = self.settings.lags_ms();
         let percents = self.settings.memory_percents();
         let is_met = |step: &usize| {
-            let lag_us = u64::from(lags_ms[*step]) * 1_000 / lag_part;
-            let percent = u64::from(percents[*step]);
-            let percent = if memory_part == 1 { percent } else { percent * 4 / 5 };
+            let (lag_us, percent) = (u64::from(lags_ms[*step]) * 1_000, percents[*step].into());
+            let (lag_us, percent) =
+                if eased { (lag_us / 2, percent * 4 / 5) } else { (lag_us, percent) };
             self.lag_us >= lag_us || self.memory_percent >= percent
         };
         let step = (0..4).rev().find(is_met);
@@ -241,7 +240,7 @@ impl Shard {
         }
         inflow.bytes += bytes as u64;
         overload.bytes_in += bytes as u64;
-        overload.ladder.level >= OverloadLevel::Throttle && inflow.bytes >= overload.fair_bytes
+        overload.throttles() && inflow.bytes >= overload.fair_bytes
     }
 
     /// Why a CONNECT is refused for load, if it is.
@@ -279,14 +278,12 @@ impl Shard {
             }
         }
     }
+}
 
-    /// Whether the reason to hold somebody back still holds.
-    pub(super) fn holds_for(&self, why: Why) -> bool {
-        match why {
-            Why::Backlog => false,
-            Why::Budget => self.queues_full,
-            Why::Overload => self.overload.ladder.level >= OverloadLevel::Throttle,
-        }
+impl Overload {
+    /// Whether the heaviest publishers are held back.
+    pub(super) fn throttles(&self) -> bool {
+        self.ladder.level >= OverloadLevel::Throttle
     }
 }
 

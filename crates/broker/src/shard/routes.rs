@@ -124,10 +124,9 @@ impl RouteCache {
         let hash = topic_hash.topic();
         let map_generation = snapshot.generation_of(topic_hash);
         let local_generation = self.generations.of(topic_hash);
-        let found = self.table.find(hash, |&i| &*self.routes[i as usize].topic == topic).copied();
-        let slot = match found {
+        let slot = match self.slot_of(topic, hash) {
             Some(slot) => {
-                let route = &mut self.routes[slot as usize];
+                let route = &mut self.routes[slot];
                 route.recently_used = true;
                 if route.map_generation != map_generation
                     || route.local_generation != local_generation
@@ -137,7 +136,7 @@ impl RouteCache {
                     route.map_generation = map_generation;
                     route.local_generation = local_generation;
                     self.bytes = self.bytes - before + route.bytes();
-                    self.forget_old(slot as usize);
+                    self.forget_old(slot);
                 }
                 slot
             }
@@ -158,7 +157,14 @@ impl RouteCache {
                 self.insert(route)
             }
         };
-        &self.routes[slot as usize]
+        &self.routes[slot]
+    }
+
+    /// Where a topic is remembered.
+    #[inline]
+    fn slot_of(&self, topic: &str, hash: u64) -> Option<usize> {
+        let is_topic = |&slot: &u32| &*self.routes[slot as usize].topic == topic;
+        self.table.find(hash, is_topic).map(|&slot| slot as usize)
     }
 
     /// This shard's subscriptions to `filter` changed.
@@ -169,13 +175,12 @@ impl RouteCache {
         }
         // It concerns one topic: make just that entry stale.
         let topic = filter.as_str();
-        let is_topic = |&slot: &u32| &*self.routes[slot as usize].topic == topic;
-        if let Some(&slot) = self.table.find(snapshot.hash_topic(topic).topic(), is_topic) {
-            self.routes[slot as usize].local_generation = u64::MAX;
+        if let Some(slot) = self.slot_of(topic, snapshot.hash_topic(topic).topic()) {
+            self.routes[slot].local_generation = u64::MAX;
         }
     }
 
-    fn insert(&mut self, route: Route) -> u32 {
+    fn insert(&mut self, route: Route) -> usize {
         let hash = route.hash;
         self.bytes += route.bytes();
         let slot = if self.routes.len() < self.topics_max {
@@ -193,9 +198,8 @@ impl RouteCache {
             slot
         };
         self.forget_old(slot);
-        let slot = slot as u32;
         let routes = &self.routes;
-        self.table.insert_unique(hash, slot, |&i| routes[i as usize].hash);
+        self.table.insert_unique(hash, slot as u32, |&i| routes[i as usize].hash);
         slot
     }
 
@@ -233,10 +237,8 @@ impl RouteCache {
 
     /// Messages to this topic had to wait in another shard that has no memory left.
     pub(crate) fn clogged(&mut self, topic: &str, snapshot: &RouteSnapshot, until_ns: u64) {
-        let hash = snapshot.hash_topic(topic).topic();
-        let found = self.table.find(hash, |&i| &*self.routes[i as usize].topic == topic).copied();
-        if let Some(slot) = found {
-            self.routes[slot as usize].clogged_until_ns = until_ns;
+        if let Some(slot) = self.slot_of(topic, snapshot.hash_topic(topic).topic()) {
+            self.routes[slot].clogged_until_ns = until_ns;
         }
     }
 

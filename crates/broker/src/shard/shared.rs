@@ -34,7 +34,7 @@ use crate::message::Message;
 use members::{Members, Rank, Standing};
 use waiting::Waiting;
 
-/// Publishers whose shard is remembered, at most; beyond it all are forgotten.
+/// Publishers whose shard, or whose member, is remembered, at most; beyond it all are forgotten.
 const STUCK_MAX: usize = 65_536;
 /// Members tried at random before the next one in turn gets the message.
 const RANDOM_TRIES: usize = 4;
@@ -368,8 +368,9 @@ impl Shard {
                 }
                 let ready = self.ready_member(net, local);
                 let members = &mut self.groups.at(local).members;
-                let choice = ready.or_else(|| members.first());
-                return members.sticky(publisher, choice);
+                let choice = ready.or_else(|| members.first())?;
+                members.stick(publisher, choice);
+                return Some(choice);
             }
         };
         // QoS 0 needs no room in a window.

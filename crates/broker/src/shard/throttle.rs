@@ -83,9 +83,8 @@ impl Shard {
     }
 
     fn others_are_behind(&self, net: &Net) -> bool {
-        let backlogged = &self.shared.backlogged;
-        (0..net.shards())
-            .any(|shard| net.congested(shard) || backlogged[shard].0.load(Ordering::Relaxed))
+        self.shared.backlogged.0.load(Ordering::Relaxed) > 0
+            || (0..net.shards()).any(|shard| net.congested(shard))
     }
 
     #[cold]
@@ -122,7 +121,11 @@ impl Shard {
             || (net.shards() > 1 && self.others_are_behind(net));
         let mut held = std::mem::take(&mut self.throttle.held);
         held.retain(|&(conn, why)| {
-            let stays = if why == Why::Backlog { behind } else { self.holds_for(why) };
+            let stays = match why {
+                Why::Backlog => behind,
+                Why::Budget => self.queues_full,
+                Why::Overload => self.overload.throttles(),
+            };
             if !stays {
                 net.resume_read(conn);
             }
@@ -142,7 +145,12 @@ impl Shard {
         let is_behind = len >= if self.throttle.backlogged { max / 2 + 1 } else { max };
         if is_behind != self.throttle.backlogged {
             self.throttle.backlogged = is_behind;
-            self.shared.backlogged[self.id].0.store(is_behind, Ordering::Relaxed);
+            let behind = &self.shared.backlogged.0;
+            if is_behind {
+                behind.fetch_add(1, Ordering::Relaxed);
+            } else {
+                behind.fetch_sub(1, Ordering::Relaxed);
+            }
         }
     }
 

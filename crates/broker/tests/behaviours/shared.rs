@@ -3,21 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use tacho_codec::{Ack, Connect, ConnectProperties, Packet, QoS, ReasonCode, Version};
+use tacho_codec::{Ack, Packet, QoS, ReasonCode, Version};
 
-use crate::common::{Client, PATIENCE, QUIET, TestBroker, connect, each_broker};
-
-/// A member whose session outlives its connection.
-fn member(broker: &TestBroker, name: &str, receive_maximum: u16) -> Client {
-    let mut client = broker.client(Version::V5);
-    let properties = ConnectProperties {
-        session_expiry_s: Some(60),
-        receive_maximum: Some(receive_maximum),
-        ..Default::default()
-    };
-    client.connect(&Connect { clean_start: false, properties, ..connect(name, Version::V5) });
-    client
-}
+use crate::common::{Client, PATIENCE, QUIET, each_broker};
 
 /// Takes and acknowledges what comes to any of `clients` until that is so many messages, and makes
 /// sure that no more come. Returns the last payload byte of each, by client.
@@ -94,14 +82,14 @@ fn one_member_of_each_group_gets_a_message_beside_normal_subscribers() {
 fn messages_wait_for_a_member_and_connack_comes_first() {
     each_broker(|broker| {
         for name in ["a", "b", "c", "d"] {
-            let mut client = member(broker, name, 100);
+            let mut client = broker.durable(name, Version::V5, Some(100));
             client.subscribe("$share/g/t", QoS::AtLeastOnce);
             client.disconnect();
             let mut publisher = broker.connected("pub", Version::V5);
             for i in 0..10 {
                 publisher.publish("t", &[i], QoS::AtLeastOnce, false);
             }
-            let mut client = member(broker, name, 100);
+            let mut client = broker.durable(name, Version::V5, Some(100));
             let mut got: Vec<u8> = (0..10).map(|_| client.receive_and_ack().payload[0]).collect();
             got.sort();
             assert_eq!(got, (0..10).collect::<Vec<_>>());
@@ -116,16 +104,16 @@ fn messages_wait_for_a_member_and_connack_comes_first() {
 #[test]
 fn qos_2_completes_with_its_member_on_resume() {
     each_broker(|broker| {
-        let mut first = member(broker, "first", 100);
+        let mut first = broker.durable("first", Version::V5, Some(100));
         first.subscribe("$share/g/t", QoS::ExactlyOnce);
         let mut publisher = broker.connected("pub", Version::V5);
         publisher.publish("t", b"x", QoS::ExactlyOnce, false);
         let message = first.receive();
-        let mut second = member(broker, "second", 100);
+        let mut second = broker.durable("second", Version::V5, Some(100));
         second.subscribe("$share/g/t", QoS::ExactlyOnce);
         drop(first);
         second.expect_nothing();
-        let mut first = member(broker, "first", 100);
+        let mut first = broker.durable("first", Version::V5, Some(100));
         let again = first.receive_and_ack();
         assert_eq!((again.packet_id, again.dup), (message.packet_id, true));
         second.ping();
@@ -139,7 +127,7 @@ fn what_an_ended_session_left_goes_to_the_others_except_qos_2_under_way() {
     each_broker(|broker| {
         // Members on all shards, so that the leaver is alone on its shard at times.
         for leaver in ["l1", "l2", "l3", "l4"] {
-            let mut leaving = member(broker, leaver, 2);
+            let mut leaving = broker.durable(leaver, Version::V5, Some(2));
             leaving.subscribe("$share/g/t", QoS::ExactlyOnce);
             let mut publisher = broker.connected("pub", Version::V5);
             for (payload, qos) in [
@@ -151,7 +139,7 @@ fn what_an_ended_session_left_goes_to_the_others_except_qos_2_under_way() {
                 publisher.publish("t", &[payload], qos, false);
             }
             assert_eq!((leaving.receive().payload[0], leaving.receive().payload[0]), (0, 1));
-            let mut staying = member(broker, "staying", 100);
+            let mut staying = broker.durable("staying", Version::V5, Some(100));
             staying.subscribe("$share/g/t", QoS::ExactlyOnce);
             // DISCONNECT with session expiry 0.
             leaving.send_notation("e0 | 00 [11 00000000]");
@@ -184,9 +172,9 @@ fn leaving_a_group_needs_the_whole_name() {
 #[test]
 fn a_member_that_does_not_acknowledge_does_not_stop_the_group() {
     each_broker(|broker| {
-        let mut stuck = member(broker, "stuck", 1);
+        let mut stuck = broker.durable("stuck", Version::V5, Some(1));
         stuck.subscribe("$share/g/t", QoS::AtLeastOnce);
-        let mut busy = member(broker, "busy", 100);
+        let mut busy = broker.durable("busy", Version::V5, Some(100));
         busy.subscribe("$share/g/t", QoS::AtLeastOnce);
         let mut publisher = broker.connected("pub", Version::V5);
         let mut got = 0;

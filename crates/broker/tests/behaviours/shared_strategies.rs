@@ -4,12 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use tacho_broker::SharedStrategy;
 use tacho_codec::{Ack, Connect, ConnectProperties, Packet, Publish, QoS, ReasonCode, Version};
 
 use crate::common::{Client, PATIENCE, Received, TestBroker, connect, wait_until};
-
-const ALL: [&str; 6] =
-    ["least_inflight", "round_robin", "random", "sticky", "hash_client_id", "hash_topic"];
 
 /// A test with each strategy, on one shard and on two.
 fn each_strategy(strategies: &[&str], test: impl Fn(&TestBroker, &str)) {
@@ -156,7 +154,7 @@ fn equal_members_get_equal_shares() {
 // 45
 #[test]
 fn every_message_goes_to_one_member_in_its_publishers_order() {
-    each_strategy(&ALL, |broker, what| {
+    each_strategy(&SharedStrategy::ALL.map(SharedStrategy::name), |broker, what| {
         let mut members = members(broker, 4, QoS::AtLeastOnce);
         let mut publishers = publishers(broker, 3);
         let got = collect(&mut members, 900, || {
@@ -364,7 +362,7 @@ fn what_a_lost_member_had_not_been_sent_goes_to_the_others_at_once() {
 // [MQTT-4.8.2-6]
 #[test]
 fn a_message_that_a_member_refuses_goes_to_nobody_else() {
-    each_strategy(&ALL, |broker, what| {
+    each_strategy(&SharedStrategy::ALL.map(SharedStrategy::name), |broker, what| {
         let mut members = members(broker, 2, QoS::ExactlyOnce);
         let mut publisher = broker.connected("publisher", Version::V5);
         for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
@@ -391,7 +389,7 @@ fn a_message_that_a_member_refuses_goes_to_nobody_else() {
 fn counters_of_room_come_back_to_what_they_were() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
-    each_strategy(&ALL, |broker, what| {
+    each_strategy(&SharedStrategy::ALL.map(SharedStrategy::name), |broker, what| {
         let mut random = fastrand::Rng::with_seed(seed);
         let filters = ["$share/g/t/#", "$share/h/t/+"];
         let mut publishers = publishers(broker, 2);

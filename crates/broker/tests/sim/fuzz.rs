@@ -11,9 +11,9 @@ use tacho_codec::{Direction, Packet, Version, split_frame};
 use tacho_net::sim::{Faults, Peer};
 
 use crate::rng::Rng;
+use crate::world::SECOND_NS;
 use expect::Expectation;
 
-const SECOND_NS: u64 = 1_000_000_000;
 const PACKET_SIZE_MAX: u32 = 4096;
 
 /// One connection and what is known of it.

@@ -94,12 +94,6 @@ impl<H: Handler> Simulation<H> {
         Self { members, now_ns, faults, rng, connections: 0 }
     }
 
-    /// The number of loops.
-    #[must_use]
-    pub fn shards(&self) -> usize {
-        self.members.len()
-    }
-
     /// The time.
     #[must_use]
     pub fn now_ns(&self) -> u64 {

@@ -136,11 +136,7 @@ impl<M: Clone> Outgoing<M> {
     /// Whether a message of QoS 1 or 2 would enter the window at once.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
-        self.connected
-            && !self.congested
-            && self.queue.is_empty()
-            && self.window.live() < self.width
-            && self.window.has_room(self.width)
+        self.connected && !self.congested && self.queue.is_empty() && self.takes_more()
     }
 
     #[inline]

@@ -20,8 +20,8 @@ pub(crate) struct Replays {
     /// In progress, in the order of their turns. Those without owners left have only something
     /// pending.
     waiting: VecDeque<Replay>,
-    /// How many of them have no owners left; more than there are after one was cancelled.
-    finished_len: usize,
+    /// Whether one of them may have no owners left: one at most, as what is pending is of one.
+    has_finished: bool,
     next_id: u32,
     /// The owner whose answer is on its way.
     asked: Option<usize>,
@@ -136,7 +136,7 @@ impl Replays {
                     replay.cursor = RetainedCursor::default();
                 }
             }
-            self.finished_len += usize::from(replay.owners.is_empty());
+            self.has_finished |= replay.owners.is_empty();
             // The others have their turns, so that a long replay does not hold up short ones.
             self.waiting.rotate_left(1);
             self.forget_finished();
@@ -156,12 +156,11 @@ impl Replays {
     }
 
     fn forget_finished(&mut self) {
-        if !self.pending.is_empty() {
-            return;
-        }
-        for _ in 0..std::mem::take(&mut self.finished_len) {
-            // Whose turn was last stands far behind.
-            let Some(at) = self.waiting.iter().rposition(|r| r.owners.is_empty()) else { return };
+        // Whose turn was last stands far behind.
+        if self.pending.is_empty()
+            && std::mem::take(&mut self.has_finished)
+            && let Some(at) = self.waiting.iter().rposition(|r| r.owners.is_empty())
+        {
             self.waiting.remove(at);
         }
     }

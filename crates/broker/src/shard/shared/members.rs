@@ -6,10 +6,8 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use slab::Slab;
 
+use super::STUCK_MAX;
 use crate::shard::subscriptions::SubscriptionOptions;
-
-/// Publishers whose member is remembered, at most; beyond it all are forgotten.
-const STUCK_MAX: usize = 65_536;
 
 /// The members of a group here.
 ///
@@ -196,18 +194,12 @@ impl Members {
         self.list.get(jump(key, self.list.len())).copied()
     }
 
-    /// The connected member that a publisher's messages stick to; `choose` says which if there is
-    /// none yet.
-    pub(super) fn sticky(&mut self, publisher: u64, choose: Option<u32>) -> Option<u32> {
-        if let Some(&member) = self.stuck.get(&publisher) {
-            return Some(member);
-        }
-        let member = choose?;
+    /// From now on a publisher's messages stick to this connected member.
+    pub(super) fn stick(&mut self, publisher: u64, member: u32) {
         if self.stuck.len() >= STUCK_MAX {
             self.stuck.clear();
         }
         self.stuck.insert(publisher, member);
-        Some(member)
     }
 
     /// The member known to be stuck to, if any.

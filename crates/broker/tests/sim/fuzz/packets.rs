@@ -12,6 +12,7 @@ use tacho_codec::{
 
 use crate::rng::Rng;
 use crate::setup::QOS;
+use crate::wire::encode;
 
 #[path = "../../../../codec/tests/support/strategies.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the codec's tests use the rest")]
@@ -142,10 +143,4 @@ fn sensible(rng: &mut Rng, version: Version) -> Vec<u8> {
         }
     };
     encode(&packet, version)
-}
-
-fn encode(packet: &Packet<'_>, version: Version) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    packet.encode(version, &mut bytes).unwrap();
-    bytes
 }

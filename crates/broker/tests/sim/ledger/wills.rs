@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Moment;
-
-const SECOND_NS: u64 = 1_000_000_000;
+use crate::world::SECOND_NS;
 
 /// What is known of a will's fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -128,16 +128,21 @@ fn keys_stay_with_their_member_while_others_come_and_go() {
 #[test]
 fn a_publisher_sticks_until_its_member_leaves() {
     let mut members = connected(3, 10);
-    assert_eq!(members.sticky(1, members.first()), Some(0));
+    let stick = |members: &mut Members, publisher| {
+        let first = members.first().unwrap();
+        members.stick(publisher, first);
+        members.stuck(publisher)
+    };
+    assert_eq!(stick(&mut members, 1), Some(0));
     members.served(0, standing(1, 10));
-    assert_eq!(members.sticky(2, members.first()), Some(1));
+    assert_eq!(stick(&mut members, 2), Some(1));
     members.served(1, standing(1, 10));
     assert_eq!((members.stuck(1), members.stuck(2), members.stuck(3)), (Some(0), Some(1), None));
     members.disconnect(0);
     assert_eq!((members.stuck(1), members.stuck(2)), (None, Some(1)));
-    assert_eq!(members.sticky(1, members.first()), Some(2));
+    assert_eq!(stick(&mut members, 1), Some(2));
     for publisher in 10..10 + STUCK_MAX as u64 {
-        members.sticky(publisher, Some(1));
+        members.stick(publisher, 1);
     }
     assert!(members.stuck.len() <= STUCK_MAX);
 }
