@@ -9,16 +9,17 @@ use toml::{Table, Value};
 use super::Finding;
 
 /// Each room and the rooms below it that it may use. ARCHITECTURE.md has the picture.
-const ROOMS: [(&str, &[&str]); 9] = [
+const ROOMS: [(&str, &[&str]); 10] = [
     ("codec", &[]),
     ("topic", &[]),
     ("session", &["codec"]),
     ("net", &[]),
-    ("broker", &["codec", "topic", "session", "net"]),
+    ("journal", &[]),
+    ("broker", &["codec", "topic", "session", "net", "journal"]),
     ("load", &["codec", "topic", "session", "net"]),
     ("monitor", &[]),
     ("lab", &["codec", "load", "monitor"]),
-    ("tacho", &["codec", "topic", "session", "net", "broker", "load", "monitor", "lab"]),
+    ("tacho", &["codec", "topic", "session", "net", "journal", "broker", "load", "monitor", "lab"]),
 ];
 
 /// Checks every manifest of the workspace.

@@ -1,0 +1,202 @@
+//! The threads that drive a committer: one commits, one prepares segments.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::committer::{Committer, Step};
+use crate::id::Token;
+use crate::journal::Shared;
+
+/// With so many records in the last frame the load is high: the next commit waits for nobody.
+const LINGER_RECORDS: u32 = 64;
+
+/// What is called with each commit.
+type Notify = Arc<dyn Fn(Token) + Send + Sync>;
+
+/// A committer that runs in threads of its own.
+pub struct CommitThread {
+    shared: Arc<Shared>,
+    stop: Arc<AtomicBool>,
+    commit: Option<JoinHandle<bool>>,
+    keep: Option<JoinHandle<()>>,
+}
+
+impl Committer {
+    /// Runs in a thread of its own from now on; `notify` is called there after each commit.
+    ///
+    /// # Errors
+    ///
+    /// If a thread cannot be started.
+    pub fn spawn(mut self, notify: Notify) -> io::Result<CommitThread> {
+        let shared = Arc::clone(&self.shared);
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut threads = CommitThread {
+            shared: Arc::clone(&shared),
+            stop: Arc::clone(&stop),
+            commit: None,
+            keep: None,
+        };
+        shared.pool.set_threaded(true);
+        self.has_keeper = true;
+        let keeper = move || shared.pool.run(&shared);
+        threads.keep = Some(thread::Builder::new().name("journal-keep".to_owned()).spawn(keeper)?);
+        let commit = move || Driver { committer: self, notify, stop, deadline: None }.run();
+        threads.commit = Some(thread::Builder::new().name("journal".to_owned()).spawn(commit)?);
+        Ok(threads)
+    }
+}
+
+impl CommitThread {
+    /// Commits what there is and ends; false if the disk did not take everything.
+    pub fn stop(mut self) -> bool {
+        self.end()
+    }
+
+    fn end(&mut self) -> bool {
+        self.stop.store(true, Ordering::Release);
+        let mut all = true;
+        if let Some(thread) = self.commit.take() {
+            thread.thread().unpark();
+            // A panic there was told by itself.
+            all = thread.join().unwrap_or(false);
+        }
+        self.shared.pool.stop();
+        if let Some(thread) = self.keep.take() {
+            all &= thread.join().is_ok();
+        }
+        all
+    }
+}
+
+impl Drop for CommitThread {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Decides when to commit.
+struct Driver {
+    committer: Committer,
+    notify: Notify,
+    stop: Arc<AtomicBool>,
+    /// When to look for what rides. `None`: nothing has been appended since the last look.
+    deadline: Option<Instant>,
+}
+
+impl Driver {
+    /// True if everything is committed at the end.
+    fn run(mut self) -> bool {
+        if self.signal_attach().is_err() {
+            return false;
+        }
+        sleep_exactly();
+        loop {
+            let stopping = self.wait();
+            if !stopping {
+                self.linger();
+            }
+            match self.commit() {
+                Step::Idle if stopping => return true,
+                Step::Held if !self.pause() => return self.commit_last(),
+                _ => {}
+            }
+        }
+    }
+
+    fn signal_attach(&self) -> io::Result<()> {
+        self.committer.shared.signal.attach()
+    }
+
+    /// Sleeps until a commit is due; true if it is to be the last.
+    fn wait(&mut self) -> bool {
+        let signal = &self.committer.shared.signal;
+        loop {
+            if self.stop.load(Ordering::Acquire) {
+                return true;
+            }
+            if signal.is_forced() {
+                return false;
+            }
+            match self.deadline {
+                None if signal.is_armed() => {
+                    self.deadline = Some(Instant::now() + self.committer.shared.options.ride_max);
+                }
+                None => thread::park(),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        // If nothing rides this is the last look before somebody wakes us.
+                        self.deadline = None;
+                        return false;
+                    }
+                    thread::park_timeout(left);
+                }
+            }
+        }
+    }
+
+    /// At low load, waits for company, if the last commit had some.
+    fn linger(&self) {
+        let linger = self.committer.shared.options.linger;
+        let is_low = (2..LINGER_RECORDS).contains(&self.committer.last_records());
+        if is_low && !linger.is_zero() && self.committer.shared.signal.is_forced() {
+            thread::sleep(linger);
+        }
+    }
+
+    fn commit(&mut self) -> Step {
+        let signal = &self.committer.shared.signal;
+        signal.begin();
+        signal.arm(self.deadline.is_some());
+        let step = self.committer.step();
+        if let Step::Committed(token) = step {
+            self.committer.shared.signal.arm(true);
+            self.deadline = Some(Instant::now() + self.committer.shared.options.ride_max);
+            (self.notify)(token);
+        }
+        step
+    }
+
+    /// After a failure: waits before the next try. False when it is time to stop.
+    fn pause(&self) -> bool {
+        let end = Instant::now() + self.committer.shared.options.retry;
+        loop {
+            if self.stop.load(Ordering::Acquire) {
+                return false;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                // The frame that is held is not among what the writers have.
+                self.committer.shared.signal.force();
+                return true;
+            }
+            thread::park_timeout(left);
+        }
+    }
+
+    /// The disk failed and the journal is to stop: one more try.
+    fn commit_last(&mut self) -> bool {
+        thread::sleep(self.committer.shared.options.retry.min(Duration::from_secs(1)));
+        loop {
+            match self.commit() {
+                Step::Idle => return true,
+                Step::Committed(_) => {}
+                Step::Held => return false,
+            }
+        }
+    }
+}
+
+/// By default the system lets a sleep take 50 us longer.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn sleep_exactly() {
+    // Where it is not allowed, commits linger a little longer.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+/// The system's sleeps are as they are.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn sleep_exactly() {}

@@ -1,0 +1,64 @@
+//! What can go wrong when a journal is opened or read.
+
+use std::io;
+
+use thiserror::Error;
+
+/// A journal cannot be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The directory or a file in it cannot be used.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried, with the name.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process has the directory.
+    #[error("{directory} is in use by another broker: stop that one, or choose another directory")]
+    Locked {
+        /// The directory.
+        directory: String,
+    },
+    /// Written by a version of Tacho whose format this one does not know.
+    #[error(
+        "{file} has format {found}, this version reads and writes format {known}: \
+         use the version of Tacho that wrote it, or another directory"
+    )]
+    Format {
+        /// The segment.
+        file: String,
+        /// Its format.
+        found: u16,
+        /// The format of this version.
+        known: u16,
+    },
+}
+
+impl OpenError {
+    /// For `map_err`: says what was tried.
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+}
+
+/// A message cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// Its commit is not complete yet. Try again after the next one.
+    #[error("the message is not committed yet")]
+    NotYet,
+    /// Nothing refers to it any more, or it never was.
+    #[error("the message is gone")]
+    Gone,
+    /// What is on the disk is not what was written.
+    #[error("the message is damaged on the disk")]
+    Damaged,
+    /// The disk cannot be read.
+    #[error("the message cannot be read: {0}")]
+    Io(#[from] io::Error),
+}

@@ -1,0 +1,1 @@
+//! Frees the oldest segments: moves what is live in them to the newest end.

@@ -1,0 +1,289 @@
+//! Makes segments ready ahead of time, and gives back those that hold nothing live.
+//!
+//! Whatever has to do with names and zeros happens here, in the background: the committer takes a
+//! segment that already has its name, on the disk too, and whose blocks are already written once,
+//! so that a sync has nothing to write but the data.
+//!
+//! A file that is given back gets the name of a new segment and is used again as it is: frames say
+//! to which segment they belong.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::id::SegmentId;
+use crate::journal::{Shared, Trouble};
+use crate::segment::file_name;
+use crate::storage::{StorageFile, is_full, write_all_at};
+
+/// Zeros are written in pieces, with a sync behind each, so that commits get in between.
+const ZEROS_BYTES: usize = 1 << 20;
+
+/// So many more than [`Options::segments_ready`](crate::Options::segments_ready) are kept when
+/// files are given back, before they are removed.
+const KEPT_MORE: usize = 2;
+
+/// A segment that can be written.
+pub(crate) struct Ready {
+    pub(crate) id: SegmentId,
+    pub(crate) file: Arc<dyn StorageFile>,
+}
+
+/// A file that is not needed any more.
+pub(crate) struct Unused {
+    pub(crate) name: String,
+    /// Nothing ever failed on it.
+    pub(crate) sound: bool,
+}
+
+/// Segments that are ready, and files that are not needed any more.
+pub(crate) struct Pool {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    ready: VecDeque<Ready>,
+    unused: VecDeque<Unused>,
+    /// The number of the next segment.
+    next: u64,
+    /// The committer needs a segment now, whether zeroed or not.
+    hurry: bool,
+    /// Why the last try to make a segment failed.
+    failed: Option<io::Error>,
+    /// A thread of its own does the work, not the committer.
+    threaded: bool,
+    stop: bool,
+}
+
+enum Job {
+    Create(SegmentId),
+    /// The file becomes this segment.
+    Recycle(Unused, SegmentId),
+    Remove(Unused),
+}
+
+impl Pool {
+    pub(crate) fn new(next: u64, unused: impl IntoIterator<Item = Unused>) -> Self {
+        let state = State {
+            ready: VecDeque::new(),
+            unused: unused.into_iter().collect(),
+            next,
+            hurry: false,
+            failed: None,
+            threaded: false,
+            stop: false,
+        };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Takes the next segment; waits, but not for zeros, when none is ready.
+    pub(crate) fn take(&self, shared: &Shared) -> io::Result<Ready> {
+        let mut state = self.lock();
+        state.failed = None;
+        let result = loop {
+            if let Some(ready) = state.ready.pop_front() {
+                break Ok(ready);
+            }
+            if let Some(error) = state.failed.take() {
+                break Err(error);
+            }
+            state.hurry = true;
+            if state.threaded {
+                self.changed.notify_all();
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            } else {
+                drop(state);
+                self.work(shared);
+                state = self.lock();
+            }
+        };
+        state.hurry = false;
+        self.changed.notify_all();
+        result
+    }
+
+    /// Gives back a file. What was given back before is gone before it is.
+    pub(crate) fn give_back(&self, unused: Unused) {
+        self.lock().unused.push_back(unused);
+        self.changed.notify_all();
+    }
+
+    /// Does one thing that is to be done; false if there is none, or if it failed.
+    pub(crate) fn work(&self, shared: &Shared) -> bool {
+        let Some(job) = self.lock().next_job(shared) else { return false };
+        let done = match job {
+            Job::Create(id) => self.create(shared, id).map(Some),
+            Job::Recycle(unused, id) => self.recycle(shared, unused, id).map(Some),
+            Job::Remove(unused) => self.remove(shared, unused).map(|()| None),
+        };
+        let mut state = self.lock();
+        match done {
+            Ok(ready) => {
+                if ready.is_some() {
+                    shared.state.end(Trouble::NoSegment);
+                    shared.state.end(Trouble::BadSegment);
+                }
+                state.ready.extend(ready);
+                state.failed = None;
+            }
+            Err(error) => {
+                let full = is_full(&error);
+                shared.state.begin(if full { Trouble::NoSegment } else { Trouble::BadSegment });
+                let stats = &shared.stats;
+                if full { &stats.full_errors } else { &stats.write_errors }.add(1);
+                state.failed = Some(error);
+            }
+        }
+        let fine = state.failed.is_none();
+        drop(state);
+        self.changed.notify_all();
+        fine
+    }
+
+    /// Works until [`Pool::stop`] is called.
+    pub(crate) fn run(&self, shared: &Shared) {
+        loop {
+            let worked = self.work(shared);
+            let mut state = self.lock();
+            if state.stop {
+                return;
+            }
+            if worked {
+                continue;
+            }
+            // After a failure: once in a while, or when the committer asks again.
+            let failed = state.failed.is_some();
+            while !state.stop && !state.has_job(shared) || failed && state.failed.is_some() {
+                let wait = self.changed.wait_timeout(state, shared.options.retry);
+                let (now, timeout) = wait.unwrap_or_else(PoisonError::into_inner);
+                state = now;
+                if state.stop || failed && timeout.timed_out() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// From now on somebody is in [`Pool::run`].
+    pub(crate) fn set_threaded(&self, threaded: bool) {
+        self.lock().threaded = threaded;
+    }
+
+    /// Ends [`Pool::run`].
+    pub(crate) fn stop(&self) {
+        self.lock().stop = true;
+        self.changed.notify_all();
+    }
+
+    fn create(&self, shared: &Shared, id: SegmentId) -> io::Result<Ready> {
+        let name = file_name(id);
+        let file = shared.storage.create(&name)?;
+        let prepared = self.zero(shared, &*file, 0).and_then(|()| shared.storage.sync_names());
+        if let Err(error) = prepared {
+            // A file that is only in the way. It is not needed whether this works or not.
+            let _ = shared.storage.remove(&name);
+            return Err(error);
+        }
+        Ok(Ready { id, file })
+    }
+
+    fn recycle(&self, shared: &Shared, unused: Unused, id: SegmentId) -> io::Result<Ready> {
+        let name = file_name(id);
+        if let Err(error) = shared.storage.rename(&unused.name, &name) {
+            return self.not_given_back(unused, error);
+        }
+        let unused = Unused { name, sound: false };
+        if let Err(error) = shared.storage.sync_names() {
+            return self.not_given_back(unused, error);
+        }
+        shared.stats.freed_segments.add(1);
+        match self.refit(shared, &unused.name) {
+            Ok(file) => {
+                shared.stats.recycled_segments.add(1);
+                Ok(Ready { id, file })
+            }
+            Err(error) => self.not_given_back(unused, error),
+        }
+    }
+
+    /// Makes a used file as long as a segment is.
+    fn refit(&self, shared: &Shared, name: &str) -> io::Result<Arc<dyn StorageFile>> {
+        let file = shared.storage.open(name)?;
+        let wanted = u64::from(shared.options.segment_bytes);
+        let size = file.size()?;
+        if size > wanted {
+            file.set_size(wanted)?;
+            file.sync()?;
+        }
+        self.zero(shared, &*file, size)?;
+        Ok(file)
+    }
+
+    fn remove(&self, shared: &Shared, unused: Unused) -> io::Result<()> {
+        match shared.storage.remove(&unused.name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return self.not_given_back(unused, error);
+            }
+            Ok(()) | Err(_) => {}
+        }
+        if let Err(error) = shared.storage.sync_names() {
+            return self.not_given_back(unused, error);
+        }
+        shared.stats.freed_segments.add(1);
+        Ok(())
+    }
+
+    /// It stays the next one: no later file may be gone before it is.
+    fn not_given_back<T>(&self, unused: Unused, error: io::Error) -> io::Result<T> {
+        self.lock().unused.push_front(unused);
+        Err(error)
+    }
+
+    /// Writes zeros from `from` to the end of a segment, unless somebody waits for it.
+    fn zero(&self, shared: &Shared, file: &dyn StorageFile, from: u64) -> io::Result<()> {
+        let end = u64::from(shared.options.segment_bytes);
+        let zeros = vec![0; ZEROS_BYTES.min(end as usize)];
+        let mut at = from;
+        while at < end && !self.lock().hurry {
+            let piece = zeros.len().min((end - at) as usize);
+            write_all_at(file, at, &zeros[..piece])?;
+            file.sync()?;
+            at += piece as u64;
+            shared.stats.zeroed_bytes.add(piece as u64);
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What is under the lock is whole between any two statements.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn next_job(&mut self, shared: &Shared) -> Option<Job> {
+        let ready = shared.options.segments_ready;
+        let next = SegmentId::new(self.next);
+        if let Some(unused) = self.unused.pop_front() {
+            if !unused.sound || self.ready.len() >= ready + KEPT_MORE {
+                return Some(Job::Remove(unused));
+            }
+            self.next += 1;
+            return Some(Job::Recycle(unused, next));
+        }
+        if self.wants_more(ready) {
+            self.next += 1;
+            return Some(Job::Create(next));
+        }
+        None
+    }
+
+    fn has_job(&self, shared: &Shared) -> bool {
+        !self.unused.is_empty() || self.wants_more(shared.options.segments_ready)
+    }
+
+    fn wants_more(&self, ready: usize) -> bool {
+        self.ready.len() < ready || self.hurry && self.ready.is_empty()
+    }
+}

@@ -1,0 +1,99 @@
+//! Segments: names of their files, and which of them are the log.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::id::SegmentId;
+use crate::storage::StorageFile;
+
+const SUFFIX: &str = ".segment";
+
+/// The name of a segment's file.
+pub(crate) fn file_name(segment: SegmentId) -> String {
+    format!("{:016x}{SUFFIX}", segment.get())
+}
+
+/// The segment of a file of this name; `None` if it is none.
+pub(crate) fn parse_name(name: &str) -> Option<SegmentId> {
+    let digits = name.strip_suffix(SUFFIX)?;
+    let plain = digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if digits.len() != 16 || !plain {
+        return None;
+    }
+    u64::from_str_radix(digits, 16).ok().map(SegmentId::new)
+}
+
+/// A segment of the log.
+#[derive(Clone)]
+pub(crate) struct Segment {
+    pub(crate) file: Arc<dyn StorageFile>,
+    /// What its file takes.
+    pub(crate) bytes: u64,
+    /// An operation on it failed: its file is not used again.
+    pub(crate) suspect: bool,
+}
+
+/// The segments of the log, for those who read: the committer adds, what is free is taken out.
+#[derive(Default)]
+pub(crate) struct Segments(Mutex<BTreeMap<SegmentId, Segment>>);
+
+impl Segments {
+    pub(crate) fn insert(&self, id: SegmentId, segment: Segment) {
+        self.lock().insert(id, segment);
+    }
+
+    pub(crate) fn remove(&self, id: SegmentId) -> Option<Segment> {
+        self.lock().remove(&id)
+    }
+
+    #[allow(dead_code, reason = "for reading back")]
+    pub(crate) fn get(&self, id: SegmentId) -> Option<Segment> {
+        self.lock().get(&id).cloned()
+    }
+
+    /// Never recycle the file of this segment.
+    pub(crate) fn suspect(&self, id: SegmentId) {
+        if let Some(segment) = self.lock().get_mut(&id) {
+            segment.suspect = true;
+        }
+    }
+
+    /// The segment grew, or is another size than was thought.
+    pub(crate) fn grown(&self, id: SegmentId, bytes: u64) {
+        if let Some(segment) = self.lock().get_mut(&id) {
+            segment.bytes = segment.bytes.max(bytes);
+        }
+    }
+
+    /// How many there are, and what they take.
+    pub(crate) fn sum(&self) -> (u64, u64) {
+        let segments = self.lock();
+        (segments.len() as u64, segments.values().map(|segment| segment.bytes).sum())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SegmentId, Segment>> {
+        // What is under the lock is whole between any two statements.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back_and_sort_like_numbers() {
+        for number in [1, 0xab, u64::MAX] {
+            let id = SegmentId::new(number);
+            assert_eq!(parse_name(&file_name(id)), Some(id));
+        }
+        assert!(file_name(SegmentId::new(9)) < file_name(SegmentId::new(16)));
+    }
+
+    #[test]
+    fn other_files_are_no_segments() {
+        for name in ["lock", "1.segment", "000000000000000G.segment", "+00000000000000a.segment"] {
+            assert_eq!(parse_name(name), None, "{name}");
+        }
+    }
+}

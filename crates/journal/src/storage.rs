@@ -1,0 +1,94 @@
+//! What the journal needs of a disk: a flat directory of files that are written at offsets.
+//!
+//! [`Files`] is a directory of the file system, `sim::Disk` one in memory with faults.
+
+mod files;
+
+use std::io;
+use std::sync::Arc;
+
+pub use files::Files;
+
+/// A flat directory.
+///
+/// Names that were made, changed or removed are safe only after [`Storage::sync_names`].
+pub trait Storage: Send + Sync {
+    /// The names of all files, in any order.
+    fn list(&self) -> io::Result<Vec<String>>;
+
+    /// A new, empty file; an error if the name is taken.
+    fn create(&self, name: &str) -> io::Result<Arc<dyn StorageFile>>;
+
+    /// An existing file, to read and write.
+    fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>>;
+
+    /// Gives a file another name; a file that had it is gone.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file; who has it open can go on using it.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Returns once the names of now are on the disk.
+    fn sync_names(&self) -> io::Result<()>;
+}
+
+/// A file. Reads and writes may be shorter than asked, as the system's are.
+pub trait StorageFile: Send + Sync {
+    /// Its size in bytes.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Makes it shorter, or longer with zeros.
+    fn set_size(&self, bytes: u64) -> io::Result<()>;
+
+    /// Reads at `offset`; 0 at the end.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes at `offset`, beyond the end too.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Returns once all that was written is on the disk. After an error nobody knows what is.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// Writes all of `bytes`.
+pub(crate) fn write_all_at(
+    file: &dyn StorageFile,
+    mut offset: u64,
+    mut bytes: &[u8],
+) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write_at(offset, bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                offset += written as u64;
+                bytes = bytes.get(written..).unwrap_or_default();
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Fills `into`, or up to the end of the file; returns how much.
+pub(crate) fn read_full_at(
+    file: &dyn StorageFile,
+    offset: u64,
+    into: &mut [u8],
+) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = into.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(offset + filled as u64, rest) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// True for the errors that go away once something was deleted.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}

@@ -1,0 +1,135 @@
+//! The segment that the log ends in, and frames on their way into it.
+
+use std::io;
+use std::time::Instant;
+
+use crate::frame::{self, Header};
+use crate::id::SegmentId;
+use crate::keeper::Ready;
+use crate::storage::{StorageFile, write_all_at};
+use std::sync::Arc;
+
+/// Where a frame begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) segment: SegmentId,
+    pub(crate) offset: u32,
+}
+
+/// One commit in memory: room for the header, the records, zeros up to a whole block.
+pub(crate) struct Frame {
+    pub(crate) header: Header,
+    pub(crate) bytes: Vec<u8>,
+    /// It is complete only once it is synced.
+    pub(crate) wants_sync: bool,
+    /// Where it was last written.
+    pub(crate) place: Option<Place>,
+    /// It was complete, as written, at this place, in a file that failed then.
+    pub(crate) moved_from: Option<Place>,
+    /// When it was cut.
+    pub(crate) since: Instant,
+}
+
+impl Frame {
+    /// Room for the header of a frame whose records are appended behind it.
+    pub(crate) fn begin(bytes: &mut Vec<u8>) {
+        bytes.clear();
+        bytes.resize(Header::BYTES, 0);
+    }
+
+    /// `header` lacks the length and the checksum of the records.
+    pub(crate) fn new(mut header: Header, mut bytes: Vec<u8>) -> Self {
+        let records = bytes.get(Header::BYTES..).unwrap_or_default();
+        // Invariant: writers hold publishers at a few MiB, far below 4 GiB.
+        header.len = u32::try_from(records.len()).expect("a frame is less than 4 GiB");
+        header.crc = crc32fast::hash(records);
+        bytes.resize(bytes.len().next_multiple_of(frame::BLOCK), 0);
+        Self {
+            header,
+            bytes,
+            wants_sync: false,
+            place: None,
+            moved_from: None,
+            since: Instant::now(),
+        }
+    }
+
+    /// A frame of this number without records.
+    pub(crate) fn empty(header: Header) -> Self {
+        let mut bytes = Vec::new();
+        Self::begin(&mut bytes);
+        Self::new(Header { records: 0, ..header }, bytes)
+    }
+
+    pub(crate) fn records(&self) -> &[u8] {
+        // Invariant: the records stand behind the header.
+        &self.bytes[Header::BYTES..Header::BYTES + self.header.len as usize]
+    }
+}
+
+/// A frame of the tail that is written and not synced.
+pub(crate) struct Unsynced {
+    pub(crate) number: u64,
+    pub(crate) offset: u32,
+}
+
+/// The segment that is written.
+pub(crate) struct Tail {
+    pub(crate) id: SegmentId,
+    pub(crate) file: Arc<dyn StorageFile>,
+    /// Where the next frame goes.
+    pub(crate) offset: u64,
+    pub(crate) unsynced: Vec<Unsynced>,
+    /// Something in it is synced.
+    pub(crate) holds_synced: bool,
+}
+
+impl Tail {
+    pub(crate) fn new(ready: Ready) -> Self {
+        let Ready { id, file } = ready;
+        Self { id, file, offset: 0, unsynced: Vec::new(), holds_synced: false }
+    }
+
+    /// True if the frame ends within the segment, or is its only one.
+    pub(crate) fn has_room(&self, frame: &Frame, segment_bytes: u32) -> bool {
+        self.offset == 0 || self.offset + frame.bytes.len() as u64 <= u64::from(segment_bytes)
+    }
+
+    /// Writes a frame behind the others.
+    pub(crate) fn write(&mut self, frame: &mut Frame, synced: u64) -> io::Result<()> {
+        frame.header.segment = self.id;
+        frame.header.synced = synced;
+        frame.bytes[..Header::BYTES].copy_from_slice(&frame.header.encode());
+        write_all_at(&*self.file, self.offset, &frame.bytes)?;
+        // Invariant: a second frame begins below `segment_bytes`, which is a u32.
+        let offset = u32::try_from(self.offset).expect("frames begin within the segment");
+        frame.place = Some(Place { segment: self.id, offset });
+        self.unsynced.push(Unsynced { number: frame.header.number, offset });
+        self.offset += frame.bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Syncs the file.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()?;
+        self.holds_synced |= !self.unsynced.is_empty();
+        self.unsynced.clear();
+        Ok(())
+    }
+
+    /// Reads a frame back that is not in memory any more.
+    pub(crate) fn read_back(&self, unsynced: &Unsynced) -> Option<Frame> {
+        let mut records = Vec::new();
+        let offset = u64::from(unsynced.offset);
+        let header = frame::read(&*self.file, offset, &mut records).ok()??;
+        if header.segment != self.id || header.number != unsynced.number {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(frame::frame_bytes(records.len()));
+        Frame::begin(&mut bytes);
+        bytes.extend_from_slice(&records);
+        let mut frame = Frame::new(header, bytes);
+        frame.moved_from = Some(Place { segment: self.id, offset: unsynced.offset });
+        Some(frame)
+    }
+}

@@ -1,0 +1,155 @@
+//! Buffers of the writers, and the cut that takes them all at one instant.
+
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::id::Token;
+use crate::journal::Shared;
+use crate::options::{Level, Urgency};
+use crate::record::Record;
+
+/// A buffer keeps up to so much memory while it is empty.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// What one shard tells the journal. Made by [`Journal::writer`](crate::Journal::writer).
+pub struct Writer {
+    shared: Arc<Shared>,
+    buffer: Arc<Mutex<Buffer>>,
+}
+
+impl Writer {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let buffer = shared.buffers.add();
+        Self { shared, buffer }
+    }
+
+    /// Appends a record; it is committed once the token is.
+    ///
+    /// Of two records the one that was appended first is in the same commit or in an earlier one,
+    /// whichever writers they went to. Never blocks for longer than it takes to exchange buffers.
+    pub fn append(&mut self, record: Record<'_>, level: Level, urgency: Urgency) -> Token {
+        let mut buffer = lock(&self.buffer);
+        record.encode(&mut buffer.bytes);
+        buffer.records += 1;
+        buffer.synced |= level == Level::Fsynced;
+        let token = buffer.token;
+        let bytes = buffer.bytes.len();
+        drop(buffer);
+        if let Record::Message { body, .. } = record {
+            self.shared.stats.body_bytes.add(body.iter().map(|part| part.len() as u64).sum());
+        }
+        if bytes > self.shared.options.buffer_bytes_max {
+            self.shared.buffers.press(&self.shared);
+        }
+        self.shared.signal.appended(urgency);
+        token
+    }
+}
+
+/// Encoded records of one writer that no commit has taken yet.
+struct Buffer {
+    bytes: Vec<u8>,
+    records: u32,
+    /// Something in it asks for [`Level::Fsynced`].
+    synced: bool,
+    /// The commit that will take it.
+    token: Token,
+}
+
+/// The buffers of all writers.
+pub(crate) struct Buffers {
+    all: Mutex<All>,
+    /// A writer has more than it should.
+    pressed: AtomicBool,
+}
+
+struct All {
+    buffers: Vec<Arc<Mutex<Buffer>>>,
+    /// The commit that will take what is appended now.
+    token: Token,
+}
+
+/// What a cut took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    pub(crate) records: u32,
+    /// Something in it asks for [`Level::Fsynced`].
+    pub(crate) synced: bool,
+}
+
+impl Buffers {
+    /// The first cut will be this one.
+    pub(crate) fn new(first: Token) -> Self {
+        let all = All { buffers: Vec::new(), token: first };
+        Self { all: Mutex::new(all), pressed: AtomicBool::new(false) }
+    }
+
+    fn add(&self) -> Arc<Mutex<Buffer>> {
+        let mut all = lock(&self.all);
+        let buffer = Buffer { bytes: Vec::new(), records: 0, synced: false, token: all.token };
+        let buffer = Arc::new(Mutex::new(buffer));
+        all.buffers.push(Arc::clone(&buffer));
+        buffer
+    }
+
+    fn press(&self, shared: &Shared) {
+        if !self.pressed.swap(true, Ordering::Relaxed) {
+            shared.stats.pressed.add(1);
+        }
+    }
+
+    pub(crate) fn is_pressed(&self) -> bool {
+        self.pressed.load(Ordering::Relaxed)
+    }
+
+    /// Appends what all writers have to `into`; what is appended from now on is in the next cut.
+    ///
+    /// With `anyway` there is a cut even when they have nothing. `spares` are empty buffers to
+    /// exchange for those with something in them.
+    pub(crate) fn cut(
+        &self,
+        into: &mut Vec<u8>,
+        anyway: bool,
+        spares: &mut Vec<Vec<u8>>,
+    ) -> Option<Cut> {
+        let mut all = lock(&self.all);
+        let All { buffers, token } = &mut *all;
+        // While all are locked nobody can append after what is in the cut and be in an earlier one.
+        let mut locked: Vec<_> = buffers.iter().map(|buffer| lock(buffer)).collect();
+        if !anyway && locked.iter().all(|buffer| buffer.records == 0) {
+            drop(locked);
+            // Writers that are gone and have nothing left.
+            buffers.retain(|buffer| Arc::strong_count(buffer) > 1);
+            return None;
+        }
+        let mut cut = Cut { records: 0, synced: false };
+        let mut taken = Vec::with_capacity(locked.len());
+        *token = Token::new(token.get() + 1);
+        for buffer in &mut locked {
+            buffer.token = *token;
+            if buffer.records > 0 {
+                cut.records += mem::take(&mut buffer.records);
+                cut.synced |= mem::take(&mut buffer.synced);
+                let spare = spares.pop().unwrap_or_default();
+                taken.push(mem::replace(&mut buffer.bytes, spare));
+            }
+        }
+        self.pressed.store(false, Ordering::Relaxed);
+        drop(locked);
+        drop(all);
+        into.reserve(taken.iter().map(Vec::len).sum());
+        for mut bytes in taken {
+            into.extend_from_slice(&bytes);
+            bytes.clear();
+            bytes.shrink_to(KEPT_BYTES);
+            spares.push(bytes);
+        }
+        Some(cut)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic under these locks can only be one of memory that is missing; then the process ends.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
