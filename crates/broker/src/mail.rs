@@ -8,7 +8,7 @@ use crate::authentication::{AuthStep, ExchangeRef};
 use crate::control::Ask;
 use crate::keys::SessionRef;
 use crate::message::Message;
-use crate::shard::Detached;
+use crate::shard::{Detached, LargeShared};
 
 /// One entry of a shard's mailbox.
 pub(crate) enum Mail {
@@ -23,6 +23,8 @@ pub(crate) enum Mail {
     /// The same for a message that has waited, and counts as waiting until it is delivered, so
     /// that newer ones do not overtake it.
     DeliverWaited(Arc<Group>, Message),
+    /// The same for a message that is too large for all members of the sender's shard.
+    DeliverLarge(Box<LargeShared>),
     /// Keep until a member of a shared subscription can take it: for its owner.
     QueueShared(Arc<Group>, Message),
     /// Keep as the retained message of its topic; an empty payload removes it.

@@ -61,6 +61,10 @@ impl<M> Queue<M> {
         self.deliveries.push_back(delivery);
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Delivery<M>> {
+        self.deliveries.iter()
+    }
+
     #[inline]
     pub(crate) fn front(&self) -> Option<&Delivery<M>> {
         self.deliveries.front()

@@ -466,6 +466,11 @@ impl<M: Clone> Session<M> {
         self.outgoing.take_queued(wanted)
     }
 
+    /// The messages that the session keeps, those in flight first.
+    pub fn messages(&self) -> impl Iterator<Item = &M> {
+        self.outgoing.messages()
+    }
+
     /// Messages in the queue, those in flight not counted.
     #[must_use]
     pub fn queue_len(&self) -> usize {

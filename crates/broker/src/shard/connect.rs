@@ -291,6 +291,7 @@ impl Shard {
             partial_len: 0,
             subscriptions: hashbrown::HashSet::default(),
             memberships: Vec::new(),
+            left_groups: None,
             timer: None,
             owes_pingresp: false,
             replays: None,

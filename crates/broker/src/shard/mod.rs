@@ -66,6 +66,8 @@ use throttle::Throttle;
 #[cfg(feature = "sim")]
 pub use inspect::{Held, OverLimit};
 
+pub(crate) use shared::LargeShared;
+
 pub(crate) type Net = tacho_net::Net<Shard>;
 pub(crate) type Detached = tacho_net::Detached<SharedPayload>;
 
@@ -276,6 +278,7 @@ impl Handler for Shard {
                 self.deliver_to_member(net, &group, message);
                 group.waited(1);
             }
+            Mail::DeliverLarge(large) => self.deliver_large(net, *large),
             Mail::QueueShared(group, message) => self.let_wait(net, &group, message),
             Mail::Retain(message) => self.retain(net, message),
             Mail::ReplayRequest(request) => self.replay_requested(from, *request),

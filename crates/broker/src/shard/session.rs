@@ -13,7 +13,7 @@ use crate::message::{Message, Source};
 use super::budget::Held;
 use super::overload::Inflow;
 use super::retained::Replays;
-use super::shared::Membership;
+use super::shared::{LeftGroups, Membership};
 
 /// A message on its way to one session, and the shared subscription it came through, if any.
 ///
@@ -56,6 +56,8 @@ pub(crate) struct Session {
     pub(crate) subscriptions: HashSet<Filter, RandomState>,
     /// Its places in shared subscriptions.
     pub(crate) memberships: Vec<Membership>,
+    /// Present once it has left a shared subscription with messages in hand.
+    pub(crate) left_groups: Option<Box<LeftGroups>>,
     pub(crate) timer: Option<(TimerId, u64)>,
     /// A PINGREQ came while the output was full: one PINGRESP follows once it is not.
     pub(crate) owes_pingresp: bool,

@@ -8,10 +8,11 @@
 //!
 //! Strategies that bind messages to one member need no credit: theirs wait in its session.
 
+mod large;
+mod left;
 mod members;
 mod owner;
 mod redeliver;
-mod size;
 mod waiting;
 
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use hashbrown::HashMap;
 use slab::Slab;
 use tacho_codec::QoS;
 use tacho_session::Delivery;
-use tacho_topic::{Choice, Filter, Group, SharedFilter};
+use tacho_topic::{Choice, Filter, Group, ShardSet, SharedFilter};
 
 use super::publish::effective_qos;
 use super::session::{Copy, GroupRef};
@@ -33,6 +34,9 @@ use crate::mail::Mail;
 use crate::message::Message;
 use members::{Members, Rank, Standing};
 use waiting::Waiting;
+
+pub(crate) use large::LargeShared;
+pub(crate) use left::LeftGroups;
 
 /// Publishers whose shard, or whose member, is remembered, at most; beyond it all are forgotten.
 const STUCK_MAX: usize = 65_536;
@@ -56,6 +60,14 @@ struct LocalGroup {
     waiting: Waiting,
     /// A mail to this shard itself, the owner, is on its way.
     is_told: bool,
+}
+
+/// Who of a shard's members gets a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chosen {
+    Member(u32),
+    /// There are members, but it is above the Maximum Packet Size of all of them.
+    TooLarge,
 }
 
 /// A session's membership: its place among the shard's groups, and among the group's members.
@@ -90,6 +102,14 @@ impl LocalGroups {
     #[cfg(feature = "sim")]
     pub(super) fn queue_lens(&self) -> impl Iterator<Item = usize> {
         self.groups.iter().map(|(_, group)| group.waiting.len())
+    }
+
+    /// The group that a message came through, if this shard or the session itself knows it.
+    fn find<'a>(&'a self, group: GroupRef, left: Option<&'a LeftGroups>) -> Option<&'a Arc<Group>> {
+        match self.by_id.get(&group.0) {
+            Some(&local) => Some(&self.groups[local as usize].group),
+            None => left?.find(group),
+        }
     }
 
     fn at(&mut self, local: u32) -> &mut LocalGroup {
@@ -142,6 +162,7 @@ impl Shard {
         let memberships = &mut self.sessions[slot as usize].memberships;
         let Some(position) = memberships.iter().position(|m| m.local == local) else { return };
         let membership = memberships.swap_remove(position);
+        self.note_left(slot, local);
         self.member_went(membership);
         let local_group = self.groups.at(local);
         local_group.members.remove(membership.member);
@@ -324,21 +345,28 @@ impl Shard {
         group: &Arc<Group>,
         message: Message,
     ) {
+        let reserved = i64::from(needs_credit(self.shared.strategy, &message));
         let found = self.groups.by_id.get(&group.id()).copied();
-        let chosen = found.and_then(|l| self.choose_member(net, l, &message).map(|m| (l, m)));
-        let Some((local, member)) = chosen else {
-            // Counters said otherwise when the message was sent here; by now they are right.
-            if needs_credit(self.shared.strategy, &message) {
-                group.credit_changed(self.id, 1);
+        let chosen = found.and_then(|l| self.choose_member(net, l, &message).map(|c| (l, c)));
+        match chosen {
+            Some((local, Chosen::Member(member))) => {
+                self.give(net, local, member, message, reserved);
             }
-            return self.route_to_group(net, group, message);
-        };
-        self.give(net, local, member, message);
+            Some((local, Chosen::TooLarge)) => {
+                self.credit_changed(net, local, reserved);
+                self.ask_other_shards(net, group, message, ShardSet::EMPTY);
+            }
+            None => {
+                // Counters said otherwise when the message was sent here; by now they are right.
+                group.credit_changed(self.id, reserved);
+                self.route_to_group(net, group, message);
+            }
+        }
     }
 
-    /// Gives a message to a connected member; a credit that came with it is used or free again.
-    fn give(&mut self, net: &mut Net, local: u32, member: u32, message: Message) {
-        let reserved = i64::from(needs_credit(self.shared.strategy, &message));
+    /// Gives a message to a connected member; the credit that came with it, if one did, is used or
+    /// free again.
+    fn give(&mut self, net: &mut Net, local: u32, member: u32, message: Message, reserved: i64) {
         let local_group = self.groups.at(local);
         let group = GroupRef(local_group.group.id());
         let entry = local_group.members.get(member);
@@ -351,7 +379,7 @@ impl Shard {
     }
 
     /// The connected member that gets the message.
-    fn choose_member(&mut self, net: &mut Net, local: u32, message: &Message) -> Option<u32> {
+    fn choose_member(&mut self, net: &mut Net, local: u32, message: &Message) -> Option<Chosen> {
         let strategy = self.shared.strategy;
         let chosen = match strategy {
             SharedStrategy::LeastInflight | SharedStrategy::RoundRobin => {
@@ -359,18 +387,19 @@ impl Shard {
             }
             SharedStrategy::Random => self.random_member(net, local),
             SharedStrategy::HashTopic | SharedStrategy::HashClientId => {
-                return self.groups.at(local).members.by_key(binding_key(strategy, message));
+                let members = &self.groups.at(local).members;
+                return members.by_key(binding_key(strategy, message)).map(Chosen::Member);
             }
             SharedStrategy::Sticky => {
                 let publisher = message.header().source.key();
                 if let Some(member) = self.groups.at(local).members.stuck(publisher) {
-                    return Some(member);
+                    return Some(Chosen::Member(member));
                 }
                 let ready = self.ready_member(net, local);
                 let members = &mut self.groups.at(local).members;
                 let choice = ready.or_else(|| members.first())?;
                 members.stick(publisher, choice);
-                return Some(choice);
+                return Some(Chosen::Member(choice));
             }
         };
         // QoS 0 needs no room in a window.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tacho_codec::{Ack, Packet, QoS, ReasonCode, Version};
 
-use crate::common::{Client, PATIENCE, QUIET, each_broker};
+use crate::common::{Client, PATIENCE, QUIET, TestBroker, each_broker};
 
 /// Takes and acknowledges what comes to any of `clients` until that is so many messages, and makes
 /// sure that no more come. Returns the last payload byte of each, by client.
@@ -149,6 +149,71 @@ fn what_an_ended_session_left_goes_to_the_others_except_qos_2_under_way() {
             staying.unsubscribe("$share/g/t");
         }
     });
+}
+
+// 45
+// [MQTT-4.8.2-5]
+#[test]
+fn what_a_member_had_in_flight_when_it_unsubscribed_goes_to_the_others_once_its_session_ends() {
+    each_broker(|broker| {
+        // On all shards, so that the leaver's shard often has no other member.
+        for leaver in ["l1", "l2", "l3", "l4", "l5", "l6"] {
+            let mut leaving = broker.durable(leaver, Version::V5, Some(100));
+            leaving.subscribe("$share/g/t", QoS::ExactlyOnce);
+            let mut publisher = broker.connected("pub", Version::V5);
+            for (payload, qos) in [(0, QoS::ExactlyOnce), (1, QoS::AtLeastOnce)] {
+                publisher.publish("t", &[payload], qos, false);
+            }
+            assert_eq!((leaving.receive().payload[0], leaving.receive().payload[0]), (0, 1));
+            let mut staying = broker.durable("staying", Version::V5, Some(100));
+            staying.subscribe("$share/g/t", QoS::ExactlyOnce);
+            assert_eq!(leaving.unsubscribe("$share/g/t"), Some(ReasonCode::SUCCESS));
+            staying.ping();
+            // DISCONNECT with session expiry 0. QoS 2 may have arrived.
+            leaving.send_notation("e0 | 00 [11 00000000]");
+            leaving.expect_closed();
+            assert_eq!(take_all(&mut [&mut staying], 1), [[1]]);
+            staying.unsubscribe("$share/g/t");
+        }
+    });
+}
+
+// 45
+#[test]
+fn what_waits_for_a_member_that_unsubscribed_goes_to_others_or_stays_if_there_are_none() {
+    for shards in [1, 3] {
+        // Binds messages to a member, so they wait in its session.
+        let broker = TestBroker::configured(&format!(
+            "shards = {shards}\nshared_subscription_strategy = 'hash_topic'"
+        ));
+        for (leaver, others) in
+            ["l1", "l2", "l3", "l4"].iter().flat_map(|l| [(l, true), (l, false)])
+        {
+            let mut leaving = broker.durable(leaver, Version::V5, Some(1));
+            leaving.subscribe("$share/g/t", QoS::AtLeastOnce);
+            leaving.subscribe("$share/h/unused", QoS::AtLeastOnce);
+            let mut publisher = broker.connected("pub", Version::V5);
+            for i in 0..4 {
+                publisher.publish("t", &[i], QoS::AtLeastOnce, false);
+            }
+            assert_eq!(leaving.receive().payload, [0]);
+            let mut staying = broker.durable("staying", Version::V5, Some(100));
+            if others {
+                staying.subscribe("$share/g/t", QoS::AtLeastOnce);
+            }
+            leaving.unsubscribe("$share/g/t");
+            staying.ping();
+            drop(leaving);
+            if others {
+                assert_eq!(take_all(&mut [&mut staying], 3), [[1, 2, 3]]);
+                staying.unsubscribe("$share/g/t");
+            }
+            let mut leaving = broker.durable(leaver, Version::V5, Some(1));
+            let expected = if others { vec![0] } else { vec![0, 1, 2, 3] };
+            assert_eq!(take_all(&mut [&mut leaving], expected.len()), [expected]);
+            leaving.unsubscribe("$share/h/unused");
+        }
+    }
 }
 
 // 45

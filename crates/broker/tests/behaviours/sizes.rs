@@ -1,7 +1,5 @@
 //! The client's Maximum Packet Size, for messages and answers.
 
-use std::time::Duration;
-
 use tacho_codec::{
     Ack, Connect, ConnectProperties, Packet, PacketId, QoS, ReasonCode, Subscribe, SubscribeFilter,
     SubscribeOptions, UnsubAck, Unsubscribe, Version,
@@ -225,37 +223,87 @@ fn who_cannot_take_connack_cannot_connect_and_ends_no_session() {
 // [MQTT-3.1.2-25]
 #[test]
 fn another_member_of_the_group_gets_what_is_too_large_for_one() {
-    for shards in [1, 3] {
-        let broker = TestBroker::start(shards);
+    for (shards, strategy) in
+        [(1, "least_inflight"), (3, "least_inflight"), (3, "random"), (2, "round_robin")]
+    {
+        let broker = TestBroker::configured(&format!(
+            "shards = {shards}\nshared_subscription_strategy = '{strategy}'"
+        ));
         for qos in ALL_QOS {
-            let mut small = limited(&broker, "small", Some(64), 1_000);
+            // On all shards, so that the one with the large member often is not the first choice.
+            let mut small: Vec<Client> =
+                (0..6).map(|i| limited(&broker, &format!("small-{i}"), Some(64), 1_000)).collect();
             let mut large = limited(&broker, "large", None, 1_000);
             let mut publisher = broker.connected("pub", Version::V5);
-            for client in [&mut small, &mut large] {
+            for client in small.iter_mut().chain([&mut large]) {
                 client.subscribe("$share/g/t", qos);
             }
-            let dropped = broker.counter("dropped_too_large_total");
             for _ in 0..20 {
                 publisher.publish("t", &[7; 100], qos, false);
             }
-            let (mut got, mut lost) = (0, 0);
-            wait_until("each is delivered or dropped", || {
-                while let Ok(frame) = large.frame_within(Duration::from_millis(1)) {
-                    assert_eq!(frame.expect("open")[0] & 0xf0, 0x30);
-                    got += 1;
-                }
-                lost = broker.counter("dropped_too_large_total") - dropped;
-                got + lost == 20
-            });
-            // Members of other shards are not asked.
-            assert!(lost == 0 || shards > 1, "{lost} dropped");
-            small.ping();
-            for client in [small, large] {
+            for _ in 0..20 {
+                assert_eq!(large.receive().payload.len(), 100);
+            }
+            assert_eq!(broker.counter("dropped_too_large_total"), 0, "{strategy}, {shards} shards");
+            small.iter_mut().for_each(Client::ping);
+            for client in small.into_iter().chain([large]) {
                 client.disconnect();
             }
-            for name in ["small", "large"] {
-                broker.connected(name, Version::V5).disconnect();
+            for name in (0..6).map(|i| format!("small-{i}")).chain(["large".to_owned()]) {
+                broker.connected(&name, Version::V5).disconnect();
             }
         }
+    }
+}
+
+// 32, 45
+// [MQTT-3.1.2-25]
+#[test]
+fn what_is_too_large_for_all_members_is_dropped_once_and_leaves_no_trace() {
+    let filter = "$share/g/t";
+    for shards in [1, 3] {
+        let broker = TestBroker::start(shards);
+        let mut members: Vec<Client> =
+            (0..6).map(|i| limited(&broker, &format!("small-{i}"), Some(64), 2)).collect();
+        for member in &mut members {
+            member.subscribe(filter, QoS::AtLeastOnce);
+        }
+        let mut publisher = broker.connected("pub", Version::V5);
+        for count in 1..=10 {
+            publisher.publish("t", &[7; 100], QoS::AtLeastOnce, false);
+            wait_until("it is dropped", || broker.counter("dropped_too_large_total") == count);
+        }
+        // All room is there still, and the group works.
+        wait_until("no room is lost", || {
+            let group = broker.shared(filter).unwrap();
+            (group.free_credit, group.inflight, group.waiting) == (12, 0, 0)
+        });
+        for _ in 0..12 {
+            publisher.publish("t", b"fits", QoS::AtLeastOnce, false);
+        }
+        wait_until("everybody got two", || broker.shared(filter).unwrap().inflight == 12);
+        assert_eq!(broker.counter("dropped_too_large_total"), 10);
+    }
+}
+
+// 32, 45
+#[test]
+fn a_large_message_waits_in_the_session_of_the_only_member_that_takes_it() {
+    for shards in [1, 3] {
+        let broker = TestBroker::start(shards);
+        let mut members: Vec<Client> =
+            (0..6).map(|i| limited(&broker, &format!("small-{i}"), Some(64), 1_000)).collect();
+        let mut large = limited(&broker, "large", None, 1);
+        for client in members.iter_mut().chain([&mut large]) {
+            client.subscribe("$share/g/t", QoS::AtLeastOnce);
+        }
+        let mut publisher = broker.connected("pub", Version::V5);
+        for i in 0..10 {
+            publisher.publish("t", &[i; 100], QoS::AtLeastOnce, false);
+        }
+        let mut got: Vec<u8> = (0..10).map(|_| large.receive_and_ack().payload[0]).collect();
+        got.sort_unstable();
+        assert_eq!(got, (0..10).collect::<Vec<_>>(), "{shards} shards");
+        assert_eq!(broker.counter("dropped_too_large_total"), 0);
     }
 }

@@ -537,6 +537,12 @@ impl<M: Clone> Outgoing<M> {
         is_reserved && self.window.finish(packet_id).is_some()
     }
 
+    /// Every message kept, those in flight first.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = &M> {
+        let in_flight = self.window.slots().filter_map(|slot| slot.delivery.as_ref());
+        in_flight.chain(self.queue.iter()).map(|delivery| &delivery.message)
+    }
+
     /// Takes messages out of the queue, oldest first.
     pub(crate) fn take_queued(&mut self, wanted: impl Fn(&M) -> bool) -> Vec<Delivery<M>> {
         self.queue.take_where(wanted)

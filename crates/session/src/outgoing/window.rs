@@ -215,6 +215,12 @@ impl<M> Window<M> {
         self.ring.range(self.cursor.min(self.ring.len())..).find(|slot| slot.is_live())
     }
 
+    /// All exchanges, oldest first; some may be over.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = &Slot<M>> {
+        let stragglers = self.stragglers.iter().flat_map(|stragglers| &stragglers.slots);
+        stragglers.map(|(_, slot)| slot).chain(&self.ring)
+    }
+
     /// Takes every message out, oldest first.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Slot<M>> + use<M> {
         let stragglers = self.stragglers.take().map(|stragglers| stragglers.slots);

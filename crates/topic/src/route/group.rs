@@ -175,6 +175,11 @@ impl Group {
         self.choose(from, choice, ShardSet::EMPTY, false)
     }
 
+    /// Like [`pick`](Self::pick), for a message that the shards in `asked` cannot use.
+    pub fn pick_other(&self, from: usize, choice: Choice, asked: ShardSet) -> Option<usize> {
+        self.choose(from, choice, asked, false)
+    }
+
     /// The shard for a key: the same for all who ask while the same members are connected. One
     /// that comes or goes moves only the keys that it gains or loses. `None` when no member is
     /// connected.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tacho_topic::Group;
+use tacho_topic::{Group, ShardSet};
 
-use super::needs_credit;
 use super::waiting::WaitingLimits;
+use super::{Chosen, needs_credit};
 use crate::mail::Mail;
 use crate::message::Message;
 use crate::shard::{Net, Shard};
@@ -73,13 +73,23 @@ impl Shard {
                 self.pop_waiting(local);
                 self.stats.forwarded_total.increment();
                 net.post(shard, Mail::DeliverWaited(Arc::clone(&group), message));
-            } else if let Some(member) = self.choose_member(net, local, &message) {
-                self.pop_waiting(local);
-                self.give(net, local, member, message);
-                group.waited(1);
-            } else if needs_credit(self.shared.strategy, &message) {
+                continue;
+            }
+            let reserved = i64::from(needs_credit(self.shared.strategy, &message));
+            match self.choose_member(net, local, &message) {
+                Some(Chosen::Member(member)) => {
+                    self.pop_waiting(local);
+                    self.give(net, local, member, message, reserved);
+                    group.waited(1);
+                }
+                Some(Chosen::TooLarge) => {
+                    self.pop_waiting(local);
+                    self.credit_changed(net, local, reserved);
+                    self.ask_other_shards(net, &group, message, ShardSet::EMPTY);
+                    group.waited(1);
+                }
                 // Nobody here after all: once more, with the counters right.
-                group.credit_changed(shard, 1);
+                None => group.credit_changed(shard, reserved),
             }
         }
         if !self.groups.at(local).waiting.is_empty() && self.group_has_room(&group) {

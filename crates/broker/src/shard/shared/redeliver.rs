@@ -10,19 +10,30 @@ use std::sync::Arc;
 use tacho_session::Delivery;
 use tacho_topic::Group;
 
+use super::{LeftGroups, LocalGroups};
 use crate::message::Message;
-use crate::shard::session::{Copy, NO_GROUP};
+use crate::shard::session::Copy;
 use crate::shard::{Net, Shard};
 
 impl Shard {
     /// A member's connection has ended, its session has not.
     pub(in crate::shard) fn pass_on_unsent(&mut self, net: &mut Net, slot: u32) {
-        let session = &mut self.sessions[slot as usize];
-        if session.memberships.is_empty() || session.machine.queue_len() == 0 {
+        let session = &self.sessions[slot as usize];
+        let no_groups = session.memberships.is_empty() && session.left_groups.is_none();
+        if no_groups || session.machine.queue_len() == 0 {
             return;
         }
-        let unsent = session.machine.take_queued(|copy| copy.group != NO_GROUP);
-        let unsent = self.of_groups(unsent);
+        self.refresh_routes();
+        let (groups, routes) = (&self.groups, &self.snapshot);
+        let session = &mut *self.sessions[slot as usize];
+        let left = session.left_groups.as_deref();
+        // What nobody else would get stays with the client that it was kept for.
+        let goes = |copy: &Copy| {
+            let group = groups.find(copy.group, left);
+            group.is_some_and(|group| routes.group(group.shared_filter()).is_some())
+        };
+        let unsent = session.machine.take_queued(goes);
+        let unsent = of_groups(groups, left, unsent);
         self.redistribute(net, unsent);
     }
 
@@ -32,17 +43,10 @@ impl Shard {
         &mut self,
         slot: u32,
     ) -> Vec<(Arc<Group>, Message)> {
-        let undelivered = self.sessions[slot as usize].machine.take_undelivered();
-        self.of_groups(undelivered)
-    }
-
-    fn of_groups(&self, deliveries: Vec<Delivery<Copy>>) -> Vec<(Arc<Group>, Message)> {
-        let with_group = |delivery: Delivery<Copy>| {
-            let Copy { message, group } = delivery.message;
-            let &local = self.groups.by_id.get(&group.0)?;
-            Some((Arc::clone(&self.groups.groups[local as usize].group), message))
-        };
-        deliveries.into_iter().filter_map(with_group).collect()
+        let session = &mut *self.sessions[slot as usize];
+        let left = session.left_groups.take();
+        let undelivered = session.machine.take_undelivered();
+        of_groups(&self.groups, left.as_deref(), undelivered)
     }
 
     /// Gives what a member left to others.
@@ -56,4 +60,16 @@ impl Shard {
             self.route_to_group(net, &group, message);
         }
     }
+}
+
+fn of_groups(
+    groups: &LocalGroups,
+    left: Option<&LeftGroups>,
+    deliveries: Vec<Delivery<Copy>>,
+) -> Vec<(Arc<Group>, Message)> {
+    let with_group = |delivery: Delivery<Copy>| {
+        let Copy { message, group } = delivery.message;
+        Some((Arc::clone(groups.find(group, left)?), message))
+    };
+    deliveries.into_iter().filter_map(with_group).collect()
 }
