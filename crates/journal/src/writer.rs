@@ -16,12 +16,22 @@ const KEPT_BYTES: usize = 1 << 20;
 pub struct Writer {
     shared: Arc<Shared>,
     buffer: Arc<Mutex<Buffer>>,
+    group: Group,
+}
+
+/// Records that are appended together. No commit sees a part of them.
+#[derive(Default)]
+struct Group {
+    bytes: Vec<u8>,
+    records: u32,
+    synced: bool,
+    body_bytes: u64,
 }
 
 impl Writer {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let buffer = shared.buffers.add();
-        Self { shared, buffer }
+        Self { shared, buffer, group: Group::default() }
     }
 
     /// Appends a record; it is committed once the token is.
@@ -38,6 +48,47 @@ impl Writer {
         drop(buffer);
         if let Record::Message { body, .. } = record {
             self.shared.stats.body_bytes.add(body.iter().map(|part| part.len() as u64).sum());
+        }
+        if bytes > self.shared.options.buffer_bytes_max {
+            self.shared.buffers.press(&self.shared);
+        }
+        self.shared.signal.appended(urgency);
+        token
+    }
+
+    /// Adds a record to the present group. Nobody else knows of it until [`Writer::close`].
+    #[inline]
+    pub fn gather(&mut self, record: Record<'_>, level: Level) {
+        let group = &mut self.group;
+        record.encode(&mut group.bytes);
+        group.records += 1;
+        group.synced |= level == Level::Fsynced;
+        if let Record::Message { body, .. } = record {
+            group.body_bytes += body.iter().map(|part| part.len() as u64).sum::<u64>();
+        }
+    }
+
+    /// Appends the group that was gathered: one commit takes all of it, so that all of it survives
+    /// or nothing. The order among what all writers append is that of this call.
+    pub fn close(&mut self, urgency: Urgency) -> Token {
+        let Group { records, synced, body_bytes, .. } = self.group;
+        let gathered = &mut self.group.bytes;
+        let mut buffer = lock(&self.buffer);
+        if buffer.bytes.is_empty() {
+            mem::swap(&mut buffer.bytes, gathered);
+        } else {
+            buffer.bytes.extend_from_slice(gathered);
+        }
+        buffer.records += records;
+        buffer.synced |= synced;
+        let token = buffer.token;
+        let bytes = buffer.bytes.len();
+        drop(buffer);
+        gathered.clear();
+        gathered.shrink_to(KEPT_BYTES);
+        self.group = Group { bytes: mem::take(gathered), ..Group::default() };
+        if body_bytes > 0 {
+            self.shared.stats.body_bytes.add(body_bytes);
         }
         if bytes > self.shared.options.buffer_bytes_max {
             self.shared.buffers.press(&self.shared);
@@ -152,4 +203,39 @@ impl Buffers {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic under these locks can only be one of memory that is missing; then the process ends.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(all(test, feature = "sim"))]
+mod tests {
+    use super::*;
+    use crate::committer::Step;
+    use crate::id::MessageId;
+    use crate::journal::Journal;
+    use crate::options::Options;
+    use crate::sim::Disk;
+
+    #[test]
+    fn a_group_is_in_one_commit_as_a_whole() {
+        let opened = Journal::open_on(Disk::new(1), Options::default()).expect("opens");
+        let (journal, mut committer) = (opened.journal, opened.committer);
+        let (mut writer, mut other) = (journal.writer(), journal.writer());
+        let done = |id| Record::Done { message: MessageId::new(id).expect("not zero") };
+        writer.gather(done(1), Level::Written);
+        assert_eq!(committer.step(), Step::Idle, "nothing of a group is seen before its end");
+        let before = other.append(done(2), Level::Fsynced, Urgency::Forces);
+        assert_eq!(committer.step(), Step::Committed(before));
+        writer.gather(done(3), Level::Fsynced);
+        let group = writer.close(Urgency::Forces);
+        assert!(group > before);
+        // Behind what is there already.
+        let single = writer.append(done(4), Level::Written, Urgency::Rides);
+        writer.gather(done(5), Level::Written);
+        assert_eq!((single, writer.close(Urgency::Rides)), (group, group));
+        let mut bytes = Vec::new();
+        let cut = writer.shared.buffers.cut(&mut bytes, false, &mut Vec::new());
+        assert_eq!(cut, Some(Cut { records: 4, synced: true }));
+        let mut expected = Vec::new();
+        [1, 3, 4, 5].into_iter().for_each(|id| done(id).encode(&mut expected));
+        assert_eq!(bytes, expected);
+    }
 }
