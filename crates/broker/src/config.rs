@@ -1,17 +1,20 @@
 //! The broker's configuration: as typed ([`RawConfig`]) and as it will run ([`Config`]).
 
+mod durability;
 mod limits;
 mod listener;
 mod overload;
 mod strategy;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tacho_net::ServerTransport;
 use tacho_net::tls::TlsError;
 
+pub(crate) use durability::SessionLevels;
+pub use durability::{Durability, Level};
 pub use limits::Limits;
 pub use listener::{Listener, RawListener, RawTls, Transport};
 pub use overload::Overload;
@@ -95,6 +98,15 @@ pub enum ConfigError {
          and `#`, such as `answers/{{client_id}}/`"
     )]
     BadResponseInformation(String),
+    /// An empty path.
+    #[error("`data_dir` is empty: name a directory, or leave it out to keep sessions in memory")]
+    NoDataDirectory,
+    /// A level without a place to keep anything.
+    #[error(
+        "the listener {0} has a durability level of its own, but there is no data directory: set \
+         `data_dir` (or pass --data-dir)"
+    )]
+    UselessLevel(String),
     /// Certificates that cannot be used.
     #[error("the listener {listener}: {source}")]
     Certificates {
@@ -140,6 +152,11 @@ pub struct RawConfig {
     /// When and how the broker sheds load.
     #[serde(default)]
     pub overload: Overload,
+    /// Where sessions, their messages and retained messages are kept; in memory only unless given.
+    pub data_dir: Option<PathBuf>,
+    /// What is kept there how safely.
+    #[serde(default)]
+    pub durability: Durability,
 }
 
 /// The configuration as it will run: complete and cross-checked.
@@ -165,6 +182,10 @@ pub struct Config {
     pub limits: Limits,
     /// When and how the broker sheds load.
     pub overload: Overload,
+    /// Where sessions, their messages and retained messages are kept; `None` is in memory only.
+    pub data_dir: Option<PathBuf>,
+    /// What is kept there how safely.
+    pub durability: Durability,
 }
 
 impl RawConfig {
@@ -216,6 +237,15 @@ impl RawConfig {
         };
         self.limits.check()?;
         self.overload.check()?;
+        self.durability.check()?;
+        if self.data_dir.as_ref().is_some_and(|dir| dir.as_os_str().is_empty()) {
+            return Err(ConfigError::NoDataDirectory);
+        }
+        if self.data_dir.is_none()
+            && let Some(listener) = listeners.iter().find(|listener| listener.has_levels())
+        {
+            return Err(ConfigError::UselessLevel(listener.to_string()));
+        }
         check_range("shards", shards as u64, 1, SHARDS_MAX as u64, "from 1 to 64")?;
         let response_information = self.response_information.filter(|text| !text.is_empty());
         if let Some(text) = &response_information
@@ -235,6 +265,8 @@ impl RawConfig {
             sys_interval_s: self.sys_interval_s.unwrap_or(SYS_INTERVAL_S),
             limits: self.limits,
             overload: self.overload,
+            data_dir: self.data_dir,
+            durability: self.durability,
         })
     }
 }
@@ -242,7 +274,8 @@ impl RawConfig {
 impl Config {
     /// The effective configuration as a file that would produce it.
     pub fn describe(&self) -> String {
-        let plain = |listener: &&Listener| listener.transport == Transport::Tcp;
+        let plain =
+            |listener: &&Listener| listener.transport == Transport::Tcp && !listener.has_levels();
         let listen: Vec<String> =
             self.listeners.iter().filter(plain).map(|l| format!("\"{}\"", l.address)).collect();
         let others: String =
@@ -254,13 +287,18 @@ impl Config {
         // Invariant: numbers only, which TOML can always express.
         let limits = toml::to_string(&self.limits).unwrap_or_default();
         let overload = toml::to_string(&self.overload).unwrap_or_default();
+        let durability = toml::to_string(&self.durability).unwrap_or_default();
+        let data_dir = self.data_dir.as_ref().map_or_else(String::new, |dir| {
+            format!("data_dir = {}\n", toml::Value::String(dir.display().to_string()))
+        });
         let response = self.response_information.clone().map_or_else(String::new, |text| {
             format!("response_information = {}\n", toml::Value::String(text))
         });
         format!(
             "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\
-             shared_subscription_strategy = \"{}\"\n{response}{metrics}sys_interval_s = {}\n\n\
-             [tls]\ncheck_s = {}\n\n[limits]\n{limits}\n[overload]\n{overload}{others}",
+             shared_subscription_strategy = \"{}\"\n{response}{metrics}{data_dir}sys_interval_s = {}\n\n\
+             [tls]\ncheck_s = {}\n\n[limits]\n{limits}\n[overload]\n{overload}\n\
+             [durability]\n{durability}{others}",
             listen.join(", "),
             self.shards,
             self.pin_shards,
@@ -269,6 +307,15 @@ impl Config {
             self.sys_interval_s,
             self.certificates_check_s,
         )
+    }
+
+    /// The levels of the sessions of each listener's clients.
+    pub(crate) fn session_levels(&self) -> Vec<SessionLevels> {
+        let levels = |listener: &Listener| SessionLevels {
+            persistent: listener.persistent_level.unwrap_or(self.durability.persistent_level),
+            clean: listener.clean_level.unwrap_or(self.durability.clean_level),
+        };
+        self.listeners.iter().map(levels).collect()
     }
 
     /// Reads the certificates of all listeners, in their order.

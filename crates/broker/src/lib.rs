@@ -4,10 +4,13 @@
 //! One thread per shard runs a [`tacho_net::Loop`]; what it does with bytes is in the private
 //! `shard` module. Nothing here blocks, reads a clock, or knows of the load generator.
 
+#![allow(dead_code, reason = "shards come to use what is made for the journal")]
+
 mod authentication;
 mod certificates;
 mod config;
 mod control;
+mod durable;
 mod keys;
 mod mail;
 mod memory;
@@ -23,8 +26,8 @@ pub use authentication::{
 };
 pub use certificates::{Certificates, SelfSigned, self_signed};
 pub use config::{
-    Config, ConfigError, Limits, Listener, Overload, RawConfig, RawListener, RawTls, SHARDS_MAX,
-    SharedStrategy, Transport,
+    Config, ConfigError, Durability, Level, Limits, Listener, Overload, RawConfig, RawListener,
+    RawTls, SHARDS_MAX, SharedStrategy, Transport,
 };
 pub use server::{Broker, SharedSubscription, StartError, Stopper};
 pub use stats::{ByQos, ByReason, Counter, Histogram, ShardStats};

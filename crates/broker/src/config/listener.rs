@@ -11,7 +11,7 @@ use tacho_net::ServerTransport;
 use tacho_net::tls::{ClientCertificates, TlsError, TlsServer, TlsServerSettings};
 use tacho_net::ws::WsServer;
 
-use super::ConfigError;
+use super::{ConfigError, Level};
 
 /// Where brokers have their WebSocket by custom.
 const PATH: &str = "/mqtt";
@@ -52,6 +52,10 @@ pub struct RawListener {
     pub require_client_certificate: Option<bool>,
     /// Path of the WebSocket.
     pub path: Option<String>,
+    /// The level of persistent sessions whose clients connect here, instead of the common one.
+    pub persistent_level: Option<Level>,
+    /// The level of sessions that end with their connection here, instead of the common one.
+    pub clean_level: Option<Level>,
 }
 
 /// `[tls]` as typed: the certificates of all listeners that have none of their own.
@@ -81,6 +85,10 @@ pub struct Listener {
     pub tls: Option<TlsServerSettings>,
     /// The path of its WebSocket, for `ws` and `wss`.
     pub path: Option<String>,
+    /// Its own level of persistent sessions.
+    pub persistent_level: Option<Level>,
+    /// Its own level of sessions that end with their connection.
+    pub clean_level: Option<Level>,
 }
 
 impl Transport {
@@ -115,13 +123,17 @@ impl RawListener {
             client_ca: None,
             require_client_certificate: None,
             path: None,
+            persistent_level: None,
+            clean_level: None,
         }
     }
 
     /// `defaults` are the certificates in `[tls]`.
     pub(super) fn resolve(self, defaults: &RawTls) -> Result<Listener, ConfigError> {
-        let Self { address, transport, cert, key, client_ca, require_client_certificate, path } =
+        let (persistent_level, clean_level) = (self.persistent_level, self.clean_level);
+        let Self { address, transport, cert, key, client_ca, require_client_certificate, .. } =
             self;
+        let path = self.path;
         let tls = RawTls { cert, key, client_ca, require_client_certificate, check_s: None };
         let shown = || shown(transport, address);
         if !transport.uses_tls() && tls != RawTls::default() {
@@ -139,7 +151,7 @@ impl RawListener {
             true => Some(tls.or(defaults).settings(transport, address)?),
             false => None,
         };
-        Ok(Listener { address, transport, tls, path })
+        Ok(Listener { address, transport, tls, path, persistent_level, clean_level })
     }
 }
 
@@ -195,6 +207,11 @@ impl RawTls {
 }
 
 impl Listener {
+    /// Whether its clients' sessions have levels of their own.
+    pub(super) const fn has_levels(&self) -> bool {
+        self.persistent_level.is_some() || self.clean_level.is_some()
+    }
+
     /// Reads its certificates.
     pub(crate) fn open(&self) -> Result<ServerTransport, TlsError> {
         let tls = self.tls.clone().map(TlsServer::new).transpose()?.map(Arc::new);
@@ -234,6 +251,12 @@ impl Listener {
         }
         if let Some(path) = &self.path {
             line("path", path);
+        }
+        if let Some(level) = &self.persistent_level {
+            line("persistent_level", level);
+        }
+        if let Some(level) = &self.clean_level {
+            line("clean_level", level);
         }
         if let Some(TlsServerSettings { clients: ClientCertificates::Required(_), .. }) = &self.tls
         {

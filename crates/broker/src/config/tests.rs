@@ -48,6 +48,28 @@ fn description_is_a_configuration_file_again() {
 }
 
 #[test]
+fn levels_are_by_class_and_listener_and_need_a_data_directory() {
+    let text = "data_dir = '/d \"q'\n[durability]\npersistent_level = 'written'\nlinger_us = 7\n\
+                [[listeners]]\naddress = '127.0.0.1:1'\n\
+                [[listeners]]\naddress = '127.0.0.1:2'\npersistent_level = 'memory'\n\
+                clean_level = 'fsynced'\n";
+    let config = parse(text).unwrap();
+    let levels: Vec<_> = config.session_levels();
+    assert_eq!((levels[0].of(1), levels[0].of(0)), (Level::Written, Level::Memory));
+    assert_eq!((levels[1].of(u32::MAX), levels[1].of(0)), (Level::Memory, Level::Fsynced));
+    let again = parse(&config.describe()).unwrap();
+    assert_eq!((&again.data_dir, &again.durability), (&config.data_dir, &config.durability));
+    assert_eq!(again.listeners, config.listeners);
+    let error =
+        parse("[[listeners]]\naddress = '127.0.0.1:1'\nclean_level = 'written'").unwrap_err();
+    assert!(error.contains("127.0.0.1:1") && error.contains("--data-dir"), "{error}");
+    let error = parse("data_dir = ''").unwrap_err();
+    assert!(error.contains("data_dir"), "{error}");
+    let error = parse("[durability]\npersistent_level = 'disk'").unwrap_err();
+    assert!(error.contains("fsynced"), "{error}");
+}
+
+#[test]
 fn a_listener_has_its_own_certificate_or_the_common_one() {
     let config = parse(
         "[tls]\ncert = 'common.pem'\nkey = 'common.key'\nclient_ca = 'ca.pem'\n\

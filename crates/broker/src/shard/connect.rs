@@ -11,7 +11,7 @@ use tacho_topic::owner_shard;
 
 use super::connection::{Connection, Flow, encode};
 use super::publish::may_publish;
-use super::session::{Copy, NO_GROUP, Session};
+use super::session::{Body, Copy, NO_GROUP, Session};
 use super::{Net, Shard};
 use crate::config::Limits;
 use crate::keys::{ClientKey, TenantId};
@@ -229,8 +229,8 @@ impl Shard {
         connack.session_present = connected.session_present;
         encode(&Packet::ConnAck(connack), connect.version, net, conn);
         self.members_connected(net, slot, true);
-        if let Some(will) = connected.publish_will {
-            self.publish_will(net, &will.message);
+        if let Some(Body::Here(will)) = connected.publish_will.map(|will| will.message) {
+            self.publish_will(net, &will);
         }
         self.arm_timer(net, slot);
         self.pump(net, slot);
@@ -297,6 +297,7 @@ impl Shard {
             replays: None,
             places_counted: 0,
             pressure: None,
+            kept: None,
         };
         let slot = self.sessions.insert(Box::new(session)) as u32;
         self.by_client.insert(key, slot);
@@ -385,7 +386,7 @@ fn agree(connect: &Connect<'_>, limits: &Limits) -> Agreed {
 fn will_state(will: &Will<'_>, source: Source) -> WillState<Copy> {
     debug_assert!(will.qos <= QoS::ExactlyOnce);
     WillState {
-        message: Copy { message: Message::from_will(will, source), group: NO_GROUP },
+        message: Copy { message: Body::Here(Message::from_will(will, source)), group: NO_GROUP },
         delay_s: will.properties.delay_s.unwrap_or(0),
     }
 }

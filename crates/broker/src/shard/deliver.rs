@@ -10,7 +10,7 @@ use tacho_session::{AliasOut, CommitToken, Delivery, DropReason, InMemory, Offer
 
 use super::publish::effective_qos;
 use super::routes::{Scope, Target};
-use super::session::{Copy, NO_GROUP, Session};
+use super::session::{Body, Copy, NO_GROUP, Session};
 use super::{Net, Shard};
 use crate::message::{Message, SharedPayload};
 
@@ -160,7 +160,7 @@ impl Shard {
     fn deliver_to(&mut self, net: &mut Net, target: &Target, message: &Message) {
         let header = message.header();
         let delivery = Delivery {
-            message: Copy { message: message.clone(), group: NO_GROUP },
+            message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
             qos: effective_qos(header.qos, target.qos),
             // [MQTT-3.3.1-12], [MQTT-3.3.1-13].
             retain: header.retain && target.retain_as_published,
@@ -311,7 +311,8 @@ impl Shard {
         packet_id: Option<PacketId>,
         dup: bool,
     ) {
-        let message = &delivery.message.message;
+        // Invariant: the machine hands out what is loaded.
+        let Body::Here(message) = &delivery.message.message else { return };
         let session = &mut *self.sessions[slot as usize];
         let mut publish = message.as_publish(net.now_ns());
         publish.qos = delivery.qos;

@@ -6,6 +6,7 @@ use tacho_session::ProtocolError;
 use tacho_session::server::{End, TimeoutEvent};
 
 use super::connection::Connection;
+use super::session::Body;
 use super::{Net, Shard};
 
 /// How long connections get, when the broker stops, to take what was said to them.
@@ -93,7 +94,11 @@ impl Shard {
                     }
                     self.session_disconnected(net, slot, End::Lost);
                 }
-                Some(TimeoutEvent::PublishWill(will)) => self.publish_will(net, &will.message),
+                Some(TimeoutEvent::PublishWill(will)) => {
+                    if let Body::Here(will) = &will.message {
+                        self.publish_will(net, will);
+                    }
+                }
                 Some(TimeoutEvent::SessionExpired) => {
                     self.stats.sessions_expired_total.increment();
                     self.discard_session(net, slot);
@@ -136,8 +141,8 @@ impl Shard {
             self.stats.sessions_connected.decrement();
         }
         let effects = session.machine.disconnect(now_ns, end);
-        if let Some(will) = effects.publish_will {
-            self.publish_will(net, &will.message);
+        if let Some(Body::Here(will)) = effects.publish_will.map(|will| will.message) {
+            self.publish_will(net, &will);
         }
         if effects.session_ended {
             self.discard_session(net, slot);

@@ -19,6 +19,7 @@ mod deliver;
 mod heads;
 #[cfg(feature = "sim")]
 mod inspect;
+mod keeping;
 mod lifetime;
 mod overload;
 mod publish;
@@ -44,6 +45,7 @@ use tacho_topic::{RouteMap, RouteSnapshot, SubscriptionIndex};
 
 use crate::authentication::Authenticators;
 use crate::config::{self, Config, Limits, SharedStrategy};
+use crate::durable::Durable;
 use crate::keys::{ClientKey, SessionRef};
 use crate::mail::Mail;
 use crate::memory::{Ledger, Memory};
@@ -60,7 +62,7 @@ use routes::RouteCache;
 use session::Session;
 use shared::LocalGroups;
 use slow::DropReport;
-use subscriptions::SubscriptionOptions;
+pub(crate) use subscriptions::SubscriptionOptions;
 use throttle::Throttle;
 
 #[cfg(feature = "sim")]
@@ -101,6 +103,8 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     /// Shards with so many unfinished fan-outs that all publishers are held back.
     pub(crate) backlogged: Backlogged,
+    /// Present where there is a data directory.
+    pub(crate) durable: Option<Durable>,
 }
 
 impl Shared {
@@ -130,6 +134,7 @@ impl Shared {
             transports,
             authenticators: None,
             response_information: config.response_information.clone(),
+            durable: None,
         }
     }
 }

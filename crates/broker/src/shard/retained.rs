@@ -28,7 +28,7 @@ use tacho_topic::TopicFilter;
 
 use super::lifetime::TimerToken;
 use super::publish::effective_qos;
-use super::session::{Copy, NO_GROUP, Session};
+use super::session::{Body, Copy, NO_GROUP, Session};
 use super::subscriptions::SubscriptionOptions;
 use super::{Net, Shard};
 use crate::config::Limits;
@@ -280,7 +280,7 @@ fn replay_delivery(message: &Message, options: &SubscriptionOptions) -> Delivery
         subscription_ids: options.id_list(),
         size_bytes: message.size_bytes() as u32,
         expires_at_ns: message.header().expires_at_ns,
-        message: Copy { message: message.clone(), group: NO_GROUP },
+        message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
     }
 }
 

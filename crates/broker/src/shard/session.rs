@@ -3,6 +3,7 @@
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use tacho_codec::{Publish, Version};
+use tacho_journal::MessageId;
 use tacho_net::{ConnId, TimerId};
 use tacho_session::server;
 use tacho_topic::Filter;
@@ -11,6 +12,7 @@ use crate::keys::ClientKey;
 use crate::message::{Message, Source};
 
 use super::budget::Held;
+use super::keeping::Kept;
 use super::overload::Inflow;
 use super::retained::Replays;
 use super::shared::{LeftGroups, Membership};
@@ -20,9 +22,29 @@ use super::shared::{LeftGroups, Membership};
 /// The group matters when the session ends with the message undelivered: it goes to another member.
 #[derive(Clone, Debug)]
 pub(crate) struct Copy {
-    pub(crate) message: Message,
+    pub(crate) message: Body,
     /// `NO_GROUP` for an ordinary subscription.
     pub(crate) group: GroupRef,
+}
+
+/// A message, or where it is.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    /// In memory.
+    Here(Message),
+    /// In the journal: it has to be read before it can be sent.
+    Stored(MessageId),
+}
+
+impl Body {
+    /// The message, if it is in memory.
+    #[inline]
+    pub(crate) const fn here(&self) -> Option<&Message> {
+        match self {
+            Self::Here(message) => Some(message),
+            Self::Stored(_) => None,
+        }
+    }
 }
 
 /// A shared subscription by its number.
@@ -67,6 +89,8 @@ pub(crate) struct Session {
     pub(crate) places_counted: u32,
     /// Present once the client was slow or was held back.
     pub(crate) pressure: Option<Box<Pressure>>,
+    /// Its place in the journal, if it is durable.
+    pub(crate) kept: Option<Kept>,
 }
 
 /// What is known of a client that is or was slow, or sends much while others are behind.

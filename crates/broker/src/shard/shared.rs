@@ -25,7 +25,7 @@ use tacho_session::Delivery;
 use tacho_topic::{Choice, Filter, Group, ShardSet, SharedFilter};
 
 use super::publish::effective_qos;
-use super::session::{Copy, GroupRef};
+use super::session::{Body, Copy, GroupRef};
 use super::subscriptions::SubscriptionOptions;
 use super::{Net, Shard};
 use crate::config::SharedStrategy;
@@ -475,6 +475,6 @@ fn shared_delivery(
         subscription_ids: options.id_list(),
         size_bytes: message.size_bytes() as u32,
         expires_at_ns: message.header().expires_at_ns,
-        message: Copy { message, group },
+        message: Copy { message: Body::Here(message), group },
     }
 }

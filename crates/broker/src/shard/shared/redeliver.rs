@@ -12,7 +12,7 @@ use tacho_topic::Group;
 
 use super::{LeftGroups, LocalGroups};
 use crate::message::Message;
-use crate::shard::session::Copy;
+use crate::shard::session::{Body, Copy};
 use crate::shard::{Net, Shard};
 
 impl Shard {
@@ -68,7 +68,7 @@ fn of_groups(
     deliveries: Vec<Delivery<Copy>>,
 ) -> Vec<(Arc<Group>, Message)> {
     let with_group = |delivery: Delivery<Copy>| {
-        let Copy { message, group } = delivery.message;
+        let Copy { message: Body::Here(message), group } = delivery.message else { return None };
         Some((Arc::clone(groups.find(group, left)?), message))
     };
     deliveries.into_iter().filter_map(with_group).collect()

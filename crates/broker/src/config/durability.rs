@@ -1,0 +1,149 @@
+//! What of sessions and messages is kept in the data directory, and how safely.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, check_range};
+
+/// How safe something is when the broker says so to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// In the broker's memory: it ends with the process.
+    Memory,
+    /// Written to the journal's file: it survives the end of the process, not that of the system.
+    Written,
+    /// On the disk, as far as the disk keeps its word: it survives a power cut.
+    Fsynced,
+}
+
+impl Level {
+    /// All of them, the weakest first.
+    pub const ALL: [Self; 3] = [Self::Memory, Self::Written, Self::Fsynced];
+
+    /// Its name in the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Written => "written",
+            Self::Fsynced => "fsynced",
+        }
+    }
+
+    /// What the journal is asked for; nothing at the level of memory.
+    pub(crate) const fn of_journal(self) -> Option<tacho_journal::Level> {
+        match self {
+            Self::Memory => None,
+            Self::Written => Some(tacho_journal::Level::Written),
+            Self::Fsynced => Some(tacho_journal::Level::Fsynced),
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Level {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|level| level.name() == text);
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("`{text}` is none of {names}")
+        })
+    }
+}
+
+/// What is kept how safely where there is a data directory; without one everything is in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Durability {
+    /// Of sessions that outlive their connection: a session expiry above 0, or 3.x without clean
+    /// session.
+    pub persistent_level: Level,
+    /// Of sessions that end with their connection.
+    pub clean_level: Level,
+    /// Of retained messages.
+    pub retained_level: Level,
+    /// Whether QoS 0 messages are journaled and wait for a durable session without a connection.
+    pub offline_qos0: bool,
+    /// Bytes of live data in the journal, beyond which publishers of what has to be kept are
+    /// refused (5.0: 0x97) or held back (3.x). 0 = as much as the disk takes.
+    pub journal_bytes_max: u64,
+    /// Microseconds that a commit waits for more to come along while there is little to do.
+    pub linger_us: u32,
+}
+
+impl Default for Durability {
+    fn default() -> Self {
+        Self {
+            persistent_level: Level::Fsynced,
+            clean_level: Level::Memory,
+            retained_level: Level::Fsynced,
+            offline_qos0: false,
+            journal_bytes_max: 64 << 30,
+            linger_us: 200,
+        }
+    }
+}
+
+/// A log that may hold less than this has no room for two segments and what is moved between them.
+const JOURNAL_BYTES_MIN: u64 = 256 << 20;
+
+impl Durability {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if self.journal_bytes_max != 0 {
+            let (key, value) = ("durability.journal_bytes_max", self.journal_bytes_max);
+            let expected = "0 or at least 268435456 (256 MiB)";
+            check_range(key, value, JOURNAL_BYTES_MIN, u64::MAX, expected)?;
+        }
+        let linger = u64::from(self.linger_us);
+        check_range("durability.linger_us", linger, 0, 1_000, "at most 1000")
+    }
+}
+
+/// The levels of sessions whose clients connect to one listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SessionLevels {
+    pub(crate) persistent: Level,
+    pub(crate) clean: Level,
+}
+
+impl SessionLevels {
+    /// The level of a session with this expiry interval.
+    pub(crate) const fn of(self, session_expiry_s: u32) -> Level {
+        if session_expiry_s > 0 { self.persistent } else { self.clean }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_file() {
+        for level in Level::ALL {
+            assert_eq!(level.name().parse(), Ok(level));
+            let value = toml::Value::try_from(level).unwrap();
+            assert_eq!(value.as_str(), Some(level.name()));
+        }
+        let error = "disk".parse::<Level>().unwrap_err();
+        assert!(error.contains("disk") && error.contains("fsynced"), "{error}");
+        assert!(Level::Memory < Level::Written && Level::Written < Level::Fsynced);
+    }
+
+    #[test]
+    fn a_journal_too_small_to_work_is_refused() {
+        let tiny = Durability { journal_bytes_max: 1, ..Durability::default() };
+        assert!(tiny.check().unwrap_err().to_string().contains("journal_bytes_max"));
+        assert!(Durability { journal_bytes_max: 0, ..Durability::default() }.check().is_ok());
+        assert!(Durability { linger_us: 1_001, ..Durability::default() }.check().is_err());
+        assert!(Durability::default().check().is_ok());
+    }
+}

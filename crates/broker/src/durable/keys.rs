@@ -1,0 +1,301 @@
+//! What the journal keeps under keys, beside messages and their places in queues: a session itself,
+//! its subscriptions, its identifiers of incoming QoS 2 messages, its will; retained messages, the
+//! queues of shared subscriptions, and how often the broker has started.
+//!
+//! The first byte of a key says what it is. Values begin with a version, so that what they hold may
+//! change; numbers are little-endian.
+
+use std::sync::Arc;
+
+use tacho_codec::{PacketId, QoS, Version};
+use tacho_journal::QueueId;
+use tacho_topic::{Filter, SharedFilter};
+
+use crate::config::Level;
+use crate::keys::{ClientKey, TenantId};
+use crate::shard::SubscriptionOptions;
+
+/// The one version of values so far.
+const VALUE_VERSION: u8 = 1;
+
+/// A key in a session's queue.
+pub(crate) const SESSION: &[u8] = b"s";
+/// A key in a session's queue.
+pub(crate) const WILL: &[u8] = b"w";
+/// A key of no queue: how often the broker has started here.
+pub(crate) const STARTS: &[u8] = b"e";
+
+/// What a key says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Key<'a> {
+    Session,
+    Subscription(&'a str),
+    Inbound(PacketId),
+    Will,
+    Retained(&'a str),
+    Group(&'a str),
+    Starts,
+}
+
+impl<'a> Key<'a> {
+    /// `None` for what no version of this program has written.
+    pub(crate) fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let (&kind, rest) = bytes.split_first()?;
+        let text = || std::str::from_utf8(rest).ok();
+        match kind {
+            b's' if rest.is_empty() => Some(Self::Session),
+            b'w' if rest.is_empty() => Some(Self::Will),
+            b'e' if rest.is_empty() => Some(Self::Starts),
+            b'f' => text().map(Self::Subscription),
+            b'r' => text().map(Self::Retained),
+            b'g' => text().map(Self::Group),
+            b'i' => {
+                let id = u16::from_le_bytes(rest.try_into().ok()?);
+                PacketId::new(id).map(Self::Inbound)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The key of a subscription.
+pub(crate) fn subscription(filter: &Filter) -> Vec<u8> {
+    format!("f{filter}").into_bytes()
+}
+
+/// The key of an incoming QoS 2 message that is not released.
+pub(crate) fn inbound(packet_id: PacketId) -> [u8; 3] {
+    let [low, high] = packet_id.get().to_le_bytes();
+    [b'i', low, high]
+}
+
+/// The key of a topic's retained message.
+pub(crate) fn retained(topic: &str) -> Vec<u8> {
+    format!("r{topic}").into_bytes()
+}
+
+/// The key of the queue in which a shared subscription's messages wait.
+pub(crate) fn group(filter: &SharedFilter) -> Vec<u8> {
+    format!("g{filter}").into_bytes()
+}
+
+/// A session as the journal keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SessionRecord {
+    pub(crate) key: ClientKey,
+    pub(crate) version: Version,
+    /// Never that of memory.
+    pub(crate) level: Level,
+    pub(crate) expiry_s: u32,
+    pub(crate) state: Connectedness,
+}
+
+/// Whether a session's client is connected, as far as the journal knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connectedness {
+    /// It is, or it was when the broker died.
+    Connected,
+    /// It is not; the session ends at this time of the wall clock, `u64::MAX` is never.
+    EndsAt { unix_ns: u64 },
+}
+
+impl SessionRecord {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let id = self.key.client_id.as_bytes();
+        let mut bytes = Vec::with_capacity(20 + id.len());
+        let (connected, ends_at) = match self.state {
+            Connectedness::Connected => (1, u64::MAX),
+            Connectedness::EndsAt { unix_ns } => (0, unix_ns),
+        };
+        let version = match self.version {
+            Version::V31 => 3,
+            Version::V311 => 4,
+            Version::V5 => 5,
+        };
+        bytes.extend_from_slice(&[VALUE_VERSION, connected, version, self.level as u8]);
+        bytes.extend_from_slice(&self.key.tenant.0.to_le_bytes());
+        bytes.extend_from_slice(&self.expiry_s.to_le_bytes());
+        bytes.extend_from_slice(&ends_at.to_le_bytes());
+        bytes.extend_from_slice(id);
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields::versioned(bytes)?;
+        let [connected, version, level] = fields.array()?;
+        let version = match version {
+            3 => Version::V31,
+            4 => Version::V311,
+            5 => Version::V5,
+            _ => return None,
+        };
+        let level = Level::ALL.into_iter().find(|known| *known as u8 == level)?;
+        let tenant = TenantId(fields.u32()?);
+        let expiry_s = fields.u32()?;
+        let unix_ns = fields.u64()?;
+        let client_id: Arc<str> = std::str::from_utf8(fields.0).ok()?.into();
+        let state = match connected {
+            0 => Connectedness::EndsAt { unix_ns },
+            _ => Connectedness::Connected,
+        };
+        Some(Self { key: ClientKey { tenant, client_id }, version, level, expiry_s, state })
+    }
+}
+
+/// A will as the journal keeps it, beside its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WillRecord {
+    pub(crate) delay_s: u32,
+    /// When it is due by the wall clock, once its client is gone.
+    pub(crate) due_unix_ns: Option<u64>,
+}
+
+impl WillRecord {
+    pub(crate) fn encode(self) -> [u8; 13] {
+        let mut bytes = [VALUE_VERSION; 13];
+        bytes[1..5].copy_from_slice(&self.delay_s.to_le_bytes());
+        bytes[5..].copy_from_slice(&self.due_unix_ns.unwrap_or(u64::MAX).to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields::versioned(bytes)?;
+        let delay_s = fields.u32()?;
+        let due_unix_ns = Some(fields.u64()?).filter(|&due| due != u64::MAX);
+        Some(Self { delay_s, due_unix_ns })
+    }
+}
+
+/// A subscription's options as the journal keeps them.
+pub(crate) fn encode_options(options: &SubscriptionOptions) -> [u8; 6] {
+    let flags = options.qos as u8
+        | u8::from(options.no_local) << 2
+        | u8::from(options.retain_as_published) << 3;
+    let [a, b, c, d] = options.id.to_le_bytes();
+    [VALUE_VERSION, flags, a, b, c, d]
+}
+
+/// The reverse.
+pub(crate) fn decode_options(bytes: &[u8]) -> Option<SubscriptionOptions> {
+    let mut fields = Fields::versioned(bytes)?;
+    let [flags] = fields.array()?;
+    let qos = match flags & 3 {
+        0 => QoS::AtMostOnce,
+        1 => QoS::AtLeastOnce,
+        2 => QoS::ExactlyOnce,
+        _ => return None,
+    };
+    Some(SubscriptionOptions {
+        qos,
+        no_local: flags & 4 != 0,
+        retain_as_published: flags & 8 != 0,
+        id: fields.u32()?,
+        since: 0,
+    })
+}
+
+/// The number of a queue, as the value of a shared subscription's key.
+pub(crate) fn encode_queue(queue: QueueId) -> [u8; 9] {
+    let mut bytes = [VALUE_VERSION; 9];
+    bytes[1..].copy_from_slice(&queue.get().to_le_bytes());
+    bytes
+}
+
+/// The reverse.
+pub(crate) fn decode_queue(bytes: &[u8]) -> Option<QueueId> {
+    Some(QueueId::new(Fields::versioned(bytes)?.u64()?))
+}
+
+/// How often the broker has started, as a value.
+pub(crate) fn encode_starts(starts: u64) -> [u8; 9] {
+    let mut bytes = [VALUE_VERSION; 9];
+    bytes[1..].copy_from_slice(&starts.to_le_bytes());
+    bytes
+}
+
+/// The reverse.
+pub(crate) fn decode_starts(bytes: &[u8]) -> Option<u64> {
+    Fields::versioned(bytes)?.u64()
+}
+
+/// What is left of a value to be read.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn versioned(bytes: &'a [u8]) -> Option<Self> {
+        let (&version, rest) = bytes.split_first()?;
+        (version == VALUE_VERSION).then_some(Self(rest))
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_wills_and_options_come_back_as_they_were() {
+        for state in [Connectedness::Connected, Connectedness::EndsAt { unix_ns: 7 }] {
+            for version in [Version::V31, Version::V311, Version::V5] {
+                let key = ClientKey { tenant: TenantId(3), client_id: "grün".into() };
+                let record =
+                    SessionRecord { key, version, level: Level::Written, expiry_s: 60, state };
+                assert_eq!(SessionRecord::decode(&record.encode()), Some(record));
+            }
+        }
+        for due_unix_ns in [None, Some(0), Some(9)] {
+            let will = WillRecord { delay_s: 5, due_unix_ns };
+            assert_eq!(WillRecord::decode(&will.encode()), Some(will));
+        }
+        for (no_local, retain_as_published) in [(false, true), (true, false)] {
+            let qos = QoS::ExactlyOnce;
+            let options = SubscriptionOptions {
+                qos,
+                no_local,
+                retain_as_published,
+                id: 268_435_455,
+                since: 0,
+            };
+            assert_eq!(decode_options(&encode_options(&options)), Some(options));
+        }
+        assert_eq!(decode_starts(&encode_starts(12)), Some(12));
+    }
+
+    #[test]
+    fn keys_say_what_they_are() {
+        let filter = Filter::parse("$share/g/a/+").unwrap();
+        assert_eq!(Key::parse(&subscription(&filter)), Some(Key::Subscription("$share/g/a/+")));
+        let Filter::Shared(shared) = filter else { panic!("a shared filter") };
+        assert_eq!(Key::parse(&group(&shared)), Some(Key::Group("$share/g/a/+")));
+        let id = PacketId::new(0x1234).unwrap();
+        assert_eq!(Key::parse(&inbound(id)), Some(Key::Inbound(id)));
+        assert_eq!(Key::parse(&retained("a/b")), Some(Key::Retained("a/b")));
+        for (bytes, key) in [(SESSION, Key::Session), (WILL, Key::Will), (STARTS, Key::Starts)] {
+            assert_eq!(Key::parse(bytes), Some(key));
+        }
+    }
+
+    #[test]
+    fn what_nobody_has_written_is_not_understood() {
+        for bytes in [&b""[..], b"x", b"sx", b"i\0\0", b"i1", b"f\xff"] {
+            assert_eq!(Key::parse(bytes), None, "{bytes:?}");
+        }
+        assert_eq!(SessionRecord::decode(&[2; 40]), None);
+        assert_eq!(SessionRecord::decode(&[VALUE_VERSION, 0, 5]), None);
+        assert_eq!(WillRecord::decode(&[VALUE_VERSION; 12]), None);
+        assert_eq!(decode_options(&[VALUE_VERSION, 3, 0, 0, 0, 0]), None);
+    }
+}
