@@ -8,10 +8,13 @@ use std::time::{Duration, Instant};
 
 use crate::committer::{Committer, Step};
 use crate::id::Token;
-use crate::journal::Shared;
+use crate::journal::{Shared, Trouble};
 
-/// With so many records in the last frame the load is high: the next commit waits for nobody.
+/// With so many records the load is high: the commit waits for nobody.
 const LINGER_RECORDS: u32 = 64;
+
+/// When nobody came while a commit waited for company, so many do not wait.
+const ALONE_COMMITS: u32 = 15;
 
 /// What is called with each commit.
 type Notify = Arc<dyn Fn(Token) + Send + Sync>;
@@ -43,7 +46,10 @@ impl Committer {
         self.has_keeper = true;
         let keeper = move || shared.pool.run(&shared);
         threads.keep = Some(thread::Builder::new().name("journal-keep".to_owned()).spawn(keeper)?);
-        let commit = move || Driver { committer: self, notify, stop, deadline: None }.run();
+        let commit = move || {
+            let driver = Driver { committer: self, notify, stop, deadline: None, alone: 0 };
+            driver.run()
+        };
         threads.commit = Some(thread::Builder::new().name("journal".to_owned()).spawn(commit)?);
         Ok(threads)
     }
@@ -84,12 +90,23 @@ struct Driver {
     stop: Arc<AtomicBool>,
     /// When to look for what rides. `None`: nothing has been appended since the last look.
     deadline: Option<Instant>,
+    /// So many commits do not wait for company.
+    alone: u32,
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // Nothing will be committed any more: nobody must believe that it will.
+            self.committer.shared.state.begin(Trouble::CommitFails);
+        }
+    }
 }
 
 impl Driver {
     /// True if everything is committed at the end.
     fn run(mut self) -> bool {
-        if self.signal_attach().is_err() {
+        if self.committer.shared.signal.attach().is_err() {
             return false;
         }
         sleep_exactly();
@@ -104,10 +121,6 @@ impl Driver {
                 _ => {}
             }
         }
-    }
-
-    fn signal_attach(&self) -> io::Result<()> {
-        self.committer.shared.signal.attach()
     }
 
     /// Sleeps until a commit is due; true if it is to be the last.
@@ -138,12 +151,23 @@ impl Driver {
         }
     }
 
-    /// At low load, waits for company, if the last commit had some.
-    fn linger(&self) {
-        let linger = self.committer.shared.options.linger;
-        let is_low = (2..LINGER_RECORDS).contains(&self.committer.last_records());
-        if is_low && !linger.is_zero() && self.committer.shared.signal.is_forced() {
-            thread::sleep(linger);
+    /// At low load, waits for company, as long as that proves to be worth it.
+    fn linger(&mut self) {
+        let shared = &self.committer.shared;
+        if shared.options.linger.is_zero() || !shared.signal.is_forced() {
+            return;
+        }
+        if self.alone > 0 {
+            self.alone -= 1;
+            return;
+        }
+        let before = shared.buffers.records();
+        if before >= LINGER_RECORDS {
+            return;
+        }
+        thread::sleep(shared.options.linger);
+        if shared.buffers.records() == before {
+            self.alone = ALONE_COMMITS;
         }
     }
 

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use crate::error::OpenError;
 use crate::frame::Header;
 use crate::id::{SegmentId, Token};
 use crate::journal::{Shared, Trouble};
 use crate::keeper::Unused;
 use crate::segment::{Segment, file_name};
+use crate::settle;
 use crate::storage::is_full;
-use crate::tail::{Frame, Place, Tail};
+use crate::tail::{Frame, Tail};
 
 /// A frame's memory is kept for the next one up to this size.
 const KEPT_BYTES: usize = 4 << 20;
@@ -33,8 +35,11 @@ pub enum Step {
 pub struct Committer {
     pub(crate) shared: Arc<Shared>,
     tail: Option<Tail>,
-    /// Frames to write: at most one that was cut, behind those saved from a file that failed.
-    frames: VecDeque<Frame>,
+    /// The frame that was cut and is not complete.
+    pending: Option<Frame>,
+    /// Frames that were complete and may not be on the disk: those at the end of the log that was
+    /// opened, or of a file that failed. They are written again before any other.
+    unsettled: Vec<Frame>,
     /// The number of the next frame.
     next: u64,
     /// All frames up to this are on the disk for certain.
@@ -47,8 +52,6 @@ pub struct Committer {
     /// Memory for the next frame and the next cut.
     bytes: Vec<u8>,
     spares: Vec<Vec<u8>>,
-    /// Records of the newest frame.
-    records: u32,
     /// A thread of its own prepares segments.
     pub(crate) has_keeper: bool,
 }
@@ -68,21 +71,45 @@ impl Held {
 }
 
 impl Committer {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    /// Goes on where the log ends, once everything in it is on the disk.
+    pub(crate) fn open(shared: Arc<Shared>) -> Result<Self, OpenError> {
         let last = shared.committed.load(Ordering::Acquire);
+        let mut frames = Vec::new();
+        if let Some((id, segment)) = shared.segments.last() {
+            let what = || format!("cannot make sure of {}", file_name(id));
+            // Needed only if the disk is full now, so that the frames cannot be written again.
+            segment.file.sync().map_err(OpenError::io(what()))?;
+            frames = settle::unsynced(id, &segment.file, last).map_err(OpenError::io(what()))?;
+        }
+        let names = "cannot sync the names in the data directory";
+        shared.storage.sync_names().map_err(OpenError::io(names))?;
+        let mut committer = Self::new(shared, last, frames);
+        match committer.settle() {
+            Ok(()) => Ok(committer),
+            Err(held @ Held::Full(_)) => {
+                committer.hold(&held);
+                Ok(committer)
+            }
+            Err(Held::Fails(source)) => {
+                let what = "cannot write what the last process left in the log".to_owned();
+                Err(OpenError::Io { what, source })
+            }
+        }
+    }
+
+    fn new(shared: Arc<Shared>, last: u64, unsettled: Vec<Frame>) -> Self {
         Self {
             shared,
             tail: None,
-            frames: VecDeque::new(),
+            pending: None,
             next: last + 1,
-            // What was read when the log was opened was synced then.
-            synced: last,
+            synced: last - unsettled.len() as u64,
+            unsettled,
             doubtful: false,
             freed: VecDeque::new(),
             freed_now: Vec::new(),
             bytes: Vec::new(),
             spares: Vec::new(),
-            records: 0,
             has_keeper: false,
         }
     }
@@ -94,13 +121,13 @@ impl Committer {
         if !self.has_keeper {
             self.shared.pool.work(&self.shared);
         }
-        if self.frames.is_empty() {
+        if self.pending.is_none() && self.unsettled.is_empty() {
             self.take_index_wishes();
             if !self.cut() {
                 return self.idle();
             }
         }
-        match self.write() {
+        match self.settle().and_then(|()| self.write()) {
             Ok(()) => Step::Committed(self.complete()),
             Err(held) => {
                 self.hold(&held);
@@ -109,9 +136,28 @@ impl Committer {
         }
     }
 
-    /// Records of the newest frame: few at low load.
-    pub(crate) fn last_records(&self) -> u32 {
-        self.records
+    /// Writes again what may not be on the disk, to a segment that begins with all of it at once.
+    fn settle(&mut self) -> Result<(), Held> {
+        let Some(last) = self.unsettled.last().map(|frame| frame.header.number) else {
+            return Ok(());
+        };
+        self.open_tail()?;
+        let Some(tail) = &mut self.tail else { return Ok(()) };
+        if let Err(error) = tail.write_at_once(&mut self.unsettled, self.synced) {
+            self.shared.stats.write_errors.add(1);
+            self.abandon();
+            return Err(Held::from_error(error));
+        }
+        self.synced = last;
+        self.shared.segments.grown(tail.id, tail.offset);
+        let mut index = self.shared.index();
+        for frame in self.unsettled.drain(..) {
+            self.shared.stats.written_bytes.add(frame.bytes.len() as u64);
+            if let (Some(from), Some(to)) = (frame.moved_from, frame.place) {
+                index.moved(from, to, frame.header.frame_bytes());
+            }
+        }
+        Ok(())
     }
 
     /// Makes a frame of what is to be moved and what the writers have; false if there is nothing.
@@ -125,52 +171,39 @@ impl Committer {
             self.bytes = bytes;
             return false;
         };
-        let header = Header {
-            segment: SegmentId::new(0),
-            number: self.next,
-            synced: 0,
-            // After the cut: what is in it has ids that were given out before.
-            message_ids: self.shared.message_ids.load(Ordering::Relaxed),
-            queue_ids: self.shared.queue_ids.load(Ordering::Relaxed),
-            len: 0,
-            records: relocated + cut.records,
-            crc: 0,
-        };
+        // After the cut: what is in it has ids that were given out before.
+        let header = self.header(self.next, relocated + cut.records);
         self.next += 1;
         let mut frame = Frame::new(header, bytes);
         frame.wants_sync = cut.synced;
         frame.since = since;
-        self.frames.push_back(frame);
+        self.pending = Some(frame);
         true
     }
 
-    /// Brings all frames into the log, and onto the disk if one of them asks for it.
+    /// Brings the frame into the log, and onto the disk if it asks for that.
     fn write(&mut self) -> Result<(), Held> {
-        for index in 0..self.frames.len() {
-            // Invariant: nothing takes frames away meanwhile.
-            if self.frames[index].place.is_none() {
-                self.write_frame(index)?;
-            }
-        }
-        let wanted = self.frames.iter().any(|frame| frame.wants_sync);
-        if wanted || self.doubtful || !self.freed.is_empty() {
+        let Some(mut frame) = self.pending.take() else { return Ok(()) };
+        let result = self.write_frame(&mut frame);
+        let wants_sync = frame.wants_sync;
+        self.pending = Some(frame);
+        result?;
+        if wants_sync || self.doubtful || !self.freed.is_empty() {
             self.sync()?;
             self.doubtful = false;
         }
         Ok(())
     }
 
-    fn write_frame(&mut self, index: usize) -> Result<(), Held> {
+    fn write_frame(&mut self, frame: &mut Frame) -> Result<(), Held> {
         let segment_bytes = self.shared.options.segment_bytes;
-        let has_room = |tail: &Tail, frame| tail.has_room(frame, segment_bytes);
-        if !self.tail.as_ref().is_some_and(|tail| has_room(tail, &self.frames[index])) {
+        if !self.tail.as_ref().is_some_and(|tail| tail.has_room(frame, segment_bytes)) {
             // Who reads the log may rely on a segment being whole when there is a later one.
             self.sync()?;
             self.tail = None;
             self.open_tail()?;
         }
         let Some(tail) = &mut self.tail else { return Ok(()) };
-        let frame = &mut self.frames[index];
         match tail.write(frame, self.synced) {
             Ok(()) => {
                 self.shared.stats.written_bytes.add(frame.bytes.len() as u64);
@@ -190,7 +223,7 @@ impl Committer {
     /// Goes on in a new segment.
     fn open_tail(&mut self) -> Result<(), Held> {
         let ready = self.shared.pool.take(&self.shared).map_err(Held::from_error)?;
-        let bytes = ready.file.size().map_err(Held::Fails)?;
+        let bytes = u64::from(self.shared.options.segment_bytes);
         let segment = Segment { file: Arc::clone(&ready.file), bytes, suspect: false };
         self.shared.segments.insert(ready.id, segment);
         self.tail = Some(Tail::new(ready));
@@ -225,90 +258,89 @@ impl Committer {
     fn abandon(&mut self) {
         let Some(tail) = self.tail.take() else { return };
         self.doubtful = true;
-        for frame in &mut self.frames {
-            if frame.place.is_some_and(|place| place.segment == tail.id) {
-                frame.place = None;
+        let unsettled = !self.unsettled.is_empty();
+        let in_memory = self.pending.as_ref().map_or(u64::MAX, |frame| frame.header.number);
+        for unsynced in &tail.unsynced {
+            // All others are in memory.
+            if !unsettled && unsynced.number < in_memory {
+                let saved = tail.read_back(unsynced);
+                let saved = saved.unwrap_or_else(|| self.lost(&tail, unsynced.number));
+                self.unsettled.push(saved);
             }
         }
-        let first_kept = self.frames.front().map_or(u64::MAX, |frame| frame.header.number);
-        let complete = tail.unsynced.iter().filter(|unsynced| unsynced.number < first_kept);
-        let mut saved: Vec<Frame> = Vec::new();
-        for unsynced in complete {
-            saved.push(tail.read_back(unsynced).unwrap_or_else(|| {
-                self.shared.stats.lost_frames.add(1);
-                tracing::error!(
-                    commit = unsynced.number,
-                    file = file_name(tail.id),
-                    "a commit at level `written` cannot be saved from a failing file"
-                );
-                // The numbers of the log have no gaps.
-                self.lost(unsynced.number)
-            }));
-        }
-        if tail.holds_synced || !saved.is_empty() {
+        let holds_complete = !unsettled && !self.unsettled.is_empty();
+        if tail.holds_synced || holds_complete {
             self.shared.segments.suspect(tail.id);
         } else {
             // Nothing in it counts. Left alone, a failing disk would fill up with such files.
             self.shared.segments.remove(tail.id);
             self.shared.pool.give_back(Unused { name: file_name(tail.id), sound: false });
         }
-        for frame in saved.into_iter().rev() {
-            self.frames.push_front(frame);
-        }
     }
 
-    fn lost(&self, number: u64) -> Frame {
-        Frame::empty(Header {
+    /// A frame without records in the place of one that cannot be read: numbers have no gaps.
+    fn lost(&self, tail: &Tail, number: u64) -> Frame {
+        self.shared.stats.lost_frames.add(1);
+        tracing::error!(
+            commit = number,
+            file = file_name(tail.id),
+            "a commit at level `written` cannot be saved from a failing file"
+        );
+        Frame::empty(self.header(number, 0))
+    }
+
+    /// Of a frame that is about to be made.
+    fn header(&self, number: u64, records: u32) -> Header {
+        Header {
             segment: SegmentId::new(0),
             number,
             synced: 0,
             message_ids: self.shared.message_ids.load(Ordering::Relaxed),
             queue_ids: self.shared.queue_ids.load(Ordering::Relaxed),
             len: 0,
-            records: 0,
+            records,
             crc: 0,
-        })
+        }
     }
 
-    /// Everything that was to be written is: the index learns of it, then everybody else.
+    /// Everything is where it was to be: the index learns of it, then everybody else.
     fn complete(&mut self) -> Token {
+        let Some(frame) = self.pending.take() else {
+            self.end_trouble();
+            return Token::new(self.next - 1);
+        };
         let shared = Arc::clone(&self.shared);
-        let stats = &shared.stats;
-        let mut last = 0;
+        let number = frame.header.number;
+        // Invariant: a frame that was written has a place.
+        let place = frame.place.expect("the frame has a place");
         let mut index = shared.index();
-        for frame in self.frames.drain(..) {
-            last = frame.header.number;
-            // Invariant: all frames have been written.
-            let place = frame.place.expect("the frame has a place");
-            if let Some(from) = frame.moved_from {
-                index.moved(from, place, frame.header.frame_bytes());
-                continue;
-            }
-            let at = Place { offset: place.offset + Header::BYTES as u32, ..place };
-            index.apply(at.segment, at.offset, frame.records());
-            self.records = frame.header.records;
-            stats.commits.add(1);
-            stats.records.add(u64::from(frame.header.records));
-            stats.record_bytes.add(u64::from(frame.header.len));
-            stats.commit.record(frame.since.elapsed());
-            self.bytes = frame.bytes;
-        }
+        index.apply(place.segment, place.offset + Header::BYTES as u32, frame.records());
         index.take_free(&mut self.freed_now);
         let live_bytes = index.live_bytes();
         drop(index);
         self.limit(live_bytes);
+        self.freed.extend(self.freed_now.drain(..).map(|segment| (number, segment)));
+        shared.committed.store(number, Ordering::Release);
+        self.end_trouble();
+        let stats = &shared.stats;
+        stats.commits.add(1);
+        stats.records.add(u64::from(frame.header.records));
+        stats.record_bytes.add(u64::from(frame.header.len));
+        stats.commit.record(frame.since.elapsed());
+        self.bytes = frame.bytes;
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES);
-        self.freed.extend(self.freed_now.drain(..).map(|segment| (last, segment)));
-        shared.committed.store(last, Ordering::Release);
+        self.give_back_freed();
+        self.count_segments();
+        Token::new(number)
+    }
+
+    fn end_trouble(&self) {
         for trouble in [Trouble::CommitFull, Trouble::CommitFails] {
-            if shared.state.end(trouble) {
+            if self.shared.state.end(trouble) {
                 tracing::info!("the journal commits again");
             }
         }
-        self.give_back_freed();
-        self.count_segments();
-        Token::new(last)
     }
 
     /// Beyond the limit new messages are refused until a little more than enough has gone.
@@ -371,3 +403,6 @@ impl Committer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

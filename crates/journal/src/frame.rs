@@ -15,7 +15,8 @@
 //!   numbers, which may have gaps, each from its beginning up to the first block that is not the
 //!   frame with the next number. A segment without a frame at its beginning holds nothing.
 //! - **The later segment wins**: frames with the number of the first frame of a later segment, or
-//!   above, do not count. They were written again there, or were cut off when the log was opened.
+//!   above, do not count. They were cut off when the log was opened, or written again there: all of
+//!   them, with the first one last, so that such a segment has nothing before it has everything.
 //! - **Synced** is the newest frame that was on the disk for certain when this one was written. The
 //!   frame that is missing at the end of the log is damaged if a frame that can still be read says
 //!   that it was synced; otherwise the log just ends there, as after a power cut. A frame missing

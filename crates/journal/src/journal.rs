@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::options::{Condition, Options, Urgency};
 use crate::read::{self, Body};
 use crate::recovery::{self, Recovered, Recovery};
-use crate::segment::{self, Segments};
+use crate::segment::Segments;
 use crate::stats::Stats;
 use crate::storage::{Files, Storage};
 use crate::writer::{Buffers, Writer};
@@ -65,11 +65,21 @@ impl Journal {
     ) -> Result<Opened, OpenError> {
         let stats = Stats::default();
         let recovery = recovery::recover(&storage, &options, &stats)?;
-        settle(&*storage, &recovery)?;
         let shared = Arc::new(Shared::new(storage, options, stats, lock, recovery));
-        let committer = Committer::new(Arc::clone(&shared));
+        let committer = Committer::open(Arc::clone(&shared))?;
         let recovered = Recovered::new(Arc::clone(&shared));
         Ok(Opened { journal: Self { shared }, committer, recovered })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn on(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// How it was opened.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.shared.options
     }
 
     /// A new writer: one for each shard.
@@ -123,16 +133,6 @@ impl Journal {
     }
 }
 
-/// What was only written before the last process ended is on the disk before anything new is.
-fn settle(storage: &dyn Storage, recovery: &Recovery) -> Result<(), OpenError> {
-    if let Some((id, segment)) = recovery.segments.last() {
-        // All others were synced before this one was begun.
-        let what = format!("cannot sync {}", segment::file_name(*id));
-        segment.file.sync().map_err(OpenError::io(what))?;
-    }
-    storage.sync_names().map_err(OpenError::io("cannot sync the data directory"))
-}
-
 /// What the journal's parts share.
 pub(crate) struct Shared {
     pub(crate) storage: Arc<dyn Storage>,
@@ -155,7 +155,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    fn new(
+    /// Goes on where the log ended.
+    pub(crate) fn new(
         storage: Arc<dyn Storage>,
         options: Options,
         stats: Stats,

@@ -47,6 +47,8 @@ struct State {
     unused: VecDeque<Unused>,
     /// The number of the next segment.
     next: u64,
+    /// The last try to give back a file failed.
+    stuck: bool,
     /// The committer needs a segment now, whether zeroed or not.
     hurry: bool,
     /// Why the last try to make a segment failed.
@@ -69,6 +71,7 @@ impl Pool {
             ready: VecDeque::new(),
             unused: unused.into_iter().collect(),
             next,
+            stuck: false,
             hurry: false,
             failed: None,
             threaded: false,
@@ -109,7 +112,7 @@ impl Pool {
         self.changed.notify_all();
     }
 
-    /// Does one thing that is to be done; false if there is none, or if it failed.
+    /// Does one thing that is to be done; false if there is nothing, or if it failed.
     pub(crate) fn work(&self, shared: &Shared) -> bool {
         let Some(job) = self.lock().next_job(shared) else { return false };
         let done = match job {
@@ -118,24 +121,27 @@ impl Pool {
             Job::Remove(unused) => self.remove(shared, unused).map(|()| None),
         };
         let mut state = self.lock();
+        let fine = done.is_ok();
         match done {
             Ok(ready) => {
-                if ready.is_some() {
+                state.failed = None;
+                if ready.is_some() || !state.has_job(shared) {
                     shared.state.end(Trouble::NoSegment);
                     shared.state.end(Trouble::BadSegment);
                 }
                 state.ready.extend(ready);
-                state.failed = None;
             }
             Err(error) => {
                 let full = is_full(&error);
-                shared.state.begin(if full { Trouble::NoSegment } else { Trouble::BadSegment });
                 let stats = &shared.stats;
                 if full { &stats.full_errors } else { &stats.write_errors }.add(1);
+                let trouble = if full { Trouble::NoSegment } else { Trouble::BadSegment };
+                if shared.state.begin(trouble) {
+                    tracing::error!(%error, "the journal cannot prepare another segment");
+                }
                 state.failed = Some(error);
             }
         }
-        let fine = state.failed.is_none();
         drop(state);
         self.changed.notify_all();
         fine
@@ -143,24 +149,18 @@ impl Pool {
 
     /// Works until [`Pool::stop`] is called.
     pub(crate) fn run(&self, shared: &Shared) {
-        loop {
-            let worked = self.work(shared);
-            let mut state = self.lock();
-            if state.stop {
-                return;
-            }
-            if worked {
+        while !self.lock().stop {
+            if self.work(shared) {
                 continue;
             }
-            // After a failure: once in a while, or when the committer asks again.
-            let failed = state.failed.is_some();
-            while !state.stop && !state.has_job(shared) || failed && state.failed.is_some() {
-                let wait = self.changed.wait_timeout(state, shared.options.retry);
-                let (now, timeout) = wait.unwrap_or_else(PoisonError::into_inner);
-                state = now;
-                if state.stop || failed && timeout.timed_out() {
-                    break;
-                }
+            let state = self.lock();
+            if state.failed.is_some() {
+                // Once in a while, or when the committer asks again.
+                let rests = |state: &mut State| !state.stop && state.failed.is_some();
+                drop(self.changed.wait_timeout_while(state, shared.options.retry, rests));
+            } else {
+                let rests = |state: &mut State| !state.stop && !state.has_job(shared);
+                drop(self.changed.wait_while(state, rests));
             }
         }
     }
@@ -198,6 +198,7 @@ impl Pool {
             return self.not_given_back(unused, error);
         }
         shared.stats.freed_segments.add(1);
+        self.lock().stuck = false;
         match self.refit(shared, &unused.name) {
             Ok(file) => {
                 shared.stats.recycled_segments.add(1);
@@ -231,12 +232,15 @@ impl Pool {
             return self.not_given_back(unused, error);
         }
         shared.stats.freed_segments.add(1);
+        self.lock().stuck = false;
         Ok(())
     }
 
     /// It stays the next one: no later file may be gone before it is.
     fn not_given_back<T>(&self, unused: Unused, error: io::Error) -> io::Result<T> {
-        self.lock().unused.push_front(unused);
+        let mut state = self.lock();
+        state.unused.push_front(unused);
+        state.stuck = true;
         Err(error)
     }
 
@@ -265,7 +269,9 @@ impl State {
     fn next_job(&mut self, shared: &Shared) -> Option<Job> {
         let ready = shared.options.segments_ready;
         let next = SegmentId::new(self.next);
-        if let Some(unused) = self.unused.pop_front() {
+        // A file that cannot be given back must not keep the committer waiting.
+        let urgent = self.hurry && self.ready.is_empty() && self.stuck;
+        if let Some(unused) = if urgent { None } else { self.unused.pop_front() } {
             if !unused.sound || self.ready.len() >= ready + KEPT_MORE {
                 return Some(Job::Remove(unused));
             }

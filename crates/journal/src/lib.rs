@@ -41,6 +41,7 @@ mod read;
 mod record;
 mod recovery;
 mod segment;
+mod settle;
 mod stats;
 mod tail;
 mod writer;

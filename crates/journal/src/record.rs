@@ -88,6 +88,9 @@ pub enum Record<'a> {
 impl Record<'_> {
     /// Appends its bytes.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(format!("{self:?}\n").as_bytes());
+        if let Record::Message { id, body } = self {
+            out.extend_from_slice(&id.get().to_le_bytes());
+            body.iter().for_each(|part| out.extend_from_slice(part));
+        }
     }
 }

@@ -51,6 +51,11 @@ impl Segments {
         self.lock().get(&id).cloned()
     }
 
+    /// The newest segment.
+    pub(crate) fn last(&self) -> Option<(SegmentId, Segment)> {
+        self.lock().last_key_value().map(|(id, segment)| (*id, segment.clone()))
+    }
+
     /// Never recycle the file of this segment.
     pub(crate) fn suspect(&self, id: SegmentId) {
         if let Some(segment) = self.lock().get_mut(&id) {

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::frame::{self, Header};
 use crate::id::SegmentId;
 use crate::keeper::Ready;
+use crate::settle;
 use crate::storage::{StorageFile, write_all_at};
 use std::sync::Arc;
 
@@ -117,19 +118,25 @@ impl Tail {
         Ok(())
     }
 
+    /// Writes frames, and syncs them, so that the segment holds nothing before it holds them all:
+    /// a segment without its first frame is none.
+    pub(crate) fn write_at_once(&mut self, frames: &mut [Frame], synced: u64) -> io::Result<()> {
+        let Some((first, others)) = frames.split_first_mut() else { return Ok(()) };
+        self.offset = first.bytes.len() as u64;
+        for frame in others {
+            self.write(frame, synced)?;
+        }
+        let end = self.offset;
+        self.sync()?;
+        self.offset = 0;
+        self.write(first, synced)?;
+        self.offset = end;
+        self.sync()
+    }
+
     /// Reads a frame back that is not in memory any more.
     pub(crate) fn read_back(&self, unsynced: &Unsynced) -> Option<Frame> {
-        let mut records = Vec::new();
-        let offset = u64::from(unsynced.offset);
-        let header = frame::read(&*self.file, offset, &mut records).ok()??;
-        if header.segment != self.id || header.number != unsynced.number {
-            return None;
-        }
-        let mut bytes = Vec::with_capacity(frame::frame_bytes(records.len()));
-        Frame::begin(&mut bytes);
-        bytes.extend_from_slice(&records);
-        let mut frame = Frame::new(header, bytes);
-        frame.moved_from = Some(Place { segment: self.id, offset: unsynced.offset });
-        Some(frame)
+        let frame = settle::read_frame(self.id, &*self.file, unsynced.offset.into()).ok()?;
+        (frame.header.number == unsynced.number).then_some(frame)
     }
 }

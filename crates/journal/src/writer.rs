@@ -154,6 +154,11 @@ impl Buffers {
         self.pressed.load(Ordering::Relaxed)
     }
 
+    /// How many records wait for the next cut.
+    pub(crate) fn records(&self) -> u32 {
+        lock(&self.all).buffers.iter().map(|buffer| lock(buffer).records).sum()
+    }
+
     /// Appends what all writers have to `into`; what is appended from now on is in the next cut.
     ///
     /// With `anyway` there is a cut even when they have nothing. `spares` are empty buffers to

@@ -1,0 +1,178 @@
+//! Every kind of fault, one at a time.
+
+use super::*;
+use crate::storage::Storage as _;
+
+fn always(fault: impl FnOnce(&mut Faults)) -> Faults {
+    let mut faults = Faults::default();
+    fault(&mut faults);
+    faults
+}
+
+#[test]
+fn short_writes_are_continued() {
+    let mut bench = Bench::new(1, 1);
+    bench.disk.set_faults(always(|faults| faults.short = 0.9));
+    for _ in 0..20 {
+        bench.commit(10_000, Level::Fsynced);
+    }
+    bench.disk.set_faults(Faults::default());
+    assert_eq!(bench.check(&bench.disk.power_cut(), 20), 20);
+}
+
+#[test]
+fn after_a_failed_sync_the_frame_is_written_to_another_file() {
+    for seed in 0..50 {
+        let mut bench = Bench::new(seed, 1);
+        bench.commit(5000, Level::Fsynced);
+        bench.committer.step();
+        bench.disk.set_faults(always(|faults| faults.sync_error = 1.0));
+        let token = bench.append(0, 5000, Level::Fsynced);
+        assert_eq!(bench.committer.step(), Step::Held);
+        assert_eq!(bench.journal.condition(), Condition::Failing);
+        assert!(bench.journal.committed() < token);
+        bench.disk.set_faults(Faults::default());
+        assert_eq!(bench.committer.step(), Step::Committed(token));
+        while bench.committer.step() != Step::Idle {}
+        assert_eq!(bench.journal.condition(), Condition::Fine);
+        assert_eq!(bench.journal.stats().sync_errors.get(), 1);
+        assert_eq!(bench.check(&bench.disk.power_cut(), 2), 2);
+    }
+}
+
+#[test]
+fn written_commits_move_along_when_their_file_fails() {
+    for seed in 0..50 {
+        let mut bench = Bench::new(seed, 1);
+        bench.commit(5000, Level::Fsynced);
+        for _ in 0..3 {
+            bench.commit(3000, Level::Written);
+        }
+        bench.disk.set_faults(always(|faults| faults.sync_error = 1.0));
+        let token = bench.append(0, 100, Level::Fsynced);
+        for _ in 0..5 {
+            assert_eq!(bench.committer.step(), Step::Held);
+        }
+        bench.disk.set_faults(Faults::default());
+        assert_eq!(bench.committer.step(), Step::Committed(token));
+        assert_eq!(bench.journal.stats().lost_frames.get(), 0);
+        assert_eq!(bench.check(&bench.disk.power_cut(), token.get()), token.get());
+    }
+}
+
+#[test]
+fn a_written_commit_that_cannot_be_saved_leaves_no_gap() {
+    let mut bench = Bench::new(1, 1);
+    bench.commit(5000, Level::Fsynced);
+    let lost = bench.commit(3000, Level::Written);
+    bench.append(0, 100, Level::Fsynced);
+    bench.disk.set_faults(always(|faults| {
+        faults.sync_error = 1.0;
+        faults.read_error = 1.0;
+    }));
+    assert_eq!(bench.committer.step(), Step::Held);
+    bench.disk.set_faults(Faults::default());
+    assert_eq!(bench.committer.step(), Step::Committed(Token::new(3)));
+    assert_eq!(bench.journal.stats().lost_frames.get(), 1);
+    bench.told.insert(lost.get(), Vec::new());
+    assert_eq!(bench.check(&bench.disk.power_cut(), 3), 3);
+}
+
+#[test]
+fn a_write_that_fails_is_done_again_elsewhere() {
+    for seed in 0..20 {
+        let mut bench = Bench::new(seed, 1);
+        bench.commit(5000, Level::Fsynced);
+        bench.disk.set_faults(always(|faults| faults.write_error = 1.0));
+        let token = bench.append(0, 9000, Level::Fsynced);
+        for _ in 0..3 {
+            assert_eq!(bench.committer.step(), Step::Held);
+        }
+        assert_eq!(bench.journal.condition(), Condition::Failing);
+        bench.disk.set_faults(Faults::default());
+        assert_eq!(bench.committer.step(), Step::Committed(token));
+        while bench.committer.step() != Step::Idle {}
+        assert_eq!(bench.journal.condition(), Condition::Fine);
+        assert_eq!(bench.check(&bench.disk.power_cut(), 2), 2);
+    }
+}
+
+#[test]
+fn a_full_disk_holds_commits_until_there_is_space() {
+    let mut bench = Bench::new(1, 1);
+    bench.commit(1000, Level::Fsynced);
+    bench.disk.set_capacity(Some(bench.disk.used_bytes()));
+    // What is prepared can still be written: room for what makes space.
+    let mut commits = 1;
+    let held = loop {
+        let token = bench.append(0, 1000, Level::Fsynced);
+        if bench.committer.step() == Step::Held {
+            break token;
+        }
+        commits += 1;
+    };
+    assert!(commits > 10, "only {commits}");
+    assert_eq!(bench.journal.condition(), Condition::Full);
+    let later = bench.append(0, 1000, Level::Fsynced);
+    assert_eq!(bench.committer.step(), Step::Held);
+    assert_eq!(bench.journal.committed().get(), commits);
+    bench.disk.set_capacity(None);
+    assert_eq!(bench.committer.step(), Step::Committed(held));
+    assert_eq!(bench.committer.step(), Step::Committed(later));
+    while bench.committer.step() != Step::Idle {}
+    assert_eq!(bench.journal.condition(), Condition::Fine);
+    assert_eq!(bench.check(&bench.disk.power_cut(), later.get()), later.get());
+}
+
+#[test]
+fn the_disk_is_known_to_be_full_before_the_last_segment_is() {
+    let mut bench = Bench::new(1, 1);
+    bench.commit(1000, Level::Fsynced);
+    bench.disk.set_capacity(Some(bench.disk.used_bytes()));
+    while bench.journal.condition() == Condition::Fine {
+        bench.commit(1000, Level::Fsynced);
+    }
+    assert_eq!(bench.journal.condition(), Condition::Full);
+    for _ in 0..10 {
+        bench.commit(1000, Level::Fsynced);
+    }
+}
+
+#[test]
+fn a_disk_that_fails_for_long_does_not_fill_up() {
+    let mut bench = Bench::new(1, 1);
+    bench.commit(1000, Level::Fsynced);
+    bench.append(0, 1000, Level::Fsynced);
+    for _ in 0..100 {
+        bench.disk.set_faults(always(|faults| faults.sync_error = 0.5));
+        bench.committer.step();
+        bench.append(0, 1000, Level::Fsynced);
+    }
+    bench.disk.set_faults(Faults::default());
+    while bench.committer.step() != Step::Idle {}
+    for _ in 0..200 {
+        bench.committer.step();
+    }
+    let files = bench.disk.list().expect("names").len() as u64;
+    let stats = bench.journal.stats();
+    assert!(stats.sync_errors.get() > 10);
+    assert!(files <= stats.segments.get() + 4, "{files} files, {} segments", stats.segments.get());
+}
+
+#[test]
+fn names_that_cannot_be_made_are_tried_again() {
+    for seed in 0..20 {
+        let mut bench = Bench::new(seed, 1);
+        bench.disk.set_faults(always(|faults| faults.name_error = 0.5));
+        let mut committed = 0;
+        for _ in 0..200 {
+            bench.append(0, 2000, Level::Fsynced);
+            if let Step::Committed(token) = bench.committer.step() {
+                committed = token.get();
+            }
+        }
+        assert!(committed > 0);
+        bench.disk.set_faults(Faults::default());
+        bench.check(&bench.disk.power_cut(), committed);
+    }
+}

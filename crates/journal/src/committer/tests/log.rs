@@ -1,0 +1,127 @@
+//! Reads a log, by nothing but the rules in [`crate::frame`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::frame::{self, BLOCK, Found, Header};
+use crate::id::SegmentId;
+use crate::index::Index;
+use crate::journal::Shared;
+use crate::options::Options;
+use crate::recovery::Recovery;
+use crate::segment::{Segment, file_name, parse_name};
+use crate::stats::Stats;
+use crate::storage::Storage;
+
+/// What a disk holds.
+#[derive(Default)]
+pub(super) struct Log {
+    /// The records of each commit.
+    pub(super) frames: BTreeMap<u64, Vec<u8>>,
+    /// What is missing although it was on the disk.
+    pub(super) damage: Option<String>,
+    segments: Vec<SegmentId>,
+    unused: Vec<String>,
+    next_segment: u64,
+    message_ids: u64,
+    queue_ids: u64,
+    /// The newest frame that was on the disk for certain, says one that is there.
+    synced: u64,
+}
+
+impl Log {
+    pub(super) fn read(disk: &impl Storage) -> Self {
+        let mut log = Self::default();
+        let names = disk.list().expect("names");
+        let mut segments: Vec<_> = names.iter().filter_map(|name| parse_name(name)).collect();
+        segments.sort_unstable();
+        log.next_segment = segments.last().map_or(1, |id| id.get() + 1);
+        let chains: Vec<_> = segments.iter().map(|id| (*id, log.chain(disk, *id))).collect();
+        for (index, (id, chain)) in chains.iter().enumerate() {
+            let later = chains[index + 1..].iter();
+            let limit = later.filter_map(|(_, chain)| chain.first()).map(|(first, _)| *first).min();
+            let mut holds = false;
+            for (number, records) in chain {
+                if limit.is_some_and(|limit| *number >= limit) {
+                    break;
+                }
+                let expected = log.last() + 1;
+                if !log.frames.is_empty() && *number != expected {
+                    log.damage = Some(format!("{expected} is missing before {number}"));
+                }
+                log.frames.insert(*number, records.clone());
+                holds = true;
+            }
+            if holds { log.segments.push(*id) } else { log.unused.push(file_name(*id)) }
+        }
+        if log.synced > log.last() {
+            log.damage = Some(format!("{} was synced, {} is the last", log.synced, log.last()));
+        }
+        log
+    }
+
+    /// The number of the last commit.
+    pub(super) fn last(&self) -> u64 {
+        self.frames.last_key_value().map_or(0, |(number, _)| *number)
+    }
+
+    /// The frames of a segment from its beginning on.
+    fn chain(&mut self, disk: &impl Storage, id: SegmentId) -> Vec<(u64, Vec<u8>)> {
+        let file = disk.open(&file_name(id)).expect("the file can be opened");
+        let size = file.size().expect("a size");
+        let mut chain = Vec::new();
+        let mut offset = 0;
+        while let Some(header) = self.frame_at(&*file, id, offset) {
+            let mut records = Vec::new();
+            if frame::read(&*file, offset, &mut records).expect("readable").is_none()
+                || chain.last().is_some_and(|(last, _)| header.number != last + 1)
+            {
+                break;
+            }
+            self.message_ids = self.message_ids.max(header.message_ids);
+            self.queue_ids = self.queue_ids.max(header.queue_ids);
+            offset += header.frame_bytes();
+            chain.push((header.number, records));
+        }
+        for block in (offset..size).step_by(BLOCK) {
+            self.frame_at(&*file, id, block);
+        }
+        chain
+    }
+
+    fn frame_at(
+        &mut self,
+        file: &dyn crate::storage::StorageFile,
+        id: SegmentId,
+        offset: u64,
+    ) -> Option<Header> {
+        let mut head = [0; Header::BYTES];
+        crate::storage::read_full_at(file, offset, &mut head).expect("readable");
+        match Header::decode(&head) {
+            Found::Header(header) if header.segment == id => {
+                self.synced = self.synced.max(header.synced);
+                Some(header)
+            }
+            _ => None,
+        }
+    }
+
+    /// What goes on where this log ends.
+    pub(super) fn open(&self, disk: impl Storage + 'static, options: Options) -> Arc<Shared> {
+        let segments = self.segments.iter().map(|id| {
+            let file = disk.open(&file_name(*id)).expect("the file can be opened");
+            let bytes = file.size().expect("a size");
+            (*id, Segment { file, bytes, suspect: false })
+        });
+        let recovery = Recovery {
+            index: Index::default(),
+            segments: segments.collect(),
+            unused: self.unused.clone(),
+            last_frame: self.last(),
+            next_segment: self.next_segment,
+            message_ids: self.message_ids,
+            queue_ids: self.queue_ids,
+        };
+        Arc::new(Shared::new(Arc::new(disk), options, Stats::default(), None, recovery))
+    }
+}
