@@ -9,7 +9,8 @@ use crate::alias::{AliasesIn, AliasesOut};
 use crate::incoming::Incoming;
 use crate::outgoing::{Outgoing, OutgoingLimits};
 use crate::{
-    AliasOut, CommitToken, Counters, Delivery, InMemory, Inbound, Offer, ProtocolError, Transmit,
+    AliasOut, CommitToken, Counters, Delivery, InMemory, Inbound, Offer, Payload, ProtocolError,
+    Transmit,
 };
 
 /// What a client session may hold.
@@ -120,7 +121,7 @@ pub struct Session<M> {
     connected: bool,
 }
 
-impl<M: Clone> Session<M> {
+impl<M: Payload> Session<M> {
     /// A session without state and connection.
     #[must_use]
     pub fn new(limits: ClientLimits) -> Self {
@@ -146,7 +147,8 @@ impl<M: Clone> Session<M> {
     pub fn connack(&mut self, now_ns: u64, params: ConnAckParams) -> Vec<M> {
         let mut abandoned = Vec::new();
         if !params.session_present {
-            abandoned.extend(self.outgoing.drain().into_iter().map(|delivery| delivery.message));
+            let drained = self.outgoing.drain(&mut InMemory).into_iter();
+            abandoned.extend(drained.map(|delivery| delivery.message));
             self.outgoing.clear();
             self.incoming.clear();
         }

@@ -30,7 +30,8 @@ impl CommitToken {
 
 /// Takes the records of one session.
 ///
-/// The implementation knows which session it stands for; records carry no session key.
+/// The implementation knows which session it stands for; records carry no session key. It may lose
+/// what is not committed, but never a record before one that it keeps.
 pub trait Persist<M> {
     /// Puts `record` into the next batch and says which commit will make it durable.
     fn persist(&mut self, record: Record<'_, M>) -> CommitToken;
@@ -48,21 +49,30 @@ impl<M> Persist<M> for InMemory {
 }
 
 /// One change of a session that recovery needs.
+///
+/// Every message that is queued or gets a packet identifier has a number, `seq`: they begin with 1
+/// and grow with the order of sending. Played back in their order, the records say what
+/// [`crate::server::Restored`] wants to know: [`Record::Enqueued`] and [`Record::Sent`] make an
+/// entry or change it, [`Record::Released`] changes it, and one of [`Record::Acked`],
+/// [`Record::Expired`], [`Record::Dispatched`], [`Record::Discarded`] and [`Record::Removed`] ends
+/// it.
+///
+/// What a clean start or the end of a session forgets is not told piece by piece: the owner forgets
+/// all of it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Record<'a, M> {
-    /// A message of QoS 1 or 2 was put at the end of the queue.
+    /// A message was put at the end of the queue.
     Enqueued {
-        /// The message.
-        delivery: &'a Delivery<M>,
-    },
-    /// A message of QoS 1 or 2 expired at the head of the queue.
-    Expired {
+        /// Its number.
+        seq: u64,
         /// The message.
         delivery: &'a Delivery<M>,
     },
     /// A message of QoS 1 or 2 got its packet identifier and entered the in-flight window.
     Sent {
+        /// Its number.
+        seq: u64,
         /// Its packet identifier.
         packet_id: PacketId,
         /// The message.
@@ -72,20 +82,54 @@ pub enum Record<'a, M> {
     },
     /// PUBREC arrived for an outgoing message of QoS 2: from now on only PUBREL is sent.
     Released {
+        /// The number of the message.
+        seq: u64,
         /// Its packet identifier.
         packet_id: PacketId,
     },
     /// An outgoing exchange is over: PUBACK, PUBCOMP, PUBREC with an error, or given up.
     Acked {
+        /// The number of the message.
+        seq: u64,
         /// The packet identifier, free again.
         packet_id: PacketId,
     },
-    /// An incoming message of QoS 2 was accepted: the same identifier is now a duplicate.
+    /// A message expired in the queue.
+    Expired {
+        /// Its number.
+        seq: u64,
+        /// The message.
+        delivery: &'a Delivery<M>,
+    },
+    /// A message of QoS 0 leaves the queue for the connection, once that is committed.
+    Dispatched {
+        /// Its number.
+        seq: u64,
+        /// The message.
+        delivery: &'a Delivery<M>,
+    },
+    /// A message in the queue cannot be loaded and was given up.
+    Discarded {
+        /// Its number.
+        seq: u64,
+        /// The message.
+        delivery: &'a Delivery<M>,
+    },
+    /// The owner took a message out of the queue or the window, to give it to somebody else.
+    Removed {
+        /// Its number.
+        seq: u64,
+        /// The message.
+        delivery: &'a Delivery<M>,
+    },
+    /// An incoming message of QoS 2 was taken in: the same identifier is now a duplicate. Its
+    /// fate is that of what was stored for the message: either both survive or neither.
     InboundReceived {
         /// Its packet identifier.
         packet_id: PacketId,
     },
-    /// PUBREL arrived for an incoming message of QoS 2: the identifier is free again.
+    /// An incoming identifier of QoS 2 is free again: PUBREL arrived, or the message was refused
+    /// after all.
     InboundReleased {
         /// The packet identifier.
         packet_id: PacketId,

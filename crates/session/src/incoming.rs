@@ -43,11 +43,24 @@ struct AckSlot {
 #[derive(Debug)]
 struct Exchange {
     accepted: bool,
+    /// Its identifier was reported.
+    recorded: bool,
     /// An acknowledgement slot of this connection waits for `accept_publish`.
     slot_waits: bool,
     /// It counts for the receive maximum of this connection.
     counted: bool,
     token: CommitToken,
+}
+
+impl Exchange {
+    /// Reports the identifier, once.
+    #[inline]
+    fn record<M>(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
+        if !self.recorded {
+            self.recorded = true;
+            self.token = persist.persist(Record::InboundReceived { packet_id });
+        }
+    }
 }
 
 /// The receiving side of one session.
@@ -74,6 +87,21 @@ impl Incoming {
             receive_maximum: receive_maximum.max(1),
             unacked: 0,
         }
+    }
+
+    /// What was received before, without a connection.
+    pub(crate) fn restore(receive_maximum: u16, received: Vec<PacketId>) -> Self {
+        let mut incoming = Self::new(receive_maximum);
+        let exchange = || Exchange {
+            accepted: true,
+            recorded: true,
+            slot_waits: false,
+            counted: false,
+            token: CommitToken::DONE,
+        };
+        let received = received.into_iter().map(|packet_id| (packet_id, exchange()));
+        incoming.exchanges.extend(received);
+        incoming
     }
 
     /// Starts a connection: acknowledgements not sent are void, known identifiers stay.
@@ -163,6 +191,7 @@ impl Incoming {
                 packet_id,
                 Exchange {
                     accepted: false,
+                    recorded: false,
                     slot_waits: true,
                     counted: true,
                     token: CommitToken::DONE,
@@ -199,10 +228,13 @@ impl Incoming {
                 let mut returns_credit = false;
                 if refused {
                     // The sender frees the identifier when it sees the error.
-                    returns_credit =
-                        self.exchanges.remove(&packet_id).is_some_and(|exchange| exchange.counted);
+                    if let Some(exchange) = self.exchanges.remove(&packet_id) {
+                        token = token.max(self.release(packet_id, &exchange, persist));
+                        returns_credit = exchange.counted;
+                    }
                 } else if let Some(exchange) = self.exchanges.get_mut(&packet_id) {
-                    token = token.max(persist.persist(Record::InboundReceived { packet_id }));
+                    exchange.record(packet_id, persist);
+                    token = token.max(exchange.token);
                     exchange.accepted = true;
                     exchange.slot_waits = false;
                     exchange.token = token;
@@ -210,6 +242,28 @@ impl Incoming {
                 self.fill_ack(AckKind::PubRec, packet_id, reason, token, returns_credit);
             }
         }
+    }
+
+    /// Reports the identifier of a message that is not accepted yet.
+    pub(crate) fn record_publish<M>(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
+        if let Some(exchange) = self.exchanges.get_mut(&packet_id) {
+            exchange.record(packet_id, persist);
+        }
+    }
+
+    /// An exchange is over; says what frees its identifier.
+    fn release<M>(
+        &mut self,
+        packet_id: PacketId,
+        exchange: &Exchange,
+        persist: &mut impl Persist<M>,
+    ) -> CommitToken {
+        if !exchange.recorded {
+            return CommitToken::DONE;
+        }
+        let token = persist.persist(Record::InboundReleased { packet_id });
+        self.released = self.released.max(token);
+        token
     }
 
     /// Queues PUBCOMP; an unknown identifier is answered with 0x92 (MQTT 5.0, 4.3.3).
@@ -221,8 +275,7 @@ impl Incoming {
     ) -> Result<bool, ProtocolError> {
         let (reason, returns_credit) = match self.exchanges.remove(&packet_id) {
             Some(exchange) => {
-                let token = persist.persist(Record::InboundReleased { packet_id });
-                self.released = self.released.max(token);
+                self.release(packet_id, &exchange, persist);
                 (ReasonCode::SUCCESS, exchange.counted)
             }
             None => (ReasonCode::PACKET_IDENTIFIER_NOT_FOUND, false),

@@ -13,14 +13,16 @@
 //! - getters.
 //!
 //! Time is `now_ns: u64`, nanoseconds of a monotonic clock that the caller owns. Messages are an
-//! opaque handle `M`, cheap to clone.
+//! opaque [`Payload`] `M`, cheap to clone.
 //!
 //! # Durability
 //!
 //! Whatever a session promises to its peer it first hands to [`Persist`] as a [`Record`]; the
 //! [`CommitToken`] that comes back says when the record is safe. Packets that make a promise
 //! wait inside the session until `poll_transmit` is told of a commit that covers their token.
-//! In memory, [`InMemory`] completes every token at once and nothing waits.
+//! In memory, [`InMemory`] completes every token at once and nothing waits. From the records an
+//! owner knows what [`server::Session::restore`] needs to go on after a crash. Messages that wait
+//! need not be in memory meanwhile, see [`Payload`].
 //!
 //! # Not here
 //!
@@ -37,6 +39,7 @@ mod incoming;
 mod keep_alive;
 mod lifetime;
 mod outgoing;
+mod payload;
 mod queue;
 pub mod server;
 
@@ -48,3 +51,4 @@ pub use delivery::{Delivery, Offer, SubscriptionIdList, Transmit};
 pub use error::ProtocolError;
 pub use incoming::Inbound;
 pub use lifetime::{EXPIRY_NEVER, WillState, session_expiry_s};
+pub use payload::Payload;

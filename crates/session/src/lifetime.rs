@@ -41,6 +41,11 @@ pub(crate) const fn deadline_ns(now_ns: u64, delay_s: u32) -> Option<u64> {
     Some(now_ns.saturating_add(delay_s as u64 * 1_000_000_000))
 }
 
+/// The end of the delay of a will that begins now.
+const fn will_deadline_ns<M>(now_ns: u64, will: &WillState<M>) -> u64 {
+    now_ns.saturating_add(will.delay_s as u64 * 1_000_000_000)
+}
+
 /// Session expiry and will: everything that outlives a connection and is driven by time.
 #[derive(Debug)]
 pub(crate) struct Lifetime<M> {
@@ -75,6 +80,22 @@ impl<M> Lifetime<M> {
             connected: false,
             exists: false,
         }
+    }
+
+    /// A session without connection; what is not said counts from now.
+    pub(crate) fn restore(
+        now_ns: u64,
+        expiry_s: u32,
+        ends_at_ns: Option<u64>,
+        will: Option<WillState<M>>,
+        will_at_ns: Option<u64>,
+    ) -> Self {
+        let expires_at_ns = deadline_ns(now_ns, expiry_s).unwrap_or(u64::MAX);
+        let ends_at_ns = ends_at_ns.unwrap_or(expires_at_ns);
+        let delayed_ns = will.as_ref().map(|will| will_deadline_ns(now_ns, will));
+        let will_at_ns = delayed_ns.map(|delayed_ns| will_at_ns.unwrap_or(delayed_ns));
+        let will_at_ns = will_at_ns.map_or(u64::MAX, |at_ns| at_ns.min(ends_at_ns));
+        Self { expiry_s, will, will_at_ns, ends_at_ns, connected: false, exists: true }
     }
 
     pub(crate) const fn exists(&self) -> bool {
@@ -137,8 +158,7 @@ impl<M> Lifetime<M> {
             if let Some(will) = &self.will {
                 // The will fires when its delay is over or the session ends, whichever is first
                 // [MQTT-3.1.2-8]; taken out, it cannot fire again [MQTT-3.1.2-10].
-                let delayed_ns = now_ns.saturating_add(u64::from(will.delay_s) * 1_000_000_000);
-                self.will_at_ns = delayed_ns.min(self.ends_at_ns);
+                self.will_at_ns = will_deadline_ns(now_ns, will).min(self.ends_at_ns);
             }
         }
         Closing { publish_will, session_ended }

@@ -4,34 +4,55 @@ use std::collections::VecDeque;
 
 use tacho_codec::QoS;
 
-use crate::{Delivery, DropReason};
+use crate::{CommitToken, Delivery, DropReason, Payload};
 
 /// An empty queue that was longer than this returns its memory at once.
 const CAPACITY_KEPT_MAX: usize = 256;
 
+/// So many messages of QoS 0 are reported as gone at once, to wait for one commit.
+const DEPARTING_LEN_MAX: usize = 64;
+
+/// A message in the queue and its number.
+#[derive(Debug)]
+pub(crate) struct Queued<M> {
+    pub(crate) seq: u64,
+    pub(crate) delivery: Delivery<M>,
+}
+
 /// First in, first out; a full queue refuses the newest message.
 #[derive(Debug)]
 pub(crate) struct Queue<M> {
-    deliveries: VecDeque<Delivery<M>>,
+    entries: VecDeque<Queued<M>>,
     bytes: u64,
     bytes_max: u64,
     len_max: u32,
     qos0_len: u32,
+    /// So many messages of QoS 0 at the front are reported as gone, and leave after that commit.
+    departing_len: usize,
+    departing_token: CommitToken,
 }
 
 impl<M> Queue<M> {
     pub(crate) const fn new(len_max: u32, bytes_max: u64) -> Self {
-        Self { deliveries: VecDeque::new(), bytes: 0, bytes_max, len_max, qos0_len: 0 }
+        Self {
+            entries: VecDeque::new(),
+            bytes: 0,
+            bytes_max,
+            len_max,
+            qos0_len: 0,
+            departing_len: 0,
+            departing_token: CommitToken::DONE,
+        }
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.deliveries.is_empty()
+        self.entries.is_empty()
     }
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.deliveries.len()
+        self.entries.len()
     }
 
     pub(crate) const fn bytes(&self) -> u64 {
@@ -46,7 +67,7 @@ impl<M> Queue<M> {
 
     /// Why `delivery` cannot be put into the queue, if it cannot.
     pub(crate) fn refusal(&self, delivery: &Delivery<M>) -> Option<DropReason> {
-        if self.deliveries.len() >= self.len_max as usize {
+        if self.entries.len() >= self.len_max as usize {
             Some(DropReason::QueueFull)
         } else if self.bytes + u64::from(delivery.size_bytes) > self.bytes_max {
             Some(DropReason::QueueBytesFull)
@@ -55,56 +76,114 @@ impl<M> Queue<M> {
         }
     }
 
-    pub(crate) fn push(&mut self, delivery: Delivery<M>) {
-        self.bytes += u64::from(delivery.size_bytes);
-        self.qos0_len += u32::from(delivery.qos == QoS::AtMostOnce);
-        self.deliveries.push_back(delivery);
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Delivery<M>> {
-        self.deliveries.iter()
+    pub(crate) fn push(&mut self, entry: Queued<M>) {
+        self.count(&entry);
+        self.entries.push_back(entry);
     }
 
     #[inline]
     pub(crate) fn front(&self) -> Option<&Delivery<M>> {
-        self.deliveries.front()
+        self.entries.front().map(|entry| &entry.delivery)
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Delivery<M>> {
-        let delivery = self.deliveries.pop_front()?;
-        self.bytes -= u64::from(delivery.size_bytes);
-        self.qos0_len -= u32::from(delivery.qos == QoS::AtMostOnce);
-        if self.deliveries.is_empty() && self.deliveries.capacity() > CAPACITY_KEPT_MAX {
-            self.deliveries = VecDeque::new();
+    pub(crate) fn pop(&mut self) -> Option<Queued<M>> {
+        let entry = self.entries.pop_front()?;
+        self.discount(&entry);
+        self.departing_len = self.departing_len.saturating_sub(1);
+        if self.entries.is_empty() && self.entries.capacity() > CAPACITY_KEPT_MAX {
+            self.entries = VecDeque::new();
         }
-        Some(delivery)
+        Some(entry)
     }
 
-    /// Takes out the messages that are `wanted`; the others keep their order.
-    pub(crate) fn take_where(&mut self, wanted: impl Fn(&M) -> bool) -> Vec<Delivery<M>> {
+    /// Whether the front was reported as gone.
+    #[inline]
+    pub(crate) const fn is_departing(&self) -> bool {
+        self.departing_len > 0
+    }
+
+    /// The commit that the front waits for, if it is reported as gone.
+    #[inline]
+    pub(crate) fn departing_token(&self) -> Option<CommitToken> {
+        self.is_departing().then_some(self.departing_token)
+    }
+
+    /// Takes out the messages that are `wanted`; the others keep their order. What was reported as
+    /// gone stays.
+    pub(crate) fn take_where(&mut self, wanted: impl Fn(&M) -> bool) -> Vec<Queued<M>> {
         let mut taken = Vec::new();
-        for _ in 0..self.deliveries.len() {
-            let Some(delivery) = self.pop() else { break };
-            if wanted(&delivery.message) {
-                taken.push(delivery);
+        let departing_len = self.departing_len;
+        for index in 0..self.entries.len() {
+            let Some(entry) = self.pop() else { break };
+            if index >= departing_len && wanted(&entry.delivery.message) {
+                taken.push(entry);
             } else {
-                self.push(delivery);
+                self.push(entry);
             }
         }
+        self.departing_len = departing_len;
         taken
+    }
+
+    /// The messages and their numbers, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Queued<M>> {
+        self.entries.iter()
+    }
+
+    /// The messages from position `from` on, oldest first, but for those reported as gone.
+    pub(crate) fn iter_mut(&mut self, from: usize) -> impl Iterator<Item = &mut Queued<M>> {
+        let from = from.max(self.departing_len).min(self.entries.len());
+        self.entries.range_mut(from..)
     }
 
     /// Drops everything and returns the memory.
     pub(crate) fn clear(&mut self) {
-        self.deliveries = VecDeque::new();
+        self.entries = VecDeque::new();
         self.bytes = 0;
         self.qos0_len = 0;
+        self.departing_len = 0;
     }
 
     /// Returns the memory of an empty queue.
     pub(crate) fn release_memory(&mut self) {
-        if self.deliveries.is_empty() {
-            self.deliveries = VecDeque::new();
+        if self.entries.is_empty() {
+            self.entries = VecDeque::new();
+        }
+    }
+
+    fn count(&mut self, entry: &Queued<M>) {
+        self.bytes += u64::from(entry.delivery.size_bytes);
+        self.qos0_len += u32::from(entry.delivery.qos == QoS::AtMostOnce);
+    }
+
+    fn discount(&mut self, entry: &Queued<M>) {
+        self.bytes -= u64::from(entry.delivery.size_bytes);
+        self.qos0_len -= u32::from(entry.delivery.qos == QoS::AtMostOnce);
+    }
+}
+
+impl<M: Payload> Queue<M> {
+    /// Takes out the message with this number if it is not loaded.
+    pub(crate) fn take_unloaded(&mut self, seq: u64) -> Option<Queued<M>> {
+        let index = self.entries.binary_search_by_key(&seq, |entry| entry.seq).ok()?;
+        if self.entries.get(index)?.delivery.message.is_loaded() {
+            return None;
+        }
+        let entry = self.entries.remove(index)?;
+        self.discount(&entry);
+        Some(entry)
+    }
+
+    /// Reports the messages of QoS 0 at the front as gone, as far as they are loaded, so that they
+    /// leave together: after a crash none of them may come twice.
+    pub(crate) fn depart(&mut self, mut report: impl FnMut(&Queued<M>) -> CommitToken) {
+        let leaves = |d: &Delivery<M>| d.qos == QoS::AtMostOnce && d.message.is_loaded();
+        for entry in self.entries.iter().take(DEPARTING_LEN_MAX) {
+            if !leaves(&entry.delivery) {
+                break;
+            }
+            self.departing_token = report(entry);
+            self.departing_len += 1;
         }
     }
 }

@@ -1,5 +1,10 @@
 //! The broker's side of a session.
 
+mod loading;
+mod restore;
+
+pub use restore::{ExchangeStage, Restored, RestoredExchange};
+
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
@@ -11,8 +16,8 @@ use crate::keep_alive::KeepAlive;
 use crate::lifetime::{Due, Lifetime};
 use crate::outgoing::{Outgoing, OutgoingLimits};
 use crate::{
-    AliasOut, CommitToken, Counters, Delivery, DropReason, Inbound, Offer, Persist, ProtocolError,
-    Transmit, WillState,
+    AliasOut, CommitToken, Counters, Delivery, DropReason, Inbound, Offer, Payload, Persist,
+    ProtocolError, Transmit, WillState,
 };
 
 /// What a session may hold.
@@ -145,20 +150,14 @@ pub struct Session<M> {
     enforce_receive_maximum: bool,
 }
 
-impl<M: Clone> Session<M> {
+impl<M: Payload> Session<M> {
     /// A session without state and connection.
     #[must_use]
     pub fn new(limits: SessionLimits) -> Self {
         let mut aliases_in = AliasesIn::default();
         aliases_in.set_bytes_max(limits.alias_bytes_max);
         Self {
-            outgoing: Outgoing::new(OutgoingLimits {
-                queue_len_max: limits.queue_len_max,
-                queue_bytes_max: limits.queue_bytes_max,
-                inflight_max: limits.inflight_max,
-                queue_qos0_offline: limits.queue_qos0_offline,
-                keep_released: false,
-            }),
+            outgoing: Outgoing::new(outgoing_limits(&limits)),
             incoming: Incoming::new(limits.receive_maximum),
             lifetime: Lifetime::new(),
             keep_alive: KeepAlive::OFF,
@@ -309,6 +308,12 @@ impl<M: Clone> Session<M> {
         self.incoming.accept_publish(qos, packet_id, reason, token, persist);
     }
 
+    /// A new message of QoS 2 is stored, but [`Session::accept_publish`] has to wait for more:
+    /// reports its identifier together with what was stored for it. Without it, accepting does.
+    pub fn record_publish(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
+        self.incoming.record_publish(packet_id, persist);
+    }
+
     /// PUBREL arrived: queues PUBCOMP.
     ///
     /// # Errors
@@ -456,14 +461,18 @@ impl<M: Clone> Session<M> {
     /// Takes out the messages that the client has not got, oldest first, to give those of shared
     /// subscriptions to others: for a session that ended. QoS 2 messages that were sent may have
     /// arrived and are not among them.
-    pub fn take_undelivered(&mut self) -> Vec<Delivery<M>> {
-        self.outgoing.drain_for_others()
+    pub fn take_undelivered(&mut self, persist: &mut impl Persist<M>) -> Vec<Delivery<M>> {
+        self.outgoing.drain_for_others(persist)
     }
 
     /// Takes those messages out of the queue that `wanted` says, oldest first. What has an
     /// identifier already stays: it is this client's.
-    pub fn take_queued(&mut self, wanted: impl Fn(&M) -> bool) -> Vec<Delivery<M>> {
-        self.outgoing.take_queued(wanted)
+    pub fn take_queued(
+        &mut self,
+        wanted: impl Fn(&M) -> bool,
+        persist: &mut impl Persist<M>,
+    ) -> Vec<Delivery<M>> {
+        self.outgoing.take_queued(wanted, persist)
     }
 
     /// The messages that the session keeps, those in flight first.
@@ -475,6 +484,12 @@ impl<M: Clone> Session<M> {
     #[must_use]
     pub fn queue_len(&self) -> usize {
         self.outgoing.queue_len()
+    }
+
+    /// The number of the next message that is queued or gets a packet identifier.
+    #[must_use]
+    pub const fn next_seq(&self) -> u64 {
+        self.outgoing.next_seq()
     }
 
     /// Whether a message of QoS 1 or 2 offered now would be sent at once, and not wait.
@@ -552,5 +567,15 @@ impl<M: Clone> Session<M> {
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.outgoing.counters
+    }
+}
+
+const fn outgoing_limits(limits: &SessionLimits) -> OutgoingLimits {
+    OutgoingLimits {
+        queue_len_max: limits.queue_len_max,
+        queue_bytes_max: limits.queue_bytes_max,
+        inflight_max: limits.inflight_max,
+        queue_qos0_offline: limits.queue_qos0_offline,
+        keep_released: false,
     }
 }

@@ -21,7 +21,7 @@ use crate::mail::Mail;
 use crate::memory::MESSAGE_BYTES;
 
 /// What a message takes in a session's queue or window beside itself.
-const PLACE_BYTES: u64 = size_of::<Delivery<Copy>>() as u64 + 16;
+const PLACE_BYTES: u64 = size_of::<Delivery<Copy>>() as u64 + 24;
 /// How long a topic counts as clogged after another shard has said so.
 const CLOGGED_NS: u64 = 5_000_000_000;
 /// A held-back publisher that tried again no later than this is still the same case.

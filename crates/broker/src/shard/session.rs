@@ -5,7 +5,7 @@ use hashbrown::HashSet;
 use tacho_codec::{Publish, Version};
 use tacho_journal::MessageId;
 use tacho_net::{ConnId, TimerId};
-use tacho_session::server;
+use tacho_session::{Payload, server};
 use tacho_topic::Filter;
 
 use crate::keys::ClientKey;
@@ -44,6 +44,13 @@ impl Body {
             Self::Here(message) => Some(message),
             Self::Stored(_) => None,
         }
+    }
+}
+
+impl Payload for Copy {
+    #[inline]
+    fn is_loaded(&self) -> bool {
+        self.message.here().is_some()
     }
 }
 

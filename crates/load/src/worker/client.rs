@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use tacho_codec::{PacketId, ReasonCode, Version};
 use tacho_net::{ConnId, TimerId};
+use tacho_session::Payload;
 use tacho_session::client::{ClientLimits, Session};
 
 use crate::plan::{ClientIndex, Group};
@@ -20,6 +21,8 @@ pub(super) struct Message {
     pub(super) intended_ns: u64,
     pub(super) sent_ns: u64,
 }
+
+impl Payload for Message {}
 
 /// Where a client is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

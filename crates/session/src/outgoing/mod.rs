@@ -1,15 +1,19 @@
 //! The outgoing half: from an offered message to the end of its exchange.
 
+mod loading;
+mod restore;
 mod slot;
+mod taking;
 mod window;
 
 use std::collections::VecDeque;
 
 use tacho_codec::{PacketId, QoS, ReasonCode};
 
-use crate::queue::Queue;
+use crate::queue::{Queue, Queued};
 use crate::{
-    CommitToken, Counters, Delivery, DropReason, Offer, Persist, ProtocolError, Record, Transmit,
+    CommitToken, Counters, Delivery, DropReason, Offer, Payload, Persist, ProtocolError, Record,
+    Transmit,
 };
 use slot::{Slot, Stage};
 use window::Window;
@@ -45,6 +49,8 @@ pub(crate) struct Outgoing<M> {
     /// The last commit that a release waits for.
     released: CommitToken,
     pub(crate) counters: Counters,
+    /// The number of the next message.
+    next_seq: u64,
     /// Units of the peer's receive maximum in use on this connection.
     credit_used: usize,
     /// How many exchanges may be open: the smaller one of our limit and the peer's.
@@ -56,7 +62,7 @@ pub(crate) struct Outgoing<M> {
     congested: bool,
 }
 
-impl<M: Clone> Outgoing<M> {
+impl<M: Payload> Outgoing<M> {
     pub(crate) fn new(limits: OutgoingLimits) -> Self {
         Self {
             window: Window::new(),
@@ -64,6 +70,7 @@ impl<M: Clone> Outgoing<M> {
             releases: VecDeque::new(),
             released: CommitToken::DONE,
             counters: Counters::default(),
+            next_seq: 1,
             credit_used: 0,
             width: 0,
             inflight_max: limits.inflight_max.max(1),
@@ -119,6 +126,10 @@ impl<M: Clone> Outgoing<M> {
 
     pub(crate) fn queue_len(&self) -> usize {
         self.queue.len()
+    }
+
+    pub(crate) const fn next_seq(&self) -> u64 {
+        self.next_seq
     }
 
     pub(crate) const fn queue_bytes(&self) -> u64 {
@@ -194,7 +205,7 @@ impl<M: Clone> Outgoing<M> {
         if self.congested {
             return self.dropped(DropReason::NoCredit);
         }
-        if self.queue.holds_qos0() {
+        if self.queue.holds_qos0() || !delivery.message.is_loaded() {
             return self.enqueue(now_ns, delivery, persist);
         }
         Offer::SendNow(Transmit::Publish { delivery, packet_id: None, dup: false })
@@ -203,9 +214,10 @@ impl<M: Clone> Outgoing<M> {
     /// Puts a message into the window, and sends it if nothing is ahead of it.
     #[inline]
     fn admit_and_send(&mut self, delivery: Delivery<M>, persist: &mut impl Persist<M>) -> Offer<M> {
-        let is_next = self.window.is_sent();
-        let copy = if is_next { Some(delivery.clone()) } else { None };
-        let (packet_id, token) = self.admit(delivery, false, persist);
+        let leaves_now = self.window.is_sent() && delivery.message.is_loaded();
+        let copy = if leaves_now { Some(delivery.clone()) } else { None };
+        let entry = Queued { seq: self.take_seq(), delivery };
+        let (packet_id, token) = self.admit(entry, false, persist);
         match copy {
             Some(delivery) if token == CommitToken::DONE => {
                 if let Some((_, slot)) = self.window.next_unsent() {
@@ -225,14 +237,14 @@ impl<M: Clone> Outgoing<M> {
     #[inline]
     fn admit(
         &mut self,
-        delivery: Delivery<M>,
+        Queued { seq, delivery }: Queued<M>,
         from_queue: bool,
         persist: &mut impl Persist<M>,
     ) -> (PacketId, CommitToken) {
         let waits = delivery.qos == QoS::ExactlyOnce;
-        let (packet_id, slot) = self.window.push(Slot::publish(delivery));
+        let (packet_id, slot) = self.window.push(Slot::publish(seq, delivery));
         if let Some(delivery) = &slot.delivery {
-            let token = persist.persist(Record::Sent { packet_id, delivery, from_queue });
+            let token = persist.persist(Record::Sent { seq, packet_id, delivery, from_queue });
             if waits {
                 slot.token = token;
             }
@@ -252,19 +264,26 @@ impl<M: Clone> Outgoing<M> {
         if let Some(reason) = self.queue.refusal(&delivery) {
             return self.dropped(reason);
         }
-        if delivery.qos != QoS::AtMostOnce {
-            persist.persist(Record::Enqueued { delivery: &delivery });
-        }
-        self.queue.push(delivery);
+        let entry = Queued { seq: self.take_seq(), delivery };
+        persist.persist(Record::Enqueued { seq: entry.seq, delivery: &entry.delivery });
+        self.queue.push(entry);
         Offer::Queued
+    }
+
+    #[inline]
+    const fn take_seq(&mut self) -> u64 {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        seq
     }
 
     /// Drops expired messages at the head of the queue.
     fn drop_expired(&mut self, now_ns: u64, persist: &mut impl Persist<M>) {
         while self.queue.front().is_some_and(|delivery| delivery.is_expired(now_ns)) {
-            let Some(delivery) = self.queue.pop() else { return };
-            if delivery.qos != QoS::AtMostOnce {
-                persist.persist(Record::Expired { delivery: &delivery });
+            let is_reported = self.queue.is_departing();
+            let Some(Queued { seq, delivery }) = self.queue.pop() else { return };
+            if !is_reported {
+                persist.persist(Record::Expired { seq, delivery: &delivery });
             }
             self.counters.count_drop(DropReason::Expired);
         }
@@ -288,9 +307,16 @@ impl<M: Clone> Outgoing<M> {
         if unsent.is_some_and(|slot| self.may_send(slot, committed)) {
             return true;
         }
-        self.queue
-            .front()
-            .is_some_and(|delivery| delivery.qos == QoS::AtMostOnce || self.takes_more())
+        if unsent.is_some_and(|slot| !slot.is_loaded()) && self.has_release_behind(committed) {
+            return true;
+        }
+        self.queue.front().is_some_and(|delivery| match delivery.qos {
+            QoS::AtMostOnce => {
+                let waits = self.queue.departing_token().is_some_and(|token| token > committed);
+                delivery.message.is_loaded() && !waits
+            }
+            _ => self.takes_more(),
+        })
     }
 
     /// Whether the window takes a message from the queue.
@@ -301,7 +327,8 @@ impl<M: Clone> Outgoing<M> {
 
     #[inline]
     fn may_send(&self, slot: &Slot<M>, committed: CommitToken) -> bool {
-        slot.token <= committed && (slot.stage == Stage::Released || self.credit_used < self.width)
+        let may_publish = || slot.is_loaded() && self.credit_used < self.width;
+        slot.token <= committed && (slot.stage == Stage::Released || may_publish())
     }
 
     /// The next PUBLISH or PUBREL.
@@ -320,7 +347,7 @@ impl<M: Clone> Outgoing<M> {
         {
             return Some(transmit);
         }
-        loop {
+        let front = loop {
             if !self.queue.is_empty() {
                 self.fill_window(now_ns, persist);
             }
@@ -329,14 +356,26 @@ impl<M: Clone> Outgoing<M> {
             {
                 return Some(transmit);
             }
-            match self.queue.front()?.qos {
-                QoS::AtMostOnce => break,
+            let front = self.queue.front()?;
+            match front.qos {
+                QoS::AtMostOnce => break front,
                 // What expired in the window just now has made room for what waits.
                 _ if self.takes_more() => {}
                 _ => return None,
             }
+        };
+        if !front.message.is_loaded() {
+            return None;
         }
-        let delivery = self.queue.pop()?;
+        if !self.queue.is_departing() {
+            self.queue.depart(|Queued { seq, delivery }| {
+                persist.persist(Record::Dispatched { seq: *seq, delivery })
+            });
+        }
+        if self.queue.departing_token().is_some_and(|token| token > committed) {
+            return None;
+        }
+        let Queued { delivery, .. } = self.queue.pop()?;
         Some(Transmit::Publish { delivery, packet_id: None, dup: false })
     }
 
@@ -361,8 +400,8 @@ impl<M: Clone> Outgoing<M> {
             && self.queue.front().is_some_and(|delivery| delivery.qos != QoS::AtMostOnce)
             && self.window.make_room(self.width)
         {
-            let Some(delivery) = self.queue.pop() else { return };
-            self.admit(delivery, true, persist);
+            let Some(entry) = self.queue.pop() else { return };
+            self.admit(entry, true, persist);
             self.drop_expired(now_ns, persist);
         }
     }
@@ -392,6 +431,9 @@ impl<M: Clone> Outgoing<M> {
             if !slot.sent && delivery.is_expired(now_ns) {
                 self.expire(packet_id, persist);
                 continue;
+            }
+            if !delivery.message.is_loaded() {
+                return self.poll_release_behind(committed);
             }
             let (dup, delivery) = (slot.sent, delivery.clone());
             slot.mark_sent();
@@ -449,7 +491,7 @@ impl<M: Clone> Outgoing<M> {
                     return Ok(self.finish(packet_id, persist));
                 }
                 slot.stage = Stage::Released;
-                slot.token = persist.persist(Record::Released { packet_id });
+                slot.token = persist.persist(Record::Released { seq: slot.seq, packet_id });
                 if !self.keep_released {
                     slot.delivery = None;
                 }
@@ -504,7 +546,7 @@ impl<M: Clone> Outgoing<M> {
         persist: &mut impl Persist<M>,
     ) -> Option<Delivery<M>> {
         let slot = self.window.finish(packet_id)?;
-        persist.persist(Record::Acked { packet_id });
+        persist.persist(Record::Acked { seq: slot.seq, packet_id });
         if slot.uses_credit {
             self.credit_used -= 1;
         }
@@ -535,41 +577,6 @@ impl<M: Clone> Outgoing<M> {
         let is_reserved =
             self.window.get_mut(packet_id).is_some_and(|slot| slot.stage == Stage::Reserved);
         is_reserved && self.window.finish(packet_id).is_some()
-    }
-
-    /// Every message kept, those in flight first.
-    pub(crate) fn messages(&self) -> impl Iterator<Item = &M> {
-        let in_flight = self.window.slots().filter_map(|slot| slot.delivery.as_ref());
-        in_flight.chain(self.queue.iter()).map(|delivery| &delivery.message)
-    }
-
-    /// Takes messages out of the queue, oldest first.
-    pub(crate) fn take_queued(&mut self, wanted: impl Fn(&M) -> bool) -> Vec<Delivery<M>> {
-        self.queue.take_where(wanted)
-    }
-
-    /// Takes out every message that the peer has not acknowledged, oldest first.
-    pub(crate) fn drain(&mut self) -> Vec<Delivery<M>> {
-        self.drain_where(|_| true)
-    }
-
-    /// Takes out the messages that may go to another receiver instead, oldest first: not those of
-    /// QoS 2 that this one may already have [MQTT-4.8.2-5].
-    pub(crate) fn drain_for_others(&mut self) -> Vec<Delivery<M>> {
-        self.drain_where(|slot| !slot.sent || slot.qos() != Some(QoS::ExactlyOnce))
-    }
-
-    fn drain_where(&mut self, wanted: impl Fn(&Slot<M>) -> bool) -> Vec<Delivery<M>> {
-        let mut deliveries: Vec<_> = self
-            .window
-            .drain()
-            .filter(|slot| slot.stage == Stage::Publish && wanted(slot))
-            .filter_map(|slot| slot.delivery)
-            .collect();
-        deliveries.extend(std::iter::from_fn(|| self.queue.pop()));
-        self.releases = VecDeque::new();
-        self.credit_used = 0;
-        deliveries
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tacho_codec::QoS;
 
-use crate::{CommitToken, Delivery};
+use crate::{CommitToken, Delivery, Payload};
 
 /// Where an outgoing exchange stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub(crate) struct Slot<M> {
     pub(crate) on_wire: bool,
     /// PUBREL waits among the releases of this connection.
     pub(crate) release_waits: bool,
+    /// The number of its message; 0 for none.
+    pub(crate) seq: u64,
     /// The next packet of this exchange waits for this commit.
     pub(crate) token: CommitToken,
     /// The message; the broker drops it once the exchange is released.
@@ -38,6 +40,11 @@ pub(crate) struct Slot<M> {
 impl<M> Slot<M> {
     pub(crate) const fn done() -> Self {
         Self::without_message(Stage::Done)
+    }
+
+    /// An exchange of an earlier connection of which only PUBREL and PUBCOMP are missing.
+    pub(crate) fn released(seq: u64) -> Self {
+        Self { sent: true, seq, ..Self::without_message(Stage::Released) }
     }
 
     pub(crate) const fn reserved() -> Self {
@@ -51,19 +58,21 @@ impl<M> Slot<M> {
             uses_credit: false,
             on_wire: false,
             release_waits: false,
+            seq: 0,
             token: CommitToken::DONE,
             delivery: None,
         }
     }
 
     #[inline]
-    pub(crate) const fn publish(delivery: Delivery<M>) -> Self {
+    pub(crate) const fn publish(seq: u64, delivery: Delivery<M>) -> Self {
         Self {
             stage: Stage::Publish,
             sent: false,
             uses_credit: false,
             on_wire: false,
             release_waits: false,
+            seq,
             token: CommitToken::DONE,
             delivery: Some(delivery),
         }
@@ -85,6 +94,12 @@ impl<M> Slot<M> {
         matches!(self.stage, Stage::Publish | Stage::Released)
     }
 
+    /// PUBLISH or PUBREL has to be sent on this connection, if its turn has not come yet.
+    #[inline]
+    pub(crate) const fn is_unsent(&self) -> bool {
+        self.is_live() && !self.on_wire
+    }
+
     #[inline]
     pub(crate) fn qos(&self) -> Option<QoS> {
         self.delivery.as_ref().map(|delivery| delivery.qos)
@@ -96,5 +111,13 @@ impl<M> Slot<M> {
         self.sent = true;
         self.on_wire = true;
         self.uses_credit = true;
+    }
+}
+
+impl<M: Payload> Slot<M> {
+    /// Its message, if it still has one, is here and not only known.
+    #[inline]
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.delivery.as_ref().is_none_or(|delivery| delivery.message.is_loaded())
     }
 }

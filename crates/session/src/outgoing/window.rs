@@ -53,6 +53,38 @@ impl<M> Window<M> {
         Self { ring: VecDeque::new(), stragglers: None, base: 0, cursor: 0, live: 0 }
     }
 
+    /// The window of a session without connection: `slots` are live, have different identifiers,
+    /// and are in the order of sending. `width` is the most there may be on a connection.
+    ///
+    /// The newest of them make the ring, as far back as their identifiers follow each other and
+    /// the ring does not get too long; those before are stragglers. New identifiers begin behind
+    /// the newest one.
+    pub(crate) fn restore(mut slots: Vec<(PacketId, Slot<M>)>, width: usize) -> Self {
+        let mut window = Self::new();
+        window.live = slots.len();
+        let Some(&(newest, _)) = slots.last() else { return window };
+        let age = |slot: &(PacketId, Slot<M>)| distance(slot.0, newest);
+        let mut first = slots.len() - 1;
+        while first > 0
+            && age(&slots[first - 1]) > age(&slots[first])
+            && age(&slots[first - 1]) < span_max(width)
+        {
+            first -= 1;
+        }
+        window.base = slots[first].0.get() - 1;
+        let ring_len = age(&slots[first]) + 1;
+        window.ring.resize_with(ring_len, Slot::done);
+        for slot in slots.drain(first..) {
+            // Invariant: the ages of these are below that of the first one, each its own.
+            let index = ring_len - 1 - age(&slot);
+            window.ring[index] = slot.1;
+        }
+        if !slots.is_empty() {
+            window.stragglers = Some(Box::new(Stragglers { slots, cursor: 0 }));
+        }
+        window
+    }
+
     #[inline]
     pub(crate) const fn live(&self) -> usize {
         self.live
@@ -183,10 +215,15 @@ impl<M> Window<M> {
     pub(crate) fn next_unsent(&mut self) -> Option<(PacketId, &mut Slot<M>)> {
         if self.has_unsent_straggler() {
             let stragglers = self.stragglers.as_mut()?;
+            let unsent = stragglers.slots[stragglers.cursor..].iter();
+            stragglers.cursor += unsent.take_while(|(_, slot)| !slot.is_unsent()).count();
+        }
+        if self.has_unsent_straggler() {
+            let stragglers = self.stragglers.as_mut()?;
             let (packet_id, slot) = stragglers.slots.get_mut(stragglers.cursor)?;
             return Some((*packet_id, slot));
         }
-        while self.ring.get(self.cursor).is_some_and(|slot| !slot.is_live()) {
+        while self.ring.get(self.cursor).is_some_and(|slot| !slot.is_unsent()) {
             self.cursor += 1;
         }
         let packet_id = self.id_at(self.cursor);
@@ -207,12 +244,7 @@ impl<M> Window<M> {
 
     /// The same as `next_unsent` for a look without change.
     pub(crate) fn peek_unsent(&self) -> Option<&Slot<M>> {
-        if let Some(stragglers) = &self.stragglers
-            && let Some((_, slot)) = stragglers.slots.get(stragglers.cursor)
-        {
-            return Some(slot);
-        }
-        self.ring.range(self.cursor.min(self.ring.len())..).find(|slot| slot.is_live())
+        self.unsent().next()
     }
 
     /// All exchanges, oldest first; some may be over.
@@ -221,22 +253,40 @@ impl<M> Window<M> {
         stragglers.map(|(_, slot)| slot).chain(&self.ring)
     }
 
-    /// Takes every message out, oldest first.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Slot<M>> + use<M> {
+    /// What was not sent on this connection, oldest first.
+    pub(crate) fn unsent(&self) -> impl Iterator<Item = &Slot<M>> {
+        let stragglers = self.stragglers.iter().flat_map(|s| s.slots.iter().skip(s.cursor));
+        let ring = self.ring.range(self.cursor.min(self.ring.len())..);
+        stragglers.map(|(_, slot)| slot).chain(ring).filter(|slot| slot.is_unsent())
+    }
+
+    /// The same with identifiers, to change them.
+    pub(crate) fn unsent_mut(&mut self) -> impl Iterator<Item = (PacketId, &mut Slot<M>)> {
+        let (base, cursor) = (self.base, self.cursor.min(self.ring.len()));
+        let stragglers = self.stragglers.iter_mut().flat_map(|s| s.slots.iter_mut().skip(s.cursor));
+        let ring = self.ring.range_mut(cursor..).enumerate();
+        stragglers
+            .map(|(packet_id, slot)| (*packet_id, slot))
+            .chain(ring.map(move |(index, slot)| (id_after(base, cursor + index), slot)))
+            .filter(|(_, slot)| slot.is_unsent())
+    }
+
+    /// Takes everything out, oldest first.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (PacketId, Slot<M>)> + use<M> {
         let stragglers = self.stragglers.take().map(|stragglers| stragglers.slots);
-        let base = self.id_at(self.ring.len()).get() - 1;
+        let base = self.base;
         let ring = std::mem::take(&mut self.ring);
-        self.base = base;
+        self.base = id_after(base, ring.len()).get() - 1;
         self.cursor = 0;
         self.live = 0;
-        stragglers.into_iter().flatten().map(|(_, slot)| slot).chain(ring)
+        let ring = ring.into_iter().enumerate();
+        let ring = ring.map(move |(index, slot)| (id_after(base, index), slot));
+        stragglers.into_iter().flatten().chain(ring)
     }
 
     #[inline]
     fn id_at(&self, index: usize) -> PacketId {
-        let id = (usize::from(self.base) + index) % IDS + 1;
-        // Invariant: 1 <= id <= 65,535.
-        PacketId::new(id as u16).unwrap_or(PacketId::FIRST)
+        id_after(self.base, index)
     }
 
     #[inline]
@@ -278,10 +328,23 @@ impl<M> Window<M> {
     }
 }
 
+/// How many identifiers after `from` comes `to`.
+fn distance(from: PacketId, to: PacketId) -> usize {
+    (usize::from(to.get()) + IDS - usize::from(from.get())) % IDS
+}
+
 /// The longest ring for a window of `width`.
 #[inline]
 fn span_max(width: usize) -> usize {
     (2 * width).clamp(SPAN_MIN, IDS)
+}
+
+/// The identifier of slot `index` of a ring with this base.
+#[inline]
+fn id_after(base: u16, index: usize) -> PacketId {
+    let id = (usize::from(base) + index) % IDS + 1;
+    // Invariant: 1 <= id <= 65,535.
+    PacketId::new(id as u16).unwrap_or(PacketId::FIRST)
 }
 
 #[inline]

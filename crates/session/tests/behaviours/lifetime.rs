@@ -103,7 +103,7 @@ fn what_an_expired_session_left_can_be_taken_and_is_not_resumed() {
         assert_eq!(events(&mut session, SECOND_NS), [TimeoutEvent::SessionExpired]);
         assert!(!session.exists());
         if take {
-            let left = session.take_undelivered();
+            let left = session.take_undelivered(&mut InMemory);
             assert_eq!(left.into_iter().map(|d| d.message).collect::<Vec<_>>(), ["a"]);
         } else {
             session.connect(SECOND_NS, params());

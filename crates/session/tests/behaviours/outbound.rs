@@ -257,7 +257,8 @@ fn what_was_not_acknowledged_can_be_taken_out_in_order() {
     let mut session = connected_with(limits, params());
     offer_all(&mut session, AtLeastOnce, &["a", "b", "c", "d"]);
     session.handle_puback(id(1), OK, &mut InMemory).expect("PUBACK");
-    let left: Vec<_> = session.take_undelivered().into_iter().map(|d| d.message).collect();
+    let left: Vec<_> =
+        session.take_undelivered(&mut InMemory).into_iter().map(|d| d.message).collect();
     assert_eq!(left, ["b", "c", "d"]);
     assert_eq!((session.inflight_len(), session.queue_len()), (0, 0));
 }
@@ -269,6 +270,7 @@ fn qos_2_that_was_sent_goes_to_nobody_else() {
     let limits = SessionLimits { inflight_max: 1, ..SessionLimits::default() };
     let mut session = connected_with(limits, params());
     offer_all(&mut session, ExactlyOnce, &["a", "b"]);
-    let left: Vec<_> = session.take_undelivered().into_iter().map(|d| d.message).collect();
+    let left: Vec<_> =
+        session.take_undelivered(&mut InMemory).into_iter().map(|d| d.message).collect();
     assert_eq!(left, ["b"]);
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use tacho_codec::{AckKind, PacketId, QoS, ReasonCode};
+use tacho_session::Payload;
 
 pub(crate) const TOPICS: [&str; 3] = ["a", "sensors/one", "sensors/two"];
 
@@ -12,6 +13,8 @@ pub(crate) struct Msg {
     pub(crate) id: u32,
     pub(crate) topic: usize,
 }
+
+impl Payload for Msg {}
 
 struct Fate {
     qos: QoS,
@@ -28,8 +31,21 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
+    /// A message that is promised again was lost before anybody had a right to it.
     pub(crate) fn promised(&mut self, msg: Msg, qos: QoS, excused: bool) {
-        self.fates.insert(msg.id, Fate { qos, excused, deliveries: 0 });
+        let fate = self.fates.entry(msg.id).or_insert(Fate { qos, excused, deliveries: 0 });
+        fate.excused |= excused;
+    }
+
+    pub(crate) fn excuse(&mut self, msg: Msg) {
+        self.fates.get_mut(&msg.id).expect("a known message").excused = true;
+    }
+
+    /// The receiver has lost its memory and remembers these.
+    pub(crate) fn remember(&mut self, delivered: impl Iterator<Item = (Msg, QoS)>) {
+        self.fates.values_mut().for_each(|fate| fate.deliveries = 0);
+        self.newest.clear();
+        delivered.for_each(|(msg, qos)| self.delivered(msg, qos));
     }
 
     /// The session was dropped: what has not arrived need not arrive.
@@ -82,6 +98,12 @@ impl SenderRules {
         if !session_present {
             self.in_flight.clear();
         }
+    }
+
+    /// The sender has lost its memory and remembers these: identifier, message, whether released.
+    pub(crate) fn remember(&mut self, in_flight: impl Iterator<Item = (PacketId, u32, bool)>) {
+        self.in_flight =
+            in_flight.map(|(id, message, released)| (id, (message, released))).collect();
     }
 
     pub(crate) fn publish(&mut self, msg: Msg, packet_id: Option<PacketId>, dup: bool) {

@@ -1,9 +1,12 @@
 //! Client machine and server machine over an in-memory network, in virtual time.
 //!
 //! Every seed is one run: messages of all QoS in both directions while the network delays, splits
-//! and cuts, the client resumes (sometimes cleanly), and commits complete late. The rules of the
-//! protocol are checked with every packet and the QoS contracts after the run. A failing seed is
-//! printed; `TACHO_SIM_SEED=n` runs that one alone, `TACHO_SIM_SEEDS=n` sets how many are run.
+//! and cuts, the client resumes (sometimes cleanly), commits complete late, and messages have to be
+//! loaded before they are sent. In some runs the server crashes and goes on with what its journal
+//! kept: what was committed, and of the rest nothing or the first part. The rules of the protocol
+//! are checked with every packet, the records with every step, and the QoS contracts after the run.
+//! A failing seed is printed; `TACHO_SIM_SEED=n` runs that one alone, `TACHO_SIM_SEEDS=n` sets how
+//! many are run.
 
 mod journal;
 mod ledger;
@@ -24,14 +27,14 @@ fn variable(name: &str) -> Option<u64> {
 }
 
 /// Runs the seeds of one of `parts` equal shares; returns how many messages arrived.
-fn run_share(part: u64, parts: u64) -> usize {
+fn run_share(part: u64, parts: u64, crashes: bool) -> usize {
     if let Some(seed) = variable("TACHO_SIM_SEED") {
-        return if part == 0 { World::new(seed).run() } else { 1 };
+        return if part == 0 { World::new(seed, crashes).run() } else { 1 };
     }
     let seeds = variable("TACHO_SIM_SEEDS").unwrap_or(SEEDS);
     let mut delivered = 0;
     for seed in (part..seeds).step_by(parts as usize) {
-        match catch_unwind(AssertUnwindSafe(|| World::new(seed).run())) {
+        match catch_unwind(AssertUnwindSafe(|| World::new(seed, crashes).run())) {
             Ok(len) => delivered += len,
             Err(_) => panic!("failing seed: TACHO_SIM_SEED={seed}"),
         }
@@ -42,11 +45,23 @@ fn run_share(part: u64, parts: u64) -> usize {
 // 26, 28, 30
 #[test]
 fn qos_contracts_hold_over_a_bad_network_even_seeds() {
-    assert!(run_share(0, 2) > 0);
+    assert!(run_share(0, 2, false) > 0);
 }
 
 // 26, 28, 30
 #[test]
 fn qos_contracts_hold_over_a_bad_network_odd_seeds() {
-    assert!(run_share(1, 2) > 0);
+    assert!(run_share(1, 2, false) > 0);
+}
+
+// 26, 28, 30
+#[test]
+fn qos_contracts_hold_over_crashes_of_the_server_even_seeds() {
+    assert!(run_share(0, 2, true) > 0);
+}
+
+// 26, 28, 30
+#[test]
+fn qos_contracts_hold_over_crashes_of_the_server_odd_seeds() {
+    assert!(run_share(1, 2, true) > 0);
 }

@@ -6,7 +6,7 @@ use tacho_codec::{
     Ack, AckKind, ConnAck, ConnAckProperties, Connect, ConnectProperties, Direction, Packet,
     PacketId, Publish, PublishProperties, QoS, ReasonCode, Version, split_frame,
 };
-use tacho_session::{AliasOut, Delivery};
+use tacho_session::AliasOut;
 
 use crate::ledger::{Msg, TOPICS};
 
@@ -75,12 +75,12 @@ pub(crate) fn connack(
 
 pub(crate) fn publish(
     version: Version,
-    delivery: &Delivery<Msg>,
+    Msg { id, topic }: Msg,
+    qos: QoS,
     packet_id: Option<PacketId>,
     dup: bool,
     alias: AliasOut,
 ) -> Vec<u8> {
-    let Msg { id, topic } = delivery.message;
     let (topic, topic_alias) = match alias {
         AliasOut::None => (TOPICS[topic], None),
         AliasOut::Use(alias) => ("", Some(alias)),
@@ -89,7 +89,6 @@ pub(crate) fn publish(
     let mut payload = id.to_be_bytes().to_vec();
     payload.resize(4 + id as usize % 40, 0xA5);
     let properties = PublishProperties { topic_alias, ..PublishProperties::default() };
-    let qos = delivery.qos;
     let retain = false;
     let publish = Publish { dup, qos, retain, topic, packet_id, properties, payload: &payload };
     encode(&Packet::Publish(publish), version)

@@ -1,6 +1,7 @@
 //! One run: a client, a server, the network between them, and the clock.
 
 mod client_side;
+mod crash;
 mod server_side;
 
 use std::collections::{HashMap, VecDeque};
@@ -8,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use tacho_codec::{Direction, PacketId, QoS, Version};
 use tacho_session::{CommitToken, client, server};
 
-use crate::journal::Journal;
+use crate::journal::{Journal, Kept};
 use crate::ledger::{Ledger, Msg, ReceiverRules, SenderRules, TOPICS};
 use crate::network::Link;
 use crate::rng::Rng;
@@ -20,7 +21,6 @@ const QOS: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
 struct Setup {
     version: Version,
     client_receive_maximum: u16,
-    server_receive_maximum: u16,
     client_alias_max: u16,
     server_alias_max: u16,
     keep_alive_s: u16,
@@ -28,6 +28,8 @@ struct Setup {
     cut_percent: u64,
     clean_percent: u64,
     accept_late: bool,
+    crash_percent: u64,
+    limits: server::SessionLimits,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,7 +55,7 @@ pub(crate) struct World {
     client: client::Session<Msg>,
     client_state: ClientState,
     client_wants_clean: bool,
-    server: server::Session<Msg>,
+    server: server::Session<Kept>,
     server_online: bool,
     /// The server's connection is this link, not one before it that it still believes in.
     server_on_link: bool,
@@ -61,6 +63,8 @@ pub(crate) struct World {
     congested: bool,
     journal: Journal,
     waiting: VecDeque<Waiting>,
+    /// Messages to the client that a crash lost: their publisher sends them again.
+    again: VecDeque<(Msg, QoS)>,
     /// Message behind each inbound identifier.
     inbound_ids: HashMap<PacketId, u32>,
     up_next: u32,
@@ -74,13 +78,20 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64, crashes: bool) -> Self {
         let mut rng = Rng::new(seed);
         let version = if rng.percent(70) { Version::V5 } else { Version::V311 };
+        let limits = server::SessionLimits {
+            queue_len_max: if rng.percent(80) { 1_000 } else { rng.between(0, 8) as u32 },
+            queue_bytes_max: 100_000,
+            receive_maximum: rng.between(1, 12) as u16,
+            inflight_max: rng.between(1, 12) as u16,
+            queue_qos0_offline: rng.percent(50),
+            alias_bytes_max: 64 * 1024,
+        };
         let setup = Setup {
             version,
             client_receive_maximum: rng.between(1, 12) as u16,
-            server_receive_maximum: rng.between(1, 12) as u16,
             client_alias_max: rng.below(3) as u16,
             server_alias_max: rng.below(3) as u16,
             keep_alive_s: rng.below(3) as u16,
@@ -88,20 +99,14 @@ impl World {
             cut_percent: if rng.percent(80) { rng.between(1, 8) } else { 0 },
             clean_percent: if rng.percent(10) { 20 } else { 0 },
             accept_late: rng.percent(40),
+            crash_percent: if crashes { rng.between(1, 5) } else { 0 },
+            limits,
         };
-        let server = server::Session::new(server::SessionLimits {
-            queue_len_max: if rng.percent(80) { 1_000 } else { rng.between(0, 8) as u32 },
-            queue_bytes_max: 100_000,
-            receive_maximum: setup.server_receive_maximum,
-            inflight_max: rng.between(1, 12) as u16,
-            queue_qos0_offline: rng.percent(50),
-            alias_bytes_max: 64 * 1024,
-        });
         let client = client::Session::new(client::ClientLimits {
             inflight_max: rng.between(1, 12) as u16,
             receive_maximum: setup.client_receive_maximum,
         });
-        let journal = Journal::new(rng.percent(70));
+        let journal = Journal::new(rng.percent(70), rng.percent(50));
         Self {
             rng,
             setup,
@@ -110,12 +115,13 @@ impl World {
             client,
             client_state: ClientState::Offline,
             client_wants_clean: true,
-            server,
+            server: server::Session::new(limits),
             server_online: false,
             server_on_link: false,
             congested: false,
             journal,
             waiting: VecDeque::new(),
+            again: VecDeque::new(),
             inbound_ids: HashMap::new(),
             up_next: 0,
             down_next: 0,
@@ -131,7 +137,7 @@ impl World {
     /// Runs to the end and checks everything; returns how many messages arrived.
     pub(crate) fn run(mut self) -> usize {
         let mut steps = 0;
-        while self.up_next < self.setup.messages || self.down_next < self.setup.messages {
+        while self.up_next < self.setup.messages || self.owes_offers() {
             self.step();
             steps += 1;
             assert!(steps < 100_000, "the run does not get on");
@@ -151,7 +157,10 @@ impl World {
         if self.rng.below(100) < self.setup.cut_percent {
             self.link.cut();
         }
-        match self.rng.below(13) {
+        if self.rng.below(100) < self.setup.crash_percent {
+            self.crash();
+        }
+        match self.rng.below(14) {
             0 | 1 => self.client_publish(),
             2 | 3 => self.server_offer(),
             4 | 5 => self.up_deliver(),
@@ -164,8 +173,14 @@ impl World {
             9 => self.accept_some(),
             10 => self.notice(),
             11 => self.set_congested(self.server_online && !self.congested),
+            12 => self.load_some(),
             _ => self.time_passes(),
         }
+        self.check_records();
+    }
+
+    fn owes_offers(&self) -> bool {
+        self.down_next < self.setup.messages || !self.again.is_empty()
     }
 
     /// No more faults: everything promised has to arrive.
@@ -185,6 +200,10 @@ impl World {
             while !self.waiting.is_empty() {
                 self.accept_some();
             }
+            while self.owes_offers() {
+                self.server_offer();
+            }
+            self.load_some();
             self.journal.commit(0);
             self.server_poll();
             if self.is_settled() {
@@ -206,6 +225,7 @@ impl World {
             assert_eq!(self.server_acks.owed_len() + self.client_acks.owed_len(), 0);
             assert_eq!(self.server.inbound_unacked(), 0, "credit leaks");
             assert_eq!(self.server.queue_bytes(), 0);
+            assert_eq!(self.journal.state.len(), 0, "the journal remembers what is over");
         }
         settled
     }

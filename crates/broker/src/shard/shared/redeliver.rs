@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use tacho_session::Delivery;
+use tacho_session::{Delivery, InMemory};
 use tacho_topic::Group;
 
 use super::{LeftGroups, LocalGroups};
@@ -32,7 +32,7 @@ impl Shard {
             let group = groups.find(copy.group, left);
             group.is_some_and(|group| routes.group(group.shared_filter()).is_some())
         };
-        let unsent = session.machine.take_queued(goes);
+        let unsent = session.machine.take_queued(goes, &mut InMemory);
         let unsent = of_groups(groups, left, unsent);
         self.redistribute(net, unsent);
     }
@@ -45,7 +45,7 @@ impl Shard {
     ) -> Vec<(Arc<Group>, Message)> {
         let session = &mut *self.sessions[slot as usize];
         let left = session.left_groups.take();
-        let undelivered = session.machine.take_undelivered();
+        let undelivered = session.machine.take_undelivered(&mut InMemory);
         of_groups(&self.groups, left.as_deref(), undelivered)
     }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::Delivery;
 
 fn slot(message: u32) -> Slot<u32> {
-    Slot::publish(Delivery::new(QoS::AtLeastOnce, message))
+    Slot::publish(u64::from(message), Delivery::new(QoS::AtLeastOnce, message))
 }
 
 fn message(slot: &Slot<u32>) -> u32 {
@@ -28,6 +28,7 @@ fn resend(window: &mut Window<u32>) -> Vec<(PacketId, u32)> {
     window.rewind();
     let mut sent = Vec::new();
     while let Some((packet_id, slot)) = window.next_unsent() {
+        slot.on_wire = true;
         sent.push((packet_id, message(slot)));
         window.advance();
     }
@@ -133,7 +134,106 @@ fn the_window_agrees_with_a_map() {
                 assert_eq!(resend(&mut window), expected);
             }
         }
-        let drained: Vec<_> = window.drain().filter(Slot::is_live).map(|s| message(&s)).collect();
-        assert_eq!(drained, model.into_keys().collect::<Vec<_>>());
+        let drained = window.drain().filter(|(_, slot)| slot.is_live());
+        let drained: Vec<_> = drained.map(|(id, slot)| (message(&slot), id)).collect();
+        assert_eq!(drained, model.into_iter().collect::<Vec<_>>());
+    }
+}
+
+/// A restored window with exchanges of these identifiers, in the order of sending.
+fn restored(ids: &[u16], width: usize) -> Window<u32> {
+    let slots = ids
+        .iter()
+        .zip(0..)
+        .map(|(&packet_id, message)| (PacketId::new(packet_id).expect("not zero"), slot(message)));
+    Window::restore(slots.collect(), width)
+}
+
+fn ids(sent: &[(PacketId, u32)]) -> Vec<u16> {
+    sent.iter().map(|(packet_id, _)| packet_id.get()).collect()
+}
+
+#[test]
+fn a_restored_window_sends_in_order_whatever_the_identifiers() {
+    for given in [
+        &[][..],
+        &[1],
+        &[65_535],
+        &[3, 4, 7, 12],
+        &[65_533, 65_535, 2, 3],
+        &[500, 7, 9],
+        &[9, 8, 7],
+        &[7, 3, 9],
+        &[40_000, 10, 20_000, 30_000],
+    ] {
+        let mut window = restored(given, 10);
+        assert_eq!(window.live(), given.len());
+        let sent = resend(&mut window);
+        assert_eq!(ids(&sent), given);
+        assert!(sent.iter().map(|(_, message)| *message).eq(0..given.len() as u32), "{given:?}");
+        for (packet_id, n) in sent {
+            assert_eq!(window.finish(packet_id).map(|slot| message(&slot)), Some(n));
+        }
+        assert_eq!(window.live(), 0);
+        assert!(window.ring.is_empty() && window.stragglers.is_none());
+    }
+}
+
+#[test]
+fn new_identifiers_begin_behind_the_newest_restored_one_and_meet_none() {
+    let given = [9, 65_000, 17, 12, 14];
+    let mut window = restored(&given, 10);
+    resend(&mut window);
+    assert_eq!(send(&mut window, 100, 10).get(), 15);
+    window.finish(PacketId::new(15).expect("not zero"));
+    // Once round all identifiers.
+    for n in 0..IDS as u32 {
+        let packet_id = send(&mut window, n, 10).get();
+        assert!(!given.contains(&packet_id), "{packet_id} is in use");
+        window.finish(PacketId::new(packet_id).expect("not zero"));
+    }
+    assert_eq!(ids(&resend(&mut window)), given);
+}
+
+#[test]
+fn a_restored_ring_is_no_longer_than_the_window_needs() {
+    let window = restored(&[1, 1_000, 1_001], 10);
+    assert_eq!(window.ring.len(), 2);
+    let window = restored(&[1, 1_000, 1_001], 1_000);
+    assert_eq!(window.ring.len(), 1_001);
+}
+
+/// Random operations, then a restart with what is in flight; again and again.
+#[test]
+fn a_window_survives_restarts() {
+    let mut state = 7_u64;
+    let mut random = |bound: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % bound as u64) as usize
+    };
+    for width in [1, 2, 9, 70] {
+        let mut window = Window::new();
+        let mut model: BTreeMap<u32, PacketId> = BTreeMap::new();
+        for n in 0..10_000 {
+            if model.len() < width && window.make_room(width) {
+                let packet_id = send(&mut window, n, width);
+                assert!(!model.values().any(|used| *used == packet_id), "{packet_id} is in use");
+                model.insert(n, packet_id);
+            }
+            if random(3) > 0 && !model.is_empty() {
+                let skip = random(model.len());
+                let (&n, &packet_id) = model.iter().nth(skip).expect("enough entries");
+                model.remove(&n);
+                assert_eq!(window.finish(packet_id).map(|slot| message(&slot)), Some(n));
+            }
+            if random(100) == 0 {
+                let slots = model.iter().map(|(&n, &packet_id)| (packet_id, slot(n)));
+                window = Window::restore(slots.collect(), width);
+                let expected: Vec<_> = model.iter().map(|(n, id)| (*id, *n)).collect();
+                assert_eq!(resend(&mut window), expected);
+            }
+        }
     }
 }

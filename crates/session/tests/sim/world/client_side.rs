@@ -49,7 +49,7 @@ impl World {
             Transmit::Publish { delivery, packet_id, dup } => {
                 self.client_sends.publish(delivery.message, packet_id, dup);
                 let alias = self.client.assign_alias(TOPICS[delivery.message.topic]);
-                wire::publish(version, &delivery, packet_id, dup, alias)
+                wire::publish(version, delivery.message, delivery.qos, packet_id, dup, alias)
             }
             Transmit::Ack { kind, packet_id, reason } => {
                 self.client_acks.ack(kind, packet_id);

@@ -4,19 +4,16 @@ use tacho_codec::{AckKind, Direction, PacketId, QoS, ReasonCode, Version};
 use tacho_session::{AliasOut, CommitToken, Delivery, Inbound, Offer, Transmit, server};
 
 use super::{Waiting, World, topic_number};
-use crate::journal::Kind;
+use crate::journal::{Kept, Kind};
 use crate::ledger::{Msg, TOPICS};
 use crate::wire::{self, Event};
 
 impl World {
     pub(super) fn server_offer(&mut self) {
-        if self.down_next >= self.setup.messages {
-            return;
-        }
-        let (qos, topic) = (self.draw_qos(), self.draw_topic());
-        let msg = Msg { id: self.down_next, topic };
-        self.down_next += 1;
-        let mut delivery = Delivery { size_bytes: 100, ..Delivery::new(qos, msg) };
+        let Some((msg, qos)) = self.next_offer() else { return };
+        // Now and then it comes from elsewhere and is known only.
+        let message = Kept { msg, loaded: self.rng.percent(90) };
+        let mut delivery = Delivery { size_bytes: 100, ..Delivery::new(qos, message) };
         let expires = self.rng.percent(10);
         if expires {
             delivery.expires_at_ns = self.now_ns + self.rng.below(200_000_000);
@@ -28,6 +25,19 @@ impl World {
             self.server_write(transmit);
         }
         self.server_poll();
+    }
+
+    fn next_offer(&mut self) -> Option<(Msg, QoS)> {
+        if let Some(again) = self.again.pop_front() {
+            return Some(again);
+        }
+        if self.down_next >= self.setup.messages {
+            return None;
+        }
+        let (qos, topic) = (self.draw_qos(), self.draw_topic());
+        let msg = Msg { id: self.down_next, topic };
+        self.down_next += 1;
+        Some((msg, qos))
     }
 
     pub(super) fn set_congested(&mut self, congested: bool) {
@@ -51,22 +61,24 @@ impl World {
         assert!(!self.server.has_output(self.journal.committed), "poll_transmit left something");
     }
 
-    pub(super) fn server_write(&mut self, transmit: Transmit<Msg>) {
+    pub(super) fn server_write(&mut self, transmit: Transmit<Kept>) {
         assert!(self.server_online, "output without a connection");
         let version = self.setup.version;
         let bytes = match transmit {
             Transmit::Publish { delivery, packet_id, dup } => {
-                self.server_sends.publish(delivery.message, packet_id, dup);
+                let Kept { msg, loaded } = delivery.message;
+                assert!(loaded, "{msg:?} is not here");
+                self.server_sends.publish(msg, packet_id, dup);
                 if let Some(packet_id) = packet_id.filter(|_| delivery.qos == QoS::ExactlyOnce) {
                     self.journal.require(Kind::Sent, packet_id);
                 }
-                if is_too_large(delivery.message) {
+                if is_too_large(msg) {
                     packet_id.into_iter().for_each(|id| self.server_sends.abandoned(id));
                     return self.server.abandon(packet_id, &mut self.journal);
                 }
-                let alias = self.plan_alias(TOPICS[delivery.message.topic]);
+                let alias = self.plan_alias(TOPICS[msg.topic]);
                 assert!(alias == AliasOut::None || version == Version::V5);
-                wire::publish(version, &delivery, packet_id, dup, alias)
+                wire::publish(version, msg, delivery.qos, packet_id, dup, alias)
             }
             Transmit::Ack { kind, packet_id, reason } => {
                 self.server_acks.ack(kind, packet_id);
@@ -120,7 +132,34 @@ impl World {
             assert!(!effects.session_ended && effects.error.is_none());
             self.server_online = false;
             self.congested = false;
+            self.while_offline();
         }
+    }
+
+    /// What the owner of a session does with the queue of an absent client.
+    fn while_offline(&mut self) {
+        if self.rng.percent(30) {
+            let shared = |kept: &Kept| kept.msg.id % 5 == 3;
+            for delivery in self.server.take_queued(shared, &mut self.journal) {
+                self.down.excuse(delivery.message.msg);
+            }
+        }
+        if self.rng.percent(30) {
+            let from = self.rng.below(4) as usize;
+            self.server.unload(from, |_, kept| kept.loaded = false);
+        }
+    }
+
+    /// Brings some of the messages that are not here, the oldest first.
+    pub(super) fn load_some(&mut self) {
+        let expected: Vec<_> = self.server.unloaded().map(|(seq, _)| seq).take(3).collect();
+        let mut loaded = Vec::new();
+        self.server.load(3, |seq, kept| {
+            kept.loaded = true;
+            loaded.push(seq);
+        });
+        assert_eq!(loaded, expected);
+        self.server_poll();
     }
 
     pub(super) fn up_deliver(&mut self) {
@@ -194,6 +233,10 @@ impl World {
             self.down.excuse_all();
         }
         let existed = self.server.exists();
+        assert!(clean_start || existed == self.journal.state.exists());
+        if !existed || clean_start {
+            self.journal.forget();
+        }
         let params = server::ConnectParams {
             version: self.setup.version,
             clean_start,
@@ -211,7 +254,7 @@ impl World {
         self.congested = false;
         self.server_sends.connect(receive_maximum, connected.session_present);
         self.server_acks.connect();
-        let receive_maximum = self.rng.between(1, self.setup.server_receive_maximum.into());
+        let receive_maximum = self.rng.between(1, self.setup.limits.receive_maximum.into());
         let connack = wire::connack(
             self.setup.version,
             connected.session_present,
@@ -240,11 +283,21 @@ impl World {
 
     pub(super) fn route(&mut self, msg: Msg, qos: QoS, packet_id: Option<PacketId>) {
         let mut token = CommitToken::DONE;
+        self.journal.join();
         if !self.is_refused(msg) {
             self.up.delivered(msg, qos);
-            token = self.journal.route(msg.id);
+            token = self.journal.route(msg, qos);
         }
-        self.waiting.push_back(Waiting { msg, qos, packet_id, token });
+        let waiting = Waiting { msg, qos, packet_id, token };
+        if self.setup.accept_late || self.rng.percent(30) {
+            if let Some(packet_id) = packet_id.filter(|_| !self.is_refused(msg)) {
+                self.server.record_publish(packet_id, &mut self.journal);
+            }
+            self.waiting.push_back(waiting);
+        } else {
+            self.accept(waiting);
+        }
+        self.journal.part();
     }
 
     pub(super) fn accept(&mut self, Waiting { msg, qos, packet_id, token }: Waiting) {

@@ -1,0 +1,85 @@
+//! Messages that are not in memory: which ones are needed, and what may pass them.
+
+use tacho_codec::{PacketId, QoS, ReasonCode};
+
+use super::Outgoing;
+use super::slot::{Slot, Stage};
+use crate::queue::Queued;
+use crate::{CommitToken, Delivery, Payload, Persist, Record, Transmit};
+
+impl<M: Payload> Outgoing<M> {
+    /// The messages that are not loaded and their numbers, in the order of sending.
+    pub(crate) fn unloaded(&self) -> impl Iterator<Item = (u64, &Delivery<M>)> {
+        let in_window = |slot| {
+            let Slot { seq, delivery, .. }: &Slot<M> = slot;
+            delivery.as_ref().map(|delivery| (*seq, delivery))
+        };
+        let queued = self.queue.iter().map(|entry| (entry.seq, &entry.delivery));
+        let all = self.window.unsent().filter_map(in_window).chain(queued);
+        all.filter(|(_, delivery)| !delivery.message.is_loaded())
+    }
+
+    /// Hands the first `len_max` of the messages that are not loaded to `load`.
+    pub(crate) fn load(&mut self, len_max: usize, mut load: impl FnMut(u64, &mut M)) {
+        let in_window = self.window.unsent_mut();
+        let in_window = in_window.filter_map(|(_, slot)| Some((slot.seq, slot.delivery.as_mut()?)));
+        let queued = self.queue.iter_mut(0).map(|entry| (entry.seq, &mut entry.delivery));
+        let all = in_window.chain(queued).map(|(seq, delivery)| (seq, &mut delivery.message));
+        let unloaded = all.filter(|(_, message)| !message.is_loaded());
+        unloaded.take(len_max).for_each(|(seq, message)| load(seq, message));
+    }
+
+    /// Hands the messages of the queue from position `from` on that are loaded to `unload`.
+    pub(crate) fn unload(&mut self, from: usize, mut unload: impl FnMut(u64, &mut M)) {
+        let queued = self.queue.iter_mut(from).map(|entry| (entry.seq, &mut entry.delivery));
+        let all = queued.map(|(seq, delivery)| (seq, &mut delivery.message));
+        all.filter(|(_, m)| m.is_loaded()).for_each(|(seq, message)| unload(seq, message));
+    }
+
+    /// Gives up the message with this number, which cannot be loaded. False if there is none.
+    ///
+    /// The peer may have got a message of QoS 2 that was sent before; it ends with PUBREL, so that
+    /// the peer forgets its identifier.
+    pub(crate) fn discard(&mut self, seq: u64, persist: &mut impl Persist<M>) -> bool {
+        if let Some((packet_id, slot)) = self.find_unloaded(seq) {
+            if slot.sent && slot.qos() == Some(QoS::ExactlyOnce) {
+                slot.stage = Stage::Released;
+                slot.delivery = None;
+                let token = persist.persist(Record::Released { seq, packet_id });
+                slot.token = token;
+                self.released = self.released.max(token);
+            } else {
+                self.finish(packet_id, persist);
+            }
+            return true;
+        }
+        let Some(Queued { delivery, .. }) = self.queue.take_unloaded(seq) else { return false };
+        persist.persist(Record::Discarded { seq, delivery: &delivery });
+        true
+    }
+
+    fn find_unloaded(&mut self, seq: u64) -> Option<(PacketId, &mut Slot<M>)> {
+        let is_it = |slot: &Slot<M>| slot.seq == seq && !slot.is_loaded();
+        self.window.unsent_mut().find(|(_, slot)| is_it(slot))
+    }
+
+    /// PUBREL of an exchange behind a PUBLISH that is not loaded: they need not wait for it, only
+    /// for each other.
+    #[cold]
+    pub(super) fn poll_release_behind(&mut self, committed: CommitToken) -> Option<Transmit<M>> {
+        let mut unsent = self.window.unsent_mut();
+        let (packet_id, slot) = unsent.find(|(_, slot)| slot.stage == Stage::Released)?;
+        if slot.token > committed {
+            return None;
+        }
+        slot.on_wire = true;
+        Some(Transmit::PubRel { packet_id, reason: ReasonCode::SUCCESS })
+    }
+
+    /// Whether `poll_release_behind` would yield something.
+    #[cold]
+    pub(super) fn has_release_behind(&self, committed: CommitToken) -> bool {
+        let mut released = self.window.unsent().filter(|slot| slot.stage == Stage::Released);
+        released.next().is_some_and(|slot| slot.token <= committed)
+    }
+}
