@@ -132,6 +132,7 @@ fn load_group(
         waiting_max: group.waiting,
         will: group.will.as_ref().map(will),
         offline: group.offline.map(life),
+        absent: group.absent,
         reconnect: group.reconnect.map(reconnect),
         expect_losses: group
             .losses
@@ -214,10 +215,17 @@ fn phases(scenario: &Scenario, anyone_receives: bool) -> Vec<load::Phase> {
     if lengths.ready_probe && anyone_receives {
         phases.push(load::Phase::Probe { timeout_ns });
     }
+    let away = scenario.groups.values().any(|group| group.clients > 0 && group.absent);
+    if away {
+        phases.push(load::Phase::Offline);
+    }
     if !lengths.warmup.0.is_zero() {
         phases.push(load::Phase::WarmUp { duration_ns: lengths.warmup.as_ns(), scale });
     }
     phases.push(load::Phase::Measure { duration_ns: lengths.measure.as_ns(), scale });
+    if away {
+        phases.push(load::Phase::Resume { timeout_ns });
+    }
     phases.push(load::Phase::Drain { timeout_ns: lengths.drain.as_ns() });
     phases.push(load::Phase::Disconnect);
     phases
@@ -294,6 +302,28 @@ mod tests {
     fn a_warm_up_of_zero_is_left_out() {
         let plan = plan(&symmetric(&[("warmup", "0s")]), &options()).expect("a plan");
         assert!(!plan.phases.iter().any(|phase| matches!(phase, load::Phase::WarmUp { .. })));
+    }
+
+    #[test]
+    fn clients_that_are_absent_leave_before_the_load_and_come_back_behind_it() {
+        let source = Builtin::find("persistent").expect("is built in").source();
+        let scenario = Scenario::parse(&source, &[], Limits::NONE).expect("parses");
+        let plan = plan(&scenario, &options()).expect("a plan");
+        assert!(matches!(
+            plan.phases[..],
+            [
+                load::Phase::Connect { .. },
+                load::Phase::Subscribe { .. },
+                load::Phase::Probe { .. },
+                load::Phase::Offline,
+                load::Phase::Measure { duration_ns: 10_000_000_000, .. },
+                load::Phase::Resume { .. },
+                load::Phase::Drain { .. },
+                load::Phase::Disconnect,
+            ]
+        ));
+        // Nothing is due to them while they are away.
+        assert_eq!((plan.offered_in_per_s(), plan.offered_out_per_s()), (1000.0, 0.0));
     }
 
     #[test]

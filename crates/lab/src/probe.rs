@@ -8,7 +8,7 @@ use crate::clock;
 #[derive(Debug)]
 pub(crate) struct Probe {
     host: Option<HostSampler>,
-    broker: Option<ProcessSampler>,
+    broker: Option<(u32, ProcessSampler)>,
     /// Cores that the broker may use, when it is better known than from the process itself.
     broker_cores: Vec<usize>,
 }
@@ -16,6 +16,8 @@ pub(crate) struct Probe {
 /// Samples of one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples {
+    /// The broker's process, when it is known.
+    pub(crate) broker_pid: Option<u32>,
     /// The machine, when the broker runs on it.
     pub(crate) host: Option<HostSample>,
     /// The broker process, when it is known.
@@ -57,21 +59,30 @@ impl Probe {
     pub(crate) fn new(broker_pid: Option<u32>, broker_cores: Vec<usize>, same_host: bool) -> Self {
         Self {
             host: same_host.then(HostSampler::default),
-            broker: broker_pid.map(ProcessSampler::new),
+            broker: broker_pid.map(|pid| (pid, ProcessSampler::new(pid))),
             broker_cores,
+        }
+    }
+
+    /// From now on the broker is this process.
+    pub(crate) fn follow(&mut self, pid: Option<u32>) {
+        if pid != self.broker.as_ref().map(|(known, _)| *known) {
+            self.broker = pid.map(|pid| (pid, ProcessSampler::new(pid)));
         }
     }
 
     /// Samples now.
     pub(crate) fn sample(&mut self) -> Samples {
         // Each is stamped with its own time: reading the files of many threads takes a while.
-        let broker = self.broker.as_mut().and_then(|broker| broker.sample(clock::now_ns()).ok());
+        let broker_pid = self.broker.as_ref().map(|(pid, _)| *pid);
+        let broker =
+            self.broker.as_mut().and_then(|(_, broker)| broker.sample(clock::now_ns()).ok());
         let host = self.host.as_ref().and_then(|host| host.sample(clock::now_ns()).ok());
         let mut broker_cores = self.broker_cores.clone();
         if let (true, Some(broker)) = (broker_cores.is_empty(), &broker) {
             broker_cores.clone_from(&broker.cores_allowed);
         }
-        Samples { host, broker, broker_cores }
+        Samples { broker_pid, host, broker, broker_cores }
     }
 }
 
@@ -80,7 +91,10 @@ impl Samples {
     pub(crate) fn since(&self, earlier: &Self) -> Usage {
         let cores = Some(self.broker_cores.len()).filter(|cores| *cores > 0);
         let mut usage = Usage { broker_cores: cores, ..Usage::default() };
-        if let (Some(now), Some(before)) = (&self.broker, &earlier.broker) {
+        // Another process began to count anew.
+        if let (Some(now), Some(before)) = (&self.broker, &earlier.broker)
+            && self.broker_pid == earlier.broker_pid
+        {
             usage.broker_cpu_percent = Some(now.cpu_percent_since(before));
             usage.broker_cpu_ns = Some(now.cpu_ns.saturating_sub(before.cpu_ns));
             usage.broker_cpu_source = Some(now.cpu_source);

@@ -29,6 +29,10 @@ pub enum Metric {
     Latency(LatencyKind, Statistic),
     /// Messages lost.
     Lost,
+    /// Deliveries lost of messages that were acknowledged.
+    AcknowledgedLost,
+    /// Sessions that the broker lost.
+    SessionsLost,
     /// Deliveries lost in percent of those that were due.
     Loss,
     /// Messages delivered more than once.
@@ -121,8 +125,10 @@ const STATISTICS: [(&str, Statistic); 7] = [
     ("max", Statistic::Max),
 ];
 
-const METRICS: [(&str, Metric); 11] = [
+const METRICS: [(&str, Metric); 13] = [
     ("lost", Metric::Lost),
+    ("acknowledged_lost", Metric::AcknowledgedLost),
+    ("sessions_lost", Metric::SessionsLost),
     ("loss", Metric::Loss),
     ("duplicates", Metric::Duplicates),
     ("out_of_order", Metric::OutOfOrder),
@@ -177,6 +183,8 @@ impl Metric {
             | Self::HostCpu => true,
             Self::Latency(..)
             | Self::Lost
+            | Self::AcknowledgedLost
+            | Self::SessionsLost
             | Self::Duplicates
             | Self::OutOfOrder
             | Self::Tps

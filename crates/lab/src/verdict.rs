@@ -13,6 +13,9 @@ pub const GENERATOR_BUSY_PERCENT: f64 = 80.0;
 /// 99th percentile of the send delay, in microseconds, from which on the generator is late.
 pub const SEND_DELAY_P99_US: f64 = 1000.0;
 
+/// Name of the check of the send delay.
+pub const SEND_DELAY: &str = "the send delay p99";
+
 /// Time stolen by the hypervisor, in percent, from which on figures are not the machine's own.
 pub const STEAL_PERCENT: f64 = 1.0;
 
@@ -41,7 +44,7 @@ pub fn gates(step: &Step, closed: bool, broker_cores: usize) -> Vec<Gate> {
         gate("the busiest generator thread", "percent", busiest, GENERATOR_BUSY_PERCENT);
     }
     if let (false, Some(p99)) = (closed, step.send_delay_us.p99) {
-        gate("the send delay p99", "microseconds", p99 as f64, SEND_DELAY_P99_US);
+        gate(SEND_DELAY, "microseconds", p99 as f64, SEND_DELAY_P99_US);
     }
     if let Some(steal) = step.host_steal_percent {
         gate("the time stolen by the hypervisor", "percent", steal, STEAL_PERCENT);
@@ -65,6 +68,24 @@ pub fn judge_step(step: &Step, rows: &[&SeriesRow]) -> (Verdict, Vec<String>) {
             ),
         ));
     }
+    if step.acknowledged_lost > 0 {
+        findings.push((
+            Verdict::QosViolation,
+            format!(
+                "{} deliveries never came of messages that the broker had acknowledged",
+                step.acknowledged_lost
+            ),
+        ));
+    }
+    if step.acknowledged_pending > 0 {
+        findings.push((
+            Verdict::NotSustained,
+            format!(
+                "{} deliveries of acknowledged messages had not come when the drain ended",
+                step.acknowledged_pending
+            ),
+        ));
+    }
     for gate in step.gates.iter().filter(|gate| !gate.passed) {
         let shown = |value: f64| match gate.unit.as_str() {
             "percent" => format::percent(value),
@@ -80,9 +101,12 @@ pub fn judge_step(step: &Step, rows: &[&SeriesRow]) -> (Verdict, Vec<String>) {
             ),
         ));
     }
-    findings.extend(sustained(step));
-    if let Some(sentence) = unsteady(rows) {
-        findings.push((Verdict::NotSteady, sentence));
+    // A broker that is killed carries nothing for a while.
+    if step.kills == 0 {
+        findings.extend(sustained(step));
+        if let Some(sentence) = unsteady(rows) {
+            findings.push((Verdict::NotSteady, sentence));
+        }
     }
     let verdict = worst(findings.iter().map(|(verdict, _)| *verdict));
     (verdict, findings.into_iter().map(|(_, sentence)| sentence).collect())

@@ -54,6 +54,65 @@ fn every_variable_of_symmetric_has_an_effect() {
     assert_eq!(defaults.vars.len(), 8);
 }
 
+fn persistent(vars: &[(&str, &str)]) -> Result<Scenario, String> {
+    parse(Builtin::find("persistent").expect("is built in").text, vars)
+}
+
+#[test]
+fn persistent_lasts_as_long_as_its_messages_take() {
+    let scenario = persistent(&[]).expect("parses");
+    assert_eq!(scenario.clients(), 200);
+    assert_eq!(scenario.phases.measure, TimeSpan::from_secs(10));
+    assert!(scenario.groups["sub"].absent && !scenario.groups["pub"].absent);
+    assert!(scenario.groups.values().all(|group| scenario.has_lasting_sessions(group)));
+    assert_eq!(scenario.target.kills, 0);
+    for (name, value) in [
+        ("sessions", "7"),
+        ("messages", "50"),
+        ("rate", "20"),
+        ("qos", "2"),
+        ("payload_size", "32"),
+        ("version", "3.1.1"),
+        ("inflight", "3"),
+        ("kills", "4"),
+        ("ramp_up", "2s"),
+        ("drain", "90s"),
+    ] {
+        let mut changed = persistent(&[(name, value)]).expect(name);
+        changed.vars = scenario.vars.clone();
+        assert_ne!(changed, scenario, "{name}");
+    }
+    assert_eq!(scenario.vars.len(), 10);
+}
+
+#[test]
+fn absences_and_counted_messages_are_checked() {
+    let publish = "[[groups.g.publish]]\ntopic = 't'\n";
+    for (text, words) in [
+        (
+            "absent = true\noffline = { after = '1s', for = '1s' }\n".to_owned(),
+            "these clients are away for the load, or once during it",
+        ),
+        (
+            format!("{publish}rate = {{ total = 1 }}\n[phases]\nmessages = 5\nmeasure = '5s'\n"),
+            "the measured phase has a length or a number of messages",
+        ),
+        (
+            format!("{publish}model = 'closed'\n[phases]\nmessages = 5\n"),
+            "messages cannot be counted without a rate",
+        ),
+        (
+            format!("{publish}rate = {{ total = 1000 }}\n[phases]\nmessages = 5\n"),
+            "too short to measure anything",
+        ),
+        ("[target]\nkills = 1001\n".to_owned(), "the number of kills cannot be 1001"),
+    ] {
+        let text = format!("name = 'x'\n[groups.g]\nclients = 1\n{text}");
+        let error = parse(&text, &[]).expect_err(words);
+        assert!(error.contains(words), "{error}");
+    }
+}
+
 #[test]
 fn the_resolved_file_gives_the_same_scenario() {
     for builtin in BUILTIN {

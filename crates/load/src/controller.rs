@@ -119,11 +119,20 @@ impl Controller {
                     self.enter_now(index, Task::Subscribe);
                     self.wait_done(timeout_ns)?;
                 }
+                Phase::Offline => {
+                    self.enter_now(index, Task::Offline);
+                    self.wait_done(u64::MAX)?;
+                }
+                Phase::Resume { timeout_ns } => self.resume(index, timeout_ns, None)?,
                 Phase::Probe { timeout_ns } => self.probe(index, timeout_ns)?,
                 Phase::WarmUp { .. } | Phase::Measure { .. } => {
                     let loads = load_phases(&phases[index..]);
                     let measured = self.load(index, &phases[index..index + loads])?;
                     index += loads;
+                    if let Some(Phase::Resume { timeout_ns }) = phases.get(index) {
+                        self.resume(index, *timeout_ns, measured)?;
+                        index += 1;
+                    }
                     let drain = match phases.get(index) {
                         Some(Phase::Drain { timeout_ns }) => *timeout_ns,
                         _ => {
@@ -211,6 +220,20 @@ impl Controller {
         }
     }
 
+    /// Brings back who was absent. What is due to them arrives from here on.
+    fn resume(
+        &mut self,
+        index: usize,
+        timeout_ns: u64,
+        measured: Option<Measured>,
+    ) -> Result<(), End> {
+        self.enter_now(index, Task::Resume);
+        match self.wait_done(timeout_ns) {
+            Err(end) => Err(self.cut_short(end, measured, index)),
+            done => done,
+        }
+    }
+
     /// Ends a load early, with a report of what was measured so far.
     fn cut_short(&mut self, end: End, measured: Option<Measured>, index: usize) -> End {
         if matches!(end, End::Thread(_)) {
@@ -234,9 +257,12 @@ impl Controller {
         timeout_ns: u64,
         measured: Option<Measured>,
     ) -> Result<(), End> {
-        let start_ns = measured
-            .as_ref()
-            .map_or_else(clock::now_ns, |measured| measured.start_ns + measured.len_ns);
+        let resumed = index > 0
+            && matches!(self.common.plan.phases.get(index - 1), Some(Phase::Resume { .. }));
+        let start_ns = match measured {
+            Some(measured) if !resumed => measured.start_ns + measured.len_ns,
+            _ => clock::now_ns(),
+        };
         self.drain_at(index, start_ns, timeout_ns, measured)
     }
 
@@ -271,6 +297,7 @@ impl Controller {
         let mut books = self.close_books()?;
         if drained || clock::now_ns() - arrival_ns > SILENCE_NS {
             books.violations.lost += books.undelivered;
+            books.acknowledged_lost += std::mem::take(&mut books.acknowledged_undelivered);
         }
         if let Some(measured) = measured {
             let window = (measured.index, measured.start_ns, measured.len_ns);
@@ -381,7 +408,7 @@ impl Controller {
     /// `timeout_ns` are given up, each by its own time: where the generator itself is late, none
     /// has to pay for it.
     fn wait_done(&mut self, timeout_ns: u64) -> Result<(), End> {
-        let mut look_ns = clock::now_ns() + timeout_ns;
+        let mut look_ns = clock::now_ns().saturating_add(timeout_ns);
         while !self.all_done() {
             self.look(LOOK_EVERY)?;
             if clock::now_ns() >= look_ns {

@@ -63,12 +63,16 @@ pub enum PhaseKind {
     Connect,
     /// Subscriptions are made.
     Subscribe,
+    /// Clients leave their sessions for later.
+    Offline,
     /// Paths are probed.
     Probe,
     /// Load without measuring.
     WarmUp,
     /// Load, measured.
     Measure,
+    /// Clients come back to their sessions.
+    Resume,
     /// Waiting for what is under way.
     Drain,
     /// Connections are closed.
@@ -81,9 +85,11 @@ impl PhaseKind {
         match self {
             Self::Connect => "connect",
             Self::Subscribe => "subscribe",
+            Self::Offline => "offline",
             Self::Probe => "probe",
             Self::WarmUp => "warm-up",
             Self::Measure => "measure",
+            Self::Resume => "resume",
             Self::Drain => "drain",
             Self::Disconnect => "disconnect",
         }
@@ -346,6 +352,8 @@ pub struct Gap {
     pub span: u64,
     /// The plan declares that they may be lost: no violation.
     pub declared: bool,
+    /// How many of them their publisher had the last acknowledgement for.
+    pub acknowledged: u64,
 }
 
 /// What one generator thread used.
@@ -393,6 +401,11 @@ pub struct Totals {
     pub outside: Delivery,
     /// Breaches of the QoS contract, inside and outside the window.
     pub violations: Violations,
+    /// Deliveries of QoS 1 and 2 that never came although the publisher had the PUBACK or PUBCOMP
+    /// of their message, inside and outside the window.
+    pub acknowledged_lost: u64,
+    /// The same, when deliveries still came as the drain ended: they may have been on their way.
+    pub acknowledged_pending: u64,
     /// Which messages were lost, at most [`Totals::GAPS_MAX`] runs.
     pub gaps: Vec<Gap>,
     /// Runs of lost messages that did not fit into `gaps`.

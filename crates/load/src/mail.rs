@@ -44,8 +44,10 @@ pub(crate) struct Enter {
 pub(crate) enum Task {
     Connect,
     Subscribe,
+    Offline,
     Probe,
     Load { end_ns: u64, scale: Scale, measure: bool },
+    Resume,
     Drain,
     Disconnect,
 }
@@ -55,9 +57,11 @@ impl Task {
         match self {
             Self::Connect => PhaseKind::Connect,
             Self::Subscribe => PhaseKind::Subscribe,
+            Self::Offline => PhaseKind::Offline,
             Self::Probe => PhaseKind::Probe,
             Self::Load { measure: false, .. } => PhaseKind::WarmUp,
             Self::Load { measure: true, .. } => PhaseKind::Measure,
+            Self::Resume => PhaseKind::Resume,
             Self::Drain => PhaseKind::Drain,
             Self::Disconnect => PhaseKind::Disconnect,
         }

@@ -113,6 +113,9 @@ pub struct Group {
     pub will: Option<Will>,
     /// All clients leave during the load and come back.
     pub offline: Option<Offline>,
+    /// All clients leave in [`Phase::Offline`] and come back to their sessions in
+    /// [`Phase::Resume`].
+    pub absent: bool,
     /// What follows an unexpected end of a connection; without it the client has failed.
     pub reconnect: Option<Reconnect>,
     /// Losses of messages to these clients that are no violation.
@@ -261,6 +264,8 @@ pub enum Phase {
         /// A client without SUBACK is given up after this, counted from its own SUBSCRIBE.
         timeout_ns: u64,
     },
+    /// The clients of groups that are [absent](Group::absent) disconnect.
+    Offline,
     /// One probe message per stream, repeated each second, until all receivers got it.
     Probe {
         /// The run fails when a receiver got none within this time.
@@ -280,6 +285,12 @@ pub enum Phase {
         duration_ns: u64,
         /// Multiplies the rate of all open streams.
         scale: Scale,
+    },
+    /// Stop publishing; those who were absent connect again, at their group's rate. Stands
+    /// between a `Measure` and its `Drain`.
+    Resume {
+        /// An attempt to connect is given up after this.
+        timeout_ns: u64,
     },
     /// Stop publishing and wait for outstanding messages, at most this long; then
     /// [`Event::Measured`](crate::Event::Measured) reports the window before it. A `Measure`
@@ -336,6 +347,7 @@ impl Default for Group {
             waiting_max: 100_000,
             will: None,
             offline: None,
+            absent: false,
             reconnect: None,
             expect_losses: None,
             publish: Vec::new(),
@@ -388,8 +400,18 @@ impl Plan {
     pub fn offered_out_per_s(&self) -> f64 {
         let rates: Vec<f64> =
             self.streams().map(|(_, _, block)| block.pace.per_second().unwrap_or(0.0)).collect();
+        let absent: Vec<bool> = match self.phases.contains(&Phase::Offline) {
+            true => self.clients().map(|(group, _)| group.absent).collect(),
+            false => Vec::new(),
+        };
+        // What is for those who are away is not due while it is published.
+        let is_due = |route: &&Route| match route.receiver {
+            Receiver::Client(client) => !absent.get(client as usize).copied().unwrap_or(false),
+            Receiver::Shared(_) => true,
+        };
+        let due = self.routes.iter().filter(is_due);
         // Nothing added up is -0.
-        self.routes.iter().map(|route| rates[route.stream as usize]).sum::<f64>() + 0.0
+        due.map(|route| rates[route.stream as usize]).sum::<f64>() + 0.0
     }
 }
 

@@ -140,7 +140,10 @@ impl Prober {
         }
         probe.state = State::Down;
         probe.due_ns = clock::now_ns() + RETRY_NS;
-        let why = format!("{}: {why}", probe.target.name);
+        let why = match probe.target.name.as_str() {
+            "" => why.to_string(),
+            name => format!("{name}: {why}"),
+        };
         self.report(ReportBody::RttFailed(why));
     }
 

@@ -21,7 +21,8 @@ mod shared;
 mod tracker;
 
 use shared::SharedTracker;
-use tracker::{Mark, Observation, Tracker};
+use tracker::Observation;
+pub(crate) use tracker::{Hole, Mark, Tracker};
 
 use settle::Policy;
 pub(crate) use settle::{Books, StreamEnds, settle_shared};

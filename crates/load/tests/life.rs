@@ -109,6 +109,72 @@ fn a_session_that_the_broker_forgot_is_a_failure() {
     assert_eq!((outcome.summary.end, outcome.summary.subscribed), (End::Completed, 4));
 }
 
+/// Subscribers of 2 pairs leave, a second is published, they come back.
+fn absent(broker: &Broker, qos: QoS, change: impl FnOnce(&mut Plan)) -> Outcome {
+    let mut plan = Scene::pairs(2, qos).plan(broker.addr);
+    for group in &mut plan.groups {
+        group.session_expiry_s = 60;
+    }
+    plan.groups[1].absent = true;
+    plan.phases.retain(|phase| !matches!(phase, Phase::WarmUp { .. }));
+    let at = |plan: &Plan, wanted: fn(&Phase) -> bool| {
+        plan.phases.iter().position(wanted).expect("every scene has it")
+    };
+    let measure = at(&plan, |phase| matches!(phase, Phase::Measure { .. }));
+    plan.phases.insert(measure, Phase::Offline);
+    let drain = at(&plan, |phase| matches!(phase, Phase::Drain { .. }));
+    plan.phases[drain] = Phase::Drain { timeout_ns: 1_500 * MS };
+    plan.phases.insert(drain, Phase::Resume { timeout_ns: 30_000 * MS });
+    change(&mut plan);
+    run(plan)
+}
+
+#[test]
+fn everything_published_while_subscribers_are_absent_comes_when_they_resume() {
+    for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
+        let broker = Broker::start(Behaviour::default());
+        let outcome = absent(&broker, qos, |_| {});
+        let totals = outcome.only();
+        let delivery = totals.delivery;
+        assert_eq!((delivery.sent, delivery.received, delivery.lost), (200, 200, 0), "{qos}");
+        assert_eq!((totals.violations.total(), totals.acknowledged_lost), (0, 0));
+        assert!(totals.drained);
+        // Two of four are there while messages are published, and nothing arrives meanwhile.
+        let measured = |kind: &str| {
+            let of = outcome.intervals.iter().filter(|i| i.phase.name() == kind);
+            of.map(|i| (i.connected, i.counters.received)).collect::<Vec<_>>()
+        };
+        assert!(measured("measure").iter().all(|found| *found == (2, 0)), "{qos}");
+        let after = measured("resume").into_iter().chain(measured("drain"));
+        assert_eq!(after.map(|(_, received)| received).sum::<u64>(), 200);
+        assert_eq!(totals.counters.disconnects, 0);
+        assert_eq!((outcome.failures.len(), outcome.interruptions.len()), (0, 0));
+    }
+}
+
+#[test]
+fn messages_that_were_acknowledged_and_lost_are_counted_apart() {
+    // The broker forgets the sessions: all messages were acknowledged, none comes.
+    let broker = Broker::start(Behaviour { forgets: true, ..Behaviour::default() });
+    let outcome = absent(&broker, QoS::AtLeastOnce, |_| {});
+    let totals = outcome.only();
+    assert_eq!((totals.acknowledged_lost, totals.violations.lost), (200, 200));
+    let of_gaps: u64 = totals.gaps.iter().map(|gap| gap.acknowledged).sum();
+    assert_eq!(of_gaps, 200);
+    // It keeps ten messages of each session.
+    let broker = Broker::start(Behaviour { queue_max: 10, ..Behaviour::default() });
+    let outcome = absent(&broker, QoS::AtLeastOnce, |_| {});
+    assert_eq!(outcome.only().acknowledged_lost, 180);
+    // It never acknowledges: nothing can be lost that it answered for.
+    let broker = Broker::start(Behaviour { forgets: true, mute: true, ..Behaviour::default() });
+    let outcome = absent(&broker, QoS::AtLeastOnce, |plan| {
+        plan.phases.retain(|phase| !matches!(phase, Phase::Probe { .. }));
+    });
+    let totals = outcome.only();
+    assert_eq!((totals.counters.acked, totals.acknowledged_lost), (0, 0));
+    assert_eq!(totals.delivery.lost, 200);
+}
+
 #[test]
 fn publishers_that_leave_send_the_rest_when_they_are_back() {
     let broker = Broker::start(Behaviour::default());

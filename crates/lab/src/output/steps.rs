@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use crate::record::{LatencyStats, RunRecord, Step};
 
 /// Columns before those of the latencies and variables.
-const FIRST: [&str; 32] = [
+const FIRST: [&str; 35] = [
     "step",
     "label",
     "series",
@@ -39,6 +39,9 @@ const FIRST: [&str; 32] = [
     "overrun",
     "dropped",
     "violations",
+    "acknowledged_lost",
+    "sessions_lost",
+    "kills",
 ];
 
 /// Latencies with a column for each statistic.
@@ -123,6 +126,9 @@ fn first(index: usize, step: &Step, record: &RunRecord) -> [String; FIRST.len()]
         step.overrun.to_string(),
         step.dropped.to_string(),
         step.violations.total().to_string(),
+        step.acknowledged_lost.to_string(),
+        step.sessions_lost.to_string(),
+        step.kills.to_string(),
     ]
 }
 

@@ -5,6 +5,7 @@
 //! (report, tables, time series) renders the same data.
 
 mod campaign;
+mod course;
 mod cpu;
 mod hosts;
 mod latency;
@@ -19,6 +20,7 @@ pub use campaign::{
     Capacity, DeclaredLost, Finding, Position, Recommendation, RunKind, Series, Severity,
     SharedFairness, Skipped, StepTarget, Trial, TrialOutcome,
 };
+pub use course::{PhaseRecord, Restart};
 pub use cpu::WhoseCpu;
 pub use hosts::{HostUse, MetricUse, MonitorRecord, ResourceRow};
 pub use latency::{CurvePoint, LatencyStats, curve, percentile};
@@ -131,6 +133,12 @@ pub struct RunRecord {
     /// Where host figures came from.
     #[serde(default)]
     pub monitors: Vec<MonitorRecord>,
+    /// The phases of a single run, in order.
+    #[serde(default)]
+    pub phases: Vec<PhaseRecord>,
+    /// Brokers that the run killed and started again.
+    #[serde(default)]
+    pub restarts: Vec<Restart>,
     /// One entry per measured window.
     pub steps: Vec<Step>,
     /// Which steps belong together; empty for a single run.
@@ -169,6 +177,13 @@ pub struct TargetRecord {
     /// With TLS: was the broker's certificate verified?
     #[serde(default)]
     pub tls_verified: Option<bool>,
+    /// Of Tacho's own broker: what it promises about sessions that outlive their connections,
+    /// `memory`, `written` or `fsynced`.
+    #[serde(default)]
+    pub durability: Option<String>,
+    /// Of Tacho's own broker: does it keep messages of QoS 0 for sessions that are away?
+    #[serde(default)]
+    pub offline_qos0: Option<bool>,
 }
 
 /// Where the broker under test came from.

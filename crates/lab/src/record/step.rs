@@ -91,6 +91,19 @@ pub struct Step {
     pub refused: u64,
     /// Breaches of the QoS contract, warm-up included.
     pub violations: ViolationCounts,
+    /// Deliveries of QoS 1 and 2 that never came although the publisher had the PUBACK or PUBCOMP
+    /// of their message, warm-up included.
+    #[serde(default)]
+    pub acknowledged_lost: u64,
+    /// The same, while deliveries still came when the drain ended: late, or lost.
+    #[serde(default)]
+    pub acknowledged_pending: u64,
+    /// Sessions that clients came back to and that the broker did not have.
+    #[serde(default)]
+    pub sessions_lost: u64,
+    /// How often the run killed a broker and started it again.
+    #[serde(default)]
+    pub kills: u64,
     /// Losses that the scenario declares; they are not in `lost`.
     #[serde(default)]
     pub declared_lost: DeclaredLost,
@@ -179,6 +192,9 @@ pub struct LostRange {
     /// Sequence numbers from the first to the last lost one: the same as `count`, except where so
     /// many were lost that neighbouring runs were merged.
     pub span: u64,
+    /// For how many of them their publisher had the last acknowledgement.
+    #[serde(default)]
+    pub acknowledged: u64,
 }
 
 impl LostRange {
@@ -270,6 +286,8 @@ impl Step {
             Metric::Cpu => self.cpu_percent,
             Metric::Memory => self.memory_percent(),
             Metric::Lost => Some(self.lost as f64),
+            Metric::AcknowledgedLost => Some(self.acknowledged_lost as f64),
+            Metric::SessionsLost => Some(self.sessions_lost as f64),
             Metric::Duplicates => Some(self.duplicates as f64),
             Metric::OutOfOrder => Some(self.out_of_order as f64),
             Metric::Achieved => Some(self.achieved_percent()),

@@ -4,6 +4,7 @@ mod axis;
 mod capacity;
 mod chart;
 mod charts;
+mod course;
 mod data;
 mod grid;
 mod hosts;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::ReportData;
 use super::charts;
+use super::course;
 use super::grid::{Cell, Grid};
 use super::hosts;
 use super::html::{escape, files, pairs, remarks, tiles};
@@ -28,6 +29,10 @@ pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
         page.section("time", "Rates and latency over time");
         page.charts(charts::overview(data.rows));
         page.charts(charts::four_graphs(data.rows));
+    }
+    if !record.phases.is_empty() {
+        page.section("phases", "Phases");
+        course::tables(&mut page.out, record);
     }
     percentile_curves(page, data);
     if !data.rows.is_empty() {
@@ -67,6 +72,9 @@ fn key_figures(record: &RunRecord, step: &Step) -> Vec<(String, String)> {
         (us(step.latency_us.p99), "99th percentile of latency"),
         (thousands(step.lost), "messages lost"),
     ];
+    if step.acknowledged_lost > 0 || course::is_eventful(record) {
+        tiles.push((thousands(step.acknowledged_lost), "acknowledged, but lost"));
+    }
     match (step.cpu_percent, step.whose_cpu.as_deref()) {
         (Some(cpu), Some("host")) => tiles.push((percent(cpu), "CPU of the broker's host")),
         (Some(cpu), Some("broker cores")) => {

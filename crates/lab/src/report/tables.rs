@@ -101,11 +101,14 @@ fn deliveries(step: &Step) -> Table {
         counted("deliveries expected", step.expected, false),
         counted("received", step.received, false),
         counted("lost", step.lost, broken.lost > 0),
+        counted("acknowledged, but lost", step.acknowledged_lost, step.acknowledged_lost > 0),
         counted("duplicates", step.duplicates, broken.duplicates > 0),
         counted("out of order", step.out_of_order, broken.out_of_order > 0),
     ];
     for (name, value) in [
         ("lost at the end, or still on their way", step.undelivered),
+        ("acknowledged, still to come", step.acknowledged_pending),
+        ("sessions lost by the broker", step.sessions_lost),
         ("unexpected", step.unexpected),
         ("corrupted", step.corrupted),
         ("refused by the broker", step.refused),

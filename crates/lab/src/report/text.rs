@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::course;
 use super::tables::{LATENCY_HEADS, latencies, lost, tables};
 use crate::record::{RunRecord, Severity, Step, Verdict};
 
@@ -23,9 +24,34 @@ pub fn summary_text(record: &RunRecord) -> String {
         }
         step_text(&mut out, step);
     }
+    if course::is_eventful(record) {
+        course_text(&mut out, record);
+    }
     let _ = writeln!(out);
     closing_text(&mut out, record, Severity::Info);
     out
+}
+
+/// The phases, and the kills among them.
+fn course_text(out: &mut String, record: &RunRecord) {
+    let _ = writeln!(
+        out,
+        "\n{:<14}{:>10}{:>11}{:>11}{:>14}{:>11}{:>14}",
+        "PHASE", "from", "length", "sent", "acknowledged", "received", "received/s"
+    );
+    for phase in &record.phases {
+        let [name, from, length, sent, acknowledged, received, rate] = course::phase_cells(phase);
+        let _ = writeln!(
+            out,
+            "  {name:<12}{from:>10}{length:>11}{sent:>11}{acknowledged:>14}{received:>11}{rate:>14}"
+        );
+    }
+    for restart in &record.restarts {
+        let [phase, at, after, target] = course::restart_cells(restart);
+        let target = if target.is_empty() { target } else { format!(" {target}") };
+        let _ =
+            writeln!(out, "  broker{target} killed at {at} ({phase}), serving again after {after}");
+    }
 }
 
 /// How every text ends: thresholds, findings from a severity on, notes, verdict.

@@ -2,27 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use tacho_load::{
-    Counters, Event, Failure, IntervalSnapshot, PhaseKind, Summary, ThreadUsage, Totals,
-};
-use tacho_monitor::CpuSource;
+use tacho_load::{Event, Failure, IntervalSnapshot, PhaseKind, Summary, ThreadUsage, Totals};
 
+use super::course::Again;
 use super::hosts::Hosts;
 use super::names::Names;
-use super::parts;
 use super::row::series_row;
+use super::window::step;
 use crate::findings::{self, Evidence};
 use crate::probe::{Samples, Usage};
 use crate::record::{
-    CurvePoint, DeclaredLost, LatencyStats, LostRange, Placement, ResourceRow, RunKind, RunRecord,
-    SCHEMA_VERSION, SeriesRow, Step, TargetRecord, Verdict, ViolationCounts, curve,
+    CurvePoint, LatencyStats, PhaseRecord, Placement, ResourceRow, Restart, RunKind, RunRecord,
+    SCHEMA_VERSION, SeriesRow, Step, TargetRecord, Verdict, curve,
 };
 use crate::scenario::{Scenario, VarValue};
 use crate::threshold::Thresholds;
 use crate::verdict;
-
-/// Losses of messages that were published while their receiver was away.
-const OFFLINE: &str = "offline";
 
 /// Failures of single clients that the record quotes.
 const FAILURES_QUOTED: usize = 10;
@@ -92,6 +87,10 @@ pub(super) struct Collector {
     /// What watched hosts told.
     pub(super) hosts: Hosts,
     curves: Vec<StepCurves>,
+    /// What happened in each phase so far.
+    phases: Vec<PhaseRecord>,
+    restarts: Vec<Restart>,
+    sessions_lost: u64,
     failures: u64,
     interruptions: u64,
     first_interruption: String,
@@ -116,6 +115,9 @@ impl Collector {
             starts_s: Vec::new(),
             hosts: Hosts::default(),
             curves: Vec::new(),
+            phases: Vec::new(),
+            restarts: Vec::new(),
+            sessions_lost: 0,
             failures: 0,
             interruptions: 0,
             first_interruption: String::new(),
@@ -128,8 +130,9 @@ impl Collector {
     /// Takes one event with samples taken right after it. Returns the row that it completes.
     pub(super) fn handle(&mut self, event: Event, samples: Samples) -> Option<SeriesRow> {
         match event {
-            Event::Phase { kind, index, .. } => {
+            Event::Phase { kind, index, at_ns } => {
                 self.close_window(&samples);
+                self.phase_began(kind, at_ns);
                 if kind == PhaseKind::Measure {
                     self.opened = Some(samples);
                 }
@@ -174,7 +177,42 @@ impl Collector {
         }
     }
 
+    fn phase_began(&mut self, kind: PhaseKind, at_ns: u64) {
+        let start_s = at_ns.saturating_sub(self.started_ns) as f64 / 1e9;
+        self.phase_ended(start_s);
+        let name = kind.name().to_owned();
+        let start_s = round(start_s, 3);
+        self.phases.push(PhaseRecord { name, start_s, ..PhaseRecord::default() });
+    }
+
+    /// The phase that began last ends.
+    fn phase_ended(&mut self, at_s: f64) {
+        if let Some(last) = self.phases.last_mut() {
+            last.length_s = round((at_s - last.start_s).max(0.0), 3);
+        }
+    }
+
+    /// Takes what happened to a broker.
+    pub(super) fn restarted(&mut self, target: &str, restarts: &[Again]) {
+        self.restarts.extend(restarts.iter().map(|again| {
+            let at_s = again.at_ns.saturating_sub(self.started_ns) as f64 / 1e9;
+            let phase = self.phases.iter().rev().find(|phase| phase.start_s <= at_s);
+            Restart {
+                target: target.to_owned(),
+                phase: phase.map_or_else(String::new, |phase| phase.name.clone()),
+                at_s: round(at_s, 3),
+                serving_ms: round(again.serving_ns as f64 / 1e6, 1),
+            }
+        }));
+    }
+
     fn interval(&mut self, interval: &IntervalSnapshot, samples: Samples) -> SeriesRow {
+        let name = interval.phase.name();
+        if let Some(phase) = self.phases.iter_mut().rev().find(|phase| phase.name == name) {
+            phase.sent += interval.counters.sent;
+            phase.acknowledged += interval.counters.acked;
+            phase.received += interval.counters.received;
+        }
         let usage = samples.since(&self.last);
         let broker = self.last.broker.take();
         self.last = samples;
@@ -194,6 +232,7 @@ impl Collector {
 
     fn failed(&mut self, client: u32, why: &Failure) {
         self.failures += 1;
+        self.sessions_lost += u64::from(*why == Failure::SessionLost);
         let sentence = format!("{}: {why}", self.facts.names.client(client));
         // The generator's own limits: descriptors (EMFILE, ENFILE) and local ports
         // (EADDRNOTAVAIL), by the words of the C library.
@@ -239,10 +278,11 @@ impl Collector {
 
     /// The record and what belongs to it, judged. `aborted` says why the run was cut short.
     pub(super) fn finish(
-        self,
+        mut self,
         elapsed_s: f64,
         aborted: Option<String>,
     ) -> (RunRecord, Vec<SeriesRow>, Vec<StepCurves>, Vec<ResourceRow>) {
+        self.phase_ended(elapsed_s);
         let mut verdicts = Vec::new();
         let mut reasons = Vec::new();
         if let Some(sentence) = aborted {
@@ -263,6 +303,12 @@ impl Collector {
         for ((phase_index, mut step), start_s) in self.steps.into_iter().zip(&self.starts_s) {
             self.hosts.complete_step(&mut step, *start_s);
             step.connect_us = connect_us;
+            step.sessions_lost = self.sessions_lost;
+            step.kills = self.restarts.len() as u64;
+            if step.kills > 0 {
+                // What waits for a broker is no lateness of the generator.
+                step.gates.retain(|gate| gate.name != verdict::SEND_DELAY);
+            }
             let broker_cores = self.windows.get(&phase_index).and_then(|usage| usage.broker_cores);
             step.settle_cpu(&self.facts.placement, broker_cores);
             step.settle_busier();
@@ -319,6 +365,13 @@ impl Collector {
         if let Some(why) = summary.as_ref().and_then(|summary| summary.rtt_failure.as_ref()) {
             notes.push(format!("Round trips to a broker were not measured all the time: {why}."));
         }
+        if !self.restarts.is_empty() {
+            notes.push(
+                "The broker was killed during the run: what was due while it was away was never \
+                 sent, and rates and latencies are not those of a broker that lives."
+                    .to_owned(),
+            );
+        }
         if self.interruptions > 0 {
             notes.push(format!(
                 "{} times a client lost its connection, or did not get one, and tried again; the \
@@ -359,6 +412,8 @@ impl Collector {
             thresholds,
             monitors,
             findings,
+            phases: self.phases,
+            restarts: self.restarts,
             steps,
             ..RunRecord::default()
         };
@@ -400,115 +455,10 @@ pub(super) fn round(value: f64, digits: i32) -> f64 {
     (value * factor).round() / factor
 }
 
-/// CPU of programs that are neither the broker nor the generator, one core = 100.
-fn others(totals: &Totals, usage: &Usage) -> Option<f64> {
-    let generator_ns: u64 = totals.threads.iter().map(|thread| thread.cpu_ns).sum();
-    let known_ns = generator_ns + usage.broker_cpu_ns?;
-    let others_ns = usage.host_programs_ns?.saturating_sub(known_ns);
-    (totals.len_ns > 0).then(|| round(others_ns as f64 * 100.0 / totals.len_ns as f64, 2))
-}
-
 /// Busy time of the generator's threads in percent of a core: the sum and the largest.
 pub(super) fn busy_percent(threads: &[ThreadUsage]) -> (f64, f64) {
     let busy = || threads.iter().map(|thread| thread.busy() * 100.0);
     (round(busy().sum(), 2), round(busy().fold(0.0, f64::max), 2))
-}
-
-/// One step out of the engine's totals and what was used meanwhile.
-fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
-    let window_s = totals.len_ns as f64 / 1e9;
-    let rate = |count: u64| match window_s > 0.0 {
-        true => round(count as f64 / window_s, 2),
-        false => 0.0,
-    };
-    let counters: &Counters = &totals.counters;
-    let delivery = &totals.delivery;
-    let achieved_in = if facts.acknowledged { counters.acked } else { counters.sent };
-    let messages = counters.sent + counters.received;
-    let percent = |value: Option<f64>| value.map(|value| round(value, 2));
-    let undeclared = totals.gaps.iter().filter(|gap| !gap.declared).count();
-    let closed_out = || {
-        // Without a schedule the deliveries due are those that the sent messages had to cause.
-        rate(delivery.expected)
-    };
-    Step {
-        verdict: Verdict::Ok,
-        scenario: facts.scenario.clone(),
-        vars: facts.vars.clone(),
-        window_s: round(window_s, 3),
-        offered_in_per_s: rate(counters.offered),
-        offered_out_per_s: match facts.closed {
-            true => closed_out(),
-            false => round(facts.offered_out_per_s, 2),
-        },
-        attempted_in_per_s: rate(counters.attempted),
-        achieved_in_per_s: rate(achieved_in),
-        achieved_out_per_s: rate(counters.received),
-        tps: rate(achieved_in + counters.received),
-        latency_us: LatencyStats::of(&totals.e2e),
-        service_us: LatencyStats::of(&totals.service),
-        send_delay_us: LatencyStats::of(&totals.send_delay),
-        ack_us: LatencyStats::of(&totals.ack),
-        rtt_us: LatencyStats::of(&totals.rtt),
-        sent: delivery.sent,
-        expected: delivery.expected,
-        received: delivery.received,
-        lost: delivery.lost.saturating_sub(delivery.declared_lost),
-        declared_lost: declared_lost(delivery.declared_lost),
-        undelivered: delivery.undelivered,
-        lost_ranges: totals
-            .gaps
-            .iter()
-            .filter(|gap| !gap.declared)
-            .take(LostRange::MAX)
-            .map(|gap| facts.names.lost_range(gap))
-            .collect(),
-        lost_ranges_cut: totals.gaps_cut + undeclared.saturating_sub(LostRange::MAX) as u64,
-        duplicates: delivery.duplicates,
-        out_of_order: delivery.out_of_order,
-        unexpected: delivery.unexpected,
-        corrupted: delivery.corrupted,
-        overrun: counters.overrun,
-        dropped: counters.dropped,
-        refused: counters.refused,
-        violations: ViolationCounts {
-            lost: totals.violations.lost,
-            duplicates: totals.violations.duplicates,
-            out_of_order: totals.violations.out_of_order,
-            corrupted: totals.violations.corrupted,
-        },
-        shared: totals.shared.iter().map(parts::fairness).collect(),
-        targets: parts::step_targets(totals, facts.acknowledged),
-        drained: totals.drained,
-        received_min: totals.received_min_max.map(|(min, _)| min),
-        received_max: totals.received_min_max.map(|(_, max)| max),
-        broker_cpu_percent: percent(usage.broker_cpu_percent),
-        broker_cpu_us_per_message: usage
-            .broker_cpu_ns
-            .filter(|_| messages > 0)
-            .map(|cpu_ns| round(cpu_ns as f64 / 1e3 / messages as f64, 3)),
-        broker_cpu_source: usage.broker_cpu_source.map(|source| match source {
-            CpuSource::Schedstat => "schedstat".to_owned(),
-            CpuSource::Stat => "stat".to_owned(),
-        }),
-        broker_cores_busy_percent: percent(usage.broker_cores_busy_percent),
-        broker_rss_bytes: usage.broker_rss_bytes,
-        broker_threads: usage.broker_threads,
-        host_cpu_percent: percent(usage.host_cpu_percent),
-        host_steal_percent: percent(usage.host_steal_percent),
-        other_cpu_percent: others(totals, usage),
-        host_memory_percent: percent(usage.host_memory_percent),
-        generator_cpu_percent: busy_percent(&totals.threads).0,
-        generator_thread_busy_max_percent: busy_percent(&totals.threads).1,
-        hosts: Vec::new(),
-        gates: Vec::new(),
-        ..Step::default()
-    }
-}
-
-fn declared_lost(count: u64) -> DeclaredLost {
-    let by = (count > 0).then(|| (OFFLINE.to_owned(), count));
-    DeclaredLost { count, by: by.into_iter().collect() }
 }
 
 /// The facts that a scenario knows; the rest is the machine's.

@@ -56,7 +56,9 @@ fn can_be_sampled() -> bool {
 /// How a broker's process is found: by its id where that is known, else by its port. The port may
 /// be another's or that of a proxy, and the process another user's.
 fn broker(target: &RunTarget) -> Option<WatchedProcess> {
-    let (selector, optional) = match (target.record.pid, target.addresses.first()) {
+    // One that is killed and started again is another process each time.
+    let pid = target.record.pid.filter(|_| !target.course.is_killed());
+    let (selector, optional) = match (pid, target.addresses.first()) {
         (Some(pid), _) => (ProcessSelector::Pid(pid), false),
         (None, Some(address)) => (ProcessSelector::Port(address.addr.port()), true),
         (None, None) => return None,
@@ -271,10 +273,13 @@ fn used_mean(used: &MetricUse) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use tacho_monitor::{CpuPercent, ProcessRow};
 
     use super::*;
     use crate::record::TargetRecord;
+    use crate::run::Course;
 
     const SECOND_NS: u64 = 1_000_000_000;
 
@@ -307,7 +312,8 @@ mod tests {
             name: name.to_owned(),
         };
         let record = TargetRecord { name: name.to_owned(), pid, ..TargetRecord::default() };
-        RunTarget { record, addresses: vec![address], cores: Vec::new(), is_local }
+        let course = Arc::new(Course::new(pid, false));
+        RunTarget { record, addresses: vec![address], cores: Vec::new(), is_local, course }
     }
 
     #[test]

@@ -80,6 +80,7 @@ impl Names {
             first_seq: gap.first_seq,
             count: gap.count,
             span: gap.span,
+            acknowledged: gap.acknowledged,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The loop that drives the load generator through a scenario.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use tacho_load::{End, Engine, Event, PhaseKind, PlanError, StartError};
 use tacho_monitor::{MonitorSpec, Watch, WatchError};
 
 use super::collector::{Collector, RunFacts, StepCurves};
+use super::course::Course;
 use super::figures::FigureFiles;
 use super::hosts::{Hosts, specs};
 use super::parts;
@@ -50,6 +52,8 @@ pub struct RunTarget {
     pub cores: Vec<usize>,
     /// Does it run on this machine?
     pub is_local: bool,
+    /// What happens to it during the run.
+    pub course: Arc<Course>,
 }
 
 /// News of a running run.
@@ -205,6 +209,9 @@ pub fn run(
             }
             continue;
         };
+        if let Some(first) = first {
+            probe.follow(first.course.pid());
+        }
         let samples =
             if Collector::wants_samples(&event) { probe.sample() } else { Samples::default() };
         let mut parts = Vec::new();
@@ -252,6 +259,9 @@ pub fn run(
     resources.flush().map_err(|source| directory.error("resources.csv", source))?;
     collector.hosts.end(watch.stop());
 
+    for target in &config.targets {
+        collector.restarted(&target.record.name, &target.course.restarts());
+    }
     let (ending, aborted) = ending(end);
     let elapsed_s = clock::now_ns().saturating_sub(started_ns) as f64 / 1e9;
     let (record, rows, curves, hosts) = collector.finish(elapsed_s, aborted);

@@ -10,6 +10,7 @@ use tacho_load::{
 use tacho_monitor::{CpuSource, ProcessSample};
 
 use super::collector::{Collector, RunFacts};
+use super::course::Again;
 use super::names::Names;
 use crate::environment::Environment;
 use crate::probe::Samples;
@@ -34,7 +35,7 @@ fn facts() -> RunFacts {
             version: "5".to_owned(),
             command: Some("tacho broker".to_owned()),
             pid: Some(7),
-            tls_verified: None,
+            ..TargetRecord::default()
         }],
         placement: Placement {
             one_machine: true,
@@ -136,6 +137,8 @@ fn totals() -> Totals {
         },
         outside: Delivery::default(),
         violations: Violations::default(),
+        acknowledged_lost: 0,
+        acknowledged_pending: 0,
         gaps: Vec::new(),
         gaps_cut: 0,
         e2e: histogram(400, messages),
@@ -337,7 +340,8 @@ fn a_broken_contract_outranks_everything_but_an_abort() {
             first_seq: 40,
             count: 2,
             span: 2,
-            declared: false
+            declared: false,
+            acknowledged: 2,
         };
         LostRange::MAX + 1
     ];
@@ -350,6 +354,47 @@ fn a_broken_contract_outranks_everything_but_an_abort() {
     );
     let (record, _) = play(facts(), |_| 400, |_| RATE, Some(broken), vec![], Some("stopped"));
     assert_eq!(record.verdict, Verdict::Aborted);
+}
+
+#[test]
+fn acknowledged_and_lost_is_a_breach_and_acknowledged_and_late_is_not() {
+    let mut lost = totals();
+    (lost.acknowledged_lost, lost.violations.lost) = (3, 3);
+    let (verdict, reasons) = verdict_of(lost);
+    assert_eq!(verdict, Verdict::QosViolation);
+    assert!(reasons.contains("3 deliveries never came of messages that the broker"), "{reasons}");
+    let mut late = totals();
+    late.acknowledged_pending = 3;
+    let (verdict, reasons) = verdict_of(late);
+    assert_eq!(verdict, Verdict::NotSustained);
+    assert!(reasons.contains("3 deliveries of acknowledged messages had not come"), "{reasons}");
+}
+
+#[test]
+fn a_broker_that_is_killed_is_not_judged_by_its_rates() {
+    let mut halved = totals();
+    halved.counters.acked /= 2;
+    halved.counters.received /= 2;
+    halved.send_delay = histogram(90_000, RATE);
+    let mut collector = Collector::new(facts(), 0, samples(0));
+    collector.handle(phase(PhaseKind::Measure, 4), samples(0));
+    collector.handle(interval(0, 400, RATE), samples(1));
+    collector.handle(Event::Measured(Box::new(halved.clone())), samples(2));
+    let why = Failure::SessionLost;
+    collector.handle(Event::Failed { client: 3, why }, samples(2));
+    collector.restarted("", &[Again { at_ns: SECOND_NS / 2, serving_ns: 12_340_000 }]);
+    let (record, ..) = collector.finish(3.0, None);
+    let step = &record.steps[0];
+    assert_eq!((step.kills, step.sessions_lost), (1, 1));
+    // A lost session is a failure of the broker's, rates are not.
+    assert_eq!(step.verdict, Verdict::Ok, "{:?}", record.reasons);
+    assert_eq!(record.verdict, Verdict::NotSustained);
+    let restart = &record.restarts[0];
+    assert_eq!((restart.phase.as_str(), restart.at_s, restart.serving_ms), ("measure", 0.5, 12.3));
+    let phase = &record.phases[0];
+    assert_eq!((phase.name.as_str(), phase.length_s, phase.received), ("measure", 3.0, RATE));
+    assert!(record.notes.iter().any(|note| note.contains("was killed during the run")));
+    assert_eq!(verdict_of(halved).0, Verdict::GeneratorBound);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod publish;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use toml::Spanned;
 
@@ -90,7 +91,7 @@ impl Checker<'_> {
             target,
             targets,
             load: self.load(&raw.load)?,
-            phases: self.phases(&raw.phases)?,
+            phases: self.phases(&raw.phases, &groups)?,
             thresholds: self.thresholds(&raw.thresholds)?,
             groups,
             notes: Vec::new(),
@@ -198,6 +199,10 @@ impl Checker<'_> {
                 (None, Some(default)) if takes_tls => default.tls.clone(),
                 (None, _) => TlsOptions::default(),
             },
+            kills: match &raw.kills {
+                None => default.map_or(0, |target| target.kills),
+                Some(kills) => self.whole(kills, "the number of kills", 0, 1000)? as u32,
+            },
             version: match &raw.version {
                 None => default.map_or_else(ProtocolVersion::default, |target| target.version),
                 Some(version) => self.version(version)?,
@@ -264,7 +269,7 @@ impl Checker<'_> {
         })
     }
 
-    fn phases(&self, raw: &RawPhases) -> Checked<Phases> {
+    fn phases(&self, raw: &RawPhases, groups: &BTreeMap<String, Group>) -> Checked<Phases> {
         let span = |value: &Option<Spanned<TimeSpan>>, default| {
             value.as_ref().map_or_else(|| TimeSpan::from_secs(default), |value| *value.get_ref())
         };
@@ -275,13 +280,45 @@ impl Checker<'_> {
                 .error(measure.span(), "the measured phase is too short to measure anything")
                 .label("at least 100ms; 30s and more give steady figures"));
         }
+        if let (Some(messages), Some(_)) = (&raw.messages, &raw.measure) {
+            return Err(self
+                .error(messages.span(), "the measured phase has a length or a number of messages")
+                .label("'measure' is there too: remove one of them"));
+        }
+        let counted = raw.messages.as_ref().map(|messages| self.time_for(messages, groups));
+        let counted = counted.transpose()?;
         Ok(Phases {
             connect_timeout: span(&raw.connect_timeout, 30),
             ready_probe: raw.ready_probe.unwrap_or(true),
             warmup: self.adjustment.warmup.unwrap_or_else(|| span(&raw.warmup, 5)),
-            measure: self.adjustment.hold.unwrap_or_else(|| span(&raw.measure, 30)),
+            measure: self.adjustment.hold.or(counted).unwrap_or_else(|| span(&raw.measure, 30)),
             drain: span(&raw.drain, 5),
         })
+    }
+
+    /// How long the slowest publisher takes for so many messages.
+    fn time_for(
+        &self,
+        messages: &Spanned<Whole>,
+        groups: &BTreeMap<String, Group>,
+    ) -> Checked<TimeSpan> {
+        let count = self.whole(messages, "the number of messages", 1, 1_000_000_000)?;
+        let rates = groups.values().filter(|group| group.clients > 0).flat_map(|group| {
+            group.publish.iter().map(|publish| publish.model.per_client(group.clients))
+        });
+        let slowest = rates.map(|rate| rate.unwrap_or(0.0)).reduce(f64::min);
+        let Some(rate) = slowest.filter(|rate| *rate > 0.0) else {
+            return Err(self
+                .error(messages.span(), "messages cannot be counted without a rate")
+                .label("every publisher needs a 'rate'"));
+        };
+        let span = Duration::from_secs_f64(count as f64 / rate);
+        if span < MEASURE_MIN {
+            return Err(self
+                .error(messages.span(), "the measured phase is too short to measure anything")
+                .label("at least 100ms: more messages, or a lower rate"));
+        }
+        Ok(TimeSpan(span))
     }
 
     fn thresholds(&self, raw: &BTreeMap<Spanned<String>, Spanned<String>>) -> Checked<Thresholds> {
@@ -335,6 +372,7 @@ impl Checker<'_> {
         let whole = |value: &Option<Spanned<Whole>>, what, max, default| {
             value.as_ref().map_or(Ok(default), |value| self.whole(value, what, 1, max))
         };
+        let absent = self.absent(&raw)?;
         Ok(Group {
             clients: clients as u32,
             client_id,
@@ -345,6 +383,7 @@ impl Checker<'_> {
             losses: raw.losses.as_ref().map(|losses| self.losses(losses)).transpose()?,
             disconnect: self.disconnect(&raw.disconnect)?,
             will: raw.will.as_ref().map(|will| self.will(will)).transpose()?,
+            absent,
             offline: raw.offline.as_ref().map(|offline| self.offline(offline)).transpose()?,
             reconnect: raw.reconnect.as_ref().map(|raw| self.reconnect(raw)).transpose()?,
             inflight: whole(&raw.inflight, "an inflight window", 65_535, 65_535)? as u16,

@@ -37,6 +37,7 @@ pub(super) struct RawTarget {
     pub(super) broker: Option<Spanned<String>>,
     pub(super) version: Option<Spanned<String>>,
     pub(super) tls: Option<Spanned<RawTls>>,
+    pub(super) kills: Option<Spanned<Whole>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -78,6 +79,7 @@ pub(super) struct RawPhases {
     pub(super) ready_probe: Option<bool>,
     pub(super) warmup: Option<Spanned<TimeSpan>>,
     pub(super) measure: Option<Spanned<TimeSpan>>,
+    pub(super) messages: Option<Spanned<Whole>>,
     pub(super) drain: Option<Spanned<TimeSpan>>,
 }
 
@@ -97,6 +99,8 @@ pub(super) struct RawGroup {
     pub(super) disconnect: RawDisconnect,
     pub(super) will: Option<RawWill>,
     pub(super) offline: Option<RawOffline>,
+    #[serde(default)]
+    pub(super) absent: Option<Spanned<bool>>,
     pub(super) reconnect: Option<RawReconnect>,
     #[serde(default)]
     pub(super) publish: Vec<RawPublish>,

@@ -75,6 +75,22 @@ pub enum Model {
     },
 }
 
+impl Model {
+    /// Messages per second of each of so many clients; `None` without a steady rate.
+    pub fn per_client(&self, clients: u32) -> Option<f64> {
+        match self {
+            Self::Open { rate, .. }
+            | Self::Poisson { rate, .. }
+            | Self::Bursts { rate, .. }
+            | Self::Jmeter { rate, .. } => Some(match rate {
+                Rate::Total(rate) => rate.0 / f64::from(clients.max(1)),
+                Rate::PerClient(rate) => rate.0,
+            }),
+            Self::Trace { .. } | Self::Closed { .. } => None,
+        }
+    }
+}
+
 /// A rate of a group's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -61,6 +61,9 @@ pub struct Target {
     /// How connections are encrypted.
     #[serde(skip_serializing_if = "TlsOptions::is_default")]
     pub tls: TlsOptions,
+    /// How often the run kills it and starts it again.
+    #[serde(skip_serializing_if = "is_none")]
+    pub kills: u32,
 }
 
 /// How connections to the broker are encrypted. Only `mqtts://` and `wss://` look at it.
@@ -203,6 +206,9 @@ pub struct Group {
     /// They leave during the load and come back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offline: Option<Offline>,
+    /// They leave before the load begins and come back when it is over.
+    #[serde(skip_serializing_if = "is_false")]
+    pub absent: bool,
     /// What follows an unexpected end of a connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconnect: Option<Reconnect>,
@@ -260,6 +266,10 @@ fn is_zero(number: &u8) -> bool {
     *number == 0
 }
 
+fn is_none(number: &u32) -> bool {
+    *number == 0
+}
+
 impl Group {
     /// The client identifier of one of its clients.
     pub fn client_id(&self, place: ClientPlace) -> String {
@@ -292,6 +302,13 @@ impl Scenario {
     /// Clients of all groups.
     pub fn clients(&self) -> u64 {
         self.groups.values().map(|group| u64::from(group.clients)).sum()
+    }
+
+    /// Does a session of its clients outlive their connections?
+    pub fn has_lasting_sessions(&self, group: &Group) -> bool {
+        let connect = &group.connect;
+        !connect.session_expiry.0.is_zero()
+            || !connect.clean_start && self.version_of(group) != ProtocolVersion::V5
     }
 
     /// The brokers that clients connect to, by name, in order of names; the default one first,

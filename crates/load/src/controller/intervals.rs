@@ -200,6 +200,8 @@ impl Intervals {
             delivery: books.window,
             outside: books.outside,
             violations: books.violations,
+            acknowledged_lost: books.acknowledged_lost,
+            acknowledged_pending: books.acknowledged_undelivered,
             gaps: books.gaps,
             gaps_cut: books.gaps_cut,
             e2e: sample.e2e(),
@@ -319,7 +321,7 @@ impl WindowSum {
                 usage.cpu_ns += interval.usage.cpu_ns;
                 usage.idle_spin_ns += interval.usage.idle_spin_ns;
             }
-            PhaseKind::Drain => {
+            PhaseKind::Resume | PhaseKind::Drain => {
                 self.sample.add_latencies(&interval.sample);
                 for (dropped, cell) in self.dropped_late.iter_mut().zip(&interval.sample.cells) {
                     *dropped += cell.counters.dropped;

@@ -186,6 +186,9 @@ impl Plan {
                 return Err(PlanError::Zero { what: "inflight_max" });
             }
             check_life(group)?;
+            if group.absent && self.has_absences() {
+                check_absence(group, self.load_ns())?;
+            }
             for block in &group.publish {
                 check_payload(&group.name, &block.payload)?;
                 check_pace(&group.name, &block.pace)?;
@@ -216,6 +219,19 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    fn has_absences(&self) -> bool {
+        self.phases.contains(&Phase::Offline)
+    }
+
+    /// How long all loads take together.
+    fn load_ns(&self) -> u64 {
+        let lengths = self.phases.iter().map(|phase| match phase {
+            Phase::WarmUp { duration_ns, .. } | Phase::Measure { duration_ns, .. } => *duration_ns,
+            _ => 0,
+        });
+        lengths.fold(0, u64::saturating_add)
     }
 
     fn check_phases(&self) -> Result<(), PlanError> {
@@ -332,14 +348,16 @@ fn check_life(group: &Group) -> Result<(), PlanError> {
     {
         return Err(PlanError::Zero { what: "the number of attempts to reconnect" });
     }
-    if let Some(offline) = &group.offline {
-        let away_s = offline.for_ns.div_ceil(1_000_000_000);
-        if !group.is_persistent()
-            || group.version.is_v5() && u64::from(group.session_expiry_s) < away_s
-        {
-            let group = group.name.clone();
-            return Err(PlanError::OfflineWithoutSession { group, away_s });
-        }
+    group.offline.as_ref().map_or(Ok(()), |offline| check_absence(group, offline.for_ns))
+}
+
+/// Sessions must last as long as their clients are away.
+fn check_absence(group: &Group, away_ns: u64) -> Result<(), PlanError> {
+    let away_s = away_ns.div_ceil(1_000_000_000);
+    if !group.is_persistent() || group.version.is_v5() && u64::from(group.session_expiry_s) < away_s
+    {
+        let group = group.name.clone();
+        return Err(PlanError::OfflineWithoutSession { group, away_s });
     }
     Ok(())
 }

@@ -188,7 +188,7 @@ fn impossible_plans_are_refused_with_a_sentence() {
     fn pace(plan: &mut Plan) -> &mut Pace {
         &mut plan.groups[0].publish[0].pace
     }
-    let cases: [Case; 19] = [
+    let cases: [Case; 20] = [
         (&|plan| plan.threads = 0, "at least one generator thread"),
         (&|plan| plan.targets.clear(), "no target address"),
         (&|plan| plan.groups.clear(), "at least one client"),
@@ -223,6 +223,15 @@ fn impossible_plans_are_refused_with_a_sentence() {
                 plan.groups[0].session_expiry_s = 2;
                 plan.groups[0].offline =
                     Some(Offline { after_ns, for_ns, clean: true, queues_qos0: false });
+            },
+            "more than the 3 s they stay away",
+        ),
+        (
+            &|plan| {
+                plan.groups[0].session_expiry_s = 2;
+                plan.groups[0].absent = true;
+                let (duration_ns, scale) = (2_000_000_001, Scale::ONE);
+                plan.phases = vec![Phase::Offline, Phase::Measure { duration_ns, scale }];
             },
             "more than the 3 s they stay away",
         ),

@@ -10,7 +10,7 @@ use crate::plan::{ClientIndex, DeclaredLoss, Group, Receiver, StreamIndex};
 
 /// What a stream sent since the books were closed last: messages `from..to`, of which
 /// `window_from..window_to` were intended for the measured window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct StreamEnds {
     pub(crate) from: u64,
     pub(crate) window_from: u64,
@@ -20,6 +20,9 @@ pub(crate) struct StreamEnds {
     pub(crate) last_ns: u64,
     /// The publisher's connection failed.
     pub(crate) failed: bool,
+    /// Runs of messages of QoS 1 and 2 without their last acknowledgement, in order: each from its
+    /// first message to before its second number.
+    pub(crate) unacknowledged: Vec<(u64, u64)>,
 }
 
 impl StreamEnds {
@@ -37,6 +40,15 @@ impl StreamEnds {
         [hole.lost - inside, inside]
     }
 
+    /// How many of the messages of a hole were acknowledged, at least: of merged holes it is not
+    /// known which messages they miss.
+    fn acknowledged(&self, hole: &Hole) -> u64 {
+        let first = self.unacknowledged.partition_point(|(_, to)| *to <= hole.from);
+        let behind = self.unacknowledged[first..].iter().take_while(|(from, _)| *from < hole.to);
+        let open: u64 = behind.map(|(from, to)| (*to).min(hole.to) - (*from).max(hole.from)).sum();
+        hole.lost.saturating_sub(open)
+    }
+
     const fn expected(&self) -> [u64; 2] {
         let inside = self.window_to - self.window_from;
         [self.to - self.from - inside, inside]
@@ -51,6 +63,10 @@ pub(crate) struct Books {
     pub(crate) violations: Violations,
     /// Lost at QoS 1 or 2, or not delivered yet.
     pub(crate) undelivered: u64,
+    /// Lost at QoS 1 or 2 although their publisher had the last acknowledgement.
+    pub(crate) acknowledged_lost: u64,
+    /// The same, or not delivered yet.
+    pub(crate) acknowledged_undelivered: u64,
     pub(crate) gaps: Vec<Gap>,
     pub(crate) gaps_cut: u64,
     pub(crate) received_min_max: Option<(u64, u64)>,
@@ -81,6 +97,8 @@ impl Books {
         self.window.add(&other.window);
         self.violations.add(&other.violations);
         self.undelivered += other.undelivered;
+        self.acknowledged_lost += other.acknowledged_lost;
+        self.acknowledged_undelivered += other.acknowledged_undelivered;
         self.gaps_cut += other.gaps_cut;
         for gap in other.gaps {
             self.push_gap(gap);
@@ -120,10 +138,16 @@ impl Books {
                 tail[at] += if is_tail { parts[at] } else { 0 };
                 declared[at] += if is_declared { parts[at] } else { 0 };
             }
+            let acknowledged = route.acknowledged(&hole);
             if !is_declared && route.is_judged(&hole) {
-                let broken =
-                    if is_tail { &mut self.undelivered } else { &mut self.violations.lost };
-                *broken += hole.lost;
+                // What a publisher that failed sent last may never have reached the broker.
+                let broken = if route.ends.failed { acknowledged } else { hole.lost };
+                let (lost, acknowledged_lost) = match is_tail {
+                    true => (&mut self.undelivered, &mut self.acknowledged_undelivered),
+                    false => (&mut self.violations.lost, &mut self.acknowledged_lost),
+                };
+                *lost += broken;
+                *acknowledged_lost += acknowledged;
             }
             self.push_gap(Gap {
                 stream: route.stream,
@@ -132,6 +156,7 @@ impl Books {
                 count: hole.lost,
                 span: hole.to - hole.from,
                 declared: is_declared,
+                acknowledged,
             });
         });
         let parts =
@@ -183,7 +208,12 @@ impl RouteEnd<'_> {
     /// Does the loss of these messages break a promise, unless it is declared?
     fn is_judged(&self, hole: &Hole) -> bool {
         let promised = self.qos > QoS::AtMostOnce || hole.mark.away && self.policy.queues_qos0;
-        promised && !self.failed && !self.ends.failed
+        promised && !self.failed
+    }
+
+    /// How many of these messages the publisher had the last acknowledgement for.
+    fn acknowledged(&self, hole: &Hole) -> u64 {
+        if self.qos == QoS::AtMostOnce { 0 } else { self.ends.acknowledged(hole) }
     }
 }
 

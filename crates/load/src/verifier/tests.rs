@@ -59,7 +59,7 @@ impl Bench {
 
 /// Everything sent so far, all of it in the window.
 fn sent(to: u64) -> StreamEnds {
-    StreamEnds { from: 0, window_from: 0, window_to: to, to, last_ns: 0, failed: false }
+    StreamEnds { window_to: to, to, ..StreamEnds::default() }
 }
 
 fn settled(verdict: Verdict) -> Option<u64> {
@@ -89,6 +89,7 @@ fn reports_exactly_what_was_lost_doubled_and_disordered() {
         count,
         span: count,
         declared: false,
+        acknowledged: count,
     };
     assert_eq!(books.gaps, [gap(2, 1), gap(5, 2), gap(8, 2)]);
     let Violations { lost, duplicates, out_of_order, corrupted } = books.violations;
@@ -124,8 +125,7 @@ fn membership_of_the_window_is_by_intended_time() {
     for seq in [0, 0, 3, 4, 5, 5, 5, 9] {
         bench.deliver((0, 1), 0, seq);
     }
-    let ends =
-        StreamEnds { from: 0, window_from: 4, window_to: 8, to: 10, last_ns: 0, failed: false };
+    let ends = StreamEnds { window_from: 4, window_to: 8, to: 10, ..StreamEnds::default() };
     let books = bench.settle(&[ends]);
     let (window, outside) = (books.window, books.outside);
     assert_eq!((window.expected, window.received, window.lost, window.duplicates), (4, 2, 2, 2));
@@ -141,8 +141,7 @@ fn membership_of_the_window_is_by_intended_time() {
         window_from: 10,
         window_to: 12,
         to: 12,
-        last_ns: 0,
-        failed: false,
+        ..StreamEnds::default()
     }]);
     assert_eq!(books.outside.late + books.window.late, 1);
     assert_eq!((books.window.expected, books.window.lost), (2, 2));
@@ -243,8 +242,38 @@ fn clients_whose_connection_failed_miss_messages_but_break_no_contract() {
     let books = bench.settle(&[sent(5)]);
     assert_eq!((books.window.lost, books.violations.total()), (5, 0));
     let mut bench = Bench::new(&plan, &[&[0, 1]]);
-    let books = bench.settle(&[StreamEnds { failed: true, ..sent(5) }]);
+    let unacknowledged = vec![(0, 5)];
+    let books = bench.settle(&[StreamEnds { failed: true, unacknowledged, ..sent(5) }]);
     assert_eq!((books.window.lost, books.violations.total()), (5, 0));
+}
+
+#[test]
+fn what_was_acknowledged_and_lost_is_told_from_what_was_only_lost() {
+    for (published, failed, expected) in [
+        // Of 1 to 4 and 7 to 9, which are lost, 3, 4 and 8 were acknowledged.
+        (AtLeastOnce, false, (2, 1, 4, 7)),
+        // Nobody knows whether the broker had seen what a failed publisher sent last.
+        (AtLeastOnce, true, (2, 1, 2, 3)),
+        (AtMostOnce, false, (0, 0, 0, 0)),
+    ] {
+        let plan = plan_of(vec![publisher("t", published), subscriber("t", ExactlyOnce)]);
+        let mut bench = Bench::new(&plan, &[&[0, 1]]);
+        for seq in [0, 5, 6] {
+            bench.deliver((0, 1), 0, seq);
+        }
+        let unacknowledged = vec![(0, 3), (6, 8), (9, 20)];
+        let books = bench.settle(&[StreamEnds { failed, unacknowledged, ..sent(10) }]);
+        let found = (
+            books.acknowledged_lost,
+            books.acknowledged_undelivered,
+            books.violations.lost - books.undelivered,
+            books.violations.lost,
+        );
+        assert_eq!(found, expected, "{published} {failed}");
+        assert_eq!(books.window.lost, 7);
+        let of_gaps: u64 = books.gaps.iter().map(|gap| gap.acknowledged).sum();
+        assert_eq!(of_gaps, expected.0 + expected.1);
+    }
 }
 
 #[test]

@@ -51,6 +51,11 @@ impl State {
     pub(super) const fn is_up(self) -> bool {
         matches!(self, Self::Up | Self::Subscribing { .. })
     }
+
+    /// Is it going to be up?
+    pub(super) const fn is_on_its_way(self) -> bool {
+        matches!(self, Self::Connecting { .. } | Self::Greeting { .. } | Self::Away)
+    }
 }
 
 /// One client of the plan.

@@ -28,6 +28,22 @@ impl Worker {
         self.plan_pacing(start_ns, |_| true, |group| group.disconnects_per_s);
     }
 
+    /// Plans the departures of those who are absent during the load.
+    pub(super) fn plan_departures(&mut self, start_ns: u64) {
+        let common = std::sync::Arc::clone(&self.common);
+        let leaves = |client: &VirtualClient| {
+            client.state.is_up() && common.plan.groups[client.group].absent
+        };
+        self.plan_pacing(start_ns, leaves, |group| group.disconnects_per_s);
+    }
+
+    /// Plans their return. Who lost its connection by itself has a timer for that.
+    pub(super) fn plan_returns(&mut self, start_ns: u64) {
+        let returns =
+            |client: &VirtualClient| client.state == State::Away && client.timer.is_none();
+        self.plan_pacing(start_ns, returns, |group| group.connects_per_s);
+    }
+
     fn plan_pacing(
         &mut self,
         start_ns: u64,
@@ -54,7 +70,8 @@ impl Worker {
                 break;
             };
             match self.phase.kind() {
-                Some(PhaseKind::Connect) => self.connect(net, local as usize),
+                Some(PhaseKind::Connect | PhaseKind::Resume) => self.connect(net, local as usize),
+                Some(PhaseKind::Offline) => self.depart(net, local as usize),
                 Some(PhaseKind::Subscribe) => self.subscribe(net, local as usize),
                 Some(PhaseKind::Disconnect) => self.disconnect(net, local as usize),
                 _ => {}
@@ -70,12 +87,14 @@ impl Worker {
         }
         let done = self.pacing.is_empty()
             && match self.phase.kind() {
-                Some(PhaseKind::Connect) => !self.clients.iter().any(|client| {
-                    let state = client.state;
-                    let is_connecting =
-                        matches!(state, State::Connecting { .. } | State::Greeting { .. });
-                    is_connecting || state == State::Away
+                Some(PhaseKind::Connect) => {
+                    !self.clients.iter().any(|client| client.state.is_on_its_way())
+                }
+                Some(PhaseKind::Resume) => !self.clients.iter().any(|client| {
+                    client.state.is_on_its_way()
+                        || matches!(client.state, State::Subscribing { .. })
                 }),
+                Some(PhaseKind::Offline) => true,
                 Some(PhaseKind::Subscribe) => !self
                     .clients
                     .iter()

@@ -190,6 +190,7 @@ impl Worker {
             }
         } else {
             self.recorder.acked(cell, message.intended_ns, message.sent_ns, now_ns);
+            self.streams[message.stream as usize].acknowledged(message.seq);
         }
         self.credit_ack(message.stream, now_ns);
     }

@@ -39,10 +39,26 @@ impl Worker {
 
     /// The client leaves as planned.
     pub(super) fn leave(&mut self, net: &mut Net<Self>, local: usize) {
+        let Some(offline) = self.common.plan.groups[self.clients[local].group].offline else {
+            return;
+        };
+        if self.part(net, local, offline.clean) {
+            self.go_away(net, local, Some(offline.for_ns));
+        }
+    }
+
+    /// The client leaves until all come back.
+    pub(super) fn depart(&mut self, net: &mut Net<Self>, local: usize) {
+        if self.part(net, local, true) {
+            self.go_away(net, local, None);
+        }
+    }
+
+    /// Ends the client's connection, `clean` with DISCONNECT. False if there is none.
+    fn part(&mut self, net: &mut Net<Self>, local: usize, clean: bool) -> bool {
         let client = &mut self.clients[local];
-        let Some(offline) = self.common.plan.groups[client.group].offline else { return };
-        let Some(conn) = client.conn.filter(|_| client.state.is_up()) else { return };
-        if offline.clean {
+        let Some(conn) = client.conn.filter(|_| client.state.is_up()) else { return false };
+        if clean {
             // Invariant: a DISCONNECT without properties always fits.
             Disconnect::default()
                 .encode(client.version, net.out(conn).as_vec_mut())
@@ -53,7 +69,7 @@ impl Worker {
         }
         client.conn = None;
         self.totals.alive[usize::from(client.cell)] -= 1;
-        self.go_away(net, local, offline.for_ns);
+        true
     }
 
     /// Tries again instead of failing, if the plan wants that. True if it does.
@@ -77,12 +93,13 @@ impl Worker {
             // What is published meanwhile is not for it.
             self.verifier.set_failed(local);
         }
-        self.go_away(net, local, doubled.min(reconnect.longest_ns));
+        self.go_away(net, local, Some(doubled.min(reconnect.longest_ns)));
         self.report(ReportBody::Interrupted { client: index, why: why.clone() });
         true
     }
 
-    fn go_away(&mut self, net: &mut Net<Self>, local: usize, for_ns: u64) {
+    /// The client is away for that long, or until it is called back.
+    fn go_away(&mut self, net: &mut Net<Self>, local: usize, for_ns: Option<u64>) {
         let client = &mut self.clients[local];
         client.state = State::Away;
         client.session.disconnected();
@@ -90,7 +107,8 @@ impl Worker {
         if let Some(timer) = client.timer.take() {
             net.cancel_timer(timer);
         }
-        client.timer = Some(net.set_timer(net.now_ns().saturating_add(for_ns), local as u64));
+        client.timer =
+            for_ns.map(|for_ns| net.set_timer(net.now_ns().saturating_add(for_ns), local as u64));
         let waiting = std::mem::take(&mut client.waiting);
         for stream in &waiting {
             self.streams[*stream as usize].is_willing = false;

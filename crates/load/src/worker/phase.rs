@@ -190,13 +190,15 @@ impl Worker {
         }
         let scope = match enter.task {
             Task::Load { measure: false, .. } => Scope::All,
-            Task::Load { .. } | Task::Drain => Scope::Window(self.verifier.window()),
+            Task::Load { .. } | Task::Resume | Task::Drain => Scope::Window(self.verifier.window()),
             _ => Scope::Nothing,
         };
         self.recorder.set_scope(scope);
         match enter.task {
             Task::Connect => self.plan_connects(enter.start_ns),
             Task::Subscribe => self.plan_subscribes(enter.start_ns),
+            Task::Offline => self.plan_departures(enter.start_ns),
+            Task::Resume => self.plan_returns(enter.start_ns),
             Task::Probe => self.start_probes(net, enter.start_ns),
             Task::Load { end_ns, scale, measure } => {
                 self.load(enter.start_ns, end_ns, scale);
@@ -393,7 +395,7 @@ impl Worker {
         }
         self.due.clear();
         self.phase.scale = None;
-        let ends = self.streams.iter().map(|stream| (stream.index, stream.ends())).collect();
+        let ends = self.streams.iter_mut().map(|stream| (stream.index, stream.ends())).collect();
         self.report(ReportBody::Ends(ends));
     }
 

@@ -5,7 +5,7 @@ use tacho_codec::{EncodeError, Publish, PublishHead, QoS, Version};
 use crate::payload::Content;
 use crate::plan::{CatchUp, Client, Group, Pace, PublishBlock, Stream, StreamIndex};
 use crate::schedule::Schedule;
-use crate::verifier::{StreamEnds, Window};
+use crate::verifier::{Hole, Mark, StreamEnds, Tracker, Window};
 
 /// Marks a stream that has sent nothing for the window yet.
 const NOTHING: u64 = u64::MAX;
@@ -47,6 +47,8 @@ pub(super) struct VirtualStream {
     /// Some of its messages had no acknowledgement when their session ended: their fate is not
     /// judged.
     pub(super) is_lenient: bool,
+    /// Messages with their last acknowledgement.
+    acks: Tracker,
     /// When the last message was due.
     last_ns: u64,
     settled: u64,
@@ -89,6 +91,7 @@ impl VirtualStream {
             progressed: false,
             failed: false,
             is_lenient: false,
+            acks: Tracker::default(),
             last_ns: 0,
             settled: 0,
             window_from: NOTHING,
@@ -143,8 +146,21 @@ impl VirtualStream {
         }
     }
 
-    /// What was sent since the last [`VirtualStream::settle`].
-    pub(super) const fn ends(&self) -> StreamEnds {
+    /// The last acknowledgement of a message has come.
+    #[inline]
+    pub(super) fn acknowledged(&mut self, seq: u32) {
+        // Sent again by a resumed session, a message may be acknowledged twice.
+        self.acks.observe(seq, Mark::default());
+    }
+
+    /// What was sent since the last [`VirtualStream::settle`]. What is not acknowledged by now
+    /// never counts as acknowledged.
+    pub(super) fn ends(&mut self) -> StreamEnds {
+        let mut unacknowledged = Vec::new();
+        if self.qos != QoS::AtMostOnce {
+            let take = |hole: Hole| unacknowledged.push((hole.from, hole.to));
+            self.acks.settle(self.next_seq, Mark::default(), take);
+        }
         let (window_from, window_to) = match self.window_from {
             NOTHING => (self.next_seq, self.next_seq),
             from => (from, self.window_to),
@@ -156,6 +172,7 @@ impl VirtualStream {
             to: self.next_seq,
             last_ns: self.last_ns,
             failed: self.failed || self.is_lenient,
+            unacknowledged,
         }
     }
 

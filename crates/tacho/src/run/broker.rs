@@ -1,32 +1,28 @@
 //! The broker under test: one that is there, or one that the run starts and stops.
 
-use std::fs::File;
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tacho_lab::output::RunDirectory;
 use tacho_lab::record::{TargetKind, TargetRecord};
+use tacho_lab::run::Course;
 use tacho_lab::scenario::{BrokerUrl, ProtocolVersion, Scenario, Scheme, Shortage, TlsOptions};
 use tacho_load::Transport;
 
 use super::attached;
 use super::cores::Cores;
+use super::killer::Killer;
+use super::process::{DataDirectory, Launched, Process, SharedProcess, lock};
 use super::target_arguments::{Named, TargetArguments};
 use super::transport::transport;
-use super::unless_stopped;
 use crate::exit::{self, Failure};
 
-/// How long a broker may take until it accepts connections.
-const START_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a broker that is there may take to accept one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a broker may take to end after SIGTERM.
-const STOP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Lines of a broker's output that are shown when it ends by itself.
-const LINES_SHOWN: usize = 10;
 
 /// What to load, before it is ready.
 #[derive(Debug)]
@@ -37,6 +33,8 @@ pub(crate) struct Target {
     version: ProtocolVersion,
     /// For brokers that bring their own certificates.
     tls: TlsOptions,
+    /// How often the run kills it.
+    kills: u32,
     source: Source,
 }
 
@@ -64,15 +62,11 @@ pub(super) struct Broker {
     tls_verified: Option<bool>,
     /// A process that somebody else started.
     foreign_pid: Option<u32>,
-    process: Option<Process>,
-}
-
-/// A broker process that the run started; dropping it stops it.
-#[derive(Debug)]
-struct Process {
-    child: Child,
-    command: String,
-    log: PathBuf,
+    /// Kills the process; ends before it does.
+    killer: Option<Killer>,
+    process: Option<SharedProcess>,
+    /// Where it keeps what must outlive its process.
+    _data: Option<DataDirectory>,
 }
 
 impl Target {
@@ -87,7 +81,8 @@ impl Target {
         let target = |(name, target): (&str, &tacho_lab::scenario::Target)| {
             let tls = target.tls.clone();
             let source = Source::of(arguments, name, target.broker.clone(), &tls)?;
-            Ok(Self { name: name.to_owned(), version: target.version, tls, source })
+            let (version, kills) = (target.version, target.kills);
+            Ok(Self { name: name.to_owned(), version, tls, kills, source })
         };
         let targets: Vec<Self> = targets.into_iter().map(target).collect::<Result<_, Failure>>()?;
         let built_in = |target: &Self| matches!(target.source, Source::BuiltIn { .. });
@@ -95,6 +90,16 @@ impl Target {
             let names = targets.iter().map(|target| format!("--broker {}=URL", target.name));
             let shortage = Shortage::Bridge { arguments: names.collect() };
             let sentence = format!("'{}' {shortage}; Tacho's own has no bridges", scenario.name);
+            return Err(Failure::new(exit::INVALID_CONFIG, sentence));
+        }
+        let alive = |target: &&Self| target.kills > 0 && !target.starts_a_broker();
+        if let Some(target) = targets.iter().find(alive) {
+            let name = if target.name.is_empty() { "the broker" } else { &target.name };
+            let sentence = format!(
+                "{name} cannot be killed {} times: it is running already, and only a broker that \
+                 the run starts can be started again; use --broker-cmd, or kills = 0",
+                target.kills
+            );
             return Err(Failure::new(exit::INVALID_CONFIG, sentence));
         }
         let useless = |flag: &str, what: &str| {
@@ -140,12 +145,17 @@ impl Target {
         directory: &RunDirectory,
         stop: &AtomicBool,
     ) -> Result<Broker, Failure> {
-        let Self { name, version, tls, source } = self;
+        let Self { name, version, tls, kills, source } = self;
         let unexpected = |sentence: String| Failure::new(exit::UNEXPECTED, sentence);
-        let port = || {
-            free_port().map_err(|error| unexpected(format!("no free port on 127.0.0.1: {error}")))
+        let data = |wanted: bool| {
+            let path = directory.file(&file_name("data", &name, ""));
+            wanted.then(|| DataDirectory::create(&path)).transpose()
         };
-        let (kind, launch) = match source {
+        let port = || {
+            free_port(kills > 0)
+                .map_err(|error| unexpected(format!("no free port on 127.0.0.1: {error}")))
+        };
+        let (kind, launch, data) = match source {
             Source::Url { url, addresses, pid, transport } => {
                 let tls_verified = url.scheme.uses_tls().then_some(!tls.insecure);
                 return Ok(Broker {
@@ -157,39 +167,32 @@ impl Target {
                     transport,
                     tls_verified,
                     foreign_pid: pid,
+                    killer: None,
                     process: None,
+                    _data: None,
                 });
             }
             Source::Command { template, scheme } => {
                 let url = BrokerUrl::new(scheme, "127.0.0.1", port()?);
-                (TargetKind::Command, Launch::command(&template, url, tls)?)
+                let data = data(template.contains(DIR))?;
+                let launch = Launch::command(&template, url, tls, data.as_ref())?;
+                (TargetKind::Command, launch, data)
             }
             Source::BuiltIn { shards, scheme } => {
                 let cores = cores.of_broker(which).len().max(1);
                 let shards = shards.map_or(cores, usize::from);
                 let url = BrokerUrl::new(scheme, "127.0.0.1", port()?);
                 let certificates = directory.file(&file_name("certificates", &name, ""));
-                (TargetKind::BuiltIn, Launch::built_in(url, shards, &certificates)?)
+                (TargetKind::BuiltIn, Launch::built_in(url, shards, &certificates)?, None)
             }
         };
-        let Launch { mut command, shown, url, tls } = launch;
-        let log = directory.file(&file_name("broker", &name, ".log"));
-        let output = File::create(&log)
-            .and_then(|file| Ok((file.try_clone()?, file)))
-            .map_err(|error| unexpected(format!("cannot write {}: {error}", log.display())))?;
-        command.stdout(output.0).stderr(output.1);
-        // A group of its own: Ctrl-C on the terminal must reach the run first.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let child = cores.for_broker(which, || command.spawn()).map_err(|error| {
-            Failure::new(
-                exit::TARGET_UNREACHABLE,
-                format!("cannot start the broker '{shown}': {error}"),
-            )
-        })?;
-        let mut process = Process { child, command: shown, log };
+        let Launch { command, shown, url, tls } = launch;
         let address = SocketAddr::from(([127, 0, 0, 1], url.port));
-        process.wait_until_it_accepts(address, stop)?;
+        let log = directory.file(&file_name("broker", &name, ".log"));
+        let launched = Launched { command, shown, log, address, cores: cores.clone(), which };
+        let process = Arc::new(Mutex::new(Process::start(launched, stop)?));
+        let killer = (kills > 0).then(|| Killer::new(Arc::clone(&process))).transpose();
+        let killer = killer.map_err(|error| unexpected(format!("no thread: {error}")))?;
         Ok(Broker {
             name,
             version,
@@ -199,7 +202,9 @@ impl Target {
             url,
             addresses: vec![address],
             foreign_pid: None,
+            killer,
             process: Some(process),
+            _data: data,
         })
     }
 }
@@ -216,8 +221,16 @@ struct Launch {
 
 impl Launch {
     /// A command of the user's.
-    fn command(template: &str, url: BrokerUrl, tls: TlsOptions) -> Result<Self, Failure> {
-        let shown = template.replace("{port}", &url.port.to_string());
+    fn command(
+        template: &str,
+        url: BrokerUrl,
+        tls: TlsOptions,
+        data: Option<&DataDirectory>,
+    ) -> Result<Self, Failure> {
+        let mut shown = template.replace("{port}", &url.port.to_string());
+        if let Some(data) = data {
+            shown = shown.replace(DIR, &data.path().display().to_string());
+        }
         let mut command = attached::command(&shown)?;
         command.stdin(Stdio::null());
         Ok(Self { command, shown, url, tls })
@@ -264,6 +277,25 @@ impl Broker {
         self.addresses.iter().map(target).collect()
     }
 
+    /// The process as a run follows it.
+    pub(super) fn course(&self) -> Course {
+        Course::new(self.pid(), self.killer.is_some())
+    }
+
+    /// Who kills it.
+    pub(super) fn killer(&self) -> Option<&Killer> {
+        self.killer.as_ref()
+    }
+
+    /// Its name in the scenario.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(|process| lock(process).pid()).or(self.foreign_pid)
+    }
+
     /// Does it run on this machine?
     pub(super) fn is_local(&self) -> bool {
         self.foreign_pid.is_some() || self.addresses.iter().all(|a| a.ip().is_loopback())
@@ -280,17 +312,24 @@ impl Broker {
                 ProtocolVersion::V311 => "3.1.1".to_owned(),
                 ProtocolVersion::V5 => "5.0".to_owned(),
             },
-            command: self.process.as_ref().map(|process| process.command.clone()),
-            pid: self.process.as_ref().map(|process| process.child.id()).or(self.foreign_pid),
+            command: self.process.as_ref().map(|process| lock(process).shown().to_owned()),
+            pid: self.pid(),
             tls_verified: self.tls_verified,
+            durability: None,
+            offline_qos0: None,
         }
     }
 
-    /// What a broker that the run started said when it ended by itself; `None` while it lives.
+    /// What a broker that the run started said when it ended by itself, or why it could not be
+    /// started again; `None` while it lives.
     pub(super) fn last_words(&mut self) -> Option<String> {
-        let process = self.process.as_mut()?;
-        let ended = process.child.try_wait().ok().flatten();
-        ended.map(|status| process.obituary("ended during the run", status))
+        let failed = self.killer.as_ref().and_then(Killer::failure);
+        failed.or_else(|| lock(self.process.as_ref()?).last_words())
+    }
+
+    /// Could it not be started again?
+    pub(super) fn stayed_away(&self) -> bool {
+        self.killer.as_ref().is_some_and(|killer| killer.failure().is_some())
     }
 }
 
@@ -345,73 +384,28 @@ impl Source {
     }
 }
 
-impl Process {
-    fn wait_until_it_accepts(
-        &mut self,
-        address: SocketAddr,
-        stop: &AtomicBool,
-    ) -> Result<(), Failure> {
-        let unreachable = |sentence| Failure::new(exit::TARGET_UNREACHABLE, sentence);
-        let deadline = Instant::now() + START_TIMEOUT;
-        loop {
-            unless_stopped(stop)?;
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(unreachable(self.obituary("ended before it listened", status)));
-            }
-            if TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_ok() {
-                return Ok(());
-            }
-            if Instant::now() >= deadline {
-                let seconds = START_TIMEOUT.as_secs();
-                return Err(unreachable(format!(
-                    "the broker '{}' does not accept connections on {address} after {seconds} s{}",
-                    self.command,
-                    self.tail()
-                )));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// How and with what last words the broker ended.
-    fn obituary(&self, when: &str, status: ExitStatus) -> String {
-        format!("the broker '{}' {when} ({status}){}", self.command, self.tail())
-    }
-
-    /// The last lines of its output.
-    fn tail(&self) -> String {
-        let bytes = std::fs::read(&self.log).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = text.lines().collect();
-        let tail = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
-        match tail.is_empty() {
-            true => ", without a word".to_owned(),
-            false => format!("; its last words:\n  {}", tail.join("\n  ")),
-        }
-    }
-}
-
-impl Drop for Process {
-    /// SIGTERM, a bounded wait, then SIGKILL.
-    fn drop(&mut self) {
-        #[cfg(unix)]
-        if let Some(pid) =
-            i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
-            && matches!(self.child.try_wait(), Ok(None))
-        {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-            let deadline = Instant::now() + STOP_TIMEOUT;
-            while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+/// What a command's template calls the directory that stays for the run.
+const DIR: &str = "{dir}";
 
 /// A port that nobody listens on. Somebody could take it until the broker does; then the broker
-/// says so and the run ends.
-fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+/// says so and the run ends. A broker that is `killed` must find its port free again: it gets one
+/// that no connection takes for its own end.
+fn free_port(killed: bool) -> std::io::Result<u16> {
+    let (first, last) = tacho_load::local_port_range();
+    let mut port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+    let mut attempts = if killed && first > PORT_MIN { PORT_ATTEMPTS } else { 0 };
+    // A start that others do not share, without a source of random numbers.
+    let mut candidate = PORT_MIN + port % first.saturating_sub(PORT_MIN).max(1);
+    while attempts > 0 && (first..=last).contains(&port) {
+        if TcpListener::bind(("127.0.0.1", candidate)).is_ok() {
+            port = candidate;
+        }
+        candidate = if candidate + 1 < first { candidate + 1 } else { PORT_MIN };
+        attempts -= 1;
+    }
+    Ok(port)
 }
+
+/// The lowest port for a broker that is killed, and how many are tried.
+const PORT_MIN: u16 = 10_000;
+const PORT_ATTEMPTS: u32 = 1000;

@@ -28,9 +28,10 @@ pub(crate) struct LoadArguments {
     /// Fail the run unless this holds, for example 'e2e_p99<10ms'; may be given several times
     ///
     /// Figures: e2e_, service_, send_delay_, ack_, rtt_ and connect_ with mean, p50, p90, p95, p99,
-    /// p999 or max (p99 alone is e2e_p99); loss (percent), lost, duplicates, out_of_order, achieved
-    /// (percent of the offered rate), tps; cpu (percent of the broker's host, or of its cores on a
-    /// shared machine), memory, broker_cpu, host_cpu, broker_rss. Comparisons: <, <=, >, >=, ==.
+    /// p999 or max (p99 alone is e2e_p99); loss (percent), lost, acknowledged_lost, sessions_lost,
+    /// duplicates, out_of_order, achieved (percent of the offered rate), tps; cpu (percent of the
+    /// broker's host, or of its cores on a shared machine), memory, broker_cpu, host_cpu,
+    /// broker_rss. Comparisons: <, <=, >, >=, ==.
     #[arg(long = "threshold", value_name = "CONDITION", value_parser = Threshold::parse)]
     pub(crate) thresholds: Vec<Threshold>,
 

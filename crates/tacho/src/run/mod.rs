@@ -4,7 +4,9 @@ mod arguments;
 mod attached;
 mod broker;
 mod cores;
+mod killer;
 mod load_arguments;
+mod process;
 mod progress;
 mod stage;
 mod target_arguments;
@@ -55,7 +57,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     setting.announce(&directory, (&scenario.name, RunKind::Run))?;
     let mut stage = setting.stage(brokers, &directory)?;
     let outcome = stage.perform(Performance { scenario, name, title: None }, &directory);
-    let last_words = stage.last_words();
+    let (last_words, stayed_away) = (stage.last_words(), stage.lost_a_broker());
     drop(stage);
     let outcome = outcome?;
 
@@ -67,6 +69,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         eprintln!("error: {words}");
     }
     setting.conclude(Some(&outcome.record));
+    if stayed_away {
+        return Ok(exit::TARGET_UNREACHABLE);
+    }
     Ok(exit::code_of(outcome.record.verdict, &outcome.ending))
 }
 

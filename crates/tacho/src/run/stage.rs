@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use tacho_lab::Timestamp;
 use tacho_lab::output::RunDirectory;
 use tacho_lab::record::{Placement, RunKind, RunRecord};
-use tacho_lab::run::{Outcome, RunConfig, RunError, RunTarget};
+use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
 use tacho_lab::scenario::{Scenario, Timing};
 use tacho_monitor::MonitorSpec;
 
 use super::broker::{Broker, Target};
 use super::cores::Cores;
+use super::killer::Killer;
 use super::progress::Display;
 use super::target_arguments::TargetArguments;
 use crate::exit::{self, Failure};
@@ -191,6 +192,14 @@ impl Stage {
         directory: &RunDirectory,
     ) -> Result<Outcome, Failure> {
         let Performance { scenario, name, title } = performance;
+        let courses: Vec<_> = self.brokers.iter().map(|broker| Arc::new(broker.course())).collect();
+        let killers: Vec<&Killer> = self.brokers.iter().filter_map(Broker::killer).collect();
+        for (broker, course) in self.brokers.iter().zip(&courses) {
+            if let Some(killer) = broker.killer() {
+                let kills = Kills::of(&scenario, broker.name());
+                killer.begin(Arc::clone(course), kills, &self.stop);
+            }
+        }
         let config = RunConfig {
             name,
             started: Timestamp::now(),
@@ -203,6 +212,7 @@ impl Stage {
                     addresses: broker.addresses(),
                     cores: self.cores.of_broker((index, self.brokers.len())).to_vec(),
                     is_local: broker.is_local(),
+                    course: Arc::clone(&courses[index]),
                 })
                 .collect(),
             placement: self.placement(&scenario),
@@ -212,12 +222,16 @@ impl Stage {
         let mut display = Display::new(self.quiet, &config, title.as_deref());
         let live = self.live.as_ref().map(|live| live.run(news_of(&config, title)));
         let outcome = tacho_lab::run::run(&config, directory, &self.stop, |news| {
+            if let Progress::Phase { kind, planned, .. } = &news {
+                killers.iter().for_each(|killer| killer.phase(*kind, *planned));
+            }
             if let Some(live) = &live {
                 live.show(&news);
             }
             display.show(news);
         });
         display.end();
+        killers.iter().for_each(|killer| killer.end());
         if let (Some(live), Ok(outcome)) = (&live, &outcome) {
             live.end(outcome);
         }
@@ -231,6 +245,11 @@ impl Stage {
     /// What a broker that ended by itself said; `None` while all that were started live.
     pub(crate) fn last_words(&mut self) -> Option<String> {
         self.brokers.iter_mut().find_map(Broker::last_words)
+    }
+
+    /// Was a broker killed that could not be started again?
+    pub(crate) fn lost_a_broker(&self) -> bool {
+        self.brokers.iter().any(Broker::stayed_away)
     }
 
     fn placement(&self, scenario: &Scenario) -> Placement {

@@ -29,10 +29,13 @@ pub(crate) struct TargetArguments {
           value_parser = |text: &str| Named::parse(text, parse_pid))]
     pub(super) broker_pids: Vec<Named<u32>>,
 
-    /// Start this broker for the run and stop it afterwards; {port} becomes a free loopback port
+    /// Start this broker for the run and stop it afterwards; {port} becomes a free loopback port,
+    /// {dir} a directory that stays until the end of the run
     ///
     /// The command is run by sh, must listen on 127.0.0.1 and stay in the foreground, for example
-    /// --broker-cmd 'mosquitto -p {port}'. Its output goes to broker.log in the run directory.
+    /// --broker-cmd 'mosquitto -p {port}'. Its output goes to broker.log in the run directory. A
+    /// broker that the scenario has killed is started again by the same command, with the same port
+    /// and directory.
     /// NAME=COMMAND for a named target; may then be given several times.
     #[arg(long = "broker-cmd", value_name = "[NAME=]COMMAND",
           value_parser = |text: &str| Named::parse(text, |command| Ok(command.to_owned())))]

@@ -176,6 +176,7 @@ mod tests {
             broker: Some(BrokerUrl::parse(broker).expect(broker)),
             version: ProtocolVersion::default(),
             tls: tls.clone(),
+            kills: 0,
         };
         let insecure = TransportArguments { insecure: true, ..TransportArguments::default() };
         let merged = insecure.tls(&target("mqtts://a", &scenario));

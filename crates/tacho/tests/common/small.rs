@@ -18,7 +18,7 @@ pub(crate) struct Small {
 }
 
 /// All of them but the one that needs two brokers.
-pub(crate) const SMALL: [Small; 8] = [
+pub(crate) const SMALL: [Small; 9] = [
     Small {
         scenario: "symmetric",
         vars: &["publishers=10", "subscribers=10", "qos=2", "target_throughput=100"],
@@ -46,6 +46,13 @@ pub(crate) const SMALL: [Small; 8] = [
         clients: 50,
         sent: 0,
         received: 0,
+    },
+    Small {
+        scenario: "persistent",
+        vars: &["sessions=10", "rate=10"],
+        clients: 20,
+        sent: 200,
+        received: 200,
     },
     Small { scenario: "10_10_qos1_p64_10mps", vars: &[], clients: 20, sent: 200, received: 200 },
     Small { scenario: "2_10_qos0_p32_10mps", vars: &[], clients: 12, sent: 40, received: 200 },

@@ -11,6 +11,10 @@ mod mosquitto_clients;
 mod node_exporter;
 mod operations;
 mod pages;
+#[path = "../common/persistent.rs"]
+mod persistent;
+#[path = "persistent.rs"]
+mod persistent_sessions;
 mod plans;
 mod process;
 mod report;
@@ -37,6 +41,7 @@ fn main() {
     operations::register(&mut trials);
     scenarios::register(&mut trials);
     plans::register(&mut trials);
+    persistent_sessions::register(&mut trials);
     another_host::register(&mut trials);
     report::register(&mut trials);
     pages::register(&mut trials);

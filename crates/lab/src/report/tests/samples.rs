@@ -301,7 +301,11 @@ pub(super) fn single(count: u64) -> Sample {
         first_seq: 12,
         count: 3,
         span: 3,
+        acknowledged: 2,
     }];
+    step.acknowledged_lost = 2;
+    step.sessions_lost = 1;
+    step.kills = 1;
     step.declared_lost = DeclaredLost { count: 4, by: BTreeMap::from([("offline".to_owned(), 4)]) };
     record.verdict = Verdict::QosViolation;
     record.reasons = vec!["3 messages were lost at QoS 1".to_owned()];

@@ -202,6 +202,18 @@ impl Checker<'_> {
         })
     }
 
+    pub(super) fn absent(&self, group: &RawGroup) -> Checked<bool> {
+        let Some(absent) = group.absent.as_ref().filter(|absent| *absent.get_ref()) else {
+            return Ok(false);
+        };
+        if group.offline.is_some() {
+            return Err(self
+                .error(absent.span(), "these clients are away for the load, or once during it")
+                .label("'offline' is there too: remove one of them"));
+        }
+        Ok(true)
+    }
+
     pub(super) fn reconnect(&self, raw: &RawReconnect) -> Checked<Reconnect> {
         let span = |value: &Option<Spanned<TimeSpan>>, default: &str| match value {
             Some(value) => Ok(*value.get_ref()),

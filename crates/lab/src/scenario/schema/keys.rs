@@ -68,6 +68,7 @@ const TARGET: &[Key] = &[
     key("broker", Text, "mqtt://, mqtts://, ws:// or wss://host:port; without it Tacho's own."),
     key("version", VERSION, "Protocol version of its clients; \"5\"."),
     key("tls", Table(TLS), "Certificates and how they are verified."),
+    key("kills", Whole(0, 1000), "How often the run kills the broker that it started; 0."),
 ];
 
 const TLS: &[Key] = &[
@@ -101,6 +102,7 @@ const PHASES: &[Key] = &[
     key("ready_probe", Flag, "One message over every path before the load; true."),
     key("warmup", Span, "Load that is not measured; 5s."),
     key("measure", Span, "Load that is measured; 30s."),
+    key("messages", Whole(1, 1_000_000_000), "Or: until the slowest publisher has sent so many."),
     key("drain", Span, "Longest wait for outstanding messages afterwards; 5s."),
 ];
 
@@ -118,6 +120,7 @@ const GROUP: &[Key] = &[
     key("disconnect", Table(DISCONNECT), "How they leave at the end; all at once."),
     key("will", Table(WILL), "The message that the broker publishes for a lost client."),
     key("offline", Table(OFFLINE), "They leave once during the load and come back."),
+    key("absent", Flag, "They leave before the load and come back when it is over; false."),
     key("reconnect", Table(RECONNECT), "What follows an unexpected end of a connection."),
     key("publish", Tables(PUBLISH), "What each of them publishes."),
     key("subscribe", Tables(SUBSCRIBE), "What each of them subscribes to."),

@@ -1,0 +1,71 @@
+//! What happens to a broker while a run loads it, told by whoever starts and kills it.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::clock;
+
+/// The process of one broker, which may become another one.
+#[derive(Debug, Default)]
+pub struct Course {
+    /// It is going to be killed.
+    is_killed: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pid: Option<u32>,
+    killed_ns: u64,
+    started_ns: u64,
+    restarts: Vec<Again>,
+}
+
+/// Killed at a time, started again, and back after so long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Again {
+    pub(super) at_ns: u64,
+    pub(super) serving_ns: u64,
+}
+
+impl Course {
+    /// A broker with this process id, where that is known.
+    pub fn new(pid: Option<u32>, is_killed: bool) -> Self {
+        Self { is_killed, state: Mutex::new(State { pid, ..State::default() }) }
+    }
+
+    /// Its process is killed now.
+    pub fn killed(&self) {
+        self.change(|state| (state.pid, state.killed_ns) = (None, clock::now_ns()));
+    }
+
+    /// A new process was started.
+    pub fn started(&self, pid: u32) {
+        self.change(|state| (state.pid, state.started_ns) = (Some(pid), clock::now_ns()));
+    }
+
+    /// The new process accepts connections.
+    pub fn serves(&self) {
+        self.change(|state| {
+            let serving_ns = clock::now_ns().saturating_sub(state.started_ns);
+            state.restarts.push(Again { at_ns: state.killed_ns, serving_ns });
+        });
+    }
+
+    /// Its process, while it has one.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.change(|state| state.pid)
+    }
+
+    pub(super) const fn is_killed(&self) -> bool {
+        self.is_killed
+    }
+
+    pub(super) fn restarts(&self) -> Vec<Again> {
+        self.change(|state| state.restarts.clone())
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        // Every change is whole by itself.
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
