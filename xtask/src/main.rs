@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 mod bench;
 mod conformance;
+mod crash;
 mod failures;
 #[cfg(target_os = "linux")]
 mod floor;
@@ -42,6 +43,8 @@ enum Chore {
     Floor(floor::Options),
     /// Simulate whole shards of the broker, seed after seed, for minutes or hours
     Sim(sim::Options),
+    /// Kill a broker with SIGKILL again and again, and look for what it has lost
+    Crash(crash::Options),
     /// Install the independent programs that the tests talk to
     Peers,
     /// Make web/dist again from web/src (needs node)
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Chore::Floor(options) => floor::run(&options),
         Chore::Sim(options) => sim::run(&options),
+        Chore::Crash(options) => crash::run(&options),
         Chore::Peers => peers::install(),
         Chore::Web => web::build(),
     };

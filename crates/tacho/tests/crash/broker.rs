@@ -1,0 +1,97 @@
+//! The broker as a process: started on a data directory, killed without a farewell.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// What is started.
+#[derive(Clone, Debug)]
+pub(crate) enum Program {
+    /// Tacho with a data directory.
+    Durable,
+    /// Tacho without: it forgets, which has to be noticed.
+    Forgetful,
+    /// A shell command with `{port}` and `{dir}` in it.
+    Command(String),
+}
+
+/// Where a broker runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) port: u16,
+    pub(crate) data: PathBuf,
+    /// What it says, of all its lives.
+    pub(crate) log: PathBuf,
+}
+
+/// One life of the broker; ends when dropped.
+pub(crate) struct Broker {
+    child: Child,
+    is_gone: bool,
+}
+
+impl Broker {
+    pub(crate) fn start(program: &Program, place: &Place, shards: usize) -> io::Result<Self> {
+        let log = OpenOptions::new().create(true).append(true).open(&place.log)?;
+        let mut command = command(program, place, shards);
+        command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
+        // Of its own group, so that whatever it starts dies with it.
+        command.process_group(0);
+        Ok(Self { child: command.spawn()?, is_gone: false })
+    }
+
+    /// SIGKILL, and no process is left.
+    pub(crate) fn kill(&mut self) {
+        if std::mem::replace(&mut self.is_gone, true) {
+            return;
+        }
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(group) = pid {
+            // It may have ended by itself.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+
+    /// How it has ended, if it has.
+    pub(crate) fn has_ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn command(program: &Program, place: &Place, shards: usize) -> Command {
+    let tacho = env!("CARGO_BIN_EXE_tacho");
+    let mut command = Command::new(tacho);
+    if let Program::Command(template) = program {
+        let text = template
+            .replace("{port}", &place.port.to_string())
+            .replace("{dir}", &place.data.display().to_string());
+        // It becomes the shell's command, and ends when this process does.
+        command.args(["attached", &std::process::id().to_string(), &text]);
+        return command;
+    }
+    command.args(["broker", "--quiet", "--end-with-stdin", "--sys-interval-s", "0"]);
+    command.args(["--listen", &format!("127.0.0.1:{}", place.port)]);
+    command.args(["--shards", &shards.to_string()]);
+    if matches!(program, Program::Durable) {
+        command.arg("--data-dir").arg(&place.data);
+    }
+    command
+}
+
+/// The last lines of a log.
+pub(crate) fn tail(log: &Path) -> String {
+    let text = File::open(log).and_then(io::read_to_string).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(10)..].join("\n")
+}

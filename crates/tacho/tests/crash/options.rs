@@ -1,0 +1,74 @@
+//! What is asked for, by `cargo xtask crash` or by a test.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::broker::Program;
+
+/// A long run that nothing else ends.
+const MINUTES: f64 = 60.0;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) seed: u64,
+    /// The run ends after so many kills or after this time, whatever comes first.
+    pub(crate) kills: u64,
+    pub(crate) time: Duration,
+    /// Always so many shards; without it another number at each start.
+    pub(crate) shards: Option<usize>,
+    pub(crate) program: Program,
+    /// Where the data and the log of the broker are; kept if anything was wrong.
+    pub(crate) folder: PathBuf,
+    /// Go on when a promise was broken, to count how many are.
+    pub(crate) keep_going: bool,
+    /// Say how it goes.
+    pub(crate) talks: bool,
+}
+
+impl Options {
+    /// A short run. Its name makes its folder.
+    pub(crate) fn short(name: &str, program: Program, kills: u64) -> Self {
+        let seed = variable("TACHO_CRASH_SEED").unwrap_or_else(fresh_seed);
+        Self {
+            seed,
+            kills,
+            time: Duration::from_secs(3_600),
+            shards: None,
+            program,
+            folder: folder(name, seed),
+            keep_going: false,
+            talks: false,
+        }
+    }
+
+    /// What the environment says: `TACHO_CRASH_KILLS`, `_MINUTES`, `_SEED`, `_SHARDS`,
+    /// `_BROKER_CMD` and `_KEEP_GOING`.
+    pub(crate) fn from_environment() -> Self {
+        let minutes = variable::<f64>("TACHO_CRASH_MINUTES");
+        let kills = variable("TACHO_CRASH_KILLS");
+        let command = std::env::var("TACHO_CRASH_BROKER_CMD").ok();
+        Self {
+            kills: kills.unwrap_or(u64::MAX),
+            time: Duration::from_secs_f64(minutes.unwrap_or(MINUTES) * 60.0),
+            shards: variable("TACHO_CRASH_SHARDS"),
+            keep_going: variable::<u8>("TACHO_CRASH_KEEP_GOING").is_some_and(|value| value > 0),
+            talks: true,
+            ..Self::short("long", command.map_or(Program::Durable, Program::Command), 0)
+        }
+    }
+}
+
+fn variable<T: FromStr>(name: &str) -> Option<T> {
+    std::env::var(name).ok().and_then(|value| value.parse().ok())
+}
+
+fn fresh_seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_millis() as u64 % 1_000_000_000
+}
+
+fn folder(name: &str, seed: u64) -> PathBuf {
+    let name = format!("{name}-{seed}-{}", std::process::id());
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("crash").join(name)
+}

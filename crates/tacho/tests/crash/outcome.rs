@@ -1,0 +1,83 @@
+//! What a run comes to.
+
+use crate::ledger::{Findings, Kind, Ledger, Totals};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    seed: u64,
+    pub(crate) kills: u64,
+    /// Kills before the broker served anybody.
+    pub(crate) kills_starting: u64,
+    /// From the start of the process to the first CONNACK.
+    pub(crate) restarts_ms: Vec<u64>,
+    pub(crate) totals: Totals,
+    pub(crate) findings: Findings,
+}
+
+impl Outcome {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            kills: 0,
+            kills_starting: 0,
+            restarts_ms: Vec::new(),
+            totals: Totals::default(),
+            findings: Findings::default(),
+        }
+    }
+
+    pub(crate) fn conclude(&mut self, ledger: &Ledger) {
+        self.totals = ledger.totals;
+        self.findings = ledger.findings.clone();
+    }
+
+    pub(crate) fn restart_ms_median(&self) -> u64 {
+        let mut sorted = self.restarts_ms.clone();
+        sorted.sort_unstable();
+        sorted.get(sorted.len() / 2).copied().unwrap_or(0)
+    }
+
+    /// One line for those who wait.
+    pub(crate) fn say_progress(&self, ledger: &Ledger) {
+        if self.kills.is_multiple_of(10) {
+            let Totals { acknowledged, delivered, .. } = ledger.totals;
+            let wrong = ledger.findings.total();
+            eprintln!(
+                "{:>5} kills, {acknowledged} acknowledged, {delivered} delivered, {wrong} wrong",
+                self.kills
+            );
+        }
+    }
+
+    /// The table.
+    pub(crate) fn table(&self) -> String {
+        let Totals { published, acknowledged, delivered, again_qos_1, .. } = self.totals;
+        let Totals { wills_seen, retained_checked, audits, .. } = self.totals;
+        let wrong = |kind| self.findings.count(kind).to_string();
+        let median = self.restart_ms_median();
+        let max = self.restarts_ms.iter().max().copied().unwrap_or(0);
+        let rows = [
+            ("seed", self.seed.to_string()),
+            ("kills", format!("{}, {} of them during a start", self.kills, self.kills_starting)),
+            ("restart to serving, ms", format!("median {median}, max {max}")),
+            ("audits", audits.to_string()),
+            ("messages published", published.to_string()),
+            ("messages acknowledged", acknowledged.to_string()),
+            ("messages delivered", delivered.to_string()),
+            ("duplicates at QoS 1", again_qos_1.to_string()),
+            ("wills published", wills_seen.to_string()),
+            ("retained topics looked at", retained_checked.to_string()),
+            ("acknowledged and lost", wrong(Kind::Lost)),
+            ("twice (QoS 2, QoS 0)", wrong(Kind::Twice)),
+            ("out of order", wrong(Kind::Disorder)),
+            ("damaged", wrong(Kind::Damaged)),
+            ("without a subscription", wrong(Kind::Unasked)),
+            ("refused", wrong(Kind::Refused)),
+            ("sessions lost", wrong(Kind::Session)),
+            ("wrong retained messages", wrong(Kind::Retained)),
+            ("wrong wills", wrong(Kind::Will)),
+            ("the broker failed", wrong(Kind::Broker)),
+        ];
+        rows.map(|(name, value)| format!("{name:<26} {value}\n")).concat()
+    }
+}

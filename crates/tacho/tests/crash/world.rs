@@ -1,0 +1,388 @@
+//! One run: lives of the broker, its clients, and what happens between them.
+
+mod audit;
+mod input;
+mod output;
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tacho_codec::ReasonCode;
+
+use crate::broker::{self, Broker, Place};
+use crate::cast::{Role, cast};
+use crate::client::{Client, Link, Stage};
+use crate::ledger::{Ending, Kind, Ledger};
+use crate::options::Options;
+use crate::outcome::Outcome;
+use crate::rng::Rng;
+use crate::wire;
+
+/// How long anything may take on a slow machine without any progress.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The same once something was wrong: what is missing will not come.
+const PATIENCE_AFTER: Duration = Duration::from_secs(2);
+/// A pause where nothing has moved.
+const PAUSE: Duration = Duration::from_micros(300);
+/// Messages between two audits; a queue must not reach the limits of a broker.
+const UNSETTLED_MAX: u64 = 5_000;
+/// The first client sees all wills and is the first one to connect.
+const WARDEN: usize = 0;
+
+pub(crate) struct World {
+    options: Options,
+    rng: Rng,
+    start: Instant,
+    place: Place,
+    broker: Option<Broker>,
+    /// The broker is there, or was killed a moment ago.
+    is_alive: bool,
+    /// The first client of this life is connected.
+    is_ready: bool,
+    spawned: Instant,
+    clients: Vec<Client>,
+    ledger: Ledger,
+    /// Nobody publishes, subscribes or leaves.
+    is_calm: bool,
+    /// The broker is killed after so many acknowledgements.
+    acks_left: Option<u64>,
+    /// Packets that have come.
+    heard: u64,
+    audit: audit::Audit,
+    outcome: Outcome,
+}
+
+impl World {
+    pub(crate) fn new(options: Options) -> Self {
+        let mut rng = Rng::new(options.seed);
+        let folder = options.folder.clone();
+        let data = folder.join("data");
+        fs::create_dir_all(&data).expect("a folder for the broker's data");
+        let place = Place { port: free_port(), data, log: folder.join("broker.log") };
+        let clients: Vec<Client> =
+            cast(&mut rng).into_iter().enumerate().map(|(i, role)| Client::new(i, role)).collect();
+        let mut ledger = Ledger::default();
+        ledger.names = clients.iter().map(|client| client.role.name.clone()).collect();
+        Self {
+            rng,
+            start: Instant::now(),
+            place,
+            broker: None,
+            is_alive: false,
+            is_ready: false,
+            spawned: Instant::now(),
+            clients,
+            ledger,
+            is_calm: false,
+            acks_left: None,
+            heard: 0,
+            audit: audit::Audit::default(),
+            outcome: Outcome::new(options.seed),
+            options,
+        }
+    }
+
+    /// Kill after kill, until the options say that it is enough or a promise was broken.
+    pub(crate) fn run(mut self) -> Outcome {
+        while self.outcome.kills < self.options.kills
+            && self.start.elapsed() < self.options.time
+            && self.may_go_on()
+        {
+            self.live();
+            if self.options.talks {
+                self.outcome.say_progress(&self.ledger);
+            }
+        }
+        if self.may_go_on() && self.begin() {
+            self.audit();
+        }
+        self.broker = None;
+        self.outcome.conclude(&self.ledger);
+        self.outcome
+    }
+
+    /// Work and audits, and the broker lives: nothing of what is wrong then is a crash's fault.
+    pub(crate) fn run_without_kills(mut self, rounds: u64) -> Outcome {
+        if self.begin() {
+            for _ in 0..rounds {
+                self.work();
+                self.audit();
+            }
+        }
+        self.broker = None;
+        self.outcome.conclude(&self.ledger);
+        self.outcome
+    }
+
+    fn patience(&self) -> Duration {
+        if self.ledger.findings.total() == 0 { PATIENCE } else { PATIENCE_AFTER }
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.options.keep_going || self.ledger.findings.total() == 0
+    }
+
+    /// One life of the broker, to its violent end.
+    fn live(&mut self) {
+        if self.rng.percent(12) && !self.outcome.restarts_ms.is_empty() {
+            return self.die_young();
+        }
+        if !self.begin() {
+            return;
+        }
+        if self.rng.percent(30) || self.ledger.unsettled() > UNSETTLED_MAX {
+            self.audit();
+        }
+        if self.may_go_on() {
+            self.work();
+            self.kill();
+        }
+    }
+
+    /// The broker is killed while it starts.
+    fn die_young(&mut self) {
+        let usual_ms = self.outcome.restart_ms_median();
+        let wait_us = self.rng.below(usual_ms * 1300 + 1000);
+        self.spawn();
+        sleep(Duration::from_micros(wait_us));
+        self.kill();
+        self.outcome.kills_starting += 1;
+    }
+
+    fn spawn(&mut self) {
+        let shards = match self.options.shards {
+            Some(shards) => shards,
+            None => self.rng.between(1, 4) as usize,
+        };
+        self.spawned = Instant::now();
+        let broker = Broker::start(&self.options.program, &self.place, shards);
+        self.broker = Some(broker.expect("the broker's program can be started"));
+        self.is_alive = true;
+    }
+
+    /// Starts the broker and waits until it serves. False: it does not.
+    fn begin(&mut self) -> bool {
+        self.spawn();
+        while !self.is_ready {
+            if self.has_died() {
+                return false;
+            }
+            if self.spawned.elapsed() > PATIENCE {
+                let log = broker::tail(&self.place.log);
+                let text = format!("it serves nobody after {PATIENCE:?}; it said:\n{log}");
+                self.ledger.findings.add(Kind::Broker, text);
+                self.kill();
+                return false;
+            }
+            self.turn(WARDEN);
+            sleep(Duration::from_millis(1));
+        }
+        true
+    }
+
+    /// It should not die by itself.
+    fn has_died(&mut self) -> bool {
+        let Some(status) = self.broker.as_mut().and_then(Broker::has_ended) else { return false };
+        let log = broker::tail(&self.place.log);
+        let text = format!("it ended by itself, {status}; it said:\n{log}");
+        self.ledger.findings.add(Kind::Broker, text);
+        self.broker = None;
+        self.part_from_all();
+        true
+    }
+
+    /// Clients do what clients do until the broker is to be killed.
+    fn work(&mut self) {
+        let time_ms = match self.rng.below(10) {
+            0..4 => self.rng.between(10, 150),
+            4..8 => self.rng.between(150, 800),
+            _ if self.options.kills > 0 => {
+                self.acks_left = Some(self.rng.between(1, 400));
+                3_000
+            }
+            _ => 1_500,
+        };
+        let end = Instant::now() + Duration::from_millis(time_ms);
+        while Instant::now() < end && self.is_alive && !self.has_died() {
+            self.tick();
+        }
+    }
+
+    /// SIGKILL; what the broker has said until then is heard.
+    fn kill(&mut self) {
+        if let Some(mut broker) = self.broker.take() {
+            broker.kill();
+            self.outcome.kills += 1;
+            self.ledger.kills_ms.push(self.now_ms());
+        }
+        self.part_from_all();
+    }
+
+    /// The broker is gone: everything that is still in a socket is read, then connections end.
+    fn part_from_all(&mut self) {
+        (self.is_alive, self.is_ready, self.acks_left) = (false, false, None);
+        for client in 0..self.clients.len() {
+            self.clients[client].left_open.clear();
+            self.hear(client);
+            self.lose_link(client);
+            let pause_ms = if self.rng.percent(70) { 0 } else { self.rng.below(400) };
+            let client = &mut self.clients[client];
+            if !client.role.steady && client.away_until_ms != u64::MAX {
+                client.away_until_ms = self.ledger.now_ms + pause_ms;
+            }
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.start.elapsed().as_millis() as u64
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Everybody has a turn.
+    fn tick(&mut self) {
+        let heard = self.heard;
+        for client in 0..self.clients.len() {
+            self.turn(client);
+            if !self.is_calm && self.is_alive {
+                self.act(client);
+            }
+        }
+        if self.heard == heard {
+            sleep(PAUSE);
+        }
+    }
+
+    /// What has come is read, what is to be said is written.
+    fn turn(&mut self, client: usize) {
+        self.ledger.now_ms = self.now_ms();
+        if self.is_alive && self.clients[client].link.is_none() {
+            self.come(client);
+        }
+        self.hear(client);
+        if !self.is_alive {
+            return;
+        }
+        let diligence = self.clients[client].role.diligence;
+        if self.is_calm || self.rng.percent(diligence) {
+            self.answer(client);
+        }
+        if let Some(link) = &mut self.clients[client].link {
+            link.flush();
+            if link.is_over {
+                self.closed_by_broker(client);
+            }
+        }
+    }
+
+    /// Somebody does something, or not.
+    fn act(&mut self, client: usize) {
+        let Role { publishes, mortal, steady, .. } = self.clients[client].role;
+        if !self.clients[client].is_online() {
+            return;
+        }
+        if publishes && self.rng.percent(30) {
+            for _ in 0..self.rng.between(1, 4) {
+                self.publish(client);
+            }
+        }
+        if !self.clients[client].role.changes.is_empty() && self.rng.percent(3) {
+            self.change(client);
+        }
+        if mortal && self.rng.below(150) == 0 {
+            return self.die(client);
+        }
+        if !steady && self.rng.below(1500) == 0 {
+            self.cut(client);
+        }
+    }
+
+    /// The connection breaks, or is left open until the next one takes over.
+    fn cut(&mut self, client: usize) {
+        let link = self.lose_link(client);
+        let away_ms = if self.rng.percent(30) { 0 } else { self.rng.below(500) };
+        let client = &mut self.clients[client];
+        // The end of a will's connection has to be seen.
+        let leaves_open = self.rng.percent(30) && !client.role.mortal;
+        client.away_until_ms = self.ledger.now_ms + away_ms;
+        client.left_open.clear();
+        if leaves_open {
+            client.left_open.extend(link);
+        }
+    }
+
+    /// A mortal client leaves one way or the other, and perhaps waits for what its will does.
+    fn die(&mut self, client: usize) {
+        let reason = match self.rng.below(4) {
+            0 => Some(ReasonCode::SUCCESS),
+            1 => Some(ReasonCode::DISCONNECT_WITH_WILL_MESSAGE),
+            _ => None,
+        };
+        let waits = self.rng.percent(50);
+        let pause_ms = self.rng.below(1500);
+        self.clients[client].away_until_ms =
+            if waits { u64::MAX } else { self.ledger.now_ms + pause_ms };
+        let Some(reason) = reason else {
+            self.lose_link(client);
+            return;
+        };
+        let version = self.clients[client].role.version;
+        if let Some(link) = &mut self.clients[client].link {
+            link.stage = Stage::Leaving;
+            link.keeps_will = reason != ReasonCode::SUCCESS;
+            link.write(&wire::disconnect(version, reason));
+        }
+    }
+
+    /// The connection is over for the client, whatever it was.
+    fn lose_link(&mut self, client: usize) -> Option<Link> {
+        let link = self.clients[client].link.take()?;
+        let since_ms = self.now_ms();
+        let ending = match link.stage {
+            Stage::Online => Ending::Lost { since_ms },
+            Stage::Leaving if link.keeps_will => Ending::Lost { since_ms },
+            Stage::Connecting | Stage::Leaving => Ending::Unknown,
+        };
+        self.ended(client, &link, ending);
+        Some(link)
+    }
+
+    /// The broker has closed a connection while it lives.
+    fn closed_by_broker(&mut self, client: usize) {
+        let Some(link) = self.clients[client].link.take() else { return };
+        let since_ms = self.now_ms();
+        let ending = match link.stage {
+            Stage::Connecting => Ending::Unknown,
+            Stage::Leaving if !link.keeps_will => Ending::Polite,
+            Stage::Leaving | Stage::Online => Ending::Lost { since_ms },
+        };
+        // It may have died this moment.
+        sleep(Duration::from_millis(2));
+        if link.stage == Stage::Online && !self.has_died() {
+            let name = &self.clients[client].role.name;
+            let text = format!("it closed the connection of {name}");
+            self.ledger.findings.add(Kind::Broker, text);
+        }
+        self.ended(client, &link, ending);
+    }
+
+    fn ended(&mut self, client: usize, link: &Link, ending: Ending) {
+        if let Some(will) = link.opening.will {
+            self.ledger.wills.ended(will.id, ending);
+        }
+        if link.stage == Stage::Connecting {
+            self.ledger.wills.perhaps_resumed(client);
+        }
+        self.clients[client].disconnected();
+    }
+}
+
+/// A port of the loopback address that was free a moment ago.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    listener.local_addr().expect("an address").port()
+}

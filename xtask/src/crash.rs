@@ -1,0 +1,115 @@
+//! `cargo xtask crash`: kills a broker again and again and looks for what it has lost.
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::shell;
+
+/// Kills where neither a number nor a time is asked for.
+const KILLS: u64 = 200;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// End after so many kills [default: 200, or any number if --minutes is given]
+    #[arg(long)]
+    kills: Option<u64>,
+    /// End after so many minutes, at the latest
+    #[arg(long)]
+    minutes: Option<f64>,
+    /// Draw everything from this seed; without it another one each time
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Always so many shards; without it another number at each start
+    #[arg(long)]
+    shards: Option<usize>,
+    /// Start this shell command instead of Tacho; {port} and {dir} stand for where it listens and
+    /// where its data belong
+    #[arg(long, value_name = "COMMAND")]
+    broker_cmd: Option<String>,
+    /// Go on after a broken promise, to count how many are
+    #[arg(long)]
+    keep_going: bool,
+}
+
+/// Builds everything in release and lets the test run.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let variables = options.variables()?;
+    let mut cargo = shell::cargo();
+    cargo.args(["test", "--release", "--locked", "-p", "tacho", "--test", "crash", "--"]);
+    cargo.args(["--ignored", "--exact", "--nocapture", "kills_for_as_long_as_asked"]);
+    for (name, value) in variables {
+        match value {
+            Some(value) => cargo.env(name, value),
+            None => cargo.env_remove(name),
+        };
+    }
+    shell::run(&mut cargo)
+}
+
+impl Options {
+    /// What the test reads from its environment.
+    fn variables(&self) -> Result<[(&'static str, Option<String>); 6]> {
+        if self.minutes.is_some_and(|minutes| !(0.01..=1e5).contains(&minutes)) {
+            bail!("--minutes must be between 0.01 and 100000");
+        }
+        if self.shards.is_some_and(|shards| !(1..=64).contains(&shards)) {
+            bail!("--shards must be between 1 and 64");
+        }
+        if self.shards.is_some() && self.broker_cmd.is_some() {
+            bail!("--shards is for Tacho; say it in --broker-cmd");
+        }
+        if self.broker_cmd.as_ref().is_some_and(|command| !command.contains("{port}")) {
+            bail!("--broker-cmd must say {{port}} where the port belongs");
+        }
+        let kills = match (self.kills, self.minutes) {
+            (None, None) => Some(KILLS),
+            (kills, _) => kills,
+        };
+        let text = |value: Option<u64>| value.map(|value| value.to_string());
+        Ok([
+            ("TACHO_CRASH_KILLS", text(kills)),
+            ("TACHO_CRASH_MINUTES", self.minutes.map(|minutes| minutes.to_string())),
+            ("TACHO_CRASH_SEED", text(self.seed)),
+            ("TACHO_CRASH_SHARDS", text(self.shards.map(|shards| shards as u64))),
+            ("TACHO_CRASH_BROKER_CMD", self.broker_cmd.clone()),
+            ("TACHO_CRASH_KEEP_GOING", self.keep_going.then(|| "1".to_owned())),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> Options {
+        let (kills, minutes, seed, shards) = (None, None, None, None);
+        Options { kills, minutes, seed, shards, broker_cmd: None, keep_going: false }
+    }
+
+    fn of(options: &Options, name: &str) -> Option<String> {
+        let all = options.variables().expect("they make sense");
+        all.into_iter().find(|(known, _)| *known == name).and_then(|(_, value)| value)
+    }
+
+    #[test]
+    fn a_run_ends_by_kills_or_by_time() {
+        assert_eq!(of(&options(), "TACHO_CRASH_KILLS").as_deref(), Some("200"));
+        let timed = Options { minutes: Some(1.5), ..options() };
+        assert_eq!(of(&timed, "TACHO_CRASH_KILLS"), None);
+        assert_eq!(of(&timed, "TACHO_CRASH_MINUTES").as_deref(), Some("1.5"));
+        let both = Options { kills: Some(7), ..timed };
+        assert_eq!(of(&both, "TACHO_CRASH_KILLS").as_deref(), Some("7"));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        assert!(Options { minutes: Some(f64::NAN), ..options() }.variables().is_err());
+        assert!(Options { shards: Some(0), ..options() }.variables().is_err());
+        let command = Some("mosquitto".to_owned());
+        assert!(Options { broker_cmd: command, ..options() }.variables().is_err());
+        let command = Some("mosquitto -p {port}".to_owned());
+        let two = Options { broker_cmd: command.clone(), shards: Some(2), ..options() };
+        assert!(two.variables().is_err());
+        assert!(Options { broker_cmd: command, ..options() }.variables().is_ok());
+    }
+}
