@@ -224,3 +224,6 @@ fn sleep_exactly() {
 /// The system's sleeps are as they are.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn sleep_exactly() {}
+
+#[cfg(test)]
+mod tests;

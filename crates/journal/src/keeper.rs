@@ -117,7 +117,7 @@ impl Pool {
         let Some(job) = self.lock().next_job(shared) else { return false };
         let done = match job {
             Job::Create(id) => self.create(shared, id).map(Some),
-            Job::Recycle(unused, id) => self.recycle(shared, unused, id).map(Some),
+            Job::Recycle(unused, id) => self.recycle(shared, unused, id),
             Job::Remove(unused) => self.remove(shared, unused).map(|()| None),
         };
         let mut state = self.lock();
@@ -188,10 +188,15 @@ impl Pool {
         Ok(Ready { id, file })
     }
 
-    fn recycle(&self, shared: &Shared, unused: Unused, id: SegmentId) -> io::Result<Ready> {
+    fn recycle(&self, shared: &Shared, unused: Unused, id: SegmentId) -> io::Result<Option<Ready>> {
         let name = file_name(id);
-        if let Err(error) = shared.storage.rename(&unused.name, &name) {
-            return self.not_given_back(unused, error);
+        match shared.storage.rename(&unused.name, &name) {
+            Ok(()) => {}
+            // Somebody else removed it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return self.remove(shared, unused).map(|()| None);
+            }
+            Err(error) => return self.not_given_back(unused, error),
         }
         let unused = Unused { name, sound: false };
         if let Err(error) = shared.storage.sync_names() {
@@ -202,7 +207,7 @@ impl Pool {
         match self.refit(shared, &unused.name) {
             Ok(file) => {
                 shared.stats.recycled_segments.add(1);
-                Ok(Ready { id, file })
+                Ok(Some(Ready { id, file }))
             }
             Err(error) => self.not_given_back(unused, error),
         }
@@ -293,3 +298,6 @@ impl State {
         self.ready.len() < ready || self.hurry && self.ready.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,6 +40,8 @@ mod options;
 mod read;
 mod record;
 mod recovery;
+#[cfg(test)]
+mod reference;
 mod segment;
 mod settle;
 mod stats;

@@ -1,7 +1,6 @@
 //! The committer on a disk with faults, read back by rules of its own.
 
 mod faults;
-mod log;
 mod random;
 
 use std::collections::BTreeMap;
@@ -13,9 +12,9 @@ use crate::id::{MessageId, QueueId};
 use crate::journal::Journal;
 use crate::options::{Condition, Level, Options, Urgency};
 use crate::record::Record;
+use crate::reference::Log;
 use crate::sim::{Disk, Faults};
 use crate::writer::Writer;
-use log::Log;
 
 /// Small segments, and nothing that is moved.
 fn options() -> Options {

@@ -1,4 +1,4 @@
-//! Reads a log, by nothing but the rules in [`crate::frame`].
+//! Reads a log for tests, by nothing but the rules in [`crate::frame`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::storage::Storage;
 
 /// What a disk holds.
 #[derive(Default)]
-pub(super) struct Log {
+pub(crate) struct Log {
     /// The records of each commit.
-    pub(super) frames: BTreeMap<u64, Vec<u8>>,
+    pub(crate) frames: BTreeMap<u64, Vec<u8>>,
     /// What is missing although it was on the disk.
-    pub(super) damage: Option<String>,
+    pub(crate) damage: Option<String>,
     segments: Vec<SegmentId>,
     unused: Vec<String>,
     next_segment: u64,
@@ -30,7 +30,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn read(disk: &impl Storage) -> Self {
+    pub(crate) fn read(disk: &impl Storage) -> Self {
         let mut log = Self::default();
         let names = disk.list().expect("names");
         let mut segments: Vec<_> = names.iter().filter_map(|name| parse_name(name)).collect();
@@ -61,7 +61,7 @@ impl Log {
     }
 
     /// The number of the last commit.
-    pub(super) fn last(&self) -> u64 {
+    pub(crate) fn last(&self) -> u64 {
         self.frames.last_key_value().map_or(0, |(number, _)| *number)
     }
 
@@ -107,7 +107,7 @@ impl Log {
     }
 
     /// What goes on where this log ends.
-    pub(super) fn open(&self, disk: impl Storage + 'static, options: Options) -> Arc<Shared> {
+    pub(crate) fn open(&self, disk: impl Storage + 'static, options: Options) -> Arc<Shared> {
         let segments = self.segments.iter().map(|id| {
             let file = disk.open(&file_name(*id)).expect("the file can be opened");
             let bytes = file.size().expect("a size");

@@ -1,0 +1,168 @@
+//! The threads, on real files and on a disk that fills up.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+
+use super::*;
+use crate::id::MessageId;
+use crate::journal::{Journal, Opened};
+use crate::options::{Condition, Level, Options, Urgency};
+use crate::record::Record;
+use crate::reference::Log;
+use crate::sim::{Disk, Faults};
+use crate::storage::Files;
+use crate::writer::Writer;
+
+/// Far more than anything here takes, also on a machine that does other things.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn options() -> Options {
+    Options { segment_bytes: 1 << 20, retry: Duration::from_millis(5), ..Options::default() }
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < PATIENCE, "{what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn message(number: u64, bytes: usize) -> (MessageId, Vec<u8>) {
+    (MessageId::new(number).expect("not 0"), vec![number as u8; bytes])
+}
+
+fn append(writer: &mut Writer, number: u64, urgency: Urgency) -> (Token, Vec<u8>) {
+    let (id, body) = message(number, 100);
+    let record = Record::Message { id, body: &[&body] };
+    let mut bytes = Vec::new();
+    record.encode(&mut bytes);
+    (writer.append(record, Level::Fsynced, urgency), bytes)
+}
+
+fn nobody() -> Notify {
+    Arc::new(|_| {})
+}
+
+#[test]
+fn what_is_forced_is_committed_and_told() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Opened { journal, committer, .. } =
+        Journal::open(directory.path(), options()).expect("opened");
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = Arc::clone(&told);
+    let threads = committer.spawn(Arc::new(move |token| {
+        tell.lock().expect("no panic").push(token);
+    }));
+    let threads = threads.expect("started");
+    let mut writer = journal.writer();
+    for number in 1..=20 {
+        let (token, _) = append(&mut writer, number, Urgency::Forces);
+        until("it is committed", || journal.committed() >= token);
+    }
+    assert!(threads.stop());
+    let told = told.lock().expect("no panic");
+    assert!(told.is_sorted_by(|a, b| a < b), "{told:?}");
+    assert_eq!(told.last(), Some(&journal.committed()));
+    assert_eq!(journal.stats().commits.get(), journal.committed().get());
+    assert!(journal.stats().sync.count() >= 20);
+}
+
+#[test]
+fn what_rides_is_committed_though_nobody_forces_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Opened { journal, committer, .. } =
+        Journal::open(directory.path(), options()).expect("opened");
+    let threads = committer.spawn(nobody()).expect("started");
+    let mut writer = journal.writer();
+    for number in 1..=5 {
+        let (token, _) = append(&mut writer, number, Urgency::Rides);
+        until("it is committed", || journal.committed() >= token);
+        // From one that looks for riders to one that sleeps until it is woken.
+        thread::sleep(options().ride_max * u32::from(number % 2 == 0) * 3);
+    }
+    assert!(threads.stop());
+}
+
+#[test]
+fn what_was_appended_before_is_never_in_a_later_commit() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Opened { journal, committer, .. } =
+        Journal::open(directory.path(), options()).expect("opened");
+    let threads = committer.spawn(nobody()).expect("started");
+    let newest = AtomicU64::new(0);
+    let told: Mutex<BTreeMap<u64, BTreeMap<u64, Vec<u8>>>> = Mutex::default();
+    thread::scope(|scope| {
+        for shard in 0..4 {
+            let mut writer = journal.writer();
+            let (newest, told) = (&newest, &told);
+            scope.spawn(move || {
+                for number in 1..=2000 {
+                    let urgency = if number % 3 == 0 { Urgency::Forces } else { Urgency::Rides };
+                    let before = newest.load(Ordering::SeqCst);
+                    let (token, bytes) = append(&mut writer, number, urgency);
+                    assert!(token.get() >= before, "{token:?} was appended after {before}");
+                    newest.fetch_max(token.get(), Ordering::SeqCst);
+                    let mut told = told.lock().expect("no panic");
+                    let commit = told.entry(token.get()).or_default();
+                    commit.entry(shard).or_default().extend_from_slice(&bytes);
+                }
+            });
+        }
+    });
+    assert!(threads.stop(), "everything is committed");
+    let log = Log::read(&Files::open(directory.path()).expect("opened"));
+    assert_eq!(log.damage, None);
+    let told = told.into_inner().expect("no panic");
+    assert!(log.frames.keys().eq(told.keys()));
+    for (number, commit) in told {
+        let records: Vec<u8> = commit.into_values().flatten().collect();
+        assert!(log.frames[&number] == records, "commit {number}");
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_for_a_while_loses_nothing() {
+    let disk = Disk::new(1);
+    let Opened { journal, committer, .. } =
+        Journal::open_on(disk.clone(), options()).expect("opened");
+    let threads = committer.spawn(nobody()).expect("started");
+    let mut writer = journal.writer();
+    let (first, _) = append(&mut writer, 1, Urgency::Forces);
+    until("it is committed", || journal.committed() >= first);
+    disk.set_capacity(Some(0));
+    let (id, body) = message(2, 8 << 20);
+    let record = Record::Message { id, body: &[&body] };
+    let token = writer.append(record, Level::Fsynced, Urgency::Forces);
+    until("it is full", || journal.condition() == Condition::Full);
+    assert!(journal.committed() < token);
+    disk.set_capacity(None);
+    until("it is committed", || journal.committed() >= token);
+    until("all is well", || journal.condition() == Condition::Fine);
+    assert!(threads.stop());
+    assert_eq!(Log::read(&disk.power_cut()).last(), token.get());
+}
+
+#[test]
+fn a_journal_that_cannot_commit_stops_all_the_same() {
+    let disk = Disk::new(1);
+    let Opened { journal, committer, .. } =
+        Journal::open_on(disk.clone(), options()).expect("opened");
+    disk.set_faults(Faults { sync_error: 1.0, ..Faults::default() });
+    let threads = committer.spawn(nobody()).expect("started");
+    append(&mut journal.writer(), 1, Urgency::Forces);
+    until("it fails", || journal.condition() == Condition::Failing);
+    assert!(!threads.stop());
+}
+
+#[test]
+fn nobody_believes_in_a_commit_thread_that_died() {
+    let disk = Disk::new(1);
+    let Opened { journal, committer, .. } = Journal::open_on(disk, options()).expect("opened");
+    let threads = committer.spawn(Arc::new(|_| panic!("told to")));
+    let threads = threads.expect("started");
+    append(&mut journal.writer(), 1, Urgency::Forces);
+    until("it is known", || journal.condition() == Condition::Failing);
+    assert!(!threads.stop());
+}

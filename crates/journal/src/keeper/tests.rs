@@ -1,0 +1,132 @@
+//! Segments made ready and given back, on a disk that loses what is not synced.
+
+use super::*;
+use crate::frame::BLOCK;
+use crate::journal::Journal;
+use crate::options::Options;
+use crate::sim::{Disk, Faults};
+use crate::storage::Storage;
+
+const BYTES: u32 = 64 << 10;
+
+/// What works on a disk, and the name of the first segment that it will make.
+fn keeper(disk: &Disk) -> Arc<Shared> {
+    let options = Options { segment_bytes: BYTES, ..Options::default() };
+    Journal::open_on(disk.clone(), options).expect("opened").committer.shared
+}
+
+fn work(shared: &Shared) {
+    while shared.pool.work(shared) {}
+}
+
+fn unused(name: &str) -> Unused {
+    Unused { name: name.to_owned(), sound: true }
+}
+
+#[test]
+fn segments_are_ready_with_zeros_and_names_that_survive() {
+    let disk = Disk::new(1);
+    let shared = keeper(&disk);
+    work(&shared);
+    let after = disk.power_cut();
+    let names = after.list().expect("names");
+    assert_eq!(names.len(), shared.options.segments_ready);
+    for name in names {
+        assert_eq!(after.content(&name), Some(vec![0; BYTES as usize]));
+    }
+    assert_eq!(shared.stats.zeroed_bytes.get(), 2 * u64::from(BYTES));
+}
+
+#[test]
+fn who_is_in_a_hurry_does_not_wait_for_zeros() {
+    let disk = Disk::new(1);
+    let shared = keeper(&disk);
+    let ready = shared.pool.take(&shared).expect("a segment");
+    assert_eq!(ready.file.size().expect("a size"), 0);
+    assert!(disk.power_cut().content(&file_name(ready.id)).is_some(), "its name is on the disk");
+}
+
+#[test]
+fn used_files_become_new_segments_as_they_are() {
+    let disk = Disk::new(1);
+    disk.put("old", vec![7; BYTES as usize]);
+    disk.put("short", vec![7; BLOCK]);
+    disk.put("long", vec![7; 3 * BYTES as usize]);
+    let shared = keeper(&disk);
+    for name in ["old", "short", "long"] {
+        shared.pool.give_back(unused(name));
+    }
+    work(&shared);
+    let after = disk.power_cut();
+    let contents: Vec<_> = (1..=3)
+        .map(|number| after.content(&file_name(SegmentId::new(number))).expect("a segment"))
+        .collect();
+    assert!(contents.iter().all(|content| content.len() == BYTES as usize));
+    assert!(contents[0].iter().all(|byte| *byte == 7));
+    assert!(contents[1][BLOCK..].iter().all(|byte| *byte == 0));
+    assert!(contents[2].iter().all(|byte| *byte == 7));
+    assert_eq!(after.list().expect("names").len(), 3);
+    assert_eq!(shared.stats.recycled_segments.get(), 3);
+}
+
+#[test]
+fn files_beyond_what_is_kept_and_those_that_failed_are_removed() {
+    let disk = Disk::new(1);
+    let shared = keeper(&disk);
+    for number in 0..10 {
+        let name = format!("old{number}");
+        disk.put(&name, vec![7; BYTES as usize]);
+        shared.pool.give_back(Unused { name, sound: number != 0 });
+    }
+    work(&shared);
+    let names = disk.power_cut().list().expect("names");
+    assert_eq!(names.len(), shared.options.segments_ready + KEPT_MORE);
+    assert!(names.iter().all(|name| !name.starts_with("old")));
+    assert_eq!(shared.stats.freed_segments.get(), 10);
+}
+
+#[test]
+fn a_segment_is_never_gone_before_those_given_back_earlier() {
+    for seed in 0..300 {
+        let disk = Disk::new(seed);
+        let shared = keeper(&disk);
+        let names: Vec<_> = (0..8).map(|number| format!("old{number}")).collect();
+        for name in &names {
+            disk.put(name, vec![7; BYTES as usize]);
+        }
+        for name in &names {
+            shared.pool.give_back(unused(name));
+        }
+        disk.set_faults(Faults { name_error: 0.3, ..Faults::default() });
+        for _ in 0..seed % 16 {
+            shared.pool.work(&shared);
+        }
+        let left = disk.power_cut().list().expect("names");
+        let there: Vec<_> = names.iter().map(|name| left.contains(name)).collect();
+        assert!(there.is_sorted(), "seed {seed}: {there:?}");
+    }
+}
+
+#[test]
+fn a_file_that_somebody_else_removed_is_in_nobodys_way() {
+    let disk = Disk::new(1);
+    let shared = keeper(&disk);
+    shared.pool.give_back(unused("missing"));
+    assert!(shared.pool.take(&shared).is_ok());
+    work(&shared);
+    assert!(!shared.pool.work(&shared), "nothing is left to do");
+}
+
+#[test]
+fn files_that_cannot_be_given_back_do_not_keep_the_committer_waiting() {
+    let disk = Disk::new(1);
+    let shared = keeper(&disk);
+    for number in 0..100 {
+        let name = format!("old{number}");
+        disk.put(&name, vec![7; BYTES as usize]);
+        shared.pool.give_back(Unused { name, sound: false });
+    }
+    disk.set_faults(Faults { name_error: 0.8, ..Faults::default() });
+    while shared.pool.take(&shared).is_err() {}
+    assert!(disk.list().expect("names").iter().any(|name| name.starts_with("old")));
+}
