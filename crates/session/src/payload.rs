@@ -19,3 +19,4 @@ pub trait Payload: Clone {
 impl Payload for &str {}
 impl<T: ?Sized> Payload for Arc<T> {}
 impl Payload for u32 {}
+impl Payload for u64 {}
