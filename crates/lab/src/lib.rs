@@ -7,6 +7,7 @@
 //!
 //! - [`scenario`]: files, variables, checks; errors point at the line.
 //! - [`needs`]: what a scenario takes of the machine that generates its load.
+//! - [`doctor`]: what the system's settings allow of it.
 //! - [`plan`](mod@plan): every client and topic spelled out for the load generator.
 //! - [`run`](mod@run): drives the generator, samples broker and host, collects.
 //! - [`record`]: the run record, a versioned contract.
@@ -21,6 +22,7 @@ pub mod campaign;
 pub mod capacity;
 mod clock;
 mod command_line;
+pub mod doctor;
 pub mod environment;
 pub mod findings;
 pub mod format;

@@ -37,6 +37,14 @@ pub struct Needs {
     pub generator_cores: f64,
     /// The brokers must be bridged to each other.
     pub bridged: bool,
+    /// Connections opened in the busiest second; what is opened at once counts as one second's.
+    pub connects_per_s: f64,
+    /// The largest message.
+    pub payload_bytes_max: u64,
+    /// Payload that one stream of messages takes per second, at most.
+    pub connection_bytes_per_s: f64,
+    /// The longest keep-alive, in seconds.
+    pub keep_alive_s_max: u16,
 }
 
 impl Needs {
@@ -63,18 +71,31 @@ impl Needs {
             subscriptions: plan.clients().map(|(_, c)| c.subscriptions.len() as u64).sum(),
             routes: plan.routes.len() as u64,
             bridged: !scenario.bridges.is_empty(),
+            connects_per_s: plan.groups.iter().map(connects_per_s).sum(),
+            keep_alive_s_max: plan.groups.iter().map(|group| group.keep_alive_s).max().unwrap_or(0),
             ..Self::default()
         };
+        let mut payload_bytes = Vec::new();
+        for (group, client) in plan.clients() {
+            payload_bytes.extend(client.streams.iter().map(|stream| {
+                let payload = &group.publish[stream.block].payload;
+                payload.bytes_max(&client.id, &stream.topic) as u64
+            }));
+        }
+        needs.payload_bytes_max = payload_bytes.iter().copied().max().unwrap_or(0);
         let mut receivers = vec![0_u64; plan.streams().count()];
         for route in &plan.routes {
             receivers[route.stream as usize] += 1;
         }
-        for ((_, _, block), receivers) in plan.streams().zip(receivers) {
+        for (((_, _, block), receivers), bytes) in plan.streams().zip(receivers).zip(payload_bytes)
+        {
             let Some(rate) = block.pace.per_second() else {
                 needs.closed = true;
                 continue;
             };
             let out = rate * receivers as f64;
+            let bytes_per_s = rate * bytes as f64;
+            needs.connection_bytes_per_s = needs.connection_bytes_per_s.max(bytes_per_s);
             needs.in_per_s += rate;
             needs.out_per_s += out;
             let per_core = match block.qos {
@@ -118,6 +139,12 @@ impl Needs {
         }
         None
     }
+}
+
+/// Connections that a group opens in a second.
+fn connects_per_s(group: &tacho_load::Group) -> f64 {
+    let all = group.clients.len() as f64;
+    group.connects_per_s.map_or(all, |rate| rate.min(all))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 mod broker_command;
 mod campaign;
 mod convert;
+mod doctor;
 mod exit;
 mod monitor;
 mod plan_arguments;
@@ -53,6 +54,7 @@ enum Command {
     Scenario(scenario::ScenarioArguments),
     /// Write a JMeter plan as a scenario file that runs the same.
     Convert(convert::ConvertArguments),
+    Doctor(doctor::DoctorArguments),
     Broker(broker_command::BrokerArgs),
     Monitor(Box<monitor::MonitorArguments>),
     Serve(web::ServeArguments),
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => web::serve(arguments),
         Command::Attached(arguments) => run::attached(arguments),
         Command::Convert(arguments) => convert::convert(arguments),
+        Command::Doctor(arguments) => doctor::doctor(arguments),
         Command::Broker(args) => {
             return broker_command::run(args).unwrap_or_else(|error| {
                 eprintln!("tacho: {error:#}");

@@ -297,3 +297,29 @@ fn named_targets_must_exist() {
         &["--shards cannot be used here"],
     );
 }
+
+#[test]
+fn doctor_shows_every_setting_and_says_what_limits() {
+    let all = output(&["doctor", "1k_1k_qos1_p128_10mps"]);
+    let table = text(&all.stdout);
+    for name in ["nofile", "fs.file-max", "net.core.somaxconn", "nf_conntrack hashsize"] {
+        assert!(table.contains(name), "{table}");
+    }
+    let limits = table.contains("LIMITS");
+    assert_eq!(all.status.code(), Some(if limits { 99 } else { 0 }), "{table}");
+    assert_eq!(limits, table.contains("What limits can be set by"), "{table}");
+
+    // More clients than any system has descriptors for.
+    let vars = ["--var", "connections=20000000", "--json"];
+    let json = output(&[&["doctor", "connect"][..], &vars].concat());
+    assert_eq!(json.status.code(), Some(99), "{}", text(&json.stderr));
+    let rows: serde_json::Value = serde_json::from_slice(&json.stdout).expect("is JSON");
+    let rows = rows.as_array().expect("a list");
+    let ports = rows.iter().find(|row| row["name"] == "net.ipv4.ip_local_port_range");
+    let ports = ports.expect("is there");
+    // Where there is no such setting there is nothing that could limit.
+    assert_eq!(ports["limits"], !ports["current"].is_null(), "{ports}");
+    assert_eq!(ports["command"].is_string(), ports["limits"], "{ports}");
+
+    fails(&["doctor", "nowhere"], 104, &["nowhere"]);
+}

@@ -1,0 +1,210 @@
+//! Whether a setting is enough for a scenario: from what the scenario needs, and from what the
+//! kernel has counted since the machine started.
+
+use std::path::Path;
+
+use super::settings::{Place, Setting};
+use crate::format::thousands;
+use crate::needs::Needs;
+
+/// Connections that arrive while a busy broker does not get to accept: a tenth of a second's.
+const UNACCEPTED_S: f64 = 0.1;
+/// The round trip for which one connection's buffers must do.
+const ROUND_TRIP_S: f64 = 0.1;
+/// A connection that has ended is remembered for so long.
+const TIME_WAIT_S: u64 = 60;
+
+/// What is thought of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// Enough, with the reason.
+    Enough(String),
+    /// Not enough, with the reason and the least value that is.
+    Limits { why: String, wanted: String },
+}
+
+use Judgement::{Enough, Limits};
+
+/// The files of a machine.
+pub(super) struct Machine<'a> {
+    pub(super) root: &'a Path,
+    pub(super) descriptors_hard: Option<u64>,
+    /// Broker and generator are both here.
+    pub(super) one_machine: bool,
+}
+
+impl Machine<'_> {
+    pub(super) fn value(&self, setting: &Setting) -> Option<String> {
+        match setting.place {
+            Place::Sysctl => self.line(&format!("proc/sys/{}", setting.name.replace('.', "/"))),
+            Place::Module(path) => self.line(path),
+            Place::OpenFiles => Some(
+                self.descriptors_hard.map_or_else(|| "unlimited".to_owned(), |n| n.to_string()),
+            ),
+        }
+    }
+
+    fn line(&self, path: &str) -> Option<String> {
+        let text = std::fs::read_to_string(self.root.join(path)).ok()?;
+        let line = text.lines().next()?.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!line.is_empty()).then_some(line)
+    }
+
+    fn number(&self, path: &str) -> Option<u64> {
+        self.line(path)?.parse().ok()
+    }
+
+    /// A counter of the TCP extensions since the machine started.
+    fn tcp_counter(&self, name: &str) -> u64 {
+        let text = std::fs::read_to_string(self.root.join("proc/net/netstat")).unwrap_or_default();
+        let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
+        let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return 0 };
+        let mut both = names.split_whitespace().zip(values.split_whitespace());
+        both.find_map(|(known, value)| (known == name).then(|| value.parse().ok())?).unwrap_or(0)
+    }
+
+    /// Packets that came faster than a core took them, since the machine started.
+    fn packets_dropped(&self) -> u64 {
+        let path = self.root.join("proc/net/softnet_stat");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let dropped = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
+        text.lines().filter_map(dropped).sum()
+    }
+
+    fn ends(&self) -> u64 {
+        if self.one_machine { 2 } else { 1 }
+    }
+}
+
+/// Enough if `has` reaches `needs`.
+fn at_least(has: u64, needs: u64, of: &str) -> Judgement {
+    let why = format!("needs {} {of}", thousands(needs));
+    if has >= needs { Enough(why) } else { Limits { why, wanted: needs.to_string() } }
+}
+
+/// A value that is no number is beyond any.
+fn number(value: &str) -> u64 {
+    value.parse().unwrap_or(u64::MAX)
+}
+
+/// The last of three values.
+fn ceiling(value: &str) -> u64 {
+    value.split_whitespace().next_back().map_or(u64::MAX, number)
+}
+
+pub(super) fn descriptors(_: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+    at_least(number(value), needs.descriptors, "open files of one process")
+}
+
+pub(super) fn files(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+    let open = machine.line("proc/sys/fs/file-nr");
+    let open = open.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0);
+    at_least(number(value), open + needs.descriptors * machine.ends(), "open files of the system")
+}
+
+pub(super) fn ports(_: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+    let mut bounds = value.split_whitespace().map(number);
+    let (Some(first), Some(last)) = (bounds.next(), bounds.next()) else {
+        return Enough("its two numbers cannot be read".to_owned());
+    };
+    let ports = (last + 1).saturating_sub(first);
+    match at_least(ports, needs.clients, "ports of one address") {
+        Limits { why, .. } => Limits { why, wanted: "1024 65535".to_owned() },
+        enough => enough,
+    }
+}
+
+pub(super) fn listen_queue(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+    let overflows = machine.tcp_counter("ListenOverflows");
+    if overflows > 0 {
+        let why = format!("a listener overflowed {} times since the start", thousands(overflows));
+        return Limits { why, wanted: (2 * number(value).max(2048)).to_string() };
+    }
+    at_least(number(value), arriving(needs), "connections waiting to be accepted")
+}
+
+pub(super) fn syn_queue(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+    let dropped = machine.tcp_counter("TCPReqQFullDrop");
+    if dropped > 0 {
+        let why =
+            format!("{} connection requests were dropped since the start", thousands(dropped));
+        return Limits { why, wanted: (2 * number(value).max(2048)).to_string() };
+    }
+    at_least(number(value), arriving(needs), "connections half open")
+}
+
+fn arriving(needs: &Needs) -> u64 {
+    (needs.connects_per_s * UNACCEPTED_S).ceil().min(needs.clients as f64) as u64
+}
+
+pub(super) fn packet_queue(machine: &Machine<'_>, value: &str, _: &Needs) -> Judgement {
+    match machine.packets_dropped() {
+        0 => Enough("no packet was dropped there since the machine started".to_owned()),
+        dropped => Limits {
+            why: format!("{} packets were dropped there since the start", thousands(dropped)),
+            wanted: (4 * number(value).max(1000)).to_string(),
+        },
+    }
+}
+
+pub(super) fn socket_ceiling(_: &Machine<'_>, _: &str, _: &Needs) -> Judgement {
+    Enough("TCP sizes its buffers by tcp_rmem and tcp_wmem".to_owned())
+}
+
+pub(super) fn tcp_buffer(_: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+    let bytes = (needs.connection_bytes_per_s * ROUND_TRIP_S).ceil() as u64;
+    let bytes = bytes.max(needs.payload_bytes_max);
+    match at_least(ceiling(value), bytes, "bytes under way on one connection") {
+        Limits { why, wanted } => {
+            let mut all: Vec<&str> = value.split_whitespace().collect();
+            all.pop();
+            all.push(&wanted);
+            Limits { why, wanted: all.join(" ") }
+        }
+        enough => enough,
+    }
+}
+
+pub(super) fn time_wait(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+    let overflows = machine.tcp_counter("TCPTimeWaitOverflow");
+    if overflows > 0 {
+        let why = format!("it was exceeded {} times since the start", thousands(overflows));
+        return Limits { why, wanted: (2 * number(value)).to_string() };
+    }
+    at_least(number(value), needs.clients, "connections that ended within a minute")
+}
+
+pub(super) fn maps(machine: &Machine<'_>, value: &str, _: &Needs) -> Judgement {
+    let path = machine.root.join("proc/self/maps");
+    let maps = std::fs::read_to_string(path).map_or(0, |text| text.lines().count() as u64);
+    at_least(number(value), 2 * maps, "memory maps of one process, a broker on a JVM more")
+}
+
+pub(super) fn tracked(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+    let now = machine.number("proc/sys/net/netfilter/nf_conntrack_count").unwrap_or(0);
+    at_least(number(value), now + needs.clients, "tracked connections")
+}
+
+pub(super) fn tracked_buckets(_: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+    at_least(number(value), needs.clients / 8, "buckets, to keep their lists short")
+}
+
+pub(super) fn tracked_idle(_: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+    let keep_alive_s = u64::from(needs.keep_alive_s_max);
+    at_least(number(value), keep_alive_s, "s between two packets of an idle client")
+}
+
+pub(super) fn tracked_ends(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+    let max = machine.number("proc/sys/net/netfilter/nf_conntrack_max").unwrap_or(u64::MAX);
+    let ended = (needs.connects_per_s * number(value).min(2 * TIME_WAIT_S) as f64) as u64;
+    let tracked = ended.min(needs.clients) + needs.clients;
+    if tracked <= max {
+        return Enough("connections that have ended fit beside the others".to_owned());
+    }
+    let why = format!(
+        "{} connections that have ended are tracked beside the others, {} are possible",
+        thousands(ended.min(needs.clients)),
+        thousands(max)
+    );
+    Limits { why, wanted: "15".to_owned() }
+}

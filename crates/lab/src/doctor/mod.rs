@@ -1,0 +1,175 @@
+//! What the system's settings allow, for a scenario at hand: `tacho doctor`.
+//!
+//! The settings are those that the EMQX guide and the BifroMQ report name. What limits is worked
+//! out from the scenario, or read from counters that the kernel keeps of having run into a limit.
+
+mod judge;
+mod settings;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::needs::Needs;
+use judge::{Judgement, Machine};
+use settings::{Place, SETTINGS, Setting};
+
+/// One setting on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// As users write it.
+    pub name: &'static str,
+    /// Its value; absent where the system has no such setting.
+    pub current: Option<String>,
+    /// What the EMQX guide ran with.
+    pub guide: Option<&'static str>,
+    /// What the BifroMQ report advises.
+    pub bifromq: Option<&'static str>,
+    /// Whether the scenario runs into it.
+    pub limits: bool,
+    /// Why, or why not.
+    pub why: String,
+    /// What sets it as the scenario needs it.
+    pub command: Option<String>,
+}
+
+/// Looks at every setting. On `one_machine` broker and generator share the system.
+pub fn examine(needs: &Needs, one_machine: bool) -> Vec<Row> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let descriptors_hard = limit.maximum;
+    examine_machine(&Machine { root: Path::new("/"), descriptors_hard, one_machine }, needs)
+}
+
+fn examine_machine(machine: &Machine<'_>, needs: &Needs) -> Vec<Row> {
+    SETTINGS.iter().map(|setting| row(machine, setting, needs)).collect()
+}
+
+fn row(machine: &Machine<'_>, setting: &Setting, needs: &Needs) -> Row {
+    let current = machine.value(setting);
+    let judgement = match &current {
+        Some(value) => (setting.judge)(machine, value, needs),
+        None => Judgement::Enough("this system does not have it".to_owned()),
+    };
+    let (limits, why, command) = match judgement {
+        Judgement::Enough(why) => (false, why, None),
+        Judgement::Limits { why, wanted } => (true, why, Some(command(setting, &wanted))),
+    };
+    let Setting { name, guide, bifromq, .. } = *setting;
+    Row { name, current, guide, bifromq, limits, why, command }
+}
+
+/// What a person with the rights types.
+fn command(setting: &Setting, wanted: &str) -> String {
+    match setting.place {
+        Place::Sysctl => format!("sysctl -w {}='{wanted}'", setting.name),
+        Place::Module(path) => format!("echo {wanted} > /{path}"),
+        Place::OpenFiles => {
+            format!("ulimit -n {wanted}   (lasting: /etc/security/limits.conf, LimitNOFILE=)")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A machine with these files.
+    fn examined(files: &[(&str, &str)], needs: &Needs) -> Vec<Row> {
+        let root = tempfile::tempdir().expect("a directory");
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("has one")).expect("is made");
+            fs::write(path, text).expect("is written");
+        }
+        let machine =
+            Machine { root: root.path(), descriptors_hard: Some(20_000), one_machine: true };
+        examine_machine(&machine, needs)
+    }
+
+    fn find<'a>(rows: &'a [Row], name: &str) -> &'a Row {
+        rows.iter().find(|row| row.name == name).expect("is there")
+    }
+
+    fn needs() -> Needs {
+        Needs {
+            clients: 30_000,
+            descriptors: 30_064,
+            connects_per_s: 20_000.0,
+            connection_bytes_per_s: 1e6,
+            payload_bytes_max: 128,
+            keep_alive_s_max: 300,
+            ..Needs::default()
+        }
+    }
+
+    #[test]
+    fn what_the_scenario_needs_more_of_limits_it() {
+        let rows = examined(
+            &[
+                ("proc/sys/fs/nr_open", "1048576\n"),
+                ("proc/sys/fs/file-max", "50000\n"),
+                ("proc/sys/fs/file-nr", "1000 0 50000\n"),
+                ("proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n"),
+                ("proc/sys/net/core/somaxconn", "1024\n"),
+                ("proc/sys/net/ipv4/tcp_max_syn_backlog", "4096\n"),
+                ("proc/sys/net/ipv4/tcp_rmem", "4096\t87380\t65536\n"),
+                ("proc/sys/net/netfilter/nf_conntrack_max", "20000\n"),
+                ("proc/sys/net/netfilter/nf_conntrack_count", "5\n"),
+                ("proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established", "60\n"),
+            ],
+            &needs(),
+        );
+        for (name, why, command) in [
+            ("nofile", "30,064 open files", "ulimit -n 30064"),
+            ("fs.file-max", "61,128 open files", "sysctl -w fs.file-max='61128'"),
+            ("net.ipv4.ip_local_port_range", "30,000 ports", "='1024 65535'"),
+            ("net.core.somaxconn", "2,000 connections", "='2000'"),
+            ("net.ipv4.tcp_rmem", "100,000 bytes", "='4096 87380 100000'"),
+            ("net.netfilter.nf_conntrack_max", "30,005", "='30005'"),
+            ("net.netfilter.nf_conntrack_tcp_timeout_established", "300 s between", "='300'"),
+        ] {
+            let row = find(&rows, name);
+            assert!(row.limits && row.why.contains(why), "{row:?}");
+            assert!(row.command.as_ref().is_some_and(|text| text.contains(command)), "{row:?}");
+        }
+        for name in ["fs.nr_open", "net.ipv4.tcp_max_syn_backlog", "vm.max_map_count"] {
+            assert!(!find(&rows, name).limits, "{name}");
+        }
+        assert_eq!(find(&rows, "vm.max_map_count").current, None);
+    }
+
+    #[test]
+    fn limits_that_were_hit_show_in_the_counters() {
+        let names = "TcpExt: SyncookiesSent ListenOverflows TCPTimeWaitOverflow TCPReqQFullDrop";
+        let rows = examined(
+            &[
+                ("proc/net/netstat", &format!("{names}\nTcpExt: 0 7 3 2\n")),
+                ("proc/net/softnet_stat", "00001000 0000000a 0\n00000001 00000001 0\n"),
+                ("proc/sys/net/core/somaxconn", "65535\n"),
+                ("proc/sys/net/core/netdev_max_backlog", "1000\n"),
+                ("proc/sys/net/ipv4/tcp_max_syn_backlog", "65535\n"),
+                ("proc/sys/net/ipv4/tcp_max_tw_buckets", "5000\n"),
+            ],
+            &Needs::default(),
+        );
+        for (name, count) in [
+            ("net.core.somaxconn", "7 times"),
+            ("net.core.netdev_max_backlog", "11 packets"),
+            ("net.ipv4.tcp_max_syn_backlog", "2 connection requests"),
+            ("net.ipv4.tcp_max_tw_buckets", "3 times"),
+        ] {
+            let row = find(&rows, name);
+            assert!(row.limits && row.why.contains(count), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn every_setting_is_there_once() {
+        let mut names: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), SETTINGS.len());
+    }
+}
