@@ -2,31 +2,37 @@
 
 use std::sync::Arc;
 
+use tacho_journal::Token;
 use tacho_topic::{Group, RetainedCursor, TopicFilter};
 
 use crate::authentication::{AuthStep, ExchangeRef};
 use crate::control::Ask;
 use crate::keys::SessionRef;
 use crate::message::Message;
-use crate::shard::{Detached, LargeShared};
+use crate::shard::{Detached, ForOne, LargeShared, Receipt};
 
 /// One entry of a shard's mailbox.
 pub(crate) enum Mail {
     /// A connection whose session this shard owns; its CONNECT is still unread.
     Adopt(Box<Detached>),
-    /// Deliver to every matching subscription of the shard's sessions.
-    Deliver(Message),
+    /// Deliver to every matching subscription of the shard's sessions, and return the receipt if
+    /// there is one.
+    Deliver(Message, Option<Receipt>),
+    /// A message was delivered in the sender's shard, and is safe there with this commit.
+    Stored(Receipt, Token),
+    /// Everything up to this is committed: for a shard that has said that it waits.
+    Committed(Token),
     /// Members of a shared subscription came or went or have room again: for its owner.
     GroupChanged(Arc<Group>),
     /// Deliver to one member of a shared subscription.
-    DeliverShared(Arc<Group>, Message),
+    DeliverShared(Arc<Group>, ForOne),
     /// The same for a message that has waited, and counts as waiting until it is delivered, so
     /// that newer ones do not overtake it.
-    DeliverWaited(Arc<Group>, Message),
+    DeliverWaited(Arc<Group>, ForOne),
     /// The same for a message that is too large for all members of the sender's shard.
     DeliverLarge(Box<LargeShared>),
     /// Keep until a member of a shared subscription can take it: for its owner.
-    QueueShared(Arc<Group>, Message),
+    QueueShared(Arc<Group>, ForOne),
     /// Keep as the retained message of its topic; an empty payload removes it.
     Retain(Message),
     /// Read retained messages for a new subscription.

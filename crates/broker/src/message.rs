@@ -1,8 +1,10 @@
 //! A published message as all shards share it: one allocation, reference-counted, immutable.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tacho_codec::{Publish, PublishProperties, QoS, UserPropertiesBuf, Will};
+use tacho_journal::MessageId;
 use triomphe::ThinArc;
 
 use crate::keys::{ClientKey, stable_hash};
@@ -26,6 +28,11 @@ impl Source {
     /// The hash, for what is bound to a publisher.
     pub(crate) fn key(self) -> u64 {
         self.0
+    }
+
+    /// The source of this hash, as the journal kept it.
+    pub(crate) fn from_key(key: u64) -> Self {
+        Self(key)
     }
 }
 
@@ -90,6 +97,8 @@ pub(crate) struct Header {
     /// The version of the route map that live routing used.
     pub(crate) routed_version: u64,
     pub(crate) source: Source,
+    /// The message's number in the journal; 0 while it is not there.
+    stored: AtomicU64,
     /// Counts the message while it lives.
     _charge: Charge,
 }
@@ -107,9 +116,36 @@ pub(crate) struct Intake {
     pub(crate) retained_version: u64,
 }
 
+/// What the journal says of a message, beside what a PUBLISH would.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Restored {
+    pub(crate) id: MessageId,
+    pub(crate) source: Source,
+    pub(crate) expires_at_ns: u64,
+}
+
 impl Message {
     /// Copies an incoming PUBLISH out of the read buffer: one allocation unless it has properties.
     pub(crate) fn from_publish(topic: Arc<str>, publish: &Publish<'_>, intake: Intake) -> Self {
+        let expires_at_ns = expiry(intake.now_ns, publish.properties.message_expiry_s);
+        Self::new(topic, publish, intake, expires_at_ns, None)
+    }
+
+    /// A message that was taken in before, from the journal. It counts as routed before everything
+    /// that subscribes from now on.
+    pub(crate) fn restored(topic: Arc<str>, publish: &Publish<'_>, restored: Restored) -> Self {
+        let Restored { id, source, expires_at_ns } = restored;
+        let intake = Intake { now_ns: 0, routed_version: 0, source, retained_version: 0 };
+        Self::new(topic, publish, intake, expires_at_ns, Some(id))
+    }
+
+    fn new(
+        topic: Arc<str>,
+        publish: &Publish<'_>,
+        intake: Intake,
+        expires_at_ns: u64,
+        stored: Option<MessageId>,
+    ) -> Self {
         let p = &publish.properties;
         let properties = Properties::of(p);
         let bytes = size_bytes(&topic, properties.as_deref(), publish.payload);
@@ -118,14 +154,43 @@ impl Message {
             properties,
             qos: publish.qos,
             retain: publish.retain,
-            expires_at_ns: expiry(intake.now_ns, p.message_expiry_s),
+            expires_at_ns,
             expiry_s: p.message_expiry_s.unwrap_or(u32::MAX),
             retained_version: intake.retained_version,
             routed_version: intake.routed_version,
             source: intake.source,
+            stored: AtomicU64::new(stored.map_or(0, MessageId::get)),
             _charge: Charge::new(bytes + MESSAGE_BYTES),
         };
         Self(ThinArc::from_header_and_slice(header, publish.payload))
+    }
+
+    /// The same message once more, unknown to the journal. Whoever cannot be sure that the record
+    /// of a message is still there writes one of its own.
+    pub(crate) fn copied(&self) -> Self {
+        let header = self.header();
+        let mut publish = self.as_publish(0);
+        publish.properties.message_expiry_s =
+            (header.expires_at_ns != u64::MAX).then_some(header.expiry_s);
+        let intake = Intake {
+            now_ns: 0,
+            routed_version: header.routed_version,
+            source: header.source,
+            retained_version: header.retained_version,
+        };
+        Self::new(Arc::clone(&header.topic), &publish, intake, header.expires_at_ns, None)
+    }
+
+    /// The message's number in the journal, if it has been written to it.
+    #[inline]
+    pub(crate) fn stored(&self) -> Option<MessageId> {
+        MessageId::new(self.header().stored.load(Ordering::Acquire))
+    }
+
+    /// The message's record has been handed to the journal. Who learns of this and refers to the
+    /// message does so after that, so it is in the same commit or an earlier one.
+    pub(crate) fn set_stored(&self, id: MessageId) {
+        self.header().stored.store(id.get(), Ordering::Release);
     }
 
     /// Copies a will out of CONNECT, with its retain flag [MQTT-3.1.2-14], [MQTT-3.1.2-15] and its

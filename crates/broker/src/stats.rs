@@ -177,6 +177,21 @@ counters! {
     retained_refused_total,
     /// Messages of clients refused: their topic is the broker's own ($SYS).
     refused_sys_publishes_total,
+    /// Sessions that wait for a commit of the journal now.
+    journal_waiting,
+    /// Records handed to the journal.
+    journal_records_total,
+    /// Messages written to the journal, each once for all sessions of the shard.
+    journal_messages_total,
+    /// Messages noted in the journal as not yet distributed: other shards, shared subscriptions or
+    /// later turns took part in it.
+    journal_open_total,
+    /// QoS 1 and 2 messages refused or held back: they would have to be written to the journal,
+    /// and its disk is full or failing, or it is at its limit.
+    journal_refused_publishes_total,
+    /// Messages of QoS 0 not written to the journal: its disk is full or failing, or it is at its
+    /// limit.
+    journal_skipped_total,
     /// Times a publisher was held back because receivers or other shards were behind.
     throttled_total,
     /// Times a publisher was held back because it sent more than its part to a shard that sheds

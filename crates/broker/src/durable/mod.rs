@@ -3,16 +3,22 @@
 //!
 //! Nothing here blocks a shard. Without a data directory none of it exists.
 
+pub(crate) mod body;
+mod bytes;
+pub(crate) mod entry;
 pub(crate) mod keys;
+pub(crate) mod open;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use tacho_journal::{Journal, QueueId};
+use tacho_journal::{Journal, QueueId, Token};
+use tacho_net::Remote;
 
 use crate::config::{Durability, Level, SessionLevels};
+use crate::mail::Mail;
 
 /// The journal as all shards share it.
 pub(crate) struct Durable {
@@ -80,6 +86,17 @@ impl Durable {
     /// The version of a retained message in the journal, where versions go on after a restart.
     pub(crate) fn retained_version(&self, version: u64) -> u64 {
         self.starts << RETAINED_VERSION_BITS | version
+    }
+
+    /// The commit thread calls this after every commit: shards that wait are told.
+    pub(crate) fn committed(&self, remote: &Remote<Mail>, token: Token) {
+        for (shard, flags) in self.shards.iter().enumerate() {
+            // A shard sets the flag and then looks at what is committed; here it is the other way
+            // round, so one of the two sees the other.
+            if flags.waits.swap(false, Ordering::SeqCst) {
+                remote.post(shard, Mail::Committed(token));
+            }
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use tacho_net::ConnId;
 use tacho_session::Delivery;
 
 use super::connection::Flow;
+use super::durable::is_retained_durably;
 use super::publish::effective_qos;
 use super::routes::Destinations;
 use super::session::{Copy, Session};
@@ -58,6 +59,9 @@ impl Shard {
     pub(super) fn look_at_budget(&mut self) {
         let memory = &self.shared.memory;
         self.queues_full = self.ledger.queues_bytes(memory) >= memory.queues_max;
+        if let Some(journal) = &self.journal {
+            self.journal_stuck = !journal.is_fine();
+        }
     }
 
     /// Far above the budget: what could only perhaps have to wait is refused too.
@@ -84,9 +88,10 @@ impl Shard {
         self.ledger.places_bytes -= u64::from(session.places_counted) * PLACE_BYTES;
     }
 
-    /// With the budget used up: what becomes of a PUBLISH to `topic`, if it cannot be taken in.
+    /// With the budget used up or the journal stuck: what becomes of a PUBLISH to `topic`, if it
+    /// cannot be taken in.
     #[cold]
-    pub(super) fn refuse_for_budget(
+    pub(super) fn refuse_new(
         &mut self,
         net: &mut Net,
         conn: ConnId,
@@ -102,10 +107,13 @@ impl Shard {
         let route = self.routes.lookup(topic, self.id, &self.index, &self.snapshot);
         let clogged = route.clogged_until_ns > net.now_ns();
         let to = route.to.clone();
-        if !self.would_wait(&to, publish.qos, clogged) {
+        if self.journal_stuck && self.would_be_written(slot, topic, publish, &to) {
+            self.stats.journal_refused_publishes_total.increment();
+        } else if self.queues_full && self.would_wait(&to, publish.qos, clogged) {
+            self.stats.refused_publishes_total.increment();
+        } else {
             return None;
         }
-        self.stats.refused_publishes_total.increment();
         if self.sessions[slot as usize].version == Version::V5 {
             return Some(self.refuse_new_publish(net, conn, slot, publish.qos, packet_id));
         }
@@ -131,6 +139,27 @@ impl Shard {
                     .get(target.session as usize)
                     .is_some_and(|session| !session.machine.takes_now())
         })
+    }
+
+    /// Whether a message of QoS 1 or 2 could not be acknowledged before it is in the journal.
+    fn would_be_written(
+        &self,
+        slot: u32,
+        topic: &str,
+        publish: &Publish<'_>,
+        to: &Destinations,
+    ) -> bool {
+        let Some(durable) = &self.shared.durable else { return false };
+        let qos = publish.qos;
+        let is_kept =
+            |slot: u32| self.sessions.get(slot as usize).is_some_and(|s| s.kept.is_some());
+        qos == QoS::ExactlyOnce && is_kept(slot)
+            || publish.retain && is_retained_durably(durable, topic)
+            || to.remote.iter().any(|shard| durable.has_sessions(shard))
+            || to.groups.iter().flat_map(|groups| groups.iter()).any(|g| g.lasting() > 0)
+            || to.local.iter().any(|target| {
+                effective_qos(qos, target.qos) != QoS::AtMostOnce && is_kept(target.session)
+            })
     }
 
     fn refuse_new_publish(

@@ -298,6 +298,7 @@ impl Shard {
             places_counted: 0,
             pressure: None,
             kept: None,
+            stored: 0,
         };
         let slot = self.sessions.insert(Box::new(session)) as u32;
         self.by_client.insert(key, slot);

@@ -7,10 +7,11 @@ use tacho_codec::{
     split_frame,
 };
 use tacho_net::{Closed, ConnId, TimerId};
+use tacho_session::ProtocolError;
 use tacho_session::server::End;
-use tacho_session::{InMemory, ProtocolError};
 
 use super::answers::encode_within;
+use super::durable::Keeping;
 use super::lifetime::TimerToken;
 use super::throttle::Why;
 use super::{Detached, Net, Shard};
@@ -299,14 +300,17 @@ impl Shard {
         kind: AckKind,
         ack: &Ack<'_>,
     ) -> Flow {
-        let machine = &mut self.sessions[slot as usize].machine;
-        let persist = &mut InMemory;
+        let session = &mut *self.sessions[slot as usize];
+        let mut keeping = Keeping::of(&mut self.journal, session);
+        let (machine, persist) = (&mut session.machine, &mut keeping);
         let handled = match kind {
             AckKind::PubAck => machine.handle_puback(ack.packet_id, ack.reason, persist),
             AckKind::PubRec => machine.handle_pubrec(ack.packet_id, ack.reason, persist),
             AckKind::PubRel => machine.handle_pubrel(ack.packet_id, persist),
             AckKind::PubComp => machine.handle_pubcomp(ack.packet_id, ack.reason, persist),
         };
+        let waits_for = keeping.waits_for();
+        self.await_commit(slot, waits_for);
         match handled {
             Ok(()) => Flow::Continue,
             Err(error) => self.session_error(net, conn, &error),

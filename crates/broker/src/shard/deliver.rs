@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tacho_codec::{Ack, AckKind, PacketId, Publish, QoS, ReasonCode, Version};
+use tacho_codec::{Ack, AckKind, PacketId, Publish, QoS, Version};
 use tacho_net::ConnId;
 use tacho_session::{AliasOut, CommitToken, Delivery, DropReason, InMemory, Offer, Transmit};
 
+use super::distribution::{Acknowledge, Receipt};
+use super::durable::Keeping;
 use super::publish::effective_qos;
 use super::routes::{Scope, Target};
 use super::session::{Body, Copy, NO_GROUP, Session};
@@ -20,15 +22,6 @@ const BY_REFERENCE_BYTES: usize = 4096;
 /// A fan-out looks at no more unfinished ones than this to see whether it may overtake them.
 const OVERTAKEN_MAX: usize = 16;
 
-/// The acknowledgement a publisher gets once its message has been handed to every receiver.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Acknowledge {
-    pub(crate) slot: u32,
-    pub(crate) generation: u32,
-    pub(crate) qos: QoS,
-    pub(crate) packet_id: PacketId,
-}
-
 /// A message and how far its fan-out has come.
 #[derive(Debug)]
 pub(crate) struct FanOut {
@@ -36,6 +29,10 @@ pub(crate) struct FanOut {
     targets: Rc<[Target]>,
     position: usize,
     acknowledge: Option<Acknowledge>,
+    /// It is a part of a message's distribution.
+    pub(super) receipt: Option<Receipt>,
+    /// The last of what was written for it.
+    pub(super) token: CommitToken,
     /// The newest session when the targets were matched. A later one may have got the slot of a
     /// target that ended meanwhile.
     newest_session: u32,
@@ -47,8 +44,30 @@ impl FanOut {
         targets: Rc<[Target]>,
         acknowledge: Option<Acknowledge>,
     ) -> Self {
-        Self { message, targets, position: 0, acknowledge, newest_session: 0 }
+        Self {
+            message,
+            targets,
+            position: 0,
+            acknowledge,
+            receipt: None,
+            token: CommitToken::DONE,
+            newest_session: 0,
+        }
     }
+}
+
+/// What became of a message that a session was given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offered {
+    /// It was sent or has a place in the queue.
+    pub(super) is_taken: bool,
+    /// It is safe once this is committed.
+    pub(super) token: CommitToken,
+}
+
+impl Offered {
+    const DROPPED: Self = Self { is_taken: false, token: CommitToken::DONE };
+    const TAKEN: Self = Self { is_taken: true, token: CommitToken::DONE };
 }
 
 impl Shard {
@@ -58,13 +77,19 @@ impl Shard {
     pub(super) fn fan_out(&mut self, net: &mut Net, mut fan_out: FanOut) {
         let targets_len = fan_out.targets.len();
         fan_out.newest_session = self.next_generation;
-        if targets_len <= self.deliveries_left && self.may_overtake(&fan_out.message) {
+        if self.finishes_now(&fan_out.message, targets_len) {
             self.deliveries_left -= targets_len;
             let finished = self.advance(net, &mut fan_out, usize::MAX);
             debug_assert!(finished, "an unlimited budget suffices");
         } else {
             self.fan_outs.push_back(fan_out);
         }
+    }
+
+    /// Whether a message that is fanned out now reaches all its targets in this turn.
+    #[inline]
+    pub(super) fn finishes_now(&self, message: &Message, targets_len: usize) -> bool {
+        targets_len <= self.deliveries_left && self.may_overtake(message)
     }
 
     /// Whether a message needs not wait for the unfinished fan-outs: all have other topics and
@@ -134,7 +159,10 @@ impl Shard {
             match target.scope {
                 Scope::Others if own => continue,
                 Scope::Own if !own => continue,
-                _ => self.deliver_to(net, target, &fan_out.message),
+                _ => {
+                    let token = self.deliver_to(net, target, &fan_out.message);
+                    fan_out.token = fan_out.token.max(token);
+                }
             }
         }
         fan_out.position = end;
@@ -142,22 +170,19 @@ impl Shard {
         if end < fan_out.targets.len() {
             return false;
         }
-        if let Some(a) = fan_out.acknowledge
-            && self.is_session(a)
+        if let Some(publisher) = fan_out.acknowledge
+            && self.is_session(publisher)
         {
-            let machine = &mut self.sessions[a.slot as usize].machine;
-            let (reason, token) = (ReasonCode::SUCCESS, CommitToken::DONE);
-            machine.accept_publish(a.qos, Some(a.packet_id), reason, token, &mut InMemory);
+            self.accept_from(publisher, fan_out.token);
+        }
+        if let Some(receipt) = fan_out.receipt {
+            self.part_ended(net, receipt, fan_out.token);
         }
         true
     }
 
-    fn is_session(&self, a: Acknowledge) -> bool {
-        self.sessions.get(a.slot as usize).is_some_and(|s| s.generation == a.generation)
-    }
-
     #[inline]
-    fn deliver_to(&mut self, net: &mut Net, target: &Target, message: &Message) {
+    fn deliver_to(&mut self, net: &mut Net, target: &Target, message: &Message) -> CommitToken {
         let header = message.header();
         let delivery = Delivery {
             message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
@@ -168,16 +193,17 @@ impl Shard {
             size_bytes: message.size_bytes() as u32,
             expires_at_ns: header.expires_at_ns,
         };
-        let taken = self.offer(net, target.session, delivery);
-        if header.retain && taken {
+        let offered = self.offer(net, target.session, delivery);
+        if header.retain && offered.is_taken {
             self.note_live_retained(net, target.session, message);
         }
+        offered.token
     }
 
     /// Gives a session one message: sent at once if it can be, else queued or dropped by the
-    /// session's limits, which is false.
+    /// session's limits.
     #[inline]
-    pub(super) fn offer(&mut self, net: &mut Net, slot: u32, delivery: Delivery<Copy>) -> bool {
+    pub(super) fn offer(&mut self, net: &mut Net, slot: u32, delivery: Delivery<Copy>) -> Offered {
         let now_ns = net.now_ns();
         let connection = self.sessions[slot as usize].connection;
         if let Some(conn) = connection {
@@ -189,13 +215,34 @@ impl Shard {
             if output_bytes > self.shared.overload.slow_reader_bytes
                 && self.sheds(slot, conn, output_bytes, delivery.qos)
             {
-                return false;
+                return Offered::DROPPED;
             }
         }
         let session = &mut *self.sessions[slot as usize];
-        match session.machine.offer(now_ns, delivery, &mut InMemory) {
+        if session.kept.is_some() {
+            return self.offer_durably(net, slot, delivery);
+        }
+        let offer = session.machine.offer(now_ns, delivery, &mut InMemory);
+        self.offered(net, slot, offer)
+    }
+
+    /// The same for a durable session: the message gets a place in its queue of the journal.
+    fn offer_durably(&mut self, net: &mut Net, slot: u32, mut delivery: Delivery<Copy>) -> Offered {
+        let now_ns = net.now_ns();
+        self.store(now_ns, slot, &mut delivery);
+        let session = &mut *self.sessions[slot as usize];
+        let mut keeping = Keeping::of(&mut self.journal, session);
+        let offer = session.machine.offer(now_ns, delivery, &mut keeping);
+        let (token, waits_for) = (keeping.written(), keeping.waits_for());
+        self.await_commit(slot, waits_for);
+        Offered { token, ..self.offered(net, slot, offer) }
+    }
+
+    #[inline]
+    fn offered(&mut self, net: &mut Net, slot: u32, offer: Offer<Copy>) -> Offered {
+        match offer {
             Offer::SendNow(transmit) => {
-                if let Some(conn) = connection {
+                if let Some(conn) = self.sessions[slot as usize].connection {
                     self.transmit(net, slot, conn, transmit);
                 }
             }
@@ -207,10 +254,10 @@ impl Shard {
             Offer::Dropped(reason) => {
                 self.count_drop(slot, reason);
                 self.note_dropped_for(slot);
-                return false;
+                return Offered::DROPPED;
             }
         }
-        true
+        Offered::TAKEN
     }
 
     /// A slow reader is offered a message: whether it is shed.
@@ -256,6 +303,8 @@ impl Shard {
     /// Moves a session's waiting output to its connection, up to the high-water mark.
     pub(super) fn pump(&mut self, net: &mut Net, slot: u32) {
         let now_ns = net.now_ns();
+        let committed = self.committed();
+        let mut waits_for = CommitToken::DONE;
         loop {
             let Some(session) = self.sessions.get_mut(slot as usize) else { return };
             let Some(conn) = session.connection else { return };
@@ -263,12 +312,15 @@ impl Shard {
                 self.output_blocked(net, slot);
                 break;
             }
-            let next = session.machine.poll_transmit(now_ns, CommitToken::DONE, &mut InMemory);
+            let mut keeping = Keeping::of(&mut self.journal, session);
+            let next = session.machine.poll_transmit(now_ns, committed, &mut keeping);
+            waits_for = waits_for.max(keeping.waits_for());
             match next {
                 Some(transmit) => self.transmit(net, slot, conn, transmit),
                 None => break,
             }
         }
+        self.await_commit(slot, waits_for);
         self.count_expired(slot);
         self.count_places(slot);
         if self.sessions[slot as usize].replays.is_some() {
@@ -333,7 +385,7 @@ impl Shard {
         if session.is_particular && !suit(session, &message.header().topic, &mut publish) {
             // As if it had been delivered [MQTT-3.1.2-25].
             self.stats.dropped_too_large_total.increment();
-            session.machine.abandon(packet_id, &mut InMemory);
+            session.machine.abandon(packet_id, &mut Keeping::of(&mut self.journal, session));
             return;
         }
         self.stats.publishes_out_total.increment(publish.qos);

@@ -11,11 +11,14 @@
 
 mod answers;
 mod authenticate;
+mod awaiting;
 mod budget;
 mod connect;
 mod connection;
 mod control;
 mod deliver;
+mod distribution;
+mod durable;
 mod heads;
 #[cfg(feature = "sim")]
 mod inspect;
@@ -55,6 +58,7 @@ use crate::stats::ShardStats;
 use authenticate::Exchange;
 use connection::Connection;
 use deliver::FanOut;
+use durable::ShardJournal;
 use heads::Heads;
 use overload::Overload;
 use retained::{OpenRequest, RetainedStore, RetainedTotals, RetainedVersions};
@@ -68,6 +72,7 @@ use throttle::Throttle;
 #[cfg(feature = "sim")]
 pub use inspect::{Held, OverLimit};
 
+pub(crate) use distribution::{ForOne, Receipt};
 pub(crate) use shared::LargeShared;
 
 pub(crate) type Net = tacho_net::Net<Shard>;
@@ -174,6 +179,10 @@ pub(crate) struct Shard {
     ledger: Ledger,
     /// The budget of all that waits is used up.
     queues_full: bool,
+    /// Present where there is a data directory.
+    journal: Option<Box<ShardJournal>>,
+    /// The disk is full or failing, or the journal at its limit, as of the last read.
+    journal_stuck: bool,
     /// Messages that had to wait in a session so far.
     queued: u64,
     /// Connections whose client was not connected yet, the oldest first.
@@ -187,6 +196,8 @@ pub(crate) struct Shard {
 
 impl Shard {
     pub(crate) fn new(id: usize, shared: Arc<Shared>, stats: Arc<ShardStats>) -> Self {
+        let journal = |durable| Box::new(ShardJournal::new(durable, Arc::clone(&stats)));
+        let journal = shared.durable.as_ref().map(journal);
         Self {
             id,
             snapshot: shared.routes.snapshot(),
@@ -213,6 +224,8 @@ impl Shard {
             overload: Overload::new(&shared.overload),
             ledger: Ledger::new(&shared.memory),
             queues_full: false,
+            journal,
+            journal_stuck: false,
             queued: 0,
             openings: VecDeque::new(),
             drop_report: DropReport::default(),
@@ -255,27 +268,35 @@ impl Handler for Shard {
 
     fn input(&mut self, net: &mut Net, conn: ConnId, data: &[u8]) -> usize {
         self.refresh_routes();
-        self.connection_input(net, conn, data)
+        let used = self.connection_input(net, conn, data);
+        self.hand_over(net);
+        used
     }
 
     fn closed(&mut self, net: &mut Net, conn: ConnId, why: Closed) {
         self.connection_closed(net, conn, &why);
+        self.hand_over(net);
     }
 
     fn drained(&mut self, net: &mut Net, conn: ConnId) {
         if let Connection::Active { session, .. } = self.connections[conn.index()] {
             self.output_drained(net, conn, session);
+            self.hand_over(net);
         }
     }
 
     fn timer(&mut self, net: &mut Net, token: u64) {
         self.timer_fired(net, token);
+        self.hand_over(net);
     }
 
     fn mail(&mut self, net: &mut Net, from: usize, mail: Mail) {
         match mail {
             Mail::Adopt(detached) => self.adopt(net, *detached),
-            Mail::Deliver(message) => self.deliver_forwarded(net, from, message),
+            Mail::Deliver(message, receipt) => self.deliver_forwarded(net, from, message, receipt),
+            Mail::Stored(receipt, commit) => self.stored_elsewhere(net, receipt, commit),
+            // Who waits for it is served at the end of the turn, all together.
+            Mail::Committed(_) => {}
             Mail::Clogged(topic) => self.topic_clogged(net, &topic),
             Mail::GroupChanged(group) => self.group_changed(net, &group),
             Mail::DeliverShared(group, message) => self.deliver_to_member(net, &group, message),
@@ -293,12 +314,14 @@ impl Handler for Shard {
             Mail::Ask(ask) => self.asked(net, *ask),
             Mail::Shutdown => self.shut_down(net),
         }
+        self.hand_over(net);
     }
 
     fn turn(&mut self, net: &mut Net) -> Next {
         self.continue_fan_outs(net);
-        self.release_publishers(net);
         let owes_answers = self.answer_replays(net);
+        self.serve_committed(net);
+        self.release_publishers(net);
         self.stats.route_cache_evictions_total.set(self.routes.evictions);
         self.watch_load(net);
         if self.stopping {

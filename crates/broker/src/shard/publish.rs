@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use tacho_codec::{PacketId, Publish, QoS, ReasonCode};
 use tacho_net::ConnId;
-use tacho_session::{CommitToken, InMemory, Inbound};
+use tacho_session::{CommitToken, Inbound};
 use tacho_topic::owner_shard;
 
 use super::connection::Flow;
-use super::deliver::{Acknowledge, FanOut};
+use super::deliver::FanOut;
+use super::distribution::{Acknowledge, ForOne, Receipt, Sending};
+use super::durable::Keeping;
 use super::routes::Destinations;
 use super::{Net, Shard};
 use crate::keys::TenantId;
@@ -36,9 +38,9 @@ impl Shard {
             Ok(aliased) => aliased,
             Err(error) => return self.session_error(net, conn, &error),
         };
-        if self.queues_full && publish.qos != QoS::AtMostOnce {
+        if (self.queues_full | self.journal_stuck) && publish.qos != QoS::AtMostOnce {
             let topic = aliased.as_deref().unwrap_or(publish.topic);
-            if let Some(flow) = self.refuse_for_budget(net, conn, slot, topic, publish) {
+            if let Some(flow) = self.refuse_new(net, conn, slot, topic, publish) {
                 return flow;
             }
         }
@@ -81,8 +83,12 @@ impl Shard {
         packet_id: Option<PacketId>,
         reason: ReasonCode,
     ) {
-        let machine = &mut self.sessions[slot as usize].machine;
-        machine.accept_publish(qos, packet_id, reason, CommitToken::DONE, &mut InMemory);
+        let session = &mut *self.sessions[slot as usize];
+        let mut keeping = Keeping::of(&mut self.journal, session);
+        let token = CommitToken::DONE;
+        session.machine.accept_publish(qos, packet_id, reason, token, &mut keeping);
+        let token = keeping.waits_for();
+        self.await_commit(slot, token);
     }
 
     /// Publishes a will, with the same rights and routes as any message.
@@ -137,6 +143,9 @@ impl Shard {
         to: Destinations,
         acknowledge: Option<Acknowledge>,
     ) {
+        if self.journal.is_some() {
+            return self.send_durably(net, message, to, acknowledge);
+        }
         if message.header().retain {
             self.send_to_retained_owner(net, &message);
         }
@@ -145,18 +154,60 @@ impl Shard {
         }
         for shard in to.remote.iter() {
             self.stats.forwarded_total.increment();
-            net.post(shard, Mail::Deliver(message.clone()));
+            net.post(shard, Mail::Deliver(message.clone(), None));
         }
         self.fan_out(net, FanOut::new(message, to.local, acknowledge));
     }
 
+    /// The same where some of it may have to be safe before it is acknowledged.
+    fn send_durably(
+        &mut self,
+        net: &mut Net,
+        message: Message,
+        to: Destinations,
+        acknowledge: Option<Acknowledge>,
+    ) {
+        let mut sending = Sending::new(acknowledge);
+        if message.header().retain {
+            sending.token = self.keep_retained(&message);
+            self.send_to_retained_owner(net, &message);
+        }
+        for group in to.groups.iter().flat_map(|groups| groups.iter()) {
+            let owed = self.owed_to_group(group, &mut sending, &message);
+            self.route_to_group(net, group, ForOne { message: message.clone(), owed });
+        }
+        for shard in to.remote.iter() {
+            self.stats.forwarded_total.increment();
+            let receipt = self.receipt_of(shard, &mut sending, &message);
+            net.post(shard, Mail::Deliver(message.clone(), receipt));
+        }
+        if !self.finishes_now(&message, to.local.len()) {
+            // Before it has reached all, others may be through with it.
+            self.open_for_later(&mut sending, &message);
+        }
+        let receipt = self.own_receipt(&mut sending);
+        let (token, acknowledge) = (sending.token, sending.acknowledge);
+        let mut fan_out = FanOut::new(message, to.local, acknowledge);
+        (fan_out.receipt, fan_out.token) = (receipt, token);
+        self.fan_out(net, fan_out);
+    }
+
     /// Another shard's message, for this shard's subscribers.
-    pub(super) fn deliver_forwarded(&mut self, net: &mut Net, from: usize, message: Message) {
+    pub(super) fn deliver_forwarded(
+        &mut self,
+        net: &mut Net,
+        from: usize,
+        message: Message,
+        receipt: Option<Receipt>,
+    ) {
         self.refresh_routes();
         let route = self.routes.lookup(message.topic(), self.id, &self.index, &self.snapshot);
         let local = Rc::clone(&route.to.local);
         let (topic, queued_before) = (Arc::clone(&route.topic), self.queued);
-        self.fan_out(net, FanOut::new(message, local, None));
+        let message = if receipt.is_none() { self.unkept(message) } else { message };
+        let mut fan_out = FanOut::new(message, local, None);
+        fan_out.receipt = receipt;
+        self.fan_out(net, fan_out);
         self.tell_if_clogged(net, from, &topic, queued_before);
     }
 

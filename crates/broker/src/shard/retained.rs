@@ -22,6 +22,8 @@ mod store;
 mod totals;
 mod versions;
 
+use std::sync::Arc;
+
 use tacho_codec::QoS;
 use tacho_session::{Delivery, DropReason};
 use tacho_topic::TopicFilter;
@@ -73,9 +75,12 @@ impl Shard {
             count_max: self.limits().retained_count_max,
             bytes_max: self.limits().retained_bytes_max,
         };
+        let topic = Arc::clone(&message.header().topic);
+        let version = message.header().retained_version;
         let outcome = self.retained.arrive(message, &self.shared.retained_totals, limits);
         if outcome == Outcome::Refused {
             self.stats.retained_refused_total.increment();
+            self.forget_retained(&topic, version);
         }
         self.retained_changed();
         if let Some(deadline_ns) = self.retained.next_expiry_ns() {
@@ -103,7 +108,12 @@ impl Shard {
     pub(super) fn expire_retained(&mut self, net: &mut Net) {
         self.retained_timer = None;
         let now_ns = net.now_ns();
-        let count = self.retained.expire(now_ns, EXPIRE_MAX, &self.shared.retained_totals);
+        let totals = &self.shared.retained_totals;
+        let expired = self.retained.expire(now_ns, EXPIRE_MAX, totals);
+        let count = expired.len();
+        for (topic, version) in expired {
+            self.forget_retained(&topic, version);
+        }
         self.stats.retained_expired_total.add(count as u64);
         self.retained_changed();
         if let Some(expiry_ns) = self.retained.next_expiry_ns() {
@@ -214,9 +224,15 @@ impl Shard {
             let Some(replays) = entry.replays.as_deref_mut() else { return true };
             replays.skip_own(entry.source);
             let Some((message, options)) = replays.front() else { return true };
-            let delivery = replay_delivery(message, options);
+            let mut delivery = replay_delivery(message, options);
             if !has_room(net, &self.shared.limits, entry, &delivery) {
                 return false;
+            }
+            if entry.kept.is_some()
+                && let Body::Here(message) = &mut delivery.message.message
+            {
+                // Another message may be retained by now, and the record of this one gone.
+                *message = message.copied();
             }
             if let Some(replays) = entry.replays.as_deref_mut() {
                 replays.pop_front();

@@ -98,6 +98,8 @@ pub(crate) struct Session {
     pub(crate) pressure: Option<Box<Pressure>>,
     /// Its place in the journal, if it is durable.
     pub(crate) kept: Option<Kept>,
+    /// Messages in its queue and window that are not in memory.
+    pub(crate) stored: u32,
 }
 
 /// What is known of a client that is or was slow, or sends much while others are behind.

@@ -8,6 +8,7 @@
 //!
 //! Strategies that bind messages to one member need no credit: theirs wait in its session.
 
+mod journaled;
 mod large;
 mod left;
 mod members;
@@ -24,6 +25,7 @@ use tacho_codec::QoS;
 use tacho_session::Delivery;
 use tacho_topic::{Choice, Filter, Group, ShardSet, SharedFilter};
 
+use super::distribution::{ForOne, Owed};
 use super::publish::effective_qos;
 use super::session::{Body, Copy, GroupRef};
 use super::subscriptions::SubscriptionOptions;
@@ -58,6 +60,8 @@ struct LocalGroup {
     members: Members,
     /// Used by the owner.
     waiting: Waiting,
+    /// The last place that the owner has given in the group's queue of the journal.
+    last_seq: u64,
     /// A mail to this shard itself, the owner, is on its way.
     is_told: bool,
 }
@@ -87,6 +91,7 @@ impl LocalGroups {
             group: Arc::clone(group),
             members: Members::default(),
             waiting: Waiting::default(),
+            last_seq: 0,
             is_told: false,
         }) as u32;
         self.by_name.insert(group.shared_filter().clone(), local);
@@ -154,6 +159,9 @@ impl Shard {
         }
         let membership = Membership { local, member: members.insert(slot, options) };
         memberships.push(membership);
+        if self.sessions[slot as usize].kept.is_some() {
+            self.groups.at(local).group.member_lasts(true);
+        }
         self.member_came(net, slot, membership);
     }
 
@@ -164,8 +172,12 @@ impl Shard {
         let membership = memberships.swap_remove(position);
         self.note_left(slot, local);
         self.member_went(membership);
+        let is_durable = self.sessions[slot as usize].kept.is_some();
         let local_group = self.groups.at(local);
         local_group.members.remove(membership.member);
+        if is_durable {
+            local_group.group.member_lasts(false);
+        }
         if local_group.members.is_empty() {
             self.shared.routes.remove(&Filter::Shared(shared.clone()), self.id);
             self.tell_owner(net, local);
@@ -268,28 +280,30 @@ impl Shard {
         message: &Message,
     ) {
         for group in groups {
-            self.route_to_group(net, group, message.clone());
+            let one = ForOne { message: message.clone(), owed: Owed::Nothing };
+            self.route_to_group(net, group, one);
         }
     }
 
-    fn route_to_group(&mut self, net: &mut Net, group: &Arc<Group>, message: Message) {
+    pub(super) fn route_to_group(&mut self, net: &mut Net, group: &Arc<Group>, one: ForOne) {
+        let message = &one.message;
         if message.header().qos == QoS::AtMostOnce {
-            match self.choose_shard(group, &message) {
-                Some(shard) => self.hand_to_shard(net, shard, group, message),
+            match self.choose_shard(group, message) {
+                Some(shard) => self.hand_to_shard(net, shard, group, one),
                 None => self.stats.dropped_offline_total.increment(),
             }
             return;
         }
         // Behind what waits already, so that a publisher's messages keep their order.
-        let shard = if group.waiting() > 0 { None } else { self.choose_shard(group, &message) };
+        let shard = if group.waiting() > 0 { None } else { self.choose_shard(group, message) };
         match shard {
-            Some(shard) => self.hand_to_shard(net, shard, group, message),
+            Some(shard) => self.hand_to_shard(net, shard, group, one),
             None => {
                 group.wait();
                 if group.owner() == self.id {
-                    self.let_wait(net, group, message);
+                    self.let_wait(net, group, one);
                 } else {
-                    net.post(group.owner(), Mail::QueueShared(Arc::clone(group), message));
+                    net.post(group.owner(), Mail::QueueShared(Arc::clone(group), one));
                 }
             }
         }
@@ -329,49 +343,51 @@ impl Shard {
         Some(shard)
     }
 
-    fn hand_to_shard(&mut self, net: &mut Net, shard: usize, group: &Arc<Group>, message: Message) {
+    fn hand_to_shard(&mut self, net: &mut Net, shard: usize, group: &Arc<Group>, one: ForOne) {
         if shard == self.id {
-            self.deliver_to_member(net, group, message);
+            self.deliver_to_member(net, group, one);
         } else {
             self.stats.forwarded_total.increment();
-            net.post(shard, Mail::DeliverShared(Arc::clone(group), message));
+            net.post(shard, Mail::DeliverShared(Arc::clone(group), one));
         }
     }
 
     /// Delivers to a member here, or passes on what none can take any more.
-    pub(super) fn deliver_to_member(
-        &mut self,
-        net: &mut Net,
-        group: &Arc<Group>,
-        message: Message,
-    ) {
-        let reserved = i64::from(needs_credit(self.shared.strategy, &message));
+    pub(super) fn deliver_to_member(&mut self, net: &mut Net, group: &Arc<Group>, one: ForOne) {
+        let reserved = i64::from(needs_credit(self.shared.strategy, &one.message));
         let found = self.groups.by_id.get(&group.id()).copied();
-        let chosen = found.and_then(|l| self.choose_member(net, l, &message).map(|c| (l, c)));
+        let chosen = found.and_then(|l| self.choose_member(net, l, &one.message).map(|c| (l, c)));
         match chosen {
             Some((local, Chosen::Member(member))) => {
-                self.give(net, local, member, message, reserved);
+                self.give(net, local, member, one, reserved);
             }
             Some((local, Chosen::TooLarge)) => {
                 self.credit_changed(net, local, reserved);
-                self.ask_other_shards(net, group, message, ShardSet::EMPTY);
+                self.ask_other_shards(net, group, one, ShardSet::EMPTY);
             }
             None => {
                 // Counters said otherwise when the message was sent here; by now they are right.
                 group.credit_changed(self.id, reserved);
-                self.route_to_group(net, group, message);
+                self.route_to_group(net, group, one);
             }
         }
     }
 
     /// Gives a message to a connected member; the credit that came with it, if one did, is used or
     /// free again.
-    fn give(&mut self, net: &mut Net, local: u32, member: u32, message: Message, reserved: i64) {
+    fn give(&mut self, net: &mut Net, local: u32, member: u32, one: ForOne, reserved: i64) {
         let local_group = self.groups.at(local);
         let group = GroupRef(local_group.group.id());
         let entry = local_group.members.get(member);
         let (slot, options) = (entry.session, entry.options);
-        self.offer(net, slot, shared_delivery(message, options, group));
+        let ForOne { message, owed } = one;
+        let message = if self.sessions[slot as usize].kept.is_some() {
+            self.for_durable_member(local, message, owed)
+        } else {
+            message
+        };
+        let offered = self.offer(net, slot, shared_delivery(message, options, group));
+        self.settle(net, owed, offered.token);
         if let Some(standing) = self.standing(net, slot) {
             let more = self.groups.at(local).members.served(member, standing);
             self.credit_changed(net, local, more + reserved);

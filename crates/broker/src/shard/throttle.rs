@@ -21,7 +21,8 @@ const PINGRESP: [u8; 2] = [0xd0, 0x00];
 pub(crate) enum Why {
     /// Receivers or other shards are behind.
     Backlog,
-    /// Its message would have to wait, and there is no memory for that.
+    /// Its message would have to wait, and there is no memory for that; or the journal cannot take
+    /// it.
     Budget,
     /// The shard sheds load, and it sends more than its part.
     Overload,
@@ -80,6 +81,13 @@ impl Shard {
     pub(super) fn must_throttle(&self, net: &Net) -> bool {
         self.fan_outs.len() >= self.limits().fanout_backlog_max
             || (net.shards() > 1 && self.others_are_behind(net))
+            || self.is_journal_behind()
+    }
+
+    /// Whether more was handed to the journal than it should have to write at once.
+    #[inline]
+    fn is_journal_behind(&self) -> bool {
+        self.journal.as_ref().is_some_and(|journal| journal.is_pressed())
     }
 
     fn others_are_behind(&self, net: &Net) -> bool {
@@ -118,12 +126,13 @@ impl Shard {
     #[cold]
     fn release_held(&mut self, net: &mut Net) {
         let behind = self.fan_outs.len() > self.limits().fanout_backlog_max / 2
-            || (net.shards() > 1 && self.others_are_behind(net));
+            || (net.shards() > 1 && self.others_are_behind(net))
+            || self.is_journal_behind();
         let mut held = std::mem::take(&mut self.throttle.held);
         held.retain(|&(conn, why)| {
             let stays = match why {
                 Why::Backlog => behind,
-                Why::Budget => self.queues_full,
+                Why::Budget => self.queues_full | self.journal_stuck,
                 Why::Overload => self.overload.throttles(),
             };
             if !stays {

@@ -21,6 +21,7 @@ pub struct Group {
     filter: SharedFilter,
     loads: Box<[ShardLoad]>,
     waiting: Waiting,
+    lasting: AtomicUsize,
     owner: usize,
 }
 
@@ -70,7 +71,7 @@ impl Group {
         assert!((1..=SHARDS_MAX).contains(&shards), "between 1 and SHARDS_MAX shards");
         let owner = owner_shard(0, filter.to_string().as_bytes(), shards);
         let loads = (0..shards).map(|_| ShardLoad::default()).collect();
-        Self { id, filter, loads, waiting: Waiting::default(), owner }
+        Self { id, filter, loads, waiting: Waiting::default(), lasting: AtomicUsize::new(0), owner }
     }
 
     /// A number, at least 1, that no other group of the map has or had.
@@ -96,6 +97,21 @@ impl Group {
     /// The shard that queues messages which no member can take.
     pub fn owner(&self) -> usize {
         self.owner
+    }
+
+    /// A member came or went whose session lasts beyond this process, connected or not.
+    pub fn member_lasts(&self, came: bool) {
+        if came {
+            self.lasting.fetch_add(1, SeqCst);
+        } else {
+            self.lasting.fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// Members whose sessions last beyond this process.
+    #[inline]
+    pub fn lasting(&self) -> usize {
+        self.lasting.load(SeqCst)
     }
 
     /// The number of shards that may have members.

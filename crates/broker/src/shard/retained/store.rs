@@ -125,20 +125,22 @@ impl RetainedStore {
         }
     }
 
-    /// Removes what has expired, at most so many; returns how many.
+    /// Removes what has expired, at most so many; returns their topics and versions.
     pub(super) fn expire(
         &mut self,
         now_ns: u64,
         count_max: usize,
         totals: &RetainedTotals,
-    ) -> usize {
-        for count in 0..count_max {
+    ) -> Vec<(Arc<str>, u64)> {
+        let mut expired = Vec::new();
+        while expired.len() < count_max {
             let due = self.expiring.first().filter(|(expires_at_ns, _)| *expires_at_ns <= now_ns);
-            let Some((_, topic)) = due.cloned() else { return count };
+            let Some((_, topic)) = due.cloned() else { break };
             let version = self.index.get(&topic).map_or(0, |m| m.header().retained_version);
             self.remove(&topic, version, totals);
+            expired.push((topic, version));
         }
-        count_max
+        expired
     }
 
     /// When the next one expires.

@@ -5,11 +5,13 @@
 use std::sync::Arc;
 
 use tacho_codec::{PacketId, QoS};
+use tacho_session::CommitToken;
 use tacho_topic::{Choice, Group, ShardSet};
 
 use super::Chosen;
 use crate::mail::Mail;
 use crate::message::Message;
+use crate::shard::distribution::ForOne;
 use crate::shard::publish::effective_qos;
 use crate::shard::{Net, Shard};
 
@@ -19,7 +21,7 @@ const LOOKED_AT_MAX: usize = 64;
 /// A message of a shared subscription for a shard whose members perhaps take it.
 pub(crate) struct LargeShared {
     group: Arc<Group>,
-    message: Message,
+    one: ForOne,
     /// The shards whose members do not.
     asked: ShardSet,
 }
@@ -78,7 +80,7 @@ impl Shard {
         &mut self,
         net: &mut Net,
         group: &Arc<Group>,
-        message: Message,
+        one: ForOne,
         mut asked: ShardSet,
     ) {
         asked.insert(self.id);
@@ -86,21 +88,25 @@ impl Shard {
             Some(shard) => {
                 self.stats.forwarded_total.increment();
                 let group = Arc::clone(group);
-                let large = LargeShared { group, message, asked };
+                let large = LargeShared { group, one, asked };
                 net.post(shard, Mail::DeliverLarge(Box::new(large)));
             }
-            None => self.stats.dropped_too_large_total.increment(),
+            None => {
+                self.stats.dropped_too_large_total.increment();
+                self.settle(net, one.owed, CommitToken::DONE);
+            }
         }
     }
 
     /// Another shard's members do not take a message; it comes without a credit.
     pub(in crate::shard) fn deliver_large(&mut self, net: &mut Net, large: LargeShared) {
-        let LargeShared { group, message, asked } = large;
+        let LargeShared { group, one, asked } = large;
         let local = self.groups.by_id.get(&group.id()).copied();
-        let found = local.and_then(|l| self.find_large_enough(net, l, &message).map(|m| (l, m)));
+        let found =
+            local.and_then(|l| self.find_large_enough(net, l, &one.message).map(|m| (l, m)));
         match found {
-            Some((local, member)) => self.give(net, local, member, message, 0),
-            None => self.ask_other_shards(net, &group, message, asked),
+            Some((local, member)) => self.give(net, local, member, one, 0),
+            None => self.ask_other_shards(net, &group, one, asked),
         }
     }
 }

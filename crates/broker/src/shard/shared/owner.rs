@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use tacho_session::CommitToken;
 use tacho_topic::{Group, ShardSet};
 
 use super::waiting::WaitingLimits;
 use super::{Chosen, needs_credit};
 use crate::mail::Mail;
-use crate::message::Message;
+use crate::shard::distribution::ForOne;
 use crate::shard::{Net, Shard};
 
 /// Waiting messages that the owner sends out before it looks at anything else.
@@ -15,16 +16,12 @@ const RELEASES_MAX: usize = 1_024;
 
 impl Shard {
     /// A message that found no credit, or that comes after one that did not.
-    pub(in crate::shard) fn let_wait(
-        &mut self,
-        net: &mut Net,
-        group: &Arc<Group>,
-        message: Message,
-    ) {
+    pub(in crate::shard) fn let_wait(&mut self, net: &mut Net, group: &Arc<Group>, one: ForOne) {
         self.refresh_routes();
         if self.snapshot.group(group.shared_filter()).is_none() {
             // The last member anywhere has unsubscribed since.
             group.waited(1);
+            self.settle(net, one.owed, CommitToken::DONE);
             return;
         }
         let limits = WaitingLimits {
@@ -32,17 +29,18 @@ impl Shard {
             bytes_max: self.limits().shared_queue_bytes_max,
         };
         let local = self.groups.place(group);
-        if !self.groups.at(local).waiting.has_room(&message, limits) {
+        if !self.groups.at(local).waiting.has_room(&one.message, limits) {
             self.drop_expired_waiting(net, local);
         }
-        let waiting = &mut self.groups.at(local).waiting;
-        if waiting.has_room(&message, limits) {
+        if self.groups.at(local).waiting.has_room(&one.message, limits) {
             self.stats.shared_waiting.add(1);
-            self.stats.shared_waiting_bytes.add(message.size_bytes() as u64);
-            waiting.push(message);
+            self.stats.shared_waiting_bytes.add(one.message.size_bytes() as u64);
+            let one = self.waits_durably(net, local, one);
+            self.groups.at(local).waiting.push(one);
         } else {
             group.waited(1);
             self.stats.dropped_shared_queue_full_total.increment();
+            self.settle(net, one.owed, CommitToken::DONE);
         }
         self.release_waiting(net, local);
     }
@@ -53,9 +51,11 @@ impl Shard {
         self.groups.at(local).is_told = false;
         self.refresh_routes();
         if self.snapshot.group(group.shared_filter()).is_none() {
-            while self.pop_waiting(local).is_some() {
+            while let Some(one) = self.pop_waiting(local) {
                 group.waited(1);
+                self.settle(net, one.owed, CommitToken::DONE);
             }
+            self.forget_group_queue(group);
             self.groups.forget_if_unused(local);
             return;
         }
@@ -69,27 +69,34 @@ impl Shard {
             self.drop_expired_waiting(net, local);
             let Some(message) = self.groups.at(local).waiting.front().cloned() else { break };
             let Some(shard) = self.choose_shard(&group, &message) else { break };
-            if shard != self.id {
-                self.pop_waiting(local);
-                self.stats.forwarded_total.increment();
-                net.post(shard, Mail::DeliverWaited(Arc::clone(&group), message));
-                continue;
-            }
             let reserved = i64::from(needs_credit(self.shared.strategy, &message));
-            match self.choose_member(net, local, &message) {
+            let chosen = if shard == self.id {
+                match self.choose_member(net, local, &message) {
+                    Some(chosen) => Some(chosen),
+                    None => {
+                        // Nobody here after all: once more, with the counters right.
+                        group.credit_changed(shard, reserved);
+                        continue;
+                    }
+                }
+            } else {
+                None
+            };
+            let Some(one) = self.pop_waiting(local) else { break };
+            match chosen {
+                None => {
+                    self.stats.forwarded_total.increment();
+                    net.post(shard, Mail::DeliverWaited(Arc::clone(&group), one));
+                }
                 Some(Chosen::Member(member)) => {
-                    self.pop_waiting(local);
-                    self.give(net, local, member, message, reserved);
+                    self.give(net, local, member, one, reserved);
                     group.waited(1);
                 }
                 Some(Chosen::TooLarge) => {
-                    self.pop_waiting(local);
                     self.credit_changed(net, local, reserved);
-                    self.ask_other_shards(net, &group, message, ShardSet::EMPTY);
+                    self.ask_other_shards(net, &group, one, ShardSet::EMPTY);
                     group.waited(1);
                 }
-                // Nobody here after all: once more, with the counters right.
-                None => group.credit_changed(shard, reserved),
             }
         }
         if !self.groups.at(local).waiting.is_empty() && self.group_has_room(&group) {
@@ -107,19 +114,21 @@ impl Shard {
         (0..group.shards()).any(has_room)
     }
 
-    fn drop_expired_waiting(&mut self, net: &Net, local: u32) {
+    fn drop_expired_waiting(&mut self, net: &mut Net, local: u32) {
         let now_ns = net.now_ns();
-        while self.groups.at(local).waiting.front().is_some_and(|m| m.is_expired(now_ns)) {
-            self.pop_waiting(local);
+        while self.groups.at(local).waiting.front().is_some_and(|m| m.is_expired(now_ns))
+            && let Some(one) = self.pop_waiting(local)
+        {
             self.groups.at(local).group.waited(1);
             self.stats.dropped_expired_total.increment();
+            self.settle(net, one.owed, CommitToken::DONE);
         }
     }
 
-    fn pop_waiting(&mut self, local: u32) -> Option<Message> {
-        let message = self.groups.at(local).waiting.pop()?;
+    fn pop_waiting(&mut self, local: u32) -> Option<ForOne> {
+        let one = self.groups.at(local).waiting.pop()?;
         self.stats.shared_waiting.subtract(1);
-        self.stats.shared_waiting_bytes.subtract(message.size_bytes() as u64);
-        Some(message)
+        self.stats.shared_waiting_bytes.subtract(one.message.size_bytes() as u64);
+        Some(one)
     }
 }

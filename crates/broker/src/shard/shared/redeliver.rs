@@ -7,13 +7,24 @@
 
 use std::sync::Arc;
 
-use tacho_session::{Delivery, InMemory};
+use tacho_codec::QoS;
+use tacho_session::Delivery;
 use tacho_topic::Group;
 
 use super::{LeftGroups, LocalGroups};
-use crate::message::Message;
-use crate::shard::session::{Body, Copy};
+use crate::shard::distribution::{ForOne, Owed};
+use crate::shard::durable::Keeping;
+use crate::shard::session::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
+
+/// A message that a member left.
+pub(in crate::shard) struct Left {
+    group: Option<Arc<Group>>,
+    body: Body,
+    /// It was in the journal, in the member's queue. The journal learns of this with the message's
+    /// removal from there: it is open until it has a place elsewhere.
+    is_open: bool,
+}
 
 impl Shard {
     /// A member's connection has ended, its session has not.
@@ -32,44 +43,58 @@ impl Shard {
             let group = groups.find(copy.group, left);
             group.is_some_and(|group| routes.group(group.shared_filter()).is_some())
         };
-        let unsent = session.machine.take_queued(goes, &mut InMemory);
-        let unsent = of_groups(groups, left, unsent);
+        let mut keeping = Keeping::of(&mut self.journal, session);
+        let unsent = session.machine.take_queued(goes, &mut keeping);
+        let unsent = of_groups(groups, left, unsent, session.kept.is_some());
         self.redistribute(net, unsent);
     }
 
     /// What a session that ends had not been able to deliver for its groups. To be called while
     /// the session still is a member: leaving may let go of the groups.
-    pub(in crate::shard) fn take_undelivered_of_groups(
-        &mut self,
-        slot: u32,
-    ) -> Vec<(Arc<Group>, Message)> {
+    pub(in crate::shard) fn take_undelivered_of_groups(&mut self, slot: u32) -> Vec<Left> {
         let session = &mut *self.sessions[slot as usize];
         let left = session.left_groups.take();
-        let undelivered = session.machine.take_undelivered(&mut InMemory);
-        of_groups(&self.groups, left.as_deref(), undelivered)
+        let mut keeping = Keeping::of(&mut self.journal, session);
+        let undelivered = session.machine.take_undelivered(&mut keeping);
+        of_groups(&self.groups, left.as_deref(), undelivered, session.kept.is_some())
     }
 
     /// Gives what a member left to others.
-    pub(in crate::shard) fn redistribute(
-        &mut self,
-        net: &mut Net,
-        left: Vec<(Arc<Group>, Message)>,
-    ) {
+    pub(in crate::shard) fn redistribute(&mut self, net: &mut Net, left: Vec<Left>) {
         self.stats.shared_redelivered_total.add(left.len() as u64);
-        for (group, message) in left {
-            self.route_to_group(net, &group, message);
+        for Left { group, body, is_open } in left {
+            let id = match &body {
+                Body::Here(message) => message.stored(),
+                Body::Stored(id) => Some(*id),
+            };
+            let id = id.filter(|_| is_open);
+            match (group, body) {
+                (Some(group), Body::Here(message)) => {
+                    let owed = id.map_or(Owed::Nothing, Owed::Open);
+                    self.route_to_group(net, &group, ForOne { message, owed });
+                }
+                // Without its group nobody else is to get it.
+                _ => id.into_iter().for_each(|id| self.note_done(id)),
+            }
         }
     }
 }
 
+/// Those of shared subscriptions, with their groups if they are still known.
 fn of_groups(
     groups: &LocalGroups,
     left: Option<&LeftGroups>,
     deliveries: Vec<Delivery<Copy>>,
-) -> Vec<(Arc<Group>, Message)> {
-    let with_group = |delivery: Delivery<Copy>| {
-        let Copy { message: Body::Here(message), group } = delivery.message else { return None };
-        Some((Arc::clone(groups.find(group, left)?), message))
+    is_durable: bool,
+) -> Vec<Left> {
+    let of_group = |delivery: Delivery<Copy>| {
+        let Copy { message: body, group } = delivery.message;
+        let is_open = is_durable && delivery.qos != QoS::AtMostOnce;
+        if group == NO_GROUP {
+            return None;
+        }
+        let group = groups.find(group, left).map(Arc::clone);
+        Some(Left { group, body, is_open })
     };
-    deliveries.into_iter().filter_map(with_group).collect()
+    deliveries.into_iter().filter_map(of_group).collect()
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::message::Message;
+use crate::shard::distribution::ForOne;
 
 /// An empty queue keeps room for so many.
 const KEPT_MAX: usize = 64;
@@ -10,7 +11,7 @@ const KEPT_MAX: usize = 64;
 /// First in, first out, kept by the group's owner.
 #[derive(Default)]
 pub(super) struct Waiting {
-    messages: VecDeque<Message>,
+    messages: VecDeque<ForOne>,
     bytes: u64,
 }
 
@@ -32,7 +33,7 @@ impl Waiting {
     }
 
     pub(super) fn front(&self) -> Option<&Message> {
-        self.messages.front()
+        self.messages.front().map(|one| &one.message)
     }
 
     pub(super) fn has_room(&self, message: &Message, limits: WaitingLimits) -> bool {
@@ -40,17 +41,17 @@ impl Waiting {
             && self.bytes + message.size_bytes() as u64 <= limits.bytes_max
     }
 
-    pub(super) fn push(&mut self, message: Message) {
-        self.bytes += message.size_bytes() as u64;
-        self.messages.push_back(message);
+    pub(super) fn push(&mut self, one: ForOne) {
+        self.bytes += one.message.size_bytes() as u64;
+        self.messages.push_back(one);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Message> {
-        let message = self.messages.pop_front()?;
-        self.bytes -= message.size_bytes() as u64;
+    pub(super) fn pop(&mut self) -> Option<ForOne> {
+        let one = self.messages.pop_front()?;
+        self.bytes -= one.message.size_bytes() as u64;
         if self.messages.is_empty() && self.messages.capacity() > KEPT_MAX {
             self.messages = VecDeque::new();
         }
-        Some(message)
+        Some(one)
     }
 }

@@ -1,0 +1,275 @@
+//! Commits: what this shard has handed to the journal, and who waits until it is safe.
+//!
+//! What a shard appends while it handles one event (a read, a mail, a timer) goes to the journal as
+//! a whole when that is over: either all of it survives or nothing. The tokens that sessions wait
+//! for number these groups; which commit took a group is known once it was handed over.
+//!
+//! The commit thread tells a shard of a commit only if the shard has said that it waits for one.
+//! All sessions for which a commit was good are then served together, once each.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+use tacho_journal::{Token, Urgency};
+use tacho_session::CommitToken;
+
+use super::{Net, Shard};
+
+/// The groups of records of one shard, and the sessions that wait for them.
+#[derive(Debug)]
+pub(super) struct Commits {
+    /// The number of the present group.
+    group: u64,
+    /// What is in it: nothing yet, or how urgent it is.
+    urgency: Option<Urgency>,
+    /// Groups handed over: the last one that a commit took, and that commit. Both grow.
+    handed_over: VecDeque<(u64, Token)>,
+    committed: CommitToken,
+    /// First in, first out; nearly in the order of tokens.
+    waiting: VecDeque<Waiting>,
+}
+
+/// A session that waits for a commit.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    token: CommitToken,
+    slot: u32,
+    generation: u32,
+}
+
+impl Commits {
+    pub(super) fn new() -> Self {
+        Self {
+            group: 1,
+            urgency: None,
+            handed_over: VecDeque::new(),
+            committed: CommitToken::DONE,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Something was put into the present group.
+    #[inline]
+    pub(super) fn appended(&mut self, urgency: Urgency) -> CommitToken {
+        if self.urgency != Some(Urgency::Forces) {
+            self.urgency = Some(urgency);
+        }
+        CommitToken::new(self.group)
+    }
+
+    /// How urgent the present group is, if there is anything in it.
+    #[inline]
+    pub(super) fn urgency(&self) -> Option<Urgency> {
+        self.urgency
+    }
+
+    /// The present group went to the journal, and this commit will take it.
+    pub(super) fn handed_over(&mut self, commit: Token) {
+        self.urgency = None;
+        match self.handed_over.back_mut() {
+            Some((last, known)) if *known == commit => *last = self.group,
+            _ => self.handed_over.push_back((self.group, commit)),
+        }
+        self.group += 1;
+    }
+
+    /// A token of this shard that is complete no earlier than a commit which another shard named.
+    pub(super) fn elsewhere(&mut self, commit: Token, complete: Token) -> CommitToken {
+        if commit <= complete {
+            return CommitToken::DONE;
+        }
+        if self.urgency.is_some() {
+            // It goes with the present group, whose commit is the same one or a later one.
+            return self.appended(Urgency::Forces);
+        }
+        let newest = self.handed_over.back().map_or(Token::DONE, |&(_, commit)| commit);
+        let token = CommitToken::new(self.group);
+        self.handed_over(commit.max(newest));
+        token
+    }
+
+    /// Which commit has to be complete for the token of a group that was handed over.
+    pub(super) fn commit_of(&self, token: CommitToken) -> Token {
+        if token <= self.committed {
+            return Token::DONE;
+        }
+        let at = self.handed_over.partition_point(|&(last, _)| last < token.get());
+        self.handed_over.get(at).map_or(Token::DONE, |&(_, commit)| commit)
+    }
+
+    /// Up to this commit all are complete.
+    pub(super) fn complete(&mut self, complete: Token) {
+        while let Some(&(last, commit)) = self.handed_over.front()
+            && commit <= complete
+        {
+            self.committed = CommitToken::new(last);
+            self.handed_over.pop_front();
+        }
+    }
+
+    /// Everything up to this is safe.
+    #[inline]
+    pub(super) fn committed(&self) -> CommitToken {
+        self.committed
+    }
+
+    fn wait(&mut self, waiting: Waiting) {
+        // Often the one before is the same session with the next message of the same read.
+        if self.waiting.back().is_some_and(|last| {
+            (last.token, last.slot, last.generation)
+                == (waiting.token, waiting.slot, waiting.generation)
+        }) {
+            return;
+        }
+        self.waiting.push_back(waiting);
+    }
+
+    fn next_due(&mut self) -> Option<Waiting> {
+        self.waiting.pop_front_if(|waiting| waiting.token <= self.committed)
+    }
+
+    /// How many wait.
+    pub(super) fn waiting_len(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+impl Shard {
+    /// Everything of this shard up to this is safe.
+    #[inline]
+    pub(super) fn committed(&self) -> CommitToken {
+        self.journal.as_ref().map_or(CommitToken::DONE, |journal| journal.commits.committed())
+    }
+
+    /// Sees to it that a session is served once `token` is committed.
+    #[inline]
+    pub(super) fn await_commit(&mut self, slot: u32, token: CommitToken) {
+        if token == CommitToken::DONE {
+            return;
+        }
+        let generation = self.sessions[slot as usize].generation;
+        if let Some(journal) = &mut self.journal
+            && token > journal.commits.committed()
+        {
+            journal.commits.wait(Waiting { token, slot, generation });
+        }
+    }
+
+    /// Serves those for whom something was committed.
+    #[inline]
+    pub(super) fn serve_committed(&mut self, net: &mut Net) {
+        if self.journal.is_some() {
+            self.serve_waiting(net);
+        }
+    }
+
+    fn serve_waiting(&mut self, net: &mut Net) {
+        loop {
+            // What this turn appended shall be on its way before it is looked who waits.
+            self.hand_over(net);
+            let Some(journal) = &mut self.journal else { return };
+            let complete = journal.journal.committed();
+            journal.commits.complete(complete);
+            while let Some(journal) = &mut self.journal
+                && let Some(waiting) = journal.commits.next_due()
+            {
+                self.serve_one(net, waiting);
+            }
+            self.hand_over(net);
+            let Some(journal) = &mut self.journal else { return };
+            self.stats.journal_waiting.set(journal.commits.waiting_len() as u64);
+            if journal.commits.waiting_len() == 0 {
+                return;
+            }
+            let Some(durable) = &self.shared.durable else { return };
+            durable.shards[self.id].waits.store(true, Ordering::SeqCst);
+            // After the flag: either this sees the commit or the commit thread sees the flag.
+            if journal.journal.committed() == complete {
+                return;
+            }
+        }
+    }
+
+    fn serve_one(&mut self, net: &mut Net, waiting: Waiting) {
+        let Waiting { slot, generation, .. } = waiting;
+        let session = self.sessions.get(slot as usize);
+        if session.is_some_and(|session| session.generation == generation) {
+            self.pump(net, slot);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(number: u64) -> CommitToken {
+        CommitToken::new(number)
+    }
+
+    #[test]
+    fn groups_are_complete_with_the_commits_that_took_them() {
+        let mut commits = Commits::new();
+        assert_eq!(commits.urgency(), None);
+        let first = commits.appended(Urgency::Forces);
+        assert_eq!(commits.appended(Urgency::Rides), first);
+        assert_eq!(commits.urgency(), Some(Urgency::Forces));
+        commits.handed_over(Token::new(10));
+        let second = commits.appended(Urgency::Rides);
+        commits.handed_over(Token::new(10));
+        let third = commits.appended(Urgency::Forces);
+        commits.handed_over(Token::new(12));
+        assert!(first < second && second < third);
+        assert_eq!(commits.commit_of(second), Token::new(10));
+        assert_eq!(commits.commit_of(third), Token::new(12));
+        commits.complete(Token::new(9));
+        assert_eq!(commits.committed(), CommitToken::DONE);
+        commits.complete(Token::new(11));
+        assert_eq!(commits.committed(), second);
+        assert_eq!(commits.commit_of(second), Token::DONE);
+        assert_eq!(commits.commit_of(third), Token::new(12));
+        commits.complete(Token::new(12));
+        assert_eq!(commits.committed(), third);
+        assert_eq!(commits.commit_of(third), Token::DONE);
+    }
+
+    #[test]
+    fn a_commit_of_another_shard_is_waited_for_like_an_own_one() {
+        let mut commits = Commits::new();
+        assert_eq!(commits.elsewhere(Token::new(4), Token::new(4)), CommitToken::DONE);
+        let other = commits.elsewhere(Token::new(5), Token::new(4));
+        commits.complete(Token::new(4));
+        assert!(commits.committed() < other);
+        commits.complete(Token::new(5));
+        assert_eq!(commits.committed(), other);
+        // Behind a later one of our own it waits for that.
+        commits.appended(Urgency::Forces);
+        commits.handed_over(Token::new(7));
+        let other = commits.elsewhere(Token::new(6), Token::new(5));
+        commits.complete(Token::new(6));
+        assert!(commits.committed() < other);
+        commits.complete(Token::new(7));
+        assert_eq!(commits.committed(), other);
+        // And beside one that is not handed over yet, with that.
+        let own = commits.appended(Urgency::Rides);
+        assert_eq!(commits.elsewhere(Token::new(8), Token::new(7)), own);
+        assert_eq!(commits.urgency(), Some(Urgency::Forces), "somebody waits for it now");
+    }
+
+    #[test]
+    fn those_who_wait_are_due_in_their_order() {
+        let mut commits = Commits::new();
+        for (slot, number) in [(1, 1), (1, 1), (2, 1), (1, 2)] {
+            commits.wait(Waiting { token: token(number), slot, generation: 0 });
+        }
+        assert_eq!(commits.waiting_len(), 3);
+        assert!(commits.next_due().is_none());
+        commits.appended(Urgency::Forces);
+        commits.handed_over(Token::new(3));
+        commits.complete(Token::new(3));
+        assert_eq!(commits.next_due().map(|waiting| waiting.slot), Some(1));
+        assert_eq!(commits.next_due().map(|waiting| waiting.slot), Some(2));
+        assert!(commits.next_due().is_none());
+        assert_eq!(commits.waiting_len(), 1);
+    }
+}

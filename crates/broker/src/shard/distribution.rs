@@ -1,0 +1,268 @@
+//! Messages whose way to durable queues does not end within one event: other shards take part in
+//! it, or a fan-out goes on in later turns.
+//!
+//! Such a message is noted as open in the journal, together with its record and before any of its
+//! places in queues, and as done once every part of it is where it belongs. So a broker that dies
+//! in between knows that it has to go on, and nobody refers to a message that is gone already. Each
+//! part ends with a receipt that goes back to the publisher's shard: when all are in, the publisher
+//! is acknowledged, after the last commit that any of them named.
+//!
+//! What is for one member of a shared subscription only ([`Owed`]) may be kept by something else
+//! than an open message. Whoever finds a place for it lets go of that in the same event, so that
+//! the one replaces the other in one commit.
+
+use tacho_codec::{PacketId, QoS, ReasonCode};
+use tacho_journal::{MessageId, Record, Token, Urgency};
+use tacho_session::CommitToken;
+use tacho_topic::Group;
+
+use super::durable::{Keeping, Place};
+use super::{Net, Shard};
+use crate::durable::open::OpenFor;
+use crate::message::Message;
+
+/// The acknowledgement a publisher gets once its message has been handed to every receiver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acknowledge {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+    pub(crate) qos: QoS,
+    pub(crate) packet_id: PacketId,
+}
+
+/// What a part of a distribution ends with: it goes back to where the message came from, once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Receipt {
+    pub(crate) shard: u16,
+    distribution: u32,
+}
+
+/// A receipt that waits for the commit of its group to be known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    pub(super) receipt: Receipt,
+    pub(super) token: CommitToken,
+}
+
+/// What keeps a message for one member of a shared subscription while it is on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Owed {
+    /// Nothing does: it lives in memory.
+    Nothing,
+    /// It is part of an open message's distribution.
+    Receipt(Receipt),
+    /// It is noted as open for this group alone.
+    Open(MessageId),
+    /// It has a place in a queue of the journal.
+    Place(KeptPlace),
+}
+
+/// A place in a queue of the journal, as shards tell each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeptPlace(pub(super) Place);
+
+/// A message for one member of a shared subscription, and what keeps it on its way there.
+#[derive(Debug)]
+pub(crate) struct ForOne {
+    pub(super) message: Message,
+    pub(super) owed: Owed,
+}
+
+impl Owed {
+    /// Whether the journal is sure to have the message.
+    pub(super) fn is_kept(self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+}
+
+/// A message on its way.
+#[derive(Debug)]
+pub(super) struct Distribution {
+    message: MessageId,
+    /// Receipts that have not come.
+    missing: u32,
+    token: CommitToken,
+    acknowledge: Option<Acknowledge>,
+}
+
+/// A message that is being sent everywhere it belongs.
+pub(super) struct Sending {
+    pub(super) acknowledge: Option<Acknowledge>,
+    /// Of what was written for it so far.
+    pub(super) token: CommitToken,
+    distribution: Option<u32>,
+}
+
+impl Sending {
+    pub(super) fn new(acknowledge: Option<Acknowledge>) -> Self {
+        Self { acknowledge, token: CommitToken::DONE, distribution: None }
+    }
+}
+
+impl Shard {
+    /// What comes back from a shard that gets a message, if its sessions may be durable.
+    pub(super) fn receipt_of(
+        &mut self,
+        shard: usize,
+        sending: &mut Sending,
+        message: &Message,
+    ) -> Option<Receipt> {
+        let durable = self.shared.durable.as_ref()?;
+        let is_wanted = message.header().qos != QoS::AtMostOnce && durable.has_sessions(shard);
+        if is_wanted { self.receipt(sending, message) } else { None }
+    }
+
+    /// What comes back from whoever finds a place for a group's message, if its members may be
+    /// durable.
+    pub(super) fn owed_to_group(
+        &mut self,
+        group: &Group,
+        sending: &mut Sending,
+        message: &Message,
+    ) -> Owed {
+        let is_wanted = message.header().qos != QoS::AtMostOnce && group.lasting() > 0;
+        let receipt = if is_wanted { self.receipt(sending, message) } else { None };
+        receipt.map_or(Owed::Nothing, Owed::Receipt)
+    }
+
+    /// A receipt for one more part of a message's distribution, which is noted as open with the
+    /// first one. The sender itself has a part too.
+    fn receipt(&mut self, sending: &mut Sending, message: &Message) -> Option<Receipt> {
+        let index = self.open_distribution(sending, message)?;
+        let journal = self.journal.as_mut()?;
+        journal.distributions[index as usize].missing += 1;
+        Some(Receipt { shard: self.id as u16, distribution: index })
+    }
+
+    /// The fan-out of a message goes on in later turns: it is noted as open if its receivers may be
+    /// durable.
+    pub(super) fn open_for_later(&mut self, sending: &mut Sending, message: &Message) {
+        let has_sessions = self.shared.durable.as_ref().is_some_and(|d| d.has_sessions(self.id));
+        if has_sessions && message.header().qos != QoS::AtMostOnce {
+            self.open_distribution(sending, message);
+        }
+    }
+
+    /// The sender's own part, if there is a distribution at all; it then acknowledges.
+    pub(super) fn own_receipt(&self, sending: &mut Sending) -> Option<Receipt> {
+        let distribution = sending.distribution?;
+        sending.acknowledge = None;
+        Some(Receipt { shard: self.id as u16, distribution })
+    }
+
+    fn open_distribution(&mut self, sending: &mut Sending, message: &Message) -> Option<u32> {
+        if sending.distribution.is_some() {
+            return sending.distribution;
+        }
+        let id = self.note_open(message, OpenFor::All)?;
+        if let Some(publisher) = sending.acknowledge
+            && publisher.qos == QoS::ExactlyOnce
+        {
+            // From now on its repetition would be a second message.
+            let session = &mut *self.sessions[publisher.slot as usize];
+            let mut keeping = Keeping::of(&mut self.journal, session);
+            session.machine.record_publish(publisher.packet_id, &mut keeping);
+        }
+        let distribution = Distribution {
+            message: id,
+            missing: 1,
+            token: CommitToken::DONE,
+            acknowledge: sending.acknowledge,
+        };
+        let index = self.journal.as_mut()?.distributions.insert(distribution) as u32;
+        sending.distribution = Some(index);
+        Some(index)
+    }
+
+    /// Notes a message as open; its record is written if that has not happened.
+    pub(super) fn note_open(&mut self, message: &Message, whom: OpenFor) -> Option<MessageId> {
+        let level = self.shared.durable.as_ref()?.sessions_level();
+        let journal = self.journal.as_mut()?;
+        let id = journal.message_id(message, level);
+        self.stats.journal_open_total.increment();
+        let record = Record::Open { message: id, meta: &whom.encode() };
+        journal.append(record, level, Urgency::Rides);
+        Some(id)
+    }
+
+    /// A part of a distribution is where it belongs, and safe with `token`.
+    pub(super) fn part_ended(&mut self, net: &mut Net, receipt: Receipt, token: CommitToken) {
+        if usize::from(receipt.shard) == self.id {
+            self.receipt_came(net, receipt, token);
+        } else if let Some(journal) = &mut self.journal {
+            journal.answers.push(Answer { receipt, token });
+        }
+    }
+
+    /// Another shard says which commit its part of a distribution is safe with.
+    pub(super) fn stored_elsewhere(&mut self, net: &mut Net, receipt: Receipt, commit: Token) {
+        let Some(journal) = &mut self.journal else { return };
+        let complete = journal.journal.committed();
+        let token = journal.commits.elsewhere(commit, complete);
+        self.receipt_came(net, receipt, token);
+    }
+
+    fn receipt_came(&mut self, net: &mut Net, receipt: Receipt, token: CommitToken) {
+        let Some(journal) = &mut self.journal else { return };
+        let index = receipt.distribution as usize;
+        let Some(distribution) = journal.distributions.get_mut(index) else { return };
+        distribution.token = distribution.token.max(token);
+        distribution.missing -= 1;
+        if distribution.missing > 0 {
+            return;
+        }
+        let Distribution { message, token, acknowledge, .. } = journal.distributions.remove(index);
+        self.note_done(message);
+        if let Some(publisher) = acknowledge
+            && self.is_session(publisher)
+        {
+            self.accept_from(publisher, token);
+            self.pump(net, publisher.slot);
+        }
+    }
+
+    /// A message that was noted as open is where it belongs.
+    pub(super) fn note_done(&mut self, message: MessageId) {
+        let Some(durable) = &self.shared.durable else { return };
+        let level = durable.sessions_level();
+        self.append(Record::Done { message }, level, Urgency::Rides);
+    }
+
+    /// A message for one member has found its place, or is given up: what kept it lets go of it.
+    pub(super) fn settle(&mut self, net: &mut Net, owed: Owed, token: CommitToken) {
+        match owed {
+            Owed::Nothing => {}
+            Owed::Receipt(receipt) => self.part_ended(net, receipt, token),
+            Owed::Open(message) => self.note_done(message),
+            Owed::Place(KeptPlace(place)) => {
+                if let Some(journal) = &mut self.journal {
+                    journal.remove(place, Urgency::Rides);
+                }
+            }
+        }
+    }
+
+    /// A message that came without being kept, for sessions that may be durable: whoever else has
+    /// written it may be through with it, so these get a record of their own.
+    pub(super) fn unkept(&self, message: Message) -> Message {
+        let Some(durable) = &self.shared.durable else { return message };
+        let is_journaled = message.header().qos != QoS::AtMostOnce || durable.settings.offline_qos0;
+        if is_journaled && durable.has_sessions(self.id) { message.copied() } else { message }
+    }
+
+    /// Accepts a publisher's message: it is acknowledged once `token` is committed.
+    pub(super) fn accept_from(&mut self, publisher: Acknowledge, token: CommitToken) {
+        let Acknowledge { slot, qos, packet_id, .. } = publisher;
+        let session = &mut *self.sessions[slot as usize];
+        let mut keeping = Keeping::of(&mut self.journal, session);
+        let reason = ReasonCode::SUCCESS;
+        session.machine.accept_publish(qos, Some(packet_id), reason, token, &mut keeping);
+        let token = token.max(keeping.waits_for());
+        self.await_commit(slot, token);
+    }
+
+    /// Whether a publisher's session is still the one that published.
+    pub(super) fn is_session(&self, a: Acknowledge) -> bool {
+        self.sessions.get(a.slot as usize).is_some_and(|s| s.generation == a.generation)
+    }
+}

@@ -1,0 +1,472 @@
+//! What a shard tells the journal: messages, their places in the queues of sessions, and how far
+//! their delivery has come.
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use slab::Slab;
+use tacho_codec::QoS;
+use tacho_journal::{Condition, Journal, MessageId, QueueId, Record as Entry, Urgency, Writer};
+use tacho_session::{CommitToken, Delivery, Persist, Record};
+use tacho_topic::Group;
+
+use super::awaiting::Commits;
+use super::distribution::{Answer, Distribution};
+use super::keeping::Kept;
+use super::session::{Body, Copy, NO_GROUP, Session};
+use super::{Net, Shard};
+use crate::config::Level;
+use crate::durable::body::encode_head;
+use crate::durable::entry::{self, Stage};
+use crate::durable::open::OpenFor;
+use crate::durable::{Durable, WallClock, keys};
+use crate::mail::Mail;
+use crate::message::Message;
+use crate::stats::ShardStats;
+
+/// A shard's side of the journal.
+pub(super) struct ShardJournal {
+    pub(super) journal: Journal,
+    writer: Writer,
+    wall: WallClock,
+    offline_qos0: bool,
+    stats: Arc<ShardStats>,
+    pub(super) commits: Commits,
+    /// Messages whose distribution other shards take part in, or that is not finished here.
+    pub(super) distributions: Slab<Distribution>,
+    /// What other shards are told when the present group is handed over.
+    pub(super) answers: Vec<Answer>,
+    /// The queues of shared subscriptions, by the number of the group.
+    group_queues: HashMap<u64, QueueId, RandomState>,
+    /// Reused for what is in front of a payload, and for how an entry is to be delivered.
+    head: Vec<u8>,
+    meta: Vec<u8>,
+}
+
+impl ShardJournal {
+    pub(super) fn new(durable: &Durable, stats: Arc<ShardStats>) -> Self {
+        Self {
+            journal: durable.journal.clone(),
+            writer: durable.journal.writer(),
+            wall: durable.wall,
+            offline_qos0: durable.settings.offline_qos0,
+            stats,
+            commits: Commits::new(),
+            distributions: Slab::new(),
+            answers: Vec::new(),
+            group_queues: HashMap::default(),
+            head: Vec::new(),
+            meta: Vec::new(),
+        }
+    }
+
+    /// Puts a record into the present group. At the level of memory nothing is written.
+    #[inline]
+    pub(super) fn append(
+        &mut self,
+        record: Entry<'_>,
+        level: Level,
+        urgency: Urgency,
+    ) -> CommitToken {
+        let Some(level) = level.of_journal() else { return CommitToken::DONE };
+        self.stats.journal_records_total.increment();
+        self.writer.gather(record, level);
+        self.commits.appended(urgency)
+    }
+
+    /// The number of a message, which is written now if the journal does not have it yet.
+    #[inline]
+    pub(super) fn message_id(&mut self, message: &Message, level: Level) -> MessageId {
+        match message.stored() {
+            Some(id) => id,
+            None => self.write_message(message, level),
+        }
+    }
+
+    fn write_message(&mut self, message: &Message, level: Level) -> MessageId {
+        let id = self.journal.new_message_id();
+        let mut head = std::mem::take(&mut self.head);
+        encode_head(message, self.wall, &mut head);
+        self.stats.journal_messages_total.increment();
+        let body = &[&head[..], message.payload()];
+        self.append(Entry::Message { id, body }, level, Urgency::Rides);
+        self.head = head;
+        message.set_stored(id);
+        id
+    }
+
+    fn id_of(&mut self, copy: &Copy, level: Level) -> MessageId {
+        match &copy.message {
+            Body::Here(message) => self.message_id(message, level),
+            Body::Stored(id) => *id,
+        }
+    }
+
+    /// Puts a message into a queue.
+    pub(super) fn enter(
+        &mut self,
+        place: Place,
+        delivery: &Delivery<Copy>,
+        stage: Stage,
+        urgency: Urgency,
+    ) -> CommitToken {
+        let message = self.id_of(&delivery.message, place.level);
+        let group = delivery.message.group;
+        let group = match group {
+            NO_GROUP => None,
+            group => self.group_queues.get(&group.0).copied(),
+        };
+        let mut meta = std::mem::take(&mut self.meta);
+        entry::encode(delivery, group, self.wall, &mut meta);
+        let Place { queue, seq, level } = place;
+        let record = Entry::Entry { queue, seq, message, state: stage.encode(), meta: &meta };
+        let token = self.append(record, level, urgency);
+        self.meta = meta;
+        token
+    }
+
+    pub(super) fn remove(&mut self, place: Place, urgency: Urgency) -> CommitToken {
+        let Place { queue, seq, level } = place;
+        self.append(Entry::Remove { queue, seq }, level, urgency)
+    }
+
+    /// The queue in which a group's messages wait, made with the first look at it.
+    pub(super) fn group_queue(&mut self, group: &Group, durable: &Durable) -> QueueId {
+        if let Some(&queue) = self.group_queues.get(&group.id()) {
+            return queue;
+        }
+        let mut is_new = false;
+        let queue = durable.groups.queue(group.id(), || {
+            is_new = true;
+            self.journal.new_queue_id()
+        });
+        if is_new {
+            let record = Entry::Put {
+                queue: QueueId::COMMON,
+                key: &keys::group(group.shared_filter()),
+                version: durable.retained_version(group.id()),
+                value: &keys::encode_queue(queue),
+                message: None,
+            };
+            self.append(record, durable.sessions_level(), Urgency::Rides);
+        }
+        self.group_queues.insert(group.id(), queue);
+        queue
+    }
+
+    /// A group is over.
+    pub(super) fn forget_group(&mut self, group: u64) {
+        self.group_queues.remove(&group);
+    }
+
+    /// Where the records of a session go.
+    #[inline]
+    pub(super) fn persist(&mut self, kept: &Kept, is_connected: bool) -> JournalPersist<'_> {
+        let Kept { queue, level, .. } = *kept;
+        let none = CommitToken::DONE;
+        JournalPersist { queue, level, is_connected, journal: self, written: none, waits_for: none }
+    }
+
+    /// Whether the journal takes messages at present.
+    #[inline]
+    pub(super) fn is_fine(&self) -> bool {
+        self.journal.condition() == Condition::Fine
+    }
+
+    /// Whether a message of QoS 0 that is going to wait in a session's queue is written down.
+    fn takes_qos0(&self, is_connected: bool) -> bool {
+        if is_connected || !self.offline_qos0 {
+            return false;
+        }
+        // Nobody is held back for it, so it must not pile up in memory.
+        let is_fine = self.is_fine();
+        if !is_fine {
+            self.stats.journal_skipped_total.increment();
+        }
+        is_fine
+    }
+
+    /// Whether publishers are to be held back until some of what was appended is written.
+    #[inline]
+    pub(super) fn is_pressed(&self) -> bool {
+        self.journal.is_pressed()
+    }
+
+    #[inline]
+    pub(super) fn hand_over(&mut self) {
+        if let Some(urgency) = self.commits.urgency() {
+            let commit = self.writer.close(urgency);
+            self.commits.handed_over(commit);
+        }
+    }
+}
+
+/// A place in a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) queue: QueueId,
+    pub(super) seq: u64,
+    pub(super) level: Level,
+}
+
+/// Takes the records of one durable session.
+pub(super) struct JournalPersist<'a> {
+    journal: &'a mut ShardJournal,
+    queue: QueueId,
+    level: Level,
+    is_connected: bool,
+    /// Of a message that was offered.
+    written: CommitToken,
+    /// The last of what the session itself waits for.
+    waits_for: CommitToken,
+}
+
+impl JournalPersist<'_> {
+    fn place(&self, seq: u64) -> Place {
+        Place { queue: self.queue, seq, level: self.level }
+    }
+
+    fn state(&mut self, seq: u64, stage: Stage, urgency: Urgency) -> CommitToken {
+        let keep_message = !matches!(stage, Stage::Released(_));
+        let (queue, state) = (self.queue, stage.encode());
+        let record = Entry::State { queue, seq, state, keep_message };
+        self.journal.append(record, self.level, urgency)
+    }
+
+    fn remove(&mut self, seq: u64, urgency: Urgency) -> CommitToken {
+        let place = self.place(seq);
+        self.journal.remove(place, urgency)
+    }
+
+    /// A message of a shared subscription is taken from this session, to go to another member: it
+    /// is open until it has a place there.
+    fn hand_back(&mut self, delivery: &Delivery<Copy>) {
+        let group = delivery.message.group;
+        if group == NO_GROUP || delivery.qos == QoS::AtMostOnce {
+            return;
+        }
+        let message = self.journal.id_of(&delivery.message, self.level);
+        let queue = self.journal.group_queues.get(&group.0);
+        let whom = queue.map_or(OpenFor::All, |&queue| OpenFor::Group(queue));
+        self.journal.stats.journal_open_total.increment();
+        let record = Entry::Open { message, meta: &whom.encode() };
+        self.journal.append(record, self.level, Urgency::Rides);
+    }
+
+    fn waited_for(&mut self, token: CommitToken) -> CommitToken {
+        self.waits_for = self.waits_for.max(token);
+        token
+    }
+
+    /// Whether a message that waits in the queue has a place there in the journal too: one of QoS 0
+    /// only if it came while nobody was connected, and the settings say so.
+    fn is_journaled(&self, delivery: &Delivery<Copy>) -> bool {
+        delivery.qos != QoS::AtMostOnce
+            || self.journal.offline_qos0
+                && match &delivery.message.message {
+                    Body::Here(message) => message.stored().is_some(),
+                    Body::Stored(_) => true,
+                }
+    }
+}
+
+impl Persist<Copy> for JournalPersist<'_> {
+    fn persist(&mut self, record: Record<'_, Copy>) -> CommitToken {
+        match record {
+            Record::Enqueued { seq, delivery } => {
+                let is_qos0 = delivery.qos == QoS::AtMostOnce;
+                if is_qos0 && !self.journal.takes_qos0(self.is_connected) {
+                    return CommitToken::DONE;
+                }
+                let urgency = if is_qos0 { Urgency::Rides } else { Urgency::Forces };
+                let place = self.place(seq);
+                self.written = self.journal.enter(place, delivery, Stage::Queued, urgency);
+                self.written
+            }
+            Record::Sent { seq, packet_id, delivery, from_queue } => {
+                let waits = delivery.qos == QoS::ExactlyOnce;
+                let token = if from_queue {
+                    // What was queued is safe; QoS 1 may come twice, with another identifier too.
+                    let urgency = if waits { Urgency::Forces } else { Urgency::Rides };
+                    self.state(seq, Stage::Sent(packet_id), urgency)
+                } else {
+                    let place = self.place(seq);
+                    let stage = Stage::Sent(packet_id);
+                    self.written = self.journal.enter(place, delivery, stage, Urgency::Forces);
+                    self.written
+                };
+                if waits { self.waited_for(token) } else { token }
+            }
+            Record::Released { seq, packet_id } => {
+                let token = self.state(seq, Stage::Released(packet_id), Urgency::Forces);
+                self.waited_for(token)
+            }
+            // At most once also if the broker dies now: it leaves when it is out of the journal.
+            Record::Dispatched { seq, delivery } if self.is_journaled(delivery) => {
+                let token = self.remove(seq, Urgency::Forces);
+                self.waited_for(token)
+            }
+            Record::Removed { seq, delivery } if self.is_journaled(delivery) => {
+                self.hand_back(delivery);
+                self.remove(seq, Urgency::Rides)
+            }
+            Record::Expired { seq, delivery } if self.is_journaled(delivery) => {
+                self.remove(seq, Urgency::Rides)
+            }
+            Record::Acked { seq, .. } => self.remove(seq, Urgency::Rides),
+            Record::InboundReceived { packet_id } => {
+                let (queue, key) = (self.queue, &keys::inbound(packet_id));
+                let record = Entry::Put { queue, key, version: 0, value: &[], message: None };
+                let token = self.journal.append(record, self.level, Urgency::Forces);
+                self.waited_for(token)
+            }
+            Record::InboundReleased { packet_id } => {
+                let (queue, key) = (self.queue, &keys::inbound(packet_id));
+                let record = Entry::Delete { queue, key, version: 0 };
+                let token = self.journal.append(record, self.level, Urgency::Forces);
+                self.waited_for(token)
+            }
+            _ => CommitToken::DONE,
+        }
+    }
+}
+
+/// Takes the records of any session; those of one that is not durable end here.
+pub(super) struct Keeping<'a>(Option<JournalPersist<'a>>);
+
+impl<'a> Keeping<'a> {
+    #[inline]
+    pub(super) fn of(journal: &'a mut Option<Box<ShardJournal>>, session: &Session) -> Self {
+        Self(match (&session.kept, journal) {
+            (Some(kept), Some(journal)) => {
+                Some(journal.persist(kept, session.connection.is_some()))
+            }
+            _ => None,
+        })
+    }
+
+    /// What a publisher waits for whose message was offered.
+    #[inline]
+    pub(super) fn written(&self) -> CommitToken {
+        self.0.as_ref().map_or(CommitToken::DONE, |persist| persist.written)
+    }
+
+    /// The last of what the session itself now waits for.
+    #[inline]
+    pub(super) fn waits_for(&self) -> CommitToken {
+        self.0.as_ref().map_or(CommitToken::DONE, |persist| persist.waits_for)
+    }
+}
+
+impl Persist<Copy> for Keeping<'_> {
+    #[inline]
+    fn persist(&mut self, record: Record<'_, Copy>) -> CommitToken {
+        match &mut self.0 {
+            None => CommitToken::DONE,
+            Some(persist) => persist.persist(record),
+        }
+    }
+}
+
+/// A durable session with more messages than this in its queue, or without a connection, leaves
+/// further ones to the journal until it comes to sending them.
+const QUEUED_IN_MEMORY_MAX: usize = 128;
+
+impl Shard {
+    /// A message that is going to wait in a durable session for long need not be in memory.
+    pub(super) fn store(&mut self, now_ns: u64, slot: u32, delivery: &mut Delivery<Copy>) {
+        let session = &mut *self.sessions[slot as usize];
+        let waits =
+            session.connection.is_none() || session.machine.queue_len() >= QUEUED_IN_MEMORY_MAX;
+        let (Some(kept), Some(journal)) = (&session.kept, &mut self.journal) else { return };
+        // Those of shared subscriptions go to others when the client leaves.
+        let is_alone = delivery.message.group == NO_GROUP;
+        let is_safe = delivery.qos != QoS::AtMostOnce
+            || journal.offline_qos0 && session.connection.is_none() && journal.is_fine();
+        if waits
+            && is_alone
+            && is_safe
+            && session.machine.refusal(now_ns, delivery).is_none()
+            && let Body::Here(message) = &delivery.message.message
+        {
+            let id = journal.message_id(message, kept.level);
+            delivery.message.message = Body::Stored(id);
+            session.stored += 1;
+        }
+    }
+
+    /// Puts a record into the present group.
+    pub(super) fn append(
+        &mut self,
+        record: Entry<'_>,
+        level: Level,
+        urgency: Urgency,
+    ) -> CommitToken {
+        let journal = self.journal.as_mut();
+        journal.map_or(CommitToken::DONE, |journal| journal.append(record, level, urgency))
+    }
+
+    /// Hands the records of the event that was just handled to the journal, and tells other shards
+    /// what of theirs is among them.
+    #[inline]
+    pub(super) fn hand_over(&mut self, net: &mut Net) {
+        if let Some(journal) = &mut self.journal {
+            journal.hand_over();
+            if !journal.answers.is_empty() {
+                self.send_answers(net);
+            }
+        }
+    }
+
+    fn send_answers(&mut self, net: &mut Net) {
+        let Some(journal) = &mut self.journal else { return };
+        for Answer { receipt, token } in std::mem::take(&mut journal.answers) {
+            let commit = journal.commits.commit_of(token);
+            net.post(receipt.shard.into(), Mail::Stored(receipt, commit));
+        }
+    }
+
+    /// Keeps a message as the retained one of its topic, or notes that there is none any more.
+    pub(super) fn keep_retained(&mut self, message: &Message) -> CommitToken {
+        let header = message.header();
+        let (Some(durable), Some(journal)) = (&self.shared.durable, &mut self.journal) else {
+            return CommitToken::DONE;
+        };
+        if !is_retained_durably(durable, &header.topic) {
+            return CommitToken::DONE;
+        }
+        let level = durable.settings.retained_level;
+        let waits = header.qos != QoS::AtMostOnce;
+        if !waits && !journal.is_fine() {
+            // Nobody is told, and it must not pile up in memory.
+            self.stats.journal_skipped_total.increment();
+            return CommitToken::DONE;
+        }
+        let urgency = if waits { Urgency::Forces } else { Urgency::Rides };
+        let version = durable.retained_version(header.retained_version);
+        let (queue, key) = (QueueId::COMMON, &keys::retained(&header.topic)[..]);
+        if message.payload().is_empty() {
+            return journal.append(Entry::Delete { queue, key, version }, level, urgency);
+        }
+        let message = Some(journal.message_id(message, level));
+        let record = Entry::Put { queue, key, version, value: &[], message };
+        journal.append(record, level, urgency)
+    }
+
+    /// A retained message is not kept after all, or has expired.
+    pub(super) fn forget_retained(&mut self, topic: &str, version: u64) {
+        let Some(durable) = &self.shared.durable else { return };
+        let (level, version) = (durable.settings.retained_level, durable.retained_version(version));
+        if is_retained_durably(durable, topic) {
+            let (queue, key) = (QueueId::COMMON, &keys::retained(topic)[..]);
+            self.append(Entry::Delete { queue, key, version }, level, Urgency::Rides);
+        }
+    }
+}
+
+/// Whether the retained message of a topic is kept: not `$SYS`, what the broker says of itself.
+pub(super) fn is_retained_durably(durable: &Durable, topic: &str) -> bool {
+    let is_brokers = || topic.split('/').next() == Some("$SYS");
+    durable.settings.retained_level != Level::Memory && !is_brokers()
+}

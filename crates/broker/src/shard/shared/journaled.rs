@@ -1,0 +1,102 @@
+//! Shared subscriptions with durable members: what waits for one of these is in the journal.
+//!
+//! A group has a queue of its own there, in which messages have a place while no member can take
+//! them; the key of the group says which one it is. A group whose members all live in memory has
+//! none, and costs the journal nothing.
+
+use std::sync::Arc;
+
+use tacho_codec::QoS;
+use tacho_journal::{QueueId, Record, Urgency};
+use tacho_session::{Delivery, SubscriptionIdList};
+use tacho_topic::Group;
+
+use crate::durable::entry::Stage;
+use crate::durable::keys;
+use crate::message::Message;
+use crate::shard::distribution::{ForOne, KeptPlace, Owed};
+use crate::shard::durable::Place;
+use crate::shard::session::{Body, Copy, NO_GROUP};
+use crate::shard::{Net, Shard};
+
+impl Shard {
+    /// The message as a durable member gets it: one that the journal is sure to have, or a new one.
+    pub(super) fn for_durable_member(
+        &mut self,
+        local: u32,
+        message: Message,
+        owed: Owed,
+    ) -> Message {
+        let group = &self.groups.groups[local as usize].group;
+        if let (Some(durable), Some(journal)) = (&self.shared.durable, &mut self.journal)
+            && message.header().qos != QoS::AtMostOnce
+        {
+            // The member's entry names it.
+            journal.group_queue(group, durable);
+        }
+        if owed.is_kept() { message } else { message.copied() }
+    }
+
+    /// A message is going to wait: with durable members it gets a place in the group's queue, and
+    /// what has kept it so far lets go of it.
+    pub(super) fn waits_durably(&mut self, net: &mut Net, local: u32, one: ForOne) -> ForOne {
+        let local = &mut self.groups.groups[local as usize];
+        let (Some(durable), Some(journal)) = (&self.shared.durable, &mut self.journal) else {
+            return one;
+        };
+        if local.group.lasting() == 0 && !one.owed.is_kept() {
+            return one;
+        }
+        let ForOne { message, owed } = one;
+        let message = if owed.is_kept() { message } else { message.copied() };
+        let queue = journal.group_queue(&local.group, durable);
+        local.last_seq += 1;
+        let place = Place { queue, seq: local.last_seq, level: durable.sessions_level() };
+        let header = message.header();
+        let delivery = Delivery {
+            qos: header.qos,
+            retain: header.retain,
+            subscription_ids: SubscriptionIdList::NONE,
+            size_bytes: message.size_bytes() as u32,
+            expires_at_ns: header.expires_at_ns,
+            message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
+        };
+        let token = journal.enter(place, &delivery, Stage::Queued, Urgency::Forces);
+        self.settle(net, owed, token);
+        ForOne { message, owed: Owed::Place(KeptPlace(place)) }
+    }
+
+    /// A group has no members any more, and nothing waits.
+    pub(super) fn forget_group_queue(&mut self, group: &Arc<Group>) {
+        let (Some(durable), Some(journal)) = (&self.shared.durable, &mut self.journal) else {
+            return;
+        };
+        journal.forget_group(group.id());
+        if durable.groups.remove(group.id()).is_some() {
+            // A later group of the same name has a greater version.
+            let record = Record::Delete {
+                queue: QueueId::COMMON,
+                key: &keys::group(group.shared_filter()),
+                version: durable.retained_version(group.id()),
+            };
+            journal.append(record, durable.sessions_level(), Urgency::Rides);
+        }
+    }
+
+    /// A message of which the journal says that it waits for a member of this group, which this
+    /// shard owns. To be called in the order in which they came.
+    pub(in crate::shard) fn restore_waiting(
+        &mut self,
+        group: &Arc<Group>,
+        place: Place,
+        message: Message,
+    ) {
+        let local = self.groups.place(group);
+        let local = &mut self.groups.groups[local as usize];
+        local.last_seq = local.last_seq.max(place.seq);
+        group.wait();
+        self.stats.shared_waiting.add(1);
+        self.stats.shared_waiting_bytes.add(message.size_bytes() as u64);
+        local.waiting.push(ForOne { message, owed: Owed::Place(KeptPlace(place)) });
+    }
+}
