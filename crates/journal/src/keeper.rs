@@ -254,7 +254,7 @@ impl Pool {
         let end = u64::from(shared.options.segment_bytes);
         let zeros = vec![0; ZEROS_BYTES.min(end as usize)];
         let mut at = from;
-        while at < end && !self.lock().hurry {
+        while at < end && !self.lock().is_called() {
             let piece = zeros.len().min((end - at) as usize);
             write_all_at(file, at, &zeros[..piece])?;
             file.sync()?;
@@ -292,6 +292,11 @@ impl State {
 
     fn has_job(&self, shared: &Shared) -> bool {
         !self.unused.is_empty() || self.wants_more(shared.options.segments_ready)
+    }
+
+    /// There is no time for zeros.
+    fn is_called(&self) -> bool {
+        self.hurry || self.stop
     }
 
     fn wants_more(&self, ready: usize) -> bool {

@@ -35,48 +35,63 @@ pub(crate) struct Segment {
 
 /// The segments of the log, for those who read: the committer adds, what is free is taken out.
 #[derive(Default)]
-pub(crate) struct Segments(Mutex<BTreeMap<SegmentId, Segment>>);
+pub(crate) struct Segments(Mutex<All>);
+
+#[derive(Default)]
+struct All {
+    segments: BTreeMap<SegmentId, Segment>,
+    /// What they take together.
+    bytes: u64,
+}
 
 impl Segments {
     pub(crate) fn insert(&self, id: SegmentId, segment: Segment) {
-        self.lock().insert(id, segment);
+        let mut all = self.lock();
+        all.bytes += segment.bytes;
+        let replaced = all.segments.insert(id, segment);
+        all.bytes -= replaced.map_or(0, |segment| segment.bytes);
     }
 
     pub(crate) fn remove(&self, id: SegmentId) -> Option<Segment> {
-        self.lock().remove(&id)
+        let mut all = self.lock();
+        let removed = all.segments.remove(&id)?;
+        all.bytes -= removed.bytes;
+        Some(removed)
     }
 
     #[allow(dead_code, reason = "for reading back")]
     pub(crate) fn get(&self, id: SegmentId) -> Option<Segment> {
-        self.lock().get(&id).cloned()
+        self.lock().segments.get(&id).cloned()
     }
 
     /// The newest segment.
     pub(crate) fn last(&self) -> Option<(SegmentId, Segment)> {
-        self.lock().last_key_value().map(|(id, segment)| (*id, segment.clone()))
+        self.lock().segments.last_key_value().map(|(id, segment)| (*id, segment.clone()))
     }
 
     /// Never recycle the file of this segment.
     pub(crate) fn suspect(&self, id: SegmentId) {
-        if let Some(segment) = self.lock().get_mut(&id) {
+        if let Some(segment) = self.lock().segments.get_mut(&id) {
             segment.suspect = true;
         }
     }
 
-    /// The segment grew, or is another size than was thought.
+    /// The segment takes more than was thought.
     pub(crate) fn grown(&self, id: SegmentId, bytes: u64) {
-        if let Some(segment) = self.lock().get_mut(&id) {
-            segment.bytes = segment.bytes.max(bytes);
-        }
+        let mut all = self.lock();
+        let Some(segment) = all.segments.get_mut(&id) else { return };
+        let more = bytes.saturating_sub(segment.bytes);
+        segment.bytes += more;
+        all.bytes += more;
     }
 
     /// How many there are, and what they take.
     pub(crate) fn sum(&self) -> (u64, u64) {
-        let segments = self.lock();
-        (segments.len() as u64, segments.values().map(|segment| segment.bytes).sum())
+        let all = self.lock();
+        (all.segments.len() as u64, all.bytes)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SegmentId, Segment>> {
+    fn lock(&self) -> MutexGuard<'_, All> {
         // What is under the lock is whole between any two statements.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -85,6 +100,7 @@ impl Segments {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::Storage as _;
 
     #[test]
     fn names_come_back_and_sort_like_numbers() {
@@ -93,6 +109,24 @@ mod tests {
             assert_eq!(parse_name(&file_name(id)), Some(id));
         }
         assert!(file_name(SegmentId::new(9)) < file_name(SegmentId::new(16)));
+    }
+
+    #[test]
+    fn what_segments_take_is_known() {
+        let disk = crate::sim::Disk::new(1);
+        let file = disk.create("a").expect("created");
+        let segments = Segments::default();
+        for (number, bytes) in [(1, 10), (2, 20), (2, 25)] {
+            let segment = Segment { file: Arc::clone(&file), bytes, suspect: false };
+            segments.insert(SegmentId::new(number), segment);
+        }
+        assert_eq!(segments.sum(), (2, 35));
+        segments.grown(SegmentId::new(1), 15);
+        segments.grown(SegmentId::new(2), 15);
+        assert_eq!(segments.sum(), (2, 40));
+        assert!(segments.remove(SegmentId::new(2)).is_some());
+        assert!(segments.remove(SegmentId::new(2)).is_none());
+        assert_eq!(segments.sum(), (1, 15));
     }
 
     #[test]
