@@ -1,4 +1,4 @@
-//! The threads that drive a committer: one commits, one prepares segments.
+//! The threads that drive a committer: one commits, one prepares segments, one collects garbage.
 
 use std::io;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::committer::{Committer, Step};
+use crate::gc::CollectThread;
 use crate::id::Token;
 use crate::journal::{Shared, Trouble};
 
@@ -25,6 +26,7 @@ pub struct CommitThread {
     stop: Arc<AtomicBool>,
     commit: Option<JoinHandle<bool>>,
     keep: Option<JoinHandle<()>>,
+    collect: Option<CollectThread>,
 }
 
 impl Committer {
@@ -41,11 +43,13 @@ impl Committer {
             stop: Arc::clone(&stop),
             commit: None,
             keep: None,
+            collect: None,
         };
         shared.pool.set_threaded(true);
         self.has_keeper = true;
         let keeper = move || shared.pool.run(&shared);
         threads.keep = Some(thread::Builder::new().name("journal-keep".to_owned()).spawn(keeper)?);
+        threads.collect = Some(CollectThread::spawn(Arc::clone(&threads.shared))?);
         let commit = move || {
             let driver = Driver { committer: self, notify, stop, deadline: None, alone: 0 };
             driver.run()
@@ -62,6 +66,7 @@ impl CommitThread {
     }
 
     fn end(&mut self) -> bool {
+        self.collect = None;
         self.stop.store(true, Ordering::Release);
         let mut all = true;
         if let Some(thread) = self.commit.take() {

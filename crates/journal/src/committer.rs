@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use crate::error::OpenError;
 use crate::frame::Header;
+use crate::gc::Collector;
 use crate::id::{SegmentId, Token};
+use crate::index::FrameAt;
 use crate::journal::{Shared, Trouble};
 use crate::keeper::Unused;
 use crate::segment::{Segment, file_name};
@@ -52,6 +54,8 @@ pub struct Committer {
     /// Memory for the next frame and the next cut.
     bytes: Vec<u8>,
     spares: Vec<Vec<u8>>,
+    /// Collects garbage as long as no thread of its own does.
+    collector: Collector,
     /// A thread of its own prepares segments.
     pub(crate) has_keeper: bool,
 }
@@ -110,16 +114,19 @@ impl Committer {
             freed_now: Vec::new(),
             bytes: Vec::new(),
             spares: Vec::new(),
+            collector: Collector::default(),
             has_keeper: false,
         }
     }
 
     /// Commits what there is, once. Looks at no clock but to count how long the disk takes.
     ///
-    /// Without [`Committer::spawn`] it also prepares segments, one at a time.
+    /// Without [`Committer::spawn`] it also prepares segments and collects garbage, a little each
+    /// time.
     pub fn step(&mut self) -> Step {
         if !self.has_keeper {
             self.shared.pool.work(&self.shared);
+            self.collector.step(&self.shared);
         }
         if self.pending.is_none() && self.unsettled.is_empty() {
             self.take_index_wishes();
@@ -154,7 +161,9 @@ impl Committer {
         for frame in self.unsettled.drain(..) {
             self.shared.stats.written_bytes.add(frame.bytes.len() as u64);
             if let (Some(from), Some(to)) = (frame.moved_from, frame.place) {
-                index.moved(from, to, frame.header.frame_bytes());
+                let number = frame.header.number;
+                let (from, to) = (FrameAt::new(from, number), FrameAt::new(to, number));
+                index.moved(from, to, frame.records());
             }
         }
         Ok(())
@@ -165,14 +174,16 @@ impl Committer {
         let mut bytes = mem::take(&mut self.bytes);
         Frame::begin(&mut bytes);
         let relocated = self.shared.index().relocate(&mut bytes);
+        self.shared.stats.relocated_records.add(relocated.records.into());
+        self.shared.stats.relocated_bytes.add(relocated.bytes);
         let since = Instant::now();
-        let cut = self.shared.buffers.cut(&mut bytes, relocated > 0, &mut self.spares);
+        let cut = self.shared.buffers.cut(&mut bytes, relocated.records > 0, &mut self.spares);
         let Some(cut) = cut else {
             self.bytes = bytes;
             return false;
         };
         // After the cut: what is in it has ids that were given out before.
-        let header = self.header(self.next, relocated + cut.records);
+        let header = self.header(self.next, relocated.records + cut.records);
         self.next += 1;
         let mut frame = Frame::new(header, bytes);
         frame.wants_sync = cut.synced;
@@ -297,6 +308,7 @@ impl Committer {
             synced: 0,
             message_ids: self.shared.message_ids.load(Ordering::Relaxed),
             queue_ids: self.shared.queue_ids.load(Ordering::Relaxed),
+            salt: 0,
             len: 0,
             records,
             crc: 0,
@@ -314,9 +326,12 @@ impl Committer {
         // Invariant: a frame that was written has a place.
         let place = frame.place.expect("the frame has a place");
         let mut index = shared.index();
-        index.apply(place.segment, place.offset + Header::BYTES as u32, frame.records());
+        // Writers encoded the records, so they can be decoded.
+        if let Err(error) = index.apply(FrameAt::new(place, number), frame.records()) {
+            tracing::error!(%error, commit = number, "a commit is not what it should be");
+        }
         index.take_free(&mut self.freed_now);
-        let live_bytes = index.live_bytes();
+        let live_bytes = index.live().bytes;
         drop(index);
         self.limit(live_bytes);
         self.freed.extend(self.freed_now.drain(..).map(|segment| (number, segment)));

@@ -22,6 +22,25 @@ pub enum OpenError {
         /// The directory.
         directory: String,
     },
+    /// Other users could change what the broker believes.
+    #[error(
+        "{directory} can be written by other users (mode {mode:o}): \
+         make it the broker's own with `chmod go-w {directory}`"
+    )]
+    Writable {
+        /// The directory.
+        directory: String,
+        /// Its mode.
+        mode: u32,
+    },
+    /// There is nothing to inspect.
+    #[error(
+        "{directory} holds no journal: name the directory given to the broker as its data directory"
+    )]
+    NoJournal {
+        /// The directory.
+        directory: String,
+    },
     /// Written by a version of Tacho whose format this one does not know.
     #[error(
         "{file} has format {found}, this version reads and writes format {known}: \

@@ -5,12 +5,16 @@
 //!  4  u16 format version  12  u32 crc of the records                 20  u32 count of records
 //!  6  u16 zero
 //! 24  u64 segment         32  u64 number      40  u64 synced
-//! 48  u64 message ids     56  u64 queue ids   64  the records, then zeros up to 4 KiB
+//! 48  u64 message ids     56  u64 queue ids   64  u64 salt
+//! 72  the records, then zeros up to 4 KiB
 //! ```
 //!
 //! All little-endian. How a log is read from this:
 //!
 //! - **Segment** tells a frame of this segment from what a recycled file held before.
+//! - **Salt** is drawn at random for each segment, the same in all its frames. Clients choose what
+//!   bodies consist of, and a body may begin at a block: without knowing the salt nobody can send
+//!   one that would pass for a frame when a log is read that was damaged there.
 //! - **Numbers** are consecutive through the whole log. Segments are read in the order of their
 //!   numbers, which may have gaps, each from its beginning up to the first block that is not the
 //!   frame with the next number. A segment without a frame at its beginning holds nothing.
@@ -52,6 +56,8 @@ pub(crate) struct Header {
     pub(crate) message_ids: u64,
     /// The greatest queue id given out so far.
     pub(crate) queue_ids: u64,
+    /// The mark of the frames of this segment.
+    pub(crate) salt: u64,
     /// Bytes of the records.
     pub(crate) len: u32,
     /// Count of the records.
@@ -73,7 +79,7 @@ pub(crate) enum Found {
 
 impl Header {
     /// Bytes of a header.
-    pub(crate) const BYTES: usize = 64;
+    pub(crate) const BYTES: usize = 72;
 
     /// What the frame takes in its segment.
     pub(crate) fn frame_bytes(&self) -> u64 {
@@ -85,7 +91,7 @@ impl Header {
         let mut bytes = [0; Self::BYTES];
         let mut at = 0;
         let mut put = |field: &[u8]| {
-            // Invariant: the fields below are 64 bytes together.
+            // Invariant: the fields below are 72 bytes together.
             bytes[at..at + field.len()].copy_from_slice(field);
             at += field.len();
         };
@@ -100,6 +106,7 @@ impl Header {
         put(&self.synced.to_le_bytes());
         put(&self.message_ids.to_le_bytes());
         put(&self.queue_ids.to_le_bytes());
+        put(&self.salt.to_le_bytes());
         let crc = crc32fast::hash(&bytes);
         bytes[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -123,6 +130,7 @@ impl Header {
             synced: u64_at(bytes, 40),
             message_ids: u64_at(bytes, 48),
             queue_ids: u64_at(bytes, 56),
+            salt: u64_at(bytes, 64),
             len: u32_at(bytes, 16),
             records: u32_at(bytes, 20),
             crc: u32_at(bytes, 12),
@@ -185,6 +193,7 @@ mod tests {
             synced: 12,
             message_ids: 99,
             queue_ids: 5,
+            salt: 1 << 50,
             len: 3,
             records: 1,
             crc: crc32fast::hash(b"abc"),
@@ -208,7 +217,7 @@ mod tests {
             changed[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(Header::decode(&changed), Found::Nothing, "bit {bit}");
         }
-        assert_eq!(Header::decode(&bytes[..63]), Found::Nothing);
+        assert_eq!(Header::decode(&bytes[..71]), Found::Nothing);
         assert_eq!(Header::decode(&[0; BLOCK]), Found::Nothing);
     }
 

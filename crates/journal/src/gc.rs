@@ -1,1 +1,211 @@
-//! Frees the oldest segments: moves what is live in them to the newest end.
+//! Garbage collection: frees the oldest segments by moving what is live in them to the newest end.
+//!
+//! Segments without anything live go by themselves. When the log is larger than it should be, the
+//! oldest segment is read in the background, what is live there is offered to the committer, and
+//! once all of it is somewhere else the segment is free as well. So a session that never returns
+//! costs what it holds, moved along from time to time, and no more.
+
+mod thread;
+
+use crate::frame::{BLOCK, Header};
+use crate::id::SegmentId;
+use crate::index::{Batch, Index, SegmentUsage, place};
+use crate::journal::Shared;
+use crate::options::Condition;
+use crate::record::Records;
+use crate::scan::{Block, Scan};
+use crate::segment::file_name;
+
+pub(crate) use thread::CollectThread;
+
+/// Offered at once.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Read in one step at most.
+const STEP_BYTES: u64 = 4 << 20;
+
+/// Not worth to be made smaller when the disk is full.
+const SMALL_LOG_BYTES: u64 = 16 << 20;
+
+/// Parts of dropped queues that are cleaned up in one step.
+const BURIED_PER_STEP: usize = 1 << 14;
+
+/// A segment in which nothing live is found so many times, although there is something: it cannot
+/// be read. Once is not enough, a message may have become live again behind the place that is read.
+const EMPTY_PASSES: u32 = 2;
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Collected {
+    /// The log is as small as it should be.
+    Nothing,
+    /// The committer has to move first what was offered before.
+    Waiting,
+    /// So many bytes were read, and perhaps offered.
+    Read(u64),
+}
+
+/// Who collects. One for each journal.
+#[derive(Default)]
+pub(crate) struct Collector {
+    reading: Option<Reading>,
+}
+
+/// A pass through the oldest segment.
+struct Reading {
+    segment: u32,
+    scan: Scan,
+    offset: u64,
+    last_frame: u64,
+    /// Something live was found in this pass.
+    found: bool,
+    /// Passes before this one that found nothing.
+    empty_passes: u32,
+}
+
+impl Collector {
+    /// Does a little of what is to be done.
+    pub(crate) fn step(&mut self, shared: &Shared) -> Collected {
+        let oldest = {
+            let mut index = shared.index();
+            if index.bury(BURIED_PER_STEP) {
+                return Collected::Read(0);
+            }
+            count_live(shared, &index);
+            if index.is_moving() {
+                return Collected::Waiting;
+            }
+            match to_be_freed(shared, &index) {
+                Some(oldest) => oldest,
+                None => {
+                    self.reading = None;
+                    return Collected::Nothing;
+                }
+            }
+        };
+        if oldest.live == 0 {
+            // The committer takes it away.
+            shared.signal.force();
+            return Collected::Waiting;
+        }
+        self.read_on(shared, &oldest)
+    }
+
+    fn read_on(&mut self, shared: &Shared, oldest: &SegmentUsage) -> Collected {
+        if self.reading.as_ref().is_none_or(|reading| reading.segment != oldest.number) {
+            match Reading::new(shared, oldest, 0) {
+                Some(reading) => self.reading = Some(reading),
+                None => {
+                    give_up(shared, oldest.number);
+                    return Collected::Waiting;
+                }
+            }
+        }
+        let Some(reading) = &mut self.reading else { return Collected::Waiting };
+        let begin = reading.offset;
+        let batch = reading.collect(shared);
+        let read = reading.offset - begin;
+        if !batch.is_empty() {
+            reading.found = true;
+            shared.index().offer(batch);
+            shared.signal.force();
+        } else if reading.is_at_end() {
+            self.next_pass(shared, oldest);
+        }
+        Collected::Read(read)
+    }
+
+    /// The segment was read to its end. If it is still not free it is read again.
+    fn next_pass(&mut self, shared: &Shared, oldest: &SegmentUsage) {
+        let Some(reading) = self.reading.take() else { return };
+        let empty_passes = if reading.found { 0 } else { reading.empty_passes + 1 };
+        if empty_passes >= EMPTY_PASSES {
+            give_up(shared, oldest.number);
+            return;
+        }
+        self.reading = Reading::new(shared, oldest, empty_passes);
+    }
+}
+
+impl Reading {
+    fn new(shared: &Shared, oldest: &SegmentUsage, empty_passes: u32) -> Option<Self> {
+        let id = SegmentId::new(oldest.number.into());
+        let scan = Scan::new(id, shared.segments.get(id)?.file).ok()?;
+        let last_frame = oldest.last_frame;
+        let segment = oldest.number;
+        Some(Self { segment, scan, offset: 0, last_frame, found: false, empty_passes })
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.offset >= self.scan.window.size()
+    }
+
+    /// Reads on until there is enough to offer.
+    fn collect(&mut self, shared: &Shared) -> Batch {
+        let mut batch = Batch::new(self.segment);
+        let end = self.offset + STEP_BYTES;
+        while !self.is_at_end() && self.offset < end && batch.len() < BATCH_BYTES {
+            match self.scan.block(self.offset) {
+                Block::Whole(header) => {
+                    self.collect_frame(shared, &header, &mut batch);
+                    self.offset += header.frame_bytes();
+                    if header.number >= self.last_frame {
+                        self.offset = self.scan.window.size();
+                    }
+                }
+                Block::Broken(header) => self.offset += header.frame_bytes(),
+                Block::Other => self.offset += BLOCK as u64,
+            }
+        }
+        batch
+    }
+
+    fn collect_frame(&mut self, shared: &Shared, header: &Header, batch: &mut Batch) {
+        let at = self.offset + Header::BYTES as u64;
+        let id = self.scan.id;
+        let records = self.scan.records(self.offset, header);
+        let index = shared.index();
+        for located in Records::new(records).map_while(Result::ok) {
+            let place = place(id, at, &located);
+            if index.needs(place, &located.record) {
+                batch.push(place.offset, located.bytes);
+            }
+        }
+    }
+}
+
+/// The oldest segment, if the log is larger than it should be and that is not its only one.
+fn to_be_freed(shared: &Shared, index: &Index) -> Option<SegmentUsage> {
+    let (_, log_bytes) = shared.segments.sum();
+    let bound = bound(shared, index.live().bytes);
+    let oldest = *index.oldest()?;
+    let is_last = index.segments().nth(1).is_none();
+    (log_bytes > bound && !is_last).then_some(oldest)
+}
+
+/// How large the log may be with so much live in it.
+pub(crate) fn bound(shared: &Shared, live_bytes: u64) -> u64 {
+    if shared.state.condition() == Condition::Full {
+        // Nothing else can make room.
+        return SMALL_LOG_BYTES.max(live_bytes + live_bytes / 4);
+    }
+    shared.options.log_bytes_min.max(2 * live_bytes)
+}
+
+fn count_live(shared: &Shared, index: &Index) {
+    let live = index.live();
+    shared.stats.live_bytes.set(live.bytes);
+    shared.stats.live_messages.set(live.messages);
+    shared.stats.live_entries.set(live.entries);
+    shared.stats.live_keys.set(live.keys);
+}
+
+/// What is live in this segment cannot be read any more.
+fn give_up(shared: &Shared, segment: u32) {
+    let lost = shared.index().give_up(segment);
+    let file = file_name(SegmentId::new(segment.into()));
+    tracing::error!(file, records = lost, "a segment of the journal cannot be read: lost");
+    shared.stats.lost_records.add(lost);
+    shared.segments.suspect(SegmentId::new(segment.into()));
+    shared.signal.force();
+}

@@ -1,1 +1,220 @@
 //! Reads a data directory that nobody uses: what is in it, and whether it is sound.
+//!
+//! Nothing is changed, not even after damage was found. While a broker uses the directory it is
+//! refused; several may inspect it at once.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::error::{OpenError, ReadError};
+use crate::frame::FORMAT;
+use crate::id::{MessageId, SegmentId};
+use crate::lock::Lock;
+use crate::read::{self, Body};
+use crate::recovery::{self, Places, Recovery, Report, Visitor};
+use crate::segment::file_name;
+use crate::storage::{Files, Storage, StorageFile};
+
+/// A data directory, opened to be looked at.
+pub struct Inspection {
+    recovery: Recovery,
+    _lock: Option<Lock>,
+}
+
+/// What is in a data directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The version of its format.
+    pub format: u16,
+    /// The segments that are the log, oldest first.
+    pub segments: Vec<SegmentSummary>,
+    /// Files that hold nothing: ready to be used, or about to be removed.
+    pub unused: Vec<String>,
+    /// Bytes of the segments.
+    pub log_bytes: u64,
+    /// Bytes of what is live in them.
+    pub live_bytes: u64,
+    /// Messages that something refers to.
+    pub messages: u64,
+    /// Entries of all queues.
+    pub entries: u64,
+    /// Keys that have a value.
+    pub keys: u64,
+    /// Queues that have entries or keys.
+    pub queues: u64,
+    /// Messages whose distribution is not finished.
+    pub open_messages: u64,
+    /// The newest commit.
+    pub last_commit: u64,
+    /// The greatest number of a message.
+    pub last_message: u64,
+    /// The greatest number of a queue.
+    pub last_queue: u64,
+}
+
+/// What is in a segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SegmentSummary {
+    /// The name of its file.
+    pub file: String,
+    /// The size of that.
+    pub bytes: u64,
+    /// Its last commit.
+    pub last_commit: u64,
+    /// Records in it that are live.
+    pub live_records: u64,
+    /// Bytes of these.
+    pub live_bytes: u64,
+    /// Some of it is damaged.
+    pub is_damaged: bool,
+}
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Commits that are lost.
+    Damage(recovery::Damage),
+    /// So many entries and keys refer to messages that are lost.
+    Unresolved(u64),
+    /// A message that is needed and cannot be read.
+    Unreadable {
+        /// Which one.
+        message: MessageId,
+        /// The file that it is in.
+        file: String,
+    },
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Damage(damage) => damage.fmt(formatter),
+            Self::Unresolved(count) => {
+                write!(formatter, "{count} entries or keys refer to messages that are lost")
+            }
+            Self::Unreadable { message, file } => {
+                write!(formatter, "{file}: message {} cannot be read", message.get())
+            }
+        }
+    }
+}
+
+impl Inspection {
+    /// Reads the data directory of a broker that does not run.
+    ///
+    /// # Errors
+    ///
+    /// If a broker uses it, it cannot be read, holds no journal, or has a format that is not known.
+    pub fn open(directory: &Path) -> Result<Self, OpenError> {
+        let lock = Lock::share(directory)?;
+        let name = directory.display();
+        let files = Files::open_to_read(directory);
+        let files = files.map_err(OpenError::io(format!("cannot open {name}")))?;
+        let recovery = recovery::read(&files)?;
+        if recovery.segments.is_empty() && recovery.unused.is_empty() {
+            return Err(OpenError::NoJournal { directory: name.to_string() });
+        }
+        Ok(Self { recovery, _lock: Some(lock) })
+    }
+
+    /// Reads the journal on any storage. Nobody may use it meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read or has a format that is not known.
+    pub fn open_on(storage: &impl Storage) -> Result<Self, OpenError> {
+        Ok(Self { recovery: recovery::read(storage)?, _lock: None })
+    }
+
+    /// How reading the log went.
+    #[must_use]
+    pub const fn report(&self) -> &Report {
+        &self.recovery.report
+    }
+
+    /// What is in it.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let Recovery { index, segments, unused, .. } = &self.recovery;
+        let live = index.live();
+        Summary {
+            format: FORMAT,
+            segments: segments.iter().map(|(id, _)| self.segment(*id)).collect(),
+            unused: unused.clone(),
+            log_bytes: segments.iter().map(|(_, segment)| segment.bytes).sum(),
+            live_bytes: live.bytes,
+            messages: live.messages,
+            entries: live.entries,
+            keys: live.keys,
+            queues: live.queues,
+            open_messages: live.open,
+            last_commit: self.recovery.last_frame,
+            last_message: self.recovery.message_ids,
+            last_queue: self.recovery.queue_ids,
+        }
+    }
+
+    /// Looks for everything that is not as it should be; reads all messages that are needed.
+    #[must_use]
+    pub fn check(&self) -> Vec<Problem> {
+        let Recovery { index, report, .. } = &self.recovery;
+        let mut problems: Vec<_> = report.damage.iter().cloned().map(Problem::Damage).collect();
+        if report.unresolved > 0 {
+            problems.push(Problem::Unresolved(report.unresolved));
+        }
+        let file = |id| self.file(id);
+        let mut places = Places::new(&file);
+        for (message, place) in index.messages() {
+            if places.body(place, message).is_none() {
+                let file = file_name(SegmentId::new(place.segment.into()));
+                problems.push(Problem::Unreadable { message, file });
+            }
+        }
+        problems
+    }
+
+    /// Shows everything that is live: all keys, then entries, then open messages.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be read.
+    pub fn visit(&self, visitor: &mut dyn Visitor) -> Result<(), ReadError> {
+        recovery::visit(&self.recovery.index, &|id| self.file(id), visitor)
+    }
+
+    /// Reads the body of a message.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such message or it cannot be read.
+    pub fn message(&self, id: MessageId) -> Body {
+        let place = self.recovery.index.message(id.get()).ok_or(ReadError::Gone)?;
+        let file = self.file(SegmentId::new(place.segment.into())).ok_or(ReadError::Damaged)?;
+        read::body(&*file, id, place, &mut Vec::new())
+    }
+
+    fn segment(&self, id: SegmentId) -> SegmentSummary {
+        let segments = &self.recovery.segments;
+        let found = segments.iter().find(|(known, _)| *known == id);
+        let usage =
+            self.recovery.index.segments().find(|usage| u64::from(usage.number) == id.get());
+        SegmentSummary {
+            file: file_name(id),
+            bytes: found.map_or(0, |(_, segment)| segment.bytes),
+            last_commit: usage.map_or(0, |usage| usage.last_frame),
+            live_records: usage.map_or(0, |usage| usage.live.into()),
+            live_bytes: usage.map_or(0, |usage| usage.live_bytes),
+            is_damaged: found.is_some_and(|(_, segment)| segment.suspect),
+        }
+    }
+
+    fn file(&self, id: SegmentId) -> Option<Arc<dyn StorageFile>> {
+        let segments = &self.recovery.segments;
+        // Sorted by number.
+        let at = segments.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        segments.get(at).map(|(_, segment)| Arc::clone(&segment.file))
+    }
+}

@@ -1,6 +1,7 @@
 //! The journal as the shards see it, and what its parts share.
 
 use std::io;
+use std::mem;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,7 +14,7 @@ use crate::index::Index;
 use crate::keeper::{Pool, Unused};
 use crate::lock::Lock;
 use crate::options::{Condition, Options, Urgency};
-use crate::read::{self, Body};
+use crate::read::{self, Body, Doubts};
 use crate::recovery::{self, Recovered, Recovery};
 use crate::segment::Segments;
 use crate::stats::Stats;
@@ -64,10 +65,11 @@ impl Journal {
         lock: Option<Lock>,
     ) -> Result<Opened, OpenError> {
         let stats = Stats::default();
-        let recovery = recovery::recover(&storage, &options, &stats)?;
+        let mut recovery = recovery::recover(&*storage, &stats)?;
+        let report = mem::take(&mut recovery.report);
         let shared = Arc::new(Shared::new(storage, options, stats, lock, recovery));
         let committer = Committer::open(Arc::clone(&shared))?;
-        let recovered = Recovered::new(Arc::clone(&shared));
+        let recovered = Recovered::new(Arc::clone(&shared), report);
         Ok(Opened { journal: Self { shared }, committer, recovered })
     }
 
@@ -150,6 +152,7 @@ pub(crate) struct Shared {
     /// The greatest queue id given out.
     pub(crate) queue_ids: AtomicU64,
     index: Mutex<Index>,
+    pub(crate) doubts: Doubts,
     /// Held as long as anybody uses the journal.
     _lock: Option<Lock>,
 }
@@ -181,6 +184,7 @@ impl Shared {
             message_ids: AtomicU64::new(recovery.message_ids),
             queue_ids: AtomicU64::new(recovery.queue_ids),
             index: Mutex::new(recovery.index),
+            doubts: Doubts::default(),
             _lock: lock,
         }
     }
@@ -224,7 +228,7 @@ impl State {
             && self.0.fetch_and(!(trouble as u8), Ordering::Relaxed) & trouble as u8 != 0
     }
 
-    fn condition(&self) -> Condition {
+    pub(crate) fn condition(&self) -> Condition {
         match self.0.load(Ordering::Relaxed) {
             0 => Condition::Fine,
             1 => Condition::Limited,

@@ -1,15 +1,121 @@
 //! Reads bodies of messages back from the disk.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::ReadError;
-use crate::id::MessageId;
+use crate::id::{MessageId, SegmentId};
+use crate::index::Place;
 use crate::journal::Shared;
+use crate::record::decode;
+use crate::storage::{StorageFile, read_full_at};
 
 /// The body of a message, or why there is none.
 pub type Body = Result<Arc<[u8]>, ReadError>;
 
+/// A read that fails is tried so many times, and one that finds something else than it should.
+const TRIES: u32 = 4;
+
+/// So many messages that are not there are remembered.
+const DOUBTFUL_MAX: usize = 1 << 16;
+
+/// Messages that were asked for and are not in the index: the commit that will tell what to think
+/// of them.
+#[derive(Default)]
+pub(crate) struct Doubts(Mutex<HashMap<MessageId, u64>>);
+
+impl Doubts {
+    /// The commit that has what was appended before the first question for this message.
+    fn until(&self, id: MessageId, appended: impl FnOnce() -> u64) -> u64 {
+        let mut doubts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if doubts.len() >= DOUBTFUL_MAX {
+            // Who asks again only waits for another commit.
+            doubts.clear();
+        }
+        *doubts.entry(id).or_insert_with(appended)
+    }
+
+    fn end(&self, id: MessageId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+}
+
 /// The bodies of these messages.
-pub(crate) fn messages(_shared: &Shared, ids: &[MessageId]) -> Vec<(MessageId, Body)> {
-    ids.iter().map(|id| (*id, Err(ReadError::Gone))).collect()
+pub(crate) fn messages(shared: &Shared, ids: &[MessageId]) -> Vec<(MessageId, Body)> {
+    let mut buffer = Vec::new();
+    let bodies = ids.iter().map(|id| {
+        let body = message(shared, *id, &mut buffer);
+        if matches!(body, Err(ReadError::Damaged | ReadError::Io(_))) {
+            shared.stats.unreadable.add(1);
+        }
+        (*id, body)
+    });
+    bodies.collect()
+}
+
+fn message(shared: &Shared, id: MessageId, buffer: &mut Vec<u8>) -> Body {
+    let mut place = find(shared, id)?;
+    let mut tries = 1;
+    loop {
+        let error = match at(shared, id, place, buffer) {
+            Ok(body) => return Ok(body),
+            Err(error) => error,
+        };
+        // It may have been moved meanwhile, and its segment used for something else.
+        let Some(now) = shared.index().message(id.get()) else { return Err(ReadError::Gone) };
+        if now == place {
+            tries += 1;
+            if tries > TRIES {
+                tracing::error!(%error, segment = place.segment, "a message cannot be read");
+                return Err(error);
+            }
+        }
+        place = now;
+    }
+}
+
+/// Where a message is, or what it means that it is not in the index: it is there only once it is
+/// committed, but its number does not say whether it ever was.
+fn find(shared: &Shared, id: MessageId) -> Result<Place, ReadError> {
+    loop {
+        // Looked at before the index, which is changed before this is.
+        let committed = shared.committed.load(Ordering::Acquire);
+        if let Some(place) = shared.index().message(id.get()) {
+            return Ok(place);
+        }
+        let until = shared.doubts.until(id, || shared.buffers.appended().get());
+        if until <= committed {
+            shared.doubts.end(id);
+            return Err(ReadError::Gone);
+        }
+        if shared.committed.load(Ordering::Acquire) < until {
+            return Err(ReadError::NotYet);
+        }
+    }
+}
+
+/// Reads what is at this place.
+fn at(shared: &Shared, id: MessageId, place: Place, buffer: &mut Vec<u8>) -> Body {
+    let segment = SegmentId::new(place.segment.into());
+    let segment = shared.segments.get(segment).ok_or(ReadError::Damaged)?;
+    body(&*segment.file, id, place, buffer)
+}
+
+/// Reads the body of a message from the file of its segment.
+pub(crate) fn body(
+    file: &dyn StorageFile,
+    id: MessageId,
+    place: Place,
+    buffer: &mut Vec<u8>,
+) -> Body {
+    buffer.clear();
+    buffer.resize(place.len as usize, 0);
+    let read = read_full_at(file, place.offset.into(), buffer).map_err(ReadError::Io)?;
+    if read < buffer.len() {
+        return Err(ReadError::Damaged);
+    }
+    let record = decode(buffer).ok();
+    let body = record.and_then(|(record, _)| record.whole_body(id));
+    body.map(Arc::from).ok_or(ReadError::Damaged)
 }

@@ -1,28 +1,56 @@
-//! What can be told to the journal, and how it is written.
+//! What can be told to the journal, and its bytes.
+//!
+//! A record is a byte that says its kind, then its fields: numbers as variable-length integers
+//! (seven bits per byte, least significant first), byte strings behind their length. The version
+//! of this format is that of the frame. Nothing is taken on trust when bytes are decoded: lengths
+//! are checked against what is there, and nothing is allocated.
+
+mod decode;
+mod varint;
 
 use crate::id::{MessageId, QueueId};
 
-/// One fact. Facts are applied in the order in which they were appended.
+pub(crate) use decode::{Decoded, Located, RecordError, Records, decode};
+
+/// The kinds of records, as in the first byte.
+mod kind {
+    pub(super) const MESSAGE: u8 = 1;
+    pub(super) const ENTRY: u8 = 2;
+    pub(super) const STATE: u8 = 3;
+    pub(super) const STATE_WITHOUT_MESSAGE: u8 = 4;
+    pub(super) const REMOVE: u8 = 5;
+    pub(super) const PUT: u8 = 6;
+    pub(super) const DELETE: u8 = 7;
+    pub(super) const DROP_QUEUE: u8 = 8;
+    pub(super) const OPEN: u8 = 9;
+    pub(super) const DONE: u8 = 10;
+    pub(super) const OPEN_STATE: u8 = 11;
+}
+
+/// Something to remember.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// A message. It lives while entries, keys or [`Record::Open`] refer to it.
+    /// A message, once for all who refer to it. Written twice it is the same message.
+    ///
+    /// It lives while entries or keys refer to it or it is open; until the first of them comes it
+    /// lives too.
     Message {
-        /// From [`Journal::new_message_id`](crate::Journal::new_message_id).
+        /// Its number, from [`Journal::new_message_id`](crate::Journal::new_message_id).
         id: MessageId,
-        /// Its parts, one behind the other.
+        /// The body, in parts that are put together.
         body: &'a [&'a [u8]],
     },
-    /// An entry of a queue.
+    /// A queue has an entry; one that has the same number is replaced.
     Entry {
         /// The queue.
         queue: QueueId,
-        /// Its place in the queue; one entry per place.
+        /// The number of the entry in its queue.
         seq: u64,
-        /// What it delivers.
+        /// What it refers to.
         message: MessageId,
-        /// Changed by [`Record::State`].
+        /// What the caller wants to know of it, changed by [`Record::State`].
         state: u32,
-        /// Never changed.
+        /// What the caller wants to know of it, unchanged for its life.
         meta: &'a [u8],
     },
     /// An entry has another state.
@@ -31,9 +59,9 @@ pub enum Record<'a> {
         queue: QueueId,
         /// The entry.
         seq: u64,
-        /// Its new state.
+        /// The new state.
         state: u32,
-        /// False: the entry stays, without its message.
+        /// False: the entry stays, but needs its message no more.
         keep_message: bool,
     },
     /// An entry is gone.
@@ -43,39 +71,41 @@ pub enum Record<'a> {
         /// The entry.
         seq: u64,
     },
-    /// A key has this value, if no greater version of it was put or deleted; of equal versions the
-    /// later one counts.
+    /// A key has a value. The greatest version wins, of equal ones the later.
     Put {
-        /// The queue that it belongs to.
+        /// The queue that the key belongs to.
         queue: QueueId,
-        /// Its name in the queue.
+        /// The key.
         key: &'a [u8],
-        /// Orders puts and deletes of this key.
+        /// Keys that only one writer writes can always use 0.
         version: u64,
-        /// Its value.
+        /// The value.
         value: &'a [u8],
-        /// A message that the value refers to.
+        /// A message that lives as long as this value.
         message: Option<MessageId>,
     },
-    /// A key is gone, if no greater version of it was put.
+    /// A key is gone, unless it has a greater version.
+    ///
+    /// If `version` is above 0 it is remembered for a while, so that an older value that another
+    /// writer appends a little later does not come back.
     Delete {
-        /// The queue that it belongs to.
+        /// The queue that the key belongs to.
         queue: QueueId,
-        /// Its name in the queue.
+        /// The key.
         key: &'a [u8],
-        /// Orders puts and deletes of this key.
+        /// As in [`Record::Put`].
         version: u64,
     },
-    /// All entries and keys of a queue are gone.
+    /// A queue is gone, with its entries and keys.
     DropQueue {
         /// The queue.
         queue: QueueId,
     },
-    /// The distribution of a message is not finished: it lives until [`Record::Done`].
+    /// The distribution of a message is not finished. Opened twice it needs two [`Record::Done`].
     Open {
         /// The message.
         message: MessageId,
-        /// What is needed to go on with it.
+        /// What the caller wants to know when it has to finish it.
         meta: &'a [u8],
     },
     /// The distribution of a message is finished.
@@ -88,9 +118,117 @@ pub enum Record<'a> {
 impl Record<'_> {
     /// Appends its bytes.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        if let Record::Message { id, body } = self {
-            out.extend_from_slice(&id.get().to_le_bytes());
-            body.iter().for_each(|part| out.extend_from_slice(part));
+        match *self {
+            Self::Message { id, body } => encode_message(id, body, out),
+            Self::Entry { queue, seq, message, state, meta } => {
+                encode_entry(queue.get(), seq, message.get(), state, meta, out);
+            }
+            Self::State { queue, seq, state, keep_message } => {
+                out.push(if keep_message { kind::STATE } else { kind::STATE_WITHOUT_MESSAGE });
+                varint::put(queue.get(), out);
+                varint::put(seq, out);
+                varint::put(state.into(), out);
+            }
+            Self::Remove { queue, seq } => {
+                out.push(kind::REMOVE);
+                varint::put(queue.get(), out);
+                varint::put(seq, out);
+            }
+            Self::Put { queue, key, version, value, message } => {
+                out.push(kind::PUT);
+                varint::put(queue.get(), out);
+                varint::put_bytes(key, out);
+                varint::put(version, out);
+                varint::put(message.map_or(0, MessageId::get), out);
+                varint::put_bytes(value, out);
+            }
+            Self::Delete { queue, key, version } => {
+                out.push(kind::DELETE);
+                varint::put(queue.get(), out);
+                varint::put_bytes(key, out);
+                varint::put(version, out);
+            }
+            Self::DropQueue { queue } => {
+                out.push(kind::DROP_QUEUE);
+                varint::put(queue.get(), out);
+            }
+            Self::Open { message, meta } => {
+                out.push(kind::OPEN);
+                varint::put(message.get(), out);
+                varint::put_bytes(meta, out);
+            }
+            Self::Done { message } => {
+                out.push(kind::DONE);
+                varint::put(message.get(), out);
+            }
         }
+    }
+}
+
+/// A message has a checksum of its own, so that it can be read back without its frame.
+fn encode_message(id: MessageId, body: &[&[u8]], out: &mut Vec<u8>) {
+    let len: usize = body.iter().map(|part| part.len()).sum();
+    out.reserve(len + 24);
+    out.push(kind::MESSAGE);
+    varint::put(id.get(), out);
+    varint::put(len as u64, out);
+    let mut checksum = Checksum::of(id);
+    body.iter().for_each(|part| checksum.add(part));
+    out.extend_from_slice(&checksum.value().to_le_bytes());
+    body.iter().for_each(|part| out.extend_from_slice(part));
+}
+
+/// Appends an entry; `message` is 0 for one that needs none any more.
+pub(crate) fn encode_entry(
+    queue: u64,
+    seq: u64,
+    message: u64,
+    state: u32,
+    meta: &[u8],
+    out: &mut Vec<u8>,
+) {
+    out.push(kind::ENTRY);
+    varint::put(queue, out);
+    varint::put(seq, out);
+    varint::put(message, out);
+    varint::put(state.into(), out);
+    varint::put_bytes(meta, out);
+}
+
+/// Appends all that is known of an open message, in place of the records that told it: for each
+/// time that it was opened, what was told and which queues were served since.
+pub(crate) fn encode_open_state<'a>(
+    message: u64,
+    times: u32,
+    opened: impl ExactSizeIterator<Item = (&'a [u8], &'a [u64])>,
+    out: &mut Vec<u8>,
+) {
+    out.push(kind::OPEN_STATE);
+    varint::put(message, out);
+    varint::put(times.into(), out);
+    varint::put(opened.len() as u64, out);
+    for (meta, served) in opened {
+        varint::put_bytes(meta, out);
+        varint::put(served.len() as u64, out);
+        served.iter().for_each(|queue| varint::put(*queue, out));
+    }
+}
+
+/// The checksum of a message: of its number and its body.
+struct Checksum(crc32fast::Hasher);
+
+impl Checksum {
+    fn of(id: MessageId) -> Self {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&id.get().to_le_bytes());
+        Self(hasher)
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn value(self) -> u32 {
+        self.0.finalize()
     }
 }

@@ -1,15 +1,27 @@
 //! Reads the log when it is opened.
+//!
+//! What is read, and what that means, is said at the format of [frames](crate::frame). Nothing is
+//! changed while reading; what [`recover`] does about damage comes after it.
+
+mod report;
+mod segments;
+mod visit;
 
 use std::sync::Arc;
 
-use crate::error::{OpenError, ReadError};
-use crate::id::{MessageId, QueueId, SegmentId};
+use crate::error::OpenError;
+use crate::id::SegmentId;
 use crate::index::Index;
-use crate::journal::Shared;
-use crate::options::Options;
-use crate::segment::{Segment, parse_name};
+use crate::segment::{Segment, file_name};
 use crate::stats::Stats;
-use crate::storage::Storage;
+use crate::storage::{Storage, read_full_at, write_all_at};
+
+pub use report::{Damage, Report, Torn};
+pub(crate) use visit::{Places, visit};
+pub use visit::{Recovered, Visitor};
+
+/// Damaged files are kept here.
+const QUARANTINE: &str = "quarantine";
 
 /// What the log says when it is opened.
 pub(crate) struct Recovery {
@@ -26,70 +38,79 @@ pub(crate) struct Recovery {
     pub(crate) message_ids: u64,
     /// The greatest queue id that was ever given out.
     pub(crate) queue_ids: u64,
+    /// How it went.
+    pub(crate) report: Report,
 }
 
-/// Reads all segments.
-pub(crate) fn recover(
-    storage: &Arc<dyn Storage>,
-    _options: &Options,
-    _stats: &Stats,
-) -> Result<Recovery, OpenError> {
-    let names = storage.list().map_err(OpenError::io("cannot list the data directory"))?;
-    let last = names.iter().filter_map(|name| parse_name(name)).max();
-    Ok(Recovery {
-        index: Index::default(),
-        segments: Vec::new(),
-        unused: Vec::new(),
-        last_frame: 0,
-        next_segment: last.map_or(1, |id| id.get() + 1),
-        message_ids: 0,
-        queue_ids: 0,
-    })
-}
-
-/// What was live at the end of the log when it was opened.
-pub struct Recovered {
-    _shared: Arc<Shared>,
-}
-
-impl Recovered {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { _shared: shared }
+/// Reads all segments, and sets aside what is damaged.
+pub(crate) fn recover(storage: &dyn Storage, stats: &Stats) -> Result<Recovery, OpenError> {
+    let mut recovery = read(storage)?;
+    if !recovery.report.damage.is_empty() {
+        quarantine(storage, &mut recovery);
+        stats.quarantined.add(recovery.report.quarantined.len() as u64);
     }
+    recovery.report.log();
+    Ok(recovery)
+}
 
-    /// Shows everything that is live: all keys, then entries, then open messages.
-    ///
-    /// # Errors
-    ///
-    /// If the log cannot be read.
-    pub fn visit(&mut self, _visitor: &mut dyn Visitor) -> Result<(), ReadError> {
-        Ok(())
+/// Reads all segments and changes nothing.
+pub(crate) fn read(storage: &dyn Storage) -> Result<Recovery, OpenError> {
+    segments::Reading::begin(storage)?.finish()
+}
+
+/// Keeps a copy of each damaged segment, for who wants to know more; the segment itself goes on
+/// being used for what is left of it. A file that holds nothing but damage is moved away.
+fn quarantine(storage: &dyn Storage, recovery: &mut Recovery) {
+    let mut done: Vec<String> = Vec::new();
+    let names: Vec<String> =
+        recovery.report.damage.iter().map(|damage| damage.file.clone()).collect();
+    for name in names {
+        if done.contains(&name) {
+            continue;
+        }
+        let kept = format!("{QUARANTINE}/{name}");
+        let is_used = recovery.segments.iter().any(|(id, _)| file_name(*id) == name);
+        let result = if is_used {
+            copy(storage, &name, &kept)
+        } else {
+            storage.make_room_for(&kept).and_then(|()| storage.rename(&name, &kept))
+        };
+        match result {
+            Ok(()) => recovery.report.quarantined.push(kept),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                tracing::warn!(%error, file = name, "a damaged segment cannot be quarantined");
+            }
+        }
+        recovery.unused.retain(|unused| *unused != name);
+        done.push(name);
     }
 }
 
-/// Gets to see what was live.
-pub trait Visitor {
-    /// A key; with the body of the message that its value refers to.
-    fn key(
-        &mut self,
-        queue: QueueId,
-        key: &[u8],
-        version: u64,
-        value: &[u8],
-        message: Option<(MessageId, &[u8])>,
-    );
+/// Copies a file as far as it can be read.
+fn copy(storage: &dyn Storage, from: &str, to: &str) -> std::io::Result<()> {
+    const PIECE: usize = 1 << 16;
+    storage.make_room_for(to)?;
+    let source = storage.open(from)?;
+    let size = source.size()?;
+    let target = storage.create(to)?;
+    let mut piece = vec![0; PIECE];
+    let mut offset = 0;
+    while offset < size {
+        let read = read_full_at(&*source, offset, &mut piece).unwrap_or(0);
+        // What cannot be read stays a hole.
+        let bytes = piece.get(..read).unwrap_or_default();
+        write_all_at(&*target, offset, bytes)?;
+        offset += PIECE as u64;
+    }
+    target.sync()
+}
 
-    /// An entry; in any order across queues and within one.
-    fn entry(
-        &mut self,
-        queue: QueueId,
-        seq: u64,
-        message: Option<MessageId>,
-        state: u32,
-        meta: &[u8],
-    );
-
-    /// A message whose distribution is not finished; `served` are the queues that have, or had, an
-    /// entry of it in the log.
-    fn open(&mut self, message: MessageId, body: &[u8], meta: &[u8], served: &[QueueId]);
+/// The file of a segment, opened.
+fn open_segment(
+    storage: &dyn Storage,
+    id: SegmentId,
+) -> Result<Arc<dyn crate::storage::StorageFile>, OpenError> {
+    let name = file_name(id);
+    storage.open(&name).map_err(OpenError::io(format!("cannot open {name}")))
 }

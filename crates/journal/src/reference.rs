@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use crate::frame::{self, BLOCK, Found, Header};
 use crate::id::SegmentId;
-use crate::index::Index;
 use crate::journal::Shared;
 use crate::options::Options;
-use crate::recovery::Recovery;
-use crate::segment::{Segment, file_name, parse_name};
+use crate::recovery;
+use crate::segment::{file_name, parse_name};
 use crate::stats::Stats;
 use crate::storage::Storage;
 
@@ -106,22 +105,18 @@ impl Log {
         }
     }
 
-    /// What goes on where this log ends.
+    /// What goes on where this log ends; the journal's own way to read it must come to the same.
     pub(crate) fn open(&self, disk: impl Storage + 'static, options: Options) -> Arc<Shared> {
-        let segments = self.segments.iter().map(|id| {
-            let file = disk.open(&file_name(*id)).expect("the file can be opened");
-            let bytes = file.size().expect("a size");
-            (*id, Segment { file, bytes, suspect: false })
-        });
-        let recovery = Recovery {
-            index: Index::default(),
-            segments: segments.collect(),
-            unused: self.unused.clone(),
-            last_frame: self.last(),
-            next_segment: self.next_segment,
-            message_ids: self.message_ids,
-            queue_ids: self.queue_ids,
-        };
+        let recovery = recovery::read(&disk).expect("the disk can be read");
+        assert_eq!(recovery.report.damage, []);
+        assert!(recovery.segments.iter().map(|(id, _)| *id).eq(self.segments.iter().copied()));
+        let mut unused = (self.unused.clone(), recovery.unused.clone());
+        unused.0.sort();
+        unused.1.sort();
+        assert_eq!(unused.0, unused.1);
+        let ids = (recovery.last_frame, recovery.message_ids, recovery.queue_ids);
+        assert_eq!(ids, (self.last(), self.message_ids, self.queue_ids));
+        assert_eq!(recovery.next_segment, self.next_segment);
         Arc::new(Shared::new(Arc::new(disk), options, Stats::default(), None, recovery))
     }
 }

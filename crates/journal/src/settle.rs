@@ -20,21 +20,29 @@ pub(crate) fn unsynced(
     file: &Arc<dyn StorageFile>,
     last: u64,
 ) -> io::Result<Vec<Frame>> {
+    let size = file.size()?;
     let mut places = Vec::new();
-    let mut synced = 0;
-    let mut offset = 0;
-    while let Some(header) = header_at(&**file, offset)? {
-        if header.segment != segment || header.number > last {
-            break;
-        }
+    let mut salt = None;
+    let (mut synced, mut seen, mut offset) = (0, 0, 0);
+    while seen < last && offset < size {
+        // What cannot be read was found to be lost already, or is missed below.
+        let header = header_at(&**file, offset).unwrap_or_default();
+        let Some(header) = header.filter(|header| {
+            let salt = *salt.get_or_insert(header.salt);
+            header.segment == segment && header.salt == salt && header.number > seen
+        }) else {
+            offset += frame::BLOCK as u64;
+            continue;
+        };
+        seen = header.number;
         synced = synced.max(header.synced);
         places.push((header.number, offset));
-        if header.number == last {
-            break;
-        }
         offset += header.frame_bytes();
     }
-    places.retain(|(number, _)| *number > synced);
+    places.retain(|(number, _)| (synced + 1..=last).contains(number));
+    if places.len() as u64 != last.saturating_sub(synced) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame is missing"));
+    }
     places.into_iter().map(|(_, offset)| read_frame(segment, &**file, offset)).collect()
 }
 

@@ -125,6 +125,8 @@ pub struct Stats {
     pub relocated_records: Counter,
     /// Bytes of these.
     pub relocated_bytes: Counter,
+    /// Records that were live and could not be moved, as the disk does not let them be read.
+    pub lost_records: Counter,
     /// Segments set aside because they are damaged.
     pub quarantined: Counter,
     /// Messages that were asked for and could not be read.

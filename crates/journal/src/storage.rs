@@ -22,6 +22,11 @@ pub trait Storage: Send + Sync {
     /// An existing file, to read and write.
     fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>>;
 
+    /// Makes the directory of a name that has one, as in `directory/name`.
+    fn make_room_for(&self, _name: &str) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Gives a file another name; a file that had it is gone.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 

@@ -1,5 +1,6 @@
 //! The segment that the log ends in, and frames on their way into it.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::time::Instant;
 
@@ -78,6 +79,7 @@ pub(crate) struct Unsynced {
 pub(crate) struct Tail {
     pub(crate) id: SegmentId,
     pub(crate) file: Arc<dyn StorageFile>,
+    salt: u64,
     /// Where the next frame goes.
     pub(crate) offset: u64,
     pub(crate) unsynced: Vec<Unsynced>,
@@ -88,7 +90,9 @@ pub(crate) struct Tail {
 impl Tail {
     pub(crate) fn new(ready: Ready) -> Self {
         let Ready { id, file } = ready;
-        Self { id, file, offset: 0, unsynced: Vec::new(), holds_synced: false }
+        // The keys of such hashers are drawn from the system's random numbers.
+        let salt = RandomState::new().build_hasher().finish();
+        Self { id, file, salt, offset: 0, unsynced: Vec::new(), holds_synced: false }
     }
 
     /// True if the frame ends within the segment, or is its only one.
@@ -100,6 +104,7 @@ impl Tail {
     pub(crate) fn write(&mut self, frame: &mut Frame, synced: u64) -> io::Result<()> {
         frame.header.segment = self.id;
         frame.header.synced = synced;
+        frame.header.salt = self.salt;
         frame.bytes[..Header::BYTES].copy_from_slice(&frame.header.encode());
         write_all_at(&*self.file, self.offset, &frame.bytes)?;
         // Invariant: a second frame begins below `segment_bytes`, which is a u32.

@@ -159,6 +159,13 @@ impl Buffers {
         lock(&self.all).buffers.iter().map(|buffer| lock(buffer).records).sum()
     }
 
+    /// The commit that has, or will have, all that was appended so far.
+    pub(crate) fn appended(&self) -> Token {
+        let all = lock(&self.all);
+        let waiting = all.buffers.iter().any(|buffer| lock(buffer).records > 0);
+        if waiting { all.token } else { Token::new(all.token.get() - 1) }
+    }
+
     /// Appends what all writers have to `into`; what is appended from now on is in the next cut.
     ///
     /// With `anyway` there is a cut even when they have nothing. `spares` are empty buffers to

@@ -1,8 +1,8 @@
 //! A directory of the file system.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,12 +10,15 @@ use super::{Storage, StorageFile};
 
 /// Only the owner may read what clients sent.
 const FILE_MODE: u32 = 0o600;
+const DIRECTORY_MODE: u32 = 0o700;
 
 /// The files of a directory.
 pub struct Files {
     path: PathBuf,
     /// The directory itself, open: its names are synced through it.
     directory: File,
+    /// Files are opened to be read only.
+    only_read: bool,
 }
 
 impl Files {
@@ -25,7 +28,15 @@ impl Files {
     ///
     /// If it cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), directory: File::open(path)? })
+        Ok(Self { path: path.to_owned(), directory: File::open(path)?, only_read: false })
+    }
+    /// The files of an existing directory, to be read only.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be opened.
+    pub fn open_to_read(path: &Path) -> io::Result<Self> {
+        Ok(Self { only_read: true, ..Self::open(path)? })
     }
 }
 
@@ -48,8 +59,14 @@ impl Storage for Files {
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>> {
-        let file = File::options().read(true).write(true).open(self.path.join(name))?;
+        let file = File::options().read(true).write(!self.only_read).open(self.path.join(name))?;
         Ok(Arc::new(OpenFile(file)))
+    }
+
+    fn make_room_for(&self, name: &str) -> io::Result<()> {
+        let path = self.path.join(name);
+        let Some(directory) = path.parent() else { return Ok(()) };
+        DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

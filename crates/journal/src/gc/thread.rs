@@ -1,0 +1,69 @@
+//! The thread that collects, at a limited rate.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::{Collected, Collector, bound};
+use crate::journal::Shared;
+
+/// How often it looks whether there is something to do.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How often it looks whether the committer has moved what was offered.
+const WAIT: Duration = Duration::from_millis(1);
+
+/// Read at this rate while the log is little larger than it should be.
+const BYTES_PER_S: u64 = 32 << 20;
+
+/// A thread that collects.
+pub(crate) struct CollectThread {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl CollectThread {
+    /// Collects in a thread of its own until it is dropped.
+    pub(crate) fn spawn(shared: Arc<Shared>) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let run = move || {
+            let mut collector = Collector::default();
+            while !stopped.load(Ordering::Acquire) {
+                let pause = match collector.step(&shared) {
+                    Collected::Nothing => LOOK,
+                    Collected::Waiting => WAIT,
+                    Collected::Read(bytes) => pause_after(&shared, bytes),
+                };
+                thread::park_timeout(pause);
+            }
+        };
+        let thread = thread::Builder::new().name("journal-gc".to_owned()).spawn(run)?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for CollectThread {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // A panic there was told by itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The larger the log, the shorter: at one and a half times of what it should be, none.
+fn pause_after(shared: &Shared, bytes: u64) -> Duration {
+    let (_, log_bytes) = shared.segments.sum();
+    let bound = bound(shared, shared.stats.live_bytes.get());
+    let pause = Duration::from_secs_f64(bytes as f64 / BYTES_PER_S as f64);
+    match log_bytes.saturating_sub(bound) {
+        over if over > bound / 2 => Duration::ZERO,
+        over if over > bound / 4 => pause / 4,
+        _ => pause,
+    }
+}

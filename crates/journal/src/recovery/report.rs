@@ -1,0 +1,92 @@
+//! What was found when a log was read.
+
+use std::fmt;
+
+/// How reading the log went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Segments that belong to the log.
+    pub segments: u64,
+    /// Commits in them.
+    pub frames: u64,
+    /// Records in these.
+    pub records: u64,
+    /// Bytes of these records.
+    pub record_bytes: u64,
+    /// Where the log ends in the middle of a commit, as after a power cut. Nothing in it was ever
+    /// acknowledged at the level that asks for a sync.
+    pub torn: Option<Torn>,
+    /// What was on the disk and cannot be read any more.
+    pub damage: Vec<Damage>,
+    /// Files that were set aside.
+    pub quarantined: Vec<String>,
+    /// Entries and keys whose message is not there.
+    pub unresolved: u64,
+}
+
+/// A commit that was cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Torn {
+    /// The segment.
+    pub file: String,
+    /// Where it begins.
+    pub offset: u64,
+    /// Its number.
+    pub frame: u64,
+}
+
+/// Commits that are lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The segment that they were in, or should have been in.
+    pub file: String,
+    /// Where they began.
+    pub offset: u64,
+    /// The first that is lost.
+    pub first_frame: u64,
+    /// The last that is lost.
+    pub last_frame: u64,
+    /// The disk did not even let it be read.
+    pub unreadable: bool,
+}
+
+impl Damage {
+    /// How many commits are lost.
+    #[must_use]
+    pub const fn frames(&self) -> u64 {
+        self.last_frame.saturating_sub(self.first_frame) + 1
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, offset, first_frame, last_frame, unreadable } = self;
+        let why = if *unreadable { "the disk cannot read them" } else { "they are damaged" };
+        let count = self.frames();
+        write!(
+            formatter,
+            "{file}: {count} commits ({first_frame} to {last_frame}) from byte {offset} on are \
+             lost: {why}"
+        )
+    }
+}
+
+impl Report {
+    /// Tells whoever reads the log of the program.
+    pub(super) fn log(&self) {
+        for damage in &self.damage {
+            tracing::error!("the journal is damaged: {damage}; everything else in it is used");
+        }
+        for file in &self.quarantined {
+            tracing::error!(file, "the damaged segment was put into quarantine");
+        }
+        if let Some(Torn { file, offset, frame }) = &self.torn {
+            tracing::info!(file, offset, frame, "the journal ends in a commit that was cut off");
+        }
+        if self.unresolved > 0 {
+            let entries = self.unresolved;
+            tracing::error!(entries, "entries of the journal refer to messages that are lost");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Reads one segment after the other into the index.
+
+use super::{Damage, Recovery, Report, Torn, open_segment};
+use crate::error::OpenError;
+use crate::frame::{BLOCK, FORMAT, Header};
+use crate::id::SegmentId;
+use crate::index::{FrameAt, Index};
+use crate::scan::{Block, Scan};
+use crate::segment::{Segment, file_name, parse_name};
+use crate::storage::Storage;
+use crate::tail::Place;
+
+/// A segment that has frames.
+struct Begun {
+    id: SegmentId,
+    /// The number of its first frame, where all others are told to begin. `None`: that cannot be
+    /// read, either because it is damaged or because it was never written.
+    first: Option<u64>,
+    /// The next segment whose first frame can be read, if there is one.
+    follower: Option<Follower>,
+    /// There is a segment before the follower that may have what is missing here.
+    defers: bool,
+}
+
+/// The segments behind a segment.
+#[derive(Clone, Copy)]
+struct Follower {
+    /// Frames with this number or above were written again there.
+    limit: u64,
+    id: SegmentId,
+}
+
+impl Begun {
+    /// True if a frame of this number was not written again later.
+    fn counts(&self, number: u64) -> bool {
+        self.follower.is_none_or(|follower| number < follower.limit)
+    }
+}
+
+/// A log that is being read.
+pub(super) struct Reading<'a> {
+    storage: &'a dyn Storage,
+    begun: Vec<Begun>,
+    /// Segments without a frame.
+    empty: Vec<SegmentId>,
+    recovery: Recovery,
+}
+
+impl<'a> Reading<'a> {
+    /// Looks at the beginning of all segments.
+    pub(super) fn begin(storage: &'a dyn Storage) -> Result<Self, OpenError> {
+        let names = storage.list().map_err(OpenError::io("cannot list the data directory"))?;
+        let mut ids: Vec<_> = names.iter().filter_map(|name| parse_name(name)).collect();
+        ids.sort_unstable();
+        let next_segment = ids.last().map_or(1, |last| last.get() + 1);
+        let recovery = Recovery {
+            index: Index::default(),
+            segments: Vec::new(),
+            unused: Vec::new(),
+            last_frame: 0,
+            next_segment,
+            message_ids: 0,
+            queue_ids: 0,
+            report: Report::default(),
+        };
+        let mut reading = Self { storage, begun: Vec::new(), empty: Vec::new(), recovery };
+        for id in ids {
+            reading.look_at(id)?;
+        }
+        let mut follower: Option<Follower> = None;
+        let mut defers = false;
+        for begun in reading.begun.iter_mut().rev() {
+            (begun.follower, begun.defers) = (follower, defers);
+            if let Some(first) = begun.first {
+                let limit = follower.map_or(first, |follower| follower.limit.min(first));
+                follower = Some(Follower { limit, id: begun.id });
+            }
+            defers = begun.first.is_none();
+        }
+        Ok(reading)
+    }
+
+    /// Reads everything.
+    pub(super) fn finish(mut self) -> Result<Recovery, OpenError> {
+        let begun = std::mem::take(&mut self.begun);
+        for segment in &begun {
+            self.read_segment(segment)?;
+        }
+        let Self { empty, mut recovery, .. } = self;
+        recovery.unused.extend(empty.into_iter().map(file_name));
+        recovery.index.settle();
+        recovery.report.unresolved = recovery.index.unresolved();
+        recovery.report.segments = recovery.segments.len() as u64;
+        Ok(recovery)
+    }
+
+    fn look_at(&mut self, id: SegmentId) -> Result<(), OpenError> {
+        let mut scan = self.scan(id)?;
+        if let Some(found) = scan.other_format() {
+            return Err(OpenError::Format { file: file_name(id), found, known: FORMAT });
+        }
+        let first = match scan.block(0) {
+            Block::Whole(header) => Some(header.number),
+            Block::Broken(_) => None,
+            Block::Other if scan.next_whole(0).is_some() => None,
+            Block::Other => {
+                self.empty.push(id);
+                return Ok(());
+            }
+        };
+        self.begun.push(Begun { id, first, follower: None, defers: false });
+        Ok(())
+    }
+
+    fn scan(&self, id: SegmentId) -> Result<Scan, OpenError> {
+        let file = open_segment(self.storage, id)?;
+        Scan::new(id, file).map_err(OpenError::io(format!("cannot read {}", file_name(id))))
+    }
+
+    fn read_segment(&mut self, segment: &Begun) -> Result<(), OpenError> {
+        let mut scan = self.scan(segment.id)?;
+        let frames_before = self.recovery.report.frames;
+        let damage_before = self.recovery.report.damage.len();
+        let mut offset = 0;
+        let mut next = segment.first.unwrap_or(self.recovery.last_frame + 1);
+        if segment.first.is_none() && self.recovery.last_frame == 0 {
+            // Nobody knows how many are missing at its beginning: at least one.
+            next = scan.next_whole(0).map_or(1, |(_, header)| header.number.saturating_sub(1));
+        }
+        loop {
+            match scan.block(offset) {
+                Block::Whole(header) if header.number == next && segment.counts(next) => {
+                    self.apply(&mut scan, offset, &header);
+                    next += 1;
+                    offset += header.frame_bytes();
+                    continue;
+                }
+                block => match self.behind(segment, &mut scan, offset, next, block) {
+                    Some((at, number)) => (offset, next) = (at, number),
+                    None => break,
+                },
+            }
+        }
+        let damaged = self.recovery.report.damage.len() > damage_before;
+        if self.recovery.report.frames > frames_before {
+            let file = open_segment(self.storage, segment.id)?;
+            let bytes = scan.window.size();
+            let entry = Segment { file, bytes, suspect: damaged };
+            self.recovery.segments.push((segment.id, entry));
+        } else {
+            self.recovery.unused.push(file_name(segment.id));
+        }
+        Ok(())
+    }
+
+    /// Frame `next` is not at `offset`. Where to go on, if there is more: behind frames that are
+    /// lost.
+    fn behind(
+        &mut self,
+        segment: &Begun,
+        scan: &mut Scan,
+        offset: u64,
+        next: u64,
+        block: Block,
+    ) -> Option<(u64, u64)> {
+        if !segment.counts(next) {
+            return None;
+        }
+        let from = match block {
+            Block::Broken(header) if header.number == next => offset + header.frame_bytes(),
+            _ => offset + BLOCK as u64,
+        };
+        let later = Self::later(segment, scan, from, next);
+        let unreadable = scan.window.is_unreadable(offset, BLOCK as u64);
+        match (later, segment.follower) {
+            // The frames before it were written to the segment before.
+            (Some((at, number, _)), _) if number == next => Some((at, number)),
+            (Some((at, number, _)), Some(_)) | (Some((at, number, true)), None) => {
+                self.damage(segment.id, offset, next, number - 1, unreadable);
+                Some((at, number))
+            }
+            (None, Some(follower)) => {
+                if !segment.defers {
+                    self.lost_before(segment, follower, offset, next, unreadable);
+                }
+                None
+            }
+            (None, None) if unreadable => {
+                self.damage(segment.id, offset, next, next, true);
+                None
+            }
+            (later, None) => {
+                // Only the end of the last segment: a power cut may have come before its sync.
+                if later.is_some() || from > offset + BLOCK as u64 || is_broken(block, next) {
+                    let file = file_name(segment.id);
+                    self.recovery.report.torn = Some(Torn { file, offset, frame: next });
+                }
+                None
+            }
+        }
+    }
+
+    /// Frames that are neither here nor in the next segment.
+    fn lost_before(
+        &mut self,
+        segment: &Begun,
+        follower: Follower,
+        offset: u64,
+        next: u64,
+        unreadable: bool,
+    ) {
+        // A file in between of which nothing can be read is where they were.
+        let between = |id: &&SegmentId| **id > segment.id && **id < follower.id;
+        let (file, offset) = match self.empty.iter().find(between) {
+            Some(empty) => (*empty, 0),
+            None => (segment.id, offset),
+        };
+        self.damage(file, offset, next, follower.limit - 1, unreadable);
+    }
+
+    /// The next frame that can be read, its number, and whether frame `missing` before it had been
+    /// on the disk for certain.
+    fn later(
+        segment: &Begun,
+        scan: &mut Scan,
+        from: u64,
+        missing: u64,
+    ) -> Option<(u64, u64, bool)> {
+        let mut first = None;
+        let mut offset = from;
+        while let Some((at, header)) = scan.next_whole(offset) {
+            offset = at + header.frame_bytes();
+            if header.number < missing || !segment.counts(header.number) {
+                continue;
+            }
+            let (at, number) = *first.get_or_insert((at, header.number));
+            if header.synced >= missing || segment.follower.is_some() {
+                return Some((at, number, true));
+            }
+        }
+        first.map(|(at, number)| (at, number, false))
+    }
+
+    fn apply(&mut self, scan: &mut Scan, offset: u64, header: &Header) {
+        let Recovery { index, report, .. } = &mut self.recovery;
+        let Ok(small) = u32::try_from(offset) else { return };
+        let at = FrameAt::new(Place { segment: scan.id, offset: small }, header.number);
+        let result = index.apply(at, scan.records(offset, header));
+        report.frames += 1;
+        report.records += u64::from(header.records);
+        report.record_bytes += u64::from(header.len);
+        self.recovery.last_frame = header.number;
+        self.recovery.message_ids = self.recovery.message_ids.max(header.message_ids);
+        self.recovery.queue_ids = self.recovery.queue_ids.max(header.queue_ids);
+        if result.is_err() {
+            self.damage(scan.id, offset, header.number, header.number, false);
+        }
+    }
+
+    fn damage(
+        &mut self,
+        segment: SegmentId,
+        offset: u64,
+        first_frame: u64,
+        last_frame: u64,
+        unreadable: bool,
+    ) {
+        let file = file_name(segment);
+        let damage = Damage { file, offset, first_frame, last_frame, unreadable };
+        self.recovery.report.damage.push(damage);
+    }
+}
+
+fn is_broken(block: Block, number: u64) -> bool {
+    matches!(block, Block::Broken(header) if header.number == number)
+}
