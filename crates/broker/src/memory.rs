@@ -103,6 +103,8 @@ impl Ledger {
     /// The calling thread is the shard's.
     pub(crate) fn new(memory: &Memory) -> Self {
         SETTLES.set(true);
+        // In simulations another broker ran on this thread before.
+        UNSETTLED.set(0);
         let least = memory.queues_max.min(memory.buffers_max) / 1024;
         let chunk = least.clamp(1, 16 * 1024).cast_signed();
         Self {
@@ -138,6 +140,23 @@ impl Ledger {
         let places = self.places_bytes.cast_signed() - self.places_told;
         let untold = self.untold + UNSETTLED.get() + places;
         (memory.queues.load(Ordering::Relaxed) + untold).max(0).unsigned_abs()
+    }
+}
+
+/// The same to the byte, for simulations in which one thread runs all shards.
+#[cfg(feature = "sim")]
+pub(crate) mod exactly {
+    use super::{Ledger, Memory, Ordering, UNSETTLED};
+
+    /// What the shards have told, and messages made or ended since.
+    pub(crate) fn told(memory: &Memory) -> i64 {
+        memory.queues.load(Ordering::Relaxed) + UNSETTLED.get()
+    }
+
+    /// What a shard has not told, with `retained_bytes` as [`Ledger::settle`] takes them.
+    pub(crate) fn untold(ledger: &Ledger, retained_bytes: u64) -> i64 {
+        let places = ledger.places_bytes.cast_signed() - ledger.places_told;
+        ledger.untold + places - (retained_bytes.cast_signed() - ledger.retained_told)
     }
 }
 

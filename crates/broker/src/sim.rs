@@ -14,7 +14,7 @@ use crate::server::loop_limits;
 use crate::shard::{Shard, Shared};
 use crate::stats::ShardStats;
 
-pub use crate::shard::{Held, OverLimit};
+pub use crate::shard::{Held, OverLimit, Totals};
 
 /// A broker whose shards take turns as a seed says.
 pub struct Cluster {
@@ -101,9 +101,15 @@ impl Cluster {
         held
     }
 
-    /// Connections that the broker counts, in all shards.
-    pub fn connections(&self) -> usize {
-        self.shared.connections.load(std::sync::atomic::Ordering::Relaxed)
+    /// What the broker counts over all shards.
+    pub fn totals(&self) -> Totals {
+        let shards = 0..self.stats.len();
+        Totals::new(&self.shared, shards.map(|shard| self.simulation.handler(shard)))
+    }
+
+    /// The first total that is above its limit.
+    pub fn total_over_limit(&self) -> Option<OverLimit> {
+        self.totals().over_limit(&self.shared)
     }
 
     /// The first queue or buffer of a shard that holds more than its limit allows.

@@ -68,7 +68,7 @@ pub struct Net<H: Handler> {
     pub(crate) conns: Connections<H::Shared>,
     pub(crate) pool: BufferPool,
     /// Takes output for connections that do not exist.
-    scrap: Output<H::Shared>,
+    pub(crate) scrap: Output<H::Shared>,
     /// Connections with something to read or to hand, first come, first served.
     pub(crate) ready: VecDeque<ConnId>,
     /// The same for connections that are not established.

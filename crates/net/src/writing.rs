@@ -10,6 +10,10 @@ use crate::{Closed, ConnId, Handler};
 impl<H: Handler> Net<H> {
     /// Writes once to every connection that has output and is not blocked.
     pub(crate) fn flush(&mut self, handler: &mut H) {
+        if !self.scrap.is_empty() {
+            // What was appended by reference would live as long as this loop.
+            self.scrap.clear(&mut self.pool);
+        }
         if self.dirty.is_empty() {
             return;
         }

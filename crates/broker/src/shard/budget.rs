@@ -39,9 +39,8 @@ impl Shard {
     /// Tells the other shards what this one holds, and learns whether there is room.
     #[inline]
     pub(super) fn settle_memory(&mut self, net: &Net) {
+        let retained = self.retained_memory_bytes();
         let memory = &self.shared.memory;
-        let (count, bytes) = (self.stats.retained.value(), self.stats.retained_bytes.value());
-        let retained = bytes + count * MESSAGE_BYTES as u64;
         self.ledger.settle(memory, retained, net.buffered_bytes());
         let (queues, buffers) = (memory.queues(), memory.buffers());
         self.overload.buffers_full = buffers >= memory.buffers_max;
@@ -52,6 +51,12 @@ impl Shard {
             self.stats.queues_bytes.set(queues);
             self.stats.memory_bytes.set(queues + buffers);
         }
+    }
+
+    #[inline]
+    pub(super) fn retained_memory_bytes(&self) -> u64 {
+        let (count, bytes) = (self.stats.retained.value(), self.stats.retained_bytes.value());
+        bytes + count * MESSAGE_BYTES as u64
     }
 
     /// Before the packets of one read: whether the budget still has room.

@@ -1,7 +1,11 @@
 //! What a shard holds, for simulations: is everything bounded, and is nothing left at the end?
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::connection::Connection;
-use super::{Net, Shard};
+use super::subscribe::text_bytes;
+use super::{Net, Shard, Shared};
+use crate::memory::exactly;
 
 /// How much of everything a shard holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub struct Held {
     pub client_ids: usize,
     /// Filters of all sessions.
     pub subscriptions: usize,
+    /// Bytes of those.
+    pub filter_bytes: u64,
     /// Messages in the queues of all sessions.
     pub queue_len: usize,
     /// Bytes of those.
@@ -36,6 +42,58 @@ pub struct Held {
     pub retained_bytes: u64,
     /// Mails that wait for this shard.
     pub mails: usize,
+}
+
+/// What the broker counts over all shards, beside what they hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Clients connected.
+    pub connections: usize,
+    /// Connections whose client is not connected yet.
+    pub handshakes: usize,
+    /// Subscriptions.
+    pub subscriptions: usize,
+    /// Bytes of their filters.
+    pub filter_bytes: u64,
+    /// Retained messages.
+    pub retained: usize,
+    /// Bytes of those.
+    pub retained_bytes: u64,
+    /// Bytes of messages that are not retained, and of their places in queues.
+    pub waiting_bytes: i64,
+}
+
+impl Totals {
+    pub(crate) fn new<'a>(shared: &Shared, shards: impl Iterator<Item = &'a Shard>) -> Self {
+        let (retained, retained_bytes) = shared.retained_totals.now();
+        let untold = |s: &Shard| exactly::untold(&s.ledger, s.retained_memory_bytes());
+        Self {
+            connections: shared.connections.load(Relaxed),
+            handshakes: shared.handshakes.load(Relaxed),
+            subscriptions: shared.subscriptions.load(Relaxed),
+            filter_bytes: shared.subscriptions_bytes.load(Relaxed),
+            retained,
+            retained_bytes,
+            waiting_bytes: exactly::told(&shared.memory) + shards.map(untold).sum::<i64>(),
+        }
+    }
+
+    /// The first of them that is above its limit. What waits has none that holds at every moment,
+    /// see [`budget`](super::budget).
+    pub(crate) fn over_limit(&self, shared: &Shared) -> Option<OverLimit> {
+        let limits = &shared.limits;
+        let all = [
+            ("connections", self.connections as u64, shared.connections_max as u64),
+            // Each shard leaves every other one its share.
+            ("handshakes", self.handshakes as u64, 2 * limits.handshakes_max as u64),
+            ("all subscriptions", self.subscriptions as u64, limits.subscriptions_max as u64),
+            ("bytes of filters", self.filter_bytes, limits.subscriptions_bytes_max),
+            ("retained", self.retained as u64, limits.retained_count_max as u64),
+            ("retained bytes", self.retained_bytes, limits.retained_bytes_max),
+        ];
+        let over = all.into_iter().find(|(_, amount, limit)| amount > limit);
+        over.map(|(what, amount, limit)| OverLimit { what, amount, limit })
+    }
 }
 
 /// Something that is larger than its limit.
@@ -59,6 +117,7 @@ impl Shard {
             sessions: self.sessions.len(),
             client_ids: self.by_client.len(),
             subscriptions: sessions().map(|s| s.subscriptions.len()).sum(),
+            filter_bytes: sessions().flat_map(|s| &s.subscriptions).map(text_bytes).sum(),
             queue_len: sessions().map(|s| s.machine.queue_len()).sum(),
             queue_bytes: sessions().map(|s| s.machine.queue_bytes()).sum(),
             inflight_len: sessions().map(|s| s.machine.inflight_len()).sum(),
@@ -108,9 +167,5 @@ impl Shard {
         let group_max = limits.shared_queue_len_max as u64;
         let longest = self.groups.queue_lens().max().unwrap_or(0);
         above("queue of a shared subscription", longest as u64, group_max)
-            .or_else(|| {
-                above("retained", self.retained.len() as u64, limits.retained_count_max as u64)
-            })
-            .or_else(|| above("retained bytes", self.retained.bytes(), limits.retained_bytes_max))
     }
 }

@@ -70,7 +70,7 @@ pub(crate) use subscriptions::SubscriptionOptions;
 use throttle::Throttle;
 
 #[cfg(feature = "sim")]
-pub use inspect::{Held, OverLimit};
+pub use inspect::{Held, OverLimit, Totals};
 
 pub(crate) use distribution::{ForOne, Receipt};
 pub(crate) use shared::LargeShared;

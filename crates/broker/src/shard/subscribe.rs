@@ -258,7 +258,7 @@ fn explain(reason: ReasonCode) -> Option<&'static str> {
 }
 
 /// The length of a filter as its subscriber wrote it.
-fn text_bytes(filter: &Filter) -> u64 {
+pub(super) fn text_bytes(filter: &Filter) -> u64 {
     let text = filter.topic_filter().as_str().len();
     match filter {
         Filter::Plain(_) => text as u64,

@@ -7,15 +7,15 @@ use tacho_codec::{PacketId, Version};
 use tacho_net::sim::Peer;
 use tacho_session::client::{ClientLimits, Session};
 
-use crate::ledger::Viewer;
+use crate::ledger::{Subscribing, Viewer};
 use crate::setup::Nature;
 use crate::wire::Opening;
 
 /// A SUBSCRIBE or UNSUBSCRIBE whose answer has not come.
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
-    /// Spans of the ledger, and whether each wants the retained messages for certain.
-    Subscribe(Vec<(usize, bool)>),
+    Subscribe(Vec<Subscribing>),
+    /// Spans of the ledger.
     Unsubscribe(Vec<usize>),
 }
 
@@ -42,6 +42,8 @@ pub(crate) struct Link {
     pub(crate) was_deaf: bool,
     /// The broker has said why it closes.
     pub(crate) dismissed: bool,
+    /// CONNACK said no.
+    pub(crate) refused: bool,
 }
 
 impl Link {
@@ -115,13 +117,8 @@ impl Client {
         self.link.as_ref().is_some_and(|link| link.stage == Stage::Online)
     }
 
-    pub(crate) fn viewer(&self) -> Viewer<'_> {
-        Viewer {
-            client: self.index,
-            epoch: self.epoch,
-            version: self.nature.version,
-            wishes: &self.nature.wishes,
-        }
+    pub(crate) fn viewer(&self) -> Viewer {
+        Viewer { client: self.index, epoch: self.epoch, version: self.nature.version }
     }
 
     pub(crate) fn write(&self, bytes: &[u8]) {
@@ -146,6 +143,7 @@ impl Client {
             alive_ns: cluster.now_ns(),
             was_deaf: self.deaf,
             dismissed: false,
+            refused: false,
         });
     }
 }

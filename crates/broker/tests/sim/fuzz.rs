@@ -187,7 +187,11 @@ impl Run {
         self.settle();
         self.cluster.loops().advance(20 * SECOND_NS);
         self.settle();
-        assert_eq!(self.cluster.connections(), 0, "connections are counted that do not exist");
+        assert_eq!(
+            self.cluster.totals().connections,
+            0,
+            "connections are counted that do not exist"
+        );
         for shard in 0..shards {
             let held = self.cluster.held(shard);
             assert_eq!((held.connections, held.loop_connections), (0, 0), "{held:?}");

@@ -1,7 +1,7 @@
 //! What a run is made of, drawn from its seed.
 
 use tacho_broker::sim::Cluster;
-use tacho_broker::{Config, RawConfig};
+use tacho_broker::{Config, RawConfig, SharedStrategy};
 use tacho_codec::{QoS, Version};
 use tacho_net::LoopConfig;
 use tacho_net::sim::Faults;
@@ -59,7 +59,7 @@ pub(crate) fn is_shared(filter: usize) -> bool {
     pattern(filter).1.is_some()
 }
 
-/// What a client asks for with a filter: the same in all its subscriptions to it.
+/// What a client asks for with a filter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wish {
     pub(crate) qos: QoS,
@@ -77,6 +77,8 @@ pub(crate) struct Nature {
     pub(crate) inflight_max: u16,
     pub(crate) alias_max: u16,
     pub(crate) keep_alive_s: u16,
+    /// The largest packet that it takes, if it says so.
+    pub(crate) packet_size_max: Option<u32>,
     /// Seconds that its session outlives a connection, if it is not to end with it.
     pub(crate) expiry_s: u32,
     pub(crate) wishes: Vec<Wish>,
@@ -96,6 +98,9 @@ pub(crate) struct Setup {
     pub(crate) will_percent: u64,
     pub(crate) large_percent: u64,
     pub(crate) expiry_percent: u64,
+    /// Subscriptions whose options change.
+    pub(crate) change_percent: u64,
+    pub(crate) retained_will_percent: u64,
     /// Only a part of what can be done is done often; which part differs.
     pub(crate) favourite: u64,
     pub(crate) faults: Faults,
@@ -108,9 +113,15 @@ impl Setup {
     pub(crate) fn new(rng: &mut Rng) -> Self {
         let shards = rng.between(1, 3) as usize;
         let clients = rng.between(2, 6);
-        let natures = (0..clients).map(|_| nature(rng)).collect();
+        let mut natures: Vec<Nature> = (0..clients).map(|_| nature(rng)).collect();
         let bad = rng.percent(75);
         let turn_ns_max = if bad { rng.below(2_000_000) } else { 0 };
+        let config = config(rng, shards, clients as usize);
+        if config.limits.queues_bytes_max > 0 {
+            // A publisher of 3.x who is held back for the budget holds back what it acknowledges,
+            // which may be all that uses the budget up.
+            natures.iter_mut().for_each(|nature| nature.version = Version::V5);
+        }
         let mut percent = |max| if bad { rng.below(max) as u8 } else { 0 };
         let faults = Faults {
             mail_delay_percent: percent(60),
@@ -129,11 +140,18 @@ impl Setup {
             cut_percent: if rng.percent(70) { rng.between(1, 6) } else { 0 },
             clean_percent: if rng.percent(40) { rng.between(5, 50) } else { 0 },
             will_percent: rng.below(60),
-            large_percent: if rng.percent(30) { rng.below(30) } else { 0 },
+            large_percent: match () {
+                // Something to use the budget up with.
+                () if config.limits.queues_bytes_max > 0 => rng.between(20, 60),
+                () if rng.percent(30) => rng.below(30),
+                () => 0,
+            },
             expiry_percent: if rng.percent(30) { rng.below(50) } else { 0 },
+            change_percent: if rng.percent(50) { rng.between(10, 100) } else { 0 },
+            retained_will_percent: if rng.percent(40) { rng.between(10, 100) } else { 0 },
             favourite: rng.below(6),
             faults,
-            config: config(rng, shards),
+            config,
             loop_seed: rng.next(),
             narrow: rng.percent(40),
         }
@@ -156,6 +174,21 @@ impl Setup {
     }
 }
 
+/// Options for a subscription, and an identifier that no other filter has.
+pub(crate) fn wish(rng: &mut Rng, filter: usize, v5: bool) -> Wish {
+    let id = filter as u32 + 1;
+    Wish {
+        qos: QOS[if rng.percent(20) { 0 } else { rng.between(1, 2) as usize }],
+        no_local: v5 && !is_shared(filter) && rng.percent(10),
+        retain_as_published: v5 && rng.percent(20),
+        id: match v5 {
+            true if rng.percent(30) => id,
+            true if rng.percent(20) => id + FILTERS.len() as u32,
+            _ => 0,
+        },
+    }
+}
+
 fn nature(rng: &mut Rng) -> Nature {
     let version = match rng.below(10) {
         0 => Version::V31,
@@ -163,18 +196,13 @@ fn nature(rng: &mut Rng) -> Nature {
         _ => Version::V5,
     };
     let v5 = version == Version::V5;
-    let wishes = (0..FILTERS.len()).map(|filter| Wish {
-        qos: QOS[if rng.percent(20) { 0 } else { rng.between(1, 2) as usize }],
-        no_local: v5 && !is_shared(filter) && rng.percent(10),
-        retain_as_published: v5 && rng.percent(20),
-        id: if v5 && rng.percent(40) { filter as u32 + 1 } else { 0 },
-    });
-    let wishes = wishes.collect();
+    let wishes = (0..FILTERS.len()).map(|filter| wish(rng, filter, v5)).collect();
     Nature {
         version,
         receive_maximum: if rng.percent(50) { rng.between(1, 8) as u16 } else { u16::MAX },
         inflight_max: rng.between(1, 10) as u16,
         alias_max: rng.below(3) as u16,
+        packet_size_max: (v5 && rng.percent(15)).then(|| rng.between(60, 3_000) as u32),
         keep_alive_s: if rng.percent(20) { rng.between(2, 20) as u16 } else { 0 },
         expiry_s: if rng.percent(70) { u32::MAX } else { rng.between(1, 60) as u32 },
         wishes,
@@ -184,8 +212,11 @@ fn nature(rng: &mut Rng) -> Nature {
 }
 
 /// The broker's limits: ample, or so narrow that they are met.
-fn config(rng: &mut Rng, shards: usize) -> Config {
+fn config(rng: &mut Rng, shards: usize, clients: usize) -> Config {
     let mut raw = RawConfig { shards: Some(shards), ..RawConfig::default() };
+    if rng.percent(50) {
+        raw.shared_subscription_strategy = Some(SharedStrategy::ALL[rng.below(6) as usize]);
+    }
     let limits = &mut raw.limits;
     limits.inflight_max = rng.between(1, 20) as u16;
     limits.receive_maximum = rng.between(1, 20) as u16;
@@ -202,6 +233,27 @@ fn config(rng: &mut Rng, shards: usize) -> Config {
         limits.deliveries_per_turn_max = rng.between(1, 4) as usize;
         limits.fanout_backlog_max = rng.between(1, 4) as usize;
         limits.route_cache_topics_max = rng.between(1, 4) as usize;
+    }
+    // The totals over all clients.
+    if rng.percent(30) {
+        // One for each, and for the one without faults.
+        limits.connections_max = clients + 1;
+    }
+    if rng.percent(20) {
+        limits.handshakes_max = rng.between(1, 4) as usize;
+    }
+    if rng.percent(15) {
+        limits.subscriptions_max = rng.between(3, 20) as usize;
+    }
+    if rng.percent(15) {
+        limits.subscriptions_bytes_max = rng.between(10, 100);
+    }
+    if rng.percent(15) {
+        limits.retained_count_max = rng.between(1, 4) as usize;
+        limits.retained_bytes_max = rng.between(20, 400);
+    }
+    if rng.percent(20) {
+        limits.queues_bytes_max = rng.between(500, 20_000);
     }
     raw.resolve().unwrap()
 }

@@ -81,6 +81,7 @@ pub(crate) struct WillWish {
     pub(crate) id: u32,
     pub(crate) topic: usize,
     pub(crate) qos: QoS,
+    pub(crate) retain: bool,
     pub(crate) delay_s: u32,
 }
 
@@ -92,7 +93,7 @@ pub(crate) fn connect(nature: &Nature, client_id: &str, opening: Opening) -> Vec
         topic: TOPICS[will.topic],
         payload: payload.as_deref().unwrap_or_default(),
         qos: will.qos,
-        retain: false,
+        retain: will.retain,
         properties: WillProperties {
             delay_s: v5.then_some(will.delay_s),
             ..WillProperties::default()
@@ -110,6 +111,7 @@ pub(crate) fn connect(nature: &Nature, client_id: &str, opening: Opening) -> Vec
             session_expiry_s: v5.then_some(expiry_s),
             receive_maximum: v5.then_some(nature.receive_maximum),
             topic_alias_maximum: v5.then_some(nature.alias_max),
+            packet_size_max: nature.packet_size_max.filter(|_| v5),
             ..ConnectProperties::default()
         },
     };

@@ -55,7 +55,7 @@ impl World {
         for nature in &setup.natures {
             clients.push(Client::new(clients.len(), nature.clone()));
         }
-        let mut world = Self {
+        Self {
             rng,
             setup,
             cluster,
@@ -66,10 +66,7 @@ impl World {
             seen: 0,
             trace: 0xcbf2_9ce4_8422_2325,
             talks: std::env::var_os("TACHO_SIM_TALK").is_some(),
-        };
-        let wishes = world.clients.iter().map(|client| client.nature.wishes.clone());
-        world.ledger.wishes = wishes.collect();
-        world
+        }
     }
 
     /// Runs to the end and checks everything.
@@ -97,6 +94,7 @@ impl World {
             receive_maximum: u16::MAX,
             inflight_max: u16::MAX,
             alias_max: 0,
+            packet_size_max: None,
             keep_alive_s: 0,
             expiry_s: u32::MAX,
             wishes: vec![wish; crate::setup::FILTERS.len()],
@@ -104,7 +102,6 @@ impl World {
             window_bytes: 1 << 20,
         };
         let index = self.clients.len();
-        self.ledger.wishes.push(nature.wishes.clone());
         let mut client = Client::new(index, nature);
         client.calm = true;
         self.clients.push(client);
@@ -219,13 +216,14 @@ impl World {
         let id = self.ledger.next_id();
         let qos = QOS[self.rng.below(3) as usize];
         let delay_s = if version == Version::V5 { self.rng.below(4) as u32 } else { 0 };
+        let retain = self.rng.below(100) < self.setup.retained_will_percent;
         let first_sent = self.ledger.tick();
         self.ledger.published(Message {
             publisher: client,
             epoch: self.clients[client].epoch,
             topic: WILL,
             qos,
-            retain: false,
+            retain,
             len: 4,
             expiry_s: None,
             is_will: true,
@@ -235,7 +233,7 @@ impl World {
             sends: 1,
         });
         self.ledger.wills.armed(id, client, delay_s);
-        Some(WillWish { id, topic: WILL, qos, delay_s })
+        Some(WillWish { id, topic: WILL, qos, retain, delay_s })
     }
 
     /// DISCONNECT, which deletes the will. The broker closes.
@@ -260,6 +258,7 @@ impl World {
         let Some(link) = self.clients[client].link.take() else { return };
         let since_ns = link.since_ns(self.clients[client].nature.keep_alive_s);
         let ending = match link.stage {
+            Stage::Connecting if link.refused => Ending::Refused,
             Stage::Connecting => Ending::Unaccepted,
             Stage::Leaving => Ending::MaybePolite,
             Stage::Online => Ending::Lost { since_ns, session_ends: link.opening.ephemeral },
@@ -331,6 +330,18 @@ impl World {
                 panic!("shard {shard} holds too much: {over:?}");
             }
         }
+        if let Some(over) = self.cluster.total_over_limit() {
+            panic!("all shards hold too much: {over:?}");
+        }
+        let held = self.held();
+        let totals = self.cluster.totals();
+        let counted = (totals.subscriptions, totals.filter_bytes);
+        let there = held.iter().fold((0, 0), |(n, b), h| (n + h.subscriptions, b + h.filter_bytes));
+        assert_eq!(counted, there, "subscriptions");
+        let counted = (totals.retained, totals.retained_bytes);
+        let there = held.iter().fold((0, 0), |(n, b), h| (n + h.retained, b + h.retained_bytes));
+        assert_eq!(counted, there, "retained messages");
+        assert!(totals.waiting_bytes >= 0, "more was given back than taken: {totals:?}");
     }
 
     fn say(&self, client: usize, what: &str) {

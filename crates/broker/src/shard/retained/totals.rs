@@ -51,8 +51,9 @@ impl RetainedTotals {
         self.bytes.fetch_sub(bytes, Relaxed);
     }
 
-    #[cfg(test)]
-    pub(super) fn now(&self) -> (usize, u64) {
+    /// Messages and their bytes.
+    #[cfg(any(test, feature = "sim"))]
+    pub(crate) fn now(&self) -> (usize, u64) {
         (self.count.load(Relaxed), self.bytes.load(Relaxed))
     }
 }

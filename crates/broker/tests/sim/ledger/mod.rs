@@ -12,10 +12,10 @@ use std::collections::HashMap;
 
 use tacho_codec::{QoS, Version};
 
-use crate::setup::{TOPICS, Wish, is_shared, matches};
+use crate::setup::{TOPICS, is_shared, matches};
 use crate::wire::Received;
 
-pub(crate) use spans::Span;
+pub(crate) use spans::{Span, Subscribing};
 pub(crate) use verdict::Audit;
 pub(crate) use wills::{Ending, Wills};
 
@@ -63,11 +63,10 @@ impl Message {
 
 /// A client as the ledger sees it at one moment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Viewer<'a> {
+pub(crate) struct Viewer {
     pub(crate) client: usize,
     pub(crate) epoch: u32,
     pub(crate) version: Version,
-    pub(crate) wishes: &'a [Wish],
 }
 
 /// Copies of one message that one session got, repetitions on a resume not counted.
@@ -93,8 +92,6 @@ pub(crate) struct Ledger {
     /// When a member of a shared subscription lost its connection, its session or its membership.
     leaves: Vec<(Moment, usize)>,
     pub(crate) wills: Wills,
-    /// What each client asks for.
-    pub(crate) wishes: Vec<Vec<Wish>>,
 }
 
 impl Ledger {
@@ -130,8 +127,12 @@ impl Ledger {
     }
 
     /// A session gets a message, not as a repetition on a resume.
-    pub(crate) fn delivered(&mut self, viewer: Viewer<'_>, id: u32, topic: &str, got: &Received) {
-        self.tick();
+    pub(crate) fn delivered(&mut self, viewer: Viewer, id: u32, topic: &str, got: &Received) {
+        let now = self.tick();
+        if let Some(message) = self.messages.get_mut(id as usize).filter(|m| m.is_will) {
+            // Nobody acknowledges a will; now it has been published for certain.
+            message.done = message.done.min(now);
+        }
         let Some(message) = self.messages.get(id as usize).cloned() else {
             panic!("{viewer:?} got a message that nobody has published: {got:?}");
         };
@@ -153,8 +154,10 @@ impl Ledger {
         assert!(!spans.is_empty(), "no subscription matches: {}", said());
         check_flags(viewer, &message, &spans, got, &said);
         self.check_must_flags(viewer, &message, &spans, got, &said);
-        // Else it may come because its publisher repeats it, behind newer ones.
-        let was_there = spans.iter().any(|span| span.must_from < message.first_sent);
+        // Else it may come because its publisher repeats it, behind newer ones: the subscription
+        // was not there the first time, or QoS 0 found nobody.
+        let was_there = spans.iter().any(|span| span.must_from < message.first_sent)
+            && (got.qos != QoS::AtMostOnce || message.sends == 1);
         let copies = self.copies.entry((viewer.client, viewer.epoch, id)).or_default();
         copies.all += 1;
         copies.assured += u32::from(got.qos != QoS::AtMostOnce);
@@ -175,7 +178,7 @@ impl Ledger {
     /// The subscriptions of a session through which a message may come.
     fn may_match<'a>(
         &'a self,
-        viewer: Viewer<'_>,
+        viewer: Viewer,
         message: &Message,
     ) -> impl Iterator<Item = &'a Span> {
         let (client, epoch) = (viewer.client, viewer.epoch);
@@ -190,7 +193,7 @@ impl Ledger {
     /// What follows from subscriptions that were certainly there.
     fn check_must_flags(
         &self,
-        viewer: Viewer<'_>,
+        viewer: Viewer,
         message: &Message,
         spans: &[Span],
         got: &Received,
@@ -202,16 +205,16 @@ impl Ledger {
             return;
         }
         for span in spans.iter().filter(certain) {
-            let wish = viewer.wishes[span.filter];
-            if wish.no_local && message.publisher == viewer.client {
+            let wishes = || span.wishes(message.first_sent);
+            let own = message.publisher == viewer.client;
+            if own && wishes().any(|wish| wish.no_local) {
                 continue;
             }
-            let least = message.qos.min(wish.qos);
-            assert!(got.qos >= least, "below {least:?} of {span:?}: {}", said());
+            let least = wishes().map(|wish| message.qos.min(wish.qos)).min();
+            assert!(Some(got.qos) >= least, "below {least:?} of {span:?}: {}", said());
             assert!(
-                wish.id == 0
-                    || viewer.version != Version::V5
-                    || got.subscription_ids.contains(&wish.id),
+                viewer.version != Version::V5
+                    || wishes().any(|w| w.id == 0 || got.subscription_ids.contains(&w.id)),
                 "the identifier of {span:?} is missing: {}",
                 said()
             );
@@ -221,34 +224,33 @@ impl Ledger {
 
 /// What follows from all subscriptions that may have been there.
 fn check_flags(
-    viewer: Viewer<'_>,
+    viewer: Viewer,
     message: &Message,
     spans: &[Span],
     got: &Received,
     said: &impl Fn() -> String,
 ) {
-    let wish = |span: &Span| viewer.wishes[span.filter];
+    let wishes = || spans.iter().flat_map(|span| span.wishes(message.first_sent));
     assert!(
-        spans.iter().any(|span| got.qos == message.qos.min(wish(span).qos)),
+        wishes().any(|wish| got.qos == message.qos.min(wish.qos)),
         "a QoS that nobody asked for: {}",
         said()
     );
     let own = (message.publisher, message.epoch) == (viewer.client, viewer.epoch);
     assert!(
-        got.retain || message.is_will || !own || spans.iter().any(|span| !wish(span).no_local),
+        got.retain || message.is_will || !own || wishes().any(|wish| !wish.no_local),
         "its own message in spite of No Local: {}",
         said()
     );
-    let known = |id: &u32| spans.iter().any(|span| wish(span).id == *id);
+    let known = |id: &u32| wishes().any(|wish| wish.id == *id);
     assert!(got.subscription_ids.iter().all(known), "a foreign identifier: {}", said());
     let replayed = spans.iter().any(|span| span.replays > 0);
-    let keeps_flag = |span: &Span| wish(span).retain_as_published;
+    let may_keep = wishes().any(|wish| wish.retain_as_published);
     if got.retain {
-        let may = replayed || spans.iter().any(keeps_flag);
-        assert!(message.retain && may, "RETAIN is set: {}", said());
-        assert!(message.len > 0 || !replayed || spans.iter().any(keeps_flag), "{}", said());
+        assert!(message.retain && (replayed || may_keep), "RETAIN is set: {}", said());
+        assert!(message.len > 0 || !replayed || may_keep, "{}", said());
     } else {
-        let must = message.retain && spans.iter().all(keeps_flag);
+        let must = message.retain && wishes().all(|wish| wish.retain_as_published);
         assert!(!must, "RETAIN is not set: {}", said());
     }
 }
@@ -257,7 +259,7 @@ fn check_flags(
 fn copies_allowed(message: &Message, spans: &[Span]) -> u32 {
     let plain = || spans.iter().filter(|span| !is_shared(span.filter));
     let replays: u32 = plain().map(|span| span.replays).sum();
-    let subscribes: u32 = plain().map(|span| span.subscribes).sum();
+    let subscribes: u32 = plain().map(Span::subscribes).sum();
     let by_plain = match plain().next() {
         None => 0,
         // Each SUBSCRIBE brings a retained message at most once, be it live or stored.

@@ -1,7 +1,7 @@
 //! Subscriptions, from when to when they may have been there and must have been there.
 
 use super::{Ledger, Moment, NEVER};
-use crate::setup::is_shared;
+use crate::setup::{Wish, is_shared};
 
 /// One session's subscription to one filter.
 #[derive(Clone, Debug)]
@@ -15,15 +15,41 @@ pub(crate) struct Span {
     pub(crate) must_to: Moment,
     /// UNSUBACK came, or the session has ended.
     pub(crate) may_to: Moment,
-    /// SUBSCRIBEs sent for it.
-    pub(crate) subscribes: u32,
+    /// What each SUBSCRIBE for it asked for.
+    pub(crate) asked: Vec<Asked>,
     /// Those that want the retained messages.
     pub(crate) replays: u32,
     /// One of these was acknowledged.
     pub(crate) replay_granted: bool,
 }
 
+/// What a SUBSCRIBE asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) wish: Wish,
+    /// SUBACK of a later one came.
+    until: Moment,
+}
+
+/// One SUBSCRIBE for one filter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subscribing {
+    span: usize,
+    asked: usize,
+    /// It wants the retained messages for certain.
+    replay: bool,
+}
+
 impl Span {
+    pub(crate) fn subscribes(&self) -> u32 {
+        self.asked.len() as u32
+    }
+
+    /// What may have held at some time since then.
+    pub(crate) fn wishes(&self, since: Moment) -> impl Iterator<Item = Wish> {
+        self.asked.iter().filter(move |asked| asked.until > since).map(|asked| asked.wish)
+    }
+
     /// It was certainly there all the time between two moments.
     pub(crate) const fn covers(&self, from: Moment, to: Moment) -> bool {
         self.must_from < from && to < self.must_to
@@ -31,14 +57,14 @@ impl Span {
 }
 
 impl Ledger {
-    /// SUBSCRIBE is sent. Returns what `subscribed` wants to know.
+    /// SUBSCRIBE is sent: it may bring retained messages, or has to..
     pub(crate) fn subscribing(
         &mut self,
-        client: usize,
-        epoch: u32,
+        (client, epoch): (usize, u32),
         filter: usize,
-        replay: bool,
-    ) -> usize {
+        wish: Wish,
+        (may_replay, must_replay): (bool, bool),
+    ) -> Subscribing {
         self.tick();
         let open = self.spans.iter().position(|span| {
             (span.client, span.epoch, span.filter) == (client, epoch, filter)
@@ -53,28 +79,31 @@ impl Ledger {
                 must_from: NEVER,
                 must_to: NEVER,
                 may_to: NEVER,
-                subscribes: 0,
+                asked: Vec::new(),
                 replays: 0,
                 replay_granted: false,
             });
         }
         let span = &mut self.spans[index];
-        span.subscribes += 1;
-        span.replays += u32::from(replay && !is_shared(filter));
-        index
+        span.asked.push(Asked { wish, until: NEVER });
+        span.replays += u32::from(may_replay && !is_shared(filter));
+        Subscribing { span: index, asked: span.asked.len() - 1, replay: must_replay }
     }
 
     /// SUBACK came.
-    pub(crate) fn subscribed(&mut self, span: usize, replay: bool) {
+    pub(crate) fn subscribed(&mut self, subscribing: Subscribing) {
         let now = self.tick();
-        let span = &mut self.spans[span];
+        let span = &mut self.spans[subscribing.span];
         span.must_from = span.must_from.min(now);
-        span.replay_granted |= replay;
+        span.replay_granted |= subscribing.replay;
+        for before in &mut span.asked[..subscribing.asked] {
+            before.until = before.until.min(now);
+        }
     }
 
     /// SUBACK refused it.
-    pub(crate) fn not_subscribed(&mut self, span: usize) {
-        self.spans[span].must_to = 0;
+    pub(crate) fn not_subscribed(&mut self, subscribing: Subscribing) {
+        self.spans[subscribing.span].must_to = 0;
     }
 
     /// UNSUBSCRIBE is sent. Returns the spans that it ends.

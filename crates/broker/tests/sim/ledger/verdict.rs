@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tacho_codec::QoS;
 
 use super::{Ledger, Message, NEVER, Span};
-use crate::setup::{FILTERS, RETAINED, is_shared, matches};
+use crate::setup::{FILTERS, RETAINED, WILL, is_shared, matches};
 
 /// What should have come to whom, each once.
 type Missing = BTreeSet<String>;
@@ -23,6 +23,8 @@ pub(crate) struct Audit {
     pub(crate) dropped: u64,
     /// Messages of QoS 0 that it has dropped.
     pub(crate) dropped_qos_0: u64,
+    /// Some messages were not retained for a limit.
+    pub(crate) retained_refused: bool,
 }
 
 impl Ledger {
@@ -62,12 +64,10 @@ impl Ledger {
 
     fn check_plain(&self, audit: &Audit, missing: &mut Missing) {
         for span in self.lasting(audit).filter(|span| !is_shared(span.filter)) {
-            let wish = self.wishes[span.client][span.filter];
             for (id, message) in self.promised() {
                 let wanted = matches(span.filter, message.topic)
                     && span.must_from < message.first_sent
-                    && message.qos.min(wish.qos) != QoS::AtMostOnce
-                    && !(wish.no_local && message.publisher == span.client);
+                    && is_wanted(span, message);
                 let key = (span.client, span.epoch, id);
                 if wanted && self.copies.get(&key).is_none_or(|copies| copies.assured == 0) {
                     missing.insert(format!("{id} {message:?} for client {}", span.client));
@@ -81,13 +81,15 @@ impl Ledger {
             let id = id as u32;
             let filter = (0..FILTERS.len()).find(|&f| is_shared(f) && matches(f, message.topic));
             let Some(filter) = filter else { continue };
-            let qos = |span: &Span| self.wishes[span.client][filter].qos;
+            let qos = |wanted: fn(QoS) -> bool| {
+                move |span: &&Span| span.wishes(0).all(|wish| wanted(wish.qos))
+            };
             let members: Vec<&Span> = self.spans.iter().filter(|s| s.filter == filter).collect();
             let copies = self.shared_copies.get(&id).copied().unwrap_or(0);
             let left = |l: &&(u64, usize)| l.1 == filter && l.0 > message.first_sent;
             let leaves = self.leaves.iter().filter(left).count() as u32;
             let exact = message.qos == QoS::ExactlyOnce
-                && members.iter().all(|span| qos(span) == QoS::ExactlyOnce);
+                && members.iter().all(qos(|qos| qos == QoS::ExactlyOnce));
             let allowed = match (message.qos, exact) {
                 (QoS::AtMostOnce, _) | (_, true) => message.times(),
                 _ => message.times() + leaves,
@@ -99,7 +101,7 @@ impl Ledger {
             let stays = self
                 .lasting(audit)
                 .any(|span| span.filter == filter && span.must_from < message.first_sent);
-            let assured = members.iter().all(|span| qos(span) != QoS::AtMostOnce);
+            let assured = members.iter().all(qos(|qos| qos != QoS::AtMostOnce));
             // What a session of QoS 2 had begun to get ends with it [MQTT-4.8.2-5].
             let may_end = message.qos == QoS::ExactlyOnce && leaves > 0;
             if message.is_promised() && stays && assured && !may_end && copies == 0 {
@@ -110,7 +112,7 @@ impl Ledger {
 
     /// The last retained message of a topic wins, and whoever subscribes or is subscribed has it.
     fn check_retained(&self, audit: &Audit, missing: &mut Missing) {
-        for topic in RETAINED {
+        for topic in RETAINED.into_iter().chain([WILL]) {
             let of_topic = |m: &&Message| m.topic == topic && m.retain && m.first_sent != NEVER;
             let all: Vec<&Message> = self.messages.iter().filter(of_topic).collect();
             if all.iter().any(|m| m.expiry_s.is_some()) {
@@ -119,7 +121,8 @@ impl Ledger {
             let certain = || all.iter().filter(|m| m.done != NEVER && !m.refused);
             let is_past = |m: &Message| certain().any(|later| m.done < later.first_sent);
             let Some(&id) = audit.retained.get(&topic) else {
-                let must = certain().next().is_some()
+                let must = !audit.retained_refused
+                    && certain().next().is_some()
                     && all.iter().filter(|m| !is_past(m)).all(|m| m.len > 0);
                 assert!(!must, "nothing is retained for topic {topic}, but should be: {all:?}");
                 continue;
@@ -131,10 +134,7 @@ impl Ledger {
                 "{id} {message:?} is retained, but is not the last: {all:?}"
             );
             for span in self.lasting(audit).filter(|s| !is_shared(s.filter) && s.replay_granted) {
-                let wish = self.wishes[span.client][span.filter];
-                let wanted = matches(span.filter, topic)
-                    && message.qos.min(wish.qos) != QoS::AtMostOnce
-                    && !(wish.no_local && message.publisher == span.client);
+                let wanted = matches(span.filter, topic) && is_wanted(span, message);
                 let key = (span.client, span.epoch, id);
                 if wanted && !self.copies.contains_key(&key) {
                     missing.insert(format!("{id} {message:?} for client {}", span.client));
@@ -142,4 +142,12 @@ impl Ledger {
             }
         }
     }
+}
+
+/// Whether the subscription has to bring the message with a QoS that promises it, whatever it asked
+/// for since the message was sent.
+fn is_wanted(span: &Span, message: &Message) -> bool {
+    let own = message.publisher == span.client;
+    span.wishes(message.first_sent)
+        .all(|wish| message.qos.min(wish.qos) != QoS::AtMostOnce && !(wish.no_local && own))
 }

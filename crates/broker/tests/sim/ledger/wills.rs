@@ -34,6 +34,8 @@ struct Will {
 pub(crate) enum Ending {
     /// CONNACK had not come: nobody knows whether the will was ever there.
     Unaccepted,
+    /// CONNACK refused the connection.
+    Refused,
     /// The broker has seen DISCONNECT 0x00 and closed.
     Polite,
     /// DISCONNECT was on its way when the connection broke.
@@ -57,7 +59,7 @@ impl Wills {
         let Some(will) = self.all.get_mut(&id) else { return };
         will.fate = match ending {
             Ending::Unaccepted | Ending::MaybePolite => Fate::Open,
-            Ending::Polite => Fate::MustNot,
+            Ending::Polite | Ending::Refused => Fate::MustNot,
             Ending::Lost { session_ends: true, .. } => Fate::Must,
             Ending::Lost { .. } if will.delay_s == 0 => Fate::Must,
             Ending::Lost { since_ns, .. } => Fate::Delayed { since_ns, attempts: 0 },

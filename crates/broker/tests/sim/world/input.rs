@@ -64,6 +64,11 @@ impl World {
         let mut used = 0;
         while let Some((event, len)) = wire::decode(&buffer[used..], version) {
             self.note(client, &buffer[used..used + len]);
+            let size_max = self.clients[client].nature.packet_size_max;
+            assert!(
+                size_max.is_none_or(|max| len <= max as usize),
+                "larger than it takes: {event:?}"
+            );
             used += len;
             self.handle(client, event);
         }
@@ -98,7 +103,7 @@ impl World {
                 keep_alive_s,
             } => {
                 if reason.is_error() {
-                    panic!("client {client} is refused: {reason:?}");
+                    return self.refused(client, reason);
                 }
                 self.connected(client, session_present, receive_maximum, alias_max, keep_alive_s);
             }
@@ -109,14 +114,15 @@ impl World {
             Event::SubAck { packet_id, reasons } => {
                 let known = &mut self.clients[client];
                 assert!(known.machine.release_id(packet_id), "SUBACK answers nothing");
-                let Some(Request::Subscribe(spans)) = known.requests.remove(&packet_id) else {
+                let Some(Request::Subscribe(subscribings)) = known.requests.remove(&packet_id)
+                else {
                     panic!("SUBACK answers no SUBSCRIBE");
                 };
-                assert_eq!(spans.len(), reasons.len(), "one code per filter");
-                for ((span, replay), reason) in spans.into_iter().zip(reasons) {
+                assert_eq!(subscribings.len(), reasons.len(), "one code per filter");
+                for (subscribing, reason) in subscribings.into_iter().zip(reasons) {
                     match reason.is_error() {
-                        true => self.ledger.not_subscribed(span),
-                        false => self.ledger.subscribed(span, replay),
+                        true => self.ledger.not_subscribed(subscribing),
+                        false => self.ledger.subscribed(subscribing),
                     }
                 }
             }
@@ -137,6 +143,22 @@ impl World {
                 }
             }
         }
+    }
+
+    /// CONNACK says that there is no room.
+    fn refused(&mut self, client: usize, reason: ReasonCode) {
+        let limits = &self.setup.config.limits;
+        let known = &mut self.clients[client];
+        let Some(link) = &mut known.link else { return };
+        let may = limits.connections_max > 0
+            || limits.queues_bytes_max > 0 && link.opening.will.is_some();
+        assert!(may, "client {client} is refused: {reason:?}");
+        let expected = match known.nature.version {
+            Version::V5 => ReasonCode::QUOTA_EXCEEDED,
+            _ => ReasonCode::SERVER_UNAVAILABLE,
+        };
+        assert_eq!(reason, expected, "client {client} is refused");
+        link.refused = true;
     }
 
     fn connected(
@@ -176,6 +198,10 @@ impl World {
             ..ConnAckParams::new(version)
         };
         known.machine.connack(now_ns, params);
+        if params.keep_alive_s > 0 {
+            // The broker counts from a CONNECT that may be long ago.
+            known.write(&wire::encode(&tacho_codec::Packet::PingReq, version));
+        }
         if !session_present {
             self.ledger.session_ended(client, epoch);
         }

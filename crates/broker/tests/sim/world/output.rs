@@ -7,7 +7,7 @@ use tacho_session::client::{Publish, TimeoutEvent};
 use super::World;
 use crate::client::{Request, Stage};
 use crate::ledger::{Ending, Message, NEVER};
-use crate::setup::{FILTERS, PLAIN, QOS, RETAINED, SHARED, Wish};
+use crate::setup::{FILTERS, PLAIN, QOS, RETAINED, SHARED, Wish, wish};
 use crate::wire::{self, Outgoing};
 
 impl World {
@@ -134,6 +134,12 @@ impl World {
         if !self.clients[client].is_online() {
             return;
         }
+        for &filter in filters {
+            if !self.clients[client].calm && self.rng.below(100) < self.setup.change_percent {
+                let v5 = self.clients[client].version().is_v5();
+                self.clients[client].nature.wishes[filter] = wish(&mut self.rng, filter, v5);
+            }
+        }
         let wishes = self.clients[client].nature.wishes.clone();
         let version = self.clients[client].version();
         let mut wanted: Vec<(usize, Wish, RetainHandling)> = Vec::new();
@@ -146,12 +152,11 @@ impl World {
         }
         let Some(packet_id) = self.reserve_id(client) else { return };
         let epoch = self.clients[client].epoch;
-        let spans = wanted.iter().map(|(filter, _, handling)| {
-            let may = *handling != RetainHandling::Never;
-            let span = self.ledger.subscribing(client, epoch, *filter, may);
-            (span, *handling == RetainHandling::Always)
+        let subscribing = wanted.iter().map(|&(filter, wish, handling)| {
+            let replay = (handling != RetainHandling::Never, handling == RetainHandling::Always);
+            self.ledger.subscribing((client, epoch), filter, wish, replay)
         });
-        let request = Request::Subscribe(spans.collect());
+        let request = Request::Subscribe(subscribing.collect());
         let known = &mut self.clients[client];
         known.requests.insert(packet_id, request);
         known.subscribed.extend(wanted.iter().map(|(filter, ..)| *filter));
@@ -217,6 +222,7 @@ impl World {
         let Some(link) = self.clients[client].link.take() else { return };
         let since_ns = link.since_ns(self.clients[client].nature.keep_alive_s);
         let ending = match link.stage {
+            Stage::Connecting if link.refused => Ending::Refused,
             Stage::Connecting => Ending::Unaccepted,
             // Without a word it may have been the keep-alive.
             Stage::Leaving
