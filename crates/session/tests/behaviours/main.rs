@@ -5,8 +5,11 @@ mod authentication;
 mod client;
 mod inbound;
 mod lifetime;
+mod loading;
 mod outbound;
 mod queue;
+mod records;
+mod restored;
 
 use tacho_codec::{AckKind, PacketId, QoS, ReasonCode, Version};
 use tacho_session::server::{ConnectParams, Session, SessionLimits};

@@ -49,12 +49,8 @@ pub(crate) enum Op {
     Removed(u64),
     InboundReceived(PacketId),
     InboundReleased(PacketId),
-    /// A new session begins, or there is none.
-    Forgotten {
-        exists: bool,
-    },
-    /// QoS 0 does not survive a crash.
-    ForgottenQos0,
+    /// A new session begins.
+    Forgotten,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +61,7 @@ enum Stage {
 }
 
 /// What the records say about the session.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct State {
     entries: BTreeMap<u64, (Stage, Delivery<Kept>)>,
     inbound: BTreeSet<PacketId>,
@@ -105,8 +101,7 @@ impl State {
             Op::Removed(seq) => assert!(self.entries.remove(seq).is_some(), "an entry ends once"),
             Op::InboundReceived(id) => assert!(self.inbound.insert(*id), "{op:?} twice"),
             Op::InboundReleased(id) => assert!(self.inbound.remove(id), "{op:?} twice"),
-            Op::Forgotten { exists } => *self = Self { exists: *exists, ..Self::default() },
-            Op::ForgottenQos0 => self.entries.retain(|_, (_, d)| d.qos != QoS::AtMostOnce),
+            Op::Forgotten => *self = Self { exists: true, ..Self::default() },
         }
     }
 
@@ -192,10 +187,41 @@ pub(crate) struct Journal {
     last: CommitToken,
     /// The records of now have one fate.
     joined: bool,
+    /// What the records say, also the newest ones.
+    books: Books,
+    /// The records since the start or the last crash, and what all before them said.
     log: Vec<(CommitToken, Op)>,
-    pub(crate) state: State,
+    base: Books,
+}
+
+#[derive(Clone, Default)]
+struct Books {
+    state: State,
+    /// The newest record of a kind.
     tokens: HashMap<(Kind, PacketId), CommitToken>,
+    /// The first storing of each incoming message, which is what an acknowledgement promises.
     routed: HashMap<u32, CommitToken>,
+    /// All incoming messages that were stored, in their order.
+    stored: Vec<(Msg, QoS)>,
+}
+
+impl Books {
+    fn note(&mut self, token: CommitToken, op: &Op) {
+        self.state.apply(op);
+        let key = match op {
+            Op::Routed(msg, qos) => {
+                self.routed.entry(msg.id).or_insert(token);
+                self.stored.push((*msg, *qos));
+                return;
+            }
+            Op::Sent { packet_id, .. } => (Kind::Sent, *packet_id),
+            Op::Released(_, packet_id) => (Kind::Released, *packet_id),
+            Op::InboundReceived(packet_id) => (Kind::InboundReceived, *packet_id),
+            Op::InboundReleased(packet_id) => (Kind::InboundReleased, *packet_id),
+            _ => return,
+        };
+        self.tokens.insert(key, token);
+    }
 }
 
 impl Journal {
@@ -221,7 +247,7 @@ impl Journal {
         if !self.joined {
             self.last = CommitToken::new(self.last.get() + 1);
         }
-        self.note(self.last, &op);
+        self.books.note(self.last, &op);
         self.log.push((self.last, op));
         if self.delayed {
             return self.last;
@@ -230,21 +256,9 @@ impl Journal {
         CommitToken::DONE
     }
 
-    fn note(&mut self, token: CommitToken, op: &Op) {
-        self.state.apply(op);
-        let key = match op {
-            Op::Routed(msg, _) => {
-                // Its first storing is what an acknowledgement promises.
-                self.routed.entry(msg.id).or_insert(token);
-                return;
-            }
-            Op::Sent { packet_id, .. } => (Kind::Sent, *packet_id),
-            Op::Released(_, packet_id) => (Kind::Released, *packet_id),
-            Op::InboundReceived(packet_id) => (Kind::InboundReceived, *packet_id),
-            Op::InboundReleased(packet_id) => (Kind::InboundReleased, *packet_id),
-            _ => return,
-        };
-        self.tokens.insert(key, token);
+    /// The session by its records.
+    pub(crate) const fn state(&self) -> &State {
+        &self.books.state
     }
 
     /// Stores an inbound message.
@@ -254,7 +268,7 @@ impl Journal {
 
     /// A new session begins; that is committed before anybody hears of it.
     pub(crate) fn forget(&mut self) {
-        self.append(Op::Forgotten { exists: true });
+        self.append(Op::Forgotten);
         self.commit(0);
     }
 
@@ -283,46 +297,39 @@ impl Journal {
             }
         }
         let lost = self.log.split_off(kept);
-        self.committed = self.last;
-        self.state = State::default();
-        self.tokens.clear();
-        self.routed.clear();
-        for (token, op) in std::mem::take(&mut self.log) {
-            self.note(token, &op);
-            self.log.push((token, op));
+        for (token, op) in self.log.drain(..) {
+            self.base.note(token, &op);
         }
-        if !self.state.exists {
-            self.append(Op::Forgotten { exists: false });
+        if !self.base.state.exists {
+            self.base.state = State::default();
         } else if !self.keeps_qos0 {
-            self.append(Op::ForgottenQos0);
+            self.base.state.entries.retain(|_, (_, d)| d.qos != QoS::AtMostOnce);
         }
+        self.books = self.base.clone();
         self.committed = self.last;
         lost.into_iter().map(|(_, op)| op).collect()
     }
 
     /// The inbound messages that are stored, in their order.
-    pub(crate) fn routed(&self) -> impl Iterator<Item = (Msg, QoS)> {
-        self.log.iter().filter_map(|(_, op)| match op {
-            Op::Routed(msg, qos) => Some((*msg, *qos)),
-            _ => None,
-        })
+    pub(crate) fn stored(&self) -> impl Iterator<Item = (Msg, QoS)> {
+        self.books.stored.iter().copied()
     }
 
     /// Fails if the record that a packet promises is not committed.
     pub(crate) fn require(&self, kind: Kind, packet_id: PacketId) {
-        let token = self.tokens.get(&(kind, packet_id)).copied();
+        let token = self.books.tokens.get(&(kind, packet_id)).copied();
         let token = token.unwrap_or_else(|| panic!("no record {kind:?} for {packet_id}"));
         assert!(token <= self.committed, "{kind:?} of {packet_id} left before its commit");
     }
 
     pub(crate) fn require_if_any(&self, kind: Kind, packet_id: PacketId) {
-        if self.tokens.contains_key(&(kind, packet_id)) {
+        if self.books.tokens.contains_key(&(kind, packet_id)) {
             self.require(kind, packet_id);
         }
     }
 
     pub(crate) fn require_routed(&self, id: u32) {
-        let token = self.routed.get(&id).expect("an accepted message was routed");
+        let token = self.books.routed.get(&id).expect("an accepted message was routed");
         assert!(*token <= self.committed, "message {id} was acknowledged before its commit");
     }
 }

@@ -225,7 +225,7 @@ impl World {
             assert_eq!(self.server_acks.owed_len() + self.client_acks.owed_len(), 0);
             assert_eq!(self.server.inbound_unacked(), 0, "credit leaks");
             assert_eq!(self.server.queue_bytes(), 0);
-            assert_eq!(self.journal.state.len(), 0, "the journal remembers what is over");
+            assert_eq!(self.journal.state().len(), 0, "the journal remembers what is over");
         }
         settled
     }

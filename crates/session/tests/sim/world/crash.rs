@@ -16,8 +16,8 @@ impl World {
         let lost = self.journal.crash(&mut self.rng);
         self.lose_offers(&lost);
         // An acknowledged message is stored, so it is among those.
-        self.up.remember(self.journal.routed());
-        let state = &self.journal.state;
+        self.up.remember(self.journal.stored());
+        let state = self.journal.state();
         let in_flight = state.exchanges();
         let in_flight = in_flight.map(|(_, id, released, d)| (id, d.message.msg.id, released));
         self.server_sends.remember(in_flight);
@@ -44,7 +44,7 @@ impl World {
 
     /// What the records say is what the session holds.
     pub(super) fn check_records(&self) {
-        let state = &self.journal.state;
+        let state = self.journal.state();
         let exchanges = state.exchanges().count();
         assert_eq!(self.server.inflight_len(), exchanges, "exchanges and their records");
         // Messages of QoS 0 stay until their departure is committed.

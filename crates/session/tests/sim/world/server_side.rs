@@ -233,7 +233,7 @@ impl World {
             self.down.excuse_all();
         }
         let existed = self.server.exists();
-        assert!(clean_start || existed == self.journal.state.exists());
+        assert!(clean_start || existed == self.journal.state().exists());
         if !existed || clean_start {
             self.journal.forget();
         }
