@@ -48,6 +48,9 @@ pub(crate) struct Outgoing<M> {
     releases: VecDeque<Release>,
     /// The last commit that a release waits for.
     released: CommitToken,
+    /// The commit of what expired in the window. Nothing behind it leaves before: after a crash it
+    /// might come back, and be late.
+    expired: CommitToken,
     pub(crate) counters: Counters,
     /// The number of the next message.
     next_seq: u64,
@@ -69,6 +72,7 @@ impl<M: Payload> Outgoing<M> {
             queue: Queue::new(limits.queue_len_max, limits.queue_bytes_max),
             releases: VecDeque::new(),
             released: CommitToken::DONE,
+            expired: CommitToken::DONE,
             counters: Counters::default(),
             next_seq: 1,
             credit_used: 0,
@@ -214,16 +218,15 @@ impl<M: Payload> Outgoing<M> {
     /// Puts a message into the window, and sends it if nothing is ahead of it.
     #[inline]
     fn admit_and_send(&mut self, delivery: Delivery<M>, persist: &mut impl Persist<M>) -> Offer<M> {
-        let leaves_now = self.window.is_sent() && delivery.message.is_loaded();
+        let leaves_now = self.window.is_sent()
+            && self.expired == CommitToken::DONE
+            && delivery.message.is_loaded();
         let copy = if leaves_now { Some(delivery.clone()) } else { None };
         let entry = Queued { seq: self.take_seq(), delivery };
         let (packet_id, token) = self.admit(entry, false, persist);
         match copy {
             Some(delivery) if token == CommitToken::DONE => {
-                if let Some((_, slot)) = self.window.next_unsent() {
-                    slot.mark_sent();
-                }
-                self.window.advance();
+                self.window.send_newest();
                 self.credit_used += 1;
                 let packet_id = Some(packet_id);
                 Offer::SendNow(Transmit::Publish { delivery, packet_id, dup: false })
@@ -307,7 +310,8 @@ impl<M: Payload> Outgoing<M> {
         if unsent.is_some_and(|slot| self.may_send(slot, committed)) {
             return true;
         }
-        if unsent.is_some_and(|slot| !slot.is_loaded()) && self.has_release_behind(committed) {
+        let is_stopped = unsent.is_some_and(|slot| !slot.is_loaded());
+        if is_stopped && self.expired <= committed && self.has_release_behind(committed) {
             return true;
         }
         self.queue.front().is_some_and(|delivery| match delivery.qos {
@@ -328,7 +332,8 @@ impl<M: Payload> Outgoing<M> {
     #[inline]
     fn may_send(&self, slot: &Slot<M>, committed: CommitToken) -> bool {
         let may_publish = || slot.is_loaded() && self.credit_used < self.width;
-        slot.token <= committed && (slot.stage == Stage::Released || may_publish())
+        slot.token.max(self.expired) <= committed
+            && (slot.stage == Stage::Released || may_publish())
     }
 
     /// The next PUBLISH or PUBREL.
@@ -415,6 +420,10 @@ impl<M: Payload> Outgoing<M> {
     ) -> Option<Transmit<M>> {
         let credit_left = self.credit_used < self.width;
         let transmit = loop {
+            if self.expired > committed {
+                return None;
+            }
+            self.expired = CommitToken::DONE;
             let (packet_id, slot) = self.window.next_unsent()?;
             if slot.token > committed {
                 return None;
@@ -447,8 +456,10 @@ impl<M: Payload> Outgoing<M> {
     /// A message expired in the window, before it was sent for the first time.
     #[cold]
     fn expire(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
-        self.finish(packet_id, persist);
-        self.counters.count_drop(DropReason::Expired);
+        if let Some(slot) = self.window.finish(packet_id) {
+            self.expired = persist.persist(Record::Acked { seq: slot.seq, packet_id });
+            self.counters.count_drop(DropReason::Expired);
+        }
     }
 
     /// The end of a QoS 1 exchange, with whatever reason code [MQTT-4.4.0-2]. Returns its message.

@@ -213,12 +213,7 @@ impl<M> Window<M> {
     /// cursor for good.
     #[inline]
     pub(crate) fn next_unsent(&mut self) -> Option<(PacketId, &mut Slot<M>)> {
-        if self.has_unsent_straggler() {
-            let stragglers = self.stragglers.as_mut()?;
-            let unsent = stragglers.slots[stragglers.cursor..].iter();
-            stragglers.cursor += unsent.take_while(|(_, slot)| !slot.is_unsent()).count();
-        }
-        if self.has_unsent_straggler() {
+        if self.stragglers.is_some() && self.pass_sent_stragglers() {
             let stragglers = self.stragglers.as_mut()?;
             let (packet_id, slot) = stragglers.slots.get_mut(stragglers.cursor)?;
             return Some((*packet_id, slot));
@@ -228,6 +223,26 @@ impl<M> Window<M> {
         }
         let packet_id = self.id_at(self.cursor);
         self.ring.get_mut(self.cursor).map(|slot| (packet_id, slot))
+    }
+
+    /// Passes old exchanges that need no sending. False if none of them does.
+    #[cold]
+    fn pass_sent_stragglers(&mut self) -> bool {
+        if let Some(stragglers) = &mut self.stragglers {
+            let unsent = stragglers.slots[stragglers.cursor..].iter();
+            stragglers.cursor += unsent.take_while(|(_, slot)| !slot.is_unsent()).count();
+        }
+        self.has_unsent_straggler()
+    }
+
+    /// Marks the slot just pushed as sent, when everything before it was.
+    #[inline]
+    pub(crate) fn send_newest(&mut self) {
+        debug_assert!(self.cursor + 1 == self.ring.len() && !self.has_unsent_straggler());
+        if let Some(slot) = self.ring.back_mut() {
+            slot.mark_sent();
+        }
+        self.cursor = self.ring.len();
     }
 
     /// Marks what `next_unsent` returned as sent.

@@ -7,7 +7,7 @@ mod server_side;
 use std::collections::{HashMap, VecDeque};
 
 use tacho_codec::{Direction, PacketId, QoS, Version};
-use tacho_session::{CommitToken, client, server};
+use tacho_session::{CommitToken, Delivery, client, server};
 
 use crate::journal::{Journal, Kept};
 use crate::ledger::{Ledger, Msg, ReceiverRules, SenderRules, TOPICS};
@@ -64,7 +64,7 @@ pub(crate) struct World {
     journal: Journal,
     waiting: VecDeque<Waiting>,
     /// Messages to the client that a crash lost: their publisher sends them again.
-    again: VecDeque<(Msg, QoS)>,
+    again: VecDeque<Delivery<Kept>>,
     /// Message behind each inbound identifier.
     inbound_ids: HashMap<PacketId, u32>,
     up_next: u32,

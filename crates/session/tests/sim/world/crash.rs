@@ -37,7 +37,7 @@ impl World {
             if let Op::Enqueued(_, delivery) | Op::Sent { delivery, from_queue: false, .. } = op
                 && delivery.qos != QoS::AtMostOnce
             {
-                self.again.push_front((delivery.message.msg, delivery.qos));
+                self.again.push_front(delivery.clone());
             }
         }
     }

@@ -10,14 +10,11 @@ use crate::wire::{self, Event};
 
 impl World {
     pub(super) fn server_offer(&mut self) {
-        let Some((msg, qos)) = self.next_offer() else { return };
+        let Some(mut delivery) = self.next_offer() else { return };
         // Now and then it comes from elsewhere and is known only.
-        let message = Kept { msg, loaded: self.rng.percent(90) };
-        let mut delivery = Delivery { size_bytes: 100, ..Delivery::new(qos, message) };
-        let expires = self.rng.percent(10);
-        if expires {
-            delivery.expires_at_ns = self.now_ns + self.rng.below(200_000_000);
-        }
+        delivery.message.loaded = self.rng.percent(90);
+        let (Kept { msg, .. }, qos) = (delivery.message, delivery.qos);
+        let expires = delivery.expires_at_ns != u64::MAX;
         let offer = self.server.offer(self.now_ns, delivery, &mut self.journal);
         let dropped = matches!(offer, Offer::Dropped(_));
         self.down.promised(msg, qos, dropped || expires || is_too_large(msg));
@@ -27,7 +24,7 @@ impl World {
         self.server_poll();
     }
 
-    fn next_offer(&mut self) -> Option<(Msg, QoS)> {
+    fn next_offer(&mut self) -> Option<Delivery<Kept>> {
         if let Some(again) = self.again.pop_front() {
             return Some(again);
         }
@@ -37,7 +34,12 @@ impl World {
         let (qos, topic) = (self.draw_qos(), self.draw_topic());
         let msg = Msg { id: self.down_next, topic };
         self.down_next += 1;
-        Some((msg, qos))
+        let message = Kept { msg, loaded: true };
+        let mut delivery = Delivery { size_bytes: 100, ..Delivery::new(qos, message) };
+        if self.rng.percent(10) {
+            delivery.expires_at_ns = self.now_ns + self.rng.below(200_000_000);
+        }
+        Some(delivery)
     }
 
     pub(super) fn set_congested(&mut self, congested: bool) {
@@ -287,6 +289,10 @@ impl World {
         if !self.is_refused(msg) {
             self.up.delivered(msg, qos);
             token = self.journal.route(msg, qos);
+            // Nobody's storing may matter but that of the identifier.
+            if qos == QoS::ExactlyOnce && self.rng.percent(20) {
+                token = CommitToken::DONE;
+            }
         }
         let waiting = Waiting { msg, qos, packet_id, token };
         if self.setup.accept_late || self.rng.percent(30) {
