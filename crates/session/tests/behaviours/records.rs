@@ -89,6 +89,25 @@ fn an_error_in_pubrec_and_expiry_in_the_window_end_an_entry() {
     assert_eq!(words.take(), ["sent 1 as 1", "sent 2 as 2", "acked 2 as 2", "acked 1 as 1"]);
 }
 
+/// A crash brought it back once, behind what had followed it.
+#[test]
+fn nothing_passes_what_expired_in_the_window_before_that_is_committed() {
+    let (mut session, mut words) = (connected(), Words::default());
+    let delivery = Delivery { expires_at_ns: 5, ..Delivery::new(ExactlyOnce, "a") };
+    session.offer(0, delivery, &mut words);
+    words.offer(&mut session, AtLeastOnce, "b");
+    assert_eq!(session.poll_transmit(5, CommitToken::new(2), &mut words), None);
+    assert_eq!(words.take(), ["sent 1 as 1", "sent 2 as 2", "acked 1 as 1"]);
+    words.offer(&mut session, AtLeastOnce, "c");
+    assert!(!session.has_output(CommitToken::new(2)));
+    assert!(session.has_output(CommitToken::new(3)));
+    let mut poll = || session.poll_transmit(5, CommitToken::new(3), &mut words);
+    assert_eq!(poll(), Some(publish(AtLeastOnce, "b", 2, false)));
+    assert_eq!(poll(), Some(publish(AtLeastOnce, "c", 3, false)));
+    let sent = Offer::SendNow(publish(AtLeastOnce, "d", 4, false));
+    assert_eq!(offer(&mut session, AtLeastOnce, "d"), sent, "nothing waits any more");
+}
+
 #[test]
 fn queued_qos_0_has_records_too_and_leaves_after_their_commit() {
     let limits = SessionLimits { queue_qos0_offline: true, ..SessionLimits::default() };
