@@ -54,8 +54,12 @@ impl<M> Persist<M> for InMemory {
 /// and grow with the order of sending. Played back in their order, the records say what
 /// [`crate::server::Restored`] wants to know: [`Record::Enqueued`] and [`Record::Sent`] make an
 /// entry or change it, [`Record::Released`] changes it, and one of [`Record::Acked`],
-/// [`Record::Expired`], [`Record::Dispatched`], [`Record::Discarded`] and [`Record::Removed`] ends
-/// it.
+/// [`Record::Lapsed`], [`Record::Expired`], [`Record::Dispatched`], [`Record::Discarded`] and
+/// [`Record::Removed`] ends it.
+///
+/// The session waits for the commits of [`Record::Sent`] of QoS 2, [`Record::Released`],
+/// [`Record::Lapsed`], [`Record::Dispatched`], [`Record::InboundReceived`] and
+/// [`Record::InboundReleased`].
 ///
 /// What a clean start or the end of a session forgets is not told piece by piece: the owner forgets
 /// all of it.
@@ -90,6 +94,14 @@ pub enum Record<'a, M> {
     /// An outgoing exchange is over: PUBACK, PUBCOMP, PUBREC with an error, or given up.
     Acked {
         /// The number of the message.
+        seq: u64,
+        /// The packet identifier, free again.
+        packet_id: PacketId,
+    },
+    /// A message expired in the window before it was sent. Nothing behind it is sent before that is
+    /// committed: if it came back after a crash, it would be late.
+    Lapsed {
+        /// Its number.
         seq: u64,
         /// The packet identifier, free again.
         packet_id: PacketId,

@@ -311,8 +311,14 @@ impl Persist<Copy> for JournalPersist<'_> {
                 self.hand_back(delivery);
                 self.remove(seq, Urgency::Rides)
             }
-            Record::Expired { seq, delivery } if self.is_journaled(delivery) => {
+            Record::Expired { seq, delivery } | Record::Discarded { seq, delivery }
+                if self.is_journaled(delivery) =>
+            {
                 self.remove(seq, Urgency::Rides)
+            }
+            Record::Lapsed { seq, .. } => {
+                let token = self.remove(seq, Urgency::Forces);
+                self.waited_for(token)
             }
             Record::Acked { seq, .. } => self.remove(seq, Urgency::Rides),
             Record::InboundReceived { packet_id } => {

@@ -48,9 +48,8 @@ pub(crate) struct Outgoing<M> {
     releases: VecDeque<Release>,
     /// The last commit that a release waits for.
     released: CommitToken,
-    /// The commit of what expired in the window. Nothing behind it leaves before: after a crash it
-    /// might come back, and be late.
-    expired: CommitToken,
+    /// The commit of what expired in the window: nothing behind it leaves before.
+    lapsed: CommitToken,
     pub(crate) counters: Counters,
     /// The number of the next message.
     next_seq: u64,
@@ -72,7 +71,7 @@ impl<M: Payload> Outgoing<M> {
             queue: Queue::new(limits.queue_len_max, limits.queue_bytes_max),
             releases: VecDeque::new(),
             released: CommitToken::DONE,
-            expired: CommitToken::DONE,
+            lapsed: CommitToken::DONE,
             counters: Counters::default(),
             next_seq: 1,
             credit_used: 0,
@@ -219,7 +218,7 @@ impl<M: Payload> Outgoing<M> {
     #[inline]
     fn admit_and_send(&mut self, delivery: Delivery<M>, persist: &mut impl Persist<M>) -> Offer<M> {
         let leaves_now = self.window.is_sent()
-            && self.expired == CommitToken::DONE
+            && self.lapsed == CommitToken::DONE
             && delivery.message.is_loaded();
         let copy = if leaves_now { Some(delivery.clone()) } else { None };
         let entry = Queued { seq: self.take_seq(), delivery };
@@ -311,7 +310,7 @@ impl<M: Payload> Outgoing<M> {
             return true;
         }
         let is_stopped = unsent.is_some_and(|slot| !slot.is_loaded());
-        if is_stopped && self.expired <= committed && self.has_release_behind(committed) {
+        if is_stopped && self.lapsed <= committed && self.has_release_behind(committed) {
             return true;
         }
         self.queue.front().is_some_and(|delivery| match delivery.qos {
@@ -332,8 +331,7 @@ impl<M: Payload> Outgoing<M> {
     #[inline]
     fn may_send(&self, slot: &Slot<M>, committed: CommitToken) -> bool {
         let may_publish = || slot.is_loaded() && self.credit_used < self.width;
-        slot.token.max(self.expired) <= committed
-            && (slot.stage == Stage::Released || may_publish())
+        slot.token.max(self.lapsed) <= committed && (slot.stage == Stage::Released || may_publish())
     }
 
     /// The next PUBLISH or PUBREL.
@@ -420,10 +418,10 @@ impl<M: Payload> Outgoing<M> {
     ) -> Option<Transmit<M>> {
         let credit_left = self.credit_used < self.width;
         let transmit = loop {
-            if self.expired > committed {
+            if self.lapsed > committed {
                 return None;
             }
-            self.expired = CommitToken::DONE;
+            self.lapsed = CommitToken::DONE;
             let (packet_id, slot) = self.window.next_unsent()?;
             if slot.token > committed {
                 return None;
@@ -457,7 +455,7 @@ impl<M: Payload> Outgoing<M> {
     #[cold]
     fn expire(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
         if let Some(slot) = self.window.finish(packet_id) {
-            self.expired = persist.persist(Record::Acked { seq: slot.seq, packet_id });
+            self.lapsed = persist.persist(Record::Lapsed { seq: slot.seq, packet_id });
             self.counters.count_drop(DropReason::Expired);
         }
     }

@@ -25,6 +25,7 @@ impl Persist<&'static str> for Words {
             }
             Record::Released { seq, packet_id } => format!("released {seq} as {packet_id}"),
             Record::Acked { seq, packet_id } => format!("acked {seq} as {packet_id}"),
+            Record::Lapsed { seq, packet_id } => format!("lapsed {seq} as {packet_id}"),
             Record::Expired { seq, .. } => format!("expired {seq}"),
             Record::Dispatched { seq, .. } => format!("dispatched {seq}"),
             Record::Removed { seq, delivery } => format!("removed {seq} {}", delivery.message),
@@ -86,7 +87,7 @@ fn an_error_in_pubrec_and_expiry_in_the_window_end_an_entry() {
     session.offer(0, delivery, &mut words);
     assert_eq!(session.poll_transmit(5, CommitToken::new(9), &mut words), None);
     session.handle_pubrec(id(1), ReasonCode::QUOTA_EXCEEDED, &mut words).expect("PUBREC");
-    assert_eq!(words.take(), ["sent 1 as 1", "sent 2 as 2", "acked 2 as 2", "acked 1 as 1"]);
+    assert_eq!(words.take(), ["sent 1 as 1", "sent 2 as 2", "lapsed 2 as 2", "acked 1 as 1"]);
 }
 
 /// A crash brought it back once, behind what had followed it.
@@ -97,7 +98,7 @@ fn nothing_passes_what_expired_in_the_window_before_that_is_committed() {
     session.offer(0, delivery, &mut words);
     words.offer(&mut session, AtLeastOnce, "b");
     assert_eq!(session.poll_transmit(5, CommitToken::new(2), &mut words), None);
-    assert_eq!(words.take(), ["sent 1 as 1", "sent 2 as 2", "acked 1 as 1"]);
+    assert_eq!(words.take(), ["sent 1 as 1", "sent 2 as 2", "lapsed 1 as 1"]);
     words.offer(&mut session, AtLeastOnce, "c");
     assert!(!session.has_output(CommitToken::new(2)));
     assert!(session.has_output(CommitToken::new(3)));

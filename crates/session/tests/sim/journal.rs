@@ -347,7 +347,9 @@ impl Persist<Kept> for Journal {
                 Op::Sent { seq, packet_id, delivery: delivery.clone(), from_queue }
             }
             Record::Released { seq, packet_id } => Op::Released(seq, packet_id),
-            Record::Acked { seq, packet_id } => Op::Acked(seq, packet_id),
+            Record::Acked { seq, packet_id } | Record::Lapsed { seq, packet_id } => {
+                Op::Acked(seq, packet_id)
+            }
             Record::Expired { seq, delivery } => {
                 look(delivery);
                 Op::Left(seq)

@@ -20,6 +20,8 @@ struct Fate {
     qos: QoS,
     /// Nothing is promised any more: expired, refused, too large, session dropped.
     excused: bool,
+    /// Given to somebody else; after a crash it may be back, but not in its old place.
+    given_away: bool,
     deliveries: u32,
 }
 
@@ -33,12 +35,18 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// A message that is promised again was lost before anybody had a right to it.
     pub(crate) fn promised(&mut self, msg: Msg, qos: QoS, excused: bool) {
-        let fate = self.fates.entry(msg.id).or_insert(Fate { qos, excused, deliveries: 0 });
+        let fate = self.fates.entry(msg.id).or_insert(Fate {
+            qos,
+            excused,
+            given_away: false,
+            deliveries: 0,
+        });
         fate.excused |= excused;
     }
 
-    pub(crate) fn excuse(&mut self, msg: Msg) {
-        self.fates.get_mut(&msg.id).expect("a known message").excused = true;
+    pub(crate) fn given_away(&mut self, msg: Msg) {
+        let fate = self.fates.get_mut(&msg.id).expect("a known message");
+        (fate.excused, fate.given_away) = (true, true);
     }
 
     /// The receiver has lost its memory and remembers these.
@@ -58,7 +66,7 @@ impl Ledger {
         assert_eq!(fate.qos, qos, "{msg:?} changed its QoS");
         fate.deliveries += 1;
         assert!(qos == QoS::AtLeastOnce || fate.deliveries == 1, "{msg:?} {qos:?} came twice");
-        if fate.deliveries == 1 {
+        if fate.deliveries == 1 && !fate.given_away {
             let newest = self.newest.entry((msg.topic, qos)).or_insert(0);
             assert!(msg.id >= *newest, "{msg:?} {qos:?} came after {newest}");
             *newest = msg.id;

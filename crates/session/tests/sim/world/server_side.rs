@@ -143,7 +143,7 @@ impl World {
         if self.rng.percent(30) {
             let shared = |kept: &Kept| kept.msg.id % 5 == 3;
             for delivery in self.server.take_queued(shared, &mut self.journal) {
-                self.down.excuse(delivery.message.msg);
+                self.down.given_away(delivery.message.msg);
             }
         }
         if self.rng.percent(30) {
