@@ -117,11 +117,21 @@ struct Queue {
 /// What counts only until the end of the frame, where records stand in any order.
 #[derive(Default)]
 struct WithinFrame {
-    /// Entries that came before their message, with their queue.
+    /// Where the records of the frame begin.
+    segment: u32,
+    offset: u64,
+    /// Entries of messages of this frame that were not open by then, with their queue.
     early_entries: Vec<(u64, u64)>,
     /// Distributions that ended before they began.
     early_ends: Vec<u64>,
     opened: bool,
+}
+
+impl WithinFrame {
+    /// True for a message that is in this frame.
+    fn has(&self, message: &messages::Slot) -> bool {
+        message.segment == self.segment && u64::from(message.offset) >= self.offset
+    }
 }
 
 impl Index {
@@ -129,7 +139,8 @@ impl Index {
     pub(crate) fn apply(&mut self, at: FrameAt, records: &[u8]) -> Result<(), RecordError> {
         self.frame = at.number;
         self.is_moving = false;
-        self.usage.begin(small(at.segment.get()), at.number);
+        (self.within.segment, self.within.offset) = (small(at.segment.get()), at.offset);
+        self.usage.begin(self.within.segment, at.number);
         let mut result = Ok(());
         for located in Records::new(records) {
             match located {
@@ -298,8 +309,11 @@ impl Index {
             Decoded::Open { message, meta } => self.apply_open(message.get(), meta, at),
             Decoded::Done { message } => self.apply_done(message.get()),
             Decoded::OpenState { message, times, opened } => {
-                let opened =
-                    opened.iter().map(|(meta, served)| Opened { meta: meta.into(), served });
+                let opened = opened.iter().map(|(meta, served)| Opened {
+                    meta: meta.into(),
+                    served,
+                    began: 0,
+                });
                 let records = vec![(at.segment, at.len)];
                 let open = Open { times, opened: opened.collect(), records };
                 self.set_open(message.get(), open);
@@ -327,7 +341,7 @@ impl Index {
                 if let Some(open) = self.opens.get_mut(&slot.message) {
                     open.serve(queue);
                 }
-            } else if !message.has_record() {
+            } else if !message.has_record() || self.within.has(&message) {
                 self.within.early_entries.push((slot.message, queue));
             }
         }
@@ -416,11 +430,13 @@ impl Index {
             self.within.early_ends.swap_remove(early);
             return;
         }
-        self.within.opened = true;
+        let has_record = self.messages.get(id).is_some_and(messages::Slot::has_record);
+        self.within.opened |= has_record;
+        let began = if has_record { self.frame } else { 0 };
         self.mark_open(id);
         let open = self.opens.entry(id).or_default();
         open.times += 1;
-        open.opened.push(Opened { meta: meta.into(), served: Vec::new() });
+        open.opened.push(Opened { meta: meta.into(), served: Vec::new(), began });
         open.records.push((at.segment, at.len));
         self.usage.add(at.segment, at.len, self.frame);
     }
@@ -531,12 +547,9 @@ impl Index {
         let early = std::mem::take(&mut self.within.early_entries);
         if self.within.opened {
             for (message, queue) in &early {
-                // The entry was appended after the message and its opening: both are in the frame.
-                if let Some(first) =
-                    self.opens.get_mut(message).and_then(|open| open.opened.first_mut())
-                {
-                    first.served.push(*queue);
-                }
+                let opened = self.opens.get_mut(message).into_iter().flat_map(|o| &mut o.opened);
+                let since = opened.filter(|opened| opened.began == self.frame);
+                since.for_each(|opened| opened.served.push(*queue));
             }
         }
         self.within.early_entries = early;

@@ -8,6 +8,9 @@
 mod decode;
 mod varint;
 
+#[cfg(test)]
+mod tests;
+
 use crate::id::{MessageId, QueueId};
 
 pub(crate) use decode::{Decoded, Located, RecordError, Records, decode};

@@ -114,3 +114,6 @@ fn open_segment(
     let name = file_name(id);
     storage.open(&name).map_err(OpenError::io(format!("cannot open {name}")))
 }
+
+#[cfg(test)]
+mod tests;

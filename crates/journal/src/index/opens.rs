@@ -23,6 +23,8 @@ pub(crate) struct Opened {
     pub(crate) meta: Box<[u8]>,
     /// The queues that got an entry of it since, some maybe twice.
     pub(crate) served: Vec<u64>,
+    /// The frame, if that has the message too: entries that stand before both in it came later.
+    pub(super) began: u64,
 }
 
 impl Open {

@@ -1,0 +1,128 @@
+//! Segments made by hand: bodies that look like frames, formats, recycled files.
+
+use super::*;
+use crate::frame::{BLOCK, FORMAT, Header};
+use crate::id::{MessageId, QueueId};
+use crate::record::Record;
+use crate::sim::Disk;
+
+/// A frame of segment 1.
+fn frame(number: u64, synced: u64, salt: u64, records: &[u8]) -> Vec<u8> {
+    let header = Header {
+        segment: SegmentId::new(1),
+        number,
+        synced,
+        message_ids: number,
+        queue_ids: 0,
+        salt,
+        len: u32::try_from(records.len()).expect("small"),
+        records: 1,
+        crc: crc32fast::hash(records),
+    };
+    let mut bytes = header.encode().to_vec();
+    bytes.extend_from_slice(records);
+    bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+    bytes
+}
+
+/// An entry with the message that it refers to.
+fn entry(seq: u64, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let message = MessageId::new(seq).expect("not 0");
+    Record::Message { id: message, body: &[body] }.encode(&mut bytes);
+    let queue = QueueId::new(1);
+    Record::Entry { queue, seq, message, state: 0, meta: b"" }.encode(&mut bytes);
+    bytes
+}
+
+fn disk(frames: &[Vec<u8>]) -> Disk {
+    let disk = Disk::new(1);
+    disk.put(&file_name(SegmentId::new(1)), frames.concat());
+    disk
+}
+
+/// The entries that are live.
+fn entries(recovery: &Recovery) -> Vec<u64> {
+    (0..100).filter(|seq| recovery.index.entry(1, 1, *seq).is_some()).collect()
+}
+
+#[test]
+fn a_body_that_looks_like_a_frame_is_a_body() {
+    // A body whose second block is a frame that says that the one around it was on the disk.
+    let mut body = vec![0xa5; 3 * BLOCK];
+    let around = frame(2, 1, 5, &entry(2, &body));
+    let forged = frame(3, 2, 6, &entry(3, b"forged"));
+    let start = around.windows(64).position(|bytes| bytes == [0xa5; 64]).expect("the body");
+    let offset = BLOCK - start % BLOCK;
+    body[offset..offset + BLOCK].copy_from_slice(&forged);
+    let mut around = frame(2, 1, 5, &entry(2, &body));
+    let first = frame(1, 0, 5, &entry(1, b"x"));
+    assert_eq!((first.len() + start + offset) % BLOCK, 0, "the forged frame begins at a block");
+    let whole = read(&disk(&[first.clone(), around.clone()])).expect("read");
+    assert_eq!(entries(&whole), [1, 2]);
+    // Its header was never written: what is left is the body.
+    around[..BLOCK].fill(0);
+    let torn = read(&disk(&[first, around])).expect("read");
+    assert_eq!((entries(&torn), &torn.report.damage[..]), (vec![1], &[][..]));
+}
+
+#[test]
+fn what_is_synced_and_missing_is_damage_and_what_is_not_is_the_end() {
+    let frames = |synced| {
+        let third = frame(3, synced, 5, &entry(3, b"x"));
+        disk(&[frame(1, 0, 5, &entry(1, b"x")), vec![0; BLOCK], third])
+    };
+    let ends = read(&frames(1)).expect("read");
+    assert_eq!((entries(&ends), ends.last_frame), (vec![1], 1));
+    assert_eq!(ends.report.torn.as_ref().map(|torn| torn.frame), Some(2));
+    assert_eq!(ends.report.damage, []);
+    let damaged = read(&frames(2)).expect("read");
+    assert_eq!((entries(&damaged), damaged.last_frame), (vec![1, 3], 3));
+    let damage = &damaged.report.damage[..];
+    assert_eq!((damage.len(), damage[0].first_frame, damage[0].last_frame), (1, 2, 2));
+    assert_eq!(damage[0].offset, BLOCK as u64);
+    let text = damage[0].to_string();
+    assert!(text.contains(&file_name(SegmentId::new(1))) && text.contains("2 to 2"), "{text}");
+}
+
+#[test]
+fn what_a_recycled_file_held_before_does_not_count() {
+    let mut old = frame(2, 1, 5, &entry(2, b"x"));
+    let header = Header { segment: SegmentId::new(9), ..header_of(&old) };
+    old[..Header::BYTES].copy_from_slice(&header.encode());
+    // Of this segment too, but with another salt.
+    let other = frame(2, 1, 6, &entry(2, b"x"));
+    for rest in [old, other] {
+        let recovery = read(&disk(&[frame(1, 0, 5, &entry(1, b"x")), rest])).expect("read");
+        assert_eq!((entries(&recovery), recovery.report.torn), (vec![1], None));
+    }
+}
+
+fn header_of(frame: &[u8]) -> Header {
+    match Header::decode(frame) {
+        crate::frame::Found::Header(header) => header,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn records_that_are_none_are_damage() {
+    let mut records = entry(1, b"x");
+    records.extend_from_slice(&[99, 1, 2]);
+    let recovery = read(&disk(&[frame(1, 0, 5, &records)])).expect("read");
+    assert_eq!(entries(&recovery), [1], "those before are used");
+    assert_eq!(recovery.report.damage.len(), 1);
+}
+
+#[test]
+fn a_newer_format_is_refused_by_name() {
+    let mut bytes = frame(1, 0, 5, &entry(1, b"x"));
+    bytes[4..6].copy_from_slice(&(FORMAT + 1).to_le_bytes());
+    bytes[8..12].fill(0);
+    let crc = crc32fast::hash(&bytes[..Header::BYTES]);
+    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+    let error = read(&disk(&[bytes])).err().expect("refused");
+    let text = error.to_string();
+    assert!(text.contains(&format!("format {}", FORMAT + 1)), "{text}");
+    assert!(text.contains(&format!("format {FORMAT}:")), "{text}");
+}

@@ -1,0 +1,112 @@
+//! How much of the disk the log takes.
+
+use tacho_journal::sim::Disk;
+use tacho_journal::{Condition, Options, QueueId, Record};
+
+use super::{Bench, options};
+
+const OLD: QueueId = QueueId::new(1);
+const BUSY: QueueId = QueueId::new(2);
+
+fn log_bytes(bench: &Bench) -> u64 {
+    bench.journal.stats().log_bytes.get()
+}
+
+#[test]
+fn a_session_that_never_returns_does_not_hold_the_log() {
+    let mut bench = Bench::new(1, 1);
+    for seq in 0..30 {
+        let message = bench.message(&[7; 2_000]);
+        bench.entry(OLD, seq, message);
+        // Between messages that are soon gone.
+        let message = bench.message(&[8; 2_000]);
+        bench.entry(BUSY, seq, message);
+        bench.commit();
+    }
+    let mut largest = 0;
+    for seq in 30..1_500 {
+        let message = bench.message(&[8; 2_000]);
+        bench.entry(BUSY, seq, message);
+        bench.append(Record::Remove { queue: BUSY, seq: seq - 30 });
+        bench.committer.step();
+        largest = largest.max(log_bytes(&bench));
+    }
+    let stats = bench.journal.stats();
+    let bound = options().log_bytes_min.max(2 * stats.live_bytes.get());
+    assert!(bound < 350_000, "{bound}");
+    // While a step moves a little, a segment more may be filled than is freed.
+    assert!(largest < bound + 6 * u64::from(options().segment_bytes), "{largest} of {bound}");
+    assert!(stats.relocated_records.get() > 60);
+    let mut bench = bench.reopen();
+    let seen = bench.seen();
+    let old: Vec<_> = seen.entries.iter().filter(|((queue, _), _)| *queue == OLD.get()).collect();
+    assert_eq!(old.len(), 30);
+    for (_, entry) in old {
+        let id = entry.message.and_then(tacho_journal::MessageId::new).expect("a message");
+        let (_, body) = bench.journal.read(&[id]).pop().expect("an answer");
+        assert_eq!(&*body.expect("readable"), [7; 2_000]);
+    }
+}
+
+#[test]
+fn the_space_of_a_dropped_queue_is_given_back() {
+    let mut bench = Bench::new(2, 1);
+    for seq in 0..500 {
+        let message = bench.message(&[7; 3_000]);
+        bench.entry(OLD, seq, message);
+        bench.append(Record::Put {
+            queue: OLD,
+            key: &seq.to_le_bytes(),
+            version: 0,
+            value: b"v",
+            message: None,
+        });
+        bench.commit();
+    }
+    assert!(log_bytes(&bench) > 1_500_000);
+    bench.append(Record::DropQueue { queue: OLD });
+    bench.commit();
+    bench.settle();
+    assert!(log_bytes(&bench) <= 2 * u64::from(options().segment_bytes), "{}", log_bytes(&bench));
+    assert_eq!(bench.journal.stats().live_bytes.get(), 0);
+    // One file in each step.
+    bench.steps(100);
+    let used = bench.disk.used_bytes();
+    assert!(used < 10 * u64::from(options().segment_bytes), "{used} bytes of files");
+}
+
+#[test]
+fn more_than_may_be_live_is_refused_until_it_is_gone() {
+    let limited = Options { journal_bytes_max: Some(200_000), ..options() };
+    let mut bench = Bench::open_with(Disk::new(3), 1, limited);
+    let mut seq = 0;
+    while bench.journal.condition() == Condition::Fine {
+        let message = bench.message(&[7; 3_000]);
+        bench.entry(OLD, seq, message);
+        bench.commit();
+        seq += 1;
+        assert!(seq < 100, "no limit");
+    }
+    assert_eq!(bench.journal.condition(), Condition::Limited);
+    assert!(bench.journal.stats().live_bytes.get() > 200_000);
+    for removed in 0..seq / 2 {
+        bench.append(Record::Remove { queue: OLD, seq: removed });
+    }
+    bench.commit();
+    assert_eq!(bench.journal.condition(), Condition::Fine);
+}
+
+#[test]
+fn restarts_do_not_fill_the_disk() {
+    let mut bench = Bench::new(4, 1);
+    for seq in 0..60 {
+        let message = bench.message(&[7; 500]);
+        bench.entry(OLD, seq, message);
+        bench.commit();
+        bench = bench.reopen();
+        assert_eq!(bench.seen().entries.len() as u64, seq + 1);
+    }
+    bench.settle();
+    let bound = options().log_bytes_min + 6 * u64::from(options().segment_bytes);
+    assert!(bench.disk.used_bytes() < bound, "{}", bench.disk.used_bytes());
+}
