@@ -112,21 +112,24 @@ impl<M> Lifetime<M> {
     }
 
     /// Starts a connection, and keeps its will with the session [MQTT-3.1.2-7]. Returns the
-    /// previous session's will if a clean start ends that session before the will's delay is over
-    /// [MQTT-3.1.2-8]; a resume cancels it [MQTT-3.1.3-9].
+    /// previous connection's will if a clean start ends that session before the will's delay is
+    /// over [MQTT-3.1.2-8], or if the delay is over and nobody has asked yet; a resume before that
+    /// cancels it [MQTT-3.1.3-9].
     pub(crate) fn open(
         &mut self,
+        now_ns: u64,
         clean_start: bool,
         expiry_s: u32,
         will: Option<WillState<M>>,
     ) -> Option<M> {
+        let is_due = clean_start || self.will_at_ns <= now_ns;
         let previous = std::mem::replace(&mut self.will, will);
         self.expiry_s = expiry_s;
         self.will_at_ns = u64::MAX;
         self.ends_at_ns = u64::MAX;
         self.connected = true;
         self.exists = true;
-        previous.filter(|_| clean_start).map(|will| will.message)
+        previous.filter(|_| is_due).map(|will| will.message)
     }
 
     /// Ends the connection. `keep_will` is false only after a normal DISCONNECT [MQTT-3.14.4-3];

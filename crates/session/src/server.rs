@@ -79,7 +79,8 @@ pub struct Connected<M> {
     /// The Session Present flag for CONNACK. If false, the subscriptions of an earlier session
     /// have to be removed.
     pub session_present: bool,
-    /// The delayed will of an earlier session that this clean start ended.
+    /// The delayed will of an earlier session that this clean start ended, or of an earlier
+    /// connection if its delay is over.
     pub publish_will: Option<M>,
 }
 
@@ -178,7 +179,7 @@ impl<M: Payload> Session<M> {
             self.forget();
         }
         let publish_will =
-            self.lifetime.open(params.clean_start, params.session_expiry_s, params.will);
+            self.lifetime.open(now_ns, params.clean_start, params.session_expiry_s, params.will);
         self.outgoing.connect(params.receive_maximum);
         self.incoming.connect();
         self.aliases_in.reset(params.topic_alias_maximum_in);

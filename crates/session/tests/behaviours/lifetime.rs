@@ -227,6 +227,17 @@ fn a_resume_cancels_a_delayed_will() {
     assert_eq!(events(&mut session, u64::MAX - 1), []);
 }
 
+/// It was cancelled where a CONNECT came before anybody had looked at the time, as right after a
+/// restart.
+#[test]
+fn a_resume_after_the_delay_does_not_cancel_a_will() {
+    let mut session = session(with_will(10, 60));
+    session.disconnect(0, End::Lost);
+    let connected = session.connect(10 * SECOND_NS, params());
+    assert_eq!((connected.session_present, connected.publish_will), (true, Some("will")));
+    assert_eq!(events(&mut session, 20 * SECOND_NS), []);
+}
+
 // 54
 #[test]
 fn a_clean_start_fires_a_delayed_will_at_once() {

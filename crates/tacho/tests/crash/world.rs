@@ -214,8 +214,10 @@ impl World {
     fn kill(&mut self) {
         if let Some(mut broker) = self.broker.take() {
             broker.kill();
+            let now_ms = self.now_ms();
             self.outcome.kills += 1;
-            self.ledger.kills_ms.push(self.now_ms());
+            self.ledger.kills_ms.push(now_ms);
+            self.ledger.wills.killed(now_ms);
         }
         self.part_from_all();
     }
@@ -357,7 +359,7 @@ impl World {
         let since_ms = self.now_ms();
         let ending = match link.stage {
             Stage::Connecting => Ending::Unknown,
-            Stage::Leaving if !link.keeps_will => Ending::Polite,
+            Stage::Leaving if !link.keeps_will => Ending::Polite { at_ms: since_ms },
             Stage::Leaving | Stage::Online => Ending::Lost { since_ms },
         };
         // It may have died this moment.

@@ -279,7 +279,7 @@ fn the_will_of_a_dead_client_comes_once() {
 fn no_will_after_a_farewell_or_a_resume_in_time() {
     let mut ledger = ledger();
     let (polite, resumed) = (will(&mut ledger, 0), will(&mut ledger, 2));
-    ledger.wills.ended(polite, Ending::Polite);
+    ledger.wills.ended(polite, Ending::Polite { at_ms: 1_000 });
     ledger.wills.ended(resumed, Ending::Lost { since_ms: 1_000 });
     ledger.wills.connecting(0, 2_000);
     ledger.wills.resumed(0, 2_500);
@@ -287,6 +287,19 @@ fn no_will_after_a_farewell_or_a_resume_in_time() {
     ledger.will_seen(polite);
     ledger.will_seen(resumed);
     assert_eq!(found(&ledger), [(Kind::Will, 2)]);
+}
+
+#[test]
+fn a_deletion_is_firm_after_a_while() {
+    let mut ledger = ledger();
+    let (fresh, firm) = (will(&mut ledger, 0), will(&mut ledger, 0));
+    ledger.wills.ended(fresh, Ending::Polite { at_ms: 1_900 });
+    ledger.wills.ended(firm, Ending::Polite { at_ms: 500 });
+    ledger.wills.killed(2_000);
+    ledger.will_seen(fresh);
+    assert_eq!(found(&ledger), []);
+    ledger.will_seen(firm);
+    assert_eq!(found(&ledger), [(Kind::Will, 1)]);
 }
 
 #[test]

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{Kind, Ledger};
 
+/// So long a broker may take to keep what nobody waits for.
+const KEPT_AFTER_MS: u64 = 1_000;
+
 /// What is known of a will's fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -13,6 +16,8 @@ enum Fate {
     Must,
     /// It must not be published.
     MustNot,
+    /// It was deleted at this time by a DISCONNECT, which nobody acknowledges.
+    Deleted { at_ms: u64 },
     /// Its delay runs, since this time at the earliest.
     Delayed { since_ms: u64 },
 }
@@ -32,8 +37,8 @@ struct Will {
 pub(crate) enum Ending {
     /// CONNACK had not come, or DISCONNECT was on its way: nobody knows.
     Unknown,
-    /// The broker has seen DISCONNECT 0x00 and closed.
-    Polite,
+    /// The broker has seen DISCONNECT 0x00 and closed, at this time.
+    Polite { at_ms: u64 },
     /// Without DISCONNECT, or the broker was killed, at this time.
     Lost { since_ms: u64 },
 }
@@ -59,7 +64,7 @@ impl Wills {
         let Some(will) = self.all.get_mut(&id) else { return };
         will.fate = match ending {
             Ending::Unknown => Fate::Open,
-            Ending::Polite => Fate::MustNot,
+            Ending::Polite { at_ms } => Fate::Deleted { at_ms },
             Ending::Lost { .. } if will.delay_ms == 0 => Fate::Must,
             Ending::Lost { since_ms } => Fate::Delayed { since_ms },
         };
@@ -73,6 +78,16 @@ impl Wills {
             {
                 // It was due by its client's clock; the broker's may run from its restart.
                 will.fate = Fate::Open;
+            }
+        }
+    }
+
+    /// The broker was killed. What nobody waits for may take a moment until it is kept.
+    pub(crate) fn killed(&mut self, now_ms: u64) {
+        for will in self.all.values_mut() {
+            if let Fate::Deleted { at_ms } = will.fate {
+                let is_kept = now_ms - at_ms > KEPT_AFTER_MS;
+                will.fate = if is_kept { Fate::MustNot } else { Fate::Open };
             }
         }
     }
@@ -126,7 +141,7 @@ impl Ledger {
             let text = format!("{will:?} came {} times: {}", will.seen, self.tell(id));
             self.findings.add(Kind::Will, text);
         }
-        if will.fate == Fate::MustNot {
+        if matches!(will.fate, Fate::MustNot | Fate::Deleted { .. }) {
             let text = format!("{will:?} was published: {}", self.tell(id));
             self.findings.add(Kind::Will, text);
         }
