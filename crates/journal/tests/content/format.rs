@@ -1,6 +1,6 @@
 //! Every format that was ever written can be read: a data directory of each is kept.
 //!
-//! `cargo test -p tacho-journal --test content write_the_fixture -- --ignored` writes the one of the
+//! `cargo test -p tacho-journal --test content write_the_fixture -- --ignored` writes that of the
 //! present format, once, when the format has changed.
 
 use std::fmt::Write;
