@@ -19,6 +19,12 @@ impl<M: Payload> Outgoing<M> {
         all.filter(|(_, delivery)| !delivery.message.is_loaded())
     }
 
+    /// Whether the next message to be sent is not loaded.
+    pub(crate) fn is_starved(&self) -> bool {
+        let next = self.window.unsent().find_map(|slot| slot.delivery.as_ref());
+        next.or_else(|| self.queue.front()).is_some_and(|next| !next.message.is_loaded())
+    }
+
     /// Hands the first `len_max` of the messages that are not loaded to `load`.
     pub(crate) fn load(&mut self, len_max: usize, mut load: impl FnMut(u64, &mut M)) {
         let in_window = self.window.unsent_mut();

@@ -10,6 +10,12 @@ impl<M: Payload> Session<M> {
         self.outgoing.unloaded()
     }
 
+    /// Whether the next message to be sent is not loaded, so that nothing behind it gets on.
+    #[must_use]
+    pub fn is_starved(&self) -> bool {
+        self.outgoing.is_starved()
+    }
+
     /// Hands messages that are not loaded to `load`, with their numbers, in the order of
     /// [`Session::unloaded`] and not more than `len_max`; those it can it replaces. Poll then.
     pub fn load(&mut self, len_max: usize, load: impl FnMut(u64, &mut M)) {

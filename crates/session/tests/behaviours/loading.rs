@@ -99,6 +99,7 @@ fn what_is_not_loaded_stops_the_messages_behind_it_and_nothing_else() {
     assert_eq!(offer(&mut session, AtLeastOnce, Stored(3)), Offer::Queued);
     assert_eq!(offer(&mut session, ExactlyOnce, Here(4)), Offer::Queued);
     assert_eq!(poll_all(&mut session), []);
+    assert!(session.is_starved());
     session.handle_pubrec(id(2), OK, &mut InMemory).expect("PUBREC");
     session.handle_publish(AtLeastOnce, PacketId::new(9)).expect("PUBLISH");
     let done = CommitToken::DONE;
@@ -108,6 +109,7 @@ fn what_is_not_loaded_stops_the_messages_behind_it_and_nothing_else() {
     assert_eq!(poll_all(&mut session), [1002]);
     assert_eq!(unloaded(&session), [(3, 3)]);
     assert_eq!(load(&mut session, 5), [3]);
+    assert!(!session.is_starved());
     assert!(session.has_output(CommitToken::DONE));
     assert_eq!(poll_all(&mut session), [3, 4]);
 }
@@ -177,8 +179,10 @@ fn qos_0_that_is_not_loaded_waits_in_the_queue() {
     assert_eq!(offer(&mut session, AtMostOnce, Stored(1)), Offer::Queued);
     assert_eq!(offer(&mut session, AtMostOnce, Here(2)), Offer::Queued);
     assert_eq!(poll_all(&mut session), []);
+    assert!(session.is_starved());
     assert_eq!(load(&mut session, 1), [1]);
     assert_eq!(poll_all(&mut session), [1, 2]);
+    assert!(!session.is_starved());
 }
 
 #[test]
@@ -197,7 +201,9 @@ fn the_queue_of_an_absent_client_is_unloaded_and_loaded_again_in_parts() {
     });
     assert_eq!(unloaded(&session), [(2, 2), (4, 4), (5, 5), (6, 6)]);
     connect(&mut session);
+    assert!(!session.is_starved());
     assert_eq!(poll_all(&mut session), [1]);
+    assert!(session.is_starved());
     // 2 has its identifier already; it still comes first.
     assert_eq!((session.inflight_len(), session.queue_len()), (2, 4));
     assert_eq!(load(&mut session, 2), [2, 4]);
