@@ -269,21 +269,22 @@ impl Committer {
     fn abandon(&mut self) {
         let Some(tail) = self.tail.take() else { return };
         self.doubtful = true;
-        let unsettled = !self.unsettled.is_empty();
+        let settles = !self.unsettled.is_empty();
         let in_memory = self.pending.as_ref().map_or(u64::MAX, |frame| frame.header.number);
         for unsynced in &tail.unsynced {
             // All others are in memory.
-            if !unsettled && unsynced.number < in_memory {
+            if !settles && unsynced.number < in_memory {
                 let saved = tail.read_back(unsynced);
                 let saved = saved.unwrap_or_else(|| self.lost(&tail, unsynced.number));
                 self.unsettled.push(saved);
             }
         }
-        let holds_complete = !unsettled && !self.unsettled.is_empty();
-        if tail.holds_synced || holds_complete {
+        let holds_complete = tail.holds_synced || !self.unsettled.is_empty();
+        if holds_complete && !settles {
             self.shared.segments.suspect(tail.id);
         } else {
-            // Nothing in it counts. Left alone, a failing disk would fill up with such files.
+            // Nothing in it counts, and nothing may: once the segment that replaces it is free,
+            // its frames would stand alone.
             self.shared.segments.remove(tail.id);
             self.shared.pool.give_back(Unused { name: file_name(tail.id), sound: false });
         }

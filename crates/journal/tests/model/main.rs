@@ -1,0 +1,31 @@
+//! Random lives of a journal on a disk with every fault, against a model that keeps everything in
+//! maps: what a journal shows when it is opened is exactly what the records up to some commit say,
+//! and that commit is none before what was promised.
+//!
+//! `TACHO_JOURNAL_SEEDS` sets how many runs, `TACHO_JOURNAL_SEED` the only one.
+
+mod life;
+mod state;
+
+use life::Run;
+
+const SEEDS: u64 = 1000;
+
+#[test]
+fn the_journal_says_what_was_told_to_it_whatever_happens() {
+    let number = |name| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
+    let seeds = match number("TACHO_JOURNAL_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("TACHO_JOURNAL_SEEDS").unwrap_or(SEEDS),
+    };
+    let mut moved = 0;
+    let mut freed = 0;
+    let runs = seeds.end - seeds.start;
+    for seed in seeds {
+        let done = std::panic::catch_unwind(|| Run::new(seed).run());
+        let Ok(counts) = done else { panic!("run again with TACHO_JOURNAL_SEED={seed}") };
+        moved += counts.moved;
+        freed += counts.freed;
+    }
+    assert!(runs < 100 || moved > 0 && freed > 0, "{moved} moved, {freed} freed");
+}
