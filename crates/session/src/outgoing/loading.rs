@@ -35,11 +35,14 @@ impl<M: Payload> Outgoing<M> {
         unloaded.take(len_max).for_each(|(seq, message)| load(seq, message));
     }
 
-    /// Hands the messages of the queue from position `from` on that are loaded to `unload`.
+    /// Hands the messages of QoS 1 and 2 that are loaded from position `from` of the queue on to
+    /// `unload`.
     pub(crate) fn unload(&mut self, from: usize, mut unload: impl FnMut(u64, &mut M)) {
-        let queued = self.queue.iter_mut(from).map(|entry| (entry.seq, &mut entry.delivery));
-        let all = queued.map(|(seq, delivery)| (seq, &mut delivery.message));
-        all.filter(|(_, m)| m.is_loaded()).for_each(|(seq, message)| unload(seq, message));
+        for Queued { seq, delivery } in self.queue.iter_mut(from) {
+            if delivery.qos != QoS::AtMostOnce && delivery.message.is_loaded() {
+                unload(*seq, &mut delivery.message);
+            }
+        }
     }
 
     /// Gives up the message with this number, which cannot be loaded. False if there is none.

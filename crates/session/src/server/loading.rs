@@ -22,8 +22,9 @@ impl<M: Payload> Session<M> {
         self.outgoing.load(len_max, load);
     }
 
-    /// Hands the loaded messages of the queue from position `from` on to `unload`, with their
-    /// numbers, to be replaced by what only says where they are.
+    /// Hands the loaded messages of QoS 1 and 2 from position `from` of the queue on to `unload`,
+    /// with their numbers, to be replaced by what only says where they are. Those of QoS 0 that are
+    /// here may be nowhere else.
     pub fn unload(&mut self, from: usize, unload: impl FnMut(u64, &mut M)) {
         self.outgoing.unload(from, unload);
     }
