@@ -4,8 +4,6 @@
 //! One thread per shard runs a [`tacho_net::Loop`]; what it does with bytes is in the private
 //! `shard` module. Nothing here blocks, reads a clock, or knows of the load generator.
 
-#![allow(dead_code, reason = "shards come to use what is made for the journal")]
-
 mod authentication;
 mod certificates;
 mod config;
@@ -29,5 +27,5 @@ pub use config::{
     Config, ConfigError, Durability, Level, Limits, Listener, Overload, RawConfig, RawListener,
     RawTls, SHARDS_MAX, SharedStrategy, Transport,
 };
-pub use server::{Broker, SharedSubscription, StartError, Stopper};
+pub use server::{Broker, JournalError, SharedSubscription, StartError, Stopper};
 pub use stats::{ByQos, ByReason, Counter, Histogram, ShardStats};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tacho_journal::Token;
+use tacho_journal::{MessageId, ReadError, Token};
 use tacho_topic::{Group, RetainedCursor, TopicFilter};
 
 use crate::authentication::{AuthStep, ExchangeRef};
@@ -14,14 +14,16 @@ use crate::shard::{Detached, ForOne, LargeShared, Receipt};
 /// One entry of a shard's mailbox.
 pub(crate) enum Mail {
     /// A connection whose session this shard owns; its CONNECT is still unread.
-    Adopt(Box<Detached>),
+    ///
+    /// It came by this listener.
+    Adopt(Box<Detached>, u16),
     /// Deliver to every matching subscription of the shard's sessions, and return the receipt if
     /// there is one.
     Deliver(Message, Option<Receipt>),
     /// A message was delivered in the sender's shard, and is safe there with this commit.
     Stored(Receipt, Token),
     /// Everything up to this is committed: for a shard that has said that it waits.
-    Committed(Token),
+    Committed,
     /// Members of a shared subscription came or went or have room again: for its owner.
     GroupChanged(Arc<Group>),
     /// Deliver to one member of a shared subscription.
@@ -48,8 +50,30 @@ pub(crate) enum Mail {
     /// A message to this topic had to wait in the sender's shard although the budget of all that
     /// waits is used up.
     Clogged(Arc<str>),
+    /// Messages that were asked for have been read.
+    Loaded(Box<Loaded>),
+    /// All shards have what was recovered: sessions' timers may run.
+    Recovered,
     /// Say goodbye to the clients and end.
     Shutdown,
+}
+
+/// Messages read back from the journal.
+pub(crate) struct Loaded {
+    pub(crate) wanted_for: LoadedFor,
+    pub(crate) messages: Vec<Read>,
+}
+
+/// A message's number and its bytes.
+pub(crate) type Read = (MessageId, Result<Arc<[u8]>, ReadError>);
+
+/// Who messages are read for.
+#[derive(Clone, Debug)]
+pub(crate) enum LoadedFor {
+    /// A session that is to send them.
+    Session(SessionRef),
+    /// A shared subscription, a member of which has left them.
+    Group(Arc<Group>),
 }
 
 /// A figure of the broker on its way to subscribers.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -16,6 +17,8 @@ use crate::authentication::{AuthMethods, Authenticators};
 use crate::certificates::{Certificates, Watcher};
 use crate::config::{Config, ConfigError};
 use crate::control::{Control, View};
+use crate::durable::keeper::{Keeper, Keeping};
+use crate::durable::start::Part;
 use crate::mail::Mail;
 use crate::shard::{Shard, Shared};
 use crate::stats::ShardStats;
@@ -41,6 +44,14 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
+    /// The data directory cannot be used.
+    #[error("the data directory {} cannot be used: {source}", directory.display())]
+    Journal {
+        /// The directory as configured.
+        directory: PathBuf,
+        /// Why not.
+        source: JournalError,
+    },
     /// The control plane's thread could not be created.
     #[error("the control plane cannot start")]
     Control(#[source] io::Error),
@@ -58,6 +69,20 @@ pub enum StartError {
         /// Its number.
         shard: usize,
     },
+}
+
+/// Why a data directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// It cannot be opened.
+    #[error(transparent)]
+    Open(#[from] tacho_journal::OpenError),
+    /// What is in it cannot be read.
+    #[error("{0}")]
+    Read(#[from] tacho_journal::ReadError),
+    /// A thread that works with it cannot be started.
+    #[error("a thread for it cannot be started: {0}")]
+    Thread(#[from] io::Error),
 }
 
 fn hint(error: &io::Error) -> &'static str {
@@ -85,6 +110,8 @@ pub struct Broker {
     _watcher: Option<Watcher>,
     /// Ends with the broker; present once it has started.
     control: Option<Control>,
+    /// Where there is a data directory.
+    keeper: Option<Keeper>,
 }
 
 /// A shared subscription as it is at a moment. With messages on their way between shards the
@@ -152,7 +179,9 @@ impl Broker {
         let mut shared = Shared::new(&config, transports, connections_max, sockets_max);
         shared.authenticators =
             Some(Authenticators { methods: auth_methods, remote: remote.clone() });
+        let (keeping, parts) = Keeping::start(&config, &mut shared, &remote)?;
         let shared = Arc::new(shared);
+        let keeper = keeping.map(|keeping| keeping.spawn(&shared, &remote)).transpose()?;
         let check = Duration::from_secs(u64::from(config.certificates_check_s));
         let watcher = Watcher::start(&certificates, check)
             .map_err(|source| StartError::Shard { shard: 0, source })?;
@@ -166,20 +195,28 @@ impl Broker {
             certificates,
             _watcher: watcher,
             control: None,
+            keeper,
         };
-        for (id, mailbox) in boxes.into_iter().enumerate() {
+        // Nobody is served before everybody has what is theirs.
+        let mut go = Vec::new();
+        for ((id, mailbox), part) in boxes.into_iter().enumerate().zip(parts) {
             let stats = Arc::new(ShardStats::default());
             broker.stats.push(Arc::clone(&stats));
             let loop_config = loop_config(&config, id, &listeners)?;
-            let started = start_shard(id, loop_config, mailbox, Arc::clone(&shared), stats);
-            match started {
-                Ok(thread) => broker.threads.push(thread),
+            let shard = NewShard { id, shared: Arc::clone(&shared), stats, part };
+            match start_shard(loop_config, mailbox, shard) {
+                Ok((thread, ready)) => {
+                    broker.threads.push(thread);
+                    go.push(ready);
+                }
                 Err(source) => {
+                    drop(go);
                     broker.stopper().stop();
                     return Err(StartError::Shard { shard: id, source });
                 }
             }
         }
+        broker.let_run(go)?;
         let view = View::new(broker.stats.clone(), broker.remote.clone(), connections_max);
         let sys_interval = Duration::from_secs(u64::from(config.sys_interval_s));
         match Control::start(view, metrics, sys_interval) {
@@ -190,6 +227,22 @@ impl Broker {
             }
         }
         Ok(broker)
+    }
+
+    /// Lets all shards run once each has taken over what is its own.
+    fn let_run(&self, go: Vec<Ready>) -> Result<(), StartError> {
+        for (shard, ready) in go.iter().enumerate() {
+            if ready.is_restored.recv().is_err() {
+                self.stop();
+                return Err(StartError::Panicked { shard });
+            }
+        }
+        for (shard, ready) in go.into_iter().enumerate() {
+            self.remote.post(shard, Mail::Recovered);
+            // A shard that is gone is noticed when it is waited for.
+            let _ = ready.go.send(());
+        }
+        Ok(())
     }
 
     /// Where `/metrics` and other questions are answered, if that is configured.
@@ -246,6 +299,11 @@ impl Broker {
             if result.is_ok() {
                 result = ended;
             }
+        }
+        drop(self.control);
+        drop(self.shared);
+        if let Some(keeper) = self.keeper {
+            keeper.stop();
         }
         result
     }
@@ -323,14 +381,34 @@ fn nth_usable_cpu(shard: usize) -> Option<usize> {
     (!cpus.is_empty()).then(|| cpus[shard % cpus.len()])
 }
 
-fn start_shard(
+/// What the thread of a shard begins with.
+struct NewShard {
     id: usize,
-    config: LoopConfig,
-    mailbox: Mailbox<Mail>,
     shared: Arc<Shared>,
     stats: Arc<ShardStats>,
-) -> io::Result<JoinHandle<io::Result<()>>> {
+    part: Part,
+}
+
+/// A shard that is about to run.
+struct Ready {
+    /// Says something once it has taken over what is its own.
+    is_restored: mpsc::Receiver<()>,
+    /// Lets it run; without a word it ends.
+    go: mpsc::SyncSender<()>,
+}
+
+/// A shard's thread, and what it waits for.
+type StartedShard = (JoinHandle<io::Result<()>>, Ready);
+
+fn start_shard(
+    config: LoopConfig,
+    mailbox: Mailbox<Mail>,
+    shard: NewShard,
+) -> io::Result<StartedShard> {
+    let NewShard { id, shared, stats, part } = shard;
     let (ready, started) = mpsc::sync_channel(1);
+    let (restored, is_restored) = mpsc::sync_channel(1);
+    let (go, may_go) = mpsc::sync_channel(1);
     let thread = std::thread::Builder::new().name(format!("shard-{id}")).spawn(move || {
         let event_loop = match Loop::new(config, mailbox) {
             Ok(event_loop) => event_loop,
@@ -340,10 +418,16 @@ fn start_shard(
             }
         };
         let _ = ready.send(Ok(()));
-        event_loop.run(&mut Shard::new(id, shared, stats))
+        let mut shard = Shard::new(id, shared, stats);
+        shard.restore(part);
+        let _ = restored.send(());
+        match may_go.recv() {
+            Ok(()) => event_loop.run(&mut shard),
+            Err(_) => Ok(()),
+        }
     })?;
     match started.recv() {
-        Ok(Ok(())) => Ok(thread),
+        Ok(Ok(())) => Ok((thread, Ready { is_restored, go })),
         Ok(Err(error)) => Err(error),
         Err(_) => Err(io::Error::other("its thread ended at once")),
     }

@@ -2,15 +2,25 @@
 //!
 //! A [`Cluster`] is a whole broker in one thread, without sockets and clock: see
 //! [`tacho_net::sim`]. The shards are those of [`Broker`](crate::Broker), unchanged.
+//!
+//! With a journal ([`Cluster::with_journal`]) nothing is committed by itself: [`Cluster::commit`]
+//! does it, whenever the test wants. To let the broker die, drop the cluster and make another one
+//! on what is left of the disk.
 
 use std::sync::Arc;
 
+use tacho_journal::storage::Storage;
+use tacho_journal::{Committer, Journal, OpenError, Opened, Step};
 use tacho_net::sim::{Faults, Peer, Simulation};
 use tacho_net::{LoopConfig, Mailbox, Remote, mailboxes};
 
 use crate::config::{Config, ConfigError};
+use crate::durable::keeper::install;
+use crate::durable::reader::Reader;
+use crate::durable::start::{self, Part};
+use crate::durable::{Durable, WallClock};
 use crate::mail::Mail;
-use crate::server::loop_limits;
+use crate::server::{JournalError, loop_limits};
 use crate::shard::{Shard, Shared};
 use crate::stats::ShardStats;
 
@@ -22,6 +32,41 @@ pub struct Cluster {
     shared: Arc<Shared>,
     stats: Vec<Arc<ShardStats>>,
     remote: Remote<Mail>,
+    committer: Option<Committer>,
+}
+
+/// What a cluster begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeds {
+    /// Of everything that is drawn.
+    pub seed: u64,
+    /// What goes wrong in the loops.
+    pub faults: Faults,
+    /// The present time of their clock.
+    pub now_ns: u64,
+}
+
+/// Why there is no cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum NoCluster {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The journal cannot be used.
+    #[error("the journal: {0}")]
+    Journal(String),
+}
+
+impl From<OpenError> for NoCluster {
+    fn from(error: OpenError) -> Self {
+        Self::Journal(error.to_string())
+    }
+}
+
+impl From<JournalError> for NoCluster {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error.to_string())
+    }
 }
 
 impl Cluster {
@@ -37,22 +82,92 @@ impl Cluster {
         faults: Faults,
         now_ns: u64,
     ) -> Result<Self, ConfigError> {
+        let seeds = Seeds { seed, faults, now_ns };
+        let start = |_: &mut Shared, _: &Remote<Mail>| Ok((None, Vec::new()));
+        Self::start(config, bounds, seeds, start)
+    }
+
+    /// The same with a journal on `storage`, and with everything that an earlier one has left
+    /// there. `unix_ns` is the time of the wall clock.
+    ///
+    /// # Errors
+    /// Certificates of a listener cannot be used, or the journal cannot be opened or read.
+    pub fn with_journal(
+        config: &Config,
+        bounds: impl Fn(LoopConfig) -> LoopConfig,
+        seeds: Seeds,
+        storage: impl Storage + 'static,
+        unix_ns: u64,
+    ) -> Result<Self, NoCluster> {
+        let opened = Journal::open_on(storage, start::options(&config.durability))?;
+        Self::on_journal(config, bounds, seeds, opened, unix_ns)
+    }
+
+    /// The same with a journal that is open already, in whatever way.
+    ///
+    /// # Errors
+    /// Certificates of a listener cannot be used, or the journal cannot be read.
+    pub fn on_journal(
+        config: &Config,
+        bounds: impl Fn(LoopConfig) -> LoopConfig,
+        seeds: Seeds,
+        opened: Opened,
+        unix_ns: u64,
+    ) -> Result<Self, NoCluster> {
+        Self::start(config, bounds, seeds, |shared, remote| {
+            let clock = (WallClock::new(seeds.now_ns, unix_ns), seeds.now_ns);
+            let reader = Reader::AtOnce(remote.clone());
+            let (committer, parts) = install(opened, config, shared, clock, reader)?;
+            Ok((Some(committer), parts))
+        })
+    }
+
+    fn start<E: From<ConfigError>>(
+        config: &Config,
+        bounds: impl Fn(LoopConfig) -> LoopConfig,
+        seeds: Seeds,
+        start: impl FnOnce(&mut Shared, &Remote<Mail>) -> Result<(Option<Committer>, Vec<Part>), E>,
+    ) -> Result<Self, E> {
         let connections_max = match config.limits.connections_max {
             0 => usize::MAX / 2,
             max => max,
         };
         let transports = config.open_transports()?;
-        let shared = Arc::new(Shared::new(config, transports, connections_max, usize::MAX));
+        let mut shared = Shared::new(config, transports, connections_max, usize::MAX);
         let stats: Vec<_> = (0..config.shards).map(|_| Arc::new(ShardStats::default())).collect();
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
+        let (committer, parts) = start(&mut shared, &remote)?;
+        let shared = Arc::new(shared);
+        let mut parts = parts.into_iter();
         let shard = |(id, mailbox): (usize, Mailbox<Mail>)| {
-            let shard = Shard::new(id, Arc::clone(&shared), Arc::clone(&stats[id]));
+            let mut shard = Shard::new(id, Arc::clone(&shared), Arc::clone(&stats[id]));
+            if let Some(part) = parts.next() {
+                shard.restore(part);
+                remote.post(id, Mail::Recovered);
+            }
             (bounds(loop_limits(config)), mailbox, shard)
         };
-        let shards = boxes.into_iter().enumerate().map(shard);
+        let shards: Vec<_> = boxes.into_iter().enumerate().map(shard).collect();
+        let Seeds { seed, faults, now_ns } = seeds;
         let simulation = Simulation::new(seed, faults, now_ns, shards);
-        Ok(Self { simulation, shared, stats, remote })
+        Ok(Self { simulation, shared, stats, remote, committer })
+    }
+
+    /// Commits what the shards have handed to the journal, in one step; the shards that wait for it
+    /// are told. False if there was nothing to commit, or the disk does not take it now.
+    pub fn commit(&mut self) -> bool {
+        let Some(committer) = &mut self.committer else { return false };
+        let Step::Committed(_) = committer.step() else { return false };
+        if let Some(durable) = &self.shared.durable {
+            durable.committed(&self.remote);
+        }
+        true
+    }
+
+    /// The journal, if there is one.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.shared.durable.as_ref().map(|durable: &Durable| &durable.journal)
     }
 
     /// Time, turns, faults.

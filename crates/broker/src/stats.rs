@@ -169,6 +169,8 @@ counters! {
     dropped_offline_total,
     /// Messages dropped: the shared subscription's queue is full.
     dropped_shared_queue_full_total,
+    /// Messages of durable sessions lost: the journal cannot read them any more.
+    lost_messages_total,
     /// Messages of shared subscriptions that went to others because their member left.
     shared_redelivered_total,
     /// Retained messages that expired and were freed.

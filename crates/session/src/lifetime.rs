@@ -111,6 +111,17 @@ impl<M> Lifetime<M> {
         self.expiry_s
     }
 
+    pub(crate) const fn ends_at_ns(&self) -> u64 {
+        self.ends_at_ns
+    }
+
+    pub(crate) const fn will(&self) -> Option<(&WillState<M>, u64)> {
+        match &self.will {
+            Some(will) => Some((will, self.will_at_ns)),
+            None => None,
+        }
+    }
+
     /// Starts a connection, and keeps its will with the session [MQTT-3.1.2-7]. Returns the
     /// previous connection's will if a clean start ends that session before the will's delay is
     /// over [MQTT-3.1.2-8], or if the delay is over and nobody has asked yet; a resume before that

@@ -1,5 +1,6 @@
 //! The broker's side of a session.
 
+mod lasting;
 mod loading;
 mod restore;
 

@@ -10,8 +10,8 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tacho_broker::{
-    Broker, Config, ConfigError, Listener, RawConfig, RawListener, SelfSigned, SharedStrategy,
-    StartError, self_signed,
+    Broker, Config, ConfigError, Level, Listener, RawConfig, RawListener, SelfSigned,
+    SharedStrategy, StartError, self_signed,
 };
 use tracing_subscriber::filter::LevelFilter;
 
@@ -21,8 +21,8 @@ const INVALID_CONFIG: u8 = 104;
 /// Run the broker: MQTT 3.1, 3.1.1 and 5.0 on one port, by TCP, TLS and WebSocket.
 ///
 /// Without arguments it listens on 127.0.0.1:1883 only. It stops on SIGTERM or Ctrl-C and tells
-/// 5.0 clients so. SIGHUP reads certificates again. Sessions live in memory: nothing survives the
-/// end of the process.
+/// 5.0 clients so. SIGHUP reads certificates again. With --data-dir, sessions, their messages and
+/// retained messages survive the end of the process; without it they live in memory only.
 #[derive(Args, Debug)]
 pub(crate) struct BrokerArgs {
     /// Configuration file (TOML); flags override it.
@@ -67,6 +67,13 @@ pub(crate) struct BrokerArgs {
     /// sticky, hash_client_id or hash_topic.
     #[arg(long, value_name = "STRATEGY")]
     shared_strategy: Option<SharedStrategy>,
+    /// Keep sessions, their messages and retained messages in DIR; it is made if it is not there.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// How safe persistent sessions and retained messages are before the broker says so: memory,
+    /// written (survives the end of the process) or fsynced (survives a power cut; default).
+    #[arg(long, value_name = "LEVEL")]
+    durability: Option<Level>,
     /// Unacknowledged QoS 1 and 2 messages per client, from the broker.
     #[arg(long, value_name = "N")]
     inflight_max: Option<u16>,
@@ -127,6 +134,13 @@ impl BrokerArgs {
         if self.metrics_allow_remote {
             raw.metrics_allow_remote = Some(true);
         }
+        if self.data_dir.is_some() {
+            raw.data_dir.clone_from(&self.data_dir);
+        }
+        if let Some(level) = self.durability {
+            raw.durability.persistent_level = level;
+            raw.durability.retained_level = level;
+        }
         let limits = &mut raw.limits;
         limits.connections_max = self.connections_max.unwrap_or(limits.connections_max);
         limits.packet_size_max = self.packet_size_max.unwrap_or(limits.packet_size_max);
@@ -146,6 +160,9 @@ impl BrokerArgs {
             raw.tls.key = Some(files.key);
         }
         let config = raw.resolve().map_err(|error| error.to_string())?;
+        if self.durability.is_some() && config.data_dir.is_none() {
+            return Err("--durability has no use without --data-dir (or `data_dir`)".to_owned());
+        }
         if self.check_config {
             config.open_transports().map_err(|error| error.to_string())?;
         }
@@ -160,6 +177,21 @@ impl BrokerArgs {
             (false, _) => LevelFilter::TRACE,
         }
     }
+}
+
+/// For the line at start: whether anything survives, and where.
+fn where_sessions_live(config: &Config) -> String {
+    let Some(dir) = &config.data_dir else {
+        return "sessions live in memory only: nothing survives the end of the process".to_owned();
+    };
+    let levels = &config.durability;
+    format!(
+        "data directory {}: persistent sessions {}, clean sessions {}, retained messages {}",
+        dir.display(),
+        levels.persistent_level,
+        levels.clean_level,
+        levels.retained_level,
+    )
 }
 
 fn make_certificates(folder: &Path, raw: &RawConfig) -> Result<SelfSigned, String> {
@@ -194,8 +226,9 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot handle signals")?;
     let shards = config.shards;
     let configured = config.listeners.clone();
+    let sessions_live = where_sessions_live(&config);
     let broker = match Broker::start(config) {
-        Err(StartError::Config(error)) => {
+        Err(error @ (StartError::Config(_) | StartError::Journal { .. })) => {
             eprintln!("tacho broker: {error}");
             return Ok(ExitCode::from(INVALID_CONFIG));
         }
@@ -208,7 +241,7 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
         .collect();
     tracing::info!(
         "listening on {} with {shards} shards (epoll or kqueue), up to {} connections; \
-         sessions live in memory only",
+         {sessions_live}",
         listeners.join(", "),
         broker.connections_max(),
     );

@@ -6,19 +6,25 @@
 pub(crate) mod body;
 mod bytes;
 pub(crate) mod entry;
+pub(crate) mod keeper;
 pub(crate) mod keys;
 pub(crate) mod open;
+pub(crate) mod reader;
+pub(crate) mod recovery;
+mod reroute;
+pub(crate) mod start;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use tacho_journal::{Journal, QueueId, Token};
+use tacho_journal::{Journal, QueueId};
 use tacho_net::Remote;
 
 use crate::config::{Durability, Level, SessionLevels};
 use crate::mail::Mail;
+use reader::Reader;
 
 /// The journal as all shards share it.
 pub(crate) struct Durable {
@@ -32,6 +38,8 @@ pub(crate) struct Durable {
     pub(crate) starts: u64,
     pub(crate) shards: Box<[ShardFlags]>,
     pub(crate) groups: GroupQueues,
+    /// Brings messages back.
+    pub(crate) reader: Reader,
 }
 
 /// What a shard tells the commit thread and the other shards.
@@ -52,13 +60,14 @@ impl Durable {
         levels: Vec<SessionLevels>,
         starts: u64,
         shards: usize,
+        reader: Reader,
     ) -> Self {
         let shards = (0..shards).map(|_| ShardFlags::default()).collect();
         let groups = GroupQueues::default();
         let of_sessions = levels.iter().flat_map(|levels| [levels.persistent, levels.clean]);
         // Sessions of an earlier configuration may be here too.
         let sessions_level = of_sessions.max().unwrap_or(Level::Memory).max(Level::Written);
-        Self { journal, wall, settings, levels, sessions_level, starts, shards, groups }
+        Self { journal, wall, settings, levels, sessions_level, starts, shards, groups, reader }
     }
 
     /// A durable session is made. To be called before anything of it is visible to routing.
@@ -89,12 +98,12 @@ impl Durable {
     }
 
     /// The commit thread calls this after every commit: shards that wait are told.
-    pub(crate) fn committed(&self, remote: &Remote<Mail>, token: Token) {
+    pub(crate) fn committed(&self, remote: &Remote<Mail>) {
         for (shard, flags) in self.shards.iter().enumerate() {
             // A shard sets the flag and then looks at what is committed; here it is the other way
             // round, so one of the two sees the other.
             if flags.waits.swap(false, Ordering::SeqCst) {
-                remote.post(shard, Mail::Committed(token));
+                remote.post(shard, Mail::Committed);
             }
         }
     }
@@ -111,11 +120,6 @@ impl GroupQueues {
     /// The queue of a group, made with `make` if it has none.
     pub(crate) fn queue(&self, group: u64, make: impl FnOnce() -> QueueId) -> QueueId {
         *self.lock().entry(group).or_insert_with(make)
-    }
-
-    /// The queue of a group, if it has one.
-    pub(crate) fn find(&self, group: u64) -> Option<QueueId> {
-        self.lock().get(&group).copied()
     }
 
     /// A group is over.

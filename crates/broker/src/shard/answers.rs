@@ -26,7 +26,8 @@ impl Shard {
         } else {
             packet
         };
-        if encode_within(packet, session.version, session.packet_size_max, net, conn) {
+        let out = net.out(conn).as_vec_mut();
+        if encode_within(packet, session.version, session.packet_size_max, out) {
             Flow::Continue
         } else {
             self.end_connection(net, conn, ReasonCode::PACKET_TOO_LARGE)
@@ -34,19 +35,18 @@ impl Shard {
     }
 }
 
-/// Appends an answer to a connection's output, without reason string and user properties if it
+/// Appends an answer to `out`, without reason string and user properties if it
 /// would be larger than `packet_size_max` with them. False if it is too large in any case; then
 /// nothing is appended.
 pub(super) fn encode_within(
     packet: Packet<'_>,
     version: Version,
     packet_size_max: u32,
-    net: &mut Net,
-    conn: ConnId,
+    out: &mut Vec<u8>,
 ) -> bool {
     let fits = |packet: &Packet<'_>| {
         packet.encoded_len(version).is_ok_and(|len| len <= packet_size_max as usize)
     };
     let packet = if fits(&packet) { packet } else { packet.without_problem_information() };
-    fits(&packet) && packet.encode(version, net.out(conn).as_vec_mut()).is_ok()
+    fits(&packet) && packet.encode(version, out).is_ok()
 }

@@ -51,14 +51,14 @@ impl Shard {
         client: (ClientKey, bool),
     ) -> Flow {
         let name = connect.properties.authentication_method.unwrap_or_default();
-        let (Some((method, remote)), Connection::Opening { id, timer }) =
+        let (Some((method, remote)), Connection::Opening { id, timer, listener }) =
             (self.auth_method(name), self.connections[conn.index()])
         else {
             self.refuse(net, conn, Version::V5, ReasonCode::BAD_AUTHENTICATION_METHOD);
             return Flow::Stop;
         };
         // The time for connecting goes on to run.
-        self.set_connection(conn, Connection::Authenticating { id, timer });
+        self.set_connection(conn, Connection::Authenticating { id, timer, listener });
         let (key, assigned) = client;
         let mut state = method.begin(&AuthClient {
             client_id: &key.client_id,
@@ -209,7 +209,8 @@ impl Shard {
             user_properties: UserProperties::EMPTY,
         });
         // [MQTT-3.15.2-2], [MQTT-3.15.2-3]
-        if encode_within(packet, Version::V5, exchange.packet_size_max, net, conn) {
+        let out = net.out(conn).as_vec_mut();
+        if encode_within(packet, Version::V5, exchange.packet_size_max, out) {
             return;
         }
         // More than the client takes, or than an AUTH can hold: the exchange cannot go on.
@@ -234,7 +235,7 @@ impl Shard {
         // What CONNACK shall carry stands where the client's own data stood.
         connect.properties.authentication_data = data;
         self.refresh_routes();
-        self.connect(net, conn, &connect, key, assigned);
+        self.connect(net, conn, &connect, &packet, key, assigned);
     }
 
     /// How a connection whose time for connecting is over learns of it: by the code that says that

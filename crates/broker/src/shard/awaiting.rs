@@ -194,6 +194,7 @@ impl Shard {
         let Waiting { slot, generation, .. } = waiting;
         let session = self.sessions.get(slot as usize);
         if session.is_some_and(|session| session.generation == generation) {
+            self.keep_promises(net, slot);
             self.pump(net, slot);
         }
     }

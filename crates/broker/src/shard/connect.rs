@@ -9,11 +9,13 @@ use tacho_session::WillState;
 use tacho_session::server::{self, ConnectParams, End, SessionLimits};
 use tacho_topic::owner_shard;
 
+use super::committing::Promised;
 use super::connection::{Connection, Flow, encode};
+use super::keeping::{Kept, Opened};
 use super::publish::may_publish;
 use super::session::{Body, Copy, NO_GROUP, Session};
 use super::{Net, Shard};
-use crate::config::Limits;
+use crate::config::{Level, Limits};
 use crate::keys::{ClientKey, TenantId};
 use crate::mail::Mail;
 use crate::message::{Message, Source};
@@ -65,7 +67,8 @@ impl Shard {
                 let packet = &unread[..frame.total_len];
                 return self.authenticate(net, conn, &connect, packet, (key, assigned));
             }
-            return self.connect(net, conn, &connect, key, assigned);
+            let packet = &unread[..frame.total_len];
+            return self.connect(net, conn, &connect, packet, key, assigned);
         }
         self.move_connection(net, conn, owner, unread);
         Flow::Stop
@@ -73,9 +76,10 @@ impl Shard {
 
     fn move_connection(&mut self, net: &mut Net, conn: ConnId, owner: usize, unread: &[u8]) {
         self.cancel_connect_timer(net, conn);
+        let listener = self.connections[conn.index()].listener().unwrap_or(0);
         self.connection_gone(conn);
         if let Some(detached) = net.detach(conn, unread) {
-            net.post(owner, Mail::Adopt(Box::new(detached)));
+            net.post(owner, Mail::Adopt(Box::new(detached), listener));
         }
     }
 
@@ -144,27 +148,30 @@ impl Shard {
         self.drop_connection(net, conn);
     }
 
-    /// Opens the session and says so, once [MQTT-3.1.4-5], [MQTT-3.2.0-2]. With an authentication
-    /// method, `connect` has the data that goes out.
+    /// Opens the session and says so, once [MQTT-3.1.4-5], [MQTT-3.2.0-2]: at once, or when it is
+    /// written down. With an authentication method, `connect` has the data that goes out; `packet`
+    /// is what it was decoded from.
     pub(super) fn connect(
         &mut self,
         net: &mut Net,
         conn: ConnId,
         connect: &Connect<'_>,
+        packet: &[u8],
         key: ClientKey,
         assigned: bool,
     ) -> Flow {
         let agreed = agree(connect, self.limits());
-        let client_id = Arc::clone(&key.client_id);
-        let response_information = self.response_information(connect, &client_id);
-        let assigned_client_id = assigned.then_some(&*client_id);
-        let mut connack =
-            self.connack(connect, &agreed, assigned_client_id, response_information.as_deref());
-        // Nothing in it may be left out, so who cannot take it cannot connect [MQTT-3.1.2-24].
-        let len = connack.encoded_len(connect.version);
-        if len.is_ok_and(|len| len > packet_size_max(connect) as usize) {
+        if !self.takes_connack(connect, &agreed, assigned.then_some(&*key.client_id)) {
             self.refuse(net, conn, connect.version, ReasonCode::PACKET_TOO_LARGE);
             return Flow::Stop;
+        }
+        let level = self.level_of(conn, agreed.session_expiry_s);
+        if let Some(&slot) = self.by_client.get(&key) {
+            self.end_promised_connection(net, slot);
+        }
+        if let Some(&slot) = self.by_client.get(&key) {
+            // What is due is done before anything is written down that knows nothing of it.
+            self.session_timeout(net, slot);
         }
         let replaces = self.by_client.get(&key).copied();
         let replaces = replaces.filter(|&s| self.sessions[s as usize].connection.is_some());
@@ -188,12 +195,45 @@ impl Shard {
             self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
             return Flow::Stop;
         }
-        self.cancel_connect_timer(net, conn);
         let slot = match existing {
             Some(slot) => slot,
-            None => self.new_session(key),
+            None => {
+                let kept = self.place_in_journal(level);
+                self.new_session(key, kept)
+            }
         };
         let source = self.sessions[slot as usize].source;
+        let will = connect.will.as_ref().map(|will| will_state(will, source));
+        let (version, expiry_s) = (connect.version, agreed.session_expiry_s);
+        let token = self.keep_opened(slot, &Opened { version, expiry_s, will: will.as_ref() });
+        if token <= self.committed() {
+            self.open_session(net, conn, slot, connect, will, assigned);
+            return Flow::Continue;
+        }
+        let (packet, data) = (packet.to_vec(), connect.properties.authentication_data);
+        let authentication_data = data.map(Into::into);
+        let promised = Promised { conn, token, packet, authentication_data, assigned, will };
+        self.promise_connection(net, slot, promised);
+        Flow::Continue
+    }
+
+    /// The client is connected to its session, and told so.
+    pub(super) fn open_session(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: u32,
+        connect: &Connect<'_>,
+        will: Option<WillState<Copy>>,
+        assigned: bool,
+    ) {
+        self.cancel_connect_timer(net, conn);
+        let agreed = agree(connect, self.limits());
+        let client_id = Arc::clone(&self.sessions[slot as usize].key.client_id);
+        let response_information = self.response_information(connect, &client_id);
+        let assigned_client_id = assigned.then_some(&*client_id);
+        let mut connack =
+            self.connack(connect, &agreed, assigned_client_id, response_information.as_deref());
         let aliases_max = connect.properties.topic_alias_maximum.unwrap_or(0);
         // Not above what the client takes [MQTT-3.1.2-26].
         let aliases_max = aliases_max.min(self.limits().outgoing_topic_aliases_max);
@@ -205,7 +245,7 @@ impl Shard {
             topic_alias_maximum_out: aliases_max,
             keep_alive_s: agreed.keep_alive_s,
             session_expiry_s: agreed.session_expiry_s,
-            will: connect.will.as_ref().map(|will| will_state(will, source)),
+            will,
         };
         let now_ns = net.now_ns();
         let session = &mut self.sessions[slot as usize];
@@ -234,7 +274,29 @@ impl Shard {
         }
         self.arm_timer(net, slot);
         self.pump(net, slot);
-        Flow::Continue
+    }
+
+    /// Whether the client takes the CONNACK: nothing in it may be left out, so who cannot take it
+    /// cannot connect [MQTT-3.1.2-24].
+    fn takes_connack(
+        &self,
+        connect: &Connect<'_>,
+        agreed: &Agreed,
+        assigned_client_id: Option<&str>,
+    ) -> bool {
+        let client_id = assigned_client_id.unwrap_or(connect.client_id);
+        let response_information = self.response_information(connect, client_id);
+        let response_information = response_information.as_deref();
+        let connack = self.connack(connect, agreed, assigned_client_id, response_information);
+        let len = connack.encoded_len(connect.version);
+        !len.is_ok_and(|len| len > packet_size_max(connect) as usize)
+    }
+
+    /// How safe a session is to be that a client of this connection asks for.
+    fn level_of(&self, conn: ConnId, session_expiry_s: u32) -> Level {
+        let Some(durable) = &self.shared.durable else { return Level::Memory };
+        let listener = self.connections[conn.index()].listener().unwrap_or(0);
+        durable.levels[usize::from(listener)].of(session_expiry_s)
     }
 
     /// The same client id again: the old connection ends before the new one's CONNACK
@@ -245,7 +307,17 @@ impl Shard {
             self.say_goodbye(net, old, ReasonCode::SESSION_TAKEN_OVER);
             self.session_disconnected(net, slot, End::TakenOver { clean_start });
         }
-        if clean_start && self.sessions.contains(slot as usize) {
+        if !clean_start || !self.sessions.contains(slot as usize) {
+            return;
+        }
+        if self.shared.durable.is_some() {
+            // A session of its own for the client, in the journal too.
+            let will = self.sessions[slot as usize].machine.will().map(|(will, _)| will.clone());
+            if let Some(Body::Here(will)) = will.map(|will| will.message.message) {
+                self.publish_will(net, &will);
+            }
+            self.discard_session(net, slot);
+        } else {
             let undelivered = self.take_undelivered_of_groups(slot);
             self.remove_all_subscriptions(net, slot);
             self.renew(net, slot);
@@ -266,16 +338,33 @@ impl Shard {
         }
     }
 
-    fn new_session(&mut self, key: ClientKey) -> u32 {
+    fn new_session(&mut self, key: ClientKey, kept: Option<Kept>) -> u32 {
+        let machine = server::Session::<Copy>::new(self.session_limits(kept.is_some()));
+        self.add_session(key, machine, kept)
+    }
+
+    /// What a session may hold.
+    pub(super) fn session_limits(&self, is_kept: bool) -> SessionLimits {
         let limits = self.limits();
-        let machine = server::Session::<Copy>::new(SessionLimits {
+        let durable = self.shared.durable.as_ref().filter(|_| is_kept);
+        SessionLimits {
             queue_len_max: limits.session_queue_len_max,
             queue_bytes_max: limits.session_queue_bytes_max,
             receive_maximum: limits.receive_maximum,
             inflight_max: limits.inflight_max,
-            queue_qos0_offline: limits.queue_qos0_offline,
+            queue_qos0_offline: limits.queue_qos0_offline
+                || durable.is_some_and(|durable| durable.settings.offline_qos0),
             alias_bytes_max: limits.topic_alias_bytes_max,
-        });
+        }
+    }
+
+    /// Puts a session among the shard's.
+    pub(super) fn add_session(
+        &mut self,
+        key: ClientKey,
+        machine: server::Session<Copy>,
+        kept: Option<Kept>,
+    ) -> u32 {
         self.next_generation = self.next_generation.wrapping_add(1);
         let session = Session {
             generation: self.next_generation,
@@ -297,8 +386,10 @@ impl Shard {
             replays: None,
             places_counted: 0,
             pressure: None,
-            kept: None,
+            kept,
+            promises: None,
             stored: 0,
+            is_loading: false,
         };
         let slot = self.sessions.insert(Box::new(session)) as u32;
         self.by_client.insert(key, slot);

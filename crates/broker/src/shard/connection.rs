@@ -22,9 +22,11 @@ pub(crate) enum Connection {
     /// No such connection.
     Vacant,
     /// Accepted; its CONNECT has not come yet.
-    Opening { id: ConnId, timer: TimerId },
+    Opening { id: ConnId, timer: TimerId, listener: u16 },
     /// Its CONNECT names an authentication method, which is not content yet.
-    Authenticating { id: ConnId, timer: TimerId },
+    Authenticating { id: ConnId, timer: TimerId, listener: u16 },
+    /// Its session is being written down; CONNACK waits for that.
+    Committing { timer: TimerId, session: u32 },
     /// Its session is connected.
     Active { id: ConnId, session: u32, version: Version },
     /// Refused or ended by us; what remains is to send what was said.
@@ -35,6 +37,31 @@ impl Connection {
     /// Whether its client is not connected yet.
     const fn is_handshake(self) -> bool {
         matches!(self, Self::Opening { .. } | Self::Authenticating { .. })
+    }
+
+    /// Whether its client is connected or will be.
+    const fn is_counted(self) -> bool {
+        matches!(self, Self::Committing { .. } | Self::Active { .. })
+    }
+
+    /// When its client ran out of time to connect.
+    pub(super) const fn timer(self) -> Option<TimerId> {
+        match self {
+            Self::Opening { timer, .. }
+            | Self::Authenticating { timer, .. }
+            | Self::Committing { timer, .. } => Some(timer),
+            _ => None,
+        }
+    }
+
+    /// Which listener it came by, as long as that matters.
+    pub(super) const fn listener(self) -> Option<u16> {
+        match self {
+            Self::Opening { listener, .. } | Self::Authenticating { listener, .. } => {
+                Some(listener)
+            }
+            _ => None,
+        }
     }
 }
 
@@ -76,7 +103,7 @@ impl Shard {
                 return;
             }
         }
-        self.open(net, conn);
+        self.open(net, conn, listener as u16);
     }
 
     /// A connection left this shard: closed, or moved to another one.
@@ -89,11 +116,11 @@ impl Shard {
         self.stats.connections.decrement();
     }
 
-    fn open(&mut self, net: &mut Net, conn: ConnId) {
+    fn open(&mut self, net: &mut Net, conn: ConnId, listener: u16) {
         let deadline_ns = net.now_ns() + u64::from(self.limits().connect_timeout_s) * 1_000_000_000;
         let token = TimerToken::Connect { connection: conn.index() as u32 };
         let timer = net.set_timer(deadline_ns, token.encode());
-        self.set_connection(conn, Connection::Opening { id: conn, timer });
+        self.set_connection(conn, Connection::Opening { id: conn, timer, listener });
         self.openings.push_back(conn);
         let (own, max) = (self.stats.handshakes.value() as usize, self.limits().handshakes_max);
         if self.openings.len() > 2 * own + 1024 {
@@ -119,10 +146,10 @@ impl Shard {
         false
     }
 
-    pub(super) fn adopt(&mut self, net: &mut Net, detached: Detached) {
+    pub(super) fn adopt(&mut self, net: &mut Net, detached: Detached, listener: u16) {
         let conn = net.attach(detached);
         self.stats.connections.add(1);
-        self.open(net, conn);
+        self.open(net, conn, listener);
     }
 
     pub(super) fn set_connection(&mut self, conn: ConnId, state: Connection) {
@@ -139,7 +166,7 @@ impl Shard {
             self.stats.handshakes.add(1);
             self.shared.handshakes.fetch_add(1, Ordering::Relaxed);
         }
-        if matches!(before, Connection::Active { .. }) {
+        if before.is_counted() && !state.is_counted() {
             self.shared.connections.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -160,6 +187,7 @@ impl Shard {
         let mut session = match self.connections[conn.index()] {
             Connection::Active { session, .. } => Some(session),
             Connection::Opening { .. } | Connection::Authenticating { .. } => None,
+            Connection::Committing { .. } => return 0,
             Connection::Vacant | Connection::Closing => return data.len(),
         };
         if let Connection::Opening { .. } = self.connections[conn.index()]
@@ -195,10 +223,12 @@ impl Shard {
                 Flow::Hold => break,
                 Flow::Stop => return data.len(),
             }
-            if session.is_none()
-                && let Connection::Active { session: slot, .. } = self.connections[conn.index()]
-            {
-                session = Some(slot);
+            if session.is_none() {
+                match self.connections[conn.index()] {
+                    Connection::Active { session: slot, .. } => session = Some(slot),
+                    Connection::Committing { .. } => return used,
+                    _ => {}
+                }
             }
         }
         if let Some(slot) = session {
@@ -478,9 +508,7 @@ impl Shard {
 
     /// The time for connecting is no longer limited.
     pub(super) fn cancel_connect_timer(&self, net: &mut Net, conn: ConnId) {
-        if let Connection::Opening { timer, .. } | Connection::Authenticating { timer, .. } =
-            self.connections[conn.index()]
-        {
+        if let Some(timer) = self.connections[conn.index()].timer() {
             net.cancel_timer(timer);
         }
     }
@@ -497,6 +525,10 @@ impl Shard {
                     let connection = conn.index();
                     tracing::debug!(shard = self.id, connection, %error, "no connection");
                 }
+            }
+            Connection::Committing { timer, session, .. } => {
+                net.cancel_timer(timer);
+                self.promised_connection_lost(net, session);
             }
             Connection::Active { session, .. } => {
                 tracing::debug!(
@@ -540,7 +572,8 @@ fn send_disconnect(
     // What is too long is said without the explanation [MQTT-3.14.2-3], [MQTT-3.14.2-4], or not at
     // all [MQTT-3.1.2-24].
     let disconnect = Disconnect { reason_string: why, ..Disconnect::new(reason) };
-    encode_within(Packet::Disconnect(disconnect), version, packet_size_max, net, conn);
+    let out = net.out(conn).as_vec_mut();
+    encode_within(Packet::Disconnect(disconnect), version, packet_size_max, out);
 }
 
 /// Whether this connection exists and its client is not connected yet.

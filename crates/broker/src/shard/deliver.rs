@@ -323,6 +323,9 @@ impl Shard {
         self.await_commit(slot, waits_for);
         self.count_expired(slot);
         self.count_places(slot);
+        if self.sessions[slot as usize].stored > 0 {
+            self.load(net, slot);
+        }
         if self.sessions[slot as usize].replays.is_some() {
             self.continue_replay(net, slot);
         }

@@ -358,6 +358,11 @@ impl<'a> Keeping<'a> {
         self.0.as_ref().map_or(CommitToken::DONE, |persist| persist.written)
     }
 
+    /// For a session that has no connection.
+    pub(super) fn of_absent(journal: &'a mut Option<Box<ShardJournal>>, kept: &Kept) -> Self {
+        Self(journal.as_mut().map(|journal| journal.persist(kept, false)))
+    }
+
     /// The last of what the session itself now waits for.
     #[inline]
     pub(super) fn waits_for(&self) -> CommitToken {

@@ -1,9 +1,18 @@
 //! What the journal keeps of a session beside its messages: that it exists and until when, its
 //! subscriptions, its will.
 
-use tacho_journal::QueueId;
+use tacho_codec::Version;
+use tacho_journal::{MessageId, QueueId, Record, Urgency};
+use tacho_session::{CommitToken, WillState};
+use tacho_topic::Filter;
 
+use super::Shard;
+use super::session::{Body, Copy};
+use super::subscriptions::SubscriptionOptions;
 use crate::config::Level;
+use crate::durable::body::encode_head_of_will;
+use crate::durable::keys::{self, Connectedness, SessionRecord, WillRecord};
+use crate::message::Message;
 
 /// A durable session's place in the journal, from its creation to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,4 +21,148 @@ pub(crate) struct Kept {
     pub(crate) level: Level,
     /// Whether the journal has a will of the session.
     pub(crate) has_will: bool,
+}
+
+/// What a CONNECT makes of a session, once it is accepted.
+pub(super) struct Opened<'a> {
+    pub(super) version: Version,
+    pub(super) expiry_s: u32,
+    pub(super) will: Option<&'a WillState<Copy>>,
+}
+
+impl Shard {
+    /// The place of a session that is made now, if it is to be durable.
+    pub(super) fn place_in_journal(&self, level: Level) -> Option<Kept> {
+        let durable = self.shared.durable.as_ref()?;
+        level.of_journal()?;
+        durable.session_came(self.id);
+        Some(Kept { queue: durable.journal.new_queue_id(), level, has_will: false })
+    }
+
+    /// A session is over: everything that the journal has of it is forgotten.
+    pub(super) fn drop_from_journal(&mut self, kept: Option<Kept>) {
+        let Some(kept) = kept else { return };
+        if let Some(durable) = &self.shared.durable {
+            durable.session_went(self.id);
+        }
+        self.append(Record::DropQueue { queue: kept.queue }, kept.level, Urgency::Rides);
+    }
+
+    /// Writes down that a session's client is about to be told that it is connected.
+    pub(super) fn keep_opened(&mut self, slot: u32, opened: &Opened<'_>) -> CommitToken {
+        let session = &self.sessions[slot as usize];
+        let Some(kept) = session.kept else { return CommitToken::DONE };
+        let record = SessionRecord {
+            key: session.key.clone(),
+            version: opened.version,
+            level: kept.level,
+            expiry_s: opened.expiry_s,
+            state: Connectedness::Connected,
+        };
+        let token = self.put(kept, keys::SESSION, &record.encode(), Urgency::Forces);
+        let will = opened.will.map(|will| (will.clone(), None));
+        token.max(self.keep_will(slot, will, Urgency::Forces))
+    }
+
+    /// Writes down how a session stands that has no connection, and what became of its will.
+    pub(super) fn keep_closed(&mut self, slot: u32) {
+        let Some(durable) = &self.shared.durable else { return };
+        let wall = durable.wall;
+        let session = &self.sessions[slot as usize];
+        let Some(kept) = session.kept else { return };
+        let record = SessionRecord {
+            key: session.key.clone(),
+            version: session.version,
+            level: kept.level,
+            expiry_s: session.machine.expiry_s(),
+            state: Connectedness::EndsAt { unix_ns: wall.to_unix(session.machine.ends_at_ns()) },
+        };
+        let is_awaited = session.promises.as_ref().is_some_and(|p| p.awaits_connection());
+        if is_awaited {
+            return; // What is written down is how it will be.
+        }
+        let will = session.machine.will().map(|(will, at_ns)| (will.clone(), Some(at_ns)));
+        self.put(kept, keys::SESSION, &record.encode(), Urgency::Rides);
+        self.keep_will(slot, will, Urgency::Rides);
+    }
+
+    /// Writes down a session's will, with when it is due if that is known, or that it has none.
+    fn keep_will(
+        &mut self,
+        slot: u32,
+        will: Option<(WillState<Copy>, Option<u64>)>,
+        urgency: Urgency,
+    ) -> CommitToken {
+        let (Some(durable), Some(kept)) = (&self.shared.durable, self.sessions[slot as usize].kept)
+        else {
+            return CommitToken::DONE;
+        };
+        let wall = durable.wall;
+        let has_will = will.is_some();
+        let token = match will {
+            Some((WillState { message, delay_s }, due_ns)) => {
+                let Body::Here(message) = &message.message else { return CommitToken::DONE };
+                let due_unix_ns = due_ns.map(|due_ns| wall.to_unix(due_ns));
+                let id = self.will_id(message, kept.level);
+                let record = Record::Put {
+                    queue: kept.queue,
+                    key: keys::WILL,
+                    version: 0,
+                    value: &WillRecord { delay_s, due_unix_ns }.encode(),
+                    message: id,
+                };
+                self.append(record, kept.level, urgency)
+            }
+            None if kept.has_will => self.delete(kept, keys::WILL, urgency),
+            None => CommitToken::DONE,
+        };
+        if let Some(kept) = &mut self.sessions[slot as usize].kept {
+            kept.has_will = has_will;
+        }
+        token
+    }
+
+    /// The number of a will's message, whose expiry has not begun.
+    fn will_id(&mut self, message: &Message, level: Level) -> Option<MessageId> {
+        if let Some(id) = message.stored() {
+            return Some(id);
+        }
+        let id = self.shared.durable.as_ref()?.journal.new_message_id();
+        let mut head = Vec::new();
+        encode_head_of_will(message, &mut head);
+        let record = Record::Message { id, body: &[&head, message.payload()] };
+        self.append(record, level, Urgency::Rides);
+        message.set_stored(id);
+        Some(id)
+    }
+
+    /// Writes down a subscription, new or with other options.
+    pub(super) fn keep_subscription(
+        &mut self,
+        slot: u32,
+        filter: &Filter,
+        options: &SubscriptionOptions,
+    ) -> CommitToken {
+        let Some(kept) = self.sessions[slot as usize].kept else { return CommitToken::DONE };
+        let value = keys::encode_options(options);
+        self.put(kept, &keys::subscription(filter), &value, Urgency::Forces)
+    }
+
+    /// Writes down that a subscription is over.
+    pub(super) fn forget_subscription(&mut self, slot: u32, filter: &Filter) -> CommitToken {
+        let Some(kept) = self.sessions[slot as usize].kept else { return CommitToken::DONE };
+        self.delete(kept, &keys::subscription(filter), Urgency::Forces)
+    }
+
+    fn put(&mut self, kept: Kept, key: &[u8], value: &[u8], urgency: Urgency) -> CommitToken {
+        let queue = kept.queue;
+        // One shard writes them, in order: of equal versions the later one counts.
+        let record = Record::Put { queue, key, version: 0, value, message: None };
+        self.append(record, kept.level, urgency)
+    }
+
+    fn delete(&mut self, kept: Kept, key: &[u8], urgency: Urgency) -> CommitToken {
+        let record = Record::Delete { queue: kept.queue, key, version: 0 };
+        self.append(record, kept.level, urgency)
+    }
 }

@@ -79,11 +79,16 @@ impl Shard {
                 self.stats.connect_timeouts_total.increment();
                 self.authentication_timed_out(net, id);
             }
+            Some(&Connection::Committing { session, .. }) => {
+                self.stats.connect_timeouts_total.increment();
+                self.end_promised_connection(net, session);
+            }
             _ => {}
         }
     }
 
-    fn session_timeout(&mut self, net: &mut Net, slot: u32) {
+    /// Does what is due for a session.
+    pub(super) fn session_timeout(&mut self, net: &mut Net, slot: u32) {
         let now_ns = net.now_ns();
         while let Some(session) = self.sessions.get_mut(slot as usize) {
             match session.machine.handle_timeout(now_ns) {
@@ -98,6 +103,7 @@ impl Shard {
                     if let Body::Here(will) = &will.message {
                         self.publish_will(net, will);
                     }
+                    self.keep_closed(slot);
                 }
                 Some(TimeoutEvent::SessionExpired) => {
                     self.stats.sessions_expired_total.increment();
@@ -140,6 +146,7 @@ impl Shard {
         if session.connection.take().is_some() {
             self.stats.sessions_connected.decrement();
         }
+        session.promises = None;
         let effects = session.machine.disconnect(now_ns, end);
         if let Some(Body::Here(will)) = effects.publish_will.map(|will| will.message) {
             self.publish_will(net, &will);
@@ -149,12 +156,15 @@ impl Shard {
         } else {
             self.pass_on_unsent(net, slot);
             self.arm_timer(net, slot);
+            self.keep_closed(slot);
+            self.unload(slot);
         }
         effects.error
     }
 
     /// Ends a session: its subscriptions and queues are gone.
     pub(super) fn discard_session(&mut self, net: &mut Net, slot: u32) {
+        self.close_promised_connection(net, slot);
         let undelivered = self.take_undelivered_of_groups(slot);
         self.remove_all_subscriptions(net, slot);
         let mut session = self.sessions.remove(slot as usize);
@@ -165,6 +175,7 @@ impl Shard {
         self.by_client.remove(&session.key);
         self.stats.sessions.set(self.sessions.len() as u64);
         self.redistribute(net, undelivered);
+        self.drop_from_journal(session.kept);
     }
 
     /// Says goodbye to every client and ends the loop when all have heard it.
@@ -183,6 +194,9 @@ impl Shard {
                 }
                 Connection::Opening { id, .. } | Connection::Authenticating { id, .. } => {
                     self.drop_connection(net, id);
+                }
+                Connection::Committing { session, .. } => {
+                    self.end_promised_connection(net, session);
                 }
                 Connection::Vacant | Connection::Closing => {}
             }

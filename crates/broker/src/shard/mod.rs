@@ -1,11 +1,12 @@
 //! A shard: one thread's connections, the sessions it owns, and their subscriptions.
 //!
 //! The parts: [`connection`] frames and dispatches packets, [`connect`] opens sessions,
-//! [`authenticate`] lets methods of authentication talk to their clients, [`answers`] keeps answers
+//! [`committing`] lets those of durable ones wait, [`authenticate`] lets methods of authentication talk to their clients, [`answers`] keeps answers
 //! within what a client takes,
 //! [`publish`] takes messages in, [`deliver`] sends them out, [`subscribe`] keeps subscriptions,
 //! [`shared`] their groups, [`retained`] the retained messages and their replay, [`lifetime`] the
-//! timers and the ends of sessions, [`throttle`] holds publishers back, [`budget`] refuses what
+//! timers and the ends of sessions, [`keeping`] tells the journal of sessions, [`restore`] makes them of
+//! what it kept, [`loading`] brings messages back from it, [`throttle`] holds publishers back, [`budget`] refuses what
 //! there is no memory for, [`overload`] sheds load, [`slow`] knows the slow clients, [`control`]
 //! answers the control plane.
 
@@ -13,6 +14,7 @@ mod answers;
 mod authenticate;
 mod awaiting;
 mod budget;
+mod committing;
 mod connect;
 mod connection;
 mod control;
@@ -24,8 +26,10 @@ mod heads;
 mod inspect;
 mod keeping;
 mod lifetime;
+mod loading;
 mod overload;
 mod publish;
+mod restore;
 mod retained;
 mod routes;
 mod session;
@@ -60,13 +64,16 @@ use connection::Connection;
 use deliver::FanOut;
 use durable::ShardJournal;
 use heads::Heads;
+use loading::Loading;
 use overload::Overload;
 use retained::{OpenRequest, RetainedStore, RetainedTotals, RetainedVersions};
 use routes::RouteCache;
+pub(crate) use routes::{Scope, Target};
 use session::Session;
+pub(crate) use session::{Body, Copy, GroupRef, NO_GROUP};
 use shared::LocalGroups;
 use slow::DropReport;
-pub(crate) use subscriptions::SubscriptionOptions;
+pub(crate) use subscriptions::{SubscriptionOptions, merge_targets};
 use throttle::Throttle;
 
 #[cfg(feature = "sim")]
@@ -188,6 +195,7 @@ pub(crate) struct Shard {
     /// Connections whose client was not connected yet, the oldest first.
     openings: VecDeque<ConnId>,
     drop_report: DropReport,
+    loading: Loading,
     /// Reused for the subscription identifiers of the packet being written.
     ids: SubscriptionIdsBuf,
     stopping: bool,
@@ -229,6 +237,7 @@ impl Shard {
             queued: 0,
             openings: VecDeque::new(),
             drop_report: DropReport::default(),
+            loading: Loading::default(),
             ids: SubscriptionIdsBuf::new(),
             stopping: false,
             stop_deadline_ns: u64::MAX,
@@ -292,11 +301,11 @@ impl Handler for Shard {
 
     fn mail(&mut self, net: &mut Net, from: usize, mail: Mail) {
         match mail {
-            Mail::Adopt(detached) => self.adopt(net, *detached),
+            Mail::Adopt(detached, listener) => self.adopt(net, *detached, listener),
             Mail::Deliver(message, receipt) => self.deliver_forwarded(net, from, message, receipt),
             Mail::Stored(receipt, commit) => self.stored_elsewhere(net, receipt, commit),
             // Who waits for it is served at the end of the turn, all together.
-            Mail::Committed(_) => {}
+            Mail::Committed => {}
             Mail::Clogged(topic) => self.topic_clogged(net, &topic),
             Mail::GroupChanged(group) => self.group_changed(net, &group),
             Mail::DeliverShared(group, message) => self.deliver_to_member(net, &group, message),
@@ -312,6 +321,8 @@ impl Handler for Shard {
             Mail::Authenticated(exchange, step) => self.authenticated(net, exchange, step),
             Mail::PublishSys(values) => self.publish_sys(net, &values),
             Mail::Ask(ask) => self.asked(net, *ask),
+            Mail::Loaded(loaded) => self.loaded(net, *loaded),
+            Mail::Recovered => self.all_recovered(net),
             Mail::Shutdown => self.shut_down(net),
         }
         self.hand_over(net);
@@ -330,7 +341,11 @@ impl Handler for Shard {
         if owes_answers || !self.fan_outs.is_empty() {
             return Next::Again;
         }
-        self.overload.next_look_ns().map_or(Next::Sleep, Next::At)
+        let next_ns = match (self.overload.next_look_ns(), self.ask_again(net)) {
+            (Some(look_ns), Some(ask_ns)) => Some(look_ns.min(ask_ns)),
+            (look_ns, ask_ns) => look_ns.or(ask_ns),
+        };
+        next_ns.map_or(Next::Sleep, Next::At)
     }
 
     fn turn_ended(&mut self, net: &mut Net) {

@@ -88,6 +88,24 @@ impl Shard {
         }
     }
 
+    /// Takes over what an earlier start of the broker retained.
+    pub(super) fn restore_retained(&mut self, messages: Vec<Message>) {
+        if !messages.is_empty() {
+            self.shared.retained_versions.restored(self.id);
+        }
+        for message in messages {
+            self.retained.restore(message, &self.shared.retained_totals);
+        }
+        self.retained_changed();
+    }
+
+    /// Time may run for retained messages too.
+    pub(super) fn retained_recovered(&mut self, net: &mut Net) {
+        if let Some(deadline_ns) = self.retained.next_expiry_ns() {
+            self.arm_retained_timer(net, deadline_ns);
+        }
+    }
+
     fn retained_changed(&self) {
         self.stats.retained.set(self.retained.len() as u64);
         self.stats.retained_bytes.set(self.retained.bytes());

@@ -12,6 +12,7 @@ use crate::keys::ClientKey;
 use crate::message::{Message, Source};
 
 use super::budget::Held;
+use super::committing::Promises;
 use super::keeping::Kept;
 use super::overload::Inflow;
 use super::retained::Replays;
@@ -50,7 +51,7 @@ impl Body {
 impl Payload for Copy {
     #[inline]
     fn is_loaded(&self) -> bool {
-        self.message.here().is_some()
+        matches!(self.message, Body::Here(_))
     }
 }
 
@@ -98,8 +99,12 @@ pub(crate) struct Session {
     pub(crate) pressure: Option<Box<Pressure>>,
     /// Its place in the journal, if it is durable.
     pub(crate) kept: Option<Kept>,
+    /// Present while its client waits for a commit.
+    pub(crate) promises: Option<Box<Promises>>,
     /// Messages in its queue and window that are not in memory.
     pub(crate) stored: u32,
+    /// Some of them have been asked for.
+    pub(crate) is_loading: bool,
 }
 
 /// What is known of a client that is or was slow, or sends much while others are behind.

@@ -14,6 +14,7 @@ mod left;
 mod members;
 mod owner;
 mod redeliver;
+mod restore;
 mod waiting;
 
 use std::sync::Arc;

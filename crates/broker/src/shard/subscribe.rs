@@ -7,6 +7,7 @@ use tacho_codec::{
     UserProperties, Version,
 };
 use tacho_net::ConnId;
+use tacho_session::CommitToken;
 use tacho_topic::{Filter, RouteChange};
 
 use super::connection::Flow;
@@ -35,6 +36,7 @@ impl Shard {
         let mut explanation = None;
         let mut changes = Vec::new();
         let mut replays = Vec::new();
+        let mut token = CommitToken::DONE;
         for requested in &subscribe.filters {
             let options = SubscriptionOptions::new(&requested.options, subscribe.subscription_id);
             let reason =
@@ -45,6 +47,9 @@ impl Shard {
             }
             if explanation.is_none() {
                 explanation = explain(reason);
+            }
+            if let (false, Ok(filter)) = (reason.is_error(), Filter::parse(requested.filter)) {
+                token = token.max(self.keep_subscription(slot, &filter, &options));
             }
             reasons.push(if version == Version::V5 || !reason.is_error() {
                 reason
@@ -68,7 +73,7 @@ impl Shard {
             reason_string: explanation,
             user_properties: UserProperties::EMPTY,
         };
-        if self.answer(net, conn, slot, Packet::SubAck(suback)) == Flow::Stop {
+        if self.answer_after(net, conn, slot, Packet::SubAck(suback), token) == Flow::Stop {
             return Flow::Stop;
         }
         self.stats.subscribes_total.increment();
@@ -160,6 +165,7 @@ impl Shard {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
         let mut changes = Vec::new();
+        let mut token = CommitToken::DONE;
         let mut reasons = Vec::with_capacity(unsubscribe.filters.len());
         for name in &unsubscribe.filters {
             let subscriptions = &mut self.sessions[slot as usize].subscriptions;
@@ -167,6 +173,7 @@ impl Shard {
                 Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
                 Ok(filter) if subscriptions.remove(&filter) => {
                     self.remove_subscription(net, slot, &filter, &mut changes);
+                    token = token.max(self.forget_subscription(slot, &filter));
                     ReasonCode::SUCCESS
                 }
                 Ok(_) => ReasonCode::NO_SUBSCRIPTION_EXISTED,
@@ -182,7 +189,7 @@ impl Shard {
             user_properties: UserProperties::EMPTY,
         };
         self.stats.unsubscribes_total.increment();
-        self.answer(net, conn, slot, Packet::UnsubAck(unsuback))
+        self.answer_after(net, conn, slot, Packet::UnsubAck(unsuback), token)
     }
 
     fn remove_subscription(
@@ -224,6 +231,15 @@ impl Shard {
         self.stats.subscriptions.add(1);
         self.stats.subscriptions_bytes.add(bytes);
         true
+    }
+
+    /// Counts a subscription of an earlier start of the broker.
+    pub(super) fn count_restored_subscription(&self, filter: &Filter) {
+        let (shared, bytes) = (&*self.shared, text_bytes(filter));
+        shared.subscriptions.fetch_add(1, Ordering::Relaxed);
+        shared.subscriptions_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.stats.subscriptions.add(1);
+        self.stats.subscriptions_bytes.add(bytes);
     }
 
     fn subscription_gone(&self, filter: &Filter) {

@@ -67,6 +67,13 @@ impl RetainedStore {
         outcome
     }
 
+    /// Takes in what an earlier start of the broker retained: older than everything from now on.
+    /// Limits count for what comes.
+    pub(crate) fn restore(&mut self, message: Message, totals: &RetainedTotals) {
+        let limits = RetainedLimits { count_max: usize::MAX, bytes_max: u64::MAX };
+        self.keep_newest(message, 0, totals, limits);
+    }
+
     fn keep_newest(
         &mut self,
         message: Message,

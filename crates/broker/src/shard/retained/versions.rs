@@ -40,6 +40,12 @@ impl RetainedVersions {
         version
     }
 
+    /// An owner has messages of an earlier start of the broker.
+    pub(crate) fn restored(&self, owner: usize) {
+        // Whatever their topics are: it only means that replays ask.
+        self.0[owner].is_plain.store(true, SeqCst);
+    }
+
     /// Whether an owner may have, or get, a message that was routed without regard to a
     /// subscription to `filter` that is visible by now. Where nobody retains messages, the broker's
     /// own figures below `$SYS` are all there is, and most subscriptions need no replay.

@@ -27,6 +27,11 @@ impl LeftGroups {
         self.groups.iter().find(|left| left.id() == group.0)
     }
 
+    /// Groups that a session of an earlier start of the broker is no member of, and has messages of.
+    pub(in crate::shard) fn restored(groups: Vec<Arc<Group>>) -> Self {
+        Self { checked_at: 2 * groups.len(), groups }
+    }
+
     /// Notes a group; `in_hand` are those of which the session has messages.
     fn note(&mut self, group: &Arc<Group>, in_hand: impl FnOnce() -> Ids) {
         if self.find(GroupRef(group.id())).is_some() {

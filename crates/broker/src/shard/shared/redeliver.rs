@@ -73,6 +73,7 @@ impl Shard {
                     let owed = id.map_or(Owed::Nothing, Owed::Open);
                     self.route_to_group(net, &group, ForOne { message, owed });
                 }
+                (Some(group), Body::Stored(id)) => self.load_for_group(net, &group, id),
                 // Without its group nobody else is to get it.
                 _ => id.into_iter().for_each(|id| self.note_done(id)),
             }

@@ -1,0 +1,78 @@
+//! Reading messages back: a thread that waits for the disk, so that shards do not.
+
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use tacho_journal::{Journal, MessageId};
+use tacho_net::Remote;
+
+use crate::mail::{Loaded, LoadedFor, Mail};
+
+/// Requests that wait for the thread; what does not fit is asked again.
+const REQUESTS_MAX: usize = 1_024;
+
+/// Messages that a shard wants to have.
+#[derive(Debug)]
+pub(crate) struct LoadRequest {
+    pub(crate) shard: usize,
+    pub(crate) wanted_for: LoadedFor,
+    pub(crate) ids: Vec<MessageId>,
+}
+
+/// Where requests go.
+pub(crate) enum Reader {
+    /// To a thread.
+    Thread(SyncSender<LoadRequest>),
+    /// To the journal at once, answered by mail: in simulations, where nothing blocks.
+    #[cfg(feature = "sim")]
+    AtOnce(Remote<Mail>),
+}
+
+/// A thread that is not started yet.
+pub(crate) struct Waiting {
+    journal: Journal,
+    remote: Remote<Mail>,
+    requests: Receiver<LoadRequest>,
+}
+
+impl Waiting {
+    /// Starts the thread. It ends when nobody can ask it any more.
+    pub(crate) fn spawn(self) -> io::Result<JoinHandle<()>> {
+        let Self { journal, remote, requests } = self;
+        std::thread::Builder::new().name("journal-reader".to_owned()).spawn(move || {
+            for request in requests {
+                answer(&journal, &remote, request);
+            }
+        })
+    }
+}
+
+impl Reader {
+    /// A reader, and its thread.
+    pub(crate) fn new(journal: Journal, remote: Remote<Mail>) -> (Self, Waiting) {
+        let (sender, requests) = sync_channel(REQUESTS_MAX);
+        (Self::Thread(sender), Waiting { journal, remote, requests })
+    }
+
+    /// Asks for messages; the request comes back if it has to be made again later.
+    #[cfg_attr(not(feature = "sim"), allow(unused_variables))]
+    pub(crate) fn ask(&self, journal: &Journal, request: LoadRequest) -> Result<(), LoadRequest> {
+        match self {
+            Self::Thread(sender) => sender.try_send(request).map_err(|error| match error {
+                TrySendError::Full(request) | TrySendError::Disconnected(request) => request,
+            }),
+            #[cfg(feature = "sim")]
+            Self::AtOnce(remote) => {
+                answer(journal, remote, request);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn answer(journal: &Journal, remote: &Remote<Mail>, request: LoadRequest) {
+    let LoadRequest { shard, wanted_for, ids } = request;
+    let messages = journal.read(&ids);
+    remote.post(shard, Mail::Loaded(Box::new(Loaded { wanted_for, messages })));
+}

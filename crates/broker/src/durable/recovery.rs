@@ -1,0 +1,291 @@
+//! What the journal had when the broker died or stopped, as sessions, retained messages and waiting
+//! messages, each for the shard that owns it now.
+//!
+//! It is one pass before anybody is served. Messages stay on the disk, but for retained ones, wills
+//! and what waits for a shared subscription.
+
+use std::collections::BTreeMap;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use tacho_codec::PacketId;
+use tacho_journal::{MessageId, QueueId, Visitor};
+use tacho_session::WillState;
+use tacho_session::server::{ExchangeStage, Restored, RestoredExchange};
+use tacho_topic::{Filter, SharedFilter};
+
+use super::entry::{EntryMeta, Stage};
+use super::keys::{self, Connectedness, Key, SessionRecord, WillRecord};
+use super::open::OpenFor;
+use super::{WallClock, body};
+use crate::message::Message;
+use crate::shard::{Body, Copy, GroupRef, NO_GROUP, SubscriptionOptions};
+
+/// Everything that was found, by queue.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// How often the broker had started here before.
+    pub(crate) starts: u64,
+    queues: BTreeMap<QueueId, FoundQueue>,
+    groups: HashMap<QueueId, SharedFilter, RandomState>,
+    pub(crate) retained: Vec<Message>,
+    pub(crate) open: Vec<OpenMessage>,
+    /// Records that are not understood, or that refer to what is gone.
+    pub(crate) lost: u64,
+}
+
+/// What one queue holds: a session's, or a shared subscription's.
+#[derive(Default)]
+struct FoundQueue {
+    session: Option<SessionRecord>,
+    subscriptions: Vec<(Filter, SubscriptionOptions)>,
+    inbound: Vec<PacketId>,
+    will: Option<(WillRecord, Message)>,
+    entries: Vec<FoundEntry>,
+}
+
+struct FoundEntry {
+    seq: u64,
+    /// `None` once its message is not needed any more.
+    message: Option<MessageId>,
+    stage: Stage,
+    meta: EntryMeta,
+}
+
+/// A message whose distribution was not finished.
+pub(crate) struct OpenMessage {
+    pub(crate) message: Message,
+    /// The shared subscription that alone is to get it.
+    pub(crate) group: Option<QueueId>,
+    pub(crate) served: Vec<QueueId>,
+}
+
+/// A session as it is to be.
+pub(crate) struct FoundSession {
+    pub(crate) record: SessionRecord,
+    pub(crate) queue: QueueId,
+    pub(crate) has_will: bool,
+    pub(crate) subscriptions: Vec<(Filter, SubscriptionOptions)>,
+    pub(crate) restored: Restored<Copy>,
+}
+
+/// Messages that wait for a member of a shared subscription.
+pub(crate) struct FoundGroup {
+    pub(crate) filter: SharedFilter,
+    pub(crate) queue: QueueId,
+    /// Its number in the route map, once it is there.
+    pub(crate) number: Option<u64>,
+    /// In their order, with their places.
+    pub(crate) waiting: Vec<(u64, MessageId)>,
+}
+
+/// Collects what the journal tells.
+pub(crate) struct Collector {
+    pub(crate) found: Found,
+    pub(crate) wall: WallClock,
+}
+
+impl Collector {
+    pub(crate) fn new(wall: WallClock) -> Self {
+        Self { found: Found::default(), wall }
+    }
+
+    fn take_key(
+        &mut self,
+        queue: QueueId,
+        key: &[u8],
+        value: &[u8],
+        message: Option<(MessageId, &[u8])>,
+    ) -> Option<()> {
+        let wall = self.wall;
+        let message = || {
+            let (id, bytes) = message?;
+            body::decode(bytes, wall, id)
+        };
+        let found = &mut self.found;
+        match Key::parse(key)? {
+            Key::Starts => found.starts = keys::decode_starts(value)?,
+            Key::Retained(_) => found.retained.push(message()?),
+            Key::Group(text) => {
+                let Ok(Filter::Shared(filter)) = Filter::parse(text) else { return None };
+                found.groups.insert(keys::decode_queue(value)?, filter);
+            }
+            Key::Session => {
+                let record = SessionRecord::decode(value)?;
+                found.queues.entry(queue).or_default().session = Some(record);
+            }
+            Key::Subscription(text) => {
+                let subscription = (Filter::parse(text).ok()?, keys::decode_options(value)?);
+                found.queues.entry(queue).or_default().subscriptions.push(subscription);
+            }
+            Key::Inbound(id) => found.queues.entry(queue).or_default().inbound.push(id),
+            Key::Will => {
+                let will = (WillRecord::decode(value)?, message()?);
+                found.queues.entry(queue).or_default().will = Some(will);
+            }
+        }
+        Some(())
+    }
+
+    fn take_entry(
+        &mut self,
+        queue: QueueId,
+        seq: u64,
+        message: Option<MessageId>,
+        state: u32,
+        meta: &[u8],
+    ) -> Option<()> {
+        let entry = FoundEntry {
+            seq,
+            message,
+            stage: Stage::decode(state)?,
+            meta: EntryMeta::decode(meta, self.wall)?,
+        };
+        self.found.queues.entry(queue).or_default().entries.push(entry);
+        Some(())
+    }
+}
+
+impl Visitor for Collector {
+    fn key(
+        &mut self,
+        queue: QueueId,
+        key: &[u8],
+        _version: u64,
+        value: &[u8],
+        message: Option<(MessageId, &[u8])>,
+    ) {
+        if self.take_key(queue, key, value, message).is_none() {
+            self.found.lost += 1;
+        }
+    }
+
+    fn entry(
+        &mut self,
+        queue: QueueId,
+        seq: u64,
+        message: Option<MessageId>,
+        state: u32,
+        meta: &[u8],
+    ) {
+        if self.take_entry(queue, seq, message, state, meta).is_none() {
+            self.found.lost += 1;
+        }
+    }
+
+    fn open(&mut self, id: MessageId, bytes: &[u8], meta: &[u8], served: &[QueueId]) {
+        let Some(message) = body::decode(bytes, self.wall, id) else {
+            self.found.lost += 1;
+            return;
+        };
+        let group = match OpenFor::decode(meta) {
+            Some(OpenFor::Group(queue)) => Some(queue),
+            Some(OpenFor::All) => None,
+            None => {
+                self.found.lost += 1;
+                return;
+            }
+        };
+        self.found.open.push(OpenMessage { message, group, served: served.to_vec() });
+    }
+}
+
+/// What was found, sorted out.
+pub(crate) struct Sorted {
+    pub(crate) sessions: Vec<FoundSession>,
+    pub(crate) groups: Vec<FoundGroup>,
+    /// Queues of which nobody knows whose they are.
+    pub(crate) orphans: Vec<QueueId>,
+}
+
+impl Found {
+    /// Makes sessions and groups of the queues. Messages name the shared subscription that they came
+    /// through by its queue.
+    pub(crate) fn sort_out(&mut self, now_ns: u64, wall: WallClock) -> Sorted {
+        let mut sorted = Sorted { sessions: Vec::new(), groups: Vec::new(), orphans: Vec::new() };
+        let mut by_client: HashMap<_, usize, RandomState> = HashMap::default();
+        for (queue, mut found) in std::mem::take(&mut self.queues) {
+            found.entries.sort_by_key(|entry| entry.seq);
+            if let Some(filter) = self.groups.remove(&queue) {
+                let waiting = found.entries.iter();
+                let waiting = waiting.filter_map(|entry| Some((entry.seq, entry.message?)));
+                let waiting = waiting.collect();
+                sorted.groups.push(FoundGroup { filter, queue, number: None, waiting });
+                continue;
+            }
+            let Some(record) = found.session.take() else {
+                sorted.orphans.push(queue);
+                continue;
+            };
+            let client = record.key.clone();
+            let session = found.into_session(record, queue, now_ns, wall);
+            // Queues come in the order of their making. Of two sessions of one client the older
+            // one was about to be dropped.
+            match by_client.get(&client) {
+                Some(&index) => {
+                    let older = std::mem::replace(&mut sorted.sessions[index], session);
+                    sorted.orphans.push(older.queue);
+                }
+                None => {
+                    by_client.insert(client, sorted.sessions.len());
+                    sorted.sessions.push(session);
+                }
+            }
+        }
+        // Shared subscriptions for which nothing waits.
+        for (queue, filter) in self.groups.drain() {
+            let waiting = Vec::new();
+            sorted.groups.push(FoundGroup { filter, queue, number: None, waiting });
+        }
+        sorted
+    }
+}
+
+impl FoundQueue {
+    fn into_session(
+        self,
+        record: SessionRecord,
+        queue: QueueId,
+        now_ns: u64,
+        wall: WallClock,
+    ) -> FoundSession {
+        let ends_at_ns = match record.state {
+            // From now on: nobody knows for how long the broker was gone.
+            Connectedness::Connected => None,
+            Connectedness::EndsAt { unix_ns } => Some(wall.from_unix(unix_ns)),
+        };
+        let has_will = self.will.is_some();
+        let will_at_ns = self.will.as_ref().and_then(|(will, _)| will.due_unix_ns);
+        let will = self.will.map(|(will, message)| WillState {
+            message: Copy { message: Body::Here(message), group: NO_GROUP },
+            delay_s: will.delay_s,
+        });
+        let mut restored = Restored {
+            now_ns,
+            expiry_s: record.expiry_s,
+            ends_at_ns,
+            will,
+            will_at_ns: will_at_ns.map(|unix_ns| wall.from_unix(unix_ns)),
+            next_seq: self.entries.last().map_or(1, |last| last.seq + 1),
+            exchanges: Vec::new(),
+            queued: Vec::new(),
+            inbound: self.inbound,
+        };
+        for FoundEntry { seq, message, stage, meta } in self.entries {
+            let group = meta.group.map_or(NO_GROUP, |queue| GroupRef(queue.get()));
+            let delivery =
+                message.map(|id| meta.delivery(Copy { message: Body::Stored(id), group }));
+            let (packet_id, stage) = match stage {
+                Stage::Queued => {
+                    restored.queued.extend(delivery.map(|delivery| (seq, delivery)));
+                    continue;
+                }
+                Stage::Sent(packet_id) => (packet_id, ExchangeStage::Sent),
+                Stage::Released(packet_id) => (packet_id, ExchangeStage::Released),
+            };
+            restored.exchanges.push(RestoredExchange { seq, packet_id, stage, delivery });
+        }
+        let subscriptions = self.subscriptions;
+        FoundSession { record, queue, has_will, subscriptions, restored }
+    }
+}

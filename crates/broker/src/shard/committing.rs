@@ -1,0 +1,160 @@
+//! Clients of durable sessions are told what is safe: CONNACK, SUBACK and UNSUBACK wait for their
+//! commit.
+//!
+//! Until then a connection is [`Connection::Committing`], its CONNECT kept as it came, and not
+//! read. Its session has been taken over or made already, and is as if nobody were connected.
+
+use std::collections::VecDeque;
+
+use tacho_codec::{Connect, Packet, ReasonCode, split_frame};
+use tacho_net::ConnId;
+use tacho_session::{CommitToken, WillState};
+
+use super::answers::encode_within;
+use super::connection::{Connection, Flow};
+use super::session::Copy;
+use super::{Net, Shard};
+
+/// Answers that wait: no honest client asks more before it has got one.
+const ANSWERS_MAX: usize = 1_024;
+
+/// What a session's client is to be told once it is true.
+#[derive(Default)]
+pub(crate) struct Promises {
+    connect: Option<Promised>,
+    /// SUBACK and UNSUBACK in the order of their requests.
+    answers: VecDeque<(CommitToken, Vec<u8>)>,
+}
+
+impl Promises {
+    /// Whether a connection waits for the session.
+    pub(super) const fn awaits_connection(&self) -> bool {
+        self.connect.is_some()
+    }
+}
+
+/// A CONNECT that waits for its commit.
+pub(super) struct Promised {
+    pub(super) conn: ConnId,
+    pub(super) token: CommitToken,
+    pub(super) packet: Vec<u8>,
+    /// Goes into CONNACK in the place of what the client sent.
+    pub(super) authentication_data: Option<Vec<u8>>,
+    pub(super) assigned: bool,
+    pub(super) will: Option<WillState<Copy>>,
+}
+
+impl Shard {
+    /// Lets a connection wait for the commit of its session.
+    pub(super) fn promise_connection(&mut self, net: &mut Net, slot: u32, promised: Promised) {
+        let (conn, token) = (promised.conn, promised.token);
+        if let Some(timer) = self.connections[conn.index()].timer() {
+            self.set_connection(conn, Connection::Committing { timer, session: slot });
+        }
+        net.pause_read(conn);
+        let session = &mut self.sessions[slot as usize];
+        session.promises.get_or_insert_default().connect = Some(promised);
+        self.await_commit(slot, token);
+    }
+
+    /// Ends the wait of a connection for this session, if there is one.
+    pub(super) fn end_promised_connection(&mut self, net: &mut Net, slot: u32) {
+        if self.close_promised_connection(net, slot) {
+            self.promised_connection_lost(net, slot);
+        }
+    }
+
+    /// Closes the connection that waits for this session, if there is one; what becomes of the
+    /// session is the caller's.
+    pub(super) fn close_promised_connection(&mut self, net: &mut Net, slot: u32) -> bool {
+        let promises = self.sessions[slot as usize].promises.as_mut();
+        let Some(promised) = promises.and_then(|promises| promises.connect.take()) else {
+            return false;
+        };
+        self.drop_connection(net, promised.conn);
+        true
+    }
+
+    /// A connection that waited is gone: the session goes on without it, as it was.
+    pub(super) fn promised_connection_lost(&mut self, net: &mut Net, slot: u32) {
+        let session = &mut self.sessions[slot as usize];
+        if let Some(promises) = &mut session.promises {
+            promises.connect = None;
+        }
+        if session.machine.exists() {
+            self.keep_closed(slot);
+        } else {
+            self.discard_session(net, slot);
+        }
+    }
+
+    /// A commit is complete that a session has waited for.
+    pub(super) fn keep_promises(&mut self, net: &mut Net, slot: u32) {
+        let committed = self.committed();
+        let Some(session) = self.sessions.get_mut(slot as usize) else { return };
+        let Some(promises) = &mut session.promises else { return };
+        if let Some(conn) = session.connection {
+            while let Some((_, answer)) =
+                promises.answers.pop_front_if(|(token, _)| *token <= committed)
+            {
+                net.out(conn).extend_from_slice(&answer);
+            }
+        }
+        let promised = match &promises.connect {
+            Some(promised) if promised.token <= committed => promises.connect.take(),
+            _ => None,
+        };
+        if promises.connect.is_none() && promises.answers.is_empty() {
+            session.promises = None;
+        }
+        if let Some(promised) = promised {
+            self.keep_promise(net, slot, promised);
+        }
+    }
+
+    fn keep_promise(&mut self, net: &mut Net, slot: u32, promised: Promised) {
+        let Promised { conn, packet, authentication_data, assigned, will, .. } = promised;
+        let frame = split_frame(&packet, u32::MAX).ok().flatten();
+        let connect = frame.and_then(|frame| Connect::decode(&frame).ok());
+        // Invariant: it was decoded before, when it came.
+        let Some(mut connect) = connect else { return self.drop_connection(net, conn) };
+        if authentication_data.is_some() {
+            connect.properties.authentication_data = authentication_data.as_deref();
+        }
+        self.refresh_routes();
+        self.open_session(net, conn, slot, &connect, will, assigned);
+        net.resume_read(conn);
+    }
+
+    /// Sends SUBACK or UNSUBACK once `token` is committed, and what was asked before is answered.
+    pub(super) fn answer_after(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: u32,
+        packet: Packet<'_>,
+        token: CommitToken,
+    ) -> Flow {
+        let committed = self.committed();
+        let session = &mut *self.sessions[slot as usize];
+        let waits = session.promises.as_ref().is_some_and(|p| !p.answers.is_empty());
+        if token <= committed && !waits {
+            return self.answer(net, conn, slot, packet);
+        }
+        let packet = match session.no_problem_information {
+            true => packet.without_problem_information(),
+            false => packet,
+        };
+        let mut bytes = Vec::new();
+        if !encode_within(packet, session.version, session.packet_size_max, &mut bytes) {
+            return self.end_connection(net, conn, ReasonCode::PACKET_TOO_LARGE);
+        }
+        let answers = &mut session.promises.get_or_insert_default().answers;
+        if answers.len() >= ANSWERS_MAX {
+            return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
+        }
+        answers.push_back((token, bytes));
+        self.await_commit(slot, token);
+        Flow::Continue
+    }
+}

@@ -1,0 +1,112 @@
+//! Sessions, retained messages and waiting messages of an earlier start of the broker, as the
+//! journal kept them: before the shard's loop runs, and before anybody is served.
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use tacho_session::server;
+use tacho_topic::{Filter, Group};
+
+use super::durable::{Keeping, Place};
+use super::keeping::Kept;
+use super::session::{GroupRef, NO_GROUP};
+use super::shared::LeftGroups;
+use super::subscriptions::SubscriptionOptions;
+use super::{Net, Shard};
+use crate::config::Level;
+use crate::durable::Durable;
+use crate::durable::recovery::FoundSession;
+use crate::durable::start::{Part, WaitingGroup};
+
+/// Shared subscriptions by their numbers.
+type Groups = HashMap<u64, Arc<Group>, RandomState>;
+
+impl Shard {
+    /// Takes over what this shard owns. The route map has the subscriptions already.
+    pub(crate) fn restore(&mut self, part: Part) {
+        let Part { sessions, retained, groups } = part;
+        self.refresh_routes();
+        let all = self.shared.routes.groups().into_iter().map(|group| (group.id(), group));
+        let all: Groups = all.collect();
+        for session in sessions {
+            self.restore_session(session, &all);
+        }
+        self.restore_retained(retained);
+        for WaitingGroup { group, queue, waiting } in groups {
+            let level = self.shared.durable.as_ref().map_or(Level::Memory, Durable::sessions_level);
+            for (seq, message) in waiting {
+                self.restore_waiting(&group, Place { queue, seq, level }, message);
+            }
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.hand_over();
+        }
+    }
+
+    fn restore_session(&mut self, found: FoundSession, groups: &Groups) {
+        let FoundSession { record, queue, has_will, subscriptions, restored } = found;
+        let kept = Kept { queue, level: record.level, has_will };
+        if let Some(durable) = &self.shared.durable {
+            durable.session_came(self.id);
+        }
+        let stored = restored.queued.len() + restored.exchanges.len();
+        let limits = self.session_limits(true);
+        let mut keeping = Keeping::of_absent(&mut self.journal, &kept);
+        let machine = server::Session::restore(limits, restored, &mut keeping);
+        let slot = self.add_session(record.key, machine, Some(kept));
+        let session = &mut *self.sessions[slot as usize];
+        session.version = record.version;
+        session.stored = stored as u32;
+        self.count_places(slot);
+        for (filter, options) in subscriptions {
+            self.restore_subscription(slot, filter, options);
+        }
+        self.restore_left_groups(slot, groups);
+    }
+
+    fn restore_subscription(&mut self, slot: u32, filter: Filter, options: SubscriptionOptions) {
+        self.count_restored_subscription(&filter);
+        match &filter {
+            Filter::Plain(plain) => {
+                self.index.insert(plain, slot, options);
+            }
+            Filter::Shared(shared) => {
+                self.stats.shared_subscriptions.add(1);
+                // Invariant: all subscriptions were put into the route map before.
+                if let Some(group) = self.snapshot.group(shared).map(Arc::clone) {
+                    self.restore_member(&group, slot, options);
+                }
+            }
+        }
+        self.sessions[slot as usize].subscriptions.insert(filter);
+    }
+
+    /// What came through shared subscriptions that the session has left goes to others when the
+    /// session ends.
+    fn restore_left_groups(&mut self, slot: u32, groups: &Groups) {
+        let machine = &self.sessions[slot as usize].machine;
+        let mut left: Vec<u64> = machine
+            .messages()
+            .map(|copy| copy.group)
+            .filter(|&group| group != NO_GROUP && !self.is_member(slot, group))
+            .map(|GroupRef(number)| number)
+            .collect();
+        left.sort_unstable();
+        left.dedup();
+        let left: Vec<_> = left.iter().filter_map(|number| groups.get(number).cloned()).collect();
+        if !left.is_empty() {
+            let session = &mut *self.sessions[slot as usize];
+            session.left_groups = Some(Box::new(LeftGroups::restored(left)));
+        }
+    }
+
+    /// All shards have what they own: time may run, and what waits may go.
+    pub(super) fn all_recovered(&mut self, net: &mut Net) {
+        let slots: Vec<u32> = self.sessions.iter().map(|(slot, _)| slot as u32).collect();
+        for slot in slots {
+            self.arm_timer(net, slot);
+        }
+        self.retained_recovered(net);
+    }
+}

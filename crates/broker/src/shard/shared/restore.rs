@@ -1,0 +1,32 @@
+//! Shared subscriptions of an earlier start of the broker: members, and what waits for them.
+
+use std::sync::Arc;
+
+use tacho_topic::Group;
+
+use super::Membership;
+use crate::shard::Shard;
+use crate::shard::session::GroupRef;
+use crate::shard::subscriptions::SubscriptionOptions;
+
+impl Shard {
+    /// A session is a member, and not connected.
+    pub(in crate::shard) fn restore_member(
+        &mut self,
+        group: &Arc<Group>,
+        slot: u32,
+        options: SubscriptionOptions,
+    ) {
+        let local = self.groups.place(group);
+        let member = self.groups.at(local).members.insert(slot, options);
+        group.member_lasts(true);
+        self.sessions[slot as usize].memberships.push(Membership { local, member });
+    }
+
+    /// Whether a session is a member of a group.
+    pub(in crate::shard) fn is_member(&self, slot: u32, group: GroupRef) -> bool {
+        let memberships = &self.sessions[slot as usize].memberships;
+        let local = self.groups.by_id.get(&group.0);
+        local.is_some_and(|local| memberships.iter().any(|m| m.local == *local))
+    }
+}

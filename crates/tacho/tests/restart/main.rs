@@ -1,0 +1,12 @@
+//! The broker is killed, or stopped, and starts again on its data directory: what it has
+//! acknowledged is still there.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
+
+#[path = "../../../broker/tests/common/mod.rs"]
+mod common;
+mod directory;
+mod messages;
+mod process;
+mod retained;
+mod sessions;
+mod wills;
