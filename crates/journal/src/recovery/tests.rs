@@ -126,3 +126,31 @@ fn a_newer_format_is_refused_by_name() {
     assert!(text.contains(&format!("format {}", FORMAT + 1)), "{text}");
     assert!(text.contains(&format!("format {FORMAT}:")), "{text}");
 }
+
+#[test]
+fn no_bytes_make_recovery_fail() {
+    let mut rng = fastrand::Rng::with_seed(1);
+    let parts = [
+        frame(1, 0, 5, &entry(1, &[1; 3_000])),
+        frame(2, 1, 5, &entry(2, &[2; 9_000])),
+        frame(3, 2, 5, &entry(3, b"x")),
+        vec![0; BLOCK],
+        (0..BLOCK).map(|_| rng.u8(..)).collect(),
+    ];
+    for round in 0..500 {
+        let disk = Disk::new(round);
+        for segment in 1..rng.u64(2..5) {
+            let parts = (0..rng.usize(..6)).map(|_| parts[rng.usize(..parts.len())].clone());
+            let mut bytes: Vec<u8> = parts.flatten().collect();
+            for _ in 0..rng.usize(..6) {
+                if let Some(last) = bytes.len().checked_sub(1) {
+                    bytes[rng.usize(..=last)] = rng.u8(..);
+                }
+            }
+            bytes.truncate(rng.usize(..=bytes.len()));
+            disk.put(&file_name(SegmentId::new(segment)), bytes);
+        }
+        let recovery = recover(&disk, &Stats::default()).expect("whatever it holds");
+        assert!(recovery.last_frame <= 3 && entries(&recovery).len() <= 3);
+    }
+}

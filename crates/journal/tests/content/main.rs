@@ -2,6 +2,7 @@
 //! cuts, after damage, and while old records are moved.
 
 mod damage;
+mod directory;
 mod format;
 mod model;
 mod random;

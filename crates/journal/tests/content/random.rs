@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
-use tacho_journal::sim::Disk;
+use tacho_journal::sim::{Disk, Faults};
 use tacho_journal::{Level, MessageId, ReadError};
 
 use super::Bench;
@@ -54,6 +54,8 @@ struct Run {
     /// Records of some writer that come later than they should.
     late: Vec<(usize, Op)>,
     bodies: BTreeMap<u64, Vec<u8>>,
+    /// The disk fails now and then, or is full.
+    trouble: bool,
     next_version: u64,
     next_meta: u64,
     relocated: u64,
@@ -75,6 +77,7 @@ impl Run {
             fresh: Vec::new(),
             late: Vec::new(),
             bodies: BTreeMap::new(),
+            trouble: false,
             next_version: 1,
             next_meta: 0,
             relocated: 0,
@@ -111,9 +114,32 @@ impl Run {
         {
             self.append(writer, op);
         }
-        if self.rng.u8(..40) == 0 {
-            self.read_some();
+        match self.rng.u8(..200) {
+            0..5 => self.read_some(),
+            5..8 => self.change_faults(),
+            8..10 => self.change_capacity(),
+            _ => {}
         }
+    }
+
+    fn change_faults(&mut self) {
+        let mut faults = Faults::default();
+        if self.rng.bool() {
+            let mut probability = || if self.rng.bool() { 0.0 } else { self.rng.f64() * 0.2 };
+            faults.write_error = probability();
+            faults.short = probability();
+            faults.sync_error = probability();
+            faults.name_error = probability();
+            self.trouble = true;
+        }
+        self.bench.disk.set_faults(faults);
+    }
+
+    fn change_capacity(&mut self) {
+        let used = self.bench.disk.used_bytes();
+        let capacity = self.rng.bool().then(|| used + self.rng.u64(..200_000));
+        self.trouble |= capacity.is_some();
+        self.bench.disk.set_capacity(capacity);
     }
 
     fn append(&mut self, writer: usize, op: Op) {
@@ -209,6 +235,9 @@ impl Run {
     }
 
     fn open_again(&mut self) {
+        if self.trouble {
+            return;
+        }
         if let Some(message) = self.known_message() {
             let (writer, meta) = (self.any_writer(), self.meta());
             // What is in the same frame has no order among writers.
@@ -331,6 +360,9 @@ impl Run {
     }
 
     fn die(&mut self) {
+        self.bench.disk.set_faults(Faults::default());
+        self.bench.disk.set_capacity(None);
+        self.trouble = false;
         let committed = self.bench.journal.committed().get();
         self.relocated += self.bench.journal.stats().relocated_records.get();
         let (disk, at_least) = if self.rng.bool() {

@@ -1,0 +1,173 @@
+//! Journals in directories of the file system, with their threads.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use tacho_journal::{
+    CommitThread, Inspection, Journal, Level, MessageId, OpenError, Opened, Problem, QueueId,
+    Record, Recovered, Token, Urgency, Writer,
+};
+
+use super::model::Seen;
+use super::options;
+
+const QUEUE: QueueId = QueueId::new(1_000_001);
+
+/// Generous: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The newest commit, and whom to wake.
+type Committed = Arc<(Mutex<u64>, Condvar)>;
+
+struct Running {
+    journal: Journal,
+    recovered: Recovered,
+    writer: Writer,
+    thread: CommitThread,
+    committed: Committed,
+}
+
+impl Running {
+    fn open(directory: &Path) -> Self {
+        let opened = Journal::open(directory, options()).expect("the journal opens");
+        let Opened { journal, committer, recovered } = opened;
+        let committed: Committed = Arc::default();
+        let told = Arc::clone(&committed);
+        let notify = move |token: Token| {
+            *told.0.lock().expect("not poisoned") = token.get();
+            told.1.notify_all();
+        };
+        let thread = committer.spawn(Arc::new(notify)).expect("a thread");
+        Self { writer: journal.writer(), journal, recovered, thread, committed }
+    }
+
+    fn append(&mut self, record: Record<'_>) -> Token {
+        self.writer.append(record, Level::Written, Urgency::Forces)
+    }
+
+    fn publish(&mut self, queue: QueueId, seq: u64, body: &[u8]) -> (MessageId, Token) {
+        let id = self.journal.new_message_id();
+        self.append(Record::Message { id, body: &[body] });
+        (id, self.append(Record::Entry { queue, seq, message: id, state: 0, meta: b"" }))
+    }
+
+    fn wait(&self, token: Token) {
+        let guard = self.committed.0.lock().expect("not poisoned");
+        let wait = self.committed.1.wait_timeout_while(guard, PATIENCE, |at| *at < token.get());
+        assert!(!wait.expect("not poisoned").1.timed_out(), "not committed");
+    }
+
+    fn seen(&mut self) -> Seen {
+        let mut seen = Seen::default();
+        self.recovered.visit(&mut seen).expect("the log can be read");
+        seen
+    }
+}
+
+/// The files of segments that are not empty, in order.
+fn segments(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).expect("the directory");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    let used = |path: &PathBuf| {
+        path.extension().is_some_and(|extension| extension == "segment")
+            && fs::read(path).expect("a file").starts_with(b"tjnl")
+    };
+    paths.retain(used);
+    paths.sort();
+    paths
+}
+
+#[test]
+fn what_is_old_is_moved_by_a_thread_and_read_meanwhile() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut running = Running::open(directory.path());
+    let old: Vec<_> = (0..20).map(|seq| running.publish(QUEUE, seq, &[7; 2_000]).0).collect();
+    let moved = |running: &Running| running.journal.stats().relocated_records.get() >= 40;
+    let end = Instant::now() + PATIENCE;
+    let mut seq = 0;
+    while !moved(&running) {
+        assert!(Instant::now() < end, "nothing was moved");
+        let queue = running.journal.new_queue_id();
+        let (_, token) = running.publish(queue, 0, &[8; 3_000]);
+        running.append(Record::DropQueue { queue });
+        running.wait(token);
+        let id = old[seq % old.len()];
+        let (_, body) = running.journal.read(&[id]).pop().expect("an answer");
+        assert_eq!(*body.expect("readable while it is moved"), [7; 2_000]);
+        seq += 1;
+    }
+    assert!(running.thread.stop());
+    drop((running.journal, running.writer, running.recovered));
+    let mut running = Running::open(directory.path());
+    assert_eq!(running.seen().entries.len(), old.len());
+    for (_, body) in running.journal.read(&old) {
+        assert_eq!(*body.expect("readable"), [7; 2_000]);
+    }
+}
+
+#[test]
+fn a_damaged_file_is_put_into_quarantine_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut running = Running::open(directory.path());
+    for seq in 0..20 {
+        let (_, token) = running.publish(QUEUE, seq, &[seq as u8; 3_000]);
+        running.wait(token);
+    }
+    assert!(running.thread.stop());
+    drop((running.journal, running.writer, running.recovered));
+    let damaged = segments(directory.path()).swap_remove(0);
+    let mut content = fs::read(&damaged).expect("a segment");
+    content[9_000] ^= 1;
+    fs::write(&damaged, &content).expect("damaged");
+
+    let inspection = Inspection::open(directory.path()).expect("nobody uses it");
+    let problems = inspection.check();
+    assert!(matches!(&problems[..], [Problem::Damage(_)]), "{problems:?}");
+    let name = damaged.file_name().and_then(|name| name.to_str()).expect("a name");
+    assert!(problems[0].to_string().contains(name), "{}", problems[0]);
+    drop(inspection);
+
+    let kept = directory.path().join("quarantine").join(name);
+    for round in 0..2 {
+        let mut running = Running::open(directory.path());
+        assert_eq!(running.seen().entries.len(), 19);
+        let report = running.recovered.report();
+        assert_eq!(report.damage.len(), 1);
+        assert_eq!(report.quarantined.len(), 1 - round, "{report:?}");
+        let stats = running.journal.stats();
+        assert_eq!(stats.quarantined.get(), 1 - round as u64);
+        assert_eq!(fs::read(&kept).expect("a copy"), content);
+        assert!(running.thread.stop());
+    }
+    let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode(&kept), 0o600);
+    assert_eq!(mode(&directory.path().join("quarantine")), 0o700);
+}
+
+#[test]
+fn a_directory_is_inspected_only_while_no_broker_uses_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    assert!(matches!(Inspection::open(directory.path()), Err(OpenError::NoJournal { .. })));
+    let mut running = Running::open(directory.path());
+    let (id, token) = running.publish(QUEUE, 1, b"body");
+    running.wait(token);
+    assert!(matches!(Inspection::open(directory.path()), Err(OpenError::Locked { .. })));
+    assert!(matches!(Journal::open(directory.path(), options()), Err(OpenError::Locked { .. })));
+    assert!(running.thread.stop());
+    drop((running.journal, running.writer, running.recovered));
+    let before = segments(directory.path());
+    let one = Inspection::open(directory.path()).expect("nobody uses it");
+    let two = Inspection::open(directory.path()).expect("several may look");
+    assert!(matches!(Journal::open(directory.path(), options()), Err(OpenError::Locked { .. })));
+    let summary = one.summary();
+    assert_eq!((summary.entries, summary.messages, summary.queues, summary.keys), (1, 1, 1, 0));
+    assert_eq!((summary.last_message, summary.segments.len()), (id.get(), 1));
+    assert!(summary.live_bytes > 4 && summary.log_bytes >= 32 << 10);
+    assert_eq!(summary.segments[0].live_records, 2);
+    assert_eq!((two.check(), two.report().damage.len()), (vec![], 0));
+    assert_eq!(&*two.message(id).expect("readable"), b"body");
+    assert_eq!(segments(directory.path()), before, "nothing was changed");
+}
