@@ -124,8 +124,12 @@ impl<'a> Reading<'a> {
         let mut offset = 0;
         let mut next = segment.first.unwrap_or(self.recovery.last_frame + 1);
         if segment.first.is_none() && self.recovery.last_frame == 0 {
-            // Nobody knows how many are missing at its beginning: at least one.
-            next = scan.next_whole(0).map_or(1, |(_, header)| header.number.saturating_sub(1));
+            // Nobody knows how many are missing before the first that can be read: at least one.
+            next = match (scan.block(0), scan.next_whole(0)) {
+                (Block::Broken(header), _) => header.number,
+                (_, Some((_, header))) => header.number.saturating_sub(1),
+                (_, None) => 1,
+            };
         }
         loop {
             match scan.block(offset) {

@@ -154,3 +154,19 @@ fn no_bytes_make_recovery_fail() {
         assert!(recovery.last_frame <= 3 && entries(&recovery).len() <= 3);
     }
 }
+
+/// A file that was left when its first write failed, and could not be removed, before the segment
+/// to which its frame was written instead.
+#[test]
+fn a_file_that_was_given_up_is_no_damage_when_it_is_the_oldest() {
+    let mut broken = frame(14, 13, 5, &entry(14, b"x"));
+    broken[100] ^= 1;
+    let disk = disk(&[broken]);
+    let mut again = frame(14, 13, 6, &entry(14, b"x"));
+    let header = Header { segment: SegmentId::new(2), ..header_of(&again) };
+    again[..Header::BYTES].copy_from_slice(&header.encode());
+    disk.put(&file_name(SegmentId::new(2)), again);
+    let recovery = read(&disk).expect("read");
+    assert_eq!((&recovery.report.damage[..], recovery.last_frame), (&[][..], 14));
+    assert_eq!(recovery.unused, [file_name(SegmentId::new(1))]);
+}
