@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use tacho_journal::storage::Storage;
-use tacho_journal::{Committer, Journal, OpenError, Opened, Step};
+use tacho_journal::{Committer, Journal, OpenError, Opened, Options, Step};
 use tacho_net::sim::{Faults, Peer, Simulation};
 use tacho_net::{LoopConfig, Mailbox, Remote, mailboxes};
 
@@ -34,6 +34,10 @@ pub struct Cluster {
     remote: Remote<Mail>,
     committer: Option<Committer>,
 }
+
+/// Small, so that segments come and go in short runs too.
+const SEGMENT_BYTES: u32 = 64 * 1024;
+const LOG_BYTES_MIN: u64 = 256 * 1024;
 
 /// What a cluster begins with.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +103,12 @@ impl Cluster {
         storage: impl Storage + 'static,
         unix_ns: u64,
     ) -> Result<Self, NoCluster> {
-        let opened = Journal::open_on(storage, start::options(&config.durability))?;
+        let options = Options {
+            segment_bytes: SEGMENT_BYTES,
+            log_bytes_min: LOG_BYTES_MIN,
+            ..start::options(&config.durability)
+        };
+        let opened = Journal::open_on(storage, options)?;
         Self::on_journal(config, bounds, seeds, opened, unix_ns)
     }
 

@@ -131,26 +131,21 @@ impl ShardJournal {
         self.append(Entry::Remove { queue, seq }, level, urgency)
     }
 
-    /// The queue in which a group's messages wait, made with the first look at it.
+    /// The queue in which a group's messages wait. Each shard notes it with its first look at it:
+    /// what another one has noted may be committed later than what this one is about to refer to.
     pub(super) fn group_queue(&mut self, group: &Group, durable: &Durable) -> QueueId {
         if let Some(&queue) = self.group_queues.get(&group.id()) {
             return queue;
         }
-        let mut is_new = false;
-        let queue = durable.groups.queue(group.id(), || {
-            is_new = true;
-            self.journal.new_queue_id()
-        });
-        if is_new {
-            let record = Entry::Put {
-                queue: QueueId::COMMON,
-                key: &keys::group(group.shared_filter()),
-                version: durable.retained_version(group.id()),
-                value: &keys::encode_queue(queue),
-                message: None,
-            };
-            self.append(record, durable.sessions_level(), Urgency::Rides);
-        }
+        let queue = durable.groups.queue(group.id(), || self.journal.new_queue_id());
+        let record = Entry::Put {
+            queue: QueueId::COMMON,
+            key: &keys::group(group.shared_filter()),
+            version: durable.retained_version(group.id()),
+            value: &keys::encode_queue(queue),
+            message: None,
+        };
+        self.append(record, durable.sessions_level(), Urgency::Rides);
         self.group_queues.insert(group.id(), queue);
         queue
     }

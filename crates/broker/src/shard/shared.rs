@@ -161,7 +161,7 @@ impl Shard {
         let membership = Membership { local, member: members.insert(slot, options) };
         memberships.push(membership);
         if self.sessions[slot as usize].kept.is_some() {
-            self.groups.at(local).group.member_lasts(true);
+            self.member_lasts(local);
         }
         self.member_came(net, slot, membership);
     }
@@ -383,7 +383,7 @@ impl Shard {
         let (slot, options) = (entry.session, entry.options);
         let ForOne { message, owed } = one;
         let message = if self.sessions[slot as usize].kept.is_some() {
-            self.for_durable_member(local, message, owed)
+            Self::for_durable_member(message, owed)
         } else {
             message
         };

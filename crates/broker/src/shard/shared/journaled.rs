@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use tacho_codec::QoS;
 use tacho_journal::{QueueId, Record, Urgency};
 use tacho_session::{Delivery, SubscriptionIdList};
 use tacho_topic::Group;
@@ -20,20 +19,18 @@ use crate::shard::session::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
 
 impl Shard {
-    /// The message as a durable member gets it: one that the journal is sure to have, or a new one.
-    pub(super) fn for_durable_member(
-        &mut self,
-        local: u32,
-        message: Message,
-        owed: Owed,
-    ) -> Message {
+    /// A durable session has become a member: from now on what waits is kept.
+    pub(super) fn member_lasts(&mut self, local: u32) {
         let group = &self.groups.groups[local as usize].group;
-        if let (Some(durable), Some(journal)) = (&self.shared.durable, &mut self.journal)
-            && message.header().qos != QoS::AtMostOnce
-        {
-            // The member's entry names it.
+        group.member_lasts(true);
+        if let (Some(durable), Some(journal)) = (&self.shared.durable, &mut self.journal) {
+            // With the subscription, so that whoever finds that finds the queue too.
             journal.group_queue(group, durable);
         }
+    }
+
+    /// The message as a durable member gets it: one that the journal is sure to have, or a new one.
+    pub(super) fn for_durable_member(message: Message, owed: Owed) -> Message {
         if owed.is_kept() { message } else { message.copied() }
     }
 

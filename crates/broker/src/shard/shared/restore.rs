@@ -19,7 +19,7 @@ impl Shard {
     ) {
         let local = self.groups.place(group);
         let member = self.groups.at(local).members.insert(slot, options);
-        group.member_lasts(true);
+        self.member_lasts(local);
         self.sessions[slot as usize].memberships.push(Membership { local, member });
     }
 

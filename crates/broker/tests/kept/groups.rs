@@ -1,0 +1,138 @@
+//! Shared subscriptions with lasting members.
+
+use tacho_codec::{AckKind, QoS};
+
+use crate::station::{Death, Seen, Station};
+
+const QOS1: QoS = QoS::AtLeastOnce;
+const QOS2: QoS = QoS::ExactlyOnce;
+const FILTER: &str = "$share/group/jobs/#";
+
+fn payloads(seen: &[Seen]) -> Vec<String> {
+    let payload = |seen: &Seen| match seen {
+        Seen::Message { payload, .. } => Some(payload.clone()),
+        _ => None,
+    };
+    seen.iter().filter_map(payload).collect()
+}
+
+#[test]
+fn what_no_member_can_take_waits_in_the_journal() {
+    for shards in [1, 3] {
+        for death in [Death::Killed, Death::PowerCut] {
+            let mut station = Station::new(shards);
+            for name in ["member-a", "member-b"] {
+                let mut member = station.lasting(name);
+                station.subscribe(&mut member, FILTER, QOS2);
+                member.peer.reset();
+            }
+            station.commit();
+            let mut publisher = station.passing("publisher");
+            for id in 1..=5 {
+                publisher.publish("jobs/x", &id.to_string(), QOS1, id);
+            }
+            station.settle();
+            publisher.expect_nothing();
+            station.commit();
+            assert_eq!(publisher.all().len(), 5);
+            station.restart(death);
+            let mut member = station.resumed("member-b");
+            station.commit();
+            assert_eq!(payloads(&member.all()), ["1", "2", "3", "4", "5"], "{shards} shards");
+            for id in 1..=5 {
+                member.acknowledge(AckKind::PubAck, id);
+            }
+            station.commit();
+            // Nothing is left.
+            station.restart(death);
+            for name in ["member-a", "member-b"] {
+                let mut member = station.resumed(name);
+                station.commit();
+                member.expect_nothing();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_members_message_is_acknowledged_after_its_commit_and_resumed() {
+    for shards in [1, 3] {
+        let mut station = Station::new(shards);
+        let mut members: Vec<_> = ["member-a", "member-b", "member-c"]
+            .into_iter()
+            .map(|name| {
+                let mut member = station.lasting(name);
+                station.subscribe(&mut member, FILTER, QOS1);
+                member
+            })
+            .collect();
+        let mut publisher = station.passing("publisher");
+        for id in 1..=6 {
+            publisher.publish("jobs/x", &id.to_string(), QOS1, id);
+        }
+        station.settle();
+        publisher.expect_nothing();
+        station.commit();
+        assert_eq!(publisher.all().len(), 6);
+        let mut got: Vec<_> = members.iter_mut().flat_map(|m| payloads(&m.all())).collect();
+        got.sort();
+        assert_eq!(got, ["1", "2", "3", "4", "5", "6"], "{shards} shards");
+        station.restart(Death::PowerCut);
+        let mut again = Vec::new();
+        for name in ["member-a", "member-b", "member-c"] {
+            let mut member = station.resumed(name);
+            station.commit();
+            again.extend(payloads(&member.all()));
+        }
+        again.sort();
+        assert_eq!(again, got);
+    }
+}
+
+#[test]
+fn what_a_member_leaves_goes_to_another_one_and_survives_on_the_way() {
+    for shards in [1, 3] {
+        let mut station = Station::new(shards);
+        let mut first = station.lasting("member-a");
+        station.subscribe(&mut first, FILTER, QOS1);
+        let mut publisher = station.passing("publisher");
+        for id in 1..=3 {
+            publisher.publish("jobs/x", &id.to_string(), QOS1, id);
+        }
+        station.commit();
+        assert_eq!(publisher.all().len(), 3);
+        assert_eq!(payloads(&first.all()).len(), 3);
+        let mut other = station.lasting("member-b");
+        station.subscribe(&mut other, FILTER, QOS1);
+        other.peer.reset();
+        station.commit();
+        // The first one's session ends for ever with these in flight.
+        first.peer.reset();
+        station.commit();
+        let mut ends = station.passing("member-a");
+        station.commit();
+        ends.expect_nothing();
+        station.restart(Death::PowerCut);
+        let mut other = station.resumed("member-b");
+        station.commit();
+        let mut got = payloads(&other.all());
+        got.sort();
+        assert_eq!(got, ["1", "2", "3"], "{shards} shards");
+    }
+}
+
+#[test]
+fn a_group_of_passing_members_costs_the_journal_nothing() {
+    let mut station = Station::new(2);
+    let mut member = station.passing("member-a");
+    member.subscribe(FILTER, QOS1);
+    station.settle();
+    let _ = member.all();
+    let mut publisher = station.passing("publisher");
+    let before = station.cluster.counter("journal_records_total");
+    publisher.publish("jobs/x", "1", QOS1, 1);
+    station.settle();
+    publisher.expect_ack(AckKind::PubAck, 1);
+    assert_eq!(payloads(&member.all()), ["1"]);
+    assert_eq!(station.cluster.counter("journal_records_total"), before);
+}

@@ -1,0 +1,10 @@
+//! What the broker promises with a journal, on simulated loops and a simulated disk: nothing is
+//! committed before the test says so, and the broker can die at any moment.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
+
+mod crash;
+mod disk_full;
+mod groups;
+mod retained;
+mod station;
+mod waiting;
