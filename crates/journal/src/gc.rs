@@ -13,6 +13,7 @@ use crate::index::{Batch, Index, SegmentUsage, place};
 use crate::journal::Shared;
 use crate::options::Condition;
 use crate::record::Records;
+use crate::recovery;
 use crate::scan::{Block, Scan};
 use crate::segment::file_name;
 
@@ -28,7 +29,10 @@ const STEP_BYTES: u64 = 4 << 20;
 const SMALL_LOG_BYTES: u64 = 16 << 20;
 
 /// Parts of dropped queues that are cleaned up in one step.
-const BURIED_PER_STEP: usize = 1 << 14;
+const BURIED_PER_STEP: usize = 1 << 12;
+
+/// Records that are looked at before a commit may come in between.
+const LOCKED_RECORDS: usize = 1 << 10;
 
 /// A segment in which nothing live is found so many times, although there is something: it cannot
 /// be read. Once is not enough, a message may have become live again behind the place that is read.
@@ -164,11 +168,14 @@ impl Reading {
         let at = self.offset + Header::BYTES as u64;
         let id = self.scan.id;
         let records = self.scan.records(self.offset, header);
-        let index = shared.index();
-        for located in Records::new(records).map_while(Result::ok) {
-            let place = place(id, at, &located);
-            if index.needs(place, &located.record) {
-                batch.push(place.offset, located.bytes);
+        let mut records = Records::new(records).map_while(Result::ok).peekable();
+        while records.peek().is_some() {
+            let index = shared.index();
+            for located in records.by_ref().take(LOCKED_RECORDS) {
+                let place = place(id, at, &located);
+                if index.needs(place, &located.record) {
+                    batch.push(place.offset, located.bytes);
+                }
             }
         }
     }
@@ -202,10 +209,16 @@ fn count_live(shared: &Shared, index: &Index) {
 
 /// What is live in this segment cannot be read any more.
 fn give_up(shared: &Shared, segment: u32) {
+    let id = SegmentId::new(segment.into());
+    let file = file_name(id);
+    match recovery::keep(&*shared.storage, &file) {
+        Ok(true) => shared.stats.quarantined.add(1),
+        Ok(false) => {}
+        Err(error) => tracing::warn!(%error, file, "a damaged segment cannot be quarantined"),
+    }
     let lost = shared.index().give_up(segment);
-    let file = file_name(SegmentId::new(segment.into()));
-    tracing::error!(file, records = lost, "a segment of the journal cannot be read: lost");
+    tracing::error!(file, records = lost, "what a segment of the journal held is damaged and lost");
     shared.stats.lost_records.add(lost);
-    shared.segments.suspect(SegmentId::new(segment.into()));
+    shared.segments.suspect(id);
     shared.signal.force();
 }

@@ -7,6 +7,7 @@ mod report;
 mod segments;
 mod visit;
 
+use std::io;
 use std::sync::Arc;
 
 use crate::error::OpenError;
@@ -68,16 +69,11 @@ fn quarantine(storage: &dyn Storage, recovery: &mut Recovery) {
         if done.contains(&name) {
             continue;
         }
-        let kept = format!("{QUARANTINE}/{name}");
         let is_used = recovery.segments.iter().any(|(id, _)| file_name(*id) == name);
-        let result = if is_used {
-            copy(storage, &name, &kept)
-        } else {
-            storage.make_room_for(&kept).and_then(|()| storage.rename(&name, &kept))
-        };
+        let result = if is_used { keep(storage, &name) } else { set_aside(storage, &name) };
         match result {
-            Ok(()) => recovery.report.quarantined.push(kept),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Ok(true) => recovery.report.quarantined.push(kept_name(&name)),
+            Ok(false) => {}
             Err(error) => {
                 tracing::warn!(%error, file = name, "a damaged segment cannot be quarantined");
             }
@@ -87,13 +83,28 @@ fn quarantine(storage: &dyn Storage, recovery: &mut Recovery) {
     }
 }
 
-/// Copies a file as far as it can be read.
-fn copy(storage: &dyn Storage, from: &str, to: &str) -> std::io::Result<()> {
+fn kept_name(name: &str) -> String {
+    format!("{QUARANTINE}/{name}")
+}
+
+fn set_aside(storage: &dyn Storage, name: &str) -> io::Result<bool> {
+    let kept = kept_name(name);
+    storage.make_room_for(&kept)?;
+    storage.rename(name, &kept)?;
+    Ok(true)
+}
+
+/// Copies a file into the quarantine, as far as it can be read; false if it is there already.
+pub(crate) fn keep(storage: &dyn Storage, name: &str) -> io::Result<bool> {
     const PIECE: usize = 1 << 16;
-    storage.make_room_for(to)?;
-    let source = storage.open(from)?;
+    let kept = kept_name(name);
+    storage.make_room_for(&kept)?;
+    let source = storage.open(name)?;
     let size = source.size()?;
-    let target = storage.create(to)?;
+    let target = match storage.create(&kept) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        result => result?,
+    };
     let mut piece = vec![0; PIECE];
     let mut offset = 0;
     while offset < size {
@@ -103,7 +114,8 @@ fn copy(storage: &dyn Storage, from: &str, to: &str) -> std::io::Result<()> {
         write_all_at(&*target, offset, bytes)?;
         offset += PIECE as u64;
     }
-    target.sync()
+    target.sync()?;
+    Ok(true)
 }
 
 /// The file of a segment, opened.

@@ -157,7 +157,18 @@ impl Index {
             slot.iter().for_each(|slot| self.forget_key(slot));
             lost += 1;
         }
-        let Self { messages, usage, live, frame, .. } = self;
+        let Self { messages, opens, usage, live, frame, .. } = self;
+        for open in opens.values_mut() {
+            // It is known until the journal is closed.
+            open.records.retain(|(of, len)| {
+                let is_here = *of == segment;
+                if is_here {
+                    usage.subtract(segment, *len, *frame);
+                    lost += 1;
+                }
+                !is_here
+            });
+        }
         messages.retain(|_, slot| {
             if slot.is_live() && slot.segment == segment {
                 usage.subtract(slot.segment, slot.len, *frame);

@@ -8,7 +8,8 @@ use fastrand::Rng;
 use tacho_journal::sim::{Disk, Faults};
 use tacho_journal::storage::{Storage, StorageFile};
 use tacho_journal::{
-    Inspection, Journal, MessageId, Opened, Options, Problem, QueueId, ReadError, Report, Step,
+    Inspection, Journal, MessageId, Opened, Options, Problem, QueueId, ReadError, Record, Report,
+    Step,
 };
 
 use super::{Bench, options};
@@ -18,8 +19,11 @@ fn still() -> Options {
     Options { log_bytes_min: u64::MAX, ..options() }
 }
 
-const QUEUE: QueueId = QueueId::new(9);
+const QUEUE: QueueId = QueueId::new(1_000_001);
 const COMMITS: u64 = 60;
+
+/// The name of the first segment.
+const FIRST: &str = "0000000000000001.segment";
 
 /// A log with one entry in each commit, and the number of the commit as that of the entry. Commit
 /// 20 fills more than a segment.
@@ -184,7 +188,7 @@ fn an_entry_without_its_message_is_told_and_its_message_gone() {
     bench.entry(QUEUE, 1, message);
     bench.commit();
     let disk = bench.disk.kill();
-    disk.damage("0000000000000001.segment", 100, 1);
+    disk.damage(FIRST, 100, 1);
     let (mut bench, report) = open(&disk, 1);
     assert_eq!((report.damage.len(), report.unresolved), (1, 1));
     assert_eq!(bench.seen().entries.len(), 1);
@@ -199,7 +203,7 @@ fn a_message_that_is_damaged_later_is_told_when_it_is_read() {
     let message = bench.message(&[7; 9_000]);
     bench.entry(QUEUE, 1, message);
     bench.commit();
-    bench.disk.damage("0000000000000001.segment", 5_000, 1);
+    bench.disk.damage(FIRST, 5_000, 1);
     let (_, body) = bench.journal.read(&[message]).pop().expect("an answer");
     assert!(matches!(body, Err(ReadError::Damaged)), "{body:?}");
     assert_eq!(bench.journal.stats().unreadable.get(), 1);
@@ -309,4 +313,37 @@ fn a_sector_that_cannot_be_read_costs_the_commit_that_it_is_in() {
             assert!(report.damage.iter().all(|damage| damage.first_frame == missing[0]));
         }
     }
+}
+
+#[test]
+fn what_cannot_be_moved_is_given_up_and_told() {
+    let mut bench = Bench::new(7, 1);
+    let lost = bench.message(&[1; 500]);
+    bench.entry(QUEUE, 1, lost);
+    bench.append(Record::Open { message: lost, meta: b"" });
+    bench.commit();
+    let kept = bench.message(&[2; 500]);
+    bench.entry(QUEUE, 2, kept);
+    // Its message cannot be read, it can.
+    bench.entry(QUEUE, 3, lost);
+    bench.commit();
+    bench.disk.damage(FIRST, 100, 1);
+    for _ in 0..100 {
+        let queue = bench.journal.new_queue_id();
+        let message = bench.message(&[3; 4_000]);
+        bench.entry(queue, 1, message);
+        bench.commit();
+        bench.append(Record::DropQueue { queue });
+        bench.commit();
+    }
+    let stats = bench.journal.stats();
+    assert!(stats.log_bytes.get() < 10 * u64::from(options().segment_bytes));
+    assert_eq!((stats.lost_records.get(), stats.quarantined.get()), (3, 1));
+    assert!(bench.disk.content(&format!("quarantine/{FIRST}")).is_some());
+    let read = |id| bench.journal.read(&[id]).pop().expect("an answer").1;
+    assert!(matches!(read(lost), Err(ReadError::Gone)));
+    assert_eq!(*read(kept).expect("moved"), [2; 500]);
+    let mut bench = Bench::open(bench.disk.kill(), 1);
+    assert_eq!((bench.recovered.report().unresolved, bench.seen().opens.len()), (1, 0));
+    assert!(bench.seen().entries.keys().map(|(_, seq)| *seq).eq([2, 3]));
 }
