@@ -141,7 +141,7 @@ impl Prober {
         probe.state = State::Down;
         probe.due_ns = clock::now_ns() + RETRY_NS;
         let why = match probe.target.name.as_str() {
-            "" => why.to_string(),
+            "" => why,
             name => format!("{name}: {why}"),
         };
         self.report(ReportBody::RttFailed(why));

@@ -22,13 +22,25 @@ pub(super) enum Kind {
     Subscriptions,
     /// One message to 10,000 subscribers again and again, and a scenario beside it.
     Burst,
+    /// What the disk takes for a sync.
+    Disk,
+    /// What a journal writes for each byte of payload under a scenario.
+    WrittenBytes { load: Load },
+    /// What a journal writes for messages to a thousand sessions.
+    FanOutBytes,
+    /// A million messages for sessions that are away, a kill, and their way back.
+    Offline,
     /// A scenario while bad clients try.
     Abuse { load: Load, clients: usize },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
-    Tacho { shards: usize },
+    Tacho {
+        shards: usize,
+    },
+    /// One shard and a data directory.
+    Durable,
     Mosquitto,
 }
 
@@ -37,6 +49,21 @@ pub(super) enum Subject {
 pub(super) struct Load {
     pub(super) scenario: &'static str,
     pub(super) vars: Vec<(&'static str, String)>,
+}
+
+impl Case {
+    /// Is it worth its time in this round? What takes long and hardly varies is run once.
+    pub(super) fn is_due(&self, round: usize) -> bool {
+        let once = matches!(self.kind, Kind::Offline | Kind::FanOutBytes);
+        !once || round == 1
+    }
+}
+
+impl Load {
+    /// Is its length a variable?
+    pub(super) fn has_length(&self) -> bool {
+        self.scenario != "persistent"
+    }
 }
 
 const FAN_OUT: &str = "bench/scenarios/fan-out.toml";
@@ -169,6 +196,7 @@ impl Subject {
         match self {
             Self::Tacho { shards: 1 } => "tacho",
             Self::Tacho { .. } => "tacho2",
+            Self::Durable => "durable",
             Self::Mosquitto => "mosquitto",
         }
     }

@@ -17,7 +17,7 @@ pub(super) struct Sample {
 }
 
 /// Every metric that a run may have, in the order of the tables.
-pub(super) const METRICS: [&str; 23] = [
+pub(super) const METRICS: [&str; 36] = [
     "cpu_us_per_message",
     "cpu_us_per_delivery",
     "tps",
@@ -41,6 +41,36 @@ pub(super) const METRICS: [&str; 23] = [
     "burst_us_p50",
     "burst_us_max",
     "subscribe_s",
+    FURTHER[0],
+    FURTHER[1],
+    FURTHER[2],
+    FURTHER[3],
+    FURTHER[4],
+    FURTHER[5],
+    FURTHER[6],
+    FURTHER[7],
+    FURTHER[8],
+    FURTHER[9],
+    FURTHER[10],
+    FURTHER[11],
+    FURTHER[12],
+];
+
+/// Those of them that have a table of their own.
+pub(super) const FURTHER: [&str; 13] = [
+    "fdatasync_us_p50",
+    "fdatasync_us_p99",
+    "fdatasync_grown_us_p50",
+    "fdatasync_grown_us_p99",
+    "written_per_payload_byte",
+    "zeroed_per_payload_byte",
+    "written_bytes_per_message",
+    "body_bytes_per_message",
+    "restart_ms",
+    "drained_per_s",
+    "acknowledged_lost",
+    "rss_bytes_full",
+    "rss_bytes_restarted",
 ];
 
 /// All samples of a session.
@@ -81,6 +111,12 @@ impl Sample {
             ("rss_bytes_per_subscription", "B/subscription"),
             ("burst_us_max", "us to the last"),
             ("subscribe_s", "s to subscribe"),
+            ("fdatasync_us_p50", "us p50 of a sync"),
+            ("fdatasync_us_p99", "us p99 of a sync"),
+            ("written_per_payload_byte", "B written per B"),
+            ("body_bytes_per_message", "B of body per message"),
+            ("restart_ms", "ms to serve again"),
+            ("drained_per_s", "drained per s"),
         ];
         let mut line = format!("{:<26}", self.case);
         for (metric, unit) in shown {

@@ -5,6 +5,8 @@
 
 mod abuse;
 mod case;
+mod disk;
+mod durable;
 mod figures;
 mod machine;
 mod population;
@@ -38,18 +40,29 @@ pub(crate) struct Options {
     /// Seconds to wait before each run until the machine is idle
     #[arg(long, default_value_t = 60)]
     idle_wait: u64,
+    /// The cases of durability instead of those of speed
+    #[arg(long)]
+    durable: bool,
     /// Name the cases and stop
     #[arg(long)]
     list: bool,
-    /// Last part of the record's name under bench/runs
-    #[arg(long, default_value = "speed")]
-    name: String,
+    /// Last part of the record's name under bench/runs; speed, or durability with --durable
+    #[arg(long)]
+    name: Option<String>,
     /// Core of the broker
     #[arg(long, default_value_t = 0)]
     broker_cpu: usize,
     /// Core of the generator
     #[arg(long, default_value_t = 1)]
     generator_cpu: usize,
+}
+
+impl Options {
+    /// Last part of the record's name.
+    fn name(&self) -> &str {
+        let default = if self.durable { "durability" } else { "speed" };
+        self.name.as_deref().unwrap_or(default)
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -62,7 +75,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let wanted = |case: &Case| {
         options.only.is_empty() || options.only.iter().any(|part| case.name.contains(part))
     };
-    let cases: Vec<Case> = case::all().into_iter().filter(wanted).collect();
+    let all = if options.durable { durable::all() } else { case::all() };
+    let cases: Vec<Case> = all.into_iter().filter(wanted).collect();
     if options.list {
         cases.iter().for_each(|case| println!("{:<26} {}", case.name, case.what));
         return Ok(());
@@ -76,7 +90,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut figures = Figures::default();
     for round in 1..=options.rounds {
         // Every other round backwards: a drift of the machine favours nobody.
-        let mut order: Vec<&Case> = cases.iter().collect();
+        let mut order: Vec<&Case> = cases.iter().filter(|case| case.is_due(round)).collect();
         if round % 2 == 0 {
             order.reverse();
         }
@@ -94,7 +108,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             }
         }
     }
-    let results = target::judge(&figures);
+    let results = match options.durable {
+        true => target::judge_durability(&figures),
+        false => target::judge(&figures),
+    };
     print!("\n{}", report::targets(&results));
     if !options.quick {
         let folder = report::write(&options, &started, &cases, &figures, &results)?;

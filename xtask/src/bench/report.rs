@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Options;
 use super::case::Case;
-use super::figures::{Figures, METRICS, number};
+use super::figures::{FURTHER, Figures, METRICS, number};
 use super::machine::Machine;
 use super::target::Verdict;
 use crate::shell;
@@ -24,7 +24,7 @@ pub(super) fn write(
 ) -> Result<PathBuf> {
     let machine = Machine::look();
     let date = started.get(..10).unwrap_or(started);
-    let folder = shell::root().join("bench/runs").join(format!("{date}-{}", options.name));
+    let folder = shell::root().join("bench/runs").join(format!("{date}-{}", options.name()));
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {folder:?}"))?;
     let record = json!({
         "schema_version": 1,
@@ -77,10 +77,14 @@ fn readme(
     figures: &Figures,
     verdicts: &[Verdict],
 ) -> String {
-    let mut text = format!("# Speed, {}\n\n", started.get(..10).unwrap_or(started));
+    let (title, flag) = match options.durable {
+        true => ("Durability", " --durable"),
+        false => ("Speed", ""),
+    };
+    let mut text = format!("# {title}, {}\n\n", started.get(..10).unwrap_or(started));
     let _ = writeln!(
         text,
-        "`cargo xtask bench --rounds {} --seconds {}`, started {started}, revision {}.\n",
+        "`cargo xtask bench{flag} --rounds {} --seconds {}`, started {started}, revision {}.\n",
         options.rounds, options.seconds, machine.revision
     );
     let _ = writeln!(
@@ -136,11 +140,27 @@ fn readme(
         let verdicts = figures.verdicts(&case.name).join(", ");
         let _ = writeln!(text, " {bottleneck} | {verdicts} |");
     }
+    further_figures(&mut text, cases, figures);
     text.push_str("\nWhat the cases are:\n\n");
     for case in cases {
         let _ = writeln!(text, "- `{}`: {}", case.name, case.what);
     }
     text
+}
+
+/// Figures that few cases have.
+fn further_figures(text: &mut String, cases: &[Case], figures: &Figures) {
+    let mut lines = Vec::new();
+    for case in cases {
+        for metric in FURTHER {
+            if let Some(value) = figures.median(&case.name, metric) {
+                lines.push(format!("| {} | {metric} | {} |", case.name, number(value)));
+            }
+        }
+    }
+    if !lines.is_empty() {
+        let _ = writeln!(text, "\n| case | figure | median |\n|---|---|---|\n{}", lines.join("\n"));
+    }
 }
 
 fn csv(figures: &Figures) -> String {

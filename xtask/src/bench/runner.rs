@@ -1,5 +1,7 @@
 //! Running one case: the broker on its core, the generator on the other.
 
+mod durable;
+
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -14,6 +16,7 @@ use serde_json::Value;
 use super::Options;
 use super::abuse::Abuse;
 use super::case::{Case, Kind, Load, Subject};
+use super::disk;
 use super::figures::Sample;
 use super::routing;
 use crate::floor::Floor;
@@ -73,6 +76,12 @@ impl Runner {
             Kind::Subscriptions => self.with_broker(|pid, port| {
                 routing::subscribe_million(sample, port, || rss_bytes(pid))
             }),
+            Kind::Disk => disk::measure(sample, &self.folder),
+            Kind::WrittenBytes { load } => {
+                self.written_bytes(sample, &self.dir(case, round)?, load)
+            }
+            Kind::FanOutBytes => self.fan_out_bytes(sample, &self.dir(case, round)?),
+            Kind::Offline => self.offline(sample, &self.dir(case, round)?),
             Kind::Burst => self.burst(sample, &self.dir(case, round)?),
             Kind::Abuse { load, clients } => {
                 self.abuse(sample, &self.dir(case, round)?, load, *clients)
@@ -119,6 +128,10 @@ impl Runner {
                 let tacho = self.tacho.display();
                 format!("{tacho} broker --quiet --listen 127.0.0.1:{{port}} --shards {shards}")
             }
+            Subject::Durable => {
+                let tacho = self.broker_command(Subject::Tacho { shards: 1 })?;
+                format!("{tacho} --data-dir {{dir}}")
+            }
             Subject::Mosquitto => {
                 let program = shell::find("mosquitto").context("no mosquitto on this machine")?;
                 let conf = self.folder.join("mosquitto.conf");
@@ -142,7 +155,7 @@ impl Runner {
         for (name, value) in &load.vars {
             command.args(["--var", &format!("{name}={value}")]);
         }
-        if load.vars.iter().all(|(name, _)| *name != "duration") {
+        if load.has_length() && load.vars.iter().all(|(name, _)| *name != "duration") {
             command.args(["--var", &format!("duration={}s", self.options.seconds)]);
         }
         let errors = self.folder.join("stderr.txt");
@@ -169,8 +182,8 @@ impl Runner {
         serde_json::from_str(&text).context("summary.json is not JSON")
     }
 
-    /// Starts Tacho's broker on its core.
-    fn start_broker(&self) -> Result<(Running, u16)> {
+    /// Starts Tacho's broker on its core, with further `arguments`.
+    fn start_broker(&self, arguments: &[String]) -> Result<(Running, u16)> {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .and_then(|listener| listener.local_addr())
             .context("no free port")?
@@ -178,7 +191,7 @@ impl Runner {
         pin(&[self.options.broker_cpu])?;
         let listen = format!("127.0.0.1:{port}");
         let mut command = shell::command(&self.tacho);
-        command.args(["broker", "--quiet", "--listen", &listen, "--shards", "1"]);
+        command.args(["broker", "--quiet", "--listen", &listen, "--shards", "1"]).args(arguments);
         let child = command.spawn().context("cannot start the broker");
         // What is started from now on belongs to the generator's side.
         pin(&[self.options.generator_cpu])?;
@@ -194,7 +207,16 @@ impl Runner {
     }
 
     fn with_broker(&self, work: impl FnOnce(u32, u16) -> Result<Sample>) -> Result<Sample> {
-        let result = self.start_broker().and_then(|(broker, port)| work(broker.0.id(), port));
+        self.with_broker_and(&[], work)
+    }
+
+    fn with_broker_and(
+        &self,
+        arguments: &[String],
+        work: impl FnOnce(u32, u16) -> Result<Sample>,
+    ) -> Result<Sample> {
+        let started = self.start_broker(arguments);
+        let result = started.and_then(|(broker, port)| work(broker.0.id(), port));
         pin(&[self.options.broker_cpu, self.options.generator_cpu])?;
         result
     }

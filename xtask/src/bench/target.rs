@@ -130,6 +130,73 @@ pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {
     judge.verdicts
 }
 
+/// The same for the cases of durability.
+pub(super) fn judge_durability(figures: &Figures) -> Vec<Verdict> {
+    use Bound::{AtLeast, AtMost};
+    let mut judge = Judge { figures, verdicts: Vec::new() };
+    let (p99, rate) = ("latency_us_p99", "in_per_s");
+    judge.one("the disk: p99 of 4 KiB written and synced", "disk", "fdatasync_us_p99", "us", None);
+    let disk_us = figures.median("disk", "fdatasync_us_p99").unwrap_or(0.0);
+    for bytes in [32, 1024] {
+        judge.one(
+            &format!(
+                "p99 of 300 pairs at 50/s, QoS 1, {bytes} B, fsynced (8 ms, or 4 x the disk's)"
+            ),
+            &format!("durable_pairs_{bytes}"),
+            p99,
+            "us",
+            Some(AtMost((4.0 * disk_us).max(8000.0))),
+        );
+    }
+    for bytes in [32, 1024] {
+        let (case, memory) =
+            (format!("durable_closed_qos1_{bytes}"), format!("memory_closed_qos1_{bytes}"));
+        let share = ratio(figures.median(&case, rate), figures.median(&memory, rate));
+        let target = format!("most at QoS 1, {bytes} B, fsynced against memory");
+        judge.push(&target, share, TIMES, AtLeast(0.6));
+        judge.one(
+            &format!("most at QoS 1, {bytes} B, fsynced"),
+            &case,
+            rate,
+            "messages/s in",
+            Some(AtLeast(1e5)),
+        );
+        judge.one(&format!("p99 there, {bytes} B"), &case, p99, "us", Some(AtMost(25_000.0)));
+    }
+    let (two, one) = ("durable_closed_qos2_32", "durable_closed_qos1_32");
+    let share = ratio(figures.median(two, rate), figures.median(one, rate));
+    judge.push("most at QoS 2 against QoS 1, 32 B, fsynced", share, TIMES, AtLeast(0.5));
+    for qos in [0, 1, 2] {
+        judge.one(
+            &format!("p99 of 5,000 publishers to a shared group of 50, 1 KiB, QoS {qos}, fsynced"),
+            &format!("durable_share_qos{qos}"),
+            p99,
+            "us",
+            Some(AtMost(8000.0)),
+        );
+    }
+    let case = "durable_offline";
+    let restart = Some(AtMost(5000.0));
+    judge.one("1,000,000 messages kept: restart to serving", case, "restart_ms", "ms", restart);
+    let drained = Some(AtLeast(1e5));
+    judge.one("drained on resume", case, "drained_per_s", "messages/s", drained);
+    let lost = Some(AtMost(0.0));
+    judge.one("acknowledged, but lost by a kill", case, "acknowledged_lost", "messages", lost);
+    let memory = |metric, when: &str| (format!("memory with {when}"), metric);
+    for (target, metric) in
+        [memory("rss_bytes_full", "all queued"), memory("rss_bytes_restarted", "all restored")]
+    {
+        judge.one(&target, case, metric, "bytes", None);
+    }
+    let bodies = ratio(figures.median("durable_fanout", "body_bytes_per_message"), Some(1024.0));
+    let target = "payload written for 1 KiB to 1,000 sessions";
+    judge.push(target, bodies, TIMES, AtMost(1.2));
+    let written = "written_per_payload_byte";
+    let bytes = Some(AtMost(2.0));
+    judge.one("written per byte of payload, 1 KiB", "durable_bytes", written, "bytes", bytes);
+    judge.verdicts
+}
+
 fn ratio(value: Option<f64>, reference: Option<f64>) -> Option<f64> {
     Some(value? / reference.filter(|reference| *reference > 0.0)?)
 }

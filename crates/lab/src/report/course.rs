@@ -2,7 +2,7 @@
 
 use super::grid::{Cell, Grid};
 use crate::format::{rate, thousands};
-use crate::record::{PhaseRecord, Restart, RunRecord};
+use crate::record::{PhaseRecord, Restart, RunRecord, TargetRecord};
 
 /// Heads of the table of phases.
 pub(super) const PHASE_HEADS: [&str; 7] =
@@ -32,6 +32,15 @@ pub(super) fn restart_cells(restart: &Restart) -> [String; 4] {
         format!("{:.0} ms", restart.serving_ms),
         restart.target.clone(),
     ]
+}
+
+/// How Tacho's own broker keeps sessions.
+pub(super) fn keeping(target: &TargetRecord) -> String {
+    let level = target.durability.as_deref().unwrap_or("unknown");
+    match target.offline_qos0 {
+        Some(true) => format!("{level}; QoS 0 is kept for those who are away"),
+        _ => format!("{level}; QoS 0 is not kept for those who are away"),
+    }
 }
 
 /// Did clients leave their sessions and come back, or was a broker killed?

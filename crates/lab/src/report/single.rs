@@ -283,6 +283,9 @@ pub(super) fn surroundings(page: &mut Page, data: &ReportData<'_>) {
     for target in &record.targets {
         let name = if target.name.is_empty() { "broker" } else { target.name.as_str() };
         run.push((name.to_owned(), target.broker.clone()));
+        if target.durability.is_some() {
+            run.push((format!("sessions of {name}"), course::keeping(target)));
+        }
     }
     if let Some(command) = &record.target.command {
         run.push(("broker command".to_owned(), command.clone()));

@@ -18,6 +18,10 @@ pub fn summary_text(record: &RunRecord) -> String {
         "target {}, MQTT {}, {} of {} clients connected",
         record.target.broker, record.target.version, record.clients_connected, record.clients
     );
+    for target in record.targets.iter().filter(|target| target.durability.is_some()) {
+        let name = if target.name.is_empty() { "" } else { " of " };
+        let _ = writeln!(out, "sessions{name}{}: {}", target.name, course::keeping(target));
+    }
     for (index, step) in record.steps.iter().enumerate() {
         if record.steps.len() > 1 {
             let _ = writeln!(out, "\nstep {}", index + 1);

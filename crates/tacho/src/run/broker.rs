@@ -7,10 +7,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tacho_broker::{Durability, Level, Limits};
 use tacho_lab::output::RunDirectory;
 use tacho_lab::record::{TargetKind, TargetRecord};
 use tacho_lab::run::Course;
-use tacho_lab::scenario::{BrokerUrl, ProtocolVersion, Scenario, Scheme, Shortage, TlsOptions};
+use tacho_lab::scenario::{
+    BrokerUrl, Group, ProtocolVersion, Scenario, Scheme, Shortage, TlsOptions,
+};
 use tacho_load::Transport;
 
 use super::attached;
@@ -46,7 +49,7 @@ enum Source {
     /// A command with `{port}` in it.
     Command { template: String, scheme: Scheme },
     /// `tacho broker`.
-    BuiltIn { shards: Option<u16>, scheme: Scheme },
+    BuiltIn { shards: Option<u16>, scheme: Scheme, level: Level },
 }
 
 /// A broker that accepts connections.
@@ -62,6 +65,8 @@ pub(super) struct Broker {
     tls_verified: Option<bool>,
     /// A process that somebody else started.
     foreign_pid: Option<u32>,
+    /// Of Tacho's own: how safe it keeps sessions that outlive their connections.
+    level: Option<Level>,
     /// Kills the process; ends before it does.
     killer: Option<Killer>,
     process: Option<SharedProcess>,
@@ -80,7 +85,8 @@ impl Target {
         arguments.check(&targets.iter().map(|(name, _)| *name).collect::<Vec<_>>())?;
         let target = |(name, target): (&str, &tacho_lab::scenario::Target)| {
             let tls = target.tls.clone();
-            let source = Source::of(arguments, name, target.broker.clone(), &tls)?;
+            let level = arguments.durability.unwrap_or_else(|| level_for(scenario, name));
+            let source = Source::of(arguments, (name, level), target.broker.clone(), &tls)?;
             let (version, kills) = (target.version, target.kills);
             Ok(Self { name: name.to_owned(), version, tls, kills, source })
         };
@@ -108,6 +114,9 @@ impl Target {
         };
         if arguments.shards.is_some() && !targets.iter().any(built_in) {
             return useless("--shards", "Tacho's own broker is not among those under test");
+        }
+        if arguments.durability.is_some() && !targets.iter().any(built_in) {
+            return useless("--durability", "Tacho's own broker is not among those under test");
         }
         if arguments.transport.transport.is_some() && !targets.iter().any(Self::starts_a_broker) {
             return useless("--transport", "the run starts no broker, and a URL has its own");
@@ -155,6 +164,10 @@ impl Target {
             free_port(kills > 0)
                 .map_err(|error| unexpected(format!("no free port on 127.0.0.1: {error}")))
         };
+        let level = match &source {
+            Source::BuiltIn { level, .. } => Some(*level),
+            _ => None,
+        };
         let (kind, launch, data) = match source {
             Source::Url { url, addresses, pid, transport } => {
                 let tls_verified = url.scheme.uses_tls().then_some(!tls.insecure);
@@ -167,6 +180,7 @@ impl Target {
                     transport,
                     tls_verified,
                     foreign_pid: pid,
+                    level: None,
                     killer: None,
                     process: None,
                     _data: None,
@@ -178,12 +192,15 @@ impl Target {
                 let launch = Launch::command(&template, url, tls, data.as_ref())?;
                 (TargetKind::Command, launch, data)
             }
-            Source::BuiltIn { shards, scheme } => {
+            Source::BuiltIn { shards, scheme, level } => {
                 let cores = cores.of_broker(which).len().max(1);
                 let shards = shards.map_or(cores, usize::from);
                 let url = BrokerUrl::new(scheme, "127.0.0.1", port()?);
                 let certificates = directory.file(&file_name("certificates", &name, ""));
-                (TargetKind::BuiltIn, Launch::built_in(url, shards, &certificates)?, None)
+                let data = data(level > Level::Memory)?;
+                let keeping = data.as_ref().map(|data| (data, level));
+                let launch = Launch::built_in(url, shards, &certificates, keeping)?;
+                (TargetKind::BuiltIn, launch, data)
             }
         };
         let Launch { command, shown, url, tls } = launch;
@@ -202,6 +219,7 @@ impl Target {
             url,
             addresses: vec![address],
             foreign_pid: None,
+            level,
             killer,
             process: Some(process),
             _data: data,
@@ -236,8 +254,13 @@ impl Launch {
         Ok(Self { command, shown, url, tls })
     }
 
-    /// Tacho's own; with TLS it leaves its certificates in the folder `certificates`.
-    fn built_in(url: BrokerUrl, shards: usize, certificates: &Path) -> Result<Self, Failure> {
+    /// Tacho's own, `keeping` sessions in a directory or in memory; with TLS it leaves its certificates in the folder `certificates`.
+    fn built_in(
+        url: BrokerUrl,
+        shards: usize,
+        certificates: &Path,
+        keeping: Option<(&DataDirectory, Level)>,
+    ) -> Result<Self, Failure> {
         let address = format!("127.0.0.1:{}", url.port);
         let listen = match url.scheme {
             Scheme::Mqtt => address,
@@ -248,6 +271,11 @@ impl Launch {
         command.args(["broker", "--listen", &listen, "--shards", &shards.to_string()]);
         // The other end of the pipe is ours, and is closed with us however we end.
         command.arg("--end-with-stdin").stdin(Stdio::piped());
+        if let Some((data, level)) = keeping {
+            let (path, level) = (data.path(), level.name());
+            command.arg("--data-dir").arg(path).args(["--durability", level]);
+            shown.push_str(&format!(" --data-dir {} --durability {level}", path.display()));
+        }
         let mut tls = TlsOptions::default();
         if url.scheme.uses_tls() {
             command.arg("--self-signed").arg(certificates);
@@ -315,8 +343,11 @@ impl Broker {
             command: self.process.as_ref().map(|process| lock(process).shown().to_owned()),
             pid: self.pid(),
             tls_verified: self.tls_verified,
-            durability: None,
-            offline_qos0: None,
+            durability: self.level.map(|level| level.to_string()),
+            offline_qos0: self.level.map(|level| match level {
+                Level::Memory => Limits::default().queue_qos0_offline,
+                Level::Written | Level::Fsynced => Durability::default().offline_qos0,
+            }),
         }
     }
 
@@ -337,7 +368,7 @@ impl Source {
     /// The broker of the target `name`, for which the scenario may give an address.
     fn of(
         arguments: &TargetArguments,
-        name: &str,
+        (name, level): (&str, Level),
         url: Option<BrokerUrl>,
         tls: &TlsOptions,
     ) -> Result<Self, Failure> {
@@ -358,7 +389,7 @@ impl Source {
         }
         let asked = Named::of(&arguments.brokers, name);
         let Some(url) = asked.map_or(url, |asked| asked.url().cloned()) else {
-            return Ok(Self::BuiltIn { shards: arguments.shards, scheme });
+            return Ok(Self::BuiltIn { shards: arguments.shards, scheme, level });
         };
         let transport = transport(&url, tls)?;
         let unreachable = |sentence: String| Failure::new(exit::TARGET_UNREACHABLE, sentence);
@@ -381,6 +412,17 @@ impl Source {
             }
         }
         Err(unreachable(format!("cannot connect to {url}: {last}; is a broker listening there?")))
+    }
+}
+
+/// How safe Tacho's own broker keeps the sessions of a target: on the disk where some outlive their
+/// connections, else nothing needs to be kept.
+fn level_for(scenario: &Scenario, target: &str) -> Level {
+    let is_loaded = |group: &&Group| group.clients > 0 && scenario.target_of(group).0 == target;
+    let mut groups = scenario.groups.values().filter(is_loaded);
+    match groups.any(|group| scenario.has_lasting_sessions(group)) {
+        true => Durability::default().persistent_level,
+        false => Level::Memory,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Arguments that say which brokers are loaded, and where things run.
 
 use clap::Args;
+use tacho_broker::Level;
 use tacho_lab::scenario::{BrokerUrl, Scenario};
 use tacho_monitor::{MonitorSpec, parse_cpu_list};
 
@@ -56,6 +57,12 @@ pub(crate) struct TargetArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(super) shards: Option<u16>,
 
+    /// How safe Tacho's own broker keeps sessions that outlive their connections, in a directory
+    /// that is gone after the run: memory, written or fsynced. The default is fsynced where the
+    /// scenario has such sessions, and memory elsewhere
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) durability: Option<Level>,
+
     /// Cores of brokers that the run starts, such as 0-3; half of all by default. Several brokers
     /// divide them
     #[arg(long, value_name = "LIST", value_parser = parse_cores)]
@@ -88,6 +95,7 @@ impl TargetArguments {
         narrowed.monitors.retain(|spec| spec.target.as_deref().is_none_or(is_loaded));
         if self.missing(scenario).is_empty() {
             narrowed.shards = None;
+            narrowed.durability = None;
             if narrowed.broker_cmds.is_empty() {
                 narrowed.broker_cores = None;
                 narrowed.transport.transport = None;
