@@ -18,7 +18,8 @@ pub(crate) struct StreamEnds {
     pub(crate) to: u64,
     /// When the last of them was due.
     pub(crate) last_ns: u64,
-    /// The publisher's connection failed.
+    /// The publisher's connection failed, or some of its messages were refused: what was not
+    /// acknowledged may be lost.
     pub(crate) failed: bool,
     /// Runs of messages of QoS 1 and 2 without their last acknowledgement, in order: each from its
     /// first message to before its second number.
@@ -140,7 +141,8 @@ impl Books {
             }
             let acknowledged = route.acknowledged(&hole);
             if !is_declared && route.is_judged(&hole) {
-                // What a publisher that failed sent last may never have reached the broker.
+                // What a publisher that failed sent last may never have reached the broker, and
+                // what the broker refused it has not taken.
                 let broken = if route.ends.failed { acknowledged } else { hole.lost };
                 let (lost, acknowledged_lost) = match is_tail {
                     true => (&mut self.undelivered, &mut self.acknowledged_undelivered),

@@ -183,6 +183,8 @@ impl Worker {
         if ack.reason.is_error() {
             self.recorder.cell(cell).refused += 1;
             self.recorder.not_acked(message.intended_ns, message.sent_ns, now_ns);
+            // The broker said that it does not take it: that nobody gets it breaks no promise.
+            self.streams[message.stream as usize].is_lenient = true;
             if state.refusal.replace(ack.reason) != Some(ack.reason) {
                 let why = Failure::PublishRefused(ack.reason);
                 let client = state.index;

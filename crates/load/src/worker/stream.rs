@@ -44,8 +44,8 @@ pub(super) struct VirtualStream {
     /// Closed mode: made progress since the last look.
     pub(super) progressed: bool,
     pub(super) failed: bool,
-    /// Some of its messages had no acknowledgement when their session ended: their fate is not
-    /// judged.
+    /// Some of its messages had no acknowledgement when their session ended, or were refused: what
+    /// was not acknowledged is not judged.
     pub(super) is_lenient: bool,
     /// Messages with their last acknowledgement.
     acks: Tracker,
