@@ -103,3 +103,56 @@ fn a_broker_that_does_not_come_back_ends_the_run() {
     assert_eq!(course.code, Some(112), "{:#}", course.record);
     assert_eq!(course.record["verdict"], "aborted");
 }
+
+#[test]
+fn the_built_in_broker_keeps_what_it_acknowledged_unless_it_is_told_not_to() {
+    for qos in ["qos=1", "qos=2"] {
+        let course = run(&["--var", qos, "--var", "kills=3"]);
+        assert!(course.code.is_some_and(|code| FAIR.contains(&code)), "{:#}", course.record);
+        let counts = ["acknowledged_lost", "sessions_lost", "out_of_order", "acknowledged_pending"];
+        assert_eq!(counts.map(|key| course.count(key)), [0; 4], "{qos} {:#}", course.record);
+        assert!(course.count("kills") >= 1 && course.count("received") > 100);
+        if qos == "qos=2" {
+            assert_eq!(course.count("duplicates"), 0, "{:#}", course.record);
+        }
+        let target = &course.record["targets"][0];
+        assert_eq!(
+            (&target["durability"], &target["offline_qos0"]),
+            (&"fsynced".into(), &false.into())
+        );
+        assert!(course.table.contains("sessions: fsynced; QoS 0 is not kept"), "{}", course.table);
+    }
+    let course = run(&["--durability", "memory", "--var", "kills=1"]);
+    assert_eq!(course.code, Some(110), "{:#}", course.record);
+    assert!(course.count("acknowledged_lost") > 100);
+    assert_eq!(course.record["targets"][0]["durability"], "memory");
+}
+
+#[test]
+fn sessions_that_outlive_connections_are_kept_on_the_disk_by_default() {
+    for (scenario, level) in
+        [("false_2_2_qos1_p64_20mps", "fsynced"), ("2_2_qos1_p64_20mps", "memory")]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = Command::new(env!("CARGO_BIN_EXE_tacho"))
+            .args(["run", scenario, "--quiet", "--hold", "1s", "--warmup", "0s", "--dir"])
+            .arg(folder.path())
+            .output()
+            .expect("tacho runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let text = std::fs::read_to_string(folder.path().join("summary.json")).expect(&said);
+        let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(record["target"]["durability"], level, "{scenario}");
+        let received = &record["steps"][0]["received"];
+        assert_eq!(*received, 40, "{scenario}: {record:#}");
+        let command = record["target"]["command"].as_str().expect("a command");
+        assert_eq!(command.contains("--data-dir"), level == "fsynced", "{command}");
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_tacho"))
+        .args(["run", "symmetric", "--durability", "written", "--broker-cmd", "true {port}"])
+        .output()
+        .expect("tacho runs");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("--durability cannot be used here"), "{said}");
+}
