@@ -37,6 +37,7 @@ pub struct Restart {
     pub phase: String,
     /// When, in seconds since the start of the run.
     pub at_s: f64,
-    /// From the start of its new process until that accepted connections, in milliseconds.
+    /// From the start of its new process until that answered a CONNECT, or where something lies
+    /// between TCP and MQTT until it accepted connections, in milliseconds.
     pub serving_ms: f64,
 }

@@ -43,7 +43,7 @@ impl Course {
         self.change(|state| (state.pid, state.started_ns) = (Some(pid), clock::now_ns()));
     }
 
-    /// The new process accepts connections.
+    /// The new process serves clients.
     pub fn serves(&self) {
         self.change(|state| {
             let serving_ns = clock::now_ns().saturating_sub(state.started_ns);

@@ -206,7 +206,9 @@ impl Target {
         let Launch { command, shown, url, tls } = launch;
         let address = SocketAddr::from(([127, 0, 0, 1], url.port));
         let log = directory.file(&file_name("broker", &name, ".log"));
-        let launched = Launched { command, shown, log, address, cores: cores.clone(), which };
+        let speaks_plainly = url.scheme == Scheme::Mqtt;
+        let cores = cores.clone();
+        let launched = Launched { command, shown, log, address, speaks_plainly, cores, which };
         let process = Arc::new(Mutex::new(Process::start(launched, stop)?));
         let killer = (kills > 0).then(|| Killer::new(Arc::clone(&process))).transpose();
         let killer = killer.map_err(|error| unexpected(format!("no thread: {error}")))?;
@@ -254,7 +256,8 @@ impl Launch {
         Ok(Self { command, shown, url, tls })
     }
 
-    /// Tacho's own, `keeping` sessions in a directory or in memory; with TLS it leaves its certificates in the folder `certificates`.
+    /// Tacho's own, `keeping` sessions in a directory or in memory; with TLS it leaves its
+    /// certificates in the folder `certificates`.
     fn built_in(
         url: BrokerUrl,
         shards: usize,

@@ -1,6 +1,7 @@
 //! A broker process that the run started: how it starts, ends, and starts again.
 
 use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -16,6 +17,9 @@ use crate::exit::{self, Failure};
 const START_TIMEOUT: Duration = Duration::from_secs(15);
 /// The same for one that was killed and has to read what it kept.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long one attempt to connect may take, and the answer to CONNECT.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(200);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often to see whether it does.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How long a broker may take to end after SIGTERM.
@@ -33,6 +37,8 @@ pub(super) struct Launched {
     pub(super) log: PathBuf,
     /// Where it is going to listen.
     pub(super) address: SocketAddr,
+    /// By TCP, with nothing around MQTT.
+    pub(super) speaks_plainly: bool,
     /// Its cores: which broker of how many it is.
     pub(super) cores: Cores,
     pub(super) which: (usize, usize),
@@ -101,9 +107,14 @@ impl Process {
         Ok(self.pid())
     }
 
-    /// Waits until it accepts connections again.
+    /// Waits until it answers clients again. A broker may have a socket that the system accepts
+    /// connections on long before it has read what it kept.
     pub(super) fn wait_until_it_serves(&mut self, stop: &AtomicBool) -> Result<(), Failure> {
-        self.wait_until_it_accepts(RESTART_TIMEOUT, stop)
+        let address = self.launched.address;
+        match self.launched.speaks_plainly {
+            true => self.wait_until(RESTART_TIMEOUT, stop, || answers(address)),
+            false => self.wait_until_it_accepts(RESTART_TIMEOUT, stop),
+        }
     }
 
     /// What it said when it ended by itself; `None` while it lives.
@@ -117,6 +128,18 @@ impl Process {
         patience: Duration,
         stop: &AtomicBool,
     ) -> Result<(), Failure> {
+        let address = self.launched.address;
+        self.wait_until(patience, stop, || {
+            TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).is_ok()
+        })
+    }
+
+    fn wait_until(
+        &mut self,
+        patience: Duration,
+        stop: &AtomicBool,
+        is_there: impl Fn() -> bool,
+    ) -> Result<(), Failure> {
         let unreachable = |sentence| Failure::new(exit::TARGET_UNREACHABLE, sentence);
         let deadline = Instant::now() + patience;
         let address = self.launched.address;
@@ -125,7 +148,7 @@ impl Process {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Err(unreachable(self.obituary("ended before it listened", status)));
             }
-            if TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_ok() {
+            if is_there() {
                 return Ok(());
             }
             if Instant::now() >= deadline {
@@ -156,6 +179,22 @@ impl Process {
             false => format!("; its last words:\n  {}", tail.join("\n  ")),
         }
     }
+}
+
+/// Does a broker answer CONNECT? Whatever it says to a stranger, it serves.
+fn answers(address: SocketAddr) -> bool {
+    // MQTT 3.1.1, a clean session, no keep-alive, an identifier made up by the broker.
+    const CONNECT: [u8; 14] = *b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00";
+    const DISCONNECT: [u8; 2] = [0xe0, 0];
+    let ask = || -> std::io::Result<()> {
+        let mut stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        stream.write_all(&CONNECT)?;
+        // An end of the connection is an answer too.
+        let _ = stream.read(&mut [0; 4])?;
+        stream.write_all(&DISCONNECT)
+    };
+    ask().is_ok()
 }
 
 impl Launched {
