@@ -1,0 +1,190 @@
+//! Single cases.
+
+use std::time::Duration;
+
+use tacho_journal::sim::{Disk, Faults};
+use tacho_journal::{
+    Committer, Journal, Level, MessageId, Opened, Options, QueueId, ReadError, Record, Recovered,
+    Step, Token, Urgency, Visitor, Writer,
+};
+
+use crate::model::body;
+
+fn options() -> Options {
+    Options {
+        segment_bytes: 64 << 10,
+        segments_ready: 1,
+        log_bytes_min: 128 << 10,
+        retry: Duration::ZERO,
+        ..Options::default()
+    }
+}
+
+struct Bench {
+    journal: Journal,
+    committer: Committer,
+    recovered: Recovered,
+    writer: Writer,
+}
+
+impl Bench {
+    fn open(disk: &Disk) -> Self {
+        let Opened { journal, committer, recovered } =
+            Journal::open_on(disk.clone(), options()).unwrap();
+        let writer = journal.writer();
+        Self { journal, committer, recovered, writer }
+    }
+
+    fn append(&mut self, record: Record<'_>) -> Token {
+        self.writer.append(record, Level::Fsynced, Urgency::Forces)
+    }
+
+    fn commit(&mut self, record: Record<'_>) {
+        let token = self.append(record);
+        while self.journal.committed() < token {
+            assert_ne!(self.committer.step(), Step::Idle, "it waits for ever");
+        }
+    }
+
+    fn message(&mut self, body: &[u8]) -> MessageId {
+        let id = self.journal.new_message_id();
+        self.commit(Record::Message { id, body: &[body] });
+        id
+    }
+
+    /// So many bytes that come and go, with what has to be done for space.
+    fn churn(&mut self, bytes: usize) {
+        let queue = QueueId::new(1 << 40);
+        for seq in 0..(bytes / 4000) as u64 {
+            let message = self.message(&[7; 3_500]);
+            self.commit(Record::Entry { queue, seq, message, state: 0, meta: &[] });
+            self.commit(Record::Remove { queue, seq });
+        }
+    }
+
+    fn shown(&mut self) -> Shown {
+        let mut shown = Shown::default();
+        self.recovered.visit(&mut shown).unwrap();
+        shown
+    }
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Shown {
+    keys: Vec<Vec<u8>>,
+    entries: Vec<(QueueId, u64, u32)>,
+    opens: Vec<(MessageId, Vec<u8>, Vec<QueueId>)>,
+}
+
+impl Visitor for Shown {
+    fn key(&mut self, _: QueueId, key: &[u8], _: u64, _: &[u8], _: Option<(MessageId, &[u8])>) {
+        self.keys.push(key.to_vec());
+    }
+
+    fn entry(&mut self, queue: QueueId, seq: u64, _: Option<MessageId>, state: u32, _: &[u8]) {
+        self.entries.push((queue, seq, state));
+    }
+
+    fn open(&mut self, message: MessageId, _: &[u8], meta: &[u8], served: &[QueueId]) {
+        self.opens.push((message, meta.to_vec(), served.to_vec()));
+    }
+}
+
+/// Who got an open message is known for as long as it is open, also when entry and removal are gone
+/// from the log with the segments that they were in.
+#[test]
+fn who_was_served_outlives_the_records_that_say_so() {
+    let disk = Disk::new(1);
+    let mut bench = Bench::open(&disk);
+    let message = bench.message(b"open");
+    bench.commit(Record::Open { message, meta: b"to all" });
+    let queues = [QueueId::new(5), QueueId::new(9)];
+    for queue in queues {
+        bench.commit(Record::Entry { queue, seq: 1, message, state: 0, meta: &[] });
+        bench.commit(Record::Remove { queue, seq: 1 });
+    }
+    for _ in 0..3 {
+        bench.churn(1 << 20);
+        assert!(bench.journal.stats().relocated_records.get() > 0, "nothing was moved");
+        let mut again = Bench::open(&disk.copy(2));
+        assert_eq!(again.shown().opens, [(message, b"to all".to_vec(), queues.to_vec())]);
+        assert_eq!(again.journal.read(&[message])[0].1.as_deref().unwrap(), b"open");
+    }
+    // And its end ends it, there too.
+    bench.commit(Record::Done { message });
+    bench.churn(1 << 20);
+    let mut again = Bench::open(&disk.power_cut());
+    assert_eq!(again.shown(), Shown::default());
+    assert!(matches!(again.journal.read(&[message])[0].1, Err(ReadError::Gone)));
+}
+
+/// A deleted key with an older value behind it in the log does not come back when the deletion is
+/// forgotten, moved or freed.
+#[test]
+fn a_late_older_value_stays_away_whatever_is_moved() {
+    let disk = Disk::new(3);
+    let mut bench = Bench::open(&disk);
+    let queue = QueueId::COMMON;
+    bench.commit(Record::Put { queue, key: b"k", version: 5, value: b"5", message: None });
+    bench.commit(Record::Delete { queue, key: b"k", version: 9 });
+    bench.churn(200 << 10);
+    bench.commit(Record::Put { queue, key: b"k", version: 7, value: b"7", message: None });
+    for _ in 0..4 {
+        bench.churn(300 << 10);
+        let mut again = Bench::open(&disk.copy(4));
+        assert!(again.shown().keys.is_empty(), "a deleted key is back");
+        again.churn(300 << 10);
+    }
+    bench.commit(Record::Put { queue, key: b"k", version: 10, value: b"10", message: None });
+    let mut again = Bench::open(&disk.power_cut());
+    assert_eq!(again.shown().keys, [b"k".to_vec()]);
+}
+
+/// Numbers of messages and queues are never given out twice if anything on the disk may know them,
+/// also when nothing live has them any more.
+#[test]
+fn numbers_are_not_given_out_again_though_all_their_records_are_gone() {
+    let mut disk = Disk::new(5);
+    let (mut newest_message, mut newest_queue) = (0, 0);
+    for _ in 0..5 {
+        let mut bench = Bench::open(&disk);
+        let (message, queue) = (bench.journal.new_message_id(), bench.journal.new_queue_id());
+        assert!(message.get() > newest_message && queue.get() > newest_queue);
+        bench.commit(Record::Put { queue, key: b"k", version: 0, value: &[], message: None });
+        bench.commit(Record::DropQueue { queue });
+        bench.churn(400 << 10);
+        newest_message = bench.journal.new_message_id().get() - 1;
+        newest_queue = bench.journal.new_queue_id().get() - 1;
+        disk = disk.power_cut();
+    }
+}
+
+/// What is left over by tries to write on a disk that fails again and again is given back.
+#[test]
+fn a_disk_that_fails_again_and_again_is_not_filled_up() {
+    for seed in 0..20 {
+        let disk = Disk::new(seed);
+        let mut bench = Bench::open(&disk);
+        for number in 0..400_u64 {
+            // Written and not synced: all of this has to be written again with each failure.
+            let id = bench.journal.new_message_id();
+            let body = body(id);
+            let (queue, seq) = (QueueId::new(1), number % 8);
+            let level = if number % 8 == 0 { Level::Fsynced } else { Level::Written };
+            bench.writer.gather(Record::Message { id, body: &[&body] }, level);
+            let record = Record::Entry { queue, seq, message: id, state: 0, meta: &[] };
+            bench.writer.gather(record, level);
+            bench.writer.close(Urgency::Forces);
+            disk.set_faults(Faults { sync_error: 0.4, ..Faults::default() });
+            for _ in 0..6 {
+                bench.committer.step();
+            }
+        }
+        disk.set_faults(Faults::default());
+        for _ in 0..300 {
+            bench.committer.step();
+        }
+        let segments = bench.journal.stats().segments.get();
+        assert!(segments <= 6, "seed {seed}: {segments} segments, {} bytes", disk.used_bytes());
+    }
+}
