@@ -155,9 +155,12 @@ impl Ledger {
         check_flags(viewer, &message, &spans, got, &said);
         self.check_must_flags(viewer, &message, &spans, got, &said);
         // Else it may come because its publisher repeats it, behind newer ones: the subscription
-        // was not there the first time, or QoS 0 found nobody.
-        let was_there = spans.iter().any(|span| span.must_from < message.first_sent)
-            && (got.qos != QoS::AtMostOnce || message.sends == 1);
+        // was not there the first time, or asked for QoS 0, which found nobody.
+        let was_there = spans.iter().any(|span| {
+            let assured = || span.wishes(0).all(|wish| wish.qos != QoS::AtMostOnce);
+            let wanted = span.must_from < message.first_sent && message.first_sent < span.must_to;
+            wanted && (message.sends == 1 || assured())
+        });
         let copies = self.copies.entry((viewer.client, viewer.epoch, id)).or_default();
         copies.all += 1;
         copies.assured += u32::from(got.qos != QoS::AtMostOnce);

@@ -75,15 +75,21 @@ impl Wills {
         }
     }
 
-    /// The client's next connection was accepted.
-    pub(crate) fn connected(&mut self, client: usize, session_present: bool, now_ns: u64) {
+    /// The client's next connection was accepted; `lasted` is that the session is the same one for
+    /// certain, and not one that ended, and began anew with a CONNECT without an answer.
+    pub(crate) fn connected(
+        &mut self,
+        client: usize,
+        (session_present, lasted): (bool, bool),
+        now_ns: u64,
+    ) {
         for will in self.all.values_mut().filter(|will| will.client == client) {
             let Fate::Delayed { since_ns, attempts } = will.fate else { continue };
             let due_ns = since_ns + u64::from(will.delay_s) * SECOND_NS;
             will.fate = match session_present {
                 // The session's end publishes it.
                 false if attempts == 1 => Fate::Must,
-                true if now_ns < due_ns => Fate::MustNot,
+                true if lasted && now_ns < due_ns => Fate::MustNot,
                 _ => Fate::Open,
             };
         }

@@ -205,7 +205,7 @@ impl World {
         if !session_present {
             self.ledger.session_ended(client, epoch);
         }
-        self.ledger.wills.connected(client, session_present, now_ns);
+        self.ledger.wills.connected(client, (session_present, must), now_ns);
         self.poll(client);
     }
 
