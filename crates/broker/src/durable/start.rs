@@ -10,11 +10,11 @@ use tacho_codec::QoS;
 use tacho_journal::{
     Journal, Level, MessageId, Options, QueueId, ReadError, Record, Recovered, Urgency, Writer,
 };
-use tacho_topic::{Filter, Group, RouteChange, RouteMap, RouteSnapshot, owner_shard};
+use tacho_topic::{Filter, Group, RouteChange, RouteMap, RouteSnapshot, SharedFilter, owner_shard};
 
 use super::recovery::{Collector, FoundGroup, FoundSession, Sorted};
 use super::reroute::reroute;
-use super::{WallClock, body, keys};
+use super::{RETAINED_VERSION_BITS, WallClock, body, keys};
 use crate::config::Durability;
 use crate::keys::TenantId;
 use crate::message::Message;
@@ -102,7 +102,8 @@ pub(crate) fn read_back(
     for FoundGroup { filter, queue, waiting, .. } in sorted.groups {
         let Some(group) = snapshot.group(&filter) else {
             // Without members nothing waits.
-            forget_group(&mut writer, &filter, queue);
+            let version = starts << RETAINED_VERSION_BITS;
+            forget_group(&mut writer, &filter, queue, version);
             continue;
         };
         groups.push((group.id(), queue));
@@ -134,9 +135,10 @@ fn note_start(writer: &mut Writer, starts: u64, orphans: &[QueueId]) {
     }
 }
 
-fn forget_group(writer: &mut Writer, filter: &tacho_topic::SharedFilter, queue: QueueId) {
+/// `version` is above those of former starts: an older deletion changes nothing.
+fn forget_group(writer: &mut Writer, filter: &SharedFilter, queue: QueueId, version: u64) {
     let key = keys::group(filter);
-    let delete = Record::Delete { queue: QueueId::COMMON, key: &key, version: 0 };
+    let delete = Record::Delete { queue: QueueId::COMMON, key: &key, version };
     writer.append(delete, Level::Written, Urgency::Rides);
     writer.append(Record::DropQueue { queue }, Level::Written, Urgency::Rides);
 }
@@ -205,3 +207,6 @@ fn read_all(
 pub(crate) fn is_kept(qos: QoS, settings: &Durability) -> bool {
     qos != QoS::AtMostOnce || settings.offline_qos0
 }
+
+#[cfg(test)]
+mod tests;
