@@ -199,8 +199,8 @@ pub(crate) struct Sorted {
 }
 
 impl Found {
-    /// Makes sessions and groups of the queues. Messages name the shared subscription that they came
-    /// through by its queue.
+    /// Makes sessions and groups of the queues. Messages name the shared subscription that they
+    /// came through by its queue.
     pub(crate) fn sort_out(&mut self, now_ns: u64, wall: WallClock) -> Sorted {
         let mut sorted = Sorted { sessions: Vec::new(), groups: Vec::new(), orphans: Vec::new() };
         let mut by_client: HashMap<_, usize, RandomState> = HashMap::default();

@@ -1,14 +1,16 @@
 //! A shard: one thread's connections, the sessions it owns, and their subscriptions.
 //!
 //! The parts: [`connection`] frames and dispatches packets, [`connect`] opens sessions,
-//! [`committing`] lets those of durable ones wait, [`authenticate`] lets methods of authentication talk to their clients, [`answers`] keeps answers
-//! within what a client takes,
-//! [`publish`] takes messages in, [`deliver`] sends them out, [`subscribe`] keeps subscriptions,
-//! [`shared`] their groups, [`retained`] the retained messages and their replay, [`lifetime`] the
-//! timers and the ends of sessions, [`keeping`] tells the journal of sessions, [`restore`] makes them of
-//! what it kept, [`loading`] brings messages back from it, [`throttle`] holds publishers back, [`budget`] refuses what
-//! there is no memory for, [`overload`] sheds load, [`slow`] knows the slow clients, [`control`]
-//! answers the control plane.
+//! [`committing`] lets those of durable ones wait, [`authenticate`] lets methods of authentication
+//! talk to their clients, [`answers`] keeps answers within what a client takes,
+//! [`publish`] takes messages in, [`deliver`] sends them out, [`distribution`] follows those that
+//! other shards have to store, [`subscribe`] keeps subscriptions, [`shared`] their groups,
+//! [`retained`] the retained messages and their replay, [`lifetime`] the timers and the ends of
+//! sessions, [`durable`] tells the journal of messages and [`keeping`] of sessions, [`awaiting`]
+//! knows what is committed, [`restore`] makes sessions of what the journal kept, [`loading`] brings
+//! messages back from it, [`throttle`] holds publishers back, [`budget`] refuses what there is no
+//! memory for, [`overload`] sheds load, [`slow`] knows the slow clients, [`control`] answers the
+//! control plane.
 
 mod answers;
 mod authenticate;
@@ -335,6 +337,7 @@ impl Handler for Shard {
         self.release_publishers(net);
         self.stats.route_cache_evictions_total.set(self.routes.evictions);
         self.watch_load(net);
+        self.hand_over(net);
         if self.stopping {
             return self.finish_stopping(net);
         }

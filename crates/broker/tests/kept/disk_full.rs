@@ -49,6 +49,10 @@ fn publishers_of_what_must_be_kept_are_refused_until_there_is_space() {
     station.settle();
     other.expect(&[Seen::Ack(AckKind::PubAck, 4, ReasonCode::QUOTA_EXCEEDED)]);
     assert!(station.cluster.counter("journal_refused_publishes_total") > 0);
+    let mut held = station.passing_v3("held");
+    held.publish("kept", "later", QOS1, 9);
+    station.sleep(3);
+    held.expect_nothing();
     // What needs no disk goes on.
     other.publish("not/kept", "yes", QOS1, 5);
     station.settle();
@@ -57,6 +61,9 @@ fn publishers_of_what_must_be_kept_are_refused_until_there_is_space() {
     // And all of it once there is space again.
     station.disk.set_capacity(None);
     station.commit();
+    station.sleep(2);
+    station.commit();
+    held.expect_ack(AckKind::PubAck, 9);
     other.publish("kept", "at last", QOS1, 6);
     station.commit();
     other.expect_ack(AckKind::PubAck, 6);

@@ -116,6 +116,16 @@ impl Station {
         client
     }
 
+    /// The same in a version that has no word for refusing a message.
+    pub(crate) fn passing_v3(&mut self, client_id: &str) -> Client {
+        let mut client = self.dial(client_id, 0);
+        client.version = Version::V311;
+        client.connect(&Connect { clean_start: true, ..client.opening() });
+        self.settle();
+        client.expect_connected(false);
+        client
+    }
+
     /// A session with a will, that lasts.
     pub(crate) fn with_will(&mut self, client_id: &str, will: Will<'_>) -> Client {
         let mut client = self.dial(client_id, u32::MAX);
@@ -194,7 +204,7 @@ impl Client {
             password: None,
             will: None,
             properties: ConnectProperties {
-                session_expiry_s: Some(self.expiry_s),
+                session_expiry_s: self.version.is_v5().then_some(self.expiry_s),
                 ..ConnectProperties::default()
             },
         }

@@ -27,7 +27,7 @@ impl LeftGroups {
         self.groups.iter().find(|left| left.id() == group.0)
     }
 
-    /// Groups that a session of an earlier start of the broker is no member of, and has messages of.
+    /// Groups of which a session of an earlier start of the broker has messages, and is no member.
     pub(in crate::shard) fn restored(groups: Vec<Arc<Group>>) -> Self {
         Self { checked_at: 2 * groups.len(), groups }
     }
