@@ -41,7 +41,11 @@ impl Shard {
     pub(super) fn load(&mut self, net: &Net, slot: u32) {
         let session = &mut self.sessions[slot as usize];
         let in_memory = session.machine.queue_len().saturating_sub(session.stored as usize);
-        if session.is_loading || session.connection.is_none() || in_memory > LOADED_MAX / 2 {
+        if session.is_loading || session.connection.is_none() {
+            return;
+        }
+        // What is in memory may be behind what is not: it came when the queue was short again.
+        if in_memory > LOADED_MAX / 2 && !session.machine.is_starved() {
             return;
         }
         let mut bytes = 0;

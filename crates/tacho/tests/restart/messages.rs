@@ -1,7 +1,8 @@
 //! Queued messages and exchanges under way.
 
-use tacho_codec::{Ack, Packet, Publish, QoS, ReasonCode};
+use tacho_codec::{Ack, Connect, ConnectProperties, Packet, Publish, QoS, ReasonCode, Version};
 
+use crate::common::connect;
 use crate::process::Process;
 
 #[test]
@@ -64,6 +65,41 @@ fn a_long_queue_of_large_messages_comes_back_in_order() {
         assert_eq!(receiver.receive_and_ack().payload, payload(number), "{number}");
     }
     receiver.expect_nothing();
+}
+
+/// Those in memory had grown to more than half of what may be there, behind some that were not,
+/// which then were never asked for.
+#[test]
+fn messages_that_come_while_a_queue_drains_do_not_keep_it_from_being_loaded() {
+    let directory = tempfile::tempdir().unwrap();
+    let broker = Process::on(directory.path(), &["--shards", "1"]);
+    let (mut receiver, _) = broker.lasting("receiver", 600);
+    receiver.subscribe("a", QoS::AtLeastOnce);
+    receiver.disconnect();
+    let mut publisher = broker.connected("publisher");
+    let mut published = 0..420_u16;
+    let mut publish = || {
+        let number = published.next().unwrap();
+        publisher.publish("a", &number.to_be_bytes(), QoS::AtLeastOnce, false);
+    };
+    (0..200).for_each(|_| publish());
+    let mut receiver = broker.client(Version::V5);
+    receiver.connect(&Connect {
+        clean_start: false,
+        properties: ConnectProperties {
+            session_expiry_s: Some(600),
+            receive_maximum: Some(1),
+            ..Default::default()
+        },
+        ..connect("receiver", Version::V5)
+    });
+    for number in 0..420_u16 {
+        // The queue gets short enough that what comes stays in memory, then keeps its length.
+        if (85..305).contains(&number) {
+            publish();
+        }
+        assert_eq!(receiver.receive_and_ack().payload, number.to_be_bytes());
+    }
 }
 
 #[test]
