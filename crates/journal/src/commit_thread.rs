@@ -1,18 +1,27 @@
 //! The threads that drive a committer: one commits, one prepares segments, one collects garbage.
 
+mod share;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::committer::{Committer, Step};
 use crate::gc::CollectThread;
 use crate::id::Token;
 use crate::journal::{Shared, Trouble};
+use crate::options::Options;
+use share::Share;
 
-/// With so many records the load is high: the commit waits for nobody.
+/// With so many records the load is not low: the commit waits for nobody.
 const LINGER_RECORDS: u32 = 64;
+
+/// With so many, another commit costs little in comparison: it waits for nothing at all.
+const BATCH_RECORDS: u32 = 512;
 
 /// When nobody came while a commit waited for company, so many do not wait.
 const ALONE_COMMITS: u32 = 15;
@@ -51,7 +60,8 @@ impl Committer {
         threads.keep = Some(thread::Builder::new().name("journal-keep".to_owned()).spawn(keeper)?);
         threads.collect = Some(CollectThread::spawn(Arc::clone(&threads.shared))?);
         let commit = move || {
-            let driver = Driver { committer: self, notify, stop, deadline: None, alone: 0 };
+            let share = Share::new(Instant::now(), cpu_time());
+            let driver = Driver { committer: self, notify, stop, deadline: None, alone: 0, share };
             driver.run()
         };
         threads.commit = Some(thread::Builder::new().name("journal".to_owned()).spawn(commit)?);
@@ -97,6 +107,7 @@ struct Driver {
     deadline: Option<Instant>,
     /// So many commits do not wait for company.
     alone: u32,
+    share: Share,
 }
 
 impl Drop for Driver {
@@ -156,21 +167,28 @@ impl Driver {
         }
     }
 
-    /// At low load, waits for company, as long as that proves to be worth it.
+    /// Waits for company: briefly, as long as that proves to be worth it, and longer while commits
+    /// take too much of a processor.
     fn linger(&mut self) {
         let shared = &self.committer.shared;
-        if shared.options.linger.is_zero() || !shared.signal.is_forced() {
+        let Options { linger, linger_busy, .. } = shared.options;
+        let before = shared.buffers.records();
+        if !shared.signal.is_forced() || before >= BATCH_RECORDS {
+            return;
+        }
+        let busy = self.share.pause(Instant::now(), cpu_time(), linger_busy);
+        if !busy.is_zero() {
+            thread::sleep(busy.max(linger));
             return;
         }
         if self.alone > 0 {
             self.alone -= 1;
             return;
         }
-        let before = shared.buffers.records();
-        if before >= LINGER_RECORDS {
+        if linger.is_zero() || before >= LINGER_RECORDS {
             return;
         }
-        thread::sleep(shared.options.linger);
+        thread::sleep(linger);
         if shared.buffers.records() == before {
             self.alone = ALONE_COMMITS;
         }
@@ -217,6 +235,13 @@ impl Driver {
             }
         }
     }
+}
+
+/// What the calling thread has taken of processors.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    // Invariant: no thread has taken less than nothing.
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// By default the system lets a sleep take 50 us longer.

@@ -51,6 +51,8 @@ pub struct Options {
     pub buffer_bytes_max: usize,
     /// At low load a commit waits this long for company.
     pub linger: Duration,
+    /// While commits take more than a tenth of a processor they wait for company up to this long.
+    pub linger_busy: Duration,
     /// What rides is committed at the latest after this.
     pub ride_max: Duration,
     /// After a failed commit the next try comes after this.
@@ -66,6 +68,7 @@ impl Default for Options {
             journal_bytes_max: None,
             buffer_bytes_max: 8 << 20,
             linger: Duration::from_micros(200),
+            linger_busy: Duration::from_millis(1),
             ride_max: Duration::from_millis(100),
             retry: Duration::from_secs(1),
         }
