@@ -427,7 +427,7 @@ impl Shard {
 
     fn send_answers(&mut self, net: &mut Net) {
         let Some(journal) = &mut self.journal else { return };
-        for Answer { receipt, token } in std::mem::take(&mut journal.answers) {
+        for Answer { receipt, token } in journal.answers.drain(..) {
             let commit = journal.commits.commit_of(token);
             net.post(receipt.shard.into(), Mail::Stored(receipt, commit));
         }

@@ -2,7 +2,8 @@
 //!
 //! The parts: [`connection`] frames and dispatches packets, [`connect`] opens sessions,
 //! [`committing`] lets those of durable ones wait, [`authenticate`] lets methods of authentication
-//! talk to their clients, [`answers`] keeps answers within what a client takes,
+//! talk to their clients, [`answers`] keeps answers within what a client takes, [`goodbye`] ends
+//! connections,
 //! [`publish`] takes messages in, [`deliver`] sends them out, [`distribution`] follows those that
 //! other shards have to store, [`subscribe`] keeps subscriptions, [`shared`] their groups,
 //! [`retained`] the retained messages and their replay, [`lifetime`] the timers and the ends of
@@ -23,6 +24,7 @@ mod control;
 mod deliver;
 mod distribution;
 mod durable;
+mod goodbye;
 mod heads;
 #[cfg(feature = "sim")]
 mod inspect;
@@ -292,7 +294,8 @@ impl Handler for Shard {
     fn drained(&mut self, net: &mut Net, conn: ConnId) {
         if let Connection::Active { session, .. } = self.connections[conn.index()] {
             self.output_drained(net, conn, session);
-            self.hand_over(net);
+            // This turn's look at commits may be over: what now waits for one has to be noticed.
+            self.serve_committed(net);
         }
     }
 
