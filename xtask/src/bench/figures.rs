@@ -17,7 +17,7 @@ pub(super) struct Sample {
 }
 
 /// Every metric that a run may have, in the order of the tables.
-pub(super) const METRICS: [&str; 36] = [
+pub(super) const METRICS: [&str; 38] = [
     "cpu_us_per_message",
     "cpu_us_per_delivery",
     "tps",
@@ -54,14 +54,18 @@ pub(super) const METRICS: [&str; 36] = [
     FURTHER[10],
     FURTHER[11],
     FURTHER[12],
+    FURTHER[13],
+    FURTHER[14],
 ];
 
 /// Those of them that have a table of their own.
-pub(super) const FURTHER: [&str; 13] = [
+pub(super) const FURTHER: [&str; 15] = [
     "fdatasync_us_p50",
     "fdatasync_us_p99",
     "fdatasync_grown_us_p50",
     "fdatasync_grown_us_p99",
+    "disk_bytes_per_payload_byte",
+    "disk_bytes_per_message",
     "written_per_payload_byte",
     "zeroed_per_payload_byte",
     "written_bytes_per_message",
@@ -113,7 +117,9 @@ impl Sample {
             ("subscribe_s", "s to subscribe"),
             ("fdatasync_us_p50", "us p50 of a sync"),
             ("fdatasync_us_p99", "us p99 of a sync"),
+            ("disk_bytes_per_payload_byte", "B on the disk per B"),
             ("written_per_payload_byte", "B written per B"),
+            ("disk_bytes_per_message", "B on the disk per message"),
             ("body_bytes_per_message", "B of body per message"),
             ("restart_ms", "ms to serve again"),
             ("drained_per_s", "drained per s"),

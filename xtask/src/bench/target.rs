@@ -191,6 +191,12 @@ pub(super) fn judge_durability(figures: &Figures) -> Vec<Verdict> {
     let bodies = ratio(figures.median("durable_fanout", "body_bytes_per_message"), Some(1024.0));
     let target = "payload written for 1 KiB to 1,000 sessions";
     judge.push(target, bodies, TIMES, AtMost(1.2));
+    let disk = "disk_bytes_per_message";
+    let target = "on the disk for 1 KiB to 1,000 sessions, entries and all";
+    judge.one(target, "durable_fanout", disk, "bytes", None);
+    let disk = "disk_bytes_per_payload_byte";
+    let target = "on the disk per byte of payload, 1 KiB, preparing segments included";
+    judge.one(target, "durable_bytes", disk, "bytes", None);
     let written = "written_per_payload_byte";
     let bytes = Some(AtMost(2.0));
     judge.one("written per byte of payload, 1 KiB", "durable_bytes", written, "bytes", bytes);

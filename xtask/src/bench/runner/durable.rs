@@ -22,45 +22,52 @@ const FANNED_OUT_BYTES: usize = 1024;
 /// Messages per second for each session that is away.
 const OFFLINE_RATE: u64 = 40;
 
-/// What the journal's counters say.
+/// What was written so far.
 #[derive(Clone, Copy)]
 struct Written {
+    /// To the disk by the process, as the kernel counts it.
+    disk: f64,
+    /// By the journal's own counters, where the broker tells them.
+    journal: Option<Journal>,
+}
+
+#[derive(Clone, Copy)]
+struct Journal {
     /// To the log: records, heads, fill up to whole blocks.
     log: f64,
     /// Zeros, to prepare segments.
     zeros: f64,
     /// Bodies of messages.
     bodies: f64,
-    /// Messages that the broker took in.
-    messages: f64,
 }
 
 impl Runner {
     /// Bytes that the journal writes for each byte of payload.
     pub(super) fn written_bytes(&self, sample: Sample, dir: &Path, load: &Load) -> Result<Sample> {
         self.with_journal(dir, |pid, port, metrics| {
-            let before = written(metrics)?;
+            let (before, taken) = (written(pid, metrics)?, messages_in(metrics)?);
             let broker = running_broker(pid, port);
             let summary = self.tacho_run(load, &dir.join("run"), &broker, || {})?;
-            let after = written(metrics)?;
+            let after = written(pid, metrics)?;
             let bytes = load.vars.iter().find(|(name, _)| *name == "payload_size");
             let bytes: f64 = bytes.context("no payload size")?.1.parse().context("odd size")?;
-            let payload = (after.messages - before.messages) * bytes;
+            let payload = (messages_in(metrics)? - taken) * bytes;
             ensure!(payload > 0.0, "nothing was published");
             let mut sample = read_summary(sample, &summary)?;
-            let per_byte = |now: f64, then: f64| Some((now - then) / payload);
-            sample.set("written_per_payload_byte", per_byte(after.log, before.log));
-            sample.set("zeroed_per_payload_byte", per_byte(after.zeros, before.zeros));
+            sample.set("disk_bytes_per_payload_byte", Some((after.disk - before.disk) / payload));
+            let per_byte = |of: fn(&Journal) -> f64| Some(after.since(&before, of)? / payload);
+            sample.set("written_per_payload_byte", per_byte(|journal| journal.log));
+            sample.set("zeroed_per_payload_byte", per_byte(|journal| journal.zeros));
             Ok(sample)
         })
     }
 
     /// Bytes that the journal writes for a message to a thousand sessions.
     pub(super) fn fan_out_bytes(&self, mut sample: Sample, dir: &Path) -> Result<Sample> {
-        self.with_journal(dir, |_, port, metrics| {
+        self.with_journal(dir, |pid, port, metrics| {
             let broker = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
             (0..RECEIVERS).try_for_each(|number| leave_a_session(broker, number))?;
-            let before = written(metrics)?;
+            let before = written(pid, metrics)?;
             let mut publisher = connect(broker, "publisher")?;
             for id in 1..=FANNED_OUT {
                 let mut body = Vec::with_capacity(FANNED_OUT_BYTES + 16);
@@ -72,10 +79,12 @@ impl Runner {
                 publisher.read_exact(&mut puback).context("no PUBACK")?;
                 ensure!(puback[0] == 0x40, "no PUBACK but {puback:02x?}");
             }
-            let after = written(metrics)?;
-            let per_message = |now: f64, then: f64| Some((now - then) / f64::from(FANNED_OUT));
-            sample.set("written_bytes_per_message", per_message(after.log, before.log));
-            sample.set("body_bytes_per_message", per_message(after.bodies, before.bodies));
+            let after = written(pid, metrics)?;
+            let messages = f64::from(FANNED_OUT);
+            sample.set("disk_bytes_per_message", Some((after.disk - before.disk) / messages));
+            let each = |of: fn(&Journal) -> f64| Some(after.since(&before, of)? / messages);
+            sample.set("written_bytes_per_message", each(|journal| journal.log));
+            sample.set("body_bytes_per_message", each(|journal| journal.bodies));
             Ok(sample)
         })
     }
@@ -162,15 +171,33 @@ fn leave_a_session(broker: SocketAddr, number: u64) -> Result<()> {
     stream.write_all(&[0xe0, 0]).context("cannot disconnect")
 }
 
-fn written(metrics: u16) -> Result<Written> {
+impl Written {
+    /// How much one of the journal's counters has grown since `before`.
+    fn since(&self, before: &Self, of: fn(&Journal) -> f64) -> Option<f64> {
+        Some(of(self.journal.as_ref()?) - of(before.journal.as_ref()?))
+    }
+}
+
+fn written(pid: u32, metrics: u16) -> Result<Written> {
     let text = figures(metrics)?;
-    let journal = |name: &str| sum_of(&text, &format!("tacho_journal_{name}_total"));
-    Ok(Written {
-        log: journal("written_bytes")?,
-        zeros: journal("zeroed_bytes")?,
-        bodies: journal("body_bytes")?,
-        messages: sum_of(&text, "tacho_publishes_in_total")?,
-    })
+    let told = |name: &str| sum_of(&text, &format!("tacho_journal_{name}_total")).ok();
+    let journal = || {
+        let (log, zeros) = (told("written_bytes")?, told("zeroed_bytes")?);
+        Some(Journal { log, zeros, bodies: told("body_bytes")? })
+    };
+    Ok(Written { disk: disk_bytes(pid)?, journal: journal() })
+}
+
+fn messages_in(metrics: u16) -> Result<f64> {
+    sum_of(&figures(metrics)?, "tacho_publishes_in_total")
+}
+
+/// Bytes that a process had the disk write.
+fn disk_bytes(pid: u32) -> Result<f64> {
+    let path = format!("/proc/{pid}/io");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+    line.and_then(|bytes| bytes.trim().parse().ok()).context("no write_bytes")
 }
 
 /// The broker's `/metrics`.
