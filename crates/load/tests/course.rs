@@ -233,6 +233,19 @@ fn refused_messages_are_counted_and_named_once() {
     assert_eq!(outcome.summary.end, End::Completed);
 }
 
+/// A broker that came back may have forgotten an exchange whose PUBREL it had: the message is its own.
+#[test]
+fn a_forgotten_exchange_that_only_had_to_end_is_no_refusal() {
+    let pubcomp = ReasonCode::PACKET_IDENTIFIER_NOT_FOUND;
+    let broker = Broker::start(Behaviour { pubcomp, ..Behaviour::default() });
+    let scene = Scene { pace: open(50), ..Scene::pairs(2, QoS::ExactlyOnce) };
+    let outcome = run(scene.plan(broker.addr));
+    let totals = outcome.only();
+    assert_eq!((totals.counters.sent, totals.counters.refused), (100, 0));
+    assert_eq!((totals.delivery.lost, totals.violations.total()), (0, 0));
+    assert!(totals.drained && outcome.failures.is_empty(), "{:?}", outcome.failures);
+}
+
 #[test]
 fn clients_that_get_no_answer_are_given_up() {
     let broker = Broker::start(Behaviour {

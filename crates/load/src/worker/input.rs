@@ -1,6 +1,8 @@
 //! What arrives from the broker.
 
-use tacho_codec::{Ack, AckKind, Direction, Frame, Packet, PacketType, Publish, split_frame};
+use tacho_codec::{
+    Ack, AckKind, Direction, Frame, Packet, PacketType, Publish, ReasonCode, split_frame,
+};
 use tacho_net::{ConnId, Net, clock};
 use tacho_session::{Inbound, Transmit};
 
@@ -163,13 +165,23 @@ impl Worker {
         };
         let done = done.map_err(|error| Failure::Protocol(error.to_string()))?;
         if let Some(message) = done {
-            self.finish(client, &message, ack, now_ns);
+            // A broker that knows nothing of a PUBREL any more has had it before.
+            let ended =
+                kind == AckKind::PubComp && ack.reason == ReasonCode::PACKET_IDENTIFIER_NOT_FOUND;
+            let refused = Some(ack.reason).filter(|reason| reason.is_error() && !ended);
+            self.finish(client, &message, refused, now_ns);
         }
         Ok(())
     }
 
-    /// The last acknowledgement of a message has come.
-    fn finish(&mut self, client: usize, message: &Message, ack: &Ack<'_>, now_ns: u64) {
+    /// The last acknowledgement of a message has come, perhaps one that refuses it.
+    fn finish(
+        &mut self,
+        client: usize,
+        message: &Message,
+        refused: Option<ReasonCode>,
+        now_ns: u64,
+    ) {
         self.totals.unacked -= 1;
         let state = &mut self.clients[client];
         let cell = state.cell;
@@ -180,13 +192,13 @@ impl Worker {
         if message.probe {
             return;
         }
-        if ack.reason.is_error() {
+        if let Some(reason) = refused {
             self.recorder.cell(cell).refused += 1;
             self.recorder.not_acked(message.intended_ns, message.sent_ns, now_ns);
             // The broker said that it does not take it: that nobody gets it breaks no promise.
             self.streams[message.stream as usize].is_lenient = true;
-            if state.refusal.replace(ack.reason) != Some(ack.reason) {
-                let why = Failure::PublishRefused(ack.reason);
+            if state.refusal.replace(reason) != Some(reason) {
+                let why = Failure::PublishRefused(reason);
                 let client = state.index;
                 self.report(ReportBody::Failed { client, why });
             }

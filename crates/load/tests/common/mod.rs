@@ -46,6 +46,8 @@ pub(crate) struct Behaviour {
     pub(crate) mute: bool,
     /// Acknowledges QoS 1 with this.
     pub(crate) puback: ReasonCode,
+    /// Answers PUBREL with this.
+    pub(crate) pubcomp: ReasonCode,
     /// Messages kept for an absent session; further ones are dropped. Those of QoS 0 are not.
     pub(crate) queue_max: usize,
     /// Forgets sessions when their connection ends.
@@ -60,6 +62,7 @@ impl Default for Behaviour {
             suback: None,
             mute: false,
             puback: ReasonCode::SUCCESS,
+            pubcomp: ReasonCode::SUCCESS,
             queue_max: usize::MAX,
             forgets: false,
         }
@@ -261,7 +264,8 @@ impl Responder {
                 if let Some(peer) = self.peers.get(&conn) {
                     self.unreleased.remove(&(peer.id.clone(), ack.packet_id));
                 }
-                self.send(net, conn, &Packet::PubComp(done(ack.packet_id)));
+                let pubcomp = Ack::new(ack.packet_id, self.behaviour.pubcomp);
+                self.send(net, conn, &Packet::PubComp(pubcomp));
             }
             Packet::PubRec(ack) => {
                 self.acknowledge(conn, ack.packet_id);
