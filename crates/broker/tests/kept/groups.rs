@@ -1,6 +1,7 @@
 //! Shared subscriptions with lasting members.
 
-use tacho_codec::{AckKind, QoS};
+use tacho_codec::{AckKind, Packet, PacketId, QoS, Unsubscribe, UserProperties};
+use tacho_journal::{Journal, MessageId, Options, QueueId, Visitor};
 
 use crate::station::{Death, Seen, Station};
 
@@ -135,4 +136,52 @@ fn a_group_of_passing_members_costs_the_journal_nothing() {
     publisher.expect_ack(AckKind::PubAck, 1);
     assert_eq!(payloads(&member.all()), ["1"]);
     assert_eq!(station.cluster.counter("journal_records_total"), before);
+}
+
+/// What the journal says of queues of shared subscriptions.
+#[derive(Default)]
+struct Queues(usize);
+
+impl Visitor for Queues {
+    fn key(&mut self, _: QueueId, key: &[u8], _: u64, _: &[u8], _: Option<(MessageId, &[u8])>) {
+        self.0 += usize::from(key.starts_with(b"g$share/"));
+    }
+
+    fn entry(&mut self, _: QueueId, _: u64, _: Option<MessageId>, _: u32, _: &[u8]) {}
+
+    fn open(&mut self, _: MessageId, _: &[u8], _: &[u8], _: &[QueueId]) {}
+}
+
+fn queues_kept(station: &Station) -> usize {
+    let mut opened = Journal::open_on(station.disk.copy(1), Options::default()).unwrap();
+    let mut queues = Queues::default();
+    opened.recovered.visit(&mut queues).unwrap();
+    queues.0
+}
+
+/// The queue's name was kept with a version above 0, so it has to be forgotten with a greater one.
+#[test]
+fn the_queue_of_a_group_whose_members_all_went_with_the_broker_is_forgotten() {
+    let mut station = Station::new(2);
+    let mut passing = station.passing("passing");
+    station.subscribe(&mut passing, FILTER, QOS1);
+    let mut member = station.lasting("member");
+    station.subscribe(&mut member, FILTER, QOS1);
+    // The lasting one leaves, the others remain members until the broker dies.
+    member.send(&Packet::Unsubscribe(Unsubscribe {
+        packet_id: PacketId::FIRST,
+        user_properties: UserProperties::EMPTY,
+        filters: vec![FILTER],
+    }));
+    station.commit();
+    assert_eq!(queues_kept(&station), 1);
+    station.restart(Death::Killed);
+    assert_eq!(queues_kept(&station), 0);
+    // And it comes again with its first lasting member.
+    let mut member = station.resumed("member");
+    station.subscribe(&mut member, FILTER, QOS1);
+    station.commit();
+    assert_eq!(queues_kept(&station), 1);
+    station.restart(Death::PowerCut);
+    assert_eq!(queues_kept(&station), 1);
 }

@@ -74,8 +74,7 @@ impl World {
         let warden = self.add_reliable_client();
         self.connect_calmly(warden);
         self.subscribe(warden, &[WILLS]);
-        // A shard that stalls has not seen it yet.
-        self.cluster.loops().end_stalls();
+        self.wait_for_answers(warden);
         self.run_until_quiet();
         for _ in 0..self.setup.steps {
             self.step(warden);

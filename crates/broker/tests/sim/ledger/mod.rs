@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use tacho_codec::{QoS, Version};
 
-use crate::setup::{TOPICS, is_shared, matches};
+use crate::setup::{TOPICS, Wish, is_shared, matches};
 use crate::wire::Received;
 
 pub(crate) use spans::{Span, Subscribing};
@@ -155,9 +155,11 @@ impl Ledger {
         check_flags(viewer, &message, &spans, got, &said);
         self.check_must_flags(viewer, &message, &spans, got, &said);
         // Else it may come because its publisher repeats it, behind newer ones: the subscription
-        // was not there the first time, or asked for QoS 0, which found nobody.
+        // was not there the first time, or wanted it with QoS 0, which found nobody, or not at all.
         let was_there = spans.iter().any(|span| {
-            let assured = || span.wishes(0).all(|wish| wish.qos != QoS::AtMostOnce);
+            let own = message.publisher == viewer.client;
+            let wants = |wish: Wish| wish.qos != QoS::AtMostOnce && !(wish.no_local && own);
+            let assured = || span.wishes(0).all(wants);
             let wanted = span.must_from < message.first_sent && message.first_sent < span.must_to;
             wanted && (message.sends == 1 || assured())
         });

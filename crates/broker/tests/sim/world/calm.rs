@@ -74,6 +74,19 @@ impl World {
         panic!("client {client} cannot connect");
     }
 
+    /// Waits until a client has been told what it asked, however long shards stall.
+    pub(super) fn wait_for_answers(&mut self, client: usize) {
+        for _ in 0..ROUNDS_MAX {
+            self.exchange(client);
+            if self.clients[client].requests.is_empty() {
+                return;
+            }
+            self.cluster.loops().step();
+            self.cluster.loops().advance(10_000);
+        }
+        panic!("client {client} gets no answer");
+    }
+
     /// No more faults, everybody reads, answers and comes back.
     pub(super) fn calm_down(&mut self) {
         self.cluster.loops().set_faults(Faults::default());
