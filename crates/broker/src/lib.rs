@@ -27,5 +27,6 @@ pub use config::{
     Config, ConfigError, Durability, Level, Limits, Listener, Overload, RawConfig, RawListener,
     RawTls, SHARDS_MAX, SharedStrategy, Transport,
 };
+pub use durable::records::{KeptMessage, KeptRecord, visit_records};
 pub use server::{Broker, JournalError, SharedSubscription, StartError, Stopper};
 pub use stats::{ByQos, ByReason, Counter, Histogram, ShardStats};

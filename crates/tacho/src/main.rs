@@ -7,6 +7,7 @@ mod campaign;
 mod convert;
 mod doctor;
 mod exit;
+mod journal_command;
 mod monitor;
 mod plan_arguments;
 mod run;
@@ -56,6 +57,7 @@ enum Command {
     Convert(convert::ConvertArguments),
     Doctor(doctor::DoctorArguments),
     Broker(broker_command::BrokerArgs),
+    Journal(journal_command::JournalArguments),
     Monitor(Box<monitor::MonitorArguments>),
     Serve(web::ServeArguments),
     /// Become a shell command that ends with the process that started it.
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Command::Ladder(arguments) => campaign::ladder(arguments),
         Command::Capacity(arguments) => campaign::capacity(arguments),
         Command::Scenario(arguments) => scenario::scenario(arguments),
+        Command::Journal(arguments) => journal_command::journal(arguments),
         Command::Monitor(arguments) => monitor::monitor(arguments),
         Command::Serve(arguments) => web::serve(arguments),
         Command::Attached(arguments) => run::attached(arguments),

@@ -10,6 +10,7 @@ pub(crate) mod keeper;
 pub(crate) mod keys;
 pub(crate) mod open;
 pub(crate) mod reader;
+pub(crate) mod records;
 pub(crate) mod recovery;
 mod reroute;
 pub(crate) mod start;
@@ -141,6 +142,9 @@ pub(crate) struct WallClock {
 }
 
 impl WallClock {
+    /// Both clocks are one.
+    pub(crate) const UNIX: Self = Self { offset_ns: 0 };
+
     pub(crate) fn new(now_ns: u64, unix_ns: u64) -> Self {
         Self { offset_ns: i128::from(unix_ns) - i128::from(now_ns) }
     }

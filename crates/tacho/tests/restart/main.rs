@@ -5,6 +5,7 @@
 #[path = "../../../broker/tests/common/mod.rs"]
 mod common;
 mod directory;
+mod journal;
 mod messages;
 mod process;
 mod retained;

@@ -1,0 +1,284 @@
+//! What a data directory holds, in words: for those who look into one while no broker uses it.
+
+use serde::Serialize;
+use tacho_journal::{Inspection, MessageId, QueueId, ReadError, Visitor};
+
+use super::entry::{EntryMeta, Stage};
+use super::keys::{self, Connectedness, Key, SessionRecord, WillRecord};
+use super::open::OpenFor;
+use super::{WallClock, body};
+use crate::message::Message;
+
+/// One thing that a data directory holds. Times are seconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names say what it is")]
+#[non_exhaustive]
+pub enum KeptRecord {
+    /// A session. What else names its queue belongs to it.
+    Session {
+        queue: u64,
+        client_id: String,
+        version: &'static str,
+        level: &'static str,
+        expiry_s: u32,
+        connected: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ends_at: Option<u64>,
+    },
+    /// A subscription.
+    Subscription {
+        queue: u64,
+        filter: String,
+        qos: u8,
+        no_local: bool,
+        retain_as_published: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        identifier: Option<u32>,
+    },
+    /// An incoming message of QoS 2 that is not released.
+    Inbound { queue: u64, packet_id: u16 },
+    /// A will that is not published.
+    Will {
+        queue: u64,
+        delay_s: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        due_at: Option<u64>,
+        #[serde(flatten)]
+        message: KeptMessage,
+    },
+    /// A message on its way to a session, or that waits for a shared subscription.
+    Entry {
+        queue: u64,
+        seq: u64,
+        stage: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        packet_id: Option<u16>,
+        qos: u8,
+        retain: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message_id: Option<u64>,
+        #[serde(flatten)]
+        message: Option<KeptMessage>,
+    },
+    /// A shared subscription whose messages wait in a queue.
+    Group { queue: u64, filter: String },
+    /// A retained message.
+    Retained {
+        #[serde(flatten)]
+        message: KeptMessage,
+    },
+    /// A message whose distribution was not finished.
+    Open {
+        message_id: u64,
+        #[serde(flatten)]
+        message: KeptMessage,
+    },
+    /// How often a broker has started on the directory.
+    Starts { starts: u64 },
+    /// Something that this version does not understand, or a message that cannot be read.
+    Unknown { queue: u64, what: String },
+}
+
+/// A message in a data directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say what it is")]
+pub struct KeptMessage {
+    pub topic: String,
+    pub published_qos: u8,
+    pub published_retain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<u64>,
+    /// The payload, if it is text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    /// The payload in hexadecimal, if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload_hex: Option<String>,
+}
+
+impl KeptMessage {
+    fn new(message: &Message, is_will: bool) -> Self {
+        let header = message.header();
+        let (payload, payload_hex) = match std::str::from_utf8(message.payload()) {
+            Ok(text) => (Some(text.to_owned()), None),
+            Err(_) => {
+                let hex = message.payload().iter().map(|byte| format!("{byte:02x}"));
+                (None, Some(hex.collect()))
+            }
+        };
+        Self {
+            topic: message.topic().to_owned(),
+            published_qos: header.qos as u8,
+            published_retain: header.retain,
+            // That of a will begins when it is published.
+            expires_at: Some(header.expires_at_ns).filter(|_| !is_will).and_then(seconds),
+            payload,
+            payload_hex,
+        }
+    }
+}
+
+/// Tells everything that a data directory holds; the messages of entries only `with_messages`, for
+/// they have to be read from the disk one by one.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn visit_records(
+    inspection: &Inspection,
+    with_messages: bool,
+    each: &mut dyn FnMut(KeptRecord),
+) -> Result<(), ReadError> {
+    inspection.visit(&mut Telling { inspection, with_messages, each })
+}
+
+/// Times stay those of the wall clock.
+const WALL: WallClock = WallClock::UNIX;
+
+struct Telling<'a> {
+    inspection: &'a Inspection,
+    with_messages: bool,
+    each: &'a mut dyn FnMut(KeptRecord),
+}
+
+impl Telling<'_> {
+    fn key(
+        queue: u64,
+        key: &[u8],
+        value: &[u8],
+        message: Option<(MessageId, &[u8])>,
+    ) -> Option<KeptRecord> {
+        let message = || {
+            let (id, bytes) = message?;
+            body::decode(bytes, WALL, id)
+        };
+        Some(match Key::parse(key)? {
+            Key::Session => {
+                let SessionRecord { key, version, level, expiry_s, state } =
+                    SessionRecord::decode(value)?;
+                let ends_at = match state {
+                    Connectedness::Connected => None,
+                    Connectedness::EndsAt { unix_ns } => seconds(unix_ns),
+                };
+                KeptRecord::Session {
+                    queue,
+                    client_id: key.client_id.as_ref().to_owned(),
+                    version: match version {
+                        tacho_codec::Version::V31 => "3.1",
+                        tacho_codec::Version::V311 => "3.1.1",
+                        tacho_codec::Version::V5 => "5.0",
+                    },
+                    level: level.name(),
+                    expiry_s,
+                    connected: state == Connectedness::Connected,
+                    ends_at,
+                }
+            }
+            Key::Subscription(filter) => {
+                let options = keys::decode_options(value)?;
+                KeptRecord::Subscription {
+                    queue,
+                    filter: filter.to_owned(),
+                    qos: options.qos as u8,
+                    no_local: options.no_local,
+                    retain_as_published: options.retain_as_published,
+                    identifier: Some(options.id).filter(|&id| id != 0),
+                }
+            }
+            Key::Inbound(id) => KeptRecord::Inbound { queue, packet_id: id.get() },
+            Key::Will => {
+                let WillRecord { delay_s, due_unix_ns } = WillRecord::decode(value)?;
+                let due_at = due_unix_ns.and_then(seconds);
+                KeptRecord::Will {
+                    queue,
+                    delay_s,
+                    due_at,
+                    message: KeptMessage::new(&message()?, true),
+                }
+            }
+            Key::Retained(_) => {
+                KeptRecord::Retained { message: KeptMessage::new(&message()?, false) }
+            }
+            Key::Group(filter) => KeptRecord::Group {
+                queue: keys::decode_queue(value)?.get(),
+                filter: filter.to_owned(),
+            },
+            Key::Starts => KeptRecord::Starts { starts: keys::decode_starts(value)? },
+        })
+    }
+}
+
+impl Visitor for Telling<'_> {
+    fn key(
+        &mut self,
+        queue: QueueId,
+        key: &[u8],
+        _version: u64,
+        value: &[u8],
+        message: Option<(MessageId, &[u8])>,
+    ) {
+        let record = Self::key(queue.get(), key, value, message);
+        (self.each)(record.unwrap_or_else(|| KeptRecord::Unknown {
+            queue: queue.get(),
+            what: format!("the key {}", String::from_utf8_lossy(key)),
+        }));
+    }
+
+    fn entry(
+        &mut self,
+        queue: QueueId,
+        seq: u64,
+        message: Option<MessageId>,
+        state: u32,
+        meta: &[u8],
+    ) {
+        let queue = queue.get();
+        let (Some(stage), Some(meta)) = (Stage::decode(state), EntryMeta::decode(meta, WALL))
+        else {
+            let what = format!("the entry {seq}");
+            return (self.each)(KeptRecord::Unknown { queue, what });
+        };
+        let (stage, packet_id) = match stage {
+            Stage::Queued => ("queued", None),
+            Stage::Sent(id) => ("sent", Some(id.get())),
+            Stage::Released(id) => ("released", Some(id.get())),
+        };
+        let kept = message.filter(|_| self.with_messages).and_then(|id| {
+            let bytes = self.inspection.message(id).ok()?;
+            body::decode(&bytes, WALL, id).map(|message| KeptMessage::new(&message, false))
+        });
+        if self.with_messages
+            && kept.is_none()
+            && let Some(id) = message
+        {
+            let what = format!("the message {} of entry {seq} cannot be read", id.get());
+            (self.each)(KeptRecord::Unknown { queue, what });
+        }
+        (self.each)(KeptRecord::Entry {
+            queue,
+            seq,
+            stage,
+            packet_id,
+            qos: meta.qos as u8,
+            retain: meta.retain,
+            message_id: message.map(MessageId::get),
+            message: kept,
+        });
+    }
+
+    fn open(&mut self, id: MessageId, bytes: &[u8], meta: &[u8], _served: &[QueueId]) {
+        let message = body::decode(bytes, WALL, id).filter(|_| OpenFor::decode(meta).is_some());
+        (self.each)(match message {
+            Some(message) => KeptRecord::Open {
+                message_id: id.get(),
+                message: KeptMessage::new(&message, false),
+            },
+            None => KeptRecord::Unknown { queue: 0, what: format!("the message {}", id.get()) },
+        });
+    }
+}
+
+/// An instant in whole seconds; `None` for never.
+fn seconds(unix_ns: u64) -> Option<u64> {
+    (unix_ns != u64::MAX).then_some(unix_ns / 1_000_000_000)
+}

@@ -1,0 +1,217 @@
+//! `tacho journal`: looks into a data directory while no broker uses it.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use tacho_broker::{KeptRecord, visit_records};
+use tacho_journal::Inspection;
+
+use crate::exit::{self, Failure};
+
+/// Queues that `inspect` names.
+const QUEUES_SHOWN: usize = 20;
+
+/// Look into a broker's data directory, while no broker uses it.
+///
+/// Nothing is changed. Several of these may look at once.
+#[derive(Args, Debug)]
+pub(crate) struct JournalArguments {
+    #[command(subcommand)]
+    command: JournalCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum JournalCommand {
+    /// Say what it holds: sessions, messages, retained messages, segments, disk use.
+    Inspect {
+        /// The data directory.
+        directory: PathBuf,
+    },
+    /// Read everything and say what is not as it should be.
+    ///
+    /// Exit code 0: it is sound. 99: something is lost; each line names the file and, where it has
+    /// one, the byte. A log that ends in the middle of a commit, as after a power cut, is sound.
+    Check {
+        /// The data directory.
+        directory: PathBuf,
+    },
+    /// Write everything that it holds to standard output: a JSON object per line.
+    Export {
+        /// The data directory.
+        directory: PathBuf,
+    },
+}
+
+/// Runs the command; its exit code.
+pub(crate) fn journal(arguments: &JournalArguments) -> Result<u8, Failure> {
+    match &arguments.command {
+        JournalCommand::Inspect { directory } => inspect(directory),
+        JournalCommand::Check { directory } => check(directory),
+        JournalCommand::Export { directory } => export(directory),
+    }
+}
+
+fn open(directory: &Path) -> Result<Inspection, Failure> {
+    Inspection::open(directory).map_err(|error| Failure::new(exit::INVALID_CONFIG, error))
+}
+
+/// What is counted of a directory.
+#[derive(Default)]
+struct Counts {
+    sessions: u64,
+    connected: u64,
+    subscriptions: u64,
+    wills: u64,
+    inbound: u64,
+    retained: u64,
+    groups: u64,
+    unknown: u64,
+    starts: u64,
+    queues: BTreeMap<u64, Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    name: Option<String>,
+    queued: u64,
+    unacknowledged: u64,
+}
+
+impl Counts {
+    fn take(&mut self, record: KeptRecord) {
+        match record {
+            KeptRecord::Session { queue, client_id, connected, .. } => {
+                self.sessions += 1;
+                self.connected += u64::from(connected);
+                self.queues.entry(queue).or_default().name = Some(client_id);
+            }
+            KeptRecord::Group { queue, filter } => {
+                self.groups += 1;
+                self.queues.entry(queue).or_default().name = Some(filter);
+            }
+            KeptRecord::Entry { queue, stage, .. } => {
+                let queue = self.queues.entry(queue).or_default();
+                match stage {
+                    "queued" => queue.queued += 1,
+                    _ => queue.unacknowledged += 1,
+                }
+            }
+            KeptRecord::Subscription { .. } => self.subscriptions += 1,
+            KeptRecord::Will { .. } => self.wills += 1,
+            KeptRecord::Inbound { .. } => self.inbound += 1,
+            KeptRecord::Retained { .. } => self.retained += 1,
+            KeptRecord::Unknown { .. } => self.unknown += 1,
+            KeptRecord::Starts { starts } => self.starts = starts,
+            _ => {}
+        }
+    }
+}
+
+fn inspect(directory: &Path) -> Result<u8, Failure> {
+    let inspection = open(directory)?;
+    let mut counts = Counts::default();
+    visit_records(&inspection, false, &mut |record| counts.take(record))
+        .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+    let summary = inspection.summary();
+    let report = inspection.report();
+    let queued: u64 = counts.queues.values().map(|queue| queue.queued).sum();
+    let unacknowledged: u64 = counts.queues.values().map(|queue| queue.unacknowledged).sum();
+    let mut out = io::stdout().lock();
+    let mut line = |name: &str, value: String| writeln!(out, "{name:<22} {value}");
+    let written = (|| {
+        line("format", summary.format.to_string())?;
+        line("starts", counts.starts.to_string())?;
+        line("sessions", format!("{}, {} connected", counts.sessions, counts.connected))?;
+        line("subscriptions", counts.subscriptions.to_string())?;
+        line("messages queued", queued.to_string())?;
+        line("unacknowledged", unacknowledged.to_string())?;
+        line("incoming QoS 2", counts.inbound.to_string())?;
+        line("wills", counts.wills.to_string())?;
+        line("retained messages", counts.retained.to_string())?;
+        line("shared queues", counts.groups.to_string())?;
+        line("open messages", summary.open_messages.to_string())?;
+        line("message bodies", summary.messages.to_string())?;
+        line("log", format!("{} bytes, {} live", summary.log_bytes, summary.live_bytes))?;
+        line("last commit", summary.last_commit.to_string())?;
+        if counts.unknown > 0 {
+            line("not understood", counts.unknown.to_string())?;
+        }
+        if let Some(torn) = &report.torn {
+            line("ends within a commit", format!("{} at byte {}", torn.file, torn.offset))?;
+        }
+        for damage in &report.damage {
+            line("damaged", damage.to_string())?;
+        }
+        for segment in &summary.segments {
+            let (live, damaged) = (segment.live_bytes, segment.is_damaged);
+            let damaged = if damaged { ", damaged" } else { "" };
+            line(&segment.file, format!("{} bytes, {live} live{damaged}", segment.bytes))?;
+        }
+        let mut queues: Vec<_> = counts.queues.iter().collect();
+        queues.sort_by_key(|(id, queue)| (u64::MAX - queue.queued - queue.unacknowledged, **id));
+        for (id, queue) in queues.iter().take(QUEUES_SHOWN) {
+            let name = queue.name.as_deref().unwrap_or("(nobody's)");
+            let (queued, sent) = (queue.queued, queue.unacknowledged);
+            line(
+                &format!("queue {id}"),
+                format!("{name}: {queued} queued, {sent} unacknowledged"),
+            )?;
+        }
+        match queues.len().checked_sub(QUEUES_SHOWN) {
+            Some(more @ 1..) => line("", format!("and {more} queues more")),
+            _ => Ok(()),
+        }
+    })();
+    done(written)
+}
+
+fn check(directory: &Path) -> Result<u8, Failure> {
+    let inspection = open(directory)?;
+    let problems = inspection.check();
+    let report = inspection.report();
+    let mut out = io::stdout().lock();
+    let written = (|| {
+        if let Some(torn) = &report.torn {
+            let (file, offset) = (&torn.file, torn.offset);
+            writeln!(out, "{file}: ends within a commit at byte {offset}: it was never complete")?;
+        }
+        for problem in &problems {
+            writeln!(out, "{problem}")?;
+        }
+        if problems.is_empty() {
+            let (segments, commits) = (report.segments, report.frames);
+            writeln!(out, "sound: {segments} segments, {commits} commits")?;
+        }
+        Ok(())
+    })();
+    done(written)?;
+    Ok(if problems.is_empty() { exit::OK } else { exit::THRESHOLD })
+}
+
+fn export(directory: &Path) -> Result<u8, Failure> {
+    let inspection = open(directory)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut written = Ok(());
+    let mut each = |record: KeptRecord| {
+        if written.is_ok() {
+            written = serde_json::to_writer(&mut out, &record)
+                .map_err(io::Error::from)
+                .and_then(|()| out.write_all(b"\n"));
+        }
+    };
+    visit_records(&inspection, true, &mut each)
+        .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+    done(written.and_then(|()| out.flush()))
+}
+
+/// Who reads no further has read enough.
+fn done(written: io::Result<()>) -> Result<u8, Failure> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(exit::UNEXPECTED, format!("cannot write: {error}")))
+        }
+        _ => Ok(exit::OK),
+    }
+}

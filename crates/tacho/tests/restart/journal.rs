@@ -1,0 +1,94 @@
+//! `tacho journal` looks into what a broker has left.
+
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use tacho_codec::QoS;
+
+use crate::process::Process;
+
+/// Its exit code, and what it says.
+fn journal(command: &str, directory: &Path) -> (Option<i32>, String, String) {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    let output = process.args(["journal", command]).arg(directory).output().expect("starts");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn filled(directory: &Path) {
+    let broker = Process::on(directory, &[]);
+    let (mut receiver, _) = broker.lasting("receiver", 600);
+    receiver.subscribe("a/#", QoS::ExactlyOnce);
+    receiver.disconnect();
+    let mut publisher = broker.connected("publisher");
+    publisher.publish("a/1", b"text", QoS::AtLeastOnce, false);
+    publisher.publish("a/2", b"\xff\x00", QoS::ExactlyOnce, true);
+    let (code, _, said) = journal("inspect", directory);
+    assert_eq!(code, Some(104), "{said}");
+    assert!(said.contains("in use"), "{said}");
+    broker.kill();
+}
+
+#[test]
+fn it_says_and_writes_what_there_is() {
+    let directory = tempfile::tempdir().unwrap();
+    filled(directory.path());
+    let (code, said, _) = journal("inspect", directory.path());
+    assert_eq!(code, Some(0), "{said}");
+    let has = |name: &str, value: &str| {
+        let line = said.lines().find(|line| line.starts_with(name));
+        assert!(line.is_some_and(|line| line.ends_with(value)), "{name} {value}: {said}");
+    };
+    has("sessions", " 1, 0 connected");
+    has("subscriptions", " 1");
+    has("messages queued", " 2");
+    has("retained messages", " 1");
+    assert!(said.contains("receiver: 2 queued, 0 unacknowledged"), "{said}");
+    let (code, exported, _) = journal("export", directory.path());
+    assert_eq!(code, Some(0));
+    let records: Vec<serde_json::Value> =
+        exported.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
+    let of = |kind: &str| records.iter().filter(|r| r["kind"] == kind).collect::<Vec<_>>();
+    assert_eq!(of("session")[0]["client_id"], "receiver");
+    assert_eq!(of("subscription")[0]["filter"], "a/#");
+    let payloads: Vec<_> =
+        of("entry").iter().map(|e| (e["payload"].clone(), e["qos"].clone())).collect();
+    assert!(payloads.contains(&("text".into(), 1.into())), "{exported}");
+    assert_eq!(of("retained")[0]["payload_hex"], "ff00");
+    assert_eq!(of("retained")[0]["topic"], "a/2");
+    let (code, said, _) = journal("check", directory.path());
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.starts_with("sound: "), "{said}");
+}
+
+#[test]
+fn damage_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    filled(directory.path());
+    // The first frame of the first segment that has one.
+    let mut segments: Vec<_> = std::fs::read_dir(directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "segment"))
+        .collect();
+    segments.sort();
+    let file = std::fs::OpenOptions::new().write(true).open(&segments[0]).unwrap();
+    file.write_all_at(&[0xff; 64], 4096 + 100).unwrap();
+    let (code, said, _) = journal("check", directory.path());
+    assert_eq!(code, Some(99), "{said}");
+    let name = segments[0].file_name().unwrap().to_str().unwrap();
+    assert!(said.contains(name) && said.contains("byte "), "{said}");
+    // The broker starts with the rest.
+    Process::on(directory.path(), &[]).stop();
+}
+
+#[test]
+fn what_is_no_journal_is_said_to_be_none() {
+    let directory = tempfile::tempdir().unwrap();
+    for command in ["inspect", "check", "export"] {
+        let (code, _, said) = journal(command, directory.path());
+        assert_eq!(code, Some(104), "{said}");
+        assert!(said.contains(directory.path().to_str().unwrap()), "{said}");
+    }
+}
