@@ -6,7 +6,7 @@ use tacho_codec::ReasonCode;
 
 use super::ask::ClientRow;
 use super::exposition::{Exposition, Kind};
-use super::{View, process};
+use super::{View, journal, process};
 use crate::stats::{ByQos, ByReason, Histogram, ShardStats};
 
 /// Nanoseconds and bytes as Prometheus wants them.
@@ -51,6 +51,9 @@ pub(super) fn write(view: &View, slow: &[ClientRow]) -> String {
     let name = "tacho_turn_seconds";
     let help = "Time that turns of the event loop took: while it lasts, no other client is served.";
     histogram(&mut exposition, view, name, help, NS, |s| &s.turn_ns);
+    if let Some(journal) = &view.journal {
+        journal::write(&mut exposition, journal);
+    }
     slow_clients(&mut exposition, slow);
     process::write(&mut exposition);
     exposition.finish()

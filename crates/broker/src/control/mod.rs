@@ -6,6 +6,7 @@
 mod ask;
 mod connection;
 mod exposition;
+mod journal;
 mod load;
 mod metrics;
 mod process;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tacho_journal::Journal;
 use tacho_net::{Remote, clock};
 use tokio::sync::oneshot;
 use tokio::time::MissedTickBehavior;
@@ -34,6 +36,7 @@ pub(crate) struct View {
     pub(crate) stats: Vec<Arc<ShardStats>>,
     pub(crate) remote: Remote<Mail>,
     pub(crate) connections_max: usize,
+    pub(crate) journal: Option<Journal>,
     started_ns: u64,
 }
 
@@ -43,7 +46,7 @@ impl View {
         remote: Remote<Mail>,
         connections_max: usize,
     ) -> Self {
-        Self { stats, remote, connections_max, started_ns: clock::now_ns() }
+        Self { stats, remote, connections_max, journal: None, started_ns: clock::now_ns() }
     }
 
     fn uptime(&self) -> Duration {

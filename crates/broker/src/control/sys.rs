@@ -7,6 +7,7 @@ use std::time::Duration;
 use tacho_net::clock;
 
 use super::View;
+use super::journal;
 use super::load::{Averages, SPANS};
 use super::process::Memory;
 use crate::mail::{Mail, SysValue};
@@ -63,7 +64,11 @@ impl Sys {
         });
         self.published_ns = Some(now_ns);
         let figures = Figures::of(view);
-        let values = self.values(&figures, elapsed);
+        let mut values = self.values(&figures, elapsed);
+        if let Some(journal) = &view.journal {
+            let figures = journal::figures(journal).into_iter();
+            values.extend(figures.map(|(name, value)| (name.to_owned(), value)));
+        }
         if self.last.is_empty() {
             let topics = values.iter().map(|(name, _)| format!("{PREFIX}{name}").into());
             self.last = topics.map(|topic| (topic, String::new())).collect();

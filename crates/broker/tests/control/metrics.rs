@@ -246,3 +246,24 @@ fn messages_that_wait_are_counted_with_their_bytes() {
     }
     wait_until("none waits", || sum(&scrape(&broker), "tacho_waiting", "") == 0.0);
 }
+
+#[test]
+fn a_journal_has_figures_and_without_one_there_are_none() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let text = format!("data_dir = '{}'\nshards = 2", directory.path().display());
+    let broker = TestBroker::with_metrics(&text);
+    let mut client = broker.durable("client", Version::V5, None);
+    client.subscribe("a", QoS::AtLeastOnce);
+    client.publish("a", b"x", QoS::AtLeastOnce, true);
+    client.receive_and_ack();
+    let samples = scrape(&broker);
+    for name in ["commits_total", "written_bytes_total", "live_keys", "segments"] {
+        let value = samples[&format!("tacho_journal_{name}")];
+        assert!(value > 0.0, "{name} is {value}");
+    }
+    assert_eq!(samples["tacho_journal_condition"], 0.0);
+    let synced = samples["tacho_journal_sync_seconds_count"];
+    assert!(synced > 0.0 && synced == samples["tacho_journal_sync_seconds_bucket{le=\"+Inf\"}"]);
+    let samples = scrape(&TestBroker::with_metrics("shards = 1"));
+    assert!(!samples.contains_key("tacho_journal_commits_total"));
+}
