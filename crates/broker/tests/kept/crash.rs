@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use tacho_codec::{AckKind, QoS, ReasonCode};
+use tacho_net::sim::Faults;
 
 use crate::station::{Client, Death, Seen, Station};
 
@@ -60,7 +61,12 @@ fn run(seed: u64) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let shards = rng.usize(1..=3);
     let narrow = rng.bool();
-    let mut station = Station::configured(shards, |raw| {
+    let faults = Faults {
+        mail_delay_percent: rng.u8(..60),
+        event_delay_percent: rng.u8(..40),
+        ..Faults::default()
+    };
+    let mut station = Station::with_faults(seed, shards, faults, |raw| {
         if narrow {
             // Fan-outs go on in later turns.
             raw.limits.deliveries_per_turn_max = 1;

@@ -22,6 +22,7 @@ pub(crate) struct Station {
     pub(crate) cluster: Cluster,
     pub(crate) disk: Disk,
     config: Config,
+    faults: Faults,
     seed: u64,
 }
 
@@ -40,12 +41,22 @@ impl Station {
     }
 
     pub(crate) fn configured(shards: usize, change: impl FnOnce(&mut RawConfig)) -> Self {
+        Self::with_faults(1, shards, Faults::default(), change)
+    }
+
+    /// The same with loops in which things come late.
+    pub(crate) fn with_faults(
+        seed: u64,
+        shards: usize,
+        faults: Faults,
+        change: impl FnOnce(&mut RawConfig),
+    ) -> Self {
         let mut raw = RawConfig { shards: Some(shards), ..RawConfig::default() };
         change(&mut raw);
         let config = raw.resolve().unwrap();
-        let disk = Disk::new(7);
-        let cluster = start(&config, &disk, 1);
-        let mut station = Self { cluster, disk, config, seed: 1 };
+        let disk = Disk::new(seed);
+        let cluster = start(&config, &disk, seed, faults);
+        let mut station = Self { cluster, disk, config, faults, seed };
         station.commit();
         station
     }
@@ -85,7 +96,7 @@ impl Station {
             Death::PowerCut => self.disk.power_cut(),
         };
         self.seed += 1;
-        self.cluster = start(&self.config, &self.disk, self.seed);
+        self.cluster = start(&self.config, &self.disk, self.seed, self.faults);
         self.commit();
     }
 
@@ -157,10 +168,10 @@ impl Station {
     }
 }
 
-fn start(config: &Config, disk: &Disk, seed: u64) -> Cluster {
+fn start(config: &Config, disk: &Disk, seed: u64, faults: Faults) -> Cluster {
     fastrand::seed(seed);
     // Every start of the broker is a minute later, on a clock that begins anew.
-    let seeds = Seeds { seed, faults: Faults::default(), now_ns: SECOND_NS };
+    let seeds = Seeds { seed, faults, now_ns: SECOND_NS };
     let unix_ns = UNIX_NS + 60 * seed * SECOND_NS;
     Cluster::with_journal(config, |bounds| bounds, seeds, disk.clone(), unix_ns).unwrap()
 }
