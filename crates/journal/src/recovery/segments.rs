@@ -177,8 +177,9 @@ impl<'a> Reading<'a> {
         let later = Self::later(segment, scan, from, next);
         let unreadable = scan.window.is_unreadable(offset, BLOCK as u64);
         match (later, segment.follower) {
-            // The frames before it were written to the segment before.
-            (Some((at, number, _)), _) if number == next => Some((at, number)),
+            // The frames before it were written to the segment before. At the end of the log they
+            // may be a part of what was to be taken over, all of it or nothing.
+            (Some((at, number, true)), _) if number == next => Some((at, number)),
             (Some((at, number, _)), Some(_)) | (Some((at, number, true)), None) => {
                 self.damage(segment.id, offset, next, number - 1, unreadable);
                 Some((at, number))

@@ -1,6 +1,8 @@
 //! Every kind of fault, one at a time.
 
 use super::*;
+use crate::frame::BLOCK;
+use crate::keeper::Ready;
 use crate::storage::Storage as _;
 
 fn always(fault: impl FnOnce(&mut Faults)) -> Faults {
@@ -175,4 +177,26 @@ fn names_that_cannot_be_made_are_tried_again() {
         bench.disk.set_faults(Faults::default());
         bench.check(&bench.disk.power_cut(), committed);
     }
+}
+
+// Half of what was taken over from a failing file made the next start fail.
+#[test]
+fn what_was_taken_over_in_part_does_not_count() {
+    let mut bench = Bench::new(1, 1);
+    bench.commit(10, Level::Fsynced);
+    bench.commit(10, Level::Written);
+    bench.commit(10, Level::Written);
+    let (id, segment) = bench.committer.shared.segments.last().expect("a segment");
+    let mut frames = settle::unsynced(id, &segment.file, 3).expect("read");
+    assert_eq!(frames.len(), 2);
+    let next = SegmentId::new(9);
+    let file = bench.disk.create(&file_name(next)).expect("made");
+    let mut tail = Tail::new(Ready { id: next, file });
+    tail.offset = frames[0].bytes.len() as u64;
+    tail.write(&mut frames[1], 1).expect("written");
+    tail.sync().expect("synced");
+    bench.disk.damage(&file_name(id), 2 * BLOCK, BLOCK);
+    let mut bench = Bench::open(bench.disk.kill(), 1);
+    assert_eq!(bench.journal.committed(), Token::new(2));
+    assert_eq!(bench.commit(10, Level::Fsynced), Token::new(3));
 }
