@@ -12,7 +12,11 @@ const OTHER: QueueId = QueueId::new(1_000_002);
 
 /// Commits short-lived messages until everything older was moved or freed.
 fn turn_over(bench: &mut Bench) {
-    for seq in 0..80 {
+    turn(bench, 80);
+}
+
+fn turn(bench: &mut Bench, commits: u64) {
+    for seq in 0..commits {
         let queue = bench.journal.new_queue_id();
         let message = bench.message(&[1; 4_000]);
         bench.entry(queue, seq, message);
@@ -99,12 +103,18 @@ fn an_older_value_that_comes_late_does_not_bring_a_deleted_key_back() {
         bench.commit();
     }
     bench.append(put(11));
+    // Its segment is not freed together with that of the deletion.
+    let kept = bench.message(b"kept");
+    bench.entry(QUEUE, 1, kept);
     bench.commit();
-    for _ in 0..3 {
-        turn_over(&mut bench);
+    let first = oldest(&bench);
+    // Whatever is freed first: the deletion must not be gone before the value.
+    for _ in 0..100 {
+        turn(&mut bench, 1);
         bench = bench.reopen();
         assert!(bench.seen().keys.is_empty());
     }
+    assert_ne!(oldest(&bench), first, "the first segment is gone");
     bench.append(put(13));
     bench.commit();
     let mut bench = bench.reopen();
