@@ -233,7 +233,7 @@ fn refused_messages_are_counted_and_named_once() {
     assert_eq!(outcome.summary.end, End::Completed);
 }
 
-/// A broker that came back may have forgotten an exchange whose PUBREL it had: the message is its own.
+/// A broker that came back may have forgotten an exchange whose PUBREL it had: nothing is refused.
 #[test]
 fn a_forgotten_exchange_that_only_had_to_end_is_no_refusal() {
     let pubcomp = ReasonCode::PACKET_IDENTIFIER_NOT_FOUND;
