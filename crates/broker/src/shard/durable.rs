@@ -39,6 +39,9 @@ pub(super) struct ShardJournal {
     pub(super) answers: Vec<Answer>,
     /// The queues of shared subscriptions, by the number of the group.
     group_queues: HashMap<u64, QueueId, RandomState>,
+    /// The last place taken in each of them that this shard owns. Kept while the queue is: a place
+    /// may still be on its way to another shard when nothing waits here any more.
+    group_seqs: HashMap<QueueId, u64, RandomState>,
     /// Reused for what is in front of a payload, and for how an entry is to be delivered.
     head: Vec<u8>,
     meta: Vec<u8>,
@@ -56,6 +59,7 @@ impl ShardJournal {
             distributions: Slab::new(),
             answers: Vec::new(),
             group_queues: HashMap::default(),
+            group_seqs: HashMap::default(),
             head: Vec::new(),
             meta: Vec::new(),
         }
@@ -152,7 +156,22 @@ impl ShardJournal {
 
     /// A group is over.
     pub(super) fn forget_group(&mut self, group: u64) {
-        self.group_queues.remove(&group);
+        if let Some(queue) = self.group_queues.remove(&group) {
+            self.group_seqs.remove(&queue);
+        }
+    }
+
+    /// A new place in a group's queue.
+    pub(super) fn next_in_group(&mut self, queue: QueueId) -> u64 {
+        let last = self.group_seqs.entry(queue).or_default();
+        *last += 1;
+        *last
+    }
+
+    /// A place in a group's queue that was taken before the broker started.
+    pub(super) fn seen_in_group(&mut self, queue: QueueId, seq: u64) {
+        let last = self.group_seqs.entry(queue).or_default();
+        *last = seq.max(*last);
     }
 
     /// Where the records of a session go.

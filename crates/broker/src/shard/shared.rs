@@ -61,8 +61,6 @@ struct LocalGroup {
     members: Members,
     /// Used by the owner.
     waiting: Waiting,
-    /// The last place that the owner has given in the group's queue of the journal.
-    last_seq: u64,
     /// A mail to this shard itself, the owner, is on its way.
     is_told: bool,
 }
@@ -92,7 +90,6 @@ impl LocalGroups {
             group: Arc::clone(group),
             members: Members::default(),
             waiting: Waiting::default(),
-            last_seq: 0,
             is_told: false,
         }) as u32;
         self.by_name.insert(group.shared_filter().clone(), local);

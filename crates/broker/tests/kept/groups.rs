@@ -2,6 +2,7 @@
 
 use tacho_codec::{AckKind, Packet, PacketId, QoS, Unsubscribe, UserProperties};
 use tacho_journal::{Journal, MessageId, Options, QueueId, Visitor};
+use tacho_topic::owner_shard;
 
 use crate::station::{Death, Seen, Station};
 
@@ -184,4 +185,67 @@ fn the_queue_of_a_group_whose_members_all_went_with_the_broker_is_forgotten() {
     assert_eq!(queues_kept(&station), 1);
     station.restart(Death::PowerCut);
     assert_eq!(queues_kept(&station), 1);
+}
+
+/// An identifier whose session, or a client's, is on that shard of two.
+fn name_on(shard: usize, what: &str) -> String {
+    let mut names = (0..).map(|i| format!("{what}-{i}"));
+    names.find(|name| owner_shard(0, name.as_bytes(), 2) == shard).unwrap()
+}
+
+/// The group's shard has no members, so it forgets the group whenever nothing waits there. It must
+/// not give a place again that a message on its way to a member has still.
+#[test]
+fn a_place_that_is_on_its_way_is_not_given_to_another_message() {
+    let owner = owner_shard(0, FILTER.as_bytes(), 2);
+    let mut station = Station::configured(2, |raw| raw.limits.inflight_max = 1);
+    let member = name_on(1 - owner, "member");
+    let mut away = station.lasting(&member);
+    station.subscribe(&mut away, FILTER, QOS1);
+    away.peer.reset();
+    station.commit();
+    let mut publisher = station.passing(&name_on(owner, "publisher"));
+    publisher.publish("jobs/x", "1", QOS1, 1);
+    station.commit();
+    publisher.expect_ack(AckKind::PubAck, 1);
+    // The member comes: its shard tells the owner, which sends the message there, with its place.
+    let back = station.resuming(&member);
+    let waiting = |station: &Station| station.cluster.counter("shared_waiting");
+    for _ in 0..20 {
+        station.cluster.loops().turn(1 - owner);
+        station.cluster.commit();
+    }
+    assert_eq!(waiting(&station), 1);
+    for _ in 0..20 {
+        if waiting(&station) == 0 {
+            break;
+        }
+        station.cluster.loops().turn(owner);
+    }
+    // Before that shard has it, another message has to wait.
+    publisher.publish("jobs/x", "2", QOS1, 2);
+    for _ in 0..20 {
+        if waiting(&station) == 1 {
+            break;
+        }
+        station.cluster.loops().turn(owner);
+    }
+    assert_eq!(waiting(&station), 1, "it does not wait");
+    station.cluster.commit();
+    station.commit();
+    publisher.expect_ack(AckKind::PubAck, 2);
+    drop(back);
+    station.restart(Death::PowerCut);
+    let mut member = station.resumed(&member);
+    let mut got = Vec::new();
+    for _ in 0..3 {
+        for seen in member.all() {
+            if let Seen::Message { payload, id, .. } = seen {
+                got.push(payload);
+                member.acknowledge(AckKind::PubAck, id);
+            }
+        }
+        station.commit();
+    }
+    assert_eq!(got, ["1", "2"]);
 }

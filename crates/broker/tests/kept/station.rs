@@ -118,6 +118,13 @@ impl Station {
         client
     }
 
+    /// The same, and nothing happens yet.
+    pub(crate) fn resuming(&mut self, client_id: &str) -> Client {
+        let mut client = self.dial(client_id, u32::MAX);
+        client.connect(&client.opening());
+        client
+    }
+
     /// A client whose session ends with its connection.
     pub(crate) fn passing(&mut self, client_id: &str) -> Client {
         let mut client = self.dial(client_id, 0);

@@ -47,8 +47,8 @@ impl Shard {
         let ForOne { message, owed } = one;
         let message = if owed.is_kept() { message } else { message.copied() };
         let queue = journal.group_queue(&local.group, durable);
-        local.last_seq += 1;
-        let place = Place { queue, seq: local.last_seq, level: durable.sessions_level() };
+        let seq = journal.next_in_group(queue);
+        let place = Place { queue, seq, level: durable.sessions_level() };
         let header = message.header();
         let delivery = Delivery {
             qos: header.qos,
@@ -89,8 +89,10 @@ impl Shard {
         message: Message,
     ) {
         let local = self.groups.place(group);
+        if let Some(journal) = &mut self.journal {
+            journal.seen_in_group(place.queue, place.seq);
+        }
         let local = &mut self.groups.groups[local as usize];
-        local.last_seq = local.last_seq.max(place.seq);
         group.wait();
         self.stats.shared_waiting.add(1);
         self.stats.shared_waiting_bytes.add(message.size_bytes() as u64);
