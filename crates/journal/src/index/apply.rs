@@ -1,7 +1,9 @@
 //! What each record changes.
 
+use hashbrown::HashSet;
+
 use super::{FrameAt, opens::Open, opens::Opened};
-use super::{Index, Place, entries, keys, messages, place, small};
+use super::{Hashing, Index, Place, entries, keys, messages, place, small};
 use crate::record::{Decoded, Located, RecordError, Records};
 
 /// A message that nothing refers to any more is remembered for so many frames, for an entry that
@@ -25,6 +27,9 @@ pub(super) struct WithinFrame {
     early_entries: Vec<(u64, u64)>,
     /// Distributions that ended before they began.
     early_ends: Vec<u64>,
+    /// Entries that were removed before they came: queue and number. One writer may remove what
+    /// another one has appended a moment before.
+    early_removes: HashSet<(u64, u64), Hashing>,
     opened: bool,
 }
 
@@ -114,6 +119,11 @@ impl Index {
         if let Some(old) = replaced {
             self.forget_entry(&old);
         }
+        if !self.within.early_removes.is_empty()
+            && self.within.early_removes.remove(&(queue, slot.seq))
+        {
+            self.apply_remove(queue, slot.seq);
+        }
     }
 
     fn apply_state(&mut self, queue: u64, seq: u64, state: u32, keep_message: bool) {
@@ -127,8 +137,14 @@ impl Index {
     }
 
     pub(super) fn apply_remove(&mut self, queue: u64, seq: u64) {
-        let Some(content) = self.queues.get_mut(&queue) else { return };
-        let Some(slot) = content.entries.remove(seq) else { return };
+        let content = self.queues.get_mut(&queue);
+        let Some((content, slot)) = content.and_then(|content| {
+            let slot = content.entries.remove(seq)?;
+            Some((content, slot))
+        }) else {
+            self.within.early_removes.insert((queue, seq));
+            return;
+        };
         if content.entries.is_empty() && content.keys.is_empty() {
             self.queues.remove(&queue);
         }
@@ -318,6 +334,9 @@ impl Index {
         self.within.early_entries = early;
         self.within.early_entries.clear();
         self.within.early_ends.clear();
+        if !self.within.early_removes.is_empty() {
+            self.within.early_removes.clear();
+        }
         self.within.opened = false;
         self.forget_forsaken();
         self.forget_deleted();

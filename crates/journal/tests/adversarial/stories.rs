@@ -188,3 +188,23 @@ fn a_disk_that_fails_again_and_again_is_not_filled_up() {
         assert!(segments <= 6, "seed {seed}: {segments} segments, {} bytes", disk.used_bytes());
     }
 }
+
+/// In a frame the records of one writer stand behind those of another, whenever they were appended.
+#[test]
+fn what_another_writer_removes_at_once_is_gone() {
+    let disk = Disk::new(8);
+    let mut bench = Bench::open(&disk);
+    // Made first, so its records stand first.
+    let mut early = bench.journal.writer();
+    std::mem::swap(&mut early, &mut bench.writer);
+    let message = bench.message(b"waits");
+    let queue = QueueId::new(5);
+    for seq in 1..4 {
+        let entry = Record::Entry { queue, seq, message, state: 0, meta: &[] };
+        bench.append(entry);
+        let token = early.append(Record::Remove { queue, seq }, Level::Fsynced, Urgency::Forces);
+        assert_eq!(bench.committer.step(), Step::Committed(token));
+    }
+    let mut again = Bench::open(&disk.power_cut());
+    assert_eq!(again.shown(), Shown::default());
+}
