@@ -44,6 +44,15 @@ impl Drop for Charge {
     }
 }
 
+/// Makes messages before there are shards, which will own them and settle when they end.
+pub(crate) fn counted<T>(memory: &Memory, make: impl FnOnce() -> T) -> T {
+    let (settles, unsettled) = (SETTLES.replace(true), UNSETTLED.replace(0));
+    let made = make();
+    memory.queues.fetch_add(UNSETTLED.replace(unsettled), Ordering::Relaxed);
+    SETTLES.set(settles);
+    made
+}
+
 /// What all shards hold together. Aligned to cache lines of its own.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -198,6 +207,17 @@ mod tests {
         drop(charge);
         ledger.settle(&memory, 0, 0);
         assert_eq!((memory.queues(), ledger.queues_bytes(&memory)), (0, 0));
+    }
+
+    #[test]
+    fn what_is_made_for_the_shards_is_counted_at_both_ends() {
+        let memory = memory();
+        let charge = counted(&memory, || Charge::new(100));
+        assert_eq!(memory.queues(), 100);
+        let mut ledger = Ledger::new(&memory);
+        drop(charge);
+        ledger.settle(&memory, 0, 0);
+        assert_eq!(memory.queues(), 0);
     }
 
     #[test]

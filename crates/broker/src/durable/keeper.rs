@@ -12,6 +12,7 @@ use super::start::{Part, ReadBack, options, read_back};
 use super::{Durable, WallClock};
 use crate::config::Config;
 use crate::mail::Mail;
+use crate::memory;
 use crate::server::{JournalError, StartError};
 use crate::shard::Shared;
 
@@ -96,14 +97,10 @@ pub(crate) fn install(
 ) -> Result<(Committer, Vec<Part>), JournalError> {
     let Opened { journal, committer, mut recovered } = opened;
     let settings = &config.durability;
-    let read = read_back(
-        &journal,
-        &mut recovered,
-        &shared.routes,
-        config.shards,
-        settings,
-        (wall, now_ns),
-    )?;
+    let (routes, shards) = (&shared.routes, config.shards);
+    let read = memory::counted(&shared.memory, || {
+        read_back(&journal, &mut recovered, routes, shards, settings, (wall, now_ns))
+    })?;
     let ReadBack { starts, parts, groups } = read;
     let levels = config.session_levels();
     let settings = settings.clone();

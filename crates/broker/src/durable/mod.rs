@@ -98,6 +98,11 @@ impl Durable {
         self.starts << RETAINED_VERSION_BITS | version
     }
 
+    /// The number of the next place in a queue of which `last_seq` was given to a place last.
+    pub(crate) fn next_seq(&self, last_seq: u64) -> u64 {
+        first_seq(self.starts).max(last_seq + 1)
+    }
+
     /// The commit thread calls this after every commit: shards that wait are told.
     pub(crate) fn committed(&self, remote: &Remote<Mail>) {
         for (shard, flags) in self.shards.iter().enumerate() {
@@ -109,6 +114,16 @@ impl Durable {
         }
     }
 }
+
+/// The first number that a place in a queue gets in a start of the broker, in queues that were
+/// there before. No number comes twice in a queue: what was removed is in the log still, and what
+/// has its number would be taken for it.
+pub(crate) const fn first_seq(starts: u64) -> u64 {
+    starts << SEQ_BITS
+}
+
+/// Places of one queue in one start of the broker have numbers of so many bits.
+const SEQ_BITS: u32 = 40;
 
 /// Retained messages of one start of the broker have numbers of so many bits.
 const RETAINED_VERSION_BITS: u32 = 40;

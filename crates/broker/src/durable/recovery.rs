@@ -17,7 +17,7 @@ use tacho_topic::{Filter, SharedFilter};
 use super::entry::{EntryMeta, Stage};
 use super::keys::{self, Connectedness, Key, SessionRecord, WillRecord};
 use super::open::OpenFor;
-use super::{WallClock, body};
+use super::{WallClock, body, first_seq};
 use crate::message::Message;
 use crate::shard::{Body, Copy, GroupRef, NO_GROUP, SubscriptionOptions};
 
@@ -77,6 +77,20 @@ pub(crate) struct FoundGroup {
     pub(crate) number: Option<u64>,
     /// In their order, with their places.
     pub(crate) waiting: Vec<(u64, MessageId)>,
+    /// The number of the next place.
+    pub(crate) next_seq: u64,
+}
+
+impl FoundGroup {
+    fn new(
+        filter: SharedFilter,
+        queue: QueueId,
+        first_seq: u64,
+        waiting: Vec<(u64, MessageId)>,
+    ) -> Self {
+        let next_seq = waiting.last().map_or(first_seq, |(last, _)| first_seq.max(last + 1));
+        Self { filter, queue, number: None, waiting, next_seq }
+    }
 }
 
 /// Collects what the journal tells.
@@ -202,6 +216,7 @@ impl Found {
     /// Makes sessions and groups of the queues. Messages name the shared subscription that they
     /// came through by its queue.
     pub(crate) fn sort_out(&mut self, now_ns: u64, wall: WallClock) -> Sorted {
+        let first_seq = first_seq(self.starts + 1);
         let mut sorted = Sorted { sessions: Vec::new(), groups: Vec::new(), orphans: Vec::new() };
         let mut by_client: HashMap<_, usize, RandomState> = HashMap::default();
         for (queue, mut found) in std::mem::take(&mut self.queues) {
@@ -210,7 +225,7 @@ impl Found {
                 let waiting = found.entries.iter();
                 let waiting = waiting.filter_map(|entry| Some((entry.seq, entry.message?)));
                 let waiting = waiting.collect();
-                sorted.groups.push(FoundGroup { filter, queue, number: None, waiting });
+                sorted.groups.push(FoundGroup::new(filter, queue, first_seq, waiting));
                 continue;
             }
             let Some(record) = found.session.take() else {
@@ -218,7 +233,7 @@ impl Found {
                 continue;
             };
             let client = record.key.clone();
-            let session = found.into_session(record, queue, now_ns, wall);
+            let session = found.into_session(record, (queue, first_seq), now_ns, wall);
             // Queues come in the order of their making. Of two sessions of one client the older
             // one was about to be dropped.
             match by_client.get(&client) {
@@ -235,7 +250,7 @@ impl Found {
         // Shared subscriptions for which nothing waits.
         for (queue, filter) in self.groups.drain() {
             let waiting = Vec::new();
-            sorted.groups.push(FoundGroup { filter, queue, number: None, waiting });
+            sorted.groups.push(FoundGroup::new(filter, queue, first_seq, waiting));
         }
         sorted
     }
@@ -245,7 +260,7 @@ impl FoundQueue {
     fn into_session(
         self,
         record: SessionRecord,
-        queue: QueueId,
+        (queue, first_seq): (QueueId, u64),
         now_ns: u64,
         wall: WallClock,
     ) -> FoundSession {
@@ -266,7 +281,7 @@ impl FoundQueue {
             ends_at_ns,
             will,
             will_at_ns: will_at_ns.map(|unix_ns| wall.from_unix(unix_ns)),
-            next_seq: self.entries.last().map_or(1, |last| last.seq + 1),
+            next_seq: self.entries.last().map_or(first_seq, |last| first_seq.max(last.seq + 1)),
             exchanges: Vec::new(),
             queued: Vec::new(),
             inbound: self.inbound,

@@ -140,7 +140,8 @@ impl<'a> Rerouting<'a> {
             if !is_meant || self.has_got(open, id, group) {
                 continue;
             }
-            let seq = group.waiting.last().map_or(1, |(seq, _)| seq + 1);
+            let seq = group.next_seq;
+            group.next_seq += 1;
             let target = Target {
                 session: 0,
                 qos: QoS::ExactlyOnce,

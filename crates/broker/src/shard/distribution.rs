@@ -155,6 +155,7 @@ impl Shard {
             return sending.distribution;
         }
         let id = self.note_open(message, OpenFor::All)?;
+        let mut token = CommitToken::DONE;
         if let Some(publisher) = sending.acknowledge
             && publisher.qos == QoS::ExactlyOnce
         {
@@ -162,13 +163,11 @@ impl Shard {
             let session = &mut *self.sessions[publisher.slot as usize];
             let mut keeping = Keeping::of(&mut self.journal, session);
             session.machine.record_publish(publisher.packet_id, &mut keeping);
+            // All receipts may be in before this is safe.
+            token = keeping.waits_for();
         }
-        let distribution = Distribution {
-            message: id,
-            missing: 1,
-            token: CommitToken::DONE,
-            acknowledge: sending.acknowledge,
-        };
+        let distribution =
+            Distribution { message: id, missing: 1, token, acknowledge: sending.acknowledge };
         let index = self.journal.as_mut()?.distributions.insert(distribution) as u32;
         sending.distribution = Some(index);
         Some(index)

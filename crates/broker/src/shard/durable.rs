@@ -162,9 +162,9 @@ impl ShardJournal {
     }
 
     /// A new place in a group's queue.
-    pub(super) fn next_in_group(&mut self, queue: QueueId) -> u64 {
+    pub(super) fn next_in_group(&mut self, queue: QueueId, durable: &Durable) -> u64 {
         let last = self.group_seqs.entry(queue).or_default();
-        *last += 1;
+        *last = durable.next_seq(*last);
         *last
     }
 

@@ -75,6 +75,8 @@ pub(crate) struct Client {
     pub(crate) requests: HashMap<PacketId, Request>,
     /// Messages of QoS 1 that came in this session: identifier, message, and the connection.
     pub(crate) seen: HashMap<(PacketId, u32), u32>,
+    /// Messages of QoS 2 under way, until PUBREC.
+    pub(crate) unreceived: HashMap<PacketId, u32>,
     /// Filters that it believes to be subscribed to.
     pub(crate) subscribed: HashSet<usize>,
     /// Does not read.
@@ -101,6 +103,7 @@ impl Client {
             safe_until_ns: 0,
             requests: HashMap::new(),
             seen: HashMap::new(),
+            unreceived: HashMap::new(),
             subscribed: HashSet::new(),
             deaf: false,
             links: 0,

@@ -27,6 +27,8 @@ use world::World;
 
 /// Seeds of an ordinary test run.
 const SEEDS: u64 = 3_000;
+/// Seeds of brokers with a journal, which crash.
+const DURABLE_SEEDS: u64 = 200;
 /// Connections fuzzed in an ordinary test run.
 const FUZZ_SEEDS: u64 = 2_000;
 
@@ -78,6 +80,20 @@ fn whole_shards_keep_their_promises_odd_seeds() {
     run_share("whole_shards", 1, 2, SEEDS, whole);
 }
 
+fn durable(seed: u64) -> u64 {
+    World::durable(seed).run().seen
+}
+
+#[test]
+fn durable_shards_keep_their_promises_even_seeds() {
+    run_share("durable_shards", 0, 2, DURABLE_SEEDS, durable);
+}
+
+#[test]
+fn durable_shards_keep_their_promises_odd_seeds() {
+    run_share("durable_shards", 1, 2, DURABLE_SEEDS, durable);
+}
+
 #[test]
 fn any_packets_are_answered_or_end_the_connection() {
     run_share("any_packets", 0, 1, FUZZ_SEEDS, fuzz::run);
@@ -87,7 +103,9 @@ fn any_packets_are_answered_or_end_the_connection() {
 #[test]
 fn a_seed_is_one_run() {
     for seed in 0..10 {
-        let (first, second) = (World::new(seed).run(), World::new(seed).run());
-        assert_eq!(first, second, "seed {seed} went another way the second time");
+        for world in [World::new, World::durable] {
+            let (first, second) = (world(seed).run(), world(seed).run());
+            assert_eq!(first, second, "seed {seed} went another way the second time");
+        }
     }
 }

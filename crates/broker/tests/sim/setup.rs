@@ -1,12 +1,17 @@
 //! What a run is made of, drawn from its seed.
 
-use tacho_broker::sim::Cluster;
-use tacho_broker::{Config, RawConfig, SharedStrategy};
+use tacho_broker::sim::{Cluster, Seeds};
+use tacho_broker::{Config, Level, RawConfig, SharedStrategy};
 use tacho_codec::{QoS, Version};
+use tacho_journal::Journal;
+use tacho_journal::sim::Disk;
 use tacho_net::LoopConfig;
 use tacho_net::sim::Faults;
 
 use crate::rng::Rng;
+
+/// Where the wall clock stands when the loops' clock is at 0.
+const UNIX_OFFSET_NS: u64 = 1_700_000_000_000_000_000;
 
 pub(crate) const QOS: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
 
@@ -88,6 +93,61 @@ pub(crate) struct Nature {
     pub(crate) window_bytes: usize,
 }
 
+/// What is drawn for a broker with a journal.
+#[derive(Clone, Debug)]
+pub(crate) struct Durable {
+    /// Ends of the broker per thousand steps of the run.
+    pub(crate) crash_permille: u64,
+    /// The process dies, but nothing of what it wrote is lost.
+    pub(crate) only_kills: bool,
+    /// The disk's own faults while the run is not calm.
+    pub(crate) disk_faults: tacho_journal::sim::Faults,
+    /// Bytes that the disk has, now and then.
+    pub(crate) narrow_bytes: Option<u64>,
+    /// Percent of chances to commit that the commit thread uses.
+    pub(crate) commit_percent: u64,
+    pub(crate) options: tacho_journal::Options,
+    pub(crate) disk_seed: u64,
+}
+
+impl Durable {
+    fn new(rng: &mut Rng, config: &mut Config) -> Self {
+        let only_kills = rng.percent(20);
+        let level = if only_kills { Level::Written } else { Level::Fsynced };
+        config.durability.persistent_level = level;
+        config.durability.retained_level = level;
+        let mut chance = |percent, max: u64| match rng.percent(percent) {
+            true => rng.below(max) as f64 / 1000.0,
+            false => 0.0,
+        };
+        let disk_faults = tacho_journal::sim::Faults {
+            write_error: chance(15, 50),
+            short: chance(30, 300),
+            sync_error: chance(15, 50),
+            read_error: 0.0,
+            name_error: chance(10, 50),
+        };
+        let segment_bytes = [16 << 10, 64 << 10, 1 << 20][rng.below(3) as usize];
+        let options = tacho_journal::Options {
+            segment_bytes,
+            segments_ready: 1,
+            log_bytes_min: u64::from(segment_bytes) * rng.between(2, 6),
+            ..tacho_journal::Options::default()
+        };
+        let narrow = rng.percent(10);
+        let narrow_bytes = narrow.then(|| u64::from(segment_bytes) * rng.between(2, 8));
+        Self {
+            crash_permille: rng.between(3, 40),
+            only_kills,
+            disk_faults,
+            narrow_bytes,
+            commit_percent: if rng.percent(60) { rng.between(20, 100) } else { rng.between(1, 20) },
+            options,
+            disk_seed: rng.next(),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) shards: usize,
@@ -107,6 +167,8 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) loop_seed: u64,
     pub(crate) narrow: bool,
+    /// With a journal, and crashes.
+    pub(crate) durable: Option<Durable>,
 }
 
 impl Setup {
@@ -154,10 +216,18 @@ impl Setup {
             config,
             loop_seed: rng.next(),
             narrow: rng.percent(40),
+            durable: None,
         }
     }
 
-    pub(crate) fn cluster(&self, now_ns: u64) -> Cluster {
+    /// The same with a journal.
+    pub(crate) fn durable(rng: &mut Rng) -> Self {
+        let mut setup = Self::new(rng);
+        setup.durable = Some(Durable::new(rng, &mut setup.config));
+        setup
+    }
+
+    pub(crate) fn cluster(&self, now_ns: u64, disk: Option<&Disk>) -> Cluster {
         let bounds = |config: LoopConfig| match self.narrow {
             // Every bound of a turn is met all the time.
             true => LoopConfig {
@@ -170,7 +240,15 @@ impl Setup {
             },
             false => LoopConfig { read_buffer_bytes: 4096, ..config },
         };
-        Cluster::new(&self.config, bounds, self.loop_seed, self.faults, now_ns).unwrap()
+        let (seed, faults) = (self.loop_seed, self.faults);
+        let (Some(disk), Some(durable)) = (disk, &self.durable) else {
+            return Cluster::new(&self.config, bounds, seed, faults, now_ns).unwrap();
+        };
+        let opened = Journal::open_on(disk.clone(), durable.options.clone());
+        let opened = opened.expect("the journal can be opened");
+        let seeds = Seeds { seed, faults, now_ns };
+        Cluster::on_journal(&self.config, bounds, seeds, opened, now_ns + UNIX_OFFSET_NS)
+            .expect("the journal can be read")
     }
 }
 

@@ -1,6 +1,7 @@
 //! One run: the broker, its clients, and what happens between them.
 
 mod calm;
+mod crash;
 mod input;
 mod output;
 
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 
 use tacho_broker::sim::Cluster;
 use tacho_codec::{QoS, ReasonCode, Version};
+use tacho_journal::sim::Disk;
 
 use crate::client::{Client, Stage};
 use crate::ledger::{Ending, Ledger, Message, NEVER};
@@ -36,6 +38,10 @@ pub(crate) struct World {
     cluster: Cluster,
     clients: Vec<Client>,
     ledger: Ledger,
+    /// What the broker's data are on, if it has any.
+    disk: Option<Disk>,
+    /// What the broker counted in earlier lives.
+    earlier: BTreeMap<&'static str, u64>,
     /// Retained messages as the auditor gets them.
     retained: BTreeMap<usize, u32>,
     auditor: Option<usize>,
@@ -47,10 +53,20 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(seed: u64) -> Self {
+        Self::of(seed, Setup::new)
+    }
+
+    /// With a journal, and crashes.
+    pub(crate) fn durable(seed: u64) -> Self {
+        Self::of(seed, Setup::durable)
+    }
+
+    fn of(seed: u64, draw: fn(&mut Rng) -> Setup) -> Self {
         fastrand::seed(seed);
         let mut rng = Rng::new(seed);
-        let setup = Setup::new(&mut rng);
-        let cluster = setup.cluster(START_NS);
+        let setup = draw(&mut rng);
+        let disk = setup.durable.as_ref().map(|durable| Disk::new(durable.disk_seed));
+        let cluster = setup.cluster(START_NS, disk.as_ref());
         let mut clients: Vec<Client> = Vec::new();
         for nature in &setup.natures {
             clients.push(Client::new(clients.len(), nature.clone()));
@@ -59,6 +75,8 @@ impl World {
             rng,
             setup,
             cluster,
+            disk,
+            earlier: BTreeMap::new(),
             clients,
             ledger: Ledger::default(),
             retained: BTreeMap::new(),
@@ -76,13 +94,21 @@ impl World {
         self.subscribe(warden, &[WILLS]);
         self.wait_for_answers(warden);
         self.run_until_quiet();
+        while !self.clients[warden].requests.is_empty() {
+            // A shard is stalled. Whatever is a will has to be seen.
+            self.cluster.loops().advance(1_000_000);
+            self.run_until_quiet();
+        }
+        self.begin_disk_faults();
         for _ in 0..self.setup.steps {
             self.step(warden);
         }
+        self.end_disk_faults();
         self.calm_down();
         self.audit(warden);
         self.leave_nothing();
-        let publishes_out = self.cluster.counter("publishes_out_total");
+        let publishes_out = self.counted("publishes_out_total");
+        self.nothing_is_kept();
         Outcome { seen: self.seen, trace: self.trace, publishes_out }
     }
 
@@ -125,6 +151,7 @@ impl World {
         }
         self.let_work(warden);
         self.check_bounds();
+        self.crash_somehow();
     }
 
     /// Bytes move and shards take turns.
@@ -132,6 +159,7 @@ impl World {
         let client = self.rng.below(warden as u64) as usize;
         self.exchange(client);
         for _ in 0..self.rng.below(5) {
+            self.commit_somehow();
             self.cluster.loops().step();
             let pause_ns = self.rng.below(100_000);
             self.cluster.loops().advance(pause_ns);
@@ -192,7 +220,7 @@ impl World {
             self.clients[client].wants_clean || self.rng.below(100) < self.setup.clean_percent;
         // Before 5.0 one flag says both.
         let ephemeral = if version.is_v5() { self.rng.percent(10) } else { clean_start };
-        let will = self.draw_will(client, version);
+        let will = self.draw_will(client, version, ephemeral);
         self.open(client, Opening { clean_start, ephemeral, will });
     }
 
@@ -210,7 +238,7 @@ impl World {
         self.say(client, &format!("connects to shard {shard} {opening:?}"));
     }
 
-    fn draw_will(&mut self, client: usize, version: Version) -> Option<WillWish> {
+    fn draw_will(&mut self, client: usize, version: Version, ephemeral: bool) -> Option<WillWish> {
         if self.rng.below(100) >= self.setup.will_percent {
             return None;
         }
@@ -233,8 +261,9 @@ impl World {
             refused: false,
             sends: 1,
         });
-        self.ledger.wills.armed(id, client, delay_s);
-        Some(WillWish { id, topic: WILL, qos, retain, delay_s })
+        let wish = WillWish { id, topic: WILL, qos, retain, delay_s };
+        self.ledger.wills.armed(wish, client, !ephemeral);
+        Some(wish)
     }
 
     /// DISCONNECT, which deletes the will. The broker closes.

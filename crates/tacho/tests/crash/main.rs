@@ -51,6 +51,12 @@ fn judge(options: &Options, outcome: &Outcome) {
 }
 
 #[test]
+fn a_few_kills_lose_nothing() {
+    let options = Options::short("short", Program::Durable, 6);
+    judge(&options, &World::new(options.clone()).run());
+}
+
+#[test]
 #[ignore = "as long as asked for: cargo xtask crash"]
 fn kills_for_as_long_as_asked() {
     let options = Options::from_environment();

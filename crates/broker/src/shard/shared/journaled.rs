@@ -47,7 +47,7 @@ impl Shard {
         let ForOne { message, owed } = one;
         let message = if owed.is_kept() { message } else { message.copied() };
         let queue = journal.group_queue(&local.group, durable);
-        let seq = journal.next_in_group(queue);
+        let seq = journal.next_in_group(queue, durable);
         let place = Place { queue, seq, level: durable.sessions_level() };
         let header = message.header();
         let delivery = Delivery {

@@ -91,6 +91,10 @@ pub(crate) struct Ledger {
     newest: HashMap<Stream, u32>,
     /// When a member of a shared subscription lost its connection, its session or its membership.
     leaves: Vec<(Moment, usize)>,
+    /// When the session or the membership of one may have ended.
+    ends: Vec<(Moment, usize)>,
+    /// When the broker died.
+    crashes: Vec<Moment>,
     pub(crate) wills: Wills,
 }
 
@@ -167,7 +171,12 @@ impl Ledger {
         copies.all += 1;
         copies.assured += u32::from(got.qos != QoS::AtMostOnce);
         let count = copies.all;
-        let allowed = copies_allowed(&message, &spans);
+        let allowed = match got.qos {
+            QoS::AtMostOnce if message.qos == QoS::AtMostOnce => copies_allowed(&message, &spans),
+            QoS::ExactlyOnce => copies_allowed(&message, &spans),
+            // What it was sent before a crash may come again.
+            _ => copies_allowed(&message, &spans) + self.crashes_since(&message),
+        };
         assert!(count <= allowed, "copy {count}, {allowed} allowed: {}", said());
         if spans.iter().any(|span| is_shared(span.filter)) {
             *self.shared_copies.entry(id).or_default() += 1;
@@ -178,6 +187,21 @@ impl Ledger {
             assert!(id >= *newest, "it came after {newest}: {}", said());
             *newest = id;
         }
+    }
+
+    /// The broker dies, and comes back with what it has kept.
+    pub(crate) fn crashed(&mut self) {
+        let now = self.tick();
+        self.crashes.push(now);
+        self.wills.crashed();
+        for span in &mut self.spans {
+            // Of a replay that was under way the rest may not come.
+            span.replay_granted = false;
+        }
+    }
+
+    fn crashes_since(&self, message: &Message) -> u32 {
+        self.crashes.iter().filter(|crash| **crash > message.first_sent).count() as u32
     }
 
     /// The subscriptions of a session through which a message may come.

@@ -121,6 +121,7 @@ impl Ledger {
         }
         if is_shared(filter) {
             self.leaves.push((now, filter));
+            self.ends.push((now, filter));
         }
         all
     }
@@ -140,6 +141,9 @@ impl Ledger {
         for span in &mut self.spans {
             if (span.client, span.epoch) == (client, epoch) {
                 span.must_to = span.must_to.min(now);
+                if is_shared(span.filter) {
+                    self.ends.push((now, span.filter));
+                }
             }
         }
     }

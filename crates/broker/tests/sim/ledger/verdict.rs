@@ -92,7 +92,7 @@ impl Ledger {
                 && members.iter().all(qos(|qos| qos == QoS::ExactlyOnce));
             let allowed = match (message.qos, exact) {
                 (QoS::AtMostOnce, _) | (_, true) => message.times(),
-                _ => message.times() + leaves,
+                _ => message.times() + leaves + self.crashes_since(message),
             };
             assert!(
                 copies <= allowed,
@@ -103,7 +103,8 @@ impl Ledger {
                 .any(|span| span.filter == filter && span.must_from < message.first_sent);
             let assured = members.iter().all(qos(|qos| qos != QoS::AtMostOnce));
             // What a session of QoS 2 had begun to get ends with it [MQTT-4.8.2-5].
-            let may_end = message.qos == QoS::ExactlyOnce && leaves > 0;
+            let ended = |end: &(u64, usize)| end.1 == filter && end.0 > message.first_sent;
+            let may_end = message.qos == QoS::ExactlyOnce && self.ends.iter().any(ended);
             if message.is_promised() && stays && assured && !may_end && copies == 0 {
                 missing.insert(format!("{id} {message:?} for a member of {}", FILTERS[filter]));
             }

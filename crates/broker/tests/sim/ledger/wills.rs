@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use tacho_codec::QoS;
+
 use super::Moment;
+use crate::wire::WillWish;
 use crate::world::SECOND_NS;
 
 /// What is known of a will's fate.
@@ -14,6 +17,8 @@ enum Fate {
     Must,
     /// It must not be published.
     MustNot,
+    /// The same, unless a crash comes before the next commit: nobody was promised anything.
+    Deleted,
     /// Its delay runs, since this time at the earliest.
     Delayed {
         since_ns: u64,
@@ -26,7 +31,12 @@ enum Fate {
 struct Will {
     client: usize,
     delay_s: u32,
+    qos: QoS,
+    /// It is kept by a session that outlives its connection.
+    lasts: bool,
     fate: Fate,
+    /// Crashes since it was sent.
+    crashes: u32,
 }
 
 /// How a connection with a will ended.
@@ -51,15 +61,36 @@ pub(crate) struct Wills {
 }
 
 impl Wills {
-    pub(crate) fn armed(&mut self, id: u32, client: usize, delay_s: u32) {
-        self.all.insert(id, Will { client, delay_s, fate: Fate::Open });
+    pub(crate) fn armed(&mut self, wish: WillWish, client: usize, lasts: bool) {
+        let WillWish { id, delay_s, qos, .. } = wish;
+        self.all.insert(id, Will { client, delay_s, qos, lasts, fate: Fate::Open, crashes: 0 });
+    }
+
+    /// What was to be kept is kept now.
+    pub(crate) fn committed(&mut self) {
+        for will in self.all.values_mut().filter(|will| will.fate == Fate::Deleted) {
+            will.fate = Fate::MustNot;
+        }
+    }
+
+    /// The broker died, and with it what was in memory only.
+    pub(crate) fn crashed(&mut self) {
+        for will in self.all.values_mut() {
+            will.crashes += 1;
+            let is_kept = will.lasts && will.qos != QoS::AtMostOnce;
+            let may_go = matches!(will.fate, Fate::Must | Fate::Delayed { .. });
+            if will.fate == Fate::Deleted || may_go && !is_kept {
+                will.fate = Fate::Open;
+            }
+        }
     }
 
     pub(crate) fn ended(&mut self, id: u32, ending: Ending) {
         let Some(will) = self.all.get_mut(&id) else { return };
         will.fate = match ending {
             Ending::Unaccepted | Ending::MaybePolite => Fate::Open,
-            Ending::Polite | Ending::Refused => Fate::MustNot,
+            Ending::Polite => Fate::Deleted,
+            Ending::Refused => Fate::MustNot,
             Ending::Lost { session_ends: true, .. } => Fate::Must,
             Ending::Lost { .. } if will.delay_s == 0 => Fate::Must,
             Ending::Lost { since_ns, .. } => Fate::Delayed { since_ns, attempts: 0 },
@@ -109,9 +140,10 @@ impl Wills {
         let mut missing = 0;
         for (&id, will) in &self.all {
             let seen = copies(id);
-            assert!(seen <= 1, "will {id} {will:?} came {seen} times");
+            let again = if will.qos == QoS::ExactlyOnce { 0 } else { will.crashes };
+            assert!(seen <= 1 + again, "will {id} {will:?} came {seen} times");
             assert!(
-                will.fate != Fate::MustNot || seen == 0,
+                !matches!(will.fate, Fate::MustNot | Fate::Deleted) || seen == 0,
                 "will {id} {will:?} was published, moment {moment}"
             );
             missing += u64::from(will.fate == Fate::Must && seen == 0);

@@ -33,6 +33,7 @@ impl World {
                 moved = true;
                 self.cluster.loops().advance(1_000);
             }
+            moved |= self.commit();
             if !moved {
                 return;
             }
@@ -69,6 +70,7 @@ impl World {
                 self.open(client, Opening { clean_start, ephemeral, will: None });
             }
             self.cluster.loops().step();
+            self.commit();
             self.cluster.loops().advance(10_000);
         }
         panic!("client {client} cannot connect");
@@ -82,6 +84,7 @@ impl World {
                 return;
             }
             self.cluster.loops().step();
+            self.commit();
             self.cluster.loops().advance(10_000);
         }
         panic!("client {client} gets no answer");
@@ -144,10 +147,12 @@ impl World {
             epochs: self.clients.iter().map(|client| client.epoch).collect(),
             warden,
             retained: self.retained.clone(),
-            retained_refused: self.cluster.counter("retained_refused_total") > 0,
+            retained_refused: self.counted("retained_refused_total") > 0,
             ..Audit::default()
         };
-        for (name, value) in self.cluster.stats().iter().flat_map(|stats| stats.values()) {
+        let values = self.cluster.stats().iter().flat_map(|stats| stats.values());
+        let earlier = self.earlier.iter().map(|(name, value)| (*name, *value));
+        for (name, value) in values.chain(earlier) {
             match name {
                 "dropped_output_full_total" | "dropped_offline_total" => {
                     audit.dropped_qos_0 += value;

@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    fn take_in(&mut self, client: usize, bytes: &[u8]) {
+    pub(super) fn take_in(&mut self, client: usize, bytes: &[u8]) {
         let version = self.clients[client].version();
         let Some(link) = &mut self.clients[client].link else { return };
         link.buffer.extend_from_slice(bytes);
@@ -184,6 +184,7 @@ impl World {
         if !session_present {
             known.epoch += 1;
             known.seen.clear();
+            known.unreceived.clear();
             known.subscribed.clear();
         }
         known.wants_clean = false;

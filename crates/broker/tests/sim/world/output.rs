@@ -5,7 +5,7 @@ use tacho_session::Transmit;
 use tacho_session::client::{Publish, TimeoutEvent};
 
 use super::World;
-use crate::client::{Request, Stage};
+use crate::client::{Client, Request, Stage};
 use crate::ledger::{Ending, Message, NEVER};
 use crate::setup::{FILTERS, PLAIN, QOS, RETAINED, SHARED, Wish, wish};
 use crate::wire::{self, Outgoing};
@@ -109,6 +109,9 @@ impl World {
                 let outgoing = Outgoing { topic, qos, retain, expiry_s, alias };
                 let payload = if len == 0 { Vec::new() } else { wire::payload(id, len) };
                 self.ledger.sent(id);
+                if let (QoS::ExactlyOnce, Some(packet_id)) = (qos, packet_id) {
+                    self.clients[client].unreceived.insert(packet_id, id);
+                }
                 self.say(client, &format!("publishes {id} {outgoing:?} {packet_id:?} dup {dup}"));
                 wire::publish(version, outgoing, packet_id, dup, &payload)
             }
@@ -254,11 +257,15 @@ impl World {
         packet_id: PacketId,
         reason: ReasonCode,
     ) {
-        let machine = &mut self.clients[client].machine;
+        let Client { machine, unreceived, .. } = &mut self.clients[client];
         let done = match kind {
             AckKind::PubAck => machine.handle_puback(packet_id, reason),
-            AckKind::PubRec => machine.handle_pubrec(packet_id, reason),
-            AckKind::PubComp => machine.handle_pubcomp(packet_id, reason),
+            AckKind::PubRec => {
+                let id = unreceived.remove(&packet_id);
+                machine.handle_pubrec(packet_id, reason).map(|_| id)
+            }
+            // PUBREC has promised it already.
+            AckKind::PubComp => machine.handle_pubcomp(packet_id, reason).map(|_| None),
             AckKind::PubRel => machine.handle_pubrel(packet_id).map(|()| None),
         };
         let done = done.expect("the broker answers what was sent");
