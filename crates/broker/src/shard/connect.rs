@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use tacho_codec::{ConnAck, Connect, Frame, Packet, QoS, ReasonCode, Version, Will};
 use tacho_net::ConnId;
-use tacho_session::WillState;
 use tacho_session::server::{self, ConnectParams, End, SessionLimits};
+use tacho_session::{CommitToken, WillState};
 use tacho_topic::owner_shard;
 
 use super::committing::Promised;
@@ -195,17 +195,19 @@ impl Shard {
             self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
             return Flow::Stop;
         }
-        let slot = match existing {
-            Some(slot) => slot,
+        let (slot, ended) = match existing {
+            Some(slot) => (slot, CommitToken::DONE),
             None => {
+                let ended = self.end_of_former(&key);
                 let kept = self.place_in_journal(level);
-                self.new_session(key, kept)
+                (self.new_session(key, kept), ended)
             }
         };
         let source = self.sessions[slot as usize].source;
         let will = connect.will.as_ref().map(|will| will_state(will, source));
         let (version, expiry_s) = (connect.version, agreed.session_expiry_s);
-        let token = self.keep_opened(slot, &Opened { version, expiry_s, will: will.as_ref() });
+        let opened = self.keep_opened(slot, &Opened { version, expiry_s, will: will.as_ref() });
+        let token = opened.max(ended);
         if token <= self.committed() {
             self.open_session(net, conn, slot, connect, will, assigned);
             return Flow::Continue;

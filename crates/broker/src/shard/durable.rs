@@ -13,6 +13,7 @@ use tacho_topic::Group;
 
 use super::awaiting::Commits;
 use super::distribution::{Answer, Distribution};
+use super::dropped::Dropped;
 use super::keeping::Kept;
 use super::session::{Body, Copy, NO_GROUP, Session};
 use super::{Net, Shard};
@@ -35,6 +36,8 @@ pub(super) struct ShardJournal {
     pub(super) commits: Commits,
     /// Messages whose distribution other shards take part in, or that is not finished here.
     pub(super) distributions: Slab<Distribution>,
+    /// Sessions whose end is not safe.
+    pub(super) dropped: Dropped,
     /// What other shards are told when the present group is handed over.
     pub(super) answers: Vec<Answer>,
     /// The queues of shared subscriptions, by the number of the group.
@@ -57,6 +60,7 @@ impl ShardJournal {
             stats,
             commits: Commits::new(),
             distributions: Slab::new(),
+            dropped: Dropped::default(),
             answers: Vec::new(),
             group_queues: HashMap::default(),
             group_seqs: HashMap::default(),

@@ -39,15 +39,6 @@ impl Shard {
         Some(Kept { queue: durable.journal.new_queue_id(), level, has_will: false })
     }
 
-    /// A session is over: everything that the journal has of it is forgotten.
-    pub(super) fn drop_from_journal(&mut self, kept: Option<Kept>) {
-        let Some(kept) = kept else { return };
-        if let Some(durable) = &self.shared.durable {
-            durable.session_went(self.id);
-        }
-        self.append(Record::DropQueue { queue: kept.queue }, kept.level, Urgency::Rides);
-    }
-
     /// Writes down that a session's client is about to be told that it is connected.
     pub(super) fn keep_opened(&mut self, slot: u32, opened: &Opened<'_>) -> CommitToken {
         let session = &self.sessions[slot as usize];

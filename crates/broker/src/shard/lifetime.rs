@@ -175,7 +175,7 @@ impl Shard {
         self.by_client.remove(&session.key);
         self.stats.sessions.set(self.sessions.len() as u64);
         self.redistribute(net, undelivered);
-        self.drop_from_journal(session.kept);
+        self.drop_from_journal(session.key, session.kept);
     }
 
     /// Says goodbye to every client and ends the loop when all have heard it.

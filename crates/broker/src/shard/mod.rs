@@ -23,6 +23,7 @@ mod connection;
 mod control;
 mod deliver;
 mod distribution;
+mod dropped;
 mod durable;
 mod goodbye;
 mod heads;

@@ -111,9 +111,9 @@ fn what_a_member_leaves_goes_to_another_one_and_survives_on_the_way() {
         // The first one's session ends for ever with these in flight.
         first.peer.reset();
         station.commit();
-        let mut ends = station.passing("member-a");
+        let mut ends = station.visiting("member-a", true);
         station.commit();
-        ends.expect_nothing();
+        ends.expect(&[Seen::Connected { session_present: false }]);
         station.restart(Death::PowerCut);
         let mut other = station.resumed("member-b");
         station.commit();

@@ -120,7 +120,7 @@ impl Station {
 
     /// The same, and nothing happens yet.
     pub(crate) fn resuming(&mut self, client_id: &str) -> Client {
-        let mut client = self.dial(client_id, u32::MAX);
+        let client = self.dial(client_id, u32::MAX);
         client.connect(&client.opening());
         client
     }
@@ -131,6 +131,13 @@ impl Station {
         client.connect(&Connect { clean_start: true, ..client.opening() });
         self.settle();
         client.expect_connected(false);
+        client
+    }
+
+    /// A connection to a session that ends with it; nothing happens yet.
+    pub(crate) fn visiting(&mut self, client_id: &str, clean_start: bool) -> Client {
+        let client = self.dial(client_id, 0);
+        client.connect(&Connect { clean_start, ..client.opening() });
         client
     }
 
@@ -228,7 +235,7 @@ impl Client {
         }
     }
 
-    fn connect(&mut self, connect: &Connect<'_>) {
+    fn connect(&self, connect: &Connect<'_>) {
         self.send(&Packet::Connect(connect.clone()));
     }
 

@@ -1,8 +1,8 @@
 //! What waits for a commit, and what does not.
 
-use tacho_codec::{AckKind, QoS};
+use tacho_codec::{AckKind, Disconnect, Packet, QoS, ReasonCode};
 
-use crate::station::{Death, Station, message};
+use crate::station::{Death, Seen, Station, message};
 
 const QOS0: QoS = QoS::AtMostOnce;
 const QOS1: QoS = QoS::AtLeastOnce;
@@ -180,5 +180,30 @@ fn qos_0_to_an_absent_session_is_kept_only_if_the_settings_say_so() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_session_is_gone_for_good_before_its_client_is_told_so() {
+    for leaves in [false, true] {
+        let mut station = Station::new(1);
+        let mut former = station.lasting("client");
+        station.subscribe(&mut former, "a", QOS1);
+        if leaves {
+            let session_expiry_s = Some(0);
+            let goodbye = Disconnect::new(ReasonCode::SUCCESS);
+            former.send(&Packet::Disconnect(Disconnect { session_expiry_s, ..goodbye }));
+            station.settle();
+        }
+        // Not durable itself, so that nothing of its own has to be written.
+        let mut client = station.visiting("client", !leaves);
+        station.settle();
+        client.expect_nothing();
+        station.commit();
+        client.expect(&[Seen::Connected { session_present: false }]);
+        station.restart(Death::PowerCut);
+        let mut client = station.visiting("client", false);
+        station.commit();
+        client.expect(&[Seen::Connected { session_present: false }]);
     }
 }

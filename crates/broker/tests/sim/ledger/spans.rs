@@ -106,6 +106,14 @@ impl Ledger {
         self.spans[subscribing.span].must_to = 0;
     }
 
+    /// Whether a client was granted all of these subscriptions and has them.
+    pub(crate) fn has_all(&self, client: usize, filters: &[usize]) -> bool {
+        filters.iter().all(|&filter| {
+            let granted = |s: &Span| s.must_from != NEVER && s.must_to == NEVER;
+            self.spans.iter().any(|s| (s.client, s.filter) == (client, filter) && granted(s))
+        })
+    }
+
     /// UNSUBSCRIBE is sent. Returns the spans that it ends.
     pub(crate) fn unsubscribing(&mut self, client: usize, epoch: u32, filter: usize) -> Vec<usize> {
         let now = self.tick();

@@ -143,6 +143,7 @@ impl World {
         self.connect_calmly(auditor);
         self.subscribe(auditor, &[ALL_RETAINED, WILLS]);
         self.run_until_quiet();
+        assert!(self.ledger.has_all(auditor, &[ALL_RETAINED, WILLS]), "no room for the auditor");
         let mut audit = Audit {
             epochs: self.clients.iter().map(|client| client.epoch).collect(),
             warden,
@@ -176,10 +177,10 @@ impl World {
             {
                 break;
             }
-            let known = &mut self.clients[client];
-            let mut filters: Vec<usize> = known.subscribed.drain().collect();
-            filters.sort_unstable();
-            for filter in filters {
+            // All there are: what the client believes to have unsubscribed may be there still, for
+            // its request was lost.
+            self.clients[client].subscribed.clear();
+            for filter in 0..FILTERS.len() {
                 // Unknown to the ledger: what was promised before stays promised.
                 let known = &mut self.clients[client];
                 let Some(packet_id) = known.machine.reserve_id() else { break };

@@ -83,6 +83,7 @@ impl World {
         // What is counted per thread has to be given back before the next one begins to count.
         self.cluster = self.setup.cluster(now_ns, None);
         self.cluster = self.setup.cluster(now_ns, Some(&disk));
+        self.restored = Some(self.cluster.totals());
         disk.set_faults(
             self.setup
                 .durable
@@ -102,7 +103,11 @@ impl World {
         }
         self.clients[client].abandoned.clear();
         let Some(link) = self.clients[client].link.take() else { return };
-        let since_ns = self.cluster.now_ns();
+        let since_ns = match link.peer.is_closing() {
+            // The broker had noticed an end before its own.
+            true => link.since_ns(self.clients[client].nature.keep_alive_s),
+            false => self.cluster.now_ns(),
+        };
         let ending = match link.stage {
             Stage::Connecting => Ending::Unaccepted,
             Stage::Leaving => Ending::MaybePolite,

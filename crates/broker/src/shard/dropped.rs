@@ -1,0 +1,94 @@
+//! Durable sessions whose end is not safe yet. A client must not be told that it has no session
+//! while the old one would come back if the broker died now.
+
+use std::collections::VecDeque;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use tacho_journal::{Record, Urgency};
+use tacho_session::CommitToken;
+
+use super::Shard;
+use super::keeping::Kept;
+use crate::keys::ClientKey;
+
+/// Sessions that ended a short while ago: as many at most as end between two commits.
+#[derive(Default)]
+pub(super) struct Dropped {
+    by_client: HashMap<ClientKey, (CommitToken, Kept), RandomState>,
+    /// In the order of their ends.
+    order: VecDeque<(CommitToken, ClientKey)>,
+}
+
+impl Dropped {
+    /// A client's session is gone once `token` is committed; others may be by now.
+    fn note(&mut self, key: ClientKey, kept: Kept, token: CommitToken, committed: CommitToken) {
+        while let Some((token, key)) = self.order.pop_front_if(|(token, _)| *token <= committed) {
+            if self.by_client.get(&key).is_some_and(|(last, _)| *last == token) {
+                self.by_client.remove(&key);
+            }
+        }
+        self.by_client.insert(key.clone(), (token, kept));
+        self.order.push_back((token, key));
+    }
+
+    /// The client's last session, if its end is not safe.
+    fn unsafe_end(&self, key: &ClientKey, committed: CommitToken) -> Option<Kept> {
+        let (token, kept) = self.by_client.get(key)?;
+        (*token > committed).then_some(*kept)
+    }
+}
+
+impl Shard {
+    /// A session is over: everything that the journal has of it is forgotten.
+    pub(super) fn drop_from_journal(&mut self, key: ClientKey, kept: Option<Kept>) {
+        let Some(kept) = kept else { return };
+        if let Some(durable) = &self.shared.durable {
+            durable.session_went(self.id);
+        }
+        let record = Record::DropQueue { queue: kept.queue };
+        let token = self.append(record, kept.level, Urgency::Rides);
+        if let Some(journal) = &mut self.journal {
+            let committed = journal.commits.committed();
+            journal.dropped.note(key, kept, token, committed);
+        }
+    }
+
+    /// What a client waits for who is told that it has no session of former times.
+    pub(super) fn end_of_former(&mut self, key: &ClientKey) -> CommitToken {
+        let Some(journal) = &self.journal else { return CommitToken::DONE };
+        let former = journal.dropped.unsafe_end(key, journal.commits.committed());
+        let Some(Kept { queue, level, .. }) = former else { return CommitToken::DONE };
+        // Once more, which changes nothing, but now somebody waits for it.
+        self.append(Record::DropQueue { queue }, level, Urgency::Forces)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacho_journal::QueueId;
+
+    use super::*;
+    use crate::config::Level;
+    use crate::keys::TenantId;
+
+    #[test]
+    fn ends_are_forgotten_once_they_are_safe() {
+        let key = |name: &str| ClientKey { tenant: TenantId::DEFAULT, client_id: name.into() };
+        let kept = |n| Kept { queue: QueueId::new(n), level: Level::Fsynced, has_will: false };
+        let token = CommitToken::new;
+        let mut dropped = Dropped::default();
+        dropped.note(key("a"), kept(1), token(1), CommitToken::DONE);
+        dropped.note(key("b"), kept(2), token(2), CommitToken::DONE);
+        dropped.note(key("a"), kept(3), token(3), CommitToken::DONE);
+        assert_eq!(dropped.unsafe_end(&key("a"), token(2)), Some(kept(3)));
+        assert_eq!(dropped.unsafe_end(&key("b"), token(1)), Some(kept(2)));
+        assert_eq!(dropped.unsafe_end(&key("b"), token(2)), None);
+        assert_eq!(dropped.unsafe_end(&key("c"), CommitToken::DONE), None);
+        dropped.note(key("c"), kept(4), token(4), token(2));
+        assert_eq!(dropped.unsafe_end(&key("a"), token(2)), Some(kept(3)));
+        assert_eq!((dropped.by_client.len(), dropped.order.len()), (2, 2));
+        dropped.note(key("d"), kept(5), token(5), token(4));
+        assert_eq!((dropped.by_client.len(), dropped.order.len()), (1, 1));
+    }
+}
