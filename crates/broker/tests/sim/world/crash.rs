@@ -84,6 +84,8 @@ impl World {
         self.cluster = self.setup.cluster(now_ns, None);
         self.cluster = self.setup.cluster(now_ns, Some(&disk));
         self.restored = Some(self.cluster.totals());
+        let over = |shard| self.cluster.over_limit(shard);
+        self.restored_queues = (0..self.setup.shards).filter_map(over).collect();
         disk.set_faults(
             self.setup
                 .durable
