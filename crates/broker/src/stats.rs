@@ -191,6 +191,11 @@ counters! {
     /// QoS 1 and 2 messages refused or held back: they would have to be written to the journal,
     /// and its disk is full or failing, or it is at its limit.
     journal_refused_publishes_total,
+    /// CONNECT packets refused: a durable session would have to be made, to end or to last longer,
+    /// and the journal's disk is full or failing, or it is at its limit.
+    journal_refused_connects_total,
+    /// Subscriptions of durable sessions refused, for the same reason.
+    journal_refused_subscriptions_total,
     /// Messages of QoS 0 not written to the journal: its disk is full or failing, or it is at its
     /// limit.
     journal_skipped_total,

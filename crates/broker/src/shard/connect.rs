@@ -14,6 +14,7 @@ use super::connection::{Connection, Flow, encode};
 use super::keeping::{Kept, Opened};
 use super::publish::may_publish;
 use super::session::{Body, Copy, NO_GROUP, Session};
+use super::stuck::{Admission, Asked};
 use super::{Net, Shard};
 use crate::config::{Level, Limits};
 use crate::keys::{ClientKey, TenantId};
@@ -173,6 +174,13 @@ impl Shard {
             // What is due is done before anything is written down that knows nothing of it.
             self.session_timeout(net, slot);
         }
+        let (clean_start, expiry_s) = (connect.clean_start, agreed.session_expiry_s);
+        let admission = self.admission(&key, Asked { clean_start, level, expiry_s });
+        if admission == Admission::Refused {
+            self.stats.journal_refused_connects_total.increment();
+            self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
+            return Flow::Stop;
+        }
         let replaces = self.by_client.get(&key).copied();
         let replaces = replaces.filter(|&s| self.sessions[s as usize].connection.is_some());
         if replaces.is_none() && !self.reserve_connection() {
@@ -205,10 +213,10 @@ impl Shard {
         };
         let source = self.sessions[slot as usize].source;
         let will = connect.will.as_ref().map(|will| will_state(will, source));
-        let (version, expiry_s) = (connect.version, agreed.session_expiry_s);
-        let opened = self.keep_opened(slot, &Opened { version, expiry_s, will: will.as_ref() });
-        let token = opened.max(ended);
-        if token <= self.committed() {
+        let waits = admission == Admission::Committed;
+        let opened = Opened { version: connect.version, expiry_s, will: will.as_ref(), waits };
+        let token = self.keep_opened(slot, &opened).max(ended);
+        if token <= self.committed() || !waits {
             self.open_session(net, conn, slot, connect, will, assigned);
             return Flow::Continue;
         }

@@ -54,6 +54,13 @@ impl Shard {
         }
     }
 
+    /// Whether a client's last session would come back if the broker died now.
+    pub(super) fn is_end_unsafe(&self, key: &ClientKey) -> bool {
+        self.journal.as_ref().is_some_and(|journal| {
+            journal.dropped.unsafe_end(key, journal.commits.committed()).is_some()
+        })
+    }
+
     /// What a client waits for who is told that it has no session of former times.
     pub(super) fn end_of_former(&mut self, key: &ClientKey) -> CommitToken {
         let Some(journal) = &self.journal else { return CommitToken::DONE };

@@ -28,6 +28,8 @@ pub(super) struct Opened<'a> {
     pub(super) version: Version,
     pub(super) expiry_s: u32,
     pub(super) will: Option<&'a WillState<Copy>>,
+    /// Whether its client is told when that is committed.
+    pub(super) waits: bool,
 }
 
 impl Shard {
@@ -50,9 +52,10 @@ impl Shard {
             expiry_s: opened.expiry_s,
             state: Connectedness::Connected,
         };
-        let token = self.put(kept, keys::SESSION, &record.encode(), Urgency::Forces);
+        let urgency = if opened.waits { Urgency::Forces } else { Urgency::Rides };
+        let token = self.put(kept, keys::SESSION, &record.encode(), urgency);
         let will = opened.will.map(|will| (will.clone(), None));
-        token.max(self.keep_will(slot, will, Urgency::Forces))
+        token.max(self.keep_will(slot, will, urgency))
     }
 
     /// Writes down how a session stands that has no connection, and what became of its will.

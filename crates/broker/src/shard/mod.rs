@@ -40,6 +40,7 @@ mod routes;
 mod session;
 mod shared;
 mod slow;
+mod stuck;
 mod subscribe;
 mod subscriptions;
 mod throttle;

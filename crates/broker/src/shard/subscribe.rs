@@ -31,7 +31,10 @@ impl Shard {
         if self.is_deaf(net, conn) {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
-        let version = self.sessions[slot as usize].version;
+        let session = &*self.sessions[slot as usize];
+        let version = session.version;
+        // What is refused now is told now, and not behind what waits for a commit.
+        let is_stuck = session.kept.is_some() && self.is_journal_stuck();
         let mut reasons = Vec::with_capacity(subscribe.filters.len());
         let mut explanation = None;
         let mut changes = Vec::new();
@@ -39,14 +42,18 @@ impl Shard {
         let mut token = CommitToken::DONE;
         for requested in &subscribe.filters {
             let options = SubscriptionOptions::new(&requested.options, subscribe.subscription_id);
-            let reason =
-                self.add_subscription(net, slot, requested, options, &mut changes, &mut replays);
+            let reason = if is_stuck && is_valid(requested) {
+                self.stats.journal_refused_subscriptions_total.increment();
+                ReasonCode::QUOTA_EXCEEDED
+            } else {
+                self.add_subscription(net, slot, requested, options, &mut changes, &mut replays)
+            };
             if reason == ReasonCode::PROTOCOL_ERROR {
                 self.shared.routes.apply(&changes);
                 return self.end_connection(net, conn, reason);
             }
             if explanation.is_none() {
-                explanation = explain(reason);
+                explanation = explain(reason, is_stuck);
             }
             if let (false, Ok(filter)) = (reason.is_error(), Filter::parse(requested.filter)) {
                 token = token.max(self.keep_subscription(slot, &filter, &options));
@@ -73,7 +80,12 @@ impl Shard {
             reason_string: explanation,
             user_properties: UserProperties::EMPTY,
         };
-        if self.answer_after(net, conn, slot, Packet::SubAck(suback), token) == Flow::Stop {
+        let suback = Packet::SubAck(suback);
+        let flow = match is_stuck {
+            true => self.answer(net, conn, slot, suback),
+            false => self.answer_after(net, conn, slot, suback, token),
+        };
+        if flow == Flow::Stop {
             return Flow::Stop;
         }
         self.stats.subscribes_total.increment();
@@ -189,6 +201,7 @@ impl Shard {
             user_properties: UserProperties::EMPTY,
         };
         self.stats.unsubscribes_total.increment();
+        // Also while the journal takes nothing: it says that they are gone for good.
         self.answer_after(net, conn, slot, Packet::UnsubAck(unsuback), token)
     }
 
@@ -262,9 +275,18 @@ impl Shard {
     }
 }
 
+/// Whether nothing is wrong with a filter and its options themselves.
+fn is_valid(requested: &SubscribeFilter<'_>) -> bool {
+    Filter::parse(requested.filter)
+        .is_ok_and(|filter| !(requested.options.no_local && matches!(filter, Filter::Shared(_))))
+}
+
 /// Why the broker refused a filter, for SUBACK's reason string.
-fn explain(reason: ReasonCode) -> Option<&'static str> {
+fn explain(reason: ReasonCode, is_stuck: bool) -> Option<&'static str> {
     match reason {
+        ReasonCode::QUOTA_EXCEEDED if is_stuck => {
+            Some("the subscription would have to be kept, and nothing can be written at present")
+        }
         ReasonCode::TOPIC_FILTER_INVALID => Some("a topic filter is invalid (4.7, 4.8.2)"),
         ReasonCode::QUOTA_EXCEEDED => {
             Some("too many subscriptions, of this client or of all, or too many levels in a filter")

@@ -7,4 +7,5 @@ mod disk_full;
 mod groups;
 mod retained;
 mod station;
+mod stuck;
 mod waiting;

@@ -6,9 +6,10 @@ use tacho_broker::sim::{Cluster, Seeds};
 use tacho_broker::{Config, RawConfig};
 use tacho_codec::{
     Ack, AckKind, Connect, ConnectProperties, Direction, Packet, PacketId, Publish, QoS,
-    ReasonCode, Subscribe, SubscribeFilter, SubscribeOptions, UserProperties, Version, Will,
-    split_frame,
+    ReasonCode, Subscribe, SubscribeFilter, SubscribeOptions, Unsubscribe, UserProperties, Version,
+    Will, split_frame,
 };
+use tacho_journal::Condition;
 use tacho_journal::sim::Disk;
 use tacho_net::sim::{Faults, Peer};
 use tacho_topic::owner_shard;
@@ -71,6 +72,38 @@ impl Station {
         panic!("the shards do not come to rest");
     }
 
+    /// Fills the disk until the journal says so. What it prepared before is used up first.
+    pub(crate) fn fill(&mut self) {
+        let mut filler = self.passing("filler");
+        self.disk.set_capacity(Some(self.disk.used_bytes()));
+        let payload = "x".repeat(900_000);
+        for _ in 0..1_000 {
+            filler.publish_with("filler", &payload, QoS::AtLeastOnce, 1, |publish| Publish {
+                retain: true,
+                ..publish
+            });
+            self.commit();
+            if !filler
+                .all()
+                .iter()
+                .any(|seen| matches!(seen, Seen::Ack(_, 1, ok) if !ok.is_error()))
+            {
+                assert_ne!(self.cluster.journal().unwrap().condition(), Condition::Fine);
+                return;
+            }
+        }
+        panic!("the disk is never full");
+    }
+
+    /// There is space on the disk again, and the broker has noticed.
+    pub(crate) fn make_space(&mut self) {
+        self.disk.set_capacity(None);
+        self.commit();
+        self.sleep(2);
+        self.commit();
+        assert_eq!(self.cluster.journal().unwrap().condition(), Condition::Fine);
+    }
+
     /// Everything is committed that can be.
     pub(crate) fn commit(&mut self) {
         self.settle();
@@ -120,8 +153,21 @@ impl Station {
 
     /// The same, and nothing happens yet.
     pub(crate) fn resuming(&mut self, client_id: &str) -> Client {
-        let client = self.dial(client_id, u32::MAX);
-        client.connect(&client.opening());
+        self.connecting(client_id, Version::V5, |_| {})
+    }
+
+    /// A connection for a session that lasts, with a CONNECT to a test's liking.
+    pub(crate) fn connecting(
+        &mut self,
+        client_id: &str,
+        version: Version,
+        change: impl FnOnce(&mut Connect<'static>),
+    ) -> Client {
+        let mut client = self.dial(client_id, u32::MAX);
+        client.version = version;
+        let mut connect = client.opening();
+        change(&mut connect);
+        client.connect(&connect);
         client
     }
 
@@ -193,11 +239,22 @@ fn start(config: &Config, disk: &Disk, seed: u64, faults: Faults) -> Cluster {
 /// A packet from the broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
-    Connected { session_present: bool },
+    Connected {
+        session_present: bool,
+    },
     Refused(ReasonCode),
     SubAck,
+    /// SUBACK in which everything is refused.
+    NotSubscribed(Vec<ReasonCode>),
     Ack(AckKind, u16, ReasonCode),
-    Message { topic: String, payload: String, qos: QoS, id: u16, dup: bool, retain: bool },
+    Message {
+        topic: String,
+        payload: String,
+        qos: QoS,
+        id: u16,
+        dup: bool,
+        retain: bool,
+    },
     Other(String),
 }
 
@@ -260,6 +317,14 @@ impl Client {
             subscription_id: None,
             user_properties: UserProperties::EMPTY,
             filters: vec![SubscribeFilter { filter, options }],
+        }));
+    }
+
+    pub(crate) fn unsubscribe(&self, filter: &str) {
+        self.send(&Packet::Unsubscribe(Unsubscribe {
+            packet_id: PacketId::FIRST,
+            user_properties: UserProperties::EMPTY,
+            filters: vec![filter],
         }));
     }
 
@@ -337,6 +402,9 @@ fn see(packet: &Packet<'_>) -> Seen {
     match packet {
         Packet::ConnAck(connack) if connack.reason.is_error() => Seen::Refused(connack.reason),
         Packet::ConnAck(connack) => Seen::Connected { session_present: connack.session_present },
+        Packet::SubAck(suback) if suback.reasons.iter().all(|reason| reason.is_error()) => {
+            Seen::NotSubscribed(suback.reasons.clone())
+        }
         Packet::SubAck(_) => Seen::SubAck,
         Packet::PubAck(acked) => {
             let mut seen = ack(AckKind::PubAck, acked);

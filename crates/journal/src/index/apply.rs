@@ -126,6 +126,11 @@ impl Index {
         }
     }
 
+    /// The entry stands before its states, also within a frame, where records stand by writer: one
+    /// writer, of the shard that owns a session, enters what is in its queue and moves it on.
+    /// Entries that a start makes come from a writer that is older than those of the shards, and
+    /// relocated ones stand first. Where one writer takes away what another one puts (the queues of
+    /// shared subscriptions) nothing is moved on: [`WithinFrame::early_removes`] is all it takes.
     fn apply_state(&mut self, queue: u64, seq: u64, state: u32, keep_message: bool) {
         let Some(queue) = self.queues.get_mut(&queue) else { return };
         let Some(slot) = queue.entries.get_mut(seq) else { return };

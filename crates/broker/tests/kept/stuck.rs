@@ -1,0 +1,199 @@
+//! A full disk, and the clients of durable sessions: who is there is served, what would have to be
+//! kept is refused at once.
+
+use tacho_codec::{AckKind, QoS, ReasonCode, Version, Will, WillProperties};
+
+use crate::station::{Death, Seen, Station, message};
+
+const QOS0: QoS = QoS::AtMostOnce;
+const QOS1: QoS = QoS::AtLeastOnce;
+const CONNECTED: Seen = Seen::Connected { session_present: true };
+const REFUSED: Seen = Seen::Refused(ReasonCode::QUOTA_EXCEEDED);
+
+#[test]
+fn a_session_is_resumed_and_drained_while_the_disk_is_full() {
+    let mut station = Station::new(1);
+    let mut away = station.lasting("subscriber");
+    station.subscribe(&mut away, "kept", QOS1);
+    away.peer.reset();
+    station.commit();
+    let mut publisher = station.passing("publisher");
+    for (id, payload) in [(1, "one"), (2, "two"), (3, "three")] {
+        publisher.publish("kept", payload, QOS1, id);
+        station.commit();
+        publisher.expect_ack(AckKind::PubAck, id);
+    }
+    station.fill();
+    let mut subscriber = station.resuming("subscriber");
+    station.settle();
+    let [one, two, three] = [("one", 1), ("two", 2), ("three", 3)]
+        .map(|(payload, id)| message("kept", payload, QOS1, id));
+    subscriber.expect(&[CONNECTED, one, two, three]);
+    for id in 1..=2 {
+        subscriber.acknowledge(AckKind::PubAck, id);
+    }
+    station.settle();
+    // In another version and in the place of the connection that is there, too.
+    let mut next = station.connecting("subscriber", Version::V311, |_| {});
+    station.settle();
+    let seen = next.all();
+    assert_eq!(seen.len(), 2, "{seen:?}");
+    assert_eq!(seen[0], CONNECTED);
+    assert!(matches!(&seen[1], Seen::Message { payload, dup: true, .. } if payload == "three"));
+    next.acknowledge(AckKind::PubAck, 3);
+    station.settle();
+    assert_eq!(station.cluster.counter("journal_refused_connects_total"), 0);
+    // What was put off is written down.
+    station.make_space();
+    station.restart(Death::PowerCut);
+    let mut again = station.resumed("subscriber");
+    station.commit();
+    again.expect_nothing();
+}
+
+#[test]
+fn a_broker_that_dies_with_its_disk_full_has_what_it_had_before() {
+    let mut station = Station::new(1);
+    let mut away = station.lasting("subscriber");
+    station.subscribe(&mut away, "kept", QOS1);
+    away.peer.reset();
+    let publisher = station.passing("publisher");
+    publisher.publish("kept", "one", QOS1, 1);
+    station.commit();
+    station.fill();
+    let mut subscriber = station.resuming("subscriber");
+    station.settle();
+    subscriber.expect(&[CONNECTED, message("kept", "one", QOS1, 1)]);
+    station.restart(Death::PowerCut);
+    let mut again = station.resumed("subscriber");
+    station.commit();
+    let seen = again.all();
+    assert!(
+        matches!(&seen[..], [Seen::Message { payload, .. }] if payload == "one"),
+        "it was never acknowledged: {seen:?}"
+    );
+}
+
+#[test]
+fn a_session_that_would_be_made_or_begin_anew_is_refused_while_the_disk_is_full() {
+    let mut station = Station::new(1);
+    let mut there = station.lasting("there");
+    station.subscribe(&mut there, "kept", QOS1);
+    let minute = |connect: &mut tacho_codec::Connect<'static>| {
+        connect.properties.session_expiry_s = Some(60);
+    };
+    let mut short = station.connecting("short", Version::V5, minute);
+    station.commit();
+    short.expect(&[Seen::Connected { session_present: false }]);
+    short.peer.reset();
+    station.fill();
+    let mut new = station.connecting("new", Version::V5, |_| {});
+    let mut new_v3 = station.connecting("new-v3", Version::V311, |_| {});
+    let mut anew = station.connecting("there", Version::V5, |connect| connect.clean_start = true);
+    let mut ending = station.visiting("there", true);
+    let mut longer = station.connecting("short", Version::V5, |_| {});
+    station.settle();
+    new.expect(&[REFUSED]);
+    new_v3.expect(&[Seen::Refused(ReasonCode::SERVER_UNAVAILABLE)]);
+    anew.expect(&[REFUSED]);
+    ending.expect(&[REFUSED]);
+    longer.expect(&[REFUSED]);
+    assert_eq!(station.cluster.counter("journal_refused_connects_total"), 5);
+    // Who was refused has changed nothing, and sessions that need no disk are made.
+    let mut as_before = station.connecting("short", Version::V5, minute);
+    let passing = station.passing("passing");
+    passing.publish("kept", "for all", QOS0, 0);
+    station.settle();
+    as_before.expect(&[CONNECTED]);
+    there.expect(&[message("kept", "for all", QOS0, 0)]);
+    station.make_space();
+    let mut new = station.connecting("new", Version::V5, |_| {});
+    station.commit();
+    new.expect(&[Seen::Connected { session_present: false }]);
+}
+
+#[test]
+fn a_subscription_that_would_be_kept_is_refused_while_the_disk_is_full() {
+    let mut station = Station::new(1);
+    let mut there = station.lasting("there");
+    station.subscribe(&mut there, "kept", QOS1);
+    let mut old = station.connecting("old", Version::V311, |_| {});
+    station.commit();
+    old.expect(&[Seen::Connected { session_present: false }]);
+    station.fill();
+    there.subscribe("more", QOS1);
+    there.subscribe("not/a#/filter", QOS1);
+    old.subscribe("more", QOS1);
+    station.settle();
+    there.expect(&[
+        Seen::NotSubscribed(vec![ReasonCode::QUOTA_EXCEEDED]),
+        Seen::NotSubscribed(vec![ReasonCode::TOPIC_FILTER_INVALID]),
+    ]);
+    old.expect(&[Seen::NotSubscribed(vec![ReasonCode::UNSPECIFIED_ERROR])]);
+    assert_eq!(station.cluster.counter("journal_refused_subscriptions_total"), 2);
+    let mut passing = station.passing("passing");
+    passing.subscribe("more", QOS0);
+    station.settle();
+    passing.expect(&[Seen::SubAck]);
+    for topic in ["more", "kept"] {
+        passing.publish(topic, "all", QOS0, 0);
+    }
+    station.settle();
+    passing.expect(&[message("more", "all", QOS0, 0)]);
+    there.expect(&[message("kept", "all", QOS0, 0)]);
+    old.expect_nothing();
+    // It is over at once, and said when it is for good; what is refused does not wait behind it.
+    there.unsubscribe("kept");
+    passing.publish("kept", "gone", QOS0, 0);
+    there.subscribe("more", QOS1);
+    station.settle();
+    there.expect(&[Seen::NotSubscribed(vec![ReasonCode::QUOTA_EXCEEDED])]);
+    station.make_space();
+    assert!(matches!(there.next(), Seen::Other(text) if text.starts_with("UnsubAck")));
+    station.subscribe(&mut old, "more", QOS1);
+    station.restart(Death::PowerCut);
+    let publisher = station.passing("publisher");
+    publisher.publish("kept", "gone", QOS1, 1);
+    publisher.publish("more", "there", QOS1, 2);
+    let mut there = station.resumed("there");
+    let mut old = station.connecting("old", Version::V311, |_| {});
+    station.commit();
+    there.expect_nothing();
+    old.expect(&[CONNECTED, message("more", "there", QOS1, 1)]);
+}
+
+#[test]
+fn what_resumed_clients_leave_to_be_written_is_bounded_and_kept_once_there_is_space() {
+    const WILL_BYTES: usize = 50_000;
+    let payload: &[u8] = Box::leak(vec![b'x'; WILL_BYTES].into_boxed_slice());
+    let properties = WillProperties { delay_s: Some(5), ..WillProperties::default() };
+    let will = Will { topic: "will", payload, qos: QOS1, retain: false, properties };
+    let mut station = Station::new(1);
+    let mut heir = station.lasting("heir");
+    station.subscribe(&mut heir, "will", QOS1);
+    heir.peer.reset();
+    drop(station.lasting("there"));
+    station.commit();
+    station.fill();
+    let mut resumed = 0;
+    let last = loop {
+        let will = Some(will);
+        let mut there = station.connecting("there", Version::V5, |connect| connect.will = will);
+        station.settle();
+        match &there.all()[..] {
+            [CONNECTED] => resumed += 1,
+            [seen] if *seen == REFUSED => break resumed,
+            other => panic!("{other:?}"),
+        }
+        assert!(resumed < 1_000, "everything is taken");
+    };
+    assert!(last > 10 && last < 200, "{last} wills of {WILL_BYTES} bytes");
+    station.make_space();
+    station.restart(Death::PowerCut);
+    station.sleep(6);
+    station.commit();
+    let mut heir = station.resumed("heir");
+    station.commit();
+    let seen = heir.all();
+    assert!(matches!(&seen[..], [Seen::Message { topic, .. }] if topic == "will"), "{seen:?}");
+}
