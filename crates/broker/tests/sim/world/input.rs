@@ -150,7 +150,9 @@ impl World {
         let limits = &self.setup.config.limits;
         let known = &mut self.clients[client];
         let Some(link) = &mut known.link else { return };
-        let may = limits.connections_max > 0
+        // Or the disk takes nothing at present.
+        let may = self.setup.durable.is_some()
+            || limits.connections_max > 0
             || limits.queues_bytes_max > 0 && link.opening.will.is_some();
         assert!(may, "client {client} is refused: {reason:?}");
         let expected = match known.nature.version {
