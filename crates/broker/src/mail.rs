@@ -9,7 +9,7 @@ use crate::authentication::{AuthStep, ExchangeRef};
 use crate::control::Ask;
 use crate::keys::SessionRef;
 use crate::message::Message;
-use crate::shard::{Detached, ForOne, LargeShared, Receipt};
+use crate::shard::{Detached, ForOne, KeptPlace, LargeShared, Receipt};
 
 /// One entry of a shard's mailbox.
 pub(crate) enum Mail {
@@ -72,8 +72,8 @@ pub(crate) type Read = (MessageId, Result<Arc<[u8]>, ReadError>);
 pub(crate) enum LoadedFor {
     /// A session that is to send them.
     Session(SessionRef),
-    /// A shared subscription, a member of which has left them.
-    Group(Arc<Group>),
+    /// A shared subscription, a member of which has left one, with its place in the group's queue.
+    Group(Arc<Group>, KeptPlace),
 }
 
 /// A figure of the broker on its way to subscribers.

@@ -15,7 +15,7 @@ pub(crate) mod recovery;
 mod reroute;
 pub(crate) mod start;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
@@ -64,7 +64,7 @@ impl Durable {
         reader: Reader,
     ) -> Self {
         let shards = (0..shards).map(|_| ShardFlags::default()).collect();
-        let groups = GroupQueues::default();
+        let groups = GroupQueues::new(first_seq(starts));
         let of_sessions = levels.iter().flat_map(|levels| [levels.persistent, levels.clean]);
         // Sessions of an earlier configuration may be here too.
         let sessions_level = of_sessions.max().unwrap_or(Level::Memory).max(Level::Written);
@@ -98,11 +98,6 @@ impl Durable {
         self.starts << RETAINED_VERSION_BITS | version
     }
 
-    /// The number of the next place in a queue of which `last_seq` was given to a place last.
-    pub(crate) fn next_seq(&self, last_seq: u64) -> u64 {
-        first_seq(self.starts).max(last_seq + 1)
-    }
-
     /// The commit thread calls this after every commit: shards that wait are told.
     pub(crate) fn committed(&self, remote: &Remote<Mail>) {
         for (shard, flags) in self.shards.iter().enumerate() {
@@ -129,10 +124,33 @@ const SEQ_BITS: u32 = 40;
 const RETAINED_VERSION_BITS: u32 = 40;
 
 /// The queues in which messages of shared subscriptions wait, by the number of the group.
-#[derive(Debug, Default)]
-pub(crate) struct GroupQueues(Mutex<HashMap<u64, QueueId, RandomState>>);
+#[derive(Debug)]
+pub(crate) struct GroupQueues {
+    queues: Mutex<HashMap<u64, QueueId, RandomState>>,
+    /// The last place that was taken in any of them: all shards take places.
+    last_seq: AtomicU64,
+}
 
 impl GroupQueues {
+    fn new(last_seq: u64) -> Self {
+        Self { queues: Mutex::default(), last_seq: AtomicU64::new(last_seq) }
+    }
+
+    /// A new place in one of them, behind all that were taken.
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.last_seq.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// A place that was taken before the broker served anybody.
+    pub(crate) fn seen(&self, seq: u64) {
+        self.last_seq.fetch_max(seq, Ordering::Relaxed);
+    }
+
+    /// The queue of a group, if it has one.
+    pub(crate) fn find(&self, group: u64) -> Option<QueueId> {
+        self.lock().get(&group).copied()
+    }
+
     /// The queue of a group, made with `make` if it has none.
     pub(crate) fn queue(&self, group: u64, make: impl FnOnce() -> QueueId) -> QueueId {
         *self.lock().entry(group).or_insert_with(make)
@@ -145,7 +163,7 @@ impl GroupQueues {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, QueueId, RandomState>> {
         // Nothing panics while it is held.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

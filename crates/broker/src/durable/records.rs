@@ -5,7 +5,7 @@ use tacho_journal::{Inspection, MessageId, QueueId, ReadError, Visitor};
 
 use super::entry::{EntryMeta, Stage};
 use super::keys::{self, Connectedness, Key, SessionRecord, WillRecord};
-use super::open::OpenFor;
+use super::open;
 use super::{WallClock, body};
 use crate::message::Message;
 
@@ -267,7 +267,7 @@ impl Visitor for Telling<'_> {
     }
 
     fn open(&mut self, id: MessageId, bytes: &[u8], meta: &[u8], _served: &[QueueId]) {
-        let message = body::decode(bytes, WALL, id).filter(|_| OpenFor::decode(meta).is_some());
+        let message = body::decode(bytes, WALL, id).filter(|_| meta == open::FOR_ALL);
         (self.each)(match message {
             Some(message) => KeptRecord::Open {
                 message_id: id.get(),

@@ -16,7 +16,7 @@ use tacho_topic::{Filter, SharedFilter};
 
 use super::entry::{EntryMeta, Stage};
 use super::keys::{self, Connectedness, Key, SessionRecord, WillRecord};
-use super::open::OpenFor;
+use super::open;
 use super::{WallClock, body, first_seq};
 use crate::message::Message;
 use crate::shard::{Body, Copy, GroupRef, NO_GROUP, SubscriptionOptions};
@@ -55,8 +55,7 @@ struct FoundEntry {
 /// A message whose distribution was not finished.
 pub(crate) struct OpenMessage {
     pub(crate) message: Message,
-    /// The shared subscription that alone is to get it.
-    pub(crate) group: Option<QueueId>,
+    /// Queues that have or had it: of sessions and of shared subscriptions.
     pub(crate) served: Vec<QueueId>,
 }
 
@@ -73,8 +72,6 @@ pub(crate) struct FoundSession {
 pub(crate) struct FoundGroup {
     pub(crate) filter: SharedFilter,
     pub(crate) queue: QueueId,
-    /// Its number in the route map, once it is there.
-    pub(crate) number: Option<u64>,
     /// In their order, with their places.
     pub(crate) waiting: Vec<(u64, MessageId)>,
     /// The number of the next place.
@@ -89,7 +86,7 @@ impl FoundGroup {
         waiting: Vec<(u64, MessageId)>,
     ) -> Self {
         let next_seq = waiting.last().map_or(first_seq, |(last, _)| first_seq.max(last + 1));
-        Self { filter, queue, number: None, waiting, next_seq }
+        Self { filter, queue, waiting, next_seq }
     }
 }
 
@@ -188,19 +185,12 @@ impl Visitor for Collector {
     }
 
     fn open(&mut self, id: MessageId, bytes: &[u8], meta: &[u8], served: &[QueueId]) {
-        let Some(message) = body::decode(bytes, self.wall, id) else {
-            self.found.lost += 1;
-            return;
-        };
-        let group = match OpenFor::decode(meta) {
-            Some(OpenFor::Group(queue)) => Some(queue),
-            Some(OpenFor::All) => None,
-            None => {
-                self.found.lost += 1;
-                return;
+        match body::decode(bytes, self.wall, id) {
+            Some(message) if meta == open::FOR_ALL => {
+                self.found.open.push(OpenMessage { message, served: served.to_vec() });
             }
-        };
-        self.found.open.push(OpenMessage { message, group, served: served.to_vec() });
+            _ => self.found.lost += 1,
+        }
     }
 }
 

@@ -1,8 +1,6 @@
 //! Messages whose distribution the end of the broker interrupted: who has not got them gets them
 //! now, nobody twice.
 
-use foldhash::fast::RandomState;
-use hashbrown::{HashMap, HashSet};
 use tacho_codec::QoS;
 use tacho_journal::{Level, MessageId, QueueId, Record, Urgency, Writer};
 use tacho_session::Delivery;
@@ -25,12 +23,10 @@ pub(crate) fn reroute(
     wall: WallClock,
 ) {
     open.sort_by_key(|open| open.message.stored());
-    let mut rerouting = Rerouting::new(&open, sorted, settings, wall);
+    let mut rerouting = Rerouting::new(&sorted.sessions, settings, wall);
     for open in open {
         let Some(id) = open.message.stored() else { continue };
-        if open.group.is_none() {
-            rerouting.give_sessions(&open, id, &mut sorted.sessions, writer);
-        }
+        rerouting.give_sessions(&open, id, &mut sorted.sessions, writer);
         rerouting.give_groups(&open, id, &mut sorted.groups, writer);
         writer.append(Record::Done { message: id }, Level::Written, Urgency::Rides);
     }
@@ -38,52 +34,22 @@ pub(crate) fn reroute(
 
 struct Rerouting<'a> {
     subscriptions: SubscriptionIndex<u32, SubscriptionOptions>,
-    /// Members of shared subscriptions, by queue of the session, with the filter.
-    members: HashMap<String, HashSet<QueueId, RandomState>, RandomState>,
-    /// Open messages that somebody has through a shared subscription.
-    through_groups: HashSet<(MessageId, u64), RandomState>,
     settings: &'a Durability,
     wall: WallClock,
     meta: Vec<u8>,
 }
 
 impl<'a> Rerouting<'a> {
-    fn new(
-        open: &[OpenMessage],
-        sorted: &Sorted,
-        settings: &'a Durability,
-        wall: WallClock,
-    ) -> Self {
+    fn new(sessions: &[FoundSession], settings: &'a Durability, wall: WallClock) -> Self {
         let mut subscriptions = SubscriptionIndex::new();
-        let mut members: HashMap<String, HashSet<QueueId, RandomState>, RandomState> =
-            HashMap::default();
-        let open: HashSet<MessageId, RandomState> =
-            open.iter().filter_map(|open| open.message.stored()).collect();
-        let mut through_groups = HashSet::default();
-        for (index, session) in sorted.sessions.iter().enumerate() {
+        for (index, session) in sessions.iter().enumerate() {
             for (filter, options) in &session.subscriptions {
-                match filter {
-                    Filter::Plain(filter) => {
-                        subscriptions.insert(filter, index as u32, *options);
-                    }
-                    Filter::Shared(shared) => {
-                        members.entry(shared.to_string()).or_default().insert(session.queue);
-                    }
-                }
-            }
-            let restored = &session.restored;
-            let exchanges = restored.exchanges.iter().filter_map(|e| e.delivery.as_ref());
-            let queued = restored.queued.iter().map(|(_, delivery)| delivery);
-            for delivery in exchanges.chain(queued) {
-                if let Copy { message: Body::Stored(id), group } = &delivery.message
-                    && *group != NO_GROUP
-                    && open.contains(id)
-                {
-                    through_groups.insert((*id, group.0));
+                if let Filter::Plain(filter) = filter {
+                    subscriptions.insert(filter, index as u32, *options);
                 }
             }
         }
-        Self { subscriptions, members, through_groups, settings, wall, meta: Vec::new() }
+        Self { subscriptions, settings, wall, meta: Vec::new() }
     }
 
     fn give_sessions(
@@ -133,11 +99,9 @@ impl<'a> Rerouting<'a> {
             return;
         }
         for group in groups {
-            let is_meant = match open.group {
-                Some(queue) => queue == group.queue,
-                None => group.filter.filter().matches(open.message.topic()),
-            };
-            if !is_meant || self.has_got(open, id, group) {
+            // What a member gets is noted for the group too, and so is what waits.
+            let has_got = open.served.contains(&group.queue);
+            if has_got || !group.filter.filter().matches(open.message.topic()) {
                 continue;
             }
             let seq = group.next_seq;
@@ -155,20 +119,6 @@ impl<'a> Rerouting<'a> {
             self.append(group.queue, seq, id, writer);
             group.waiting.push((seq, id));
         }
-    }
-
-    /// Whether a member has the message, or it waits for one. A member that was given it and has
-    /// it no more has acknowledged it, or left it: that is what an open message of one group says.
-    fn has_got(&self, open: &OpenMessage, id: MessageId, group: &FoundGroup) -> bool {
-        let waits = group.waiting.iter().any(|(_, waiting)| *waiting == id);
-        if waits || group.number.is_some_and(|n| self.through_groups.contains(&(id, n))) {
-            return true;
-        }
-        let members = self.members.get(&group.filter.to_string());
-        open.group.is_none()
-            && members.is_some_and(|members| {
-                open.served.iter().any(|served| *served == group.queue || members.contains(served))
-            })
     }
 
     fn append(&self, queue: QueueId, seq: u64, message: MessageId, writer: &mut Writer) {

@@ -161,10 +161,7 @@ fn announce(sessions: &[FoundSession], routes: &RouteMap, shards: usize) {
 /// Messages came through shared subscriptions, which the journal knows by their queues: from here
 /// on they are known by the numbers that the route map has just given them.
 fn name_groups(sorted: &mut Sorted, snapshot: &RouteSnapshot) {
-    for found in &mut sorted.groups {
-        found.number = snapshot.group(&found.filter).map(|group| group.id());
-    }
-    let number = |found: &FoundGroup| Some((found.queue, found.number?));
+    let number = |found: &FoundGroup| Some((found.queue, snapshot.group(&found.filter)?.id()));
     let numbers: HashMap<QueueId, u64, RandomState> =
         sorted.groups.iter().filter_map(number).collect();
     let name = |group: &mut GroupRef| {

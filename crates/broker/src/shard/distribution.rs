@@ -7,9 +7,9 @@
 //! part ends with a receipt that goes back to the publisher's shard: when all are in, the publisher
 //! is acknowledged, after the last commit that any of them named.
 //!
-//! What is for one member of a shared subscription only ([`Owed`]) may be kept by something else
-//! than an open message. Whoever finds a place for it lets go of that in the same event, so that
-//! the one replaces the other in one commit.
+//! What is for one member of a shared subscription only ([`Owed`]) may have a place in a queue
+//! instead. Whoever finds the next place for it lets go of that in the same event, so that the one
+//! replaces the other in one commit.
 
 use tacho_codec::{PacketId, QoS, ReasonCode};
 use tacho_journal::{MessageId, Record, Token, Urgency};
@@ -18,7 +18,7 @@ use tacho_topic::Group;
 
 use super::durable::{Keeping, Place};
 use super::{Net, Shard};
-use crate::durable::open::OpenFor;
+use crate::durable::open;
 use crate::message::Message;
 
 /// The acknowledgement a publisher gets once its message has been handed to every receiver.
@@ -51,8 +51,6 @@ pub(crate) enum Owed {
     Nothing,
     /// It is part of an open message's distribution.
     Receipt(Receipt),
-    /// It is noted as open for this group alone.
-    Open(MessageId),
     /// It has a place in a queue of the journal.
     Place(KeptPlace),
 }
@@ -154,7 +152,7 @@ impl Shard {
         if sending.distribution.is_some() {
             return sending.distribution;
         }
-        let id = self.note_open(message, OpenFor::All)?;
+        let id = self.note_open(message)?;
         let mut token = CommitToken::DONE;
         if let Some(publisher) = sending.acknowledge
             && publisher.qos == QoS::ExactlyOnce
@@ -174,12 +172,12 @@ impl Shard {
     }
 
     /// Notes a message as open; its record is written if that has not happened.
-    pub(super) fn note_open(&mut self, message: &Message, whom: OpenFor) -> Option<MessageId> {
+    fn note_open(&mut self, message: &Message) -> Option<MessageId> {
         let level = self.shared.durable.as_ref()?.sessions_level();
         let journal = self.journal.as_mut()?;
         let id = journal.message_id(message, level);
         self.stats.journal_open_total.increment();
-        let record = Record::Open { message: id, meta: &whom.encode() };
+        let record = Record::Open { message: id, meta: &open::FOR_ALL };
         journal.append(record, level, Urgency::Rides);
         Some(id)
     }
@@ -221,7 +219,7 @@ impl Shard {
     }
 
     /// A message that was noted as open is where it belongs.
-    pub(super) fn note_done(&mut self, message: MessageId) {
+    fn note_done(&mut self, message: MessageId) {
         let Some(durable) = &self.shared.durable else { return };
         let level = durable.sessions_level();
         self.append(Record::Done { message }, level, Urgency::Rides);
@@ -232,7 +230,6 @@ impl Shard {
         match owed {
             Owed::Nothing => {}
             Owed::Receipt(receipt) => self.part_ended(net, receipt, token),
-            Owed::Open(message) => self.note_done(message),
             Owed::Place(KeptPlace(place)) => {
                 if let Some(journal) = &mut self.journal {
                     journal.remove(place, Urgency::Rides);

@@ -20,7 +20,6 @@ use super::{Net, Shard};
 use crate::config::Level;
 use crate::durable::body::encode_head;
 use crate::durable::entry::{self, Stage};
-use crate::durable::open::OpenFor;
 use crate::durable::{Durable, WallClock, keys};
 use crate::mail::Mail;
 use crate::message::Message;
@@ -42,9 +41,6 @@ pub(super) struct ShardJournal {
     pub(super) answers: Vec<Answer>,
     /// The queues of shared subscriptions, by the number of the group.
     group_queues: HashMap<u64, QueueId, RandomState>,
-    /// The last place taken in each of them that this shard owns. Kept while the queue is: a place
-    /// may still be on its way to another shard when nothing waits here any more.
-    group_seqs: HashMap<QueueId, u64, RandomState>,
     /// Reused for what is in front of a payload, and for how an entry is to be delivered.
     head: Vec<u8>,
     meta: Vec<u8>,
@@ -63,7 +59,6 @@ impl ShardJournal {
             dropped: Dropped::default(),
             answers: Vec::new(),
             group_queues: HashMap::default(),
-            group_seqs: HashMap::default(),
             head: Vec::new(),
             meta: Vec::new(),
         }
@@ -160,22 +155,17 @@ impl ShardJournal {
 
     /// A group is over.
     pub(super) fn forget_group(&mut self, group: u64) {
-        if let Some(queue) = self.group_queues.remove(&group) {
-            self.group_seqs.remove(&queue);
-        }
+        self.group_queues.remove(&group);
     }
 
-    /// A new place in a group's queue.
-    pub(super) fn next_in_group(&mut self, queue: QueueId, durable: &Durable) -> u64 {
-        let last = self.group_seqs.entry(queue).or_default();
-        *last = durable.next_seq(*last);
-        *last
-    }
-
-    /// A place in a group's queue that was taken before the broker started.
-    pub(super) fn seen_in_group(&mut self, queue: QueueId, seq: u64) {
-        let last = self.group_seqs.entry(queue).or_default();
-        *last = seq.max(*last);
+    /// Notes that a shared subscription has had its part of an open message, which may be over
+    /// when somebody asks: the message is in the group's queue for no time at all.
+    pub(super) fn note_served(&mut self, queue: QueueId, message: &Message, level: Level) {
+        let message = self.message_id(message, level);
+        let (seq, state) = (SERVED_SEQ, Stage::Queued.encode());
+        let entry = Entry::Entry { queue, seq, message, state, meta: &[] };
+        self.append(entry, level, Urgency::Rides);
+        self.append(Entry::Remove { queue, seq }, level, Urgency::Rides);
     }
 
     /// Where the records of a session go.
@@ -220,6 +210,9 @@ impl ShardJournal {
     }
 }
 
+/// No message waits at this place of a queue.
+const SERVED_SEQ: u64 = 0;
+
 /// A place in a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
@@ -255,21 +248,6 @@ impl JournalPersist<'_> {
     fn remove(&mut self, seq: u64, urgency: Urgency) -> CommitToken {
         let place = self.place(seq);
         self.journal.remove(place, urgency)
-    }
-
-    /// A message of a shared subscription is taken from this session, to go to another member: it
-    /// is open until it has a place there.
-    fn hand_back(&mut self, delivery: &Delivery<Copy>) {
-        let group = delivery.message.group;
-        if group == NO_GROUP || delivery.qos == QoS::AtMostOnce {
-            return;
-        }
-        let message = self.journal.id_of(&delivery.message, self.level);
-        let queue = self.journal.group_queues.get(&group.0);
-        let whom = queue.map_or(OpenFor::All, |&queue| OpenFor::Group(queue));
-        self.journal.stats.journal_open_total.increment();
-        let record = Entry::Open { message, meta: &whom.encode() };
-        self.journal.append(record, self.level, Urgency::Rides);
     }
 
     fn waited_for(&mut self, token: CommitToken) -> CommitToken {
@@ -325,11 +303,9 @@ impl Persist<Copy> for JournalPersist<'_> {
                 let token = self.remove(seq, Urgency::Forces);
                 self.waited_for(token)
             }
-            Record::Removed { seq, delivery } if self.is_journaled(delivery) => {
-                self.hand_back(delivery);
-                self.remove(seq, Urgency::Rides)
-            }
-            Record::Expired { seq, delivery } | Record::Discarded { seq, delivery }
+            Record::Removed { seq, delivery }
+            | Record::Expired { seq, delivery }
+            | Record::Discarded { seq, delivery }
                 if self.is_journaled(delivery) =>
             {
                 self.remove(seq, Urgency::Rides)

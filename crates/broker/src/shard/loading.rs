@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tacho_journal::{MessageId, ReadError};
+use tacho_session::CommitToken;
 use tacho_topic::Group;
 
-use super::distribution::{ForOne, Owed};
+use super::distribution::{ForOne, KeptPlace, Owed};
 use super::durable::Keeping;
 use super::session::Body;
 use super::{Net, Shard};
@@ -69,10 +70,16 @@ impl Shard {
         self.ask(net, LoadRequest { shard: self.id, wanted_for, ids });
     }
 
-    /// Asks for a message of a shared subscription that a member has left. The journal has it noted
-    /// as open for that.
-    pub(super) fn load_for_group(&mut self, net: &Net, group: &Arc<Group>, id: MessageId) {
-        let wanted_for = LoadedFor::Group(Arc::clone(group));
+    /// Asks for a message of a shared subscription that a member has left, and that waits in the
+    /// group's queue of the journal for that.
+    pub(super) fn load_for_group(
+        &mut self,
+        net: &Net,
+        group: &Arc<Group>,
+        id: MessageId,
+        place: KeptPlace,
+    ) {
+        let wanted_for = LoadedFor::Group(Arc::clone(group), place);
         self.ask(net, LoadRequest { shard: self.id, wanted_for, ids: vec![id] });
     }
 
@@ -118,7 +125,9 @@ impl Shard {
             .collect();
         match &wanted_for {
             LoadedFor::Session(session) => self.session_loaded(net, *session, &messages),
-            LoadedFor::Group(group) => self.group_loaded(net, group, &messages),
+            LoadedFor::Group(group, place) => {
+                self.group_loaded(net, group, *place, &messages);
+            }
         }
         if not_yet.is_empty() {
             return;
@@ -163,14 +172,21 @@ impl Shard {
         self.pump(net, slot);
     }
 
-    fn group_loaded(&mut self, net: &mut Net, group: &Arc<Group>, messages: &[Read]) {
+    fn group_loaded(
+        &mut self,
+        net: &mut Net,
+        group: &Arc<Group>,
+        place: KeptPlace,
+        messages: &[Read],
+    ) {
         for (id, read) in messages {
             if matches!(read, Err(ReadError::NotYet)) {
                 continue;
             }
-            if let Some(message) = self.decoded(*id, read) {
-                let one = ForOne { message, owed: Owed::Open(*id) };
-                self.route_to_group(net, group, one);
+            let owed = Owed::Place(place);
+            match self.decoded(*id, read) {
+                Some(message) => self.route_to_group(net, group, ForOne { message, owed }),
+                None => self.settle(net, owed, CommitToken::DONE),
             }
         }
     }

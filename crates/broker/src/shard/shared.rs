@@ -379,12 +379,14 @@ impl Shard {
         let entry = local_group.members.get(member);
         let (slot, options) = (entry.session, entry.options);
         let ForOne { message, owed } = one;
-        let message = if self.sessions[slot as usize].kept.is_some() {
-            Self::for_durable_member(message, owed)
-        } else {
-            message
-        };
+        let is_durable = self.sessions[slot as usize].kept.is_some();
+        let message = if is_durable { Self::for_durable_member(message, owed) } else { message };
+        let is_noted = is_durable && matches!(owed, Owed::Receipt(_));
+        let noted = is_noted.then(|| message.clone());
         let offered = self.offer(net, slot, shared_delivery(message, options, group));
+        if let Some(message) = noted.filter(|_| offered.is_taken) {
+            self.note_served(local, &message);
+        }
         self.settle(net, owed, offered.token);
         if let Some(standing) = self.standing(net, slot) {
             let more = self.groups.at(local).members.served(member, standing);

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use tacho_broker::SharedStrategy;
 use tacho_codec::{AckKind, QoS, ReasonCode};
 use tacho_net::sim::Faults;
 
@@ -61,6 +62,7 @@ fn run(seed: u64) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let shards = rng.usize(1..=3);
     let narrow = rng.bool();
+    let strategy = SharedStrategy::ALL[rng.usize(..SharedStrategy::ALL.len())];
     let faults = Faults {
         mail_delay_percent: rng.u8(..60),
         event_delay_percent: rng.u8(..40),
@@ -71,6 +73,7 @@ fn run(seed: u64) {
             // Fan-outs go on in later turns.
             raw.limits.deliveries_per_turn_max = 1;
         }
+        raw.shared_subscription_strategy = Some(strategy);
     });
     for (names, filter) in [(&NAMES[..], "t"), (&MEMBERS[..], "$share/g/t")] {
         for name in names {
@@ -88,7 +91,7 @@ fn run(seed: u64) {
         let mut clients: Vec<Client> =
             NAMES.iter().chain(&MEMBERS).map(|name| station.resumed(name)).collect();
         for _ in 0..rng.u32(1..30) {
-            match rng.u8(..3) {
+            match rng.u8(..13) / 4 {
                 0 if next < 60 => {
                     next += 1;
                     publisher.publish("t", &next.to_string(), QOS2, next);
@@ -98,7 +101,15 @@ fn run(seed: u64) {
                     let which = rng.usize(..clients.len());
                     got[which].take(&mut clients[which], &mut rng);
                 }
-                _ => receive(&mut publisher, &mut unreceived),
+                2 => receive(&mut publisher, &mut unreceived),
+                _ => {
+                    // A member goes, and what it had not got goes to the other one.
+                    let member = NAMES.len() + rng.usize(..MEMBERS.len());
+                    got[member].take(&mut clients[member], &mut rng);
+                    clients[member].peer.reset();
+                    some_steps(&mut station, &mut rng);
+                    clients[member] = station.resuming(MEMBERS[member - NAMES.len()]);
+                }
             }
             some_steps(&mut station, &mut rng);
         }

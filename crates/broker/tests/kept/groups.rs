@@ -10,7 +10,7 @@ const QOS1: QoS = QoS::AtLeastOnce;
 const QOS2: QoS = QoS::ExactlyOnce;
 const FILTER: &str = "$share/group/jobs/#";
 
-fn payloads(seen: &[Seen]) -> Vec<String> {
+pub(crate) fn payloads(seen: &[Seen]) -> Vec<String> {
     let payload = |seen: &Seen| match seen {
         Seen::Message { payload, .. } => Some(payload.clone()),
         _ => None,
@@ -188,7 +188,7 @@ fn the_queue_of_a_group_whose_members_all_went_with_the_broker_is_forgotten() {
 }
 
 /// An identifier whose session, or a client's, is on that shard of two.
-fn name_on(shard: usize, what: &str) -> String {
+pub(crate) fn name_on(shard: usize, what: &str) -> String {
     let mut names = (0..).map(|i| format!("{what}-{i}"));
     names.find(|name| owner_shard(0, name.as_bytes(), 2) == shard).unwrap()
 }

@@ -6,6 +6,7 @@ mod crash;
 mod disk_full;
 mod groups;
 mod retained;
+mod served;
 mod station;
 mod stuck;
 mod waiting;

@@ -171,6 +171,14 @@ impl Station {
         client
     }
 
+    /// A first connection with a subscription; nothing happens yet.
+    pub(crate) fn joining(&mut self, client_id: &str, filter: &str, qos: QoS) -> Client {
+        let client = self.dial(client_id, u32::MAX);
+        client.connect(&Connect { clean_start: true, ..client.opening() });
+        client.subscribe(filter, qos);
+        client
+    }
+
     /// A client whose session ends with its connection.
     pub(crate) fn passing(&mut self, client_id: &str) -> Client {
         let mut client = self.dial(client_id, 0);

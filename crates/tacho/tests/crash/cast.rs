@@ -104,9 +104,9 @@ fn assured(rng: &mut Rng) -> QoS {
     if rng.percent(35) { QoS::AtLeastOnce } else { QoS::ExactlyOnce }
 }
 
-/// All clients of a run. The first one sees all wills. With `exact_groups` the members of one of
-/// the groups are there for exactly once.
-pub(crate) fn cast(rng: &mut Rng, exact_groups: bool) -> Vec<Role> {
+/// All clients of a run. The first one sees all wills. The members of one of the groups are there
+/// for exactly once.
+pub(crate) fn cast(rng: &mut Rng) -> Vec<Role> {
     let mut all = vec![Role {
         version: Version::V5,
         wishes: vec![(WILLS, QoS::ExactlyOnce)],
@@ -140,8 +140,7 @@ pub(crate) fn cast(rng: &mut Rng, exact_groups: bool) -> Vec<Role> {
     }
     for number in 0..rng.between(2, 4) {
         let mut role = Role::new(format!("member-{number}"), rng);
-        let first = if exact_groups { QoS::ExactlyOnce } else { QoS::AtLeastOnce };
-        role.wishes = vec![(7, first), (8, QoS::AtLeastOnce)];
+        role.wishes = vec![(7, QoS::ExactlyOnce), (8, QoS::AtLeastOnce)];
         all.push(role);
     }
     for number in 0..3 {

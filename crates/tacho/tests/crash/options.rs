@@ -20,9 +20,6 @@ pub(crate) struct Options {
     pub(crate) program: Program,
     /// Where the data and the log of the broker are; kept if anything was wrong.
     pub(crate) folder: PathBuf,
-    /// Members of a group are also there for exactly once. The broker does not keep that promise
-    /// over a crash yet: a member may get again what another one has got.
-    pub(crate) exact_groups: bool,
     /// Go on when a promise was broken, to count how many are.
     pub(crate) keep_going: bool,
     /// Say how it goes.
@@ -40,7 +37,6 @@ impl Options {
             shards: None,
             program,
             folder: folder(name, seed),
-            exact_groups: false,
             keep_going: false,
             talks: false,
         }
@@ -57,7 +53,6 @@ impl Options {
             time: Duration::from_secs_f64(minutes.unwrap_or(MINUTES) * 60.0),
             shards: variable("TACHO_CRASH_SHARDS"),
             keep_going: variable::<u8>("TACHO_CRASH_KEEP_GOING").is_some_and(|value| value > 0),
-            exact_groups: true,
             talks: true,
             ..Self::short("long", command.map_or(Program::Durable, Program::Command), 0)
         }

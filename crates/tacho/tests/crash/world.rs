@@ -61,11 +61,8 @@ impl World {
         let data = folder.join("data");
         fs::create_dir_all(&data).expect("a folder for the broker's data");
         let place = Place { port: free_port(), data, log: folder.join("broker.log") };
-        let clients: Vec<Client> = cast(&mut rng, options.exact_groups)
-            .into_iter()
-            .enumerate()
-            .map(|(i, role)| Client::new(i, role))
-            .collect();
+        let clients: Vec<Client> =
+            cast(&mut rng).into_iter().enumerate().map(|(i, role)| Client::new(i, role)).collect();
         let mut ledger = Ledger::default();
         ledger.names = clients.iter().map(|client| client.role.name.clone()).collect();
         Self {

@@ -47,7 +47,7 @@ impl Shard {
         let ForOne { message, owed } = one;
         let message = if owed.is_kept() { message } else { message.copied() };
         let queue = journal.group_queue(&local.group, durable);
-        let seq = journal.next_in_group(queue, durable);
+        let seq = durable.groups.next_seq();
         let place = Place { queue, seq, level: durable.sessions_level() };
         let header = message.header();
         let delivery = Delivery {
@@ -61,6 +61,33 @@ impl Shard {
         let token = journal.enter(place, &delivery, Stage::Queued, Urgency::Forces);
         self.settle(net, owed, token);
         ForOne { message, owed: Owed::Place(KeptPlace(place)) }
+    }
+
+    /// A durable member has left a message of the group: it waits in the group's queue from the
+    /// moment when it leaves the member's. `None` if the group is over.
+    pub(super) fn left_durably(
+        &mut self,
+        group: &Group,
+        mut delivery: Delivery<Copy>,
+    ) -> Option<KeptPlace> {
+        let (durable, journal) = (self.shared.durable.as_ref()?, self.journal.as_mut()?);
+        durable.groups.find(group.id())?;
+        let queue = journal.group_queue(group, durable);
+        let seq = durable.groups.next_seq();
+        let place = Place { queue, seq, level: durable.sessions_level() };
+        delivery.message.group = NO_GROUP;
+        journal.enter(place, &delivery, Stage::Queued, Urgency::Rides);
+        Some(KeptPlace(place))
+    }
+
+    /// A durable member has been given its group's part of a message that is open: also when the
+    /// member is through with it, no other one is to get it.
+    pub(super) fn note_served(&mut self, local: u32, message: &Message) {
+        let group = &self.groups.groups[local as usize].group;
+        if let (Some(durable), Some(journal)) = (&self.shared.durable, &mut self.journal) {
+            let queue = journal.group_queue(group, durable);
+            journal.note_served(queue, message, durable.sessions_level());
+        }
     }
 
     /// A group has no members any more, and nothing waits.
@@ -89,8 +116,8 @@ impl Shard {
         message: Message,
     ) {
         let local = self.groups.place(group);
-        if let Some(journal) = &mut self.journal {
-            journal.seen_in_group(place.queue, place.seq);
+        if let Some(durable) = &self.shared.durable {
+            durable.groups.seen(place.seq);
         }
         let local = &mut self.groups.groups[local as usize];
         group.wait();

@@ -11,8 +11,8 @@ use tacho_codec::QoS;
 use tacho_session::Delivery;
 use tacho_topic::Group;
 
-use super::{LeftGroups, LocalGroups};
-use crate::shard::distribution::{ForOne, Owed};
+use super::LeftGroups;
+use crate::shard::distribution::{ForOne, KeptPlace, Owed};
 use crate::shard::durable::Keeping;
 use crate::shard::session::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
@@ -21,9 +21,8 @@ use crate::shard::{Net, Shard};
 pub(in crate::shard) struct Left {
     group: Option<Arc<Group>>,
     body: Body,
-    /// It was in the journal, in the member's queue. The journal learns of this with the message's
-    /// removal from there: it is open until it has a place elsewhere.
-    is_open: bool,
+    /// Its place in the group's queue, if it was in the journal: in the member's queue until now.
+    place: Option<KeptPlace>,
 }
 
 impl Shard {
@@ -45,7 +44,7 @@ impl Shard {
         };
         let mut keeping = Keeping::of(&mut self.journal, session);
         let unsent = session.machine.take_queued(goes, &mut keeping);
-        let unsent = of_groups(groups, left, unsent, session.kept.is_some());
+        let unsent = self.of_groups(slot, None, unsent);
         self.redistribute(net, unsent);
     }
 
@@ -56,46 +55,50 @@ impl Shard {
         let left = session.left_groups.take();
         let mut keeping = Keeping::of(&mut self.journal, session);
         let undelivered = session.machine.take_undelivered(&mut keeping);
-        of_groups(&self.groups, left.as_deref(), undelivered, session.kept.is_some())
+        self.of_groups(slot, left.as_deref(), undelivered)
     }
 
     /// Gives what a member left to others.
     pub(in crate::shard) fn redistribute(&mut self, net: &mut Net, left: Vec<Left>) {
         self.stats.shared_redelivered_total.add(left.len() as u64);
-        for Left { group, body, is_open } in left {
-            let id = match &body {
-                Body::Here(message) => message.stored(),
-                Body::Stored(id) => Some(*id),
-            };
-            let id = id.filter(|_| is_open);
-            match (group, body) {
-                (Some(group), Body::Here(message)) => {
-                    let owed = id.map_or(Owed::Nothing, Owed::Open);
+        for Left { group, body, place } in left {
+            // Without its group nobody else is to get it.
+            let Some(group) = group else { continue };
+            match (body, place) {
+                (Body::Here(message), place) => {
+                    let owed = place.map_or(Owed::Nothing, Owed::Place);
                     self.route_to_group(net, &group, ForOne { message, owed });
                 }
-                (Some(group), Body::Stored(id)) => self.load_for_group(net, &group, id),
-                // Without its group nobody else is to get it.
-                _ => id.into_iter().for_each(|id| self.note_done(id)),
+                (Body::Stored(id), Some(place)) => self.load_for_group(net, &group, id, place),
+                (Body::Stored(_), None) => {}
             }
         }
     }
-}
 
-/// Those of shared subscriptions, with their groups if they are still known.
-fn of_groups(
-    groups: &LocalGroups,
-    left: Option<&LeftGroups>,
-    deliveries: Vec<Delivery<Copy>>,
-    is_durable: bool,
-) -> Vec<Left> {
-    let of_group = |delivery: Delivery<Copy>| {
-        let Copy { message: body, group } = delivery.message;
-        let is_open = is_durable && delivery.qos != QoS::AtMostOnce;
-        if group == NO_GROUP {
-            return None;
+    /// Those of shared subscriptions, with their groups if they are still known. In the journal
+    /// they move to the queues of these.
+    fn of_groups(
+        &mut self,
+        slot: u32,
+        left: Option<&LeftGroups>,
+        deliveries: Vec<Delivery<Copy>>,
+    ) -> Vec<Left> {
+        let is_durable = self.sessions[slot as usize].kept.is_some();
+        let mut of_groups = Vec::new();
+        for delivery in deliveries {
+            let Copy { message: body, group } = delivery.message.clone();
+            if group == NO_GROUP {
+                continue;
+            }
+            let left = left.or(self.sessions[slot as usize].left_groups.as_deref());
+            let group = self.groups.find(group, left).map(Arc::clone);
+            let is_kept = is_durable && delivery.qos != QoS::AtMostOnce;
+            let place = match &group {
+                Some(group) if is_kept => self.left_durably(group, delivery),
+                _ => None,
+            };
+            of_groups.push(Left { group, body, place });
         }
-        let group = groups.find(group, left).map(Arc::clone);
-        Some(Left { group, body, is_open })
-    };
-    deliveries.into_iter().filter_map(of_group).collect()
+        of_groups
+    }
 }
