@@ -119,7 +119,10 @@ impl Ledger {
             if all.iter().any(|m| m.expiry_s.is_some()) {
                 continue;
             }
-            let certain = || all.iter().filter(|m| m.done != NEVER && !m.refused);
+            // What came with QoS 0 is not safe from a crash.
+            let is_safe = |m: &Message| m.qos != QoS::AtMostOnce || self.crashes.is_empty();
+            let is_certain = |m: &&&Message| m.done != NEVER && !m.refused && is_safe(m);
+            let certain = || all.iter().filter(is_certain);
             let is_past = |m: &Message| certain().any(|later| m.done < later.first_sent);
             let Some(&id) = audit.retained.get(&topic) else {
                 let must = !audit.retained_refused
