@@ -50,7 +50,6 @@ pub struct Committer {
     doubtful: bool,
     /// Segments without anything live, and the frame that must be synced before they go.
     freed: VecDeque<(u64, SegmentId)>,
-    freed_now: Vec<SegmentId>,
     /// Memory for the next frame and the next cut.
     bytes: Vec<u8>,
     spares: Vec<Vec<u8>>,
@@ -111,7 +110,6 @@ impl Committer {
             unsettled,
             doubtful: false,
             freed: VecDeque::new(),
-            freed_now: Vec::new(),
             bytes: Vec::new(),
             spares: Vec::new(),
             collector: Collector::default(),
@@ -331,11 +329,10 @@ impl Committer {
         if let Err(error) = index.apply(FrameAt::new(place, number), frame.records()) {
             tracing::error!(%error, commit = number, "a commit is not what it should be");
         }
-        index.take_free(&mut self.freed_now);
+        index.take_free(number, &mut self.freed);
         let live_bytes = index.live().bytes;
         drop(index);
         self.limit(live_bytes);
-        self.freed.extend(self.freed_now.drain(..).map(|segment| (number, segment)));
         shared.committed.store(number, Ordering::Release);
         self.end_trouble();
         let stats = &shared.stats;
@@ -371,9 +368,7 @@ impl Committer {
 
     /// Segments may become free without a commit: by what the garbage collection finds out.
     fn take_index_wishes(&mut self) {
-        self.shared.index().take_free(&mut self.freed_now);
-        let last = self.next - 1;
-        self.freed.extend(self.freed_now.drain(..).map(|segment| (last, segment)));
+        self.shared.index().take_free(self.next - 1, &mut self.freed);
     }
 
     fn idle(&mut self) -> Step {

@@ -182,15 +182,10 @@ impl Index {
     fn apply_delete(&mut self, queue: u64, key: &[u8], version: u64, at: Place) {
         if version == 0 {
             // Nothing can be older than this, so there is nothing to remember.
-            let Some(content) = self.queues.get_mut(&queue) else { return };
-            if content.keys.get(key).is_none_or(|known| known.version > 0) {
-                return;
+            let known = self.queues.get(&queue).and_then(|content| content.keys.get(key));
+            if known.is_some_and(|known| known.version == 0) {
+                self.remove_key(queue, key);
             }
-            let removed = content.keys.remove(key);
-            if content.entries.is_empty() && content.keys.is_empty() {
-                self.queues.remove(&queue);
-            }
-            removed.iter().for_each(|old| self.forget_key(old));
             return;
         }
         let keys = &mut self.queues.entry(queue).or_default().keys;
@@ -375,15 +370,19 @@ impl Index {
     /// Forgets that a key was deleted, unless an older value stands behind that in the log: then
     /// the record has to be moved behind it first.
     fn forget_deleted_key(&mut self, queue: u64, key: &[u8]) {
-        let Some(content) = self.queues.get_mut(&queue) else { return };
-        let Some(slot) = content.keys.get(key) else { return };
-        if !slot.deleted || slot.lost_in > slot.segment {
-            return;
+        let known = self.queues.get(&queue).and_then(|content| content.keys.get(key));
+        if known.is_some_and(|slot| slot.deleted && slot.lost_in <= slot.segment) {
+            self.remove_key(queue, key);
         }
-        let removed = content.keys.remove(key);
+    }
+
+    /// Nothing is known of a key any more.
+    pub(super) fn remove_key(&mut self, queue: u64, key: &[u8]) {
+        let Some(content) = self.queues.get_mut(&queue) else { return };
+        let Some(slot) = content.keys.remove(key) else { return };
         if content.entries.is_empty() && content.keys.is_empty() {
             self.queues.remove(&queue);
         }
-        removed.iter().for_each(|slot| self.forget_key(slot));
+        self.forget_key(&slot);
     }
 }

@@ -125,10 +125,11 @@ impl Index {
     }
 
     /// Takes segments at the oldest end that hold nothing live, oldest first, but never the last.
-    pub(crate) fn take_free(&mut self, freed: &mut Vec<SegmentId>) {
+    /// They are free as of this frame.
+    pub(crate) fn take_free(&mut self, frame: u64, freed: &mut VecDeque<(u64, SegmentId)>) {
         while self.usage.iter().nth(1).is_some() {
             let Some(oldest) = self.usage.oldest().filter(|oldest| oldest.live == 0) else { break };
-            freed.push(SegmentId::new(oldest.number.into()));
+            freed.push_back((frame, SegmentId::new(oldest.number.into())));
             let number = oldest.number;
             self.usage.forget(number);
         }
@@ -153,8 +154,7 @@ impl Index {
             lost += 1;
         }
         for (queue, key) in keys {
-            let slot = self.queues.get_mut(&queue).and_then(|queue| queue.keys.remove(&key));
-            slot.iter().for_each(|slot| self.forget_key(slot));
+            self.remove_key(queue, &key);
             lost += 1;
         }
         let Self { messages, opens, usage, live, frame, .. } = self;
