@@ -8,7 +8,6 @@ mod segments;
 mod visit;
 
 use std::io;
-use std::sync::Arc;
 
 use crate::error::OpenError;
 use crate::id::SegmentId;
@@ -116,15 +115,6 @@ pub(crate) fn keep(storage: &dyn Storage, name: &str) -> io::Result<bool> {
     }
     target.sync()?;
     Ok(true)
-}
-
-/// The file of a segment, opened.
-fn open_segment(
-    storage: &dyn Storage,
-    id: SegmentId,
-) -> Result<Arc<dyn crate::storage::StorageFile>, OpenError> {
-    let name = file_name(id);
-    storage.open(&name).map_err(OpenError::io(format!("cannot open {name}")))
 }
 
 #[cfg(test)]

@@ -40,6 +40,11 @@ impl Window {
         Ok(Self { chunk: SMALL_CHUNK, ..Self::new(file)? })
     }
 
+    /// The file.
+    pub(crate) const fn file(&self) -> &Arc<dyn StorageFile> {
+        &self.file
+    }
+
     /// The size of the file.
     pub(crate) const fn size(&self) -> u64 {
         self.size

@@ -1,6 +1,8 @@
 //! Reads one segment after the other into the index.
 
-use super::{Damage, Recovery, Report, Torn, open_segment};
+use std::sync::Arc;
+
+use super::{Damage, Recovery, Report, Torn};
 use crate::error::OpenError;
 use crate::frame::{BLOCK, FORMAT, Header};
 use crate::id::SegmentId;
@@ -113,8 +115,10 @@ impl<'a> Reading<'a> {
     }
 
     fn scan(&self, id: SegmentId) -> Result<Scan, OpenError> {
-        let file = open_segment(self.storage, id)?;
-        Scan::new(id, file).map_err(OpenError::io(format!("cannot read {}", file_name(id))))
+        let name = file_name(id);
+        let file = self.storage.open(&name);
+        let file = file.map_err(OpenError::io(format!("cannot open {name}")))?;
+        Scan::new(id, file).map_err(OpenError::io(format!("cannot read {name}")))
     }
 
     fn read_segment(&mut self, segment: &Begun) -> Result<(), OpenError> {
@@ -147,7 +151,7 @@ impl<'a> Reading<'a> {
         }
         let damaged = self.recovery.report.damage.len() > damage_before;
         if self.recovery.report.frames > frames_before {
-            let file = open_segment(self.storage, segment.id)?;
+            let file = Arc::clone(scan.window.file());
             let bytes = scan.window.size();
             let entry = Segment { file, bytes, suspect: damaged };
             self.recovery.segments.push((segment.id, entry));

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use super::Report;
 use crate::error::ReadError;
-use crate::frame::{BLOCK, Header};
 use crate::id::{MessageId, QueueId, SegmentId};
 use crate::index::{Index, Place};
 use crate::journal::Shared;
 use crate::record::{Decoded, Records, decode};
-use crate::scan::{Block, Scan, Window};
+use crate::scan::{Scan, Window};
 use crate::storage::StorageFile;
 
 /// Gets to see what was live.
@@ -128,7 +127,7 @@ fn visit_entries(
         let id = SegmentId::new(segment.number.into());
         let Some(file) = file(id) else { continue };
         let mut scan = Scan::new(id, file)?;
-        frames(&mut scan, segment.last_frame, |_, records| {
+        frames(&mut scan, segment.last_frame, |records| {
             for located in Records::new(records).map_while(Result::ok) {
                 let Decoded::Entry { queue, seq, meta, .. } = located.record else { continue };
                 let Some((message, state)) = index.entry(segment.number, queue, seq) else {
@@ -142,22 +141,17 @@ fn visit_entries(
     Ok(())
 }
 
-/// Calls `each` with the place and the records of all frames of a segment up to this number.
-fn frames(scan: &mut Scan, last_frame: u64, mut each: impl FnMut(u64, &[u8])) {
+/// Calls `each` with the records of all frames of a segment up to this number.
+fn frames(scan: &mut Scan, last_frame: u64, mut each: impl FnMut(&[u8])) {
     let mut offset = 0;
-    while offset < scan.window.size() {
-        match scan.block(offset) {
-            Block::Whole(header) if header.number > last_frame => return,
-            Block::Whole(header) => {
-                each(offset + Header::BYTES as u64, scan.records(offset, &header));
-                offset += header.frame_bytes();
-                if header.number == last_frame {
-                    return;
-                }
-            }
-            Block::Broken(header) => offset += header.frame_bytes(),
-            Block::Other => offset += BLOCK as u64,
+    while let Some((at, header)) = scan.next_whole(offset) {
+        if header.number <= last_frame {
+            each(scan.records(at, &header));
         }
+        if header.number >= last_frame {
+            return;
+        }
+        offset = at + header.frame_bytes();
     }
 }
 
