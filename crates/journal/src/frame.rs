@@ -160,6 +160,16 @@ pub(crate) const fn frame_bytes(records: usize) -> usize {
     (Header::BYTES + records).next_multiple_of(BLOCK)
 }
 
+/// Reads the header at `offset`. `None`: there is none of this format.
+pub(crate) fn header_at(file: &dyn StorageFile, offset: u64) -> io::Result<Option<Header>> {
+    let mut head = [0; Header::BYTES];
+    let read = read_full_at(file, offset, &mut head)?;
+    Ok(match Header::decode(&head[..read]) {
+        Found::Header(header) => Some(header),
+        Found::Format(_) | Found::Nothing => None,
+    })
+}
+
 /// Reads the frame at `offset` into `buffer`: its records alone. `None`: there is no whole frame.
 ///
 /// Of another segment or with another number it may be; that is for the caller to judge.
@@ -168,9 +178,7 @@ pub(crate) fn read(
     offset: u64,
     buffer: &mut Vec<u8>,
 ) -> io::Result<Option<Header>> {
-    let mut head = [0; Header::BYTES];
-    let read = read_full_at(file, offset, &mut head)?;
-    let Found::Header(header) = Header::decode(&head[..read]) else { return Ok(None) };
+    let Some(header) = header_at(file, offset)? else { return Ok(None) };
     let records_at = offset + Header::BYTES as u64;
     // A length that the file cannot have is no reason to ask for so much memory.
     if records_at + u64::from(header.len) > file.size()? {

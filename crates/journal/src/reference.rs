@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::frame::{self, BLOCK, Found, Header};
+use crate::frame::{self, BLOCK, Header};
 use crate::id::SegmentId;
 use crate::journal::Shared;
 use crate::options::Options;
@@ -94,15 +94,10 @@ impl Log {
         id: SegmentId,
         offset: u64,
     ) -> Option<Header> {
-        let mut head = [0; Header::BYTES];
-        crate::storage::read_full_at(file, offset, &mut head).expect("readable");
-        match Header::decode(&head) {
-            Found::Header(header) if header.segment == id => {
-                self.synced = self.synced.max(header.synced);
-                Some(header)
-            }
-            _ => None,
-        }
+        let header = frame::header_at(file, offset).expect("readable");
+        let header = header.filter(|header| header.segment == id)?;
+        self.synced = self.synced.max(header.synced);
+        Some(header)
     }
 
     /// What goes on where this log ends; the journal's own way to read it must come to the same.

@@ -8,9 +8,9 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::frame::{self, Found, Header};
+use crate::frame;
 use crate::id::SegmentId;
-use crate::storage::{StorageFile, read_full_at};
+use crate::storage::StorageFile;
 use crate::tail::{Frame, Place};
 
 /// The frames at the end of the log that may not be on the disk. `last` is the number of the last
@@ -26,7 +26,7 @@ pub(crate) fn unsynced(
     let (mut synced, mut seen, mut offset) = (0, 0, 0);
     while seen < last && offset < size {
         // What cannot be read was found to be lost already, or is missed below.
-        let header = header_at(&**file, offset).unwrap_or_default();
+        let header = frame::header_at(&**file, offset).unwrap_or_default();
         let Some(header) = header.filter(|header| {
             let salt = *salt.get_or_insert(header.salt);
             header.segment == segment && header.salt == salt && header.number > seen
@@ -65,13 +65,4 @@ pub(crate) fn read_frame(
     let offset = u32::try_from(offset).expect("frames begin within the segment");
     frame.moved_from = Some(Place { segment, offset });
     Ok(frame)
-}
-
-fn header_at(file: &dyn StorageFile, offset: u64) -> io::Result<Option<Header>> {
-    let mut head = [0; Header::BYTES];
-    let read = read_full_at(file, offset, &mut head)?;
-    match Header::decode(head.get(..read).unwrap_or_default()) {
-        Found::Header(header) => Ok(Some(header)),
-        Found::Format(_) | Found::Nothing => Ok(None),
-    }
 }
