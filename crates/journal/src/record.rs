@@ -119,6 +119,15 @@ pub enum Record<'a> {
 }
 
 impl Record<'_> {
+    /// Bytes of the body that it brings.
+    #[inline]
+    pub(crate) fn body_bytes(&self) -> u64 {
+        match self {
+            Self::Message { body, .. } => body.iter().map(|part| part.len() as u64).sum(),
+            _ => 0,
+        }
+    }
+
     /// Appends its bytes.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match *self {

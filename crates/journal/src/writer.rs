@@ -46,13 +46,7 @@ impl Writer {
         let token = buffer.token;
         let bytes = buffer.bytes.len();
         drop(buffer);
-        if let Record::Message { body, .. } = record {
-            self.shared.stats.body_bytes.add(body.iter().map(|part| part.len() as u64).sum());
-        }
-        if bytes > self.shared.options.buffer_bytes_max {
-            self.shared.buffers.press(&self.shared);
-        }
-        self.shared.signal.appended(urgency);
+        self.tell(record.body_bytes(), bytes, urgency);
         token
     }
 
@@ -63,9 +57,7 @@ impl Writer {
         record.encode(&mut group.bytes);
         group.records += 1;
         group.synced |= level == Level::Fsynced;
-        if let Record::Message { body, .. } = record {
-            group.body_bytes += body.iter().map(|part| part.len() as u64).sum::<u64>();
-        }
+        group.body_bytes += record.body_bytes();
     }
 
     /// Appends the group that was gathered: one commit takes all of it, so that all of it survives
@@ -87,14 +79,20 @@ impl Writer {
         gathered.clear();
         gathered.shrink_to(KEPT_BYTES);
         self.group = Group { bytes: mem::take(gathered), ..Group::default() };
+        self.tell(body_bytes, bytes, urgency);
+        token
+    }
+
+    /// Something was appended, with so many bytes of bodies; `waiting` bytes are in the buffer.
+    #[inline]
+    fn tell(&self, body_bytes: u64, waiting: usize, urgency: Urgency) {
         if body_bytes > 0 {
             self.shared.stats.body_bytes.add(body_bytes);
         }
-        if bytes > self.shared.options.buffer_bytes_max {
+        if waiting > self.shared.options.buffer_bytes_max {
             self.shared.buffers.press(&self.shared);
         }
         self.shared.signal.appended(urgency);
-        token
     }
 }
 
