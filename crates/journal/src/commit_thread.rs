@@ -54,7 +54,7 @@ impl Committer {
             keep: None,
             collect: None,
         };
-        shared.pool.set_threaded(true);
+        shared.pool.set_threaded();
         self.has_keeper = true;
         let keeper = move || shared.pool.run(&shared);
         threads.keep = Some(thread::Builder::new().name("journal-keep".to_owned()).spawn(keeper)?);

@@ -12,7 +12,7 @@ use crate::id::{MessageId, SegmentId};
 use crate::lock::Lock;
 use crate::read::{self, Body};
 use crate::recovery::{self, Places, Recovery, Report, Visitor};
-use crate::segment::file_name;
+use crate::segment::{Segment, file_name};
 use crate::storage::{Files, Storage, StorageFile};
 
 /// A data directory, opened to be looked at.
@@ -142,7 +142,7 @@ impl Inspection {
         let live = index.live();
         Summary {
             format: FORMAT,
-            segments: segments.iter().map(|(id, _)| self.segment(*id)).collect(),
+            segments: segments.iter().map(|(id, segment)| self.segment(*id, segment)).collect(),
             unused: unused.clone(),
             log_bytes: segments.iter().map(|(_, segment)| segment.bytes).sum(),
             live_bytes: live.bytes,
@@ -196,18 +196,16 @@ impl Inspection {
         read::body(&*file, id, place, &mut Vec::new())
     }
 
-    fn segment(&self, id: SegmentId) -> SegmentSummary {
-        let segments = &self.recovery.segments;
-        let found = segments.iter().find(|(known, _)| *known == id);
+    fn segment(&self, id: SegmentId, segment: &Segment) -> SegmentSummary {
         let usage =
             self.recovery.index.segments().find(|usage| u64::from(usage.number) == id.get());
         SegmentSummary {
             file: file_name(id),
-            bytes: found.map_or(0, |(_, segment)| segment.bytes),
+            bytes: segment.bytes,
             last_commit: usage.map_or(0, |usage| usage.last_frame),
             live_records: usage.map_or(0, |usage| usage.live.into()),
             live_bytes: usage.map_or(0, |usage| usage.live_bytes),
-            is_damaged: found.is_some_and(|(_, segment)| segment.suspect),
+            is_damaged: segment.suspect,
         }
     }
 

@@ -166,8 +166,8 @@ impl Pool {
     }
 
     /// From now on somebody is in [`Pool::run`].
-    pub(crate) fn set_threaded(&self, threaded: bool) {
-        self.lock().threaded = threaded;
+    pub(crate) fn set_threaded(&self) {
+        self.lock().threaded = true;
     }
 
     /// Ends [`Pool::run`].

@@ -6,13 +6,11 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::error::OpenError;
+use crate::storage::{DIRECTORY_MODE, FILE_MODE};
 
 /// Held by who uses the directory. It has no content, and stays.
 const FILE: &str = "lock";
 
-/// Only the owner may look at what clients sent.
-const DIRECTORY_MODE: u32 = 0o700;
-const FILE_MODE: u32 = 0o600;
 /// Group and others may write.
 const OTHERS_WRITE: u32 = 0o022;
 

@@ -59,7 +59,6 @@ impl Segments {
         Some(removed)
     }
 
-    #[allow(dead_code, reason = "for reading back")]
     pub(crate) fn get(&self, id: SegmentId) -> Option<Segment> {
         self.lock().segments.get(&id).cloned()
     }

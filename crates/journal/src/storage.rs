@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 pub use files::Files;
+pub(crate) use files::{DIRECTORY_MODE, FILE_MODE};
 
 /// A flat directory.
 ///

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::frame::{self, Header};
@@ -9,7 +10,6 @@ use crate::id::SegmentId;
 use crate::keeper::Ready;
 use crate::settle;
 use crate::storage::{StorageFile, write_all_at};
-use std::sync::Arc;
 
 /// Where a frame begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +56,11 @@ impl Frame {
         }
     }
 
-    /// A frame of this number without records.
+    /// A frame without records.
     pub(crate) fn empty(header: Header) -> Self {
         let mut bytes = Vec::new();
         Self::begin(&mut bytes);
-        Self::new(Header { records: 0, ..header }, bytes)
+        Self::new(header, bytes)
     }
 
     pub(crate) fn records(&self) -> &[u8] {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::{Storage, StorageFile};
 
 /// Only the owner may read what clients sent.
-const FILE_MODE: u32 = 0o600;
-const DIRECTORY_MODE: u32 = 0o700;
+pub(crate) const FILE_MODE: u32 = 0o600;
+pub(crate) const DIRECTORY_MODE: u32 = 0o700;
 
 /// The files of a directory.
 pub struct Files {
@@ -30,6 +30,7 @@ impl Files {
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { path: path.to_owned(), directory: File::open(path)?, only_read: false })
     }
+
     /// The files of an existing directory, to be read only.
     ///
     /// # Errors
