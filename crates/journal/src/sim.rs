@@ -9,7 +9,10 @@ mod disk;
 mod inode;
 
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fastrand::Rng;
 
 use crate::storage::{Storage, StorageFile};
 use disk::State;
@@ -27,6 +30,36 @@ pub struct Faults {
     pub read_error: f64,
     /// Making, renaming or removing a file fails, or syncing the names.
     pub name_error: f64,
+}
+
+impl Faults {
+    /// Of each kind but reads that fail either none, or with a probability of up to `most`.
+    #[must_use]
+    pub fn drawn(rng: &mut Rng, most: f64) -> Self {
+        let mut probability = || if rng.bool() { 0.0 } else { rng.f64() * most };
+        Self {
+            write_error: probability(),
+            short: probability(),
+            sync_error: probability(),
+            name_error: probability(),
+            read_error: 0.0,
+        }
+    }
+}
+
+/// The seeds of a test of random runs: `count` of them, or as many as `TACHO_JOURNAL_SEEDS` says,
+/// or the one that `TACHO_JOURNAL_SEED` says.
+///
+/// # Panics
+///
+/// If one of these is no number.
+#[must_use]
+pub fn seeds(count: u64) -> Range<u64> {
+    let number = |name| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
+    match number("TACHO_JOURNAL_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("TACHO_JOURNAL_SEEDS").unwrap_or(count),
+    }
 }
 
 /// What was done to a disk, and what went wrong.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
-use tacho_journal::sim::{Disk, Faults};
+use tacho_journal::sim::{self, Disk, Faults};
 use tacho_journal::{Level, MessageId, ReadError};
 
 use super::Bench;
@@ -16,13 +16,8 @@ const COMMON: u64 = 0;
 
 #[test]
 fn what_is_live_is_what_was_told_whatever_happens() {
-    let number = |name| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
-    let seeds = match number("TACHO_JOURNAL_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("TACHO_JOURNAL_SEEDS").unwrap_or(SEEDS),
-    };
     let mut moved = 0;
-    for seed in seeds {
+    for seed in sim::seeds(SEEDS) {
         let done = std::panic::catch_unwind(|| Run::new(seed).run());
         match done {
             Ok(relocated) => moved += relocated,
@@ -125,11 +120,7 @@ impl Run {
     fn change_faults(&mut self) {
         let mut faults = Faults::default();
         if self.rng.bool() {
-            let mut probability = || if self.rng.bool() { 0.0 } else { self.rng.f64() * 0.2 };
-            faults.write_error = probability();
-            faults.short = probability();
-            faults.sync_error = probability();
-            faults.name_error = probability();
+            faults = Faults::drawn(&mut self.rng, 0.2);
             self.trouble = true;
         }
         self.bench.disk.set_faults(faults);

@@ -350,12 +350,7 @@ impl Run {
     fn change_faults(&mut self) {
         let mut faults = Faults::default();
         if self.rng.bool() {
-            let rng = &mut self.rng;
-            let mut probability = || if rng.bool() { 0.0 } else { rng.f64() * 0.3 };
-            faults.write_error = probability();
-            faults.short = probability();
-            faults.sync_error = probability();
-            faults.name_error = probability();
+            faults = Faults::drawn(&mut self.rng, 0.3);
         }
         self.disk.set_faults(faults);
     }

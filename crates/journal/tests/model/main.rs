@@ -8,16 +8,13 @@ mod life;
 mod state;
 
 use life::Run;
+use tacho_journal::sim;
 
 const SEEDS: u64 = 1000;
 
 #[test]
 fn the_journal_says_what_was_told_to_it_whatever_happens() {
-    let number = |name| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
-    let seeds = match number("TACHO_JOURNAL_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("TACHO_JOURNAL_SEEDS").unwrap_or(SEEDS),
-    };
+    let seeds = sim::seeds(SEEDS);
     let mut moved = 0;
     let mut freed = 0;
     let runs = seeds.end - seeds.start;

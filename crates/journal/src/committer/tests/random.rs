@@ -5,17 +5,13 @@
 use fastrand::Rng;
 
 use super::*;
+use crate::sim;
 
 const SEEDS: u64 = 1500;
 
 #[test]
 fn what_was_committed_is_there_whatever_happens() {
-    let number = |name| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
-    let seeds = match number("TACHO_JOURNAL_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("TACHO_JOURNAL_SEEDS").unwrap_or(SEEDS),
-    };
-    for seed in seeds {
+    for seed in sim::seeds(SEEDS) {
         let done = std::panic::catch_unwind(|| Run::new(seed).run());
         assert!(done.is_ok(), "run again with TACHO_JOURNAL_SEED={seed}");
     }
@@ -68,11 +64,7 @@ impl Run {
     fn change_faults(&mut self) {
         let mut faults = Faults::default();
         if self.rng.bool() {
-            let mut probability = || if self.rng.bool() { 0.0 } else { self.rng.f64() * 0.3 };
-            faults.write_error = probability();
-            faults.short = probability();
-            faults.sync_error = probability();
-            faults.name_error = probability();
+            faults = Faults::drawn(&mut self.rng, 0.3);
         }
         self.bench.disk.set_faults(faults);
     }
