@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use tacho_broker::sim::Cluster;
 use tacho_codec::{PacketId, Version};
+use tacho_journal::{Condition, Journal};
 use tacho_net::sim::Peer;
 use tacho_session::client::{ClientLimits, Session};
 
@@ -44,6 +45,8 @@ pub(crate) struct Link {
     pub(crate) dismissed: bool,
     /// CONNACK said no.
     pub(crate) refused: bool,
+    /// The journal took nothing at some time since CONNECT was sent, until CONNACK came.
+    pub(crate) was_stuck: bool,
 }
 
 impl Link {
@@ -53,6 +56,11 @@ impl Link {
         let may_wait = keep_alive_s > 0 || self.was_deaf;
         self.alive_ns - if may_wait { LINGER_NS } else { LAG_NS }
     }
+}
+
+/// Whether the journal takes nothing now.
+pub(crate) fn is_stuck(journal: &Journal) -> bool {
+    journal.condition() != Condition::Fine
 }
 
 const LAG_NS: u64 = 5_000_000;
@@ -147,6 +155,7 @@ impl Client {
             was_deaf: self.deaf,
             dismissed: false,
             refused: false,
+            was_stuck: cluster.journal().is_some_and(is_stuck),
         });
     }
 }

@@ -266,6 +266,8 @@ impl World {
             done: NEVER,
             refused: false,
             sends: 1,
+            refusals_before: 0,
+            comes_late: false,
         });
         let wish = WillWish { id, topic: WILL, qos, retain, delay_s };
         self.ledger.wills.armed(wish, client, !ephemeral);

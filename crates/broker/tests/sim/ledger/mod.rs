@@ -5,6 +5,8 @@
 //! what *must* have been the case and what *may* have been.
 
 mod spans;
+#[cfg(test)]
+mod tests;
 mod verdict;
 mod wills;
 
@@ -17,7 +19,7 @@ use crate::wire::Received;
 
 pub(crate) use spans::{Span, Subscribing};
 pub(crate) use verdict::Audit;
-pub(crate) use wills::{Ending, Wills};
+pub(crate) use wills::{Accepted, Ending, Wills};
 
 /// Counts what clients do and see. Of two moments the earlier one has the smaller number.
 pub(crate) type Moment = u64;
@@ -43,6 +45,12 @@ pub(crate) struct Message {
     pub(crate) refused: bool,
     /// How often the PUBLISH was written.
     pub(crate) sends: u32,
+    /// How many messages the broker had refused for a limit when the PUBLISH was first written.
+    pub(crate) refusals_before: u64,
+    /// It was written again after the broker had refused some more: perhaps this one, and the
+    /// answer was lost. Then what is taken is the repetition, behind newer ones that there was room
+    /// for.
+    pub(crate) comes_late: bool,
 }
 
 impl Message {
@@ -114,11 +122,15 @@ impl Ledger {
         self.messages.push(message);
     }
 
-    /// A PUBLISH was written.
-    pub(crate) fn sent(&mut self, id: u32) {
+    /// A PUBLISH was written, and the broker has refused so many before.
+    pub(crate) fn sent(&mut self, id: u32, refusals: u64) {
         let now = self.tick();
         let message = &mut self.messages[id as usize];
         message.first_sent = message.first_sent.min(now);
+        if message.sends == 0 {
+            message.refusals_before = refusals;
+        }
+        message.comes_late |= refusals > message.refusals_before;
         message.sends += 1;
     }
 
@@ -159,13 +171,14 @@ impl Ledger {
         check_flags(viewer, &message, &spans, got, &said);
         self.check_must_flags(viewer, &message, &spans, got, &said);
         // Else it may come because its publisher repeats it, behind newer ones: the subscription
-        // was not there the first time, or wanted it with QoS 0, which found nobody, or not at all.
+        // was not there the first time, or wanted it with QoS 0, which found nobody, or not at all;
+        // or the broker refused it the first time.
         let was_there = spans.iter().any(|span| {
             let own = message.publisher == viewer.client;
             let wants = |wish: Wish| wish.qos != QoS::AtMostOnce && !(wish.no_local && own);
             let assured = || span.wishes(0).all(wants);
             let wanted = span.must_from < message.first_sent && message.first_sent < span.must_to;
-            wanted && (message.sends == 1 || assured())
+            wanted && !message.comes_late && (message.sends == 1 || assured())
         });
         let copies = self.copies.entry((viewer.client, viewer.epoch, id)).or_default();
         copies.all += 1;

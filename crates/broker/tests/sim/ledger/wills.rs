@@ -17,8 +17,8 @@ enum Fate {
     Must,
     /// It must not be published.
     MustNot,
-    /// The same, unless a crash comes before the next commit: nobody was promised anything.
-    Deleted,
+    /// The same, unless a crash comes before these commits: nobody was promised anything.
+    Deleted { commits: u8 },
     /// Its delay runs, since this time at the earliest.
     Delayed {
         since_ns: u64,
@@ -37,6 +37,27 @@ struct Will {
     fate: Fate,
     /// Crashes since it was sent.
     crashes: u32,
+    /// Commits until it is kept: more than none only if its session was resumed while the journal
+    /// took nothing.
+    unkept: u8,
+}
+
+/// Commits after which everything that came before them is kept: while the journal takes nothing,
+/// the next one is of what it had been given earlier.
+const COMMITS_OF_STUCK: u8 = 2;
+
+/// What CONNACK says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Accepted {
+    pub(crate) session_present: bool,
+    /// The session is the same one for certain, and not one that ended, and began anew with a
+    /// CONNECT without an answer.
+    pub(crate) lasted: bool,
+    /// What the CONNECT said is perhaps kept later than it was answered: the journal took nothing
+    /// meanwhile. A session that is resumed then is, if the broker dies before there is space, as
+    /// it was before: with its former will, and without the new one (DURABILITY.md, "Full and
+    /// failing disks").
+    pub(crate) unkept: bool,
 }
 
 /// How a connection with a will ended.
@@ -63,13 +84,19 @@ pub(crate) struct Wills {
 impl Wills {
     pub(crate) fn armed(&mut self, wish: WillWish, client: usize, lasts: bool) {
         let WillWish { id, delay_s, qos, .. } = wish;
-        self.all.insert(id, Will { client, delay_s, qos, lasts, fate: Fate::Open, crashes: 0 });
+        let fate = Fate::Open;
+        self.all.insert(id, Will { client, delay_s, qos, lasts, fate, crashes: 0, unkept: 0 });
     }
 
     /// What was to be kept is kept now.
     pub(crate) fn committed(&mut self) {
-        for will in self.all.values_mut().filter(|will| will.fate == Fate::Deleted) {
-            will.fate = Fate::MustNot;
+        for will in self.all.values_mut() {
+            will.unkept = will.unkept.saturating_sub(1);
+            will.fate = match will.fate {
+                Fate::Deleted { commits: more @ 2.. } => Fate::Deleted { commits: more - 1 },
+                Fate::Deleted { .. } => Fate::MustNot,
+                fate => fate,
+            };
         }
     }
 
@@ -77,11 +104,12 @@ impl Wills {
     pub(crate) fn crashed(&mut self) {
         for will in self.all.values_mut() {
             will.crashes += 1;
-            let is_kept = will.lasts && will.qos != QoS::AtMostOnce;
-            let may_go = matches!(will.fate, Fate::Must | Fate::Delayed { .. });
-            if will.fate == Fate::Deleted || may_go && !is_kept {
-                will.fate = Fate::Open;
-            }
+            let is_kept = will.lasts && will.qos != QoS::AtMostOnce && will.unkept == 0;
+            will.fate = match will.fate {
+                Fate::Deleted { .. } => Fate::Open,
+                Fate::Must | Fate::Delayed { .. } if !is_kept => Fate::Open,
+                fate => fate,
+            };
         }
     }
 
@@ -89,7 +117,7 @@ impl Wills {
         let Some(will) = self.all.get_mut(&id) else { return };
         will.fate = match ending {
             Ending::Unaccepted | Ending::MaybePolite => Fate::Open,
-            Ending::Polite => Fate::Deleted,
+            Ending::Polite => Fate::Deleted { commits: 1 },
             Ending::Refused => Fate::MustNot,
             Ending::Lost { session_ends: true, .. } => Fate::Must,
             Ending::Lost { .. } if will.delay_s == 0 => Fate::Must,
@@ -106,23 +134,32 @@ impl Wills {
         }
     }
 
-    /// The client's next connection was accepted; `lasted` is that the session is the same one for
-    /// certain, and not one that ended, and began anew with a CONNECT without an answer.
+    /// The client's next connection was accepted, with this will if it has one.
     pub(crate) fn connected(
         &mut self,
         client: usize,
-        (session_present, lasted): (bool, bool),
+        own: Option<u32>,
+        accepted: Accepted,
         now_ns: u64,
     ) {
+        let Accepted { session_present, lasted, unkept } = accepted;
         for will in self.all.values_mut().filter(|will| will.client == client) {
             let Fate::Delayed { since_ns, attempts } = will.fate else { continue };
             let due_ns = since_ns + u64::from(will.delay_s) * SECOND_NS;
             will.fate = match session_present {
                 // The session's end publishes it.
                 false if attempts == 1 => Fate::Must,
-                true if lasted && now_ns < due_ns => Fate::MustNot,
+                true if lasted && now_ns < due_ns => match unkept {
+                    true => Fate::Deleted { commits: COMMITS_OF_STUCK },
+                    false => Fate::MustNot,
+                },
                 _ => Fate::Open,
             };
+        }
+        if let Some(will) = own.and_then(|id| self.all.get_mut(&id))
+            && unkept
+        {
+            will.unkept = COMMITS_OF_STUCK;
         }
     }
 
@@ -143,7 +180,7 @@ impl Wills {
             let again = if will.qos == QoS::ExactlyOnce { 0 } else { will.crashes };
             assert!(seen <= 1 + again, "will {id} {will:?} came {seen} times");
             assert!(
-                !matches!(will.fate, Fate::MustNot | Fate::Deleted) || seen == 0,
+                !matches!(will.fate, Fate::MustNot | Fate::Deleted { .. }) || seen == 0,
                 "will {id} {will:?} was published, moment {moment}"
             );
             missing += u64::from(will.fate == Fate::Must && seen == 0);

@@ -3,7 +3,7 @@
 use tacho_journal::sim::Faults as DiskFaults;
 
 use super::{SECOND_NS, World};
-use crate::client::Stage;
+use crate::client::{Stage, is_stuck};
 use crate::ledger::Ending;
 
 impl World {
@@ -12,6 +12,12 @@ impl World {
         let committed = self.disk.is_some() && self.cluster.commit();
         if committed {
             self.ledger.wills.committed();
+        }
+        if self.cluster.journal().is_some_and(is_stuck) {
+            let links = self.clients.iter_mut().filter_map(|client| client.link.as_mut());
+            for link in links.filter(|link| link.stage == Stage::Connecting) {
+                link.was_stuck = true;
+            }
         }
         committed
     }

@@ -6,6 +6,7 @@ use tacho_session::client::ConnAckParams;
 
 use super::World;
 use crate::client::{Request, Stage};
+use crate::ledger::Accepted;
 use crate::wire::{self, Event, Received};
 
 /// Reasons for which the broker may close a connection of a client that does nothing wrong.
@@ -177,6 +178,7 @@ impl World {
         let Some(link) = &mut known.link else { return };
         link.stage = Stage::Online;
         let clean_start = link.opening.clean_start;
+        let (stuck, will) = (link.was_stuck, link.opening.will.map(|will| will.id));
         assert!(!(clean_start && session_present), "clean start found a session");
         let must = known.safe_until_ns > now_ns && !clean_start;
         // MQTT 3.1 does not say it.
@@ -208,7 +210,10 @@ impl World {
         if !session_present {
             self.ledger.session_ended(client, epoch);
         }
-        self.ledger.wills.connected(client, (session_present, must), now_ns);
+        // A new session is not accepted before it is kept. MQTT 3.1 does not say which it is.
+        let unkept = stuck && (session_present || version == Version::V31);
+        let accepted = Accepted { session_present, lasted: must, unkept };
+        self.ledger.wills.connected(client, will, accepted, now_ns);
         self.poll(client);
     }
 

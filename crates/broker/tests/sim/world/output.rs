@@ -79,6 +79,8 @@ impl World {
             done: NEVER,
             refused: false,
             sends: 0,
+            refusals_before: 0,
+            comes_late: false,
         });
         if let Some(transmit) = transmit {
             self.transmit(client, transmit);
@@ -108,7 +110,9 @@ impl World {
                 let Message { topic, qos, retain, expiry_s, len, .. } = message;
                 let outgoing = Outgoing { topic, qos, retain, expiry_s, alias };
                 let payload = if len == 0 { Vec::new() } else { wire::payload(id, len) };
-                self.ledger.sent(id);
+                let refusals = self.counted("refused_publishes_total")
+                    + self.counted("journal_refused_publishes_total");
+                self.ledger.sent(id, refusals);
                 if let (QoS::ExactlyOnce, Some(packet_id)) = (qos, packet_id) {
                     self.clients[client].unreceived.insert(packet_id, id);
                 }
