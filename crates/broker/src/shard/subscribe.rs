@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use tacho_codec::{
-    Packet, ReasonCode, RetainHandling, SubAck, Subscribe, SubscribeFilter, UnsubAck, Unsubscribe,
-    UserProperties, Version,
+    Packet, ReasonCode, RetainHandling, SubAck, Subscribe, UnsubAck, Unsubscribe, UserProperties,
+    Version,
 };
 use tacho_net::ConnId;
 use tacho_session::CommitToken;
@@ -42,11 +42,20 @@ impl Shard {
         let mut token = CommitToken::DONE;
         for requested in &subscribe.filters {
             let options = SubscriptionOptions::new(&requested.options, subscribe.subscription_id);
-            let reason = if is_stuck && is_valid(requested) {
-                self.stats.journal_refused_subscriptions_total.increment();
-                ReasonCode::QUOTA_EXCEEDED
-            } else {
-                self.add_subscription(net, slot, requested, options, &mut changes, &mut replays)
+            let handling = requested.options.retain_handling;
+            let filter = Filter::parse(requested.filter);
+            let reason = match &filter {
+                Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
+                // [MQTT-3.8.3-4]
+                Ok(Filter::Shared(_)) if options.no_local => ReasonCode::PROTOCOL_ERROR,
+                Ok(_) if is_stuck => {
+                    self.stats.journal_refused_subscriptions_total.increment();
+                    ReasonCode::QUOTA_EXCEEDED
+                }
+                Ok(filter) => {
+                    let asked = (options, handling);
+                    self.add_subscription(net, slot, filter, asked, &mut changes, &mut replays)
+                }
             };
             if reason == ReasonCode::PROTOCOL_ERROR {
                 self.shared.routes.apply(&changes);
@@ -55,8 +64,8 @@ impl Shard {
             if explanation.is_none() {
                 explanation = explain(reason, is_stuck);
             }
-            if let (false, Ok(filter)) = (reason.is_error(), Filter::parse(requested.filter)) {
-                token = token.max(self.keep_subscription(slot, &filter, &options));
+            if let (false, Ok(filter)) = (reason.is_error(), &filter) {
+                token = token.max(self.keep_subscription(slot, filter, &options));
             }
             reasons.push(if version == Version::V5 || !reason.is_error() {
                 reason
@@ -107,17 +116,11 @@ impl Shard {
         &mut self,
         net: &mut Net,
         slot: u32,
-        requested: &SubscribeFilter<'_>,
-        options: SubscriptionOptions,
+        filter: &Filter,
+        (options, handling): (SubscriptionOptions, RetainHandling),
         changes: &mut Vec<RouteChange>,
         replays: &mut Vec<WantsReplay>,
     ) -> ReasonCode {
-        let Ok(filter) = Filter::parse(requested.filter) else {
-            return ReasonCode::TOPIC_FILTER_INVALID;
-        };
-        if options.no_local && matches!(filter, Filter::Shared(_)) {
-            return ReasonCode::PROTOCOL_ERROR; // [MQTT-3.8.3-4]
-        }
         let pattern = filter.topic_filter();
         if !pattern.is_exact() && pattern.level_count() > self.limits().filter_levels_max {
             self.stats.refused_subscriptions_total.increment();
@@ -125,9 +128,9 @@ impl Shard {
         }
         let limit = self.limits().subscriptions_per_session_max;
         let session = &*self.sessions[slot as usize];
-        let known = session.subscriptions.contains(&filter);
+        let known = session.subscriptions.contains(filter);
         let full = session.subscriptions.len() >= limit;
-        if !known && (full || !self.reserve_subscription(&filter)) {
+        if !known && (full || !self.reserve_subscription(filter)) {
             self.stats.refused_subscriptions_total.increment();
             return ReasonCode::QUOTA_EXCEEDED;
         }
@@ -137,31 +140,30 @@ impl Shard {
         }
         match filter {
             Filter::Plain(filter) => {
-                let first = !self.index.contains_filter(&filter);
+                let first = !self.index.contains_filter(filter);
                 let mut options = options;
                 if known {
                     // What is under way to the old subscription goes to this one.
-                    options.since = self.index.get(&filter, slot).map_or(0, |old| old.since);
+                    options.since = self.index.get(filter, slot).map_or(0, |old| old.since);
                 }
-                self.index.insert(&filter, slot, options);
-                self.routes.local_change(&filter, &self.snapshot);
+                self.index.insert(filter, slot, options);
+                self.routes.local_change(filter, &self.snapshot);
                 if first {
                     changes.push(add(Filter::Plain(filter.clone()), self.id));
                 }
-                let handling = requested.options.retain_handling;
                 let wanted = match handling {
                     RetainHandling::Always => true,
                     RetainHandling::IfNew => !known,
                     RetainHandling::Never => false,
                 };
                 if wanted {
-                    replays.push(WantsReplay { filter, is_new: !known });
+                    replays.push(WantsReplay { filter: filter.clone(), is_new: !known });
                 } else {
-                    self.change_replay(slot, &filter, options);
+                    self.change_replay(slot, filter, options);
                 }
             }
             // Shared subscriptions get no retained messages when they are made (4.8.2).
-            Filter::Shared(shared) => self.join_group(net, slot, &shared, options),
+            Filter::Shared(shared) => self.join_group(net, slot, shared, options),
         }
         ReasonCode::granted(options.qos)
     }
@@ -273,12 +275,6 @@ impl Shard {
         self.shared.routes.apply(&changes);
         self.refresh_routes();
     }
-}
-
-/// Whether nothing is wrong with a filter and its options themselves.
-fn is_valid(requested: &SubscribeFilter<'_>) -> bool {
-    Filter::parse(requested.filter)
-        .is_ok_and(|filter| !(requested.options.no_local && matches!(filter, Filter::Shared(_))))
 }
 
 /// Why the broker refused a filter, for SUBACK's reason string.
