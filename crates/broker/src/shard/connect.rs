@@ -64,11 +64,10 @@ impl Shard {
         let (key, assigned) = self.client_key(&connect, net.shards());
         let owner = self.owner(&key, net.shards());
         if owner == self.id {
+            let packet = &unread[..frame.total_len];
             if connect.properties.authentication_method.is_some() {
-                let packet = &unread[..frame.total_len];
                 return self.authenticate(net, conn, &connect, packet, (key, assigned));
             }
-            let packet = &unread[..frame.total_len];
             return self.connect(net, conn, &connect, packet, key, assigned);
         }
         self.move_connection(net, conn, owner, unread);
@@ -294,12 +293,16 @@ impl Shard {
         agreed: &Agreed,
         assigned_client_id: Option<&str>,
     ) -> bool {
+        let len_max = packet_size_max(connect);
+        if len_max == u32::MAX {
+            return true;
+        }
         let client_id = assigned_client_id.unwrap_or(connect.client_id);
         let response_information = self.response_information(connect, client_id);
         let response_information = response_information.as_deref();
         let connack = self.connack(connect, agreed, assigned_client_id, response_information);
         let len = connack.encoded_len(connect.version);
-        !len.is_ok_and(|len| len > packet_size_max(connect) as usize)
+        !len.is_ok_and(|len| len > len_max as usize)
     }
 
     /// How safe a session is to be that a client of this connection asks for.
