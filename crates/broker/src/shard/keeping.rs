@@ -64,6 +64,10 @@ impl Shard {
         let wall = durable.wall;
         let session = &self.sessions[slot as usize];
         let Some(kept) = session.kept else { return };
+        let is_awaited = session.promises.as_ref().is_some_and(|p| p.awaits_connection());
+        if is_awaited {
+            return; // What is written down is how it will be.
+        }
         let record = SessionRecord {
             key: session.key.clone(),
             version: session.version,
@@ -71,10 +75,6 @@ impl Shard {
             expiry_s: session.machine.expiry_s(),
             state: Connectedness::EndsAt { unix_ns: wall.to_unix(session.machine.ends_at_ns()) },
         };
-        let is_awaited = session.promises.as_ref().is_some_and(|p| p.awaits_connection());
-        if is_awaited {
-            return; // What is written down is how it will be.
-        }
         let will = session.machine.will().map(|(will, at_ns)| (will.clone(), Some(at_ns)));
         self.put(kept, keys::SESSION, &record.encode(), Urgency::Rides);
         self.keep_will(slot, will, Urgency::Rides);
