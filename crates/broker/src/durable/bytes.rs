@@ -26,10 +26,18 @@ impl<'a> Rest<'a> {
         Some(first)
     }
 
-    pub(super) fn u64(&mut self) -> Option<u64> {
+    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
-        Some(u64::from_le_bytes(*first))
+        Some(*first)
+    }
+
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
     }
 
     pub(super) fn number(&mut self) -> Option<u64> {

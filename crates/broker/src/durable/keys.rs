@@ -11,6 +11,7 @@ use tacho_codec::{PacketId, QoS, Version};
 use tacho_journal::QueueId;
 use tacho_topic::{Filter, SharedFilter};
 
+use super::bytes::Rest;
 use crate::config::Level;
 use crate::keys::{ClientKey, TenantId};
 use crate::shard::SubscriptionOptions;
@@ -107,11 +108,7 @@ impl SessionRecord {
             Connectedness::Connected => (1, u64::MAX),
             Connectedness::EndsAt { unix_ns } => (0, unix_ns),
         };
-        let version = match self.version {
-            Version::V31 => 3,
-            Version::V311 => 4,
-            Version::V5 => 5,
-        };
+        let version = self.version.protocol_level();
         bytes.extend_from_slice(&[VALUE_VERSION, connected, version, self.level as u8]);
         bytes.extend_from_slice(&self.key.tenant.0.to_le_bytes());
         bytes.extend_from_slice(&self.expiry_s.to_le_bytes());
@@ -121,14 +118,9 @@ impl SessionRecord {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut fields = Fields::versioned(bytes)?;
+        let mut fields = fields(bytes)?;
         let [connected, version, level] = fields.array()?;
-        let version = match version {
-            3 => Version::V31,
-            4 => Version::V311,
-            5 => Version::V5,
-            _ => return None,
-        };
+        let version = Version::ALL.into_iter().find(|known| known.protocol_level() == version)?;
         let level = Level::ALL.into_iter().find(|known| *known as u8 == level)?;
         let tenant = TenantId(fields.u32()?);
         let expiry_s = fields.u32()?;
@@ -159,7 +151,7 @@ impl WillRecord {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut fields = Fields::versioned(bytes)?;
+        let mut fields = fields(bytes)?;
         let delay_s = fields.u32()?;
         let due_unix_ns = Some(fields.u64()?).filter(|&due| due != u64::MAX);
         Some(Self { delay_s, due_unix_ns })
@@ -177,16 +169,10 @@ pub(crate) fn encode_options(options: &SubscriptionOptions) -> [u8; 6] {
 
 /// The reverse.
 pub(crate) fn decode_options(bytes: &[u8]) -> Option<SubscriptionOptions> {
-    let mut fields = Fields::versioned(bytes)?;
+    let mut fields = fields(bytes)?;
     let [flags] = fields.array()?;
-    let qos = match flags & 3 {
-        0 => QoS::AtMostOnce,
-        1 => QoS::AtLeastOnce,
-        2 => QoS::ExactlyOnce,
-        _ => return None,
-    };
     Some(SubscriptionOptions {
-        qos,
+        qos: QoS::from_u8(flags & 3)?,
         no_local: flags & 4 != 0,
         retain_as_published: flags & 8 != 0,
         id: fields.u32()?,
@@ -196,50 +182,34 @@ pub(crate) fn decode_options(bytes: &[u8]) -> Option<SubscriptionOptions> {
 
 /// The number of a queue, as the value of a shared subscription's key.
 pub(crate) fn encode_queue(queue: QueueId) -> [u8; 9] {
-    let mut bytes = [VALUE_VERSION; 9];
-    bytes[1..].copy_from_slice(&queue.get().to_le_bytes());
-    bytes
+    encode_number(queue.get())
 }
 
 /// The reverse.
 pub(crate) fn decode_queue(bytes: &[u8]) -> Option<QueueId> {
-    Some(QueueId::new(Fields::versioned(bytes)?.u64()?))
+    Some(QueueId::new(fields(bytes)?.u64()?))
 }
 
 /// How often the broker has started, as a value.
 pub(crate) fn encode_starts(starts: u64) -> [u8; 9] {
-    let mut bytes = [VALUE_VERSION; 9];
-    bytes[1..].copy_from_slice(&starts.to_le_bytes());
-    bytes
+    encode_number(starts)
 }
 
 /// The reverse.
 pub(crate) fn decode_starts(bytes: &[u8]) -> Option<u64> {
-    Fields::versioned(bytes)?.u64()
+    fields(bytes)?.u64()
 }
 
-/// What is left of a value to be read.
-struct Fields<'a>(&'a [u8]);
+fn encode_number(number: u64) -> [u8; 9] {
+    let mut bytes = [VALUE_VERSION; 9];
+    bytes[1..].copy_from_slice(&number.to_le_bytes());
+    bytes
+}
 
-impl<'a> Fields<'a> {
-    fn versioned(bytes: &'a [u8]) -> Option<Self> {
-        let (&version, rest) = bytes.split_first()?;
-        (version == VALUE_VERSION).then_some(Self(rest))
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (first, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*first)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
+/// What is behind the version of a value.
+fn fields(value: &[u8]) -> Option<Rest<'_>> {
+    let mut rest = Rest(value);
+    (rest.byte()? == VALUE_VERSION).then_some(rest)
 }
 
 #[cfg(test)]

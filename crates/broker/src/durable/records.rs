@@ -19,7 +19,7 @@ pub enum KeptRecord {
     Session {
         queue: u64,
         client_id: String,
-        version: &'static str,
+        version: String,
         level: &'static str,
         expiry_s: u32,
         connected: bool,
@@ -163,11 +163,7 @@ impl Telling<'_> {
                 KeptRecord::Session {
                     queue,
                     client_id: key.client_id.as_ref().to_owned(),
-                    version: match version {
-                        tacho_codec::Version::V31 => "3.1",
-                        tacho_codec::Version::V311 => "3.1.1",
-                        tacho_codec::Version::V5 => "5.0",
-                    },
+                    version: version.to_string(),
                     level: level.name(),
                     expiry_s,
                     connected: state == Connectedness::Connected,
