@@ -3,7 +3,7 @@
 
 use tacho_codec::QoS;
 use tacho_journal::{Level, MessageId, QueueId, Record, Urgency, Writer};
-use tacho_session::Delivery;
+use tacho_session::{Delivery, SubscriptionIdList};
 use tacho_topic::{Filter, SubscriptionIndex};
 
 use super::recovery::{FoundGroup, FoundSession, OpenMessage, Sorted};
@@ -71,7 +71,10 @@ impl<'a> Rerouting<'a> {
             if !is_meant || !is_kept(qos, self.settings) || open.served.contains(&session.queue) {
                 continue;
             }
-            let delivery = delivery(open, id, qos, &target);
+            let mut delivery = delivery(open, id);
+            delivery.qos = qos;
+            delivery.retain &= target.retain_as_published;
+            delivery.subscription_ids = target.subscription_ids;
             entry::encode(&delivery, None, self.wall, &mut self.meta);
             let seq = session.restored.next_seq;
             session.restored.next_seq += 1;
@@ -106,16 +109,7 @@ impl<'a> Rerouting<'a> {
             }
             let seq = group.next_seq;
             group.next_seq += 1;
-            let target = Target {
-                session: 0,
-                qos: QoS::ExactlyOnce,
-                retain_as_published: true,
-                scope: Scope::Everyone,
-                since: 0,
-                subscription_ids: tacho_session::SubscriptionIdList::NONE,
-            };
-            let delivery = delivery(open, id, open.message.header().qos, &target);
-            entry::encode(&delivery, None, self.wall, &mut self.meta);
+            entry::encode(&delivery(open, id), None, self.wall, &mut self.meta);
             self.append(group.queue, seq, id, writer);
             group.waiting.push((seq, id));
         }
@@ -129,13 +123,14 @@ impl<'a> Rerouting<'a> {
     }
 }
 
-fn delivery(open: &OpenMessage, id: MessageId, qos: QoS, target: &Target) -> Delivery<Copy> {
+/// The message as it was published.
+fn delivery(open: &OpenMessage, id: MessageId) -> Delivery<Copy> {
     let header = open.message.header();
     Delivery {
         message: Copy { message: Body::Stored(id), group: NO_GROUP },
-        qos,
-        retain: header.retain && target.retain_as_published,
-        subscription_ids: target.subscription_ids.clone(),
+        qos: header.qos,
+        retain: header.retain,
+        subscription_ids: SubscriptionIdList::NONE,
         size_bytes: open.message.size_bytes() as u32,
         expires_at_ns: header.expires_at_ns,
     }
