@@ -9,7 +9,7 @@ use crate::authentication::{AuthStep, ExchangeRef};
 use crate::control::Ask;
 use crate::keys::SessionRef;
 use crate::message::Message;
-use crate::shard::{Detached, ForOne, KeptPlace, LargeShared, Receipt};
+use crate::shard::{Detached, ForOne, LargeShared, Place, Receipt};
 
 /// One entry of a shard's mailbox.
 pub(crate) enum Mail {
@@ -73,7 +73,7 @@ pub(crate) enum LoadedFor {
     /// A session that is to send them.
     Session(SessionRef),
     /// A shared subscription, a member of which has left one, with its place in the group's queue.
-    Group(Arc<Group>, KeptPlace),
+    Group(Arc<Group>, Place),
 }
 
 /// A figure of the broker on its way to subscribers.

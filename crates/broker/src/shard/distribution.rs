@@ -19,6 +19,7 @@ use tacho_topic::Group;
 use super::durable::{Keeping, Place};
 use super::{Net, Shard};
 use crate::durable::open;
+use crate::durable::start::is_kept;
 use crate::message::Message;
 
 /// The acknowledgement a publisher gets once its message has been handed to every receiver.
@@ -52,12 +53,8 @@ pub(crate) enum Owed {
     /// It is part of an open message's distribution.
     Receipt(Receipt),
     /// It has a place in a queue of the journal.
-    Place(KeptPlace),
+    Place(Place),
 }
-
-/// A place in a queue of the journal, as shards tell each other.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KeptPlace(pub(super) Place);
 
 /// A message for one member of a shared subscription, and what keeps it on its way there.
 #[derive(Debug)]
@@ -230,7 +227,7 @@ impl Shard {
         match owed {
             Owed::Nothing => {}
             Owed::Receipt(receipt) => self.part_ended(net, receipt, token),
-            Owed::Place(KeptPlace(place)) => {
+            Owed::Place(place) => {
                 if let Some(journal) = &mut self.journal {
                     journal.remove(place, Urgency::Rides);
                 }
@@ -242,7 +239,7 @@ impl Shard {
     /// written it may be through with it, so these get a record of their own.
     pub(super) fn unkept(&self, message: Message) -> Message {
         let Some(durable) = &self.shared.durable else { return message };
-        let is_journaled = message.header().qos != QoS::AtMostOnce || durable.settings.offline_qos0;
+        let is_journaled = is_kept(message.header().qos, &durable.settings);
         if is_journaled && durable.has_sessions(self.id) { message.copied() } else { message }
     }
 

@@ -15,6 +15,7 @@ use super::awaiting::Commits;
 use super::distribution::{Answer, Distribution};
 use super::dropped::Dropped;
 use super::keeping::Kept;
+use super::loading::IN_MEMORY_MAX;
 use super::session::{Body, Copy, NO_GROUP, Session};
 use super::{Net, Shard};
 use crate::config::Level;
@@ -153,6 +154,12 @@ impl ShardJournal {
         queue
     }
 
+    /// A new place in the queue in which a group's messages wait.
+    pub(super) fn place_in_group(&mut self, group: &Group, durable: &Durable) -> Place {
+        let queue = self.group_queue(group, durable);
+        Place { queue, seq: durable.groups.next_seq(), level: durable.sessions_level() }
+    }
+
     /// A group is over.
     pub(super) fn forget_group(&mut self, group: u64) {
         self.group_queues.remove(&group);
@@ -215,7 +222,7 @@ const SERVED_SEQ: u64 = 0;
 
 /// A place in a queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub(super) queue: QueueId,
     pub(super) seq: u64,
     pub(super) level: Level,
@@ -374,16 +381,11 @@ impl Persist<Copy> for Keeping<'_> {
     }
 }
 
-/// A durable session with more messages than this in its queue, or without a connection, leaves
-/// further ones to the journal until it comes to sending them.
-const QUEUED_IN_MEMORY_MAX: usize = 128;
-
 impl Shard {
     /// A message that is going to wait in a durable session for long need not be in memory.
     pub(super) fn store(&mut self, now_ns: u64, slot: u32, delivery: &mut Delivery<Copy>) {
         let session = &mut *self.sessions[slot as usize];
-        let waits =
-            session.connection.is_none() || session.machine.queue_len() >= QUEUED_IN_MEMORY_MAX;
+        let waits = session.connection.is_none() || session.machine.queue_len() >= IN_MEMORY_MAX;
         let (Some(kept), Some(journal)) = (&session.kept, &mut self.journal) else { return };
         // Those of shared subscriptions go to others when the client leaves.
         let is_alone = delivery.message.group == NO_GROUP;

@@ -9,8 +9,8 @@ use tacho_journal::{MessageId, ReadError};
 use tacho_session::CommitToken;
 use tacho_topic::Group;
 
-use super::distribution::{ForOne, KeptPlace, Owed};
-use super::durable::Keeping;
+use super::distribution::{ForOne, Owed};
+use super::durable::{Keeping, Place};
 use super::session::Body;
 use super::{Net, Shard};
 use crate::durable::body;
@@ -19,8 +19,10 @@ use crate::keys::SessionRef;
 use crate::mail::{Loaded, LoadedFor, Read};
 use crate::message::Message;
 
-/// Messages in a queue that stay in memory; what comes behind them does not.
-pub(super) const LOADED_MAX: usize = 128;
+/// A durable session with as many messages as this in its queue, or without a connection, leaves
+/// further ones to the journal until it comes to sending them. With half as many in memory, more
+/// are read back.
+pub(super) const IN_MEMORY_MAX: usize = 128;
 /// Messages in one request, and what they may take.
 const REQUEST_LEN_MAX: usize = 64;
 const REQUEST_BYTES_MAX: u64 = 256 * 1024;
@@ -46,7 +48,7 @@ impl Shard {
             return;
         }
         // What is in memory may be behind what is not: it came when the queue was short again.
-        if in_memory > LOADED_MAX / 2 && !session.machine.is_starved() {
+        if in_memory > IN_MEMORY_MAX / 2 && !session.machine.is_starved() {
             return;
         }
         let mut bytes = 0;
@@ -77,7 +79,7 @@ impl Shard {
         net: &Net,
         group: &Arc<Group>,
         id: MessageId,
-        place: KeptPlace,
+        place: Place,
     ) {
         let wanted_for = LoadedFor::Group(Arc::clone(group), place);
         self.ask(net, LoadRequest { shard: self.id, wanted_for, ids: vec![id] });
@@ -172,13 +174,7 @@ impl Shard {
         self.pump(net, slot);
     }
 
-    fn group_loaded(
-        &mut self,
-        net: &mut Net,
-        group: &Arc<Group>,
-        place: KeptPlace,
-        messages: &[Read],
-    ) {
+    fn group_loaded(&mut self, net: &mut Net, group: &Arc<Group>, place: Place, messages: &[Read]) {
         for (id, read) in messages {
             if matches!(read, Err(ReadError::NotYet)) {
                 continue;

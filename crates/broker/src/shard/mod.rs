@@ -85,7 +85,8 @@ use throttle::Throttle;
 #[cfg(feature = "sim")]
 pub use inspect::{Held, OverLimit, Totals};
 
-pub(crate) use distribution::{ForOne, KeptPlace, Receipt};
+pub(crate) use distribution::{ForOne, Receipt};
+pub(crate) use durable::Place;
 pub(crate) use shared::LargeShared;
 
 pub(crate) type Net = tacho_net::Net<Shard>;

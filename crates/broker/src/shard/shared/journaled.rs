@@ -13,7 +13,7 @@ use tacho_topic::Group;
 use crate::durable::entry::Stage;
 use crate::durable::keys;
 use crate::message::Message;
-use crate::shard::distribution::{ForOne, KeptPlace, Owed};
+use crate::shard::distribution::{ForOne, Owed};
 use crate::shard::durable::Place;
 use crate::shard::session::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
@@ -45,10 +45,8 @@ impl Shard {
             return one;
         }
         let ForOne { message, owed } = one;
-        let message = if owed.is_kept() { message } else { message.copied() };
-        let queue = journal.group_queue(&local.group, durable);
-        let seq = durable.groups.next_seq();
-        let place = Place { queue, seq, level: durable.sessions_level() };
+        let message = Self::for_durable_member(message, owed);
+        let place = journal.place_in_group(&local.group, durable);
         let header = message.header();
         let delivery = Delivery {
             qos: header.qos,
@@ -60,7 +58,7 @@ impl Shard {
         };
         let token = journal.enter(place, &delivery, Stage::Queued, Urgency::Forces);
         self.settle(net, owed, token);
-        ForOne { message, owed: Owed::Place(KeptPlace(place)) }
+        ForOne { message, owed: Owed::Place(place) }
     }
 
     /// A durable member has left a message of the group: it waits in the group's queue from the
@@ -69,15 +67,13 @@ impl Shard {
         &mut self,
         group: &Group,
         mut delivery: Delivery<Copy>,
-    ) -> Option<KeptPlace> {
+    ) -> Option<Place> {
         let (durable, journal) = (self.shared.durable.as_ref()?, self.journal.as_mut()?);
         durable.groups.find(group.id())?;
-        let queue = journal.group_queue(group, durable);
-        let seq = durable.groups.next_seq();
-        let place = Place { queue, seq, level: durable.sessions_level() };
+        let place = journal.place_in_group(group, durable);
         delivery.message.group = NO_GROUP;
         journal.enter(place, &delivery, Stage::Queued, Urgency::Rides);
-        Some(KeptPlace(place))
+        Some(place)
     }
 
     /// A durable member has been given its group's part of a message that is open: also when the
@@ -123,6 +119,6 @@ impl Shard {
         group.wait();
         self.stats.shared_waiting.add(1);
         self.stats.shared_waiting_bytes.add(message.size_bytes() as u64);
-        local.waiting.push(ForOne { message, owed: Owed::Place(KeptPlace(place)) });
+        local.waiting.push(ForOne { message, owed: Owed::Place(place) });
     }
 }

@@ -12,8 +12,8 @@ use tacho_session::Delivery;
 use tacho_topic::Group;
 
 use super::LeftGroups;
-use crate::shard::distribution::{ForOne, KeptPlace, Owed};
-use crate::shard::durable::Keeping;
+use crate::shard::distribution::{ForOne, Owed};
+use crate::shard::durable::{Keeping, Place};
 use crate::shard::session::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
 
@@ -22,7 +22,7 @@ pub(in crate::shard) struct Left {
     group: Option<Arc<Group>>,
     body: Body,
     /// Its place in the group's queue, if it was in the journal: in the member's queue until now.
-    place: Option<KeptPlace>,
+    place: Option<Place>,
 }
 
 impl Shard {
