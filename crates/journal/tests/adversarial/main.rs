@@ -9,4 +9,14 @@
 mod disk;
 mod model;
 mod points;
+#[path = "../shared/state.rs"]
+mod state;
 mod stories;
+
+use tacho_journal::MessageId;
+
+/// The body of a message.
+fn body(id: MessageId) -> Vec<u8> {
+    let len = [20, 300, 1_500, 6_000][(id.get() % 4) as usize];
+    (0..len).map(|at| (id.get() as usize * 31 + at) as u8).collect()
+}

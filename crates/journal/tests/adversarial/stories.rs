@@ -8,7 +8,7 @@ use tacho_journal::{
     Step, Token, Urgency, Visitor, Writer,
 };
 
-use crate::model::body;
+use crate::body;
 
 fn options() -> Options {
     Options {

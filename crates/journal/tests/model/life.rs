@@ -9,7 +9,8 @@ use tacho_journal::{
     Urgency, Writer,
 };
 
-use crate::state::{Action, Entry, Shown, State, Value, body};
+use crate::body;
+use crate::state::{Action, Entry, Shown, State, Value};
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,6 +28,8 @@ pub(crate) struct Run {
     newest: State,
     /// What the records up to the newest commit that must survive a power cut say.
     certain: State,
+    /// Queues that have an entry of a message, or had one, by these.
+    had: BTreeMap<MessageId, BTreeSet<QueueId>>,
     /// The records behind that, with their commits.
     open: Vec<(Token, Action)>,
     /// Ids of messages that are in the log, or may be.
@@ -63,6 +66,7 @@ impl Run {
             options,
             newest: State::default(),
             certain: State::default(),
+            had: BTreeMap::new(),
             open: Vec::new(),
             used: BTreeSet::new(),
             queues: BTreeMap::new(),
@@ -102,6 +106,11 @@ impl Run {
         let mut shown = Shown::default();
         recovered.visit(&mut shown).expect("visited");
         self.certain.check(&shown);
+        for (message, shown) in &shown.opens {
+            let had = self.had.get(message);
+            let mut others = shown.served.difference(&self.certain.opens[message].served);
+            assert!(others.all(|queue| had.is_some_and(|had| had.contains(queue))), "{shown:?}");
+        }
         self.newest = self.certain.clone();
         self.used = self.certain.messages();
         self.opened.retain(|message, _| self.used.contains(message));
@@ -155,7 +164,13 @@ impl Run {
         let open = std::mem::take(&mut self.open);
         let (certain, open): (Vec<_>, _) = open.into_iter().partition(|(of, _)| *of <= token);
         self.open = open;
-        certain.iter().for_each(|(_, action)| self.certain.apply(action));
+        for (_, action) in &certain {
+            self.certain.apply(action);
+            if let Action::Entry { queue, entry: Entry { message: Some(message), .. }, .. } = action
+            {
+                self.had.entry(*message).or_default().insert(*queue);
+            }
+        }
     }
 
     /// What the records up to the last complete commit say.

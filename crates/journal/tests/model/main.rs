@@ -5,10 +5,12 @@
 //! `TACHO_JOURNAL_SEEDS` sets how many runs, `TACHO_JOURNAL_SEED` the only one.
 
 mod life;
+#[path = "../shared/state.rs"]
 mod state;
 
+use fastrand::Rng;
 use life::Run;
-use tacho_journal::sim;
+use tacho_journal::{MessageId, sim};
 
 const SEEDS: u64 = 1000;
 
@@ -25,4 +27,15 @@ fn the_journal_says_what_was_told_to_it_whatever_happens() {
         freed += counts.freed;
     }
     assert!(runs < 100 || moved > 0 && freed > 0, "{moved} moved, {freed} freed");
+}
+
+/// The body of a message: its number says all.
+pub(crate) fn body(id: MessageId) -> Vec<u8> {
+    let mut rng = Rng::with_seed(id.get());
+    let bytes = match rng.u8(..20) {
+        0 => rng.usize(..40_000),
+        1..5 => rng.usize(..6000),
+        _ => rng.usize(..200),
+    };
+    (0..bytes).map(|_| rng.u8(..)).collect()
 }
