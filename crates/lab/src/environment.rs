@@ -1,10 +1,11 @@
 //! Where a run took place: what a reader needs to reproduce it or to doubt it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::Files;
 use crate::record::{Placement, SCHEMA_VERSION};
 
 /// Kernel settings that bear on MQTT load; the two published reports that Tacho's workloads come
@@ -110,35 +111,8 @@ pub struct Interface {
     pub speed_mbit_per_s: Option<u64>,
 }
 
-/// Reads text files below a root.
-struct Files<'a>(&'a Path);
-
+/// What this module alone asks for.
 impl Files<'_> {
-    fn line(&self, path: &str) -> Option<String> {
-        let text = std::fs::read_to_string(self.0.join(path)).ok()?;
-        let line = text.lines().next()?.split_whitespace().collect::<Vec<_>>().join(" ");
-        (!line.is_empty()).then_some(line)
-    }
-
-    /// The value of `key<separator>value` in a file of such lines.
-    fn value(&self, path: &str, key: &str, separator: char) -> Option<String> {
-        let text = std::fs::read_to_string(self.0.join(path)).ok()?;
-        let value = text.lines().find_map(|line| {
-            let (name, value) = line.split_once(separator)?;
-            (name.trim() == key).then(|| value.trim().trim_matches('"').to_owned())
-        })?;
-        (!value.is_empty()).then_some(value)
-    }
-
-    /// Names in a folder, sorted; none where it does not exist.
-    fn names(&self, path: &str) -> Vec<String> {
-        let entries = std::fs::read_dir(self.0.join(path)).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort_unstable();
-        names
-    }
-
     fn numa_nodes(&self) -> Option<u64> {
         let is_node = |name: &&String| {
             name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok())
@@ -154,9 +128,7 @@ impl Files<'_> {
             matches!(state.as_deref(), Some("up" | "unknown"))
         });
         let interface = |name: String| {
-            let number = |file: &str| {
-                self.line(&format!("sys/class/net/{name}/{file}"))?.parse::<u64>().ok()
-            };
+            let number = |file: &str| self.number(&format!("sys/class/net/{name}/{file}"));
             let (mtu, speed_mbit_per_s) = (number("mtu"), number("speed"));
             Interface { name, mtu, speed_mbit_per_s }
         };
@@ -223,13 +195,7 @@ impl Environment {
             control_group,
             open_files_soft: limit.current,
             open_files_hard: limit.maximum,
-            sysctl: SYSCTLS
-                .iter()
-                .map(|name| {
-                    let path = PathBuf::from("proc/sys").join(name.replace('.', "/"));
-                    ((*name).to_owned(), files.line(&path.to_string_lossy()))
-                })
-                .collect(),
+            sysctl: SYSCTLS.iter().map(|name| ((*name).to_owned(), files.sysctl(name))).collect(),
             placement,
             scenario_hash: format!("{:016x}", fnv1a(scenario.as_bytes())),
             command_line: crate::command_line::command_line(),

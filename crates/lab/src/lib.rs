@@ -24,6 +24,7 @@ mod clock;
 mod command_line;
 pub mod doctor;
 pub mod environment;
+mod files;
 pub mod findings;
 pub mod format;
 pub mod jmx;

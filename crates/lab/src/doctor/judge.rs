@@ -1,9 +1,8 @@
 //! Whether a setting is enough for a scenario: from what the scenario needs, and from what the
 //! kernel has counted since the machine started.
 
-use std::path::Path;
-
 use super::settings::{Place, Setting};
+use crate::files::Files;
 use crate::format::thousands;
 use crate::needs::Needs;
 
@@ -25,9 +24,9 @@ pub(super) enum Judgement {
 
 use Judgement::{Enough, Limits};
 
-/// The files of a machine.
+/// What is known of a machine.
 pub(super) struct Machine<'a> {
-    pub(super) root: &'a Path,
+    pub(super) files: Files<'a>,
     pub(super) descriptors_hard: Option<u64>,
     /// Broker and generator are both here.
     pub(super) one_machine: bool,
@@ -36,27 +35,17 @@ pub(super) struct Machine<'a> {
 impl Machine<'_> {
     pub(super) fn value(&self, setting: &Setting) -> Option<String> {
         match setting.place {
-            Place::Sysctl => self.line(&format!("proc/sys/{}", setting.name.replace('.', "/"))),
-            Place::Module(path) => self.line(path),
+            Place::Sysctl => self.files.sysctl(setting.name),
+            Place::Module(path) => self.files.line(path),
             Place::OpenFiles => Some(
                 self.descriptors_hard.map_or_else(|| "unlimited".to_owned(), |n| n.to_string()),
             ),
         }
     }
 
-    fn line(&self, path: &str) -> Option<String> {
-        let text = std::fs::read_to_string(self.root.join(path)).ok()?;
-        let line = text.lines().next()?.split_whitespace().collect::<Vec<_>>().join(" ");
-        (!line.is_empty()).then_some(line)
-    }
-
-    fn number(&self, path: &str) -> Option<u64> {
-        self.line(path)?.parse().ok()
-    }
-
     /// A counter of the TCP extensions since the machine started.
     fn tcp_counter(&self, name: &str) -> u64 {
-        let text = std::fs::read_to_string(self.root.join("proc/net/netstat")).unwrap_or_default();
+        let text = self.files.text("proc/net/netstat").unwrap_or_default();
         let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
         let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return 0 };
         let mut both = names.split_whitespace().zip(values.split_whitespace());
@@ -65,8 +54,7 @@ impl Machine<'_> {
 
     /// Packets that came faster than a core took them, since the machine started.
     fn packets_dropped(&self) -> u64 {
-        let path = self.root.join("proc/net/softnet_stat");
-        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let text = self.files.text("proc/net/softnet_stat").unwrap_or_default();
         let dropped = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
         text.lines().filter_map(dropped).sum()
     }
@@ -97,7 +85,7 @@ pub(super) fn descriptors(_: &Machine<'_>, value: &str, needs: &Needs) -> Judgem
 }
 
 pub(super) fn files(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
-    let open = machine.line("proc/sys/fs/file-nr");
+    let open = machine.files.sysctl("fs.file-nr");
     let open = open.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0);
     at_least(number(value), open + needs.descriptors * machine.ends(), "open files of the system")
 }
@@ -175,13 +163,13 @@ pub(super) fn time_wait(machine: &Machine<'_>, value: &str, needs: &Needs) -> Ju
 }
 
 pub(super) fn maps(machine: &Machine<'_>, value: &str, _: &Needs) -> Judgement {
-    let path = machine.root.join("proc/self/maps");
-    let maps = std::fs::read_to_string(path).map_or(0, |text| text.lines().count() as u64);
+    let maps = machine.files.text("proc/self/maps");
+    let maps = maps.map_or(0, |text| text.lines().count() as u64);
     at_least(number(value), 2 * maps, "memory maps of one process, a broker on a JVM more")
 }
 
 pub(super) fn tracked(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
-    let now = machine.number("proc/sys/net/netfilter/nf_conntrack_count").unwrap_or(0);
+    let now = machine.files.number("proc/sys/net/netfilter/nf_conntrack_count").unwrap_or(0);
     at_least(number(value), now + needs.clients, "tracked connections")
 }
 
@@ -195,7 +183,7 @@ pub(super) fn tracked_idle(_: &Machine<'_>, value: &str, needs: &Needs) -> Judge
 }
 
 pub(super) fn tracked_ends(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
-    let max = machine.number("proc/sys/net/netfilter/nf_conntrack_max").unwrap_or(u64::MAX);
+    let max = machine.files.number("proc/sys/net/netfilter/nf_conntrack_max").unwrap_or(u64::MAX);
     let ended = (needs.connects_per_s * number(value).min(2 * TIME_WAIT_S) as f64) as u64;
     let tracked = ended.min(needs.clients) + needs.clients;
     if tracked <= max {

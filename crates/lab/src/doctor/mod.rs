@@ -10,6 +10,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::files::Files;
 use crate::needs::Needs;
 use judge::{Judgement, Machine};
 use settings::{Place, SETTINGS, Setting};
@@ -36,8 +37,8 @@ pub struct Row {
 /// Looks at every setting. On `one_machine` broker and generator share the system.
 pub fn examine(needs: &Needs, one_machine: bool) -> Vec<Row> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let descriptors_hard = limit.maximum;
-    examine_machine(&Machine { root: Path::new("/"), descriptors_hard, one_machine }, needs)
+    let (files, descriptors_hard) = (Files(Path::new("/")), limit.maximum);
+    examine_machine(&Machine { files, descriptors_hard, one_machine }, needs)
 }
 
 fn examine_machine(machine: &Machine<'_>, needs: &Needs) -> Vec<Row> {
@@ -83,8 +84,8 @@ mod tests {
             fs::create_dir_all(path.parent().expect("has one")).expect("is made");
             fs::write(path, text).expect("is written");
         }
-        let machine =
-            Machine { root: root.path(), descriptors_hard: Some(20_000), one_machine: true };
+        let (files, descriptors_hard) = (Files(root.path()), Some(20_000));
+        let machine = Machine { files, descriptors_hard, one_machine: true };
         examine_machine(&machine, needs)
     }
 
