@@ -62,7 +62,7 @@ pub struct Target {
     #[serde(skip_serializing_if = "TlsOptions::is_default")]
     pub tls: TlsOptions,
     /// How often the run kills it and starts it again.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub kills: u32,
 }
 
@@ -262,12 +262,8 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-fn is_zero(number: &u8) -> bool {
-    *number == 0
-}
-
-fn is_none(number: &u32) -> bool {
-    *number == 0
+fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
 }
 
 impl Group {
