@@ -184,10 +184,7 @@ impl Runner {
 
     /// Starts Tacho's broker on its core, with further `arguments`.
     fn start_broker(&self, arguments: &[String]) -> Result<(Running, u16)> {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .and_then(|listener| listener.local_addr())
-            .context("no free port")?
-            .port();
+        let port = free_port()?;
         pin(&[self.options.broker_cpu])?;
         let listen = format!("127.0.0.1:{port}");
         let mut command = shell::command(&self.tacho);
@@ -305,6 +302,13 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A port of loopback that nobody listens on.
+fn free_port() -> Result<u16> {
+    let address =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
+    Ok(address.context("no free port")?.port())
 }
 
 /// Keeps this thread and what it starts on some cores.

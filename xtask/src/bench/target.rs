@@ -182,12 +182,8 @@ pub(super) fn judge_durability(figures: &Figures) -> Vec<Verdict> {
     judge.one("drained on resume", case, "drained_per_s", "messages/s", drained);
     let lost = Some(AtMost(0.0));
     judge.one("acknowledged, but lost by a kill", case, "acknowledged_lost", "messages", lost);
-    let memory = |metric, when: &str| (format!("memory with {when}"), metric);
-    for (target, metric) in
-        [memory("rss_bytes_full", "all queued"), memory("rss_bytes_restarted", "all restored")]
-    {
-        judge.one(&target, case, metric, "bytes", None);
-    }
+    judge.one("memory with all queued", case, "rss_bytes_full", "bytes", None);
+    judge.one("memory with all restored", case, "rss_bytes_restarted", "bytes", None);
     let bodies = ratio(figures.median("durable_fanout", "body_bytes_per_message"), Some(1024.0));
     let target = "payload written for 1 KiB to 1,000 sessions";
     judge.push(target, bodies, TIMES, AtMost(1.2));

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::{Runner, read_summary, running_broker};
+use super::{Runner, free_port, read_summary, running_broker};
 use crate::bench::case::{Load, Subject};
 use crate::bench::durable::{MESSAGES, SESSIONS};
 use crate::bench::figures::Sample;
@@ -136,10 +136,7 @@ impl Runner {
     ) -> Result<Sample> {
         let data = dir.join("data");
         fs::create_dir_all(&data).with_context(|| format!("cannot create {data:?}"))?;
-        let metrics = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .and_then(|listener| listener.local_addr())
-            .context("no free port")?
-            .port();
+        let metrics = free_port()?;
         let arguments = [
             "--data-dir".to_owned(),
             data.display().to_string(),
