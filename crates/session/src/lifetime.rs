@@ -90,11 +90,10 @@ impl<M> Lifetime<M> {
         will: Option<WillState<M>>,
         will_at_ns: Option<u64>,
     ) -> Self {
-        let expires_at_ns = deadline_ns(now_ns, expiry_s).unwrap_or(u64::MAX);
-        let ends_at_ns = ends_at_ns.unwrap_or(expires_at_ns);
-        let delayed_ns = will.as_ref().map(|will| will_deadline_ns(now_ns, will));
-        let will_at_ns = delayed_ns.map(|delayed_ns| will_at_ns.unwrap_or(delayed_ns));
-        let will_at_ns = will_at_ns.map_or(u64::MAX, |at_ns| at_ns.min(ends_at_ns));
+        let ends_at_ns = ends_at_ns.or_else(|| deadline_ns(now_ns, expiry_s)).unwrap_or(u64::MAX);
+        let will_at_ns = will.as_ref().map_or(u64::MAX, |will| {
+            will_at_ns.unwrap_or_else(|| will_deadline_ns(now_ns, will)).min(ends_at_ns)
+        });
         Self { expiry_s, will, will_at_ns, ends_at_ns, connected: false, exists: true }
     }
 

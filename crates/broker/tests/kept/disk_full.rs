@@ -59,10 +59,7 @@ fn publishers_of_what_must_be_kept_are_refused_until_there_is_space() {
     other.expect_ack(AckKind::PubAck, 5);
     passing.expect(&[message("not/kept", "yes", QOS1, 1)]);
     // And all of it once there is space again.
-    station.disk.set_capacity(None);
-    station.commit();
-    station.sleep(2);
-    station.commit();
+    station.make_space();
     held.expect_ack(AckKind::PubAck, 9);
     other.publish("kept", "at last", QOS1, 6);
     station.commit();

@@ -1,6 +1,6 @@
 //! Shared subscriptions with lasting members.
 
-use tacho_codec::{AckKind, Packet, PacketId, QoS, Unsubscribe, UserProperties};
+use tacho_codec::{AckKind, QoS};
 use tacho_journal::{Journal, MessageId, Options, QueueId, Visitor};
 use tacho_topic::owner_shard;
 
@@ -169,11 +169,7 @@ fn the_queue_of_a_group_whose_members_all_went_with_the_broker_is_forgotten() {
     let mut member = station.lasting("member");
     station.subscribe(&mut member, FILTER, QOS1);
     // The lasting one leaves, the others remain members until the broker dies.
-    member.send(&Packet::Unsubscribe(Unsubscribe {
-        packet_id: PacketId::FIRST,
-        user_properties: UserProperties::EMPTY,
-        filters: vec![FILTER],
-    }));
+    member.unsubscribe(FILTER);
     station.commit();
     assert_eq!(queues_kept(&station), 1);
     station.restart(Death::Killed);

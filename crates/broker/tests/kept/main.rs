@@ -5,6 +5,8 @@
 mod crash;
 mod disk_full;
 mod groups;
+#[path = "../../../codec/tests/support/packets.rs"]
+mod packets;
 mod retained;
 mod served;
 mod station;

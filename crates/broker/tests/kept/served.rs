@@ -2,7 +2,7 @@
 //! these gets it once, whoever of them had it.
 
 use tacho_broker::SharedStrategy;
-use tacho_codec::{AckKind, Packet, PacketId, QoS, Unsubscribe, UserProperties};
+use tacho_codec::{AckKind, QoS};
 
 use crate::groups::{name_on, payloads};
 use crate::station::{Client, Death, Seen, Station};
@@ -49,14 +49,6 @@ fn answer(client: &Client, seen: &Seen) {
         Seen::Ack(AckKind::PubRel, id, _) => client.acknowledge(AckKind::PubComp, *id),
         _ => {}
     }
-}
-
-fn unsubscribe(client: &Client) {
-    client.send(&Packet::Unsubscribe(Unsubscribe {
-        packet_id: PacketId::FIRST,
-        user_properties: UserProperties::EMPTY,
-        filters: vec![FILTER],
-    }));
 }
 
 /// A member has a subscription of its own to the topic: what it got through that is no part of the
@@ -113,7 +105,7 @@ fn what_a_member_had_that_has_left_no_other_member_gets() {
             seen.iter().for_each(|seen| answer(&member, seen));
         }
         assert_eq!(got, ["1"]);
-        unsubscribe(&member);
+        member.unsubscribe(FILTER);
         only(&mut station, 1);
         publisher.expect_nothing();
         station.restart(death);

@@ -14,6 +14,8 @@ use tacho_journal::sim::Disk;
 use tacho_net::sim::{Faults, Peer};
 use tacho_topic::owner_shard;
 
+use crate::packets::{ack, encode};
+
 const SECOND_NS: u64 = 1_000_000_000;
 /// The wall clock when the first broker starts.
 const UNIX_NS: u64 = 1_800_000_000 * SECOND_NS;
@@ -312,9 +314,11 @@ impl Client {
     }
 
     pub(crate) fn send(&self, packet: &Packet<'_>) {
-        let mut bytes = Vec::new();
-        packet.encode(self.version, &mut bytes).unwrap();
-        self.peer.send(&bytes);
+        self.send_bytes(&encode(packet, self.version));
+    }
+
+    fn send_bytes(&self, bytes: &[u8]) {
+        self.peer.send(bytes);
         self.peer.arrive(usize::MAX);
     }
 
@@ -355,13 +359,8 @@ impl Client {
     }
 
     pub(crate) fn acknowledge(&self, kind: AckKind, id: u16) {
-        let ack = Ack::new(PacketId::new(id).unwrap(), ReasonCode::SUCCESS);
-        self.send(&match kind {
-            AckKind::PubAck => Packet::PubAck(ack),
-            AckKind::PubRec => Packet::PubRec(ack),
-            AckKind::PubRel => Packet::PubRel(ack),
-            AckKind::PubComp => Packet::PubComp(ack),
-        });
+        let packet_id = PacketId::new(id).unwrap();
+        self.send_bytes(&ack(self.version, kind, packet_id, ReasonCode::SUCCESS));
     }
 
     /// All packets that have come.

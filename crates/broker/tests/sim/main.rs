@@ -14,6 +14,8 @@
 mod client;
 mod fuzz;
 mod ledger;
+#[path = "../../../codec/tests/support/packets.rs"]
+mod packets;
 #[path = "../../../session/tests/sim/rng.rs"]
 mod rng;
 mod setup;

@@ -8,6 +8,7 @@ use tacho_codec::{
     SubscribeOptions, Unsubscribe, UserProperties, Version, Will, WillProperties, split_frame,
 };
 
+pub(crate) use crate::packets::{ack, encode};
 use crate::setup::{FILTERS, Nature, TOPICS, Wish};
 
 /// A packet from the broker.
@@ -59,12 +60,6 @@ pub(crate) struct Outgoing {
     pub(crate) retain: bool,
     pub(crate) expiry_s: Option<u32>,
     pub(crate) alias: tacho_session::AliasOut,
-}
-
-pub(crate) fn encode(packet: &Packet<'_>, version: Version) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    packet.encode(version, &mut bytes).expect("the simulation sends legal packets");
-    bytes
 }
 
 /// What a CONNECT says beside the client's nature.
@@ -175,17 +170,6 @@ pub(crate) fn publish(
 pub(crate) fn payload(id: u32, len: usize) -> Vec<u8> {
     let mut bytes = id.to_be_bytes().to_vec();
     bytes.resize(len.max(4), id as u8);
-    bytes
-}
-
-pub(crate) fn ack(
-    version: Version,
-    kind: AckKind,
-    packet_id: PacketId,
-    reason: ReasonCode,
-) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    Ack::new(packet_id, reason).encode(kind, version, &mut bytes).expect("acks are legal");
     bytes
 }
 

@@ -2,9 +2,11 @@
 #![allow(dead_code, reason = "each test uses its own part")]
 
 pub(crate) mod notation;
+mod packets;
 pub(crate) mod strategies;
 pub(crate) mod vectors;
 
+pub(crate) use packets::encode;
 use tacho_codec::{Connect, DecodeError, Direction, Frame, Packet, Version, split_frame};
 
 /// The only frame in `bytes`.
@@ -21,16 +23,6 @@ pub(crate) fn decode(
     direction: Direction,
 ) -> Result<Packet<'_>, DecodeError> {
     Packet::decode(&frame(bytes), version, direction)
-}
-
-/// Encodes into a fresh buffer and checks what was promised about the length.
-pub(crate) fn encode(packet: &Packet<'_>, version: Version) -> Vec<u8> {
-    let mut out = vec![0xEE];
-    packet.encode(version, &mut out).unwrap_or_else(|error| panic!("{error}: {packet:?}"));
-    assert_eq!(out[0], 0xEE, "encoding appends");
-    let out = out.split_off(1);
-    assert_eq!(packet.encoded_len(version), Ok(out.len()), "{packet:?}");
-    out
 }
 
 /// Decodes whatever `bytes` start with; if it is legal, writing and reading it again must not

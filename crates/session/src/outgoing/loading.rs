@@ -52,10 +52,8 @@ impl<M: Payload> Outgoing<M> {
     pub(crate) fn discard(&mut self, seq: u64, persist: &mut impl Persist<M>) -> bool {
         if let Some((packet_id, slot)) = self.find_unloaded(seq) {
             if slot.sent && slot.qos() == Some(QoS::ExactlyOnce) {
-                slot.stage = Stage::Released;
+                let token = slot.release(packet_id, persist);
                 slot.delivery = None;
-                let token = persist.persist(Record::Released { seq, packet_id });
-                slot.token = token;
                 self.released = self.released.max(token);
             } else {
                 self.finish(packet_id, persist);

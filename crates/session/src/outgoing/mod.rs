@@ -499,12 +499,10 @@ impl<M: Payload> Outgoing<M> {
                 if reason.is_error() {
                     return Ok(self.finish(packet_id, persist));
                 }
-                slot.stage = Stage::Released;
-                slot.token = persist.persist(Record::Released { seq: slot.seq, packet_id });
+                let token = slot.release(packet_id, persist);
                 if !self.keep_released {
                     slot.delivery = None;
                 }
-                let token = slot.token;
                 self.released = self.released.max(token);
                 // Not sent on this connection yet: PUBREL takes the place of the repetition.
                 if slot.on_wire {

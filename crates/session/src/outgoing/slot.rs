@@ -1,8 +1,8 @@
 //! One packet identifier in use, and what it is used for.
 
-use tacho_codec::QoS;
+use tacho_codec::{PacketId, QoS};
 
-use crate::{CommitToken, Delivery, Payload};
+use crate::{CommitToken, Delivery, Payload, Persist, Record};
 
 /// Where an outgoing exchange stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +111,17 @@ impl<M> Slot<M> {
         self.sent = true;
         self.on_wire = true;
         self.uses_credit = true;
+    }
+
+    /// From now on only PUBREL is sent, after the commit that is returned.
+    pub(crate) fn release(
+        &mut self,
+        packet_id: PacketId,
+        persist: &mut impl Persist<M>,
+    ) -> CommitToken {
+        self.stage = Stage::Released;
+        self.token = persist.persist(Record::Released { seq: self.seq, packet_id });
+        self.token
     }
 }
 

@@ -6,8 +6,8 @@ use tacho_session::Payload;
 use tacho_session::server::End;
 
 use super::{
-    CommitToken, ConnectParams, Delivery, EXPIRY_NEVER, InMemory, Log, Offer, PacketId, QoS,
-    ReasonCode, Session, SessionLimits, Transmit, Version, id,
+    CommitToken, Delivery, EXPIRY_NEVER, InMemory, Log, Offer, PacketId, QoS, ReasonCode, Session,
+    SessionLimits, Transmit, id, params,
 };
 
 const OK: ReasonCode = ReasonCode::SUCCESS;
@@ -28,17 +28,7 @@ impl Payload for Body {
 }
 
 fn connect(session: &mut Session<Body>) {
-    let params = ConnectParams {
-        version: Version::V5,
-        clean_start: false,
-        receive_maximum: u16::MAX,
-        topic_alias_maximum_in: 0,
-        topic_alias_maximum_out: 0,
-        keep_alive_s: 0,
-        session_expiry_s: EXPIRY_NEVER,
-        will: None,
-    };
-    session.connect(0, params);
+    session.connect(0, params());
 }
 
 fn connected(inflight_max: u16) -> Session<Body> {

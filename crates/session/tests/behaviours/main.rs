@@ -24,7 +24,7 @@ fn id(value: u16) -> PacketId {
 }
 
 /// A resumable 5.0 connection with the protocol's defaults.
-fn params() -> ConnectParams<&'static str> {
+fn params<M>() -> ConnectParams<M> {
     ConnectParams {
         version: Version::V5,
         clean_start: false,

@@ -9,6 +9,8 @@ use tacho_codec::{
 use tacho_session::AliasOut;
 
 use crate::ledger::{Msg, TOPICS};
+pub(crate) use crate::packets::ack;
+use crate::packets::encode;
 
 /// A packet without borrowed parts, as the simulation needs it.
 #[derive(Debug)]
@@ -22,12 +24,6 @@ pub(crate) enum Event {
 }
 
 pub(crate) type Alias = Option<NonZeroU16>;
-
-fn encode(packet: &Packet<'_>, version: Version) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    packet.encode(version, &mut bytes).expect("the simulation sends legal packets");
-    bytes
-}
 
 pub(crate) fn connect(
     version: Version,
@@ -92,17 +88,6 @@ pub(crate) fn publish(
     let retain = false;
     let publish = Publish { dup, qos, retain, topic, packet_id, properties, payload: &payload };
     encode(&Packet::Publish(publish), version)
-}
-
-pub(crate) fn ack(
-    version: Version,
-    kind: AckKind,
-    packet_id: PacketId,
-    reason: ReasonCode,
-) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    Ack::new(packet_id, reason).encode(kind, version, &mut bytes).expect("acks are legal");
-    bytes
 }
 
 pub(crate) fn ping(version: Version, direction: Direction) -> Vec<u8> {

@@ -7,6 +7,8 @@ use tacho_codec::{
 };
 
 use crate::cast::{FILTERS, Role, TOPICS};
+pub(crate) use crate::packets::ack;
+use crate::packets::encode;
 
 /// Larger than anything that is sent here.
 const PACKET_SIZE_MAX: u32 = 1 << 20;
@@ -60,12 +62,6 @@ pub(crate) struct WillWish {
     pub(crate) topic: usize,
     pub(crate) qos: QoS,
     pub(crate) delay_s: u32,
-}
-
-fn encode(packet: &Packet<'_>, version: Version) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    packet.encode(version, &mut bytes).expect("clients here send legal packets");
-    bytes
 }
 
 pub(crate) fn connect(role: &Role, opening: Opening) -> Vec<u8> {
@@ -148,17 +144,6 @@ pub(crate) fn payload(id: u64, len: usize) -> Vec<u8> {
 pub(crate) fn number(payload: &[u8]) -> Option<u64> {
     let bytes = payload.get(..PAYLOAD_LEN_MIN)?;
     Some(u64::from_be_bytes(bytes.try_into().ok()?))
-}
-
-pub(crate) fn ack(
-    version: Version,
-    kind: AckKind,
-    packet_id: PacketId,
-    reason: ReasonCode,
-) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    Ack::new(packet_id, reason).encode(kind, version, &mut bytes).expect("acks are legal");
-    bytes
 }
 
 pub(crate) fn disconnect(version: Version, reason: ReasonCode) -> Vec<u8> {

@@ -10,9 +10,9 @@ use tacho_codec::{
     Version,
 };
 
+use crate::packets::{acknowledgement, encode};
 use crate::rng::Rng;
 use crate::setup::QOS;
-use crate::wire::encode;
 
 #[path = "../../../../codec/tests/support/strategies.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the codec's tests use the rest")]
@@ -44,12 +44,7 @@ fn pool(version: Version, direction: Direction) -> Vec<Vec<u8>> {
     let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), seed);
     let strategy = strategies::packet(version, direction);
-    let mut draw = || {
-        let packet = strategy.new_tree(&mut runner).unwrap().current();
-        let mut bytes = Vec::new();
-        packet.encode(version, &mut bytes).unwrap();
-        bytes
-    };
+    let mut draw = || encode(&strategy.new_tree(&mut runner).unwrap().current(), version);
     (0..POOL).map(|_| draw()).collect()
 }
 
@@ -134,12 +129,7 @@ fn sensible(rng: &mut Rng, version: Version) -> Vec<u8> {
         }
         kind => {
             let ack = Ack::new(packet_id, ReasonCode::SUCCESS);
-            match AckKind::ALL[kind as usize % 4] {
-                AckKind::PubAck => Packet::PubAck(ack),
-                AckKind::PubRec => Packet::PubRec(ack),
-                AckKind::PubRel => Packet::PubRel(ack),
-                AckKind::PubComp => Packet::PubComp(ack),
-            }
+            acknowledgement(AckKind::ALL[kind as usize % 4], ack)
         }
     };
     encode(&packet, version)
