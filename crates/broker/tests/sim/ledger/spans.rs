@@ -57,7 +57,7 @@ impl Span {
 }
 
 impl Ledger {
-    /// SUBSCRIBE is sent: it may bring retained messages, or has to..
+    /// SUBSCRIBE is sent: it may bring retained messages, or has to.
     pub(crate) fn subscribing(
         &mut self,
         (client, epoch): (usize, u32),

@@ -92,13 +92,8 @@ impl World {
         self.restored = Some(self.cluster.totals());
         let over = |shard| self.cluster.over_limit(shard);
         self.restored_queues = (0..self.setup.shards).filter_map(over).collect();
-        disk.set_faults(
-            self.setup
-                .durable
-                .as_ref()
-                .map_or_else(DiskFaults::default, |durable| durable.disk_faults),
-        );
         self.disk = Some(disk);
+        self.begin_disk_faults();
     }
 
     /// What the broker had said is heard, or not; then the connection is over.
