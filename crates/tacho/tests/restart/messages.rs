@@ -5,6 +5,7 @@ use tacho_codec::{Ack, Connect, ConnectProperties, Packet, Publish, QoS, ReasonC
 use crate::common::connect;
 use crate::process::Process;
 
+// 57
 #[test]
 fn messages_that_were_acknowledged_wait_for_their_receiver() {
     let directory = tempfile::tempdir().unwrap();
@@ -102,6 +103,7 @@ fn messages_that_come_while_a_queue_drains_do_not_keep_it_from_being_loaded() {
     }
 }
 
+// 57
 #[test]
 fn what_was_in_flight_is_repeated_with_its_identifiers() {
     let directory = tempfile::tempdir().unwrap();
@@ -150,6 +152,7 @@ fn what_was_in_flight_is_repeated_with_its_identifiers() {
     receiver.expect_nothing();
 }
 
+// 57
 #[test]
 fn an_incoming_exchange_goes_on_and_its_message_comes_once() {
     let directory = tempfile::tempdir().unwrap();

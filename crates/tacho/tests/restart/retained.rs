@@ -4,6 +4,7 @@ use tacho_codec::{Publish, PublishProperties, QoS, UserPropertiesBuf};
 
 use crate::process::Process;
 
+// 57
 #[test]
 fn retained_messages_come_back_as_they_were() {
     let directory = tempfile::tempdir().unwrap();

@@ -10,6 +10,7 @@ use tacho_codec::{
 use crate::common::connect;
 use crate::process::Process;
 
+// 57
 #[test]
 fn subscriptions_keep_their_options_and_identifiers() {
     let directory = tempfile::tempdir().unwrap();
@@ -104,6 +105,7 @@ fn a_clean_start_a_disconnect_and_clean_sessions_leave_nothing() {
     assert_eq!(old.receive_and_ack().payload, b"x");
 }
 
+// 56, 57
 #[test]
 fn sessions_end_in_time_over_a_restart() {
     let directory = tempfile::tempdir().unwrap();

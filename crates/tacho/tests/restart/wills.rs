@@ -23,6 +23,7 @@ fn with_will(broker: &Process, client_id: &str, delay_s: Option<u32>, payload: &
     std::mem::forget(client);
 }
 
+// 56
 #[test]
 fn wills_are_published_once_after_their_delay() {
     let directory = tempfile::tempdir().unwrap();
@@ -49,6 +50,7 @@ fn wills_are_published_once_after_their_delay() {
     observer.expect_nothing();
 }
 
+// 56
 #[test]
 fn a_delayed_will_waits_over_a_stop() {
     let directory = tempfile::tempdir().unwrap();
