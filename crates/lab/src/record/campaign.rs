@@ -17,6 +17,8 @@ pub enum RunKind {
     Capacity,
     /// Several series of steps.
     Suite,
+    /// Repeats of one scenario under two or more conditions, each a series.
+    Comparison,
 }
 
 impl RunKind {
@@ -27,6 +29,7 @@ impl RunKind {
             Self::Ladder => "ladder",
             Self::Capacity => "capacity",
             Self::Suite => "suite",
+            Self::Comparison => "comparison",
         }
     }
 }

@@ -16,7 +16,8 @@ const STYLE: &str = include_str!("../../../../web/dist/style.css");
 const SCRIPT: &str = include_str!("../../../../web/dist/report.js");
 
 /// Files that a run directory may have, with what they are for.
-const KNOWN_FILES: [(&str, &str); 15] = [
+const KNOWN_FILES: [(&str, &str); 16] = [
+    ("comparison.json", "the comparison: every figure of this page, for programs"),
     ("summary.json", "the run record: every figure of this page, for programs"),
     ("timeseries.csv", "a row per second"),
     ("resources.csv", "watched hosts and processes, a row per figure and second"),
@@ -60,15 +61,20 @@ pub fn html(data: &ReportData<'_>) -> String {
         RunKind::Run => single::body(&mut page, &mut head, data),
         _ => many::body(&mut page, &mut head, data),
     }
+    let title = format!("{} – {}", record.name, verdict_words(record.verdict));
+    document(&title, &head, page, &record.tool_version)
+}
+
+/// A whole page: `head` stands above the contents, then comes what `page` holds.
+pub(super) fn document(title: &str, head: &str, page: Page, tool_version: &str) -> String {
     let (contents, body, json) = page.parts();
     let mut out = String::with_capacity(body.len() + json.len() + SCRIPT.len() + 64 * 1024);
     let _ = write!(
         out,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{} – {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
-        escape(&record.name),
-        verdict_words(record.verdict),
+         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+        escape(title),
     );
     let _ = write!(
         out,
@@ -76,7 +82,7 @@ pub fn html(data: &ReportData<'_>) -> String {
          everything that it shows and loads nothing.</footer>\n\
          <script type=\"application/json\" id=\"chart-data\">{json}</script>\n\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        escape(&record.tool_version)
+        escape(tool_version)
     );
     out
 }
@@ -105,6 +111,7 @@ fn header(out: &mut String, record: &RunRecord) {
         RunKind::Ladder => "Load test in steps",
         RunKind::Capacity => "Capacity search",
         RunKind::Suite => "Test suite",
+        RunKind::Comparison => "Comparison",
     };
     let brokers = match record.targets.len() {
         0 | 1 => record.target.broker.clone(),
@@ -211,7 +218,7 @@ pub(super) fn pairs(out: &mut String, title: &str, pairs: &[(String, String)]) {
 }
 
 /// `1 h 2 min`, `25 s`.
-fn duration(seconds: f64) -> String {
+pub(super) fn duration(seconds: f64) -> String {
     let whole = seconds.round().max(0.0) as u64;
     match whole {
         0..120 => format!("{whole} s"),

@@ -35,7 +35,7 @@ pub(super) fn verdict(record: &RunRecord) -> String {
     let mut sentences = vec![meaning.to_owned()];
     match record.kind {
         RunKind::Run => sentences.extend(record.steps.last().map(single)),
-        RunKind::Ladder | RunKind::Suite => {
+        RunKind::Ladder | RunKind::Suite | RunKind::Comparison => {
             let (steps, invalid) =
                 (record.steps.len(), record.steps.iter().filter(|step| is_invalid(step)).count());
             let series = record.series.len();
