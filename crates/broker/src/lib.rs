@@ -5,6 +5,7 @@
 //! `shard` module. Nothing here blocks, reads a clock, or knows of the load generator.
 
 mod authentication;
+pub mod bridge;
 mod certificates;
 mod config;
 mod control;

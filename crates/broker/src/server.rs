@@ -14,6 +14,7 @@ use tacho_net::{
 use tacho_topic::Group;
 
 use crate::authentication::{AuthMethods, Authenticators};
+use crate::bridge;
 use crate::certificates::{Certificates, Watcher};
 use crate::config::{Config, ConfigError};
 use crate::control::{Control, View};
@@ -274,6 +275,11 @@ impl Broker {
     /// The shared subscriptions that have members, in no particular order.
     pub fn shared_subscriptions(&self) -> Vec<SharedSubscription> {
         self.shared.routes.groups().iter().map(|group| SharedSubscription::of(group)).collect()
+    }
+
+    /// How its bridges stand, in the order of the configuration.
+    pub fn bridges(&self) -> Vec<bridge::Status> {
+        self.shared.bridges.status()
     }
 
     /// A handle that can ask this broker to stop.

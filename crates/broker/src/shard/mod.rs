@@ -57,6 +57,7 @@ use tacho_net::{Closed, ConnId, Handler, Next, ServerTransport, TimerId};
 use tacho_topic::{RouteMap, RouteSnapshot, SubscriptionIndex};
 
 use crate::authentication::Authenticators;
+use crate::bridge::Bridges;
 use crate::config::{self, Config, Limits, SharedStrategy};
 use crate::durable::Durable;
 use crate::keys::{ClientKey, SessionRef};
@@ -124,6 +125,7 @@ pub(crate) struct Shared {
     pub(crate) backlogged: Backlogged,
     /// Present where there is a data directory.
     pub(crate) durable: Option<Durable>,
+    pub(crate) bridges: Arc<Bridges>,
 }
 
 impl Shared {
@@ -154,6 +156,7 @@ impl Shared {
             authenticators: None,
             response_information: config.response_information.clone(),
             durable: None,
+            bridges: Arc::default(),
         }
     }
 }

@@ -1,0 +1,245 @@
+//! How bridges stand: counters of each connection, written by the shard that owns it and read by
+//! anyone.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::stats::Counter;
+
+/// How a connection of a bridge stands, or all of them together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No connection has been made or lost yet: it is being tried.
+    Connecting,
+    /// The other broker has accepted the connection; of a bridge: all of them.
+    Up,
+    /// Of a bridge only: some of its connections are up.
+    Partly,
+    /// There is no connection; it is tried again.
+    Down,
+}
+
+impl State {
+    /// As metrics, topics and commands name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Up => "up",
+            Self::Partly => "partly",
+            Self::Down => "down",
+        }
+    }
+}
+
+/// What a connection of a bridge has done since the broker's start, and what it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Connections made after one was lost.
+    pub reconnects: u64,
+    /// PUBLISH packets sent, repetitions included.
+    pub sent: u64,
+    /// PUBLISH packets received, repetitions included.
+    pub received: u64,
+    /// Messages of QoS 1 and 2 whose exchange the other broker has ended well.
+    pub acknowledged: u64,
+    /// Messages dropped: they waited for too long.
+    pub dropped_expired: u64,
+    /// Messages dropped: the buffer was full, or QoS 0 could not be written to the socket.
+    pub dropped_full: u64,
+    /// Messages dropped: the other broker refused them.
+    pub dropped_refused: u64,
+    /// Messages dropped: larger than the other broker takes.
+    pub dropped_too_large: u64,
+    /// Messages dropped, either way: no rule of the configuration fits, or what a template makes
+    /// of them is no topic.
+    pub dropped_unmapped: u64,
+    /// Messages that wait here now, those in flight not counted.
+    pub buffered_messages: u64,
+    /// Their bytes.
+    pub buffered_bytes: u64,
+    /// Messages sent now and not acknowledged.
+    pub inflight: u64,
+}
+
+impl Figures {
+    /// All messages dropped.
+    pub const fn dropped(&self) -> u64 {
+        self.dropped_expired
+            + self.dropped_full
+            + self.dropped_refused
+            + self.dropped_too_large
+            + self.dropped_unmapped
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.reconnects += other.reconnects;
+        self.sent += other.sent;
+        self.received += other.received;
+        self.acknowledged += other.acknowledged;
+        self.dropped_expired += other.dropped_expired;
+        self.dropped_full += other.dropped_full;
+        self.dropped_refused += other.dropped_refused;
+        self.dropped_too_large += other.dropped_too_large;
+        self.dropped_unmapped += other.dropped_unmapped;
+        self.buffered_messages += other.buffered_messages;
+        self.buffered_bytes += other.buffered_bytes;
+        self.inflight += other.inflight;
+    }
+}
+
+/// How a bridge stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// As in the configuration.
+    pub name: String,
+    /// The other broker's address, as in the configuration.
+    pub remote: String,
+    /// Of all its connections together.
+    pub state: State,
+    /// Connections that are up.
+    pub connected: usize,
+    /// Sums over its connections.
+    pub figures: Figures,
+    /// Each connection.
+    pub members: Vec<MemberStatus>,
+}
+
+/// How one connection of a bridge stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberStatus {
+    /// How it stands.
+    pub state: State,
+    /// Since when, on the clock of the loops; 0 before the first attempt.
+    pub since_ns: u64,
+    /// Why the last attempt or connection ended, or what the other broker does not grant; `None`
+    /// while all is well.
+    pub problem: Option<String>,
+    /// What it has done, and what it holds.
+    pub figures: Figures,
+}
+
+impl Status {
+    pub(super) fn of(name: &str, remote: &str, members: &[MemberStats]) -> Self {
+        let members: Vec<MemberStatus> = members.iter().map(MemberStats::status).collect();
+        let mut figures = Figures::default();
+        members.iter().for_each(|member| figures.add(&member.figures));
+        let count = |state| members.iter().filter(|member| member.state == state).count();
+        let connected = count(State::Up);
+        let state = if connected == members.len() {
+            State::Up
+        } else if connected > 0 {
+            State::Partly
+        } else if count(State::Down) > 0 {
+            State::Down
+        } else {
+            State::Connecting
+        };
+        let (name, remote) = (name.to_owned(), remote.to_owned());
+        Self { name, remote, state, connected, figures, members }
+    }
+}
+
+/// The counters of one connection. Its shard alone writes them.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct MemberStats {
+    state: AtomicU8,
+    since_ns: AtomicU64,
+    /// Written when a connection ends, read when somebody asks.
+    problem: Mutex<Option<String>>,
+    pub(crate) reconnects: Counter,
+    pub(crate) sent: Counter,
+    pub(crate) received: Counter,
+    pub(crate) acknowledged: Counter,
+    pub(crate) dropped_expired: Counter,
+    pub(crate) dropped_full: Counter,
+    pub(crate) dropped_refused: Counter,
+    pub(crate) dropped_too_large: Counter,
+    pub(crate) dropped_unmapped: Counter,
+    pub(crate) buffered_messages: Counter,
+    pub(crate) buffered_bytes: Counter,
+    pub(crate) inflight: Counter,
+}
+
+impl MemberStats {
+    /// How the connection stands.
+    pub fn status(&self) -> MemberStatus {
+        let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let state = match self.state.load(Ordering::Relaxed) {
+            UP => State::Up,
+            DOWN => State::Down,
+            _ => State::Connecting,
+        };
+        let figures = Figures {
+            reconnects: self.reconnects.value(),
+            sent: self.sent.value(),
+            received: self.received.value(),
+            acknowledged: self.acknowledged.value(),
+            dropped_expired: self.dropped_expired.value(),
+            dropped_full: self.dropped_full.value(),
+            dropped_refused: self.dropped_refused.value(),
+            dropped_too_large: self.dropped_too_large.value(),
+            dropped_unmapped: self.dropped_unmapped.value(),
+            buffered_messages: self.buffered_messages.value(),
+            buffered_bytes: self.buffered_bytes.value(),
+            inflight: self.inflight.value(),
+        };
+        MemberStatus { state, since_ns: self.since_ns.load(Ordering::Relaxed), problem, figures }
+    }
+
+    /// The connection is up.
+    pub fn set_up(&self, now_ns: u64, problem: Option<String>) {
+        self.set(UP, now_ns, problem);
+    }
+
+    /// There is no connection, and why.
+    pub fn set_down(&self, now_ns: u64, problem: String) {
+        self.set(DOWN, now_ns, Some(problem));
+    }
+
+    fn set(&self, state: u8, now_ns: u64, problem: Option<String>) {
+        if self.state.swap(state, Ordering::Relaxed) != state {
+            self.since_ns.store(now_ns, Ordering::Relaxed);
+        }
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+}
+
+/// Before the first attempt has ended.
+const UP: u8 = 1;
+const DOWN: u8 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bridge_is_up_when_all_its_connections_are() {
+        let members: Vec<MemberStats> = (0..2).map(|_| MemberStats::default()).collect();
+        let status = || Status::of("a", "mqtt://b:1883", &members);
+        assert_eq!((status().state, status().connected), (State::Connecting, 0));
+        members[0].set_down(5, "refused".to_owned());
+        assert_eq!(status().state, State::Down);
+        assert_eq!(status().members[0].problem.as_deref(), Some("refused"));
+        members[0].set_down(7, "refused again".to_owned());
+        assert_eq!(status().members[0].since_ns, 5);
+        members[1].set_up(9, None);
+        assert_eq!((status().state, status().connected), (State::Partly, 1));
+        members[0].set_up(11, None);
+        assert_eq!((status().state, status().members[0].problem.clone()), (State::Up, None));
+    }
+
+    #[test]
+    fn figures_are_summed_over_connections() {
+        let members: Vec<MemberStats> = (0..2).map(|_| MemberStats::default()).collect();
+        for member in &members {
+            member.sent.add(3);
+            member.buffered_bytes.set(10);
+            member.dropped_full.increment();
+            member.dropped_expired.increment();
+        }
+        let status = Status::of("a", "mqtt://b:1883", &members);
+        assert_eq!((status.figures.sent, status.figures.buffered_bytes), (6, 20));
+        assert_eq!(status.figures.dropped(), 4);
+    }
+}
