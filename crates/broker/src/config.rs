@@ -1,5 +1,6 @@
 //! The broker's configuration: as typed ([`RawConfig`]) and as it will run ([`Config`]).
 
+mod bridge;
 mod durability;
 mod limits;
 mod listener;
@@ -13,6 +14,10 @@ use serde::Deserialize;
 use tacho_net::ServerTransport;
 use tacho_net::tls::TlsError;
 
+pub use bridge::{
+    BridgeConfig, EgressRule, IngressRule, Mapping, Password, RawBridge, RawBridgeTls, RawRule,
+    Remote, Secret, SourceText, Template, TemplateError, Values,
+};
 pub(crate) use durability::SessionLevels;
 pub use durability::{Durability, Level};
 pub use limits::Limits;
@@ -38,6 +43,14 @@ pub enum ConfigError {
         path: String,
         /// Where and why, with the line quoted.
         source: Box<toml::de::Error>,
+    },
+    /// The same on a line with a password, which is not quoted.
+    #[error("{path}:{line}: `password` is not text in quotes")]
+    Password {
+        /// The file's path as given.
+        path: String,
+        /// Where.
+        line: usize,
     },
     /// A value is out of its range.
     #[error("`{key}` is {value}, but must be {expected}")]
@@ -107,6 +120,24 @@ pub enum ConfigError {
          `data_dir` (or pass --data-dir)"
     )]
     UselessLevel(String),
+    /// A bridge that cannot be.
+    #[error("{place}bridge `{name}`: {what}")]
+    Bridge {
+        /// `file:line: `, if it was read from a file.
+        place: String,
+        /// Which.
+        name: String,
+        /// What is wrong, and what to write instead.
+        what: String,
+    },
+    /// Certificates of a bridge that cannot be used.
+    #[error("bridge `{name}`: {source}")]
+    BridgeCertificates {
+        /// Which.
+        name: String,
+        /// What is wrong with them.
+        source: TlsError,
+    },
     /// Certificates that cannot be used.
     #[error("the listener {listener}: {source}")]
     Certificates {
@@ -157,6 +188,12 @@ pub struct RawConfig {
     /// What is kept there how safely.
     #[serde(default)]
     pub durability: Durability,
+    /// Connections of the broker's own to other brokers.
+    #[serde(default)]
+    pub bridges: Vec<RawBridge>,
+    /// What all this was read from, for errors that say where something stands.
+    #[serde(skip)]
+    pub source: Option<SourceText>,
 }
 
 /// The configuration as it will run: complete and cross-checked.
@@ -186,6 +223,8 @@ pub struct Config {
     pub data_dir: Option<PathBuf>,
     /// What is kept there how safely.
     pub durability: Durability,
+    /// Connections of the broker's own to other brokers.
+    pub bridges: Vec<BridgeConfig>,
 }
 
 impl RawConfig {
@@ -197,8 +236,13 @@ impl RawConfig {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: shown.clone(), source })?;
-        toml::from_str(&text)
-            .map_err(|source| ConfigError::Parse { path: shown, source: Box::new(source) })
+        match toml::from_str(&text) {
+            Ok(raw) => Ok(Self { source: Some(SourceText { path: shown, text }), ..raw }),
+            Err(source) => Err(match bridge::line_of_password(&text, source.span()) {
+                Some(line) => ConfigError::Password { path: shown, line },
+                None => ConfigError::Parse { path: shown, source: Box::new(source) },
+            }),
+        }
     }
 
     /// Fills in the defaults and checks everything against everything.
@@ -253,6 +297,7 @@ impl RawConfig {
         {
             return Err(ConfigError::BadResponseInformation(text.clone()));
         }
+        let bridges = bridge::resolve(self.bridges, self.source.as_ref())?;
         let pin_shards = self.pin_shards.unwrap_or(false);
         Ok(Config {
             listeners,
@@ -267,6 +312,7 @@ impl RawConfig {
             overload: self.overload,
             data_dir: self.data_dir,
             durability: self.durability,
+            bridges,
         })
     }
 }
@@ -294,11 +340,12 @@ impl Config {
         let response = self.response_information.clone().map_or_else(String::new, |text| {
             format!("response_information = {}\n", toml::Value::String(text))
         });
+        let bridges: String = self.bridges.iter().map(BridgeConfig::describe).collect();
         format!(
             "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\
              shared_subscription_strategy = \"{}\"\n{response}{metrics}{data_dir}sys_interval_s = {}\n\n\
              [tls]\ncheck_s = {}\n\n[limits]\n{limits}\n[overload]\n{overload}\n\
-             [durability]\n{durability}{others}",
+             [durability]\n{durability}{others}{bridges}",
             listen.join(", "),
             self.shards,
             self.pin_shards,
@@ -330,6 +377,18 @@ impl Config {
             })
         };
         self.listeners.iter().map(open).collect()
+    }
+
+    /// Reads the certificates of all bridges, to see whether they can be used.
+    ///
+    /// # Errors
+    /// A file cannot be read or used.
+    pub fn check_bridges(&self) -> Result<(), ConfigError> {
+        self.bridges.iter().try_for_each(|bridge| {
+            let name = || bridge.name.clone();
+            let error = |source| ConfigError::BridgeCertificates { name: name(), source };
+            bridge.open_tls().map(drop).map_err(error)
+        })
     }
 }
 

@@ -25,8 +25,10 @@ pub use authentication::{
 };
 pub use certificates::{Certificates, SelfSigned, self_signed};
 pub use config::{
-    Config, ConfigError, Durability, Level, Limits, Listener, Overload, RawConfig, RawListener,
-    RawTls, SHARDS_MAX, SharedStrategy, Transport,
+    BridgeConfig, Config, ConfigError, Durability, EgressRule, IngressRule, Level, Limits,
+    Listener, Mapping, Overload, Password, RawBridge, RawBridgeTls, RawConfig, RawListener,
+    RawRule, RawTls, Remote, SHARDS_MAX, Secret, SharedStrategy, SourceText, Template,
+    TemplateError, Transport, Values,
 };
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};
 pub use server::{Broker, JournalError, SharedSubscription, StartError, Stopper};

@@ -10,7 +10,7 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tacho_broker::{
-    Broker, Config, ConfigError, Level, Listener, RawConfig, RawListener, SelfSigned,
+    BridgeConfig, Broker, Config, ConfigError, Level, Listener, RawConfig, RawListener, SelfSigned,
     SharedStrategy, StartError, self_signed,
 };
 use tracing_subscriber::filter::LevelFilter;
@@ -165,6 +165,10 @@ impl BrokerArgs {
         }
         if self.check_config {
             config.open_transports().map_err(|error| error.to_string())?;
+            config.check_bridges().map_err(|error| error.to_string())?;
+        }
+        for warning in config.bridges.iter().flat_map(BridgeConfig::warnings) {
+            tracing::warn!("{warning}");
         }
         Ok(config)
     }

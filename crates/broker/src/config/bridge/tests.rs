@@ -1,0 +1,231 @@
+use std::io::Write as _;
+
+use super::*;
+use crate::config::{Config, RawConfig};
+
+/// The smallest bridge, with more keys.
+fn with(keys: &str) -> String {
+    format!(
+        "[[bridges]]\nname = 'x'\naddress = 'mqtt://a'\n{keys}\n[[bridges.egress]]\nfilter = 'a/#'\n"
+    )
+}
+
+/// As if read from a file.
+fn parse(text: &str) -> Result<Config, String> {
+    let mut raw: RawConfig = toml::from_str(text).map_err(|error| error.to_string())?;
+    raw.source = Some(SourceText { path: "broker.toml".to_owned(), text: text.to_owned() });
+    raw.resolve().map_err(|error| error.to_string())
+}
+
+fn one(text: &str) -> BridgeConfig {
+    parse(text).expect(text).bridges.remove(0)
+}
+
+/// The set-up of the published bridge test.
+const PUBLISHED: &str = r#"
+[[bridges]]
+name = "node2"
+address = "mqtt://node2.example:1883"
+version = "5"
+clean_start = true
+keep_alive_s = 300
+connections = 64
+inflight = 100
+buffer_bytes_max = 1_073_741_824
+buffer_ttl_s = 45
+retry_longest_s = 15
+health_check_s = 15
+
+[[bridges.egress]]
+filter = "bridge/#"
+topic = "remote/${topic}"
+payload = "${payload}"
+qos = "keep"
+retain = "keep"
+"#;
+
+#[test]
+fn the_published_set_up_can_be_written_down() {
+    let bridge = one(PUBLISHED);
+    assert_eq!(bridge.version, Version::V5);
+    assert_eq!((bridge.connections, bridge.inflight, bridge.keep_alive_s), (64, 100, 300));
+    assert_eq!((bridge.buffer_bytes_max, bridge.buffer_ttl_s), (1 << 30, 45));
+    assert!(bridge.clean_start && bridge.session_expiry_s == 0);
+    let rule = &bridge.egress[0];
+    let values =
+        Values { topic: "bridge/m1/5", payload: b"p", qos: QoS::AtLeastOnce, retain: true };
+    assert_eq!(rule.mapping.topic.topic(&values), "remote/bridge/m1/5");
+    assert!(rule.mapping.payload.keeps_payload());
+    assert_eq!(
+        (rule.mapping.qos(QoS::ExactlyOnce), rule.mapping.retain(true)),
+        (QoS::ExactlyOnce, true)
+    );
+    assert_eq!(
+        (bridge.client_id_of(0), bridge.client_id_of(63)),
+        ("tacho-node2-1".into(), "tacho-node2-64".into())
+    );
+}
+
+#[test]
+fn a_name_an_address_and_a_filter_are_enough() {
+    let bridge = one(&with(""));
+    assert_eq!(bridge.remote.to_string(), "mqtt://a:1883");
+    assert_eq!((bridge.client_id_of(0), bridge.connections), ("tacho-x".to_owned(), 1));
+    assert!(!bridge.clean_start && bridge.session_expiry_s == 86_400 && !bridge.bridge_flag);
+    assert_eq!((bridge.retry_first_s, bridge.retry_longest_s), (1, 30));
+    assert!(bridge.egress[0].mapping.topic.keeps_topic() && bridge.ingress.is_empty());
+    let older = one(&with("version = '3.1.1'"));
+    assert!(older.bridge_flag && older.session_expiry_s == 0);
+    assert_eq!(one(&with("retry_first_s = 60")).retry_longest_s, 60);
+}
+
+#[test]
+fn description_is_a_configuration_file_again() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    writeln!(file, "pass word").unwrap();
+    let text = format!(
+        "{PUBLISHED}\n[[bridges]]\nname = 'two'\naddress = 'mqtts://[::1]:1'\nusername = 'u\"'\n\
+         password_file = {:?}\nversion = '5.0'\nsession_expiry_s = 7\n\
+         [bridges.tls]\nca = 'ca.pem'\ncert = 'c'\nkey = 'k'\nserver_name = 'n'\nalpn = ['mqtt']\n\
+         [[bridges.ingress]]\nfilter = '$share/g/in/+'\ntopic = 'x/${{topic}}'\nqos = 1\n\
+         retain = false\n[[bridges.egress]]\nfilter = 'out/#'\npayload = '<${{payload}}>'\n\
+         [[bridges]]\nname = 'three'\naddress = 'b'\nversion = '3.1.1'\nbridge_flag = false\n\
+         [[bridges.ingress]]\nfilter = 'in'\n",
+        file.path()
+    );
+    let config = parse(&text).unwrap();
+    assert_eq!(config.bridges[1].password.as_ref().unwrap().secret.reveal(), "pass word");
+    assert_eq!(config.bridges[1].ingress[0].subscription_qos(), QoS::AtLeastOnce);
+    let again = parse(&config.describe()).unwrap();
+    assert_eq!(again.bridges, config.bridges);
+    assert_eq!(again.describe(), config.describe());
+}
+
+#[test]
+fn passwords_are_not_shown() {
+    let text = with("username = 'u'\npassword = 'hunter2'");
+    let raw: RawConfig = toml::from_str(&text).unwrap();
+    assert!(!format!("{raw:?}").contains("hunter2"));
+    let config = parse(&text).unwrap();
+    let password = config.bridges[0].password.as_ref().unwrap();
+    assert_eq!(password.secret.reveal(), "hunter2");
+    assert!(!format!("{config:?}{}", config.describe()).contains("hunter2"));
+    assert!(config.describe().contains("# password = (not shown)"));
+}
+
+#[test]
+fn a_password_that_is_no_string_is_not_quoted_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("broker.toml");
+    for keys in ["password = 4711", "password = 'hunter4711", "\"password\" = hunter4711"] {
+        std::fs::write(&path, with(keys)).unwrap();
+        let error = RawConfig::read(&path).unwrap_err().to_string();
+        assert!(!error.contains("4711"), "{error}");
+        assert!(error.contains("broker.toml:4: `password`"), "{error}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_explained_with_its_line() {
+    for (keys, words) in [
+        ("name = 'y'", "duplicate key"),
+        ("pool = 3", "line 4"),
+        ("connections = 0", "broker.toml:4: bridge `x`: `connections` is 0, but must be from 1"),
+        ("\ninflight = 65536", "broker.toml:5: bridge `x`: `inflight`"),
+        ("keep_alive_s = 'long'", "line 4"),
+        ("keep_alive_s = 70_000", "from 0 to 65535"),
+        ("retry_longest_s = 5\nretry_first_s = 9", "broker.toml:4: "),
+        ("version = '3.1'", "must be \"5\" or \"3.1.1\""),
+        ("version = '3.1.1'\nsession_expiry_s = 5", "broker.toml:5: "),
+        ("bridge_flag = true", "needs version 3.1.1"),
+        ("version = '3.1.1'\npassword = 'p'", "`username`"),
+        ("password = 'p'\npassword_file = 'f'", "twice"),
+        ("password_file = '/nowhere/at/all'", "broker.toml:4: bridge `x`: cannot read"),
+        ("client_id = ''", "`client_id`"),
+        ("[bridges.tls]\nca = 'x'", "not mqtts://"),
+        ("buffer_bytes_max = 1", "from 65536"),
+        (
+            "[[bridges.ingress]]\nfilter = 'a/#/b'",
+            "broker.toml:5: bridge `x`: `filter` is \"a/#/b\"",
+        ),
+        ("[[bridges.ingress]]\nfilter = 'a'\ntopic = '${x}'", "no variable `${x}`"),
+        ("[[bridges.ingress]]\nfilter = 'a'\ntopic = 'a/+'", "broker.toml:6: "),
+        ("[[bridges.ingress]]\nfilter = 'a'\ntopic = '$SYS/a'", "broker's own"),
+        ("[[bridges.ingress]]\nfilter = 'a'\npayload = '${'", "no `}`"),
+        ("[[bridges.ingress]]\nfilter = 'a'\nqos = 3", "must be \"keep\", 0, 1 or 2"),
+        ("[[bridges.ingress]]\nfilter = 'a'\nretain = 1", "must be \"keep\", true or false"),
+        ("[[bridges.egress]]\nfilter = 'a/b'", "`a/b` and `a/#` have topics in common"),
+        ("[[bridges.egress]]\nfilter = '$share/g/b'", "cannot be a shared"),
+        ("[[bridges.egress]]\ntopic = 'b'", "filter"),
+    ] {
+        let error = parse(&with(keys)).expect_err(keys);
+        assert!(error.contains(words), "{keys}: {error}");
+    }
+    for (text, words) in [
+        (
+            "[[bridges]]\nname = 'x'\naddress = 'ws://a'",
+            "broker.toml:2: bridge `x`: it moves nothing",
+        ),
+        ("[[bridges]]\nname = 'x'", "address"),
+        (
+            "[[bridges]]\nname = 'x'\naddress = 'ws://a'\n[[bridges.egress]]\nfilter = 'a'",
+            "broker.toml:3: bridge `x`: `address`",
+        ),
+        (
+            "[[bridges]]\nname = 'a b'\naddress = 'a'\n[[bridges.egress]]\nfilter = 'a'",
+            "1 to 64 letters",
+        ),
+        (
+            "[[bridges]]\nname = 'x'\naddress = 'mqtts://a'\n[[bridges.egress]]\nfilter = 'a'\n\
+             [bridges.tls]\ncert = 'c'",
+            "go together",
+        ),
+        (
+            "[[bridges]]\nname = 'x'\naddress = 'a'\nversion = '3.1.1'\n\
+             [[bridges.ingress]]\nfilter = '$share/g/a'",
+            "broker.toml:6: bridge `x`: a shared subscription",
+        ),
+    ] {
+        let error = parse(text).expect_err(text);
+        assert!(error.contains(words), "{text}: {error}");
+    }
+    let error = parse(&format!("{}{}", with(""), with(""))).unwrap_err();
+    assert!(error.contains("broker.toml:8: bridge `x`: there is another bridge"), "{error}");
+}
+
+#[test]
+fn a_password_file_holds_a_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("password");
+    let text = with(&format!("password_file = {path:?}"));
+    for (content, expected) in [
+        (&b"secret"[..], Ok("secret")),
+        (b"secret \r\n", Ok("secret ")),
+        (b"\n", Err("is empty")),
+        (b"a\nb\n", Err("more than a password")),
+        (b"\xff", Err("cannot read")),
+        (&[b'x'; 70_000], Err("more than a password")),
+    ] {
+        std::fs::write(&path, content).unwrap();
+        let password = parse(&text).map(|mut config| config.bridges.remove(0).password.unwrap());
+        match (password, expected) {
+            (Ok(password), Ok(expected)) => assert_eq!(password.secret.reveal(), expected),
+            (Err(error), Err(words)) => assert!(error.contains(words), "{error}"),
+            (password, expected) => panic!("{password:?} instead of {expected:?}"),
+        }
+    }
+}
+
+#[test]
+fn messages_that_would_come_back_are_named() {
+    let both = |keys: &str, topic: &str| {
+        let text = with(&format!("{keys}\n[[bridges.ingress]]\nfilter = 'r/+/b'"));
+        one(&format!("{text}topic = '{topic}'\n")).warnings()
+    };
+    let warnings = both("version = '3.1.1'", "r/${topic}");
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].contains("`r/a/#`") && warnings[0].contains("`r/+/b`"), "{warnings:?}");
+    assert!(both("version = '3.1.1'\nbridge_flag = false", "r/${topic}")[0].contains("is false"));
+    assert!(both("version = '3.1.1'", "s/${topic}").is_empty());
+    assert!(both("", "r/${topic}").is_empty(), "5.0 has No Local");
+}
