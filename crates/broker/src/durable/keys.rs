@@ -159,12 +159,16 @@ impl WillRecord {
 }
 
 /// A subscription's options as the journal keeps them.
-pub(crate) fn encode_options(options: &SubscriptionOptions) -> [u8; 6] {
+pub(crate) fn encode_options(options: &SubscriptionOptions) -> Vec<u8> {
     let flags = options.qos as u8
         | u8::from(options.no_local) << 2
         | u8::from(options.retain_as_published) << 3;
-    let [a, b, c, d] = options.id.to_le_bytes();
-    [VALUE_VERSION, flags, a, b, c, d]
+    let mut bytes = vec![VALUE_VERSION, flags];
+    bytes.extend_from_slice(&options.id.to_le_bytes());
+    if options.since > 0 {
+        bytes.extend_from_slice(&options.since.to_le_bytes());
+    }
+    bytes
 }
 
 /// The reverse.
@@ -176,7 +180,7 @@ pub(crate) fn decode_options(bytes: &[u8]) -> Option<SubscriptionOptions> {
         no_local: flags & 4 != 0,
         retain_as_published: flags & 8 != 0,
         id: fields.u32()?,
-        since: 0,
+        since: if fields.0.is_empty() { 0 } else { fields.u64()? },
     })
 }
 
@@ -231,15 +235,12 @@ mod tests {
             assert_eq!(WillRecord::decode(&will.encode()), Some(will));
         }
         for (no_local, retain_as_published) in [(false, true), (true, false)] {
-            let qos = QoS::ExactlyOnce;
-            let options = SubscriptionOptions {
-                qos,
-                no_local,
-                retain_as_published,
-                id: 268_435_455,
-                since: 0,
-            };
-            assert_eq!(decode_options(&encode_options(&options)), Some(options));
+            for since in [0, 1 << 41] {
+                let qos = QoS::ExactlyOnce;
+                let id = 268_435_455;
+                let options = SubscriptionOptions { qos, no_local, retain_as_published, id, since };
+                assert_eq!(decode_options(&encode_options(&options)), Some(options));
+            }
         }
         assert_eq!(decode_starts(&encode_starts(12)), Some(12));
     }

@@ -98,6 +98,11 @@ impl Durable {
         self.starts << RETAINED_VERSION_BITS | version
     }
 
+    /// The version of the route map in the journal, where versions go on after a restart too.
+    pub(crate) fn route_version(&self, version: u64) -> u64 {
+        self.starts << ROUTE_VERSION_BITS | version
+    }
+
     /// The commit thread calls this after every commit: shards that wait are told.
     pub(crate) fn committed(&self, remote: &Remote<Mail>) {
         for (shard, flags) in self.shards.iter().enumerate() {
@@ -122,6 +127,9 @@ const SEQ_BITS: u32 = 40;
 
 /// Retained messages of one start of the broker have numbers of so many bits.
 const RETAINED_VERSION_BITS: u32 = 40;
+
+/// Versions of the route map in one start of the broker have numbers of so many bits.
+const ROUTE_VERSION_BITS: u32 = 40;
 
 /// The queues in which messages of shared subscriptions wait, by the number of the group.
 #[derive(Debug)]

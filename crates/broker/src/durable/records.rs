@@ -263,7 +263,7 @@ impl Visitor for Telling<'_> {
     }
 
     fn open(&mut self, id: MessageId, bytes: &[u8], meta: &[u8], _served: &[QueueId]) {
-        let message = body::decode(bytes, WALL, id).filter(|_| meta == open::FOR_ALL);
+        let message = body::decode(bytes, WALL, id).filter(|_| open::decode(meta).is_some());
         (self.each)(match message {
             Some(message) => KeptRecord::Open {
                 message_id: id.get(),

@@ -55,6 +55,9 @@ struct FoundEntry {
 /// A message whose distribution was not finished.
 pub(crate) struct OpenMessage {
     pub(crate) message: Message,
+    /// Of a retained message: the version of the route map that it was routed with. What became
+    /// visible later gets it from a replay.
+    pub(crate) routed: Option<u64>,
     /// Queues that have or had it: of sessions and of shared subscriptions.
     pub(crate) served: Vec<QueueId>,
 }
@@ -185,11 +188,11 @@ impl Visitor for Collector {
     }
 
     fn open(&mut self, id: MessageId, bytes: &[u8], meta: &[u8], served: &[QueueId]) {
-        match body::decode(bytes, self.wall, id) {
-            Some(message) if meta == open::FOR_ALL => {
-                self.found.open.push(OpenMessage { message, served: served.to_vec() });
+        match body::decode(bytes, self.wall, id).zip(open::decode(meta)) {
+            Some((message, routed)) => {
+                self.found.open.push(OpenMessage { message, routed, served: served.to_vec() });
             }
-            _ => self.found.lost += 1,
+            None => self.found.lost += 1,
         }
     }
 }

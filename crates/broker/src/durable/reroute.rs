@@ -67,6 +67,7 @@ impl<'a> Rerouting<'a> {
                 Scope::Others => !is_own,
                 Scope::Own => is_own,
             };
+            let is_meant = is_meant && open.routed.is_none_or(|routed| target.since <= routed);
             let qos = open.message.header().qos.min(target.qos);
             if !is_meant || !is_kept(qos, self.settings) || open.served.contains(&session.queue) {
                 continue;

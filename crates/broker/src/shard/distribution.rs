@@ -170,11 +170,15 @@ impl Shard {
 
     /// Notes a message as open; its record is written if that has not happened.
     fn note_open(&mut self, message: &Message) -> Option<MessageId> {
-        let level = self.shared.durable.as_ref()?.sessions_level();
+        let durable = self.shared.durable.as_ref()?;
+        let level = durable.sessions_level();
         let journal = self.journal.as_mut()?;
         let id = journal.message_id(message, level);
         self.stats.journal_open_total.increment();
-        let record = Record::Open { message: id, meta: &open::FOR_ALL };
+        let header = message.header();
+        let routed = header.retain.then(|| durable.route_version(header.routed_version));
+        let (meta, len) = open::encode(routed);
+        let record = Record::Open { message: id, meta: &meta[..len] };
         journal.append(record, level, Urgency::Rides);
         Some(id)
     }

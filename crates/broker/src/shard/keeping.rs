@@ -135,10 +135,16 @@ impl Shard {
         &mut self,
         slot: u32,
         filter: &Filter,
-        options: &SubscriptionOptions,
+        mut options: SubscriptionOptions,
     ) -> CommitToken {
-        let Some(kept) = self.sessions[slot as usize].kept else { return CommitToken::DONE };
-        let value = keys::encode_options(options);
+        let (Some(durable), Some(kept)) = (&self.shared.durable, self.sessions[slot as usize].kept)
+        else {
+            return CommitToken::DONE;
+        };
+        if options.since > 0 {
+            options.since = durable.route_version(options.since);
+        }
+        let value = keys::encode_options(&options);
         self.put(kept, &keys::subscription(filter), &value, Urgency::Forces)
     }
 

@@ -66,6 +66,8 @@ impl Shard {
     }
 
     fn restore_subscription(&mut self, slot: u32, filter: Filter, options: SubscriptionOptions) {
+        // What was on its way then has been given to whom it belongs.
+        let options = SubscriptionOptions { since: 0, ..options };
         self.count_restored_subscription(&filter);
         match &filter {
             Filter::Plain(plain) => {

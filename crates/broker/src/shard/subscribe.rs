@@ -39,7 +39,7 @@ impl Shard {
         let mut explanation = None;
         let mut changes = Vec::new();
         let mut replays = Vec::new();
-        let mut token = CommitToken::DONE;
+        let mut granted = Vec::new();
         for requested in &subscribe.filters {
             let options = SubscriptionOptions::new(&requested.options, subscribe.subscription_id);
             let handling = requested.options.retain_handling;
@@ -59,13 +59,14 @@ impl Shard {
             };
             if reason == ReasonCode::PROTOCOL_ERROR {
                 self.shared.routes.apply(&changes);
+                self.keep_subscriptions(slot, granted);
                 return self.end_connection(net, conn, reason);
             }
             if explanation.is_none() {
                 explanation = explain(reason, is_stuck);
             }
-            if let (false, Ok(filter)) = (reason.is_error(), &filter) {
-                token = token.max(self.keep_subscription(slot, filter, &options));
+            if let (false, Ok(filter)) = (reason.is_error(), filter) {
+                granted.push((filter, options));
             }
             reasons.push(if version == Version::V5 || !reason.is_error() {
                 reason
@@ -82,6 +83,8 @@ impl Shard {
             self.shared.routes.apply_as_new_version(&changes);
         }
         self.refresh_routes();
+        self.note_visible(slot, &replays);
+        let token = self.keep_subscriptions(slot, granted);
         let packet_id = subscribe.packet_id;
         let suback = SubAck {
             packet_id,
@@ -98,18 +101,43 @@ impl Shard {
             return Flow::Stop;
         }
         self.stats.subscribes_total.increment();
-        for WantsReplay { filter, is_new } in replays {
+        for WantsReplay { filter, .. } in replays {
             // A later filter of the packet may be the same one with other options.
-            let Some(&(mut options)) = self.index.get(&filter, slot) else { continue };
-            if is_new && net.shards() > 1 {
-                // Retained messages that were routed before the subscription became visible may
-                // still be on their way to this shard for others: they are the replay's.
-                options.since = self.snapshot.version();
-                self.index.insert(&filter, slot, options);
-            }
+            let Some(&options) = self.index.get(&filter, slot) else { continue };
             self.start_replay(net, slot, filter, options);
         }
         Flow::Continue
+    }
+
+    /// Retained messages that were routed before a new subscription became visible are its
+    /// replay's. They may still be on their way to this shard for others; or, when the broker dies,
+    /// to all whom they are for.
+    fn note_visible(&mut self, slot: u32, replays: &[WantsReplay]) {
+        for WantsReplay { filter, .. } in replays.iter().filter(|replay| replay.is_new) {
+            let Some(&(mut options)) = self.index.get(filter, slot) else { continue };
+            options.since = self.snapshot.version();
+            self.index.insert(filter, slot, options);
+        }
+    }
+
+    /// Writes down what was granted, as the index has it.
+    fn keep_subscriptions(
+        &mut self,
+        slot: u32,
+        granted: Vec<(Filter, SubscriptionOptions)>,
+    ) -> CommitToken {
+        let mut token = CommitToken::DONE;
+        if self.sessions[slot as usize].kept.is_none() {
+            return token;
+        }
+        for (filter, options) in granted {
+            let options = match &filter {
+                Filter::Plain(plain) => self.index.get(plain, slot).copied().unwrap_or(options),
+                Filter::Shared(_) => options,
+            };
+            token = token.max(self.keep_subscription(slot, &filter, options));
+        }
+        token
     }
 
     fn add_subscription(
