@@ -33,6 +33,8 @@ const HELD_AGAIN_NS: u64 = 5_000_000_000;
 pub(crate) struct Held {
     since_ns: u64,
     last_ns: u64,
+    /// So much of what it has sent and that is unread was looked at ahead of its turn.
+    pub(super) ahead: u32,
 }
 
 impl Shard {
@@ -183,7 +185,8 @@ impl Shard {
         Flow::Continue
     }
 
-    /// 3.x has no word for it: the PUBLISH stays unread, until there is room or patience ends.
+    /// 3.x has no word for it: the PUBLISH stays unread, until there is room or patience ends. What
+    /// the client acknowledges meanwhile counts, see [`ahead`](super::ahead).
     fn hold_for_budget(&mut self, net: &mut Net, conn: ConnId, slot: u32) -> Flow {
         let now_ns = net.now_ns();
         let patience_ns = u64::from(self.limits().publish_hold_s) * 1_000_000_000;

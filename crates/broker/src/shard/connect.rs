@@ -265,6 +265,9 @@ impl Shard {
         self.stats.sessions_connected.add(1);
         session.version = connect.version;
         session.owes_pingresp = false;
+        if let Some(pressure) = &mut session.pressure {
+            pressure.held.ahead = 0;
+        }
         session.packet_size_max = packet_size_max(connect);
         session.is_particular = session.packet_size_max != u32::MAX || aliases_max > 0;
         session.no_problem_information =

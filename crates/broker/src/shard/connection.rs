@@ -8,6 +8,7 @@ use tacho_codec::{
 use tacho_net::{Closed, ConnId, TimerId};
 use tacho_session::server::End;
 
+use super::ahead::comes_ahead;
 use super::durable::Keeping;
 use super::goodbye::send_disconnect;
 use super::lifetime::TimerToken;
@@ -197,6 +198,7 @@ impl Shard {
             return data.len();
         }
         self.look_at_budget();
+        let ahead = self.looked_ahead(session);
         let mut flow = Flow::Continue;
         while used < data.len() {
             let frame = match split_frame(&data[used..], self.frame_bytes_max(session)) {
@@ -213,6 +215,7 @@ impl Shard {
                 }
             };
             flow = match session {
+                Some(_) if used < ahead && comes_ahead(frame.first_byte) => Flow::Continue,
                 Some(slot) => self.packet(net, conn, slot, &frame),
                 None => self.packet_before_session(net, conn, &frame, &data[used..]),
             };
@@ -230,6 +233,15 @@ impl Shard {
             }
         }
         if let Some(slot) = session {
+            let looked = ahead.saturating_sub(used);
+            if flow == Flow::Hold {
+                let unread = &data[used..];
+                if self.look_ahead(net, conn, slot, unread, looked) == Flow::Stop {
+                    return data.len();
+                }
+            } else if ahead > 0 {
+                self.note_looked_ahead(slot, looked);
+            }
             self.pump(net, slot);
             let why = self.reason_to_hold(net, slot, flow, used);
             // A client that we do not read cannot be blamed for what does not arrive.
@@ -238,7 +250,8 @@ impl Shard {
                 self.sessions[slot as usize].machine.handle_activity(now_ns);
             }
             if let Some(why) = why {
-                self.hold_publisher(net, conn, why);
+                let reads_on = why == Why::Budget && self.reads_on(&data[used..]);
+                self.hold_publisher(net, conn, why, reads_on);
             }
         }
         used
@@ -292,7 +305,13 @@ impl Shard {
     }
 
     #[inline]
-    fn packet(&mut self, net: &mut Net, conn: ConnId, slot: u32, frame: &Frame<'_>) -> Flow {
+    pub(super) fn packet(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: u32,
+        frame: &Frame<'_>,
+    ) -> Flow {
         self.stats.packets_in_total.increment();
         let version = self.sessions[slot as usize].version;
         if frame.first_byte & 0xf0 == PUBLISH {

@@ -13,6 +13,7 @@
 //! memory for, [`overload`] sheds load, [`slow`] knows the slow clients, [`control`] answers the
 //! control plane.
 
+mod ahead;
 mod answers;
 mod authenticate;
 mod awaiting;

@@ -96,15 +96,19 @@ impl Shard {
     }
 
     #[cold]
-    pub(super) fn hold_publisher(&mut self, net: &mut Net, conn: ConnId, why: Why) {
+    pub(super) fn hold_publisher(&mut self, net: &mut Net, conn: ConnId, why: Why, reads_on: bool) {
         match why {
             Why::Backlog => self.stats.throttled_total.increment(),
             Why::Overload => self.stats.throttled_overload_total.increment(),
             // Counted as refused.
             Why::Budget => {}
         }
-        net.pause_read(conn);
-        self.throttle.held.push((conn, why));
+        if !reads_on {
+            net.pause_read(conn);
+        }
+        if why != Why::Budget || !self.throttle.held.contains(&(conn, why)) {
+            self.throttle.held.push((conn, why));
+        }
         if self.throttle.timer.is_none() {
             let deadline_ns = net.now_ns() + TRICKLE_NS;
             let token = TimerToken::Throttle.encode();

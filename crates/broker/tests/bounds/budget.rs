@@ -185,6 +185,58 @@ fn a_publisher_is_not_held_back_for_ever() {
     assert!(broker.counter("refused_publishes_total") >= 3);
 }
 
+/// What used the budget up was waiting for the publisher itself, whose acknowledgements stood
+/// unread behind its PUBLISH: it was held back until it was thrown out.
+#[test]
+fn a_publisher_that_is_held_back_is_heard_when_it_acknowledges() {
+    for shards in [1, 2] {
+        let broker = TestBroker::configured(&format!(
+            "shards = {shards}\n[limits]\nqueues_bytes_max = 100000\ninflight_max = 4"
+        ));
+        let mut both = broker.connected("both", Version::V311);
+        both.subscribe("own/#", QoS::AtLeastOnce);
+        let mut teller = broker.connected("teller", Version::V5);
+        let taken = fill(&mut teller, "own/x", QoS::AtLeastOnce);
+        let refused = broker.counter("refused_publishes_total");
+        let (topic, payload, qos) = ("own/x", &taken.to_be_bytes()[..], QoS::AtLeastOnce);
+        let packet_id = Some(both.id());
+        both.send(&Packet::Publish(Publish {
+            topic,
+            payload,
+            qos,
+            packet_id,
+            ..Publish::default()
+        }));
+        wait_until("it is held back", || broker.counter("refused_publishes_total") > refused);
+        both.send(&Packet::PingReq);
+        let (mut next, mut pongs, mut acknowledged) = (0_u32, 0, false);
+        while next <= taken || !acknowledged {
+            let acks = both.expect(|packet| match packet {
+                Packet::Publish(publish) => {
+                    assert_eq!(publish.payload[..4], next.to_be_bytes(), "in order, and once");
+                    publish.packet_id
+                }
+                Packet::PubAck(_) => {
+                    acknowledged = true;
+                    None
+                }
+                Packet::PingResp => {
+                    pongs += 1;
+                    None
+                }
+                other => panic!("{other:?}"),
+            });
+            if let Some(packet_id) = acks {
+                next += 1;
+                both.send(&Packet::PubAck(Ack::new(packet_id, ReasonCode::SUCCESS)));
+            }
+        }
+        both.ping();
+        assert_eq!(pongs, 1);
+        assert_eq!(broker.counter("ended_publishers_total"), 0);
+    }
+}
+
 #[test]
 fn a_group_without_members_counts_too() {
     let broker = TestBroker::configured("shards = 3\n[limits]\nqueues_bytes_max = 100000");

@@ -45,6 +45,9 @@ pub(crate) struct Link {
     pub(crate) dismissed: bool,
     /// CONNACK said no.
     pub(crate) refused: bool,
+    /// Publishers that the broker had held back for too long when DISCONNECT was sent: it closes
+    /// such a connection without reading on.
+    pub(crate) ended_before: u64,
     /// The journal took nothing at some time since CONNECT was sent, until CONNACK came.
     pub(crate) was_stuck: bool,
 }
@@ -155,6 +158,7 @@ impl Client {
             was_deaf: self.deaf,
             dismissed: false,
             refused: false,
+            ended_before: 0,
             was_stuck: cluster.journal().is_some_and(is_stuck),
         });
     }

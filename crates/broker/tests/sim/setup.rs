@@ -175,15 +175,10 @@ impl Setup {
     pub(crate) fn new(rng: &mut Rng) -> Self {
         let shards = rng.between(1, 3) as usize;
         let clients = rng.between(2, 6);
-        let mut natures: Vec<Nature> = (0..clients).map(|_| nature(rng)).collect();
+        let natures: Vec<Nature> = (0..clients).map(|_| nature(rng)).collect();
         let bad = rng.percent(75);
         let turn_ns_max = if bad { rng.below(2_000_000) } else { 0 };
         let config = config(rng, shards, clients as usize);
-        if config.limits.queues_bytes_max > 0 {
-            // A publisher of 3.x who is held back for the budget holds back what it acknowledges,
-            // which may be all that uses the budget up.
-            natures.iter_mut().for_each(|nature| nature.version = Version::V5);
-        }
         let mut percent = |max| if bad { rng.below(max) as u8 } else { 0 };
         let faults = Faults {
             mail_delay_percent: percent(60),
@@ -332,6 +327,8 @@ fn config(rng: &mut Rng, shards: usize, clients: usize) -> Config {
     }
     if rng.percent(20) {
         limits.queues_bytes_max = rng.between(500, 20_000);
+        // Who has said goodbye behind a PUBLISH at which it is held back acknowledges no more.
+        limits.publish_hold_s = 3;
     }
     raw.resolve().unwrap()
 }

@@ -276,12 +276,13 @@ impl World {
 
     /// DISCONNECT, which deletes the will. The broker closes.
     fn disconnect(&mut self, client: usize) {
+        let ended_before = self.counted("ended_publishers_total");
         let known = &mut self.clients[client];
         let version = known.version();
         let Some(link) = known.link.as_mut().filter(|link| link.stage == Stage::Online) else {
             return;
         };
-        link.stage = Stage::Leaving;
+        (link.stage, link.ended_before) = (Stage::Leaving, ended_before);
         let ends = version == Version::V5 && self.rng.percent(20);
         let expiry_s = ends.then_some(0);
         link.peer.send(&wire::disconnect(version, ReasonCode::SUCCESS, expiry_s));

@@ -10,7 +10,7 @@ mod tests;
 mod verdict;
 mod wills;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tacho_codec::{QoS, Version};
 
@@ -103,6 +103,8 @@ pub(crate) struct Ledger {
     ends: Vec<(Moment, usize)>,
     /// When the broker died.
     crashes: Vec<Moment>,
+    /// Sessions that the broker has in memory only.
+    passing: HashSet<(usize, u32)>,
     pub(crate) wills: Wills,
 }
 
@@ -211,6 +213,11 @@ impl Ledger {
             // Of a replay that was under way the rest may not come.
             span.replay_granted = false;
         }
+    }
+
+    /// A session is made that ends with its connection, or with the broker.
+    pub(crate) fn passes(&mut self, client: usize, epoch: u32) {
+        self.passing.insert((client, epoch));
     }
 
     fn crashes_since(&self, message: &Message) -> u32 {

@@ -21,6 +21,8 @@ pub(crate) struct Span {
     pub(crate) replays: u32,
     /// One of these was acknowledged.
     pub(crate) replay_granted: bool,
+    /// Its session ends with the broker.
+    pub(crate) passing: bool,
 }
 
 /// What a SUBSCRIBE asked for.
@@ -82,6 +84,7 @@ impl Ledger {
                 asked: Vec::new(),
                 replays: 0,
                 replay_granted: false,
+                passing: self.passing.contains(&(client, epoch)),
             });
         }
         let span = &mut self.spans[index];

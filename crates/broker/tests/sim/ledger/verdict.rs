@@ -104,7 +104,9 @@ impl Ledger {
             let assured = members.iter().all(qos(|qos| qos != QoS::AtMostOnce));
             // What a session of QoS 2 had begun to get ends with it [MQTT-4.8.2-5].
             let ended = |end: &(u64, usize)| end.1 == filter && end.0 > message.first_sent;
-            let may_end = message.qos == QoS::ExactlyOnce && self.ends.iter().any(ended);
+            // And what a member in memory had been given ends with the broker.
+            let died = self.crashes_since(message) > 0 && members.iter().any(|span| span.passing);
+            let may_end = message.qos == QoS::ExactlyOnce && self.ends.iter().any(ended) || died;
             if message.is_promised() && stays && assured && !may_end && copies == 0 {
                 missing.insert(format!("{id} {message:?} for a member of {}", FILTERS[filter]));
             }
@@ -123,7 +125,11 @@ impl Ledger {
             let is_safe = |m: &Message| m.qos != QoS::AtMostOnce || self.crashes.is_empty();
             let is_certain = |m: &&&Message| m.done != NEVER && !m.refused && is_safe(m);
             let certain = || all.iter().filter(is_certain);
-            let is_past = |m: &Message| certain().any(|later| m.done < later.first_sent);
+            // A will below QoS 2 may come again after a crash, behind newer ones.
+            let comes_again =
+                |m: &Message| m.is_will && m.qos != QoS::ExactlyOnce && self.crashes_since(m) > 0;
+            let is_past =
+                |m: &Message| !comes_again(m) && certain().any(|later| m.done < later.first_sent);
             let Some(&id) = audit.retained.get(&topic) else {
                 let must = !audit.retained_refused
                     && certain().next().is_some()

@@ -178,6 +178,7 @@ impl World {
         let Some(link) = &mut known.link else { return };
         link.stage = Stage::Online;
         let clean_start = link.opening.clean_start;
+        let is_passing = link.opening.ephemeral;
         let (stuck, will) = (link.was_stuck, link.opening.will.map(|will| will.id));
         assert!(!(clean_start && session_present), "clean start found a session");
         let must = known.safe_until_ns > now_ns && !clean_start;
@@ -209,6 +210,9 @@ impl World {
         }
         if !session_present {
             self.ledger.session_ended(client, epoch);
+            if is_passing {
+                self.ledger.passes(client, epoch + 1);
+            }
         }
         // A new session is not accepted before it is kept. MQTT 3.1 does not say which it is.
         let unkept = stuck && (session_present || version == Version::V31);

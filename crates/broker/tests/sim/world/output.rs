@@ -228,9 +228,11 @@ impl World {
     pub(super) fn closed_by_broker(&mut self, client: usize) {
         let Some(link) = self.clients[client].link.take() else { return };
         let since_ns = link.since_ns(self.clients[client].nature.keep_alive_s);
+        let was_held = self.counted("ended_publishers_total") > link.ended_before;
         let ending = match link.stage {
             Stage::Connecting if link.refused => Ending::Refused,
             Stage::Connecting => Ending::Unaccepted,
+            Stage::Leaving if was_held => Ending::MaybePolite,
             // Without a word it may have been the keep-alive.
             Stage::Leaving
                 if !link.dismissed
