@@ -11,7 +11,8 @@ import { apart, decades, fromZero, linearTicks, logTicks, nineTicks } from "./sc
 // Charts over time move together.
 const TIME = "time";
 const LETTER = 6.2;
-const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
+const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, '
+  + '"Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif';
 
 export class Chart {
   readonly plot: uPlot;

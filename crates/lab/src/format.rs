@@ -36,11 +36,6 @@ pub fn latency(us: f64) -> String {
     }
 }
 
-/// A latency that may have had too few samples.
-pub fn latency_or(us: Option<f64>) -> String {
-    us.map_or_else(|| "too few samples".to_owned(), latency)
-}
-
 /// A percentage with one decimal.
 pub fn percent(value: f64) -> String {
     format!("{value:.1} %")
@@ -88,7 +83,6 @@ mod tests {
         assert_eq!(latency(1234.0), "1.23 ms");
         assert_eq!(latency(12_345.0), "12.3 ms");
         assert_eq!(latency(999_999.0), "1.00 s");
-        assert_eq!(latency_or(None), "too few samples");
         assert_eq!(percent(12.34), "12.3 %");
         assert_eq!((bytes(512).as_str(), bytes(1536).as_str()), ("512 B", "1.5 KiB"));
         assert_eq!(bytes(5_368_709_120), "5.0 GiB");

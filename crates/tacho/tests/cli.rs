@@ -196,7 +196,8 @@ fn a_threshold_that_does_not_hold_fails_the_run() {
 fn closed_mode_needs_no_rate() {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("run");
-    let mut command = tacho(&["run", "symmetric", "--quiet", "--closed-window", "4", "--dir"]);
+    let mut command =
+        tacho(&["run", "symmetric", "--quiet", "--lang", "zh", "--closed-window", "4", "--dir"]);
     let output = command.arg(&dir).args(SMALL).output().expect("starts");
     assert_eq!((text(&output.stdout), text(&output.stderr)), (String::new(), String::new()));
     let summary = summary(&dir);
@@ -204,6 +205,9 @@ fn closed_mode_needs_no_rate() {
     // More than one window of each publisher.
     assert!(step["sent"].as_u64() > Some(40), "{summary:#}");
     assert_eq!(step["lost"], 0);
+    let report = fs::read_to_string(dir.join("report.html")).expect("reads");
+    assert!(report.contains("<html lang=\"zh\">") && report.contains("消息/秒"));
+    fails(&["run", "symmetric", "--lang", "de"], 1, &["languages are en and zh"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::record::{
     Capacity, Finding, Position, Recommendation, RunKind, RunRecord, SCHEMA_VERSION, Series,
     SeriesRow, Severity, Skipped, Step, Verdict, WhoseCpu,
 };
-use crate::report::{self, ReportData};
+use crate::report::{self, Lang, ReportData};
 use crate::run::{Ending, Outcome, StepCurves};
 use crate::threshold::Thresholds;
 use crate::verdict;
@@ -307,11 +307,11 @@ impl Campaign {
 }
 
 impl Results {
-    /// Writes the files of the campaign's directory.
+    /// Writes the files of the campaign's directory, the report in a language.
     ///
     /// # Errors
     /// When one of them cannot be written.
-    pub fn write(&self, directory: &RunDirectory) -> Result<(), OutputError> {
+    pub fn write(&self, directory: &RunDirectory, lang: Lang) -> Result<(), OutputError> {
         directory.write_summary(&self.record)?;
         let Some(environment) = &self.environment else { return Ok(()) };
         directory.write_environment(environment)?;
@@ -321,6 +321,7 @@ impl Results {
             curves: &self.curves,
             hosts: &[],
             environment,
+            lang,
         }))
     }
 }

@@ -1,5 +1,6 @@
 //! The result of a capacity search: an interval, and the trials that lead to it.
 
+use super::Lang;
 use super::axis::Unit;
 use super::chart::{Axis, Chart, Line, Mark, Marker, Style, from_zero};
 use super::grid::{Cell, Grid};
@@ -8,39 +9,25 @@ use crate::format::{latency, percent, rate};
 use crate::record::{Capacity, RunRecord, TrialOutcome};
 
 /// The result as a sentence.
-pub(super) fn sentence(capacity: &Capacity) -> String {
+pub(super) fn sentence(lang: Lang, capacity: &Capacity) -> String {
     let unit = if capacity.unit.is_empty() { String::new() } else { format!(" {}", capacity.unit) };
     let shown = |value: f64| format!("{}{unit}", Unit::Number.show(value));
-    let bound = match (capacity.lowest_fail, capacity.lowest_generator_bound) {
-        (Some(fail), _) => format!("it failed at {}", shown(fail)),
-        (None, Some(bound)) => {
-            format!(
-                "at {} the generator was the bottleneck, so the broker may carry more",
-                shown(bound)
-            )
-        }
-        (None, None) => "no load was found at which it failed".to_owned(),
-    };
+    let bound =
+        lang.bound(capacity.lowest_fail.map(shown), capacity.lowest_generator_bound.map(shown));
+    let objectives = capacity.objectives.join(", ");
     match capacity.highest_pass {
-        Some(pass) => {
-            let tps = capacity.tps.map_or_else(String::new, |tps| {
-                format!(" ({} messages in + out per second)", rate(tps))
-            });
-            format!(
-                "The highest {} that met {} is {}{tps}; {bound}. Confirmed {} of {} times.",
-                capacity.variable.replace('_', " "),
-                capacity.objectives.join(", "),
-                shown(pass),
-                capacity.confirmed,
-                capacity.confirm
-            )
-        }
-        None => format!("No load met {}; {bound}.", capacity.objectives.join(", ")),
+        Some(pass) => lang.highest_load(
+            (&lang.variable(&capacity.variable), &objectives, &shown(pass)),
+            capacity.tps.map(rate),
+            &bound,
+            (capacity.confirmed, capacity.confirm),
+        ),
+        None => lang.no_load_met(&objectives, &bound),
     }
 }
 
 /// What was tried, one after the other.
-pub(super) fn chart(capacity: &Capacity) -> Chart {
+pub(super) fn chart(lang: Lang, capacity: &Capacity) -> Chart {
     let of = |name: &str, colour, marker, outcome| {
         let trials = capacity.trials.iter().enumerate();
         let points = trials
@@ -52,43 +39,45 @@ pub(super) fn chart(capacity: &Capacity) -> Chart {
     let all = capacity.trials.iter().enumerate();
     let path = all.map(|(index, trial)| (index as f64 + 1.0, Some(trial.value))).collect();
     let mut lines = vec![
-        Line::plain("order of trials", 1, path).style(Style::Reference),
-        of("met all objectives", 3, Marker::Dot, TrialOutcome::Pass),
-        of("missed one", 2, Marker::Cross, TrialOutcome::Fail),
-        of("generator-bound", 6, Marker::Hollow, TrialOutcome::GeneratorBound),
+        Line::plain(lang.order_of_trials(), 1, path).style(Style::Reference),
+        of(lang.met_all_objectives(), 3, Marker::Dot, TrialOutcome::Pass),
+        of(lang.missed_one(), 2, Marker::Cross, TrialOutcome::Fail),
+        of(lang.generator_bound(), 6, Marker::Hollow, TrialOutcome::GeneratorBound),
     ];
     lines.retain(|line| !line.is_empty());
-    let y = from_zero(&capacity.variable.replace('_', " "), Unit::Number, &lines);
+    let y = from_zero(&lang.variable(&capacity.variable), Unit::Number, &lines);
     let x = Axis {
-        title: "trial".to_owned(),
+        title: lang.trial().to_owned(),
         scale: super::axis::Scale::exactly(0.0, capacity.trials.len() as f64 + 1.0, Unit::Number),
         unit: Unit::Number,
     };
     let mark = |value: Option<f64>, name: &str| {
         value.map(|y| Mark { y, x: None, name: name.to_owned(), colour: 0 })
     };
-    let marks =
-        [mark(capacity.highest_pass, "highest pass"), mark(capacity.lowest_fail, "lowest fail")];
+    let marks = [
+        mark(capacity.highest_pass, lang.highest_pass()),
+        mark(capacity.lowest_fail, lang.lowest_fail()),
+    ];
     Chart {
         wide: true,
         marks: marks.into_iter().flatten().collect(),
-        ..Chart::new("Trials of the search", x, y, lines)
+        ..Chart::new(lang.trials_of_the_search(), x, y, lines)
     }
 }
 
 /// The trials as a table.
-pub(super) fn table(record: &RunRecord, capacity: &Capacity) -> Grid {
+pub(super) fn table(lang: Lang, record: &RunRecord, capacity: &Capacity) -> Grid {
     let mut grid = Grid::new(&[
-        "trial",
-        "purpose",
-        "value",
-        "length",
-        "TPS in + out",
+        lang.trial(),
+        lang.purpose(),
+        lang.value(),
+        lang.length(),
+        lang.tps_in_out(),
         "CPU",
-        "avg",
+        lang.avg(),
         "p99",
-        "outcome",
-        "why",
+        lang.outcome(),
+        lang.why(),
     ]);
     for (index, trial) in capacity.trials.iter().enumerate() {
         let step = trial.step.and_then(|step| record.steps.get(step));
@@ -96,24 +85,25 @@ pub(super) fn table(record: &RunRecord, capacity: &Capacity) -> Grid {
             Cell::or_dash(step.and_then(pick))
         };
         let outcome = match trial.outcome {
-            TrialOutcome::Pass => "pass",
-            TrialOutcome::Fail => "fail",
-            TrialOutcome::GeneratorBound => "generator-bound",
+            TrialOutcome::Pass => lang.pass(),
+            TrialOutcome::Fail => lang.fail(),
+            TrialOutcome::GeneratorBound => lang.generator_bound(),
         };
+        let reasons: Vec<_> = trial.reasons.iter().map(|reason| lang.told(reason)).collect();
         let number = (index + 1).to_string();
         grid.row(
             trial.outcome == TrialOutcome::GeneratorBound,
             vec![
                 Cell::link(&number, &step.map_or_else(String::new, report_of)),
-                Cell::text(trial.purpose.clone()),
+                Cell::text(lang.told(&trial.purpose)),
                 Cell::text(Unit::Number.show(trial.value)),
-                Cell::text(format!("{:.0} s", trial.hold_s)),
+                Cell::text(lang.seconds(format!("{:.0}", trial.hold_s))),
                 figure(&|step| Some(rate(step.tps))),
                 figure(&|step| step.cpu_percent.map(percent)),
                 figure(&|step| step.latency_us.mean.map(latency)),
                 figure(&|step| step.latency_us.p99.map(|us| latency(us as f64))),
                 Cell::text(outcome.to_owned()).failed(trial.outcome == TrialOutcome::Fail),
-                Cell::prose(trial.reasons.join("; ")),
+                Cell::prose(reasons.join(lang.between_reasons())),
             ],
         );
     }

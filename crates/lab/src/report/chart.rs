@@ -1,5 +1,6 @@
 //! What a chart is, before it becomes SVG for paper or data for the script.
 
+use super::Lang;
 use super::axis::{Scale, Unit};
 
 /// Points of a line beyond which a chart is thinned: more than a screen has columns.
@@ -183,7 +184,7 @@ impl Chart {
 
     /// With at most [`POINTS_MAX`] points a line. Of every stretch its least and its greatest value
     /// stay, so that no spike is lost; stacked areas, which must add up, become means.
-    pub(super) fn thinned(mut self) -> Self {
+    pub(super) fn thinned(mut self, lang: Lang) -> Self {
         let longest = self.lines.iter().map(|line| line.points.len()).max().unwrap_or(0);
         if longest <= POINTS_MAX {
             return self;
@@ -193,13 +194,11 @@ impl Chart {
             *line = line.thinned(keep_extremes);
         }
         let stretch = longest.div_ceil(POINTS_MAX / 2);
-        let kept = if keep_extremes { "least and greatest value" } else { "mean" };
+        let kept = if keep_extremes { lang.least_and_greatest_value() } else { lang.mean() };
         if !self.note.is_empty() {
             self.note.push(' ');
         }
-        self.note.push_str(&format!(
-            "Drawn with the {kept} of every {stretch} points; the CSV beside this page has all."
-        ));
+        self.note.push_str(&lang.thinned(kept, stretch));
         self
     }
 
@@ -242,9 +241,9 @@ pub(super) fn from_zero(title: &str, unit: Unit, lines: &[Line]) -> Axis {
 }
 
 /// A logarithmic axis around what the lines reach.
-pub(super) fn logarithmic(title: &str, unit: Unit, lines: &[Line]) -> Axis {
+pub(super) fn logarithmic(lang: Lang, title: &str, unit: Unit, lines: &[Line]) -> Axis {
     let scale = Scale::log(least(lines), greatest(lines));
-    Axis { title: format!("{title} (logarithmic)"), scale, unit }
+    Axis { title: lang.logarithmic(title), scale, unit }
 }
 
 #[cfg(test)]
@@ -267,7 +266,7 @@ mod tests {
         points[4444].1 = None;
         let lines = vec![Line::plain("p99", 1, points)];
         let y = from_zero("latency", Unit::Latency, &lines);
-        let chart = Chart::new("Latency", time(1e4), y, lines).thinned();
+        let chart = Chart::new("Latency", time(1e4), y, lines).thinned(Lang::En);
         let points = &chart.lines[0].points;
         assert!(points.len() <= POINTS_MAX, "{}", points.len());
         assert_eq!((least(&chart.lines), greatest(&chart.lines)), (1.0, 900.0));
@@ -279,7 +278,7 @@ mod tests {
     fn short_charts_stay_as_they_are() {
         let lines = vec![Line::plain("a", 1, vec![(0.0, Some(1.0)), (1.0, None)])];
         let y = from_zero("rate", Unit::Rate, &lines);
-        let chart = Chart::new("Rate", time(1.0), y, lines).thinned();
+        let chart = Chart::new("Rate", time(1.0), y, lines).thinned(Lang::En);
         assert_eq!((chart.lines[0].points.len(), chart.note.as_str()), (2, ""));
     }
 

@@ -1,5 +1,6 @@
 //! The charts of a single run over its time, and by percentile.
 
+use super::Lang;
 use super::axis::{Scale, Unit, nines};
 use super::chart::{Axis, Band, Chart, Line, Style, from_zero, greatest, least, logarithmic};
 use crate::record::{CurvePoint, SeriesRow};
@@ -30,17 +31,17 @@ pub(super) fn every_interval(rows: &[SeriesRow], name: &str, colour: usize, pick
 }
 
 /// The time of the run.
-pub(super) fn time_axis(rows: &[SeriesRow]) -> Axis {
+pub(super) fn time_axis(lang: Lang, rows: &[SeriesRow]) -> Axis {
     let end = rows.last().map_or(1.0, |row| row.start_s + row.length_s);
     Axis {
-        title: "time since the start of the run (s)".to_owned(),
+        title: lang.time_since_the_start_of_the_run_s().to_owned(),
         scale: Scale::exactly(0.0, end, Unit::Seconds),
         unit: Unit::Seconds,
     }
 }
 
 /// The measured windows.
-pub(super) fn bands(rows: &[SeriesRow]) -> Vec<Band> {
+pub(super) fn bands(lang: Lang, rows: &[SeriesRow]) -> Vec<Band> {
     let mut bands: Vec<Band> = Vec::new();
     let mut previous = "";
     for row in rows {
@@ -49,7 +50,11 @@ pub(super) fn bands(rows: &[SeriesRow]) -> Vec<Band> {
             match bands.last_mut().filter(|_| previous == row.phase) {
                 Some(band) => band.to = end,
                 None => {
-                    bands.push(Band { name: "measured".to_owned(), from: row.start_s, to: end });
+                    bands.push(Band {
+                        name: lang.measured_band().to_owned(),
+                        from: row.start_s,
+                        to: end,
+                    });
                 }
             }
         }
@@ -60,6 +65,7 @@ pub(super) fn bands(rows: &[SeriesRow]) -> Vec<Band> {
 
 /// A chart over time whose axis starts at zero.
 pub(super) fn over_time(
+    lang: Lang,
     rows: &[SeriesRow],
     title: &str,
     y: &str,
@@ -67,13 +73,18 @@ pub(super) fn over_time(
     lines: Vec<Line>,
 ) -> Chart {
     let y = from_zero(y, unit, &lines);
-    Chart { bands: bands(rows), ..Chart::new(title, time_axis(rows), y, lines) }
+    Chart { bands: bands(lang, rows), ..Chart::new(title, time_axis(lang, rows), y, lines) }
 }
 
 /// A chart of latencies over time, logarithmic.
-pub(super) fn log_over_time(rows: &[SeriesRow], title: &str, lines: Vec<Line>) -> Chart {
-    let y = logarithmic("latency", Unit::Latency, &lines);
-    Chart { bands: bands(rows), ..Chart::new(title, time_axis(rows), y, lines) }
+pub(super) fn log_over_time(
+    lang: Lang,
+    rows: &[SeriesRow],
+    title: &str,
+    lines: Vec<Line>,
+) -> Chart {
+    let y = logarithmic(lang, lang.latency(), Unit::Latency, &lines);
+    Chart { bands: bands(lang, rows), ..Chart::new(title, time_axis(lang, rows), y, lines) }
 }
 
 fn us(value: Option<u64>) -> Option<f64> {
@@ -81,49 +92,52 @@ fn us(value: Option<u64>) -> Option<f64> {
 }
 
 /// Rates and latencies over time: the first two charts that a reader sees.
-pub(super) fn overview(rows: &[SeriesRow]) -> Vec<Chart> {
+pub(super) fn overview(lang: Lang, rows: &[SeriesRow]) -> Vec<Chart> {
     let rate = over_time(
+        lang,
         rows,
-        "Messages per second",
-        "messages per second",
+        lang.messages_per_second_title(),
+        lang.messages_per_second(),
         Unit::Rate,
         vec![
-            line(rows, "received", 3, |row| Some(row.received_per_s)).style(Style::Under),
-            line(rows, "sent", 1, |row| Some(row.sent_per_s)),
-            line(rows, "offered", 1, |row| Some(row.offered_in_per_s)).style(Style::Reference),
+            line(rows, lang.received(), 3, |row| Some(row.received_per_s)).style(Style::Under),
+            line(rows, lang.sent(), 1, |row| Some(row.sent_per_s)),
+            line(rows, lang.offered(), 1, |row| Some(row.offered_in_per_s)).style(Style::Reference),
         ],
     );
     let mut latency = log_over_time(
+        lang,
         rows,
-        "End-to-end latency",
+        lang.end_to_end_latency(),
         vec![
-            line(rows, "max", 4, |row| us(row.e2e_max_us)),
+            line(rows, lang.max(), 4, |row| us(row.e2e_max_us)),
             line(rows, "p99", 2, |row| us(row.e2e_p99_us)),
             line(rows, "p95", 6, |row| us(row.e2e_p95_us)),
             line(rows, "p50", 1, |row| us(row.e2e_p50_us)),
         ],
     );
-    "From the time a message was due to its receipt.".clone_into(&mut latency.note);
+    lang.latency_is_since_due().clone_into(&mut latency.note);
     vec![Chart { wide: true, ..rate }, Chart { wide: true, ..latency }]
 }
 
 /// Rate, mean, 99th percentile and maximum over time, one chart each, linear.
-pub(super) fn four_graphs(rows: &[SeriesRow]) -> Vec<Chart> {
+pub(super) fn four_graphs(lang: Lang, rows: &[SeriesRow]) -> Vec<Chart> {
     let single = |title: &str, colour, pick: Pick| {
-        let lines = vec![line(rows, "end to end", colour, pick)];
-        over_time(rows, title, "latency", Unit::Latency, lines)
+        let lines = vec![line(rows, lang.end_to_end(), colour, pick)];
+        over_time(lang, rows, title, lang.latency(), Unit::Latency, lines)
     };
     let mut charts = vec![
         over_time(
+            lang,
             rows,
-            "Rate: messages received",
-            "messages per second",
+            lang.rate_messages_received(),
+            lang.messages_per_second(),
             Unit::Rate,
-            vec![line(rows, "received", 3, |row| Some(row.received_per_s))],
+            vec![line(rows, lang.received(), 3, |row| Some(row.received_per_s))],
         ),
-        single("Mean latency", 1, |row| row.e2e_mean_us),
-        single("99th percentile of latency", 2, |row| us(row.e2e_p99_us)),
-        single("Greatest latency", 4, |row| us(row.e2e_max_us)),
+        single(lang.mean_latency_title(), 1, |row| row.e2e_mean_us),
+        single(lang.p99_of_latency(), 2, |row| us(row.e2e_p99_us)),
+        single(lang.greatest_latency(), 4, |row| us(row.e2e_max_us)),
     ];
     // A run without deliveries has no latencies.
     charts.retain(|chart| !chart.is_empty());
@@ -131,13 +145,13 @@ pub(super) fn four_graphs(rows: &[SeriesRow]) -> Vec<Chart> {
 }
 
 /// Latency by quantile.
-pub(super) fn percentiles(title: &str, curves: &StepCurves) -> Chart {
+pub(super) fn percentiles(lang: Lang, title: &str, curves: &StepCurves) -> Chart {
     let lines = vec![
-        curve("end to end", 1, &curves.latency),
-        curve("service (from the time it was written)", 2, &curves.service),
-        curve("send delay (of the generator)", 3, &curves.send_delay),
+        curve(lang.end_to_end(), 1, &curves.latency),
+        curve(lang.service_from_written(), 2, &curves.service),
+        curve(lang.send_delay_line(), 3, &curves.send_delay),
     ];
-    Chart { wide: true, ..quantile_chart(title, lines) }
+    Chart { wide: true, ..quantile_chart(lang, title, lines) }
 }
 
 /// A percentile curve as a line over nines.
@@ -147,15 +161,15 @@ pub(super) fn curve(name: &str, colour: usize, points: &[CurvePoint]) -> Line {
 }
 
 /// A chart of percentile curves.
-pub(super) fn quantile_chart(title: &str, lines: Vec<Line>) -> Chart {
+pub(super) fn quantile_chart(lang: Lang, title: &str, lines: Vec<Line>) -> Chart {
     let last = lines.iter().filter_map(|line| line.points.last()).map(|(nines, _)| *nines);
     let x = Axis {
-        title: "share of messages that were at least as fast".to_owned(),
+        title: lang.share_of_messages_that_were_at_least_as_fast().to_owned(),
         scale: Scale::Nines { nines: last.fold(1.0, f64::max) },
         unit: Unit::Nines,
     };
     let y = Axis {
-        title: "latency (logarithmic)".to_owned(),
+        title: lang.logarithmic(lang.latency()),
         scale: Scale::log(least(&lines), greatest(&lines)),
         unit: Unit::Latency,
     };
@@ -163,58 +177,67 @@ pub(super) fn quantile_chart(title: &str, lines: Vec<Line>) -> Chart {
 }
 
 /// Latency beside what the network takes.
-pub(super) fn round_trips(rows: &[SeriesRow]) -> Option<Chart> {
+pub(super) fn round_trips(lang: Lang, rows: &[SeriesRow]) -> Option<Chart> {
     rows.iter().any(|row| row.rtt_p50_us.is_some()).then(|| {
         let mut chart = log_over_time(
+            lang,
             rows,
-            "Round trip to the broker beside latency",
+            lang.round_trip_to_the_broker_beside_latency(),
             vec![
-                line(rows, "latency p99", 2, |row| us(row.e2e_p99_us)),
-                line(rows, "latency p50", 1, |row| us(row.e2e_p50_us)),
-                line(rows, "round trip max", 7, |row| us(row.rtt_max_us)).style(Style::Dashed),
-                line(rows, "round trip p50", 3, |row| us(row.rtt_p50_us)).style(Style::Dashed),
+                line(rows, lang.latency_p99(), 2, |row| us(row.e2e_p99_us)),
+                line(rows, lang.latency_p50(), 1, |row| us(row.e2e_p50_us)),
+                line(rows, lang.round_trip_max(), 7, |row| us(row.rtt_max_us)).style(Style::Dashed),
+                line(rows, lang.round_trip_p50(), 3, |row| us(row.rtt_p50_us)).style(Style::Dashed),
             ],
         );
-        "PINGREQ to PINGRESP on a connection of its own: what network and event loop take without \
-         any routing."
-            .clone_into(&mut chart.note);
+        lang.what_round_trips_are().clone_into(&mut chart.note);
         chart
     })
 }
 
 /// What broker and generator spent.
-pub(super) fn cpu(rows: &[SeriesRow]) -> Chart {
+pub(super) fn cpu(lang: Lang, rows: &[SeriesRow]) -> Chart {
     let mut lines = vec![
-        line(rows, "broker process", 1, |row| row.broker_cpu_percent),
-        line(rows, "broker's cores, busy", 2, |row| row.broker_cores_busy_percent),
-        line(rows, "generator threads", 3, |row| Some(row.generator_cpu_percent)),
+        line(rows, lang.broker_process(), 1, |row| row.broker_cpu_percent),
+        line(rows, lang.brokers_cores_busy(), 2, |row| row.broker_cores_busy_percent),
+        line(rows, lang.generator_threads(), 3, |row| Some(row.generator_cpu_percent)),
     ];
     lines.retain(|line| !line.is_empty());
-    over_time(rows, "CPU of broker and generator", "percent (one core = 100)", Unit::Percent, lines)
+    over_time(
+        lang,
+        rows,
+        lang.cpu_of_broker_and_generator(),
+        lang.percent_one_core_100(),
+        Unit::Percent,
+        lines,
+    )
 }
 
 /// Resident memory of the broker.
-pub(super) fn memory(rows: &[SeriesRow]) -> Option<Chart> {
-    let lines = vec![line(rows, "broker (RSS)", 1, |row| us(row.broker_rss_bytes))];
-    (!lines[0].is_empty())
-        .then(|| over_time(rows, "Memory of the broker", "bytes", Unit::Bytes, lines))
+pub(super) fn memory(lang: Lang, rows: &[SeriesRow]) -> Option<Chart> {
+    let lines = vec![line(rows, lang.broker_rss(), 1, |row| us(row.broker_rss_bytes))];
+    (!lines[0].is_empty()).then(|| {
+        over_time(lang, rows, lang.memory_of_the_broker(), lang.bytes(), Unit::Bytes, lines)
+    })
 }
 
 /// Was the generator in time?
-pub(super) fn generator(rows: &[SeriesRow]) -> Vec<Chart> {
+pub(super) fn generator(lang: Lang, rows: &[SeriesRow]) -> Vec<Chart> {
     let delay = log_over_time(
+        lang,
         rows,
-        "Send delay of the generator",
+        lang.send_delay_of_the_generator(),
         vec![line(rows, "p99", 3, |row| us(row.send_delay_p99_us))],
     );
     let late = over_time(
+        lang,
         rows,
-        "Messages sent late or never",
-        "messages in a second",
+        lang.messages_sent_late_or_never(),
+        lang.messages_in_a_second(),
         Unit::Number,
         vec![
-            line(rows, "more than 1 ms late", 6, |row| Some(row.overrun as f64)),
-            line(rows, "never sent", 2, |row| Some(row.dropped as f64)),
+            line(rows, lang.more_than_1_ms_late(), 6, |row| Some(row.overrun as f64)),
+            line(rows, lang.never_sent(), 2, |row| Some(row.dropped as f64)),
         ],
     );
     [delay, late].into_iter().filter(|chart| !chart.is_empty()).collect()

@@ -1,20 +1,16 @@
 //! The course of a run in tables: its phases, and brokers that were killed.
 
+use std::fmt::Write as _;
+
+use super::Lang;
 use super::grid::{Cell, Grid};
 use crate::format::{rate, thousands};
 use crate::record::{PhaseRecord, Restart, RunRecord, TargetRecord};
 
-/// Heads of the table of phases.
-pub(super) const PHASE_HEADS: [&str; 7] =
-    ["phase", "from", "length", "sent", "acknowledged", "received", "received per second"];
-
-/// Heads of the table of kills.
-pub(super) const RESTART_HEADS: [&str; 4] = ["phase", "killed at", "serving again after", "broker"];
-
 /// One phase in cells.
-pub(super) fn phase_cells(phase: &PhaseRecord) -> [String; 7] {
+pub(super) fn phase_cells(lang: Lang, phase: &PhaseRecord) -> [String; 7] {
     [
-        phase.name.clone(),
+        lang.phase(&phase.name),
         format!("{:.1} s", phase.start_s),
         format!("{:.2} s", phase.length_s),
         thousands(phase.sent),
@@ -25,9 +21,9 @@ pub(super) fn phase_cells(phase: &PhaseRecord) -> [String; 7] {
 }
 
 /// One kill in cells.
-pub(super) fn restart_cells(restart: &Restart) -> [String; 4] {
+pub(super) fn restart_cells(lang: Lang, restart: &Restart) -> [String; 4] {
     [
-        restart.phase.clone(),
+        lang.phase(&restart.phase),
         format!("{:.1} s", restart.at_s),
         format!("{:.0} ms", restart.serving_ms),
         restart.target.clone(),
@@ -35,12 +31,13 @@ pub(super) fn restart_cells(restart: &Restart) -> [String; 4] {
 }
 
 /// How Tacho's own broker keeps sessions.
-pub(super) fn keeping(target: &TargetRecord) -> String {
-    let level = target.durability.as_deref().unwrap_or("unknown");
-    match target.offline_qos0 {
-        Some(true) => format!("{level}; QoS 0 is kept for those who are away"),
-        _ => format!("{level}; QoS 0 is not kept for those who are away"),
-    }
+pub(super) fn keeping(lang: Lang, target: &TargetRecord) -> String {
+    let level = target.durability.as_deref().unwrap_or_else(|| lang.unknown());
+    let qos0 = match target.offline_qos0 {
+        Some(true) => lang.qos0_is_kept(),
+        _ => lang.qos0_is_not_kept(),
+    };
+    lang.sessions_are_kept(level, qos0)
 }
 
 /// Did clients leave their sessions and come back, or was a broker killed?
@@ -49,19 +46,32 @@ pub(super) fn is_eventful(record: &RunRecord) -> bool {
 }
 
 /// The tables of a page.
-pub(super) fn tables(out: &mut String, record: &RunRecord) {
-    let mut phases = Grid::new(&PHASE_HEADS);
+pub(super) fn tables(lang: Lang, out: &mut String, record: &RunRecord) {
+    let mut phases = Grid::new(&[
+        lang.phase_column(),
+        lang.begins(),
+        lang.length(),
+        lang.sent(),
+        lang.acknowledged(),
+        lang.received(),
+        lang.received_per_second(),
+    ]);
     for phase in &record.phases {
-        phases.row(false, phase_cells(phase).map(Cell::text).to_vec());
+        phases.row(false, phase_cells(lang, phase).map(Cell::text).to_vec());
     }
     phases.render(out);
     if record.restarts.is_empty() {
         return;
     }
-    out.push_str("<h3>Brokers killed and started again</h3>\n");
-    let mut restarts = Grid::new(&RESTART_HEADS);
+    let _ = writeln!(out, "<h3>{}</h3>", lang.brokers_killed_and_started_again());
+    let mut restarts = Grid::new(&[
+        lang.phase_column(),
+        lang.killed_at(),
+        lang.serving_again_after(),
+        lang.broker(),
+    ]);
     for restart in &record.restarts {
-        restarts.row(false, restart_cells(restart).map(Cell::text).to_vec());
+        restarts.row(false, restart_cells(lang, restart).map(Cell::text).to_vec());
     }
     restarts.render(out);
 }

@@ -1,6 +1,7 @@
 //! Panels of a watched host: CPU by state, memory, network, load, each with its least, mean and
 //! greatest value over the measured time.
 
+use super::Lang;
 use super::axis::{Scale, Unit};
 use super::chart::{Axis, Chart, Line, Spread, from_zero};
 use super::charts::{bands, time_axis};
@@ -18,7 +19,7 @@ pub(super) struct Panels {
 type Figure<'a> = (String, Box<dyn Fn(&HostRow) -> Option<f64> + 'a>);
 
 /// Panels of all hosts.
-pub(super) fn panels(hosts: &[ResourceRow], rows: &[SeriesRow]) -> Vec<Panels> {
+pub(super) fn panels(lang: Lang, hosts: &[ResourceRow], rows: &[SeriesRow]) -> Vec<Panels> {
     let mut sources: Vec<(&str, &str, Option<&str>)> = Vec::new();
     for row in hosts {
         let source = identity(&row.host);
@@ -31,9 +32,9 @@ pub(super) fn panels(hosts: &[ResourceRow], rows: &[SeriesRow]) -> Vec<Panels> {
         .map(|source| {
             let own: Vec<_> = hosts.iter().filter(|row| identity(&row.host) == source).collect();
             let (host, via, target) = source;
-            let of = target.map_or_else(String::new, |name| format!(", broker {name}"));
-            let via = if via.is_empty() { String::new() } else { format!(" (by {via})") };
-            Panels { title: format!("Host {host}{of}{via}"), charts: charts(&own, rows) }
+            let of = target.map_or_else(String::new, |name| lang.host_of_broker(name));
+            let via = if via.is_empty() { String::new() } else { lang.told_by(via) };
+            Panels { title: lang.host(host, of, via), charts: charts(lang, &own, rows) }
         })
         .collect()
 }
@@ -42,21 +43,27 @@ fn identity(row: &HostRow) -> (&str, &str, Option<&str>) {
     (&row.host, &row.source, row.target.as_deref())
 }
 
-fn charts(own: &[&ResourceRow], rows: &[SeriesRow]) -> Vec<Chart> {
-    let mut charts = vec![cpu(own, rows), memory(own, rows), network(own, rows), load(own, rows)];
-    charts.push(trouble(own, rows));
-    charts.push(pressure(own, rows));
+fn charts(lang: Lang, own: &[&ResourceRow], rows: &[SeriesRow]) -> Vec<Chart> {
+    let mut charts = vec![
+        cpu(lang, own, rows),
+        memory(lang, own, rows),
+        network(lang, own, rows),
+        load(lang, own, rows),
+    ];
+    charts.push(trouble(lang, own, rows));
+    charts.push(pressure(lang, own, rows));
     charts.retain(|chart| !chart.is_empty());
     charts
 }
 
 /// Lines of figures, and their spread over the measured windows (over everything without one).
 fn lines(
+    lang: Lang,
     own: &[&ResourceRow],
     rows: &[SeriesRow],
     figures: &[Figure<'_>],
 ) -> (Vec<Line>, Vec<Spread>) {
-    let windows = bands(rows);
+    let windows = bands(lang, rows);
     let end = rows.last().map_or(f64::INFINITY, |row| row.start_s + row.length_s);
     let middle = |row: &ResourceRow| row.at_s - row.host.length_ns as f64 / 2e9;
     let (mut lines, mut table) = (Vec::new(), Vec::new());
@@ -88,67 +95,74 @@ fn lines(
 }
 
 fn panel(
+    lang: Lang,
     own: &[&ResourceRow],
     rows: &[SeriesRow],
     title: &str,
     y: (&str, Unit),
     figures: &[Figure<'_>],
 ) -> Chart {
-    let (lines, table) = lines(own, rows, figures);
+    let (lines, table) = lines(lang, own, rows, figures);
     let axis = from_zero(y.0, y.1, &lines);
-    Chart { bands: bands(rows), table, ..Chart::new(title, time_axis(rows), axis, lines) }
+    Chart {
+        bands: bands(lang, rows),
+        table,
+        ..Chart::new(title, time_axis(lang, rows), axis, lines)
+    }
 }
 
 fn figure<'a>(name: &str, pick: impl Fn(&HostRow) -> Option<f64> + 'a) -> Figure<'a> {
     (name.to_owned(), Box::new(pick))
 }
 
-fn cpu(own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
+fn cpu(lang: Lang, own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
     let state = |name, pick: fn(&CpuPercent) -> f64| {
         figure(name, move |row: &HostRow| row.cpu.as_ref().map(pick))
     };
     let figures = [
-        state("user", |cpu| cpu.user),
-        state("system", |cpu| cpu.system),
-        state("softirq", |cpu| cpu.softirq),
-        state("irq", |cpu| cpu.irq),
-        state("nice", |cpu| cpu.nice),
-        state("wait-IO", |cpu| cpu.iowait),
-        state("steal", |cpu| cpu.steal),
-        state("idle", |cpu| cpu.idle),
+        state(lang.user(), |cpu| cpu.user),
+        state(lang.system(), |cpu| cpu.system),
+        state(lang.softirq(), |cpu| cpu.softirq),
+        state(lang.irq(), |cpu| cpu.irq),
+        state(lang.nice(), |cpu| cpu.nice),
+        state(lang.wait_io(), |cpu| cpu.iowait),
+        state(lang.steal(), |cpu| cpu.steal),
+        state(lang.idle(), |cpu| cpu.idle),
     ];
-    let mut chart = panel(own, rows, "CPU usage", ("percent", Unit::Percent), &figures);
+    let mut chart =
+        panel(lang, own, rows, lang.cpu_usage(), (lang.percent(), Unit::Percent), &figures);
     // What is idle is the white that is left; the table has it.
-    chart.lines.retain(|line| line.name != "idle");
+    chart.lines.retain(|line| line.name != lang.idle());
     chart.y.scale = Scale::exactly(0.0, 100.0, Unit::Percent);
     chart.stacked = true;
     chart
 }
 
-fn memory(own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
+fn memory(lang: Lang, own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
     let memory = |name, pick: fn(&tacho_monitor::MemoryBytes) -> Option<u64>| {
         figure(name, move |row: &HostRow| {
             row.memory.as_ref().and_then(pick).map(|bytes| bytes as f64)
         })
     };
     let figures = [
-        memory("used", |memory| Some(memory.used)),
-        memory("buffered", |memory| Some(memory.buffered)),
-        memory("cached", |memory| Some(memory.cached)),
-        memory("slab, reclaimable", |memory| memory.slab_reclaimable),
-        memory("slab, not reclaimable", |memory| memory.slab_unreclaimable),
-        memory("free", |memory| Some(memory.free)),
+        memory(lang.used(), |memory| Some(memory.used)),
+        memory(lang.buffered(), |memory| Some(memory.buffered)),
+        memory(lang.cached(), |memory| Some(memory.cached)),
+        memory(lang.slab_reclaimable(), |memory| memory.slab_reclaimable),
+        memory(lang.slab_not_reclaimable(), |memory| memory.slab_unreclaimable),
+        memory(lang.free_memory(), |memory| Some(memory.free)),
     ];
-    let mut chart = panel(own, rows, "Memory usage", ("bytes", Unit::Bytes), &figures);
-    chart.lines.retain(|line| line.name != "free");
+    let mut chart =
+        panel(lang, own, rows, lang.memory_usage(), (lang.bytes(), Unit::Bytes), &figures);
+    chart.lines.retain(|line| line.name != lang.free_memory());
     let total = own.iter().filter_map(|row| row.host.memory.map(|memory| memory.total)).max();
     let scale = Scale::from_zero(total.unwrap_or(0) as f64, Unit::Bytes);
-    chart.y = Axis { title: "bytes".to_owned(), scale, unit: Unit::Bytes };
+    chart.y = Axis { title: lang.bytes().to_owned(), scale, unit: Unit::Bytes };
     chart.stacked = true;
     chart
 }
 
-fn network(own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
+fn network(lang: Lang, own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
     let mut names: Vec<&str> = Vec::new();
     for interface in own.iter().flat_map(|row| &row.host.interfaces) {
         let busy = interface.rx_bytes_per_s + interface.tx_bytes_per_s > 0.0;
@@ -163,23 +177,30 @@ fn network(own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
         };
         let received = move |row: &HostRow| of(row, |rates| rates.rx_bytes_per_s);
         let sent = move |row: &HostRow| of(row, |rates| rates.tx_bytes_per_s);
-        figures.push(figure(&format!("{name} received"), received));
-        figures.push(figure(&format!("{name} transmitted"), sent));
+        figures.push(figure(&lang.interface_received(name), received));
+        figures.push(figure(&lang.interface_transmitted(name), sent));
     }
-    panel(own, rows, "Network usage", ("bytes per second", Unit::BytesPerS), &figures)
+    panel(
+        lang,
+        own,
+        rows,
+        lang.network_usage(),
+        (lang.bytes_per_second(), Unit::BytesPerS),
+        &figures,
+    )
 }
 
-fn load(own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
+fn load(lang: Lang, own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
     let figures = [
-        figure("1 min", |row| row.load.map(|load| load[0])),
-        figure("5 min", |row| row.load.map(|load| load[1])),
-        figure("15 min", |row| row.load.map(|load| load[2])),
+        figure(lang.n_1_min(), |row| row.load.map(|load| load[0])),
+        figure(lang.n_5_min(), |row| row.load.map(|load| load[1])),
+        figure(lang.n_15_min(), |row| row.load.map(|load| load[2])),
     ];
-    panel(own, rows, "CPU load", ("runnable tasks", Unit::Number), &figures)
+    panel(lang, own, rows, lang.cpu_load(), (lang.runnable_tasks(), Unit::Number), &figures)
 }
 
 /// Trouble of the network, shown only where there is some.
-fn trouble(own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
+fn trouble(lang: Lang, own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
     let drops = |row: &HostRow| {
         let per_interface = row
             .interfaces
@@ -188,12 +209,18 @@ fn trouble(own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
         per_interface.reduce(|a, b| a + b)
     };
     let figures = [
-        figure("segments sent again", |row| row.tcp.retransmits_per_s),
-        figure("accept queue full", |row| row.tcp.listen_overflows_per_s),
-        figure("packets dropped", drops),
+        figure(lang.segments_sent_again(), |row| row.tcp.retransmits_per_s),
+        figure(lang.accept_queue_full(), |row| row.tcp.listen_overflows_per_s),
+        figure(lang.packets_dropped(), drops),
     ];
-    let mut chart =
-        panel(own, rows, "Network trouble", ("events per second", Unit::Rate), &figures);
+    let mut chart = panel(
+        lang,
+        own,
+        rows,
+        lang.network_trouble(),
+        (lang.events_per_second(), Unit::Rate),
+        &figures,
+    );
     if chart.lines.iter().all(Line::is_zero) {
         chart.lines.clear();
     }
@@ -201,14 +228,20 @@ fn trouble(own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
 }
 
 /// Waiting for resources, shown only where there is some.
-fn pressure(own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
+fn pressure(lang: Lang, own: &[&ResourceRow], rows: &[SeriesRow]) -> Chart {
     let figures = [
-        figure("for a core", |row| row.pressure.and_then(|pressure| pressure.cpu_some)),
-        figure("for a disk", |row| row.pressure.and_then(|pressure| pressure.io_some)),
-        figure("for memory", |row| row.pressure.and_then(|pressure| pressure.memory_some)),
+        figure(lang.for_a_core(), |row| row.pressure.and_then(|pressure| pressure.cpu_some)),
+        figure(lang.for_a_disk(), |row| row.pressure.and_then(|pressure| pressure.io_some)),
+        figure(lang.for_memory(), |row| row.pressure.and_then(|pressure| pressure.memory_some)),
     ];
-    let mut chart =
-        panel(own, rows, "Tasks that waited", ("percent of the time", Unit::Percent), &figures);
+    let mut chart = panel(
+        lang,
+        own,
+        rows,
+        lang.tasks_that_waited(),
+        (lang.percent_of_the_time(), Unit::Percent),
+        &figures,
+    );
     if chart.lines.iter().all(Line::is_zero) {
         chart.lines.clear();
     }

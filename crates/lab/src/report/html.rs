@@ -3,36 +3,36 @@
 
 use std::fmt::Write as _;
 
-use super::ReportData;
 use super::page::Page;
+use super::{Lang, ReportData};
 use super::{many, single, words};
 use crate::format::{capitalised, thousands};
 use crate::record::{RunKind, RunRecord, Severity, Step, Verdict};
 
-/// Where the list of files goes once they are all there.
-const FILES: &str = "<!-- files -->";
-
 const STYLE: &str = include_str!("../../../../web/dist/style.css");
 const SCRIPT: &str = include_str!("../../../../web/dist/report.js");
 
+/// A label, in the language of the page.
+type Label = fn(Lang) -> &'static str;
+
 /// Files that a run directory may have, with what they are for.
-const KNOWN_FILES: [(&str, &str); 16] = [
-    ("comparison.json", "the comparison: every figure of this page, for programs"),
-    ("summary.json", "the run record: every figure of this page, for programs"),
-    ("timeseries.csv", "a row per second"),
-    ("resources.csv", "watched hosts and processes, a row per figure and second"),
-    ("steps.csv", "a row per step"),
-    ("latency.hlog", "latency histograms of each second, HdrHistogram's interval log"),
-    ("e2e.hgrm", "percentiles of the end-to-end latency, for HdrHistogram's plotter"),
-    ("service.hgrm", "percentiles of the service time"),
-    ("ack.hgrm", "percentiles of the time to the last acknowledgement"),
-    ("send_delay.hgrm", "percentiles of the generator's lateness"),
-    ("results.jtl", "samples as JMeter writes them"),
-    ("junit.xml", "thresholds and verdicts, for CI"),
-    ("summary.md", "the result as Markdown"),
-    ("scenario.toml", "the scenario as it ran: run it again with `tacho run scenario.toml`"),
-    ("environment.json", "the machine and its settings"),
-    ("broker.log", "what the broker said"),
+const KNOWN_FILES: [(&str, Label); 16] = [
+    ("comparison.json", Lang::comparison_json),
+    ("summary.json", Lang::summary_json),
+    ("timeseries.csv", Lang::timeseries_csv),
+    ("resources.csv", Lang::resources_csv),
+    ("steps.csv", Lang::steps_csv),
+    ("latency.hlog", Lang::latency_hlog),
+    ("e2e.hgrm", Lang::e2e_hgrm),
+    ("service.hgrm", Lang::service_hgrm),
+    ("ack.hgrm", Lang::ack_hgrm),
+    ("send_delay.hgrm", Lang::send_delay_hgrm),
+    ("results.jtl", Lang::results_jtl),
+    ("junit.xml", Lang::junit_xml),
+    ("summary.md", Lang::summary_md),
+    ("scenario.toml", Lang::scenario_toml),
+    ("environment.json", Lang::environment_json),
+    ("broker.log", Lang::broker_log),
 ];
 
 /// Makes any text safe inside elements and quoted attributes.
@@ -54,64 +54,81 @@ pub fn escape(text: &str) -> String {
 /// The whole page.
 pub fn html(data: &ReportData<'_>) -> String {
     let record = data.record;
+    let lang = data.lang;
     let mut head = String::new();
-    header(&mut head, record);
-    let mut page = Page::default();
+    header(lang, &mut head, record);
+    let mut page = Page::new(lang);
     match record.kind {
         RunKind::Run => single::body(&mut page, &mut head, data),
         _ => many::body(&mut page, &mut head, data),
     }
-    let title = format!("{} – {}", record.name, verdict_words(record.verdict));
+    let title = format!("{} – {}", record.name, verdict_words(lang, record.verdict));
     document(&title, &head, page, &record.tool_version)
 }
 
 /// A whole page: `head` stands above the contents, then comes what `page` holds.
 pub(super) fn document(title: &str, head: &str, page: Page, tool_version: &str) -> String {
+    let lang = page.lang;
     let (contents, body, json) = page.parts();
     let mut out = String::with_capacity(body.len() + json.len() + SCRIPT.len() + 64 * 1024);
     let _ = write!(
         out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+        "<!DOCTYPE html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+        lang.code(),
         escape(title),
     );
     let _ = write!(
         out,
-        "{head}{contents}<main>\n{body}</main>\n<footer>Written by tacho {}. This file holds \
-         everything that it shows and loads nothing.</footer>\n\
+        "{head}{contents}<main>\n{body}</main>\n<footer>{}</footer>\n\
          <script type=\"application/json\" id=\"chart-data\">{json}</script>\n\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        escape(tool_version)
+        escape(&lang.written_by(tool_version))
     );
     out
 }
 
+/// Where the list of files goes once they are all there.
+fn place_of_files(lang: Lang) -> String {
+    format!("<!-- files {} -->", lang.code())
+}
+
 /// The page with links to the files that lie beside it.
 pub(crate) fn with_files(page: &str, present: &[String]) -> String {
-    let mut list = String::new();
-    for (name, what) in KNOWN_FILES.iter().filter(|(name, _)| present.iter().any(|p| p == name)) {
-        let _ = write!(list, "<li><a href=\"{name}\">{name}</a> {}</li>", escape(what));
+    for lang in Lang::ALL {
+        let place = place_of_files(lang);
+        if !page.contains(&place) {
+            continue;
+        }
+        let mut list = String::new();
+        let there = |name: &str| present.iter().any(|present| present == name);
+        for (name, what) in KNOWN_FILES.iter().filter(|(name, _)| there(name)) {
+            let what = escape(what(lang));
+            let _ = write!(list, "<li><a href=\"{name}\">{name}</a> {what}</li>");
+        }
+        return page.replacen(&place, &list, 1);
     }
-    page.replacen(FILES, &list, 1)
+    page.to_owned()
 }
 
 /// The place for the list of files.
 pub(super) fn files(page: &mut Page) {
-    page.section("files", "Files");
-    let _ = writeln!(page.out, "<ul class=\"files\">{FILES}</ul>");
+    let lang = page.lang;
+    page.section("files", lang.files());
+    let _ = writeln!(page.out, "<ul class=\"files\">{}</ul>", place_of_files(lang));
 }
 
 /// A verdict in words.
 pub(super) use super::steps_table::verdict_words;
 
-fn header(out: &mut String, record: &RunRecord) {
+fn header(lang: Lang, out: &mut String, record: &RunRecord) {
     let kind = match record.kind {
-        RunKind::Run => "Load test",
-        RunKind::Ladder => "Load test in steps",
-        RunKind::Capacity => "Capacity search",
-        RunKind::Suite => "Test suite",
-        RunKind::Comparison => "Comparison",
+        RunKind::Run => lang.load_test(),
+        RunKind::Ladder => lang.load_test_in_steps(),
+        RunKind::Capacity => lang.capacity_search(),
+        RunKind::Suite => lang.test_suite(),
+        RunKind::Comparison => lang.comparison(),
     };
     let brokers = match record.targets.len() {
         0 | 1 => record.target.broker.clone(),
@@ -128,9 +145,9 @@ fn header(out: &mut String, record: &RunRecord) {
         facts.push(format!("MQTT {}", record.target.version));
     }
     if record.clients > 0 {
-        facts.push(format!("{} clients", thousands(record.clients)));
+        facts.push(lang.count_of_clients(thousands(record.clients)));
     }
-    facts.push(duration(record.elapsed_s));
+    facts.push(lang.duration(record.elapsed_s));
     let facts: Vec<String> = facts
         .iter()
         .filter(|fact| !fact.is_empty())
@@ -141,20 +158,20 @@ fn header(out: &mut String, record: &RunRecord) {
         "<header><p class=\"kind\">{kind}</p><h1>{}</h1><p class=\"description\">{}</p>\
          <p class=\"facts\">{}</p></header>",
         escape(&record.scenario),
-        escape(&record.description),
+        escape(&lang.told(&record.description)),
         facts.join(" ")
     );
     let class = if record.verdict == Verdict::Ok { "verdict ok" } else { "verdict" };
     let _ = write!(
         out,
         "<section class=\"{class}\"><b>{}</b><p>{}</p>",
-        capitalised(verdict_words(record.verdict)),
-        escape(&words::verdict(record))
+        capitalised(verdict_words(lang, record.verdict)),
+        escape(&words::verdict(lang, record))
     );
     if !record.reasons.is_empty() {
         out.push_str("<ul>");
         for reason in &record.reasons {
-            let _ = write!(out, "<li>{}</li>", escape(reason));
+            let _ = write!(out, "<li>{}</li>", escape(&lang.told(reason)));
         }
         out.push_str("</ul>");
     }
@@ -176,16 +193,16 @@ pub(super) fn tiles(out: &mut String, tiles: &[(String, String)]) {
 }
 
 /// Findings, the gravest first, and what a reader must know.
-pub(super) fn remarks(out: &mut String, record: &RunRecord) {
+pub(super) fn remarks(lang: Lang, out: &mut String, record: &RunRecord) {
     let mut findings: Vec<_> = record.findings.iter().collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     if !findings.is_empty() {
         out.push_str("<ul class=\"findings\">");
         for finding in findings {
-            let severity = match finding.severity {
-                Severity::Info => "info",
-                Severity::Warning => "warning",
-                Severity::Error => "error",
+            let (class, severity) = match finding.severity {
+                Severity::Info => ("info", lang.info()),
+                Severity::Warning => ("warning", lang.warning()),
+                Severity::Error => ("error", lang.error()),
             };
             let step = finding.step.and_then(|index| record.steps.get(index));
             // Sentences about the steps of a ladder say themselves which one they are about.
@@ -196,15 +213,15 @@ pub(super) fn remarks(out: &mut String, record: &RunRecord) {
             let place = step.map_or_else(String::new, |step| format!("{}: ", step.label));
             let _ = write!(
                 out,
-                "<li class=\"{severity}\"><b>{severity}</b> {}{}</li>",
+                "<li class=\"{class}\"><b>{severity}</b> {}{}</li>",
                 escape(&place),
-                escape(&finding.sentence)
+                escape(&lang.told(&finding.sentence))
             );
         }
         out.push_str("</ul>\n");
     }
     for note in &record.notes {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(&lang.told(note)));
     }
 }
 
@@ -215,16 +232,6 @@ pub(super) fn pairs(out: &mut String, title: &str, pairs: &[(String, String)]) {
         let _ = write!(out, "<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(value));
     }
     out.push_str("</tbody></table></section>\n");
-}
-
-/// `1 h 2 min`, `25 s`.
-pub(super) fn duration(seconds: f64) -> String {
-    let whole = seconds.round().max(0.0) as u64;
-    match whole {
-        0..120 => format!("{whole} s"),
-        120..7200 => format!("{} min {} s", whole / 60, whole % 60),
-        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
-    }
 }
 
 #[cfg(test)]
@@ -238,16 +245,9 @@ mod tests {
 
     #[test]
     fn only_files_that_are_there_are_linked() {
-        let page = format!("<ul>{FILES}</ul>");
+        let page = format!("<ul>{}</ul>", place_of_files(Lang::En));
         let page = with_files(&page, &["summary.json".to_owned(), "notes.txt".to_owned()]);
         assert!(page.contains("href=\"summary.json\""), "{page}");
         assert!(!page.contains("notes.txt") && !page.contains("broker.log"), "{page}");
-    }
-
-    #[test]
-    fn lengths_of_time() {
-        assert_eq!(duration(25.4), "25 s");
-        assert_eq!(duration(300.0), "5 min 0 s");
-        assert_eq!(duration(7261.0), "2 h 1 min");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Lang;
 use super::axis::{Scale, Unit};
 use super::chart::{Axis, Chart, Line, Mark, Marker, Style, from_zero, greatest, least};
 use crate::format;
@@ -18,6 +19,7 @@ pub(super) struct Figure {
 
 /// One series with the steps that it is drawn from.
 struct Drawn<'a> {
+    lang: Lang,
     series: &'a Series,
     steps: Vec<&'a Step>,
     colour: usize,
@@ -35,7 +37,7 @@ enum Against {
 
 /// All figures: series with the same `figure` are overlaid. A series of a single point is no curve
 /// and stands in the table only.
-pub(super) fn figures(record: &RunRecord) -> Vec<Figure> {
+pub(super) fn figures(lang: Lang, record: &RunRecord) -> Vec<Figure> {
     let mut groups: Vec<(&str, Vec<&Series>)> = Vec::new();
     for series in record.series.iter().filter(|series| points(record, series) > 1) {
         let name = if series.figure.is_empty() { &series.name } else { &series.figure };
@@ -44,7 +46,7 @@ pub(super) fn figures(record: &RunRecord) -> Vec<Figure> {
             None => groups.push((name, vec![series])),
         }
     }
-    groups.into_iter().map(|(name, members)| figure(record, name, &members)).collect()
+    groups.into_iter().map(|(name, members)| figure(lang, record, name, &members)).collect()
 }
 
 fn points(record: &RunRecord, series: &Series) -> usize {
@@ -55,11 +57,12 @@ fn points(record: &RunRecord, series: &Series) -> usize {
     labels.len()
 }
 
-fn figure(record: &RunRecord, name: &str, members: &[&Series]) -> Figure {
+fn figure(lang: Lang, record: &RunRecord, name: &str, members: &[&Series]) -> Figure {
     let drawn: Vec<Drawn<'_>> = members
         .iter()
         .enumerate()
         .map(|(index, series)| Drawn {
+            lang,
             series,
             steps: series.steps.iter().filter_map(|step| record.steps.get(*step)).collect(),
             colour: index % 8 + 1,
@@ -77,11 +80,12 @@ fn figure(record: &RunRecord, name: &str, members: &[&Series]) -> Figure {
     let published = match drawn.iter().any(|drawn| !drawn.published.is_empty()) {
         true => {
             let source = published::GUIDE;
-            format!("{}: {}. Load: {}.", source.name, source.hardware, source.load)
+            lang.source(source.name, lang.told(source.hardware), lang.told(source.load))
         }
         false => String::new(),
     };
-    let charts = vec![latency(&title, &drawn, against), cpu(record, &title, &drawn, against)];
+    let charts =
+        vec![latency(lang, &title, &drawn, against), cpu(lang, record, &title, &drawn, against)];
     Figure {
         charts: charts.into_iter().filter(|chart| !chart.is_empty()).collect(),
         title,
@@ -160,7 +164,7 @@ impl Drawn<'_> {
         };
         let mut lines = vec![line(name.to_owned(), style, marker, points)];
         if !hollow.is_empty() {
-            lines.push(line(format!("{name}, invalid"), Style::None, Marker::Hollow, hollow));
+            lines.push(line(self.lang.invalid(name), Style::None, Marker::Hollow, hollow));
         }
         lines.retain(|line| !line.points.is_empty());
         lines
@@ -194,7 +198,7 @@ impl Drawn<'_> {
     }
 }
 
-fn x_axis(drawn: &[Drawn<'_>], against: Against, lines: &[Line]) -> Axis {
+fn x_axis(lang: Lang, drawn: &[Drawn<'_>], against: Against, lines: &[Line]) -> Axis {
     let greatest_x = lines
         .iter()
         .filter(|line| !line.published)
@@ -203,31 +207,27 @@ fn x_axis(drawn: &[Drawn<'_>], against: Against, lines: &[Line]) -> Axis {
     let series = drawn.first().map(|drawn| drawn.series);
     let (title, unit) = match (against, series) {
         (Against::Variable, Some(series)) => {
-            let name = series.variable.as_deref().unwrap_or("step").replace('_', " ");
-            match series.unit.as_str() {
-                "" => (name, Unit::Number),
-                "bytes" => (format!("{name} (bytes)"), Unit::Number),
-                unit => (format!("{name} ({unit})"), Unit::Number),
-            }
+            let name = lang.variable(series.variable.as_deref().unwrap_or("step"));
+            (lang.variable_in(&name, &series.unit), Unit::Number)
         }
-        _ => ("throughput: messages in + out per second".to_owned(), Unit::Rate),
+        _ => (lang.throughput_messages_in_out_per_second().to_owned(), Unit::Rate),
     };
     Axis { title, scale: Scale::exactly(0.0, greatest_x * 1.05, unit), unit }
 }
 
-fn latency(title: &str, drawn: &[Drawn<'_>], against: Against) -> Chart {
+fn latency(lang: Lang, title: &str, drawn: &[Drawn<'_>], against: Against) -> Chart {
     let mut lines = Vec::new();
     for each in drawn {
         let label = label(drawn, each);
         let mean = |step: &Step| step.latency_us.mean;
         let p99 = |step: &Step| step.latency_us.p99.map(|us| us as f64);
-        let (avg_name, p99_name) = (format!("{label}avg"), format!("{label}p99"));
+        let (avg_name, p99_name) = (format!("{label}{}", lang.avg()), format!("{label}p99"));
         lines.extend(each.lines(&avg_name, against, Style::Dashed, Marker::Triangle, mean));
         lines.extend(each.lines(&p99_name, against, Style::Plain, Marker::Dot, p99));
     }
     for each in drawn {
         let label = label(drawn, each);
-        let (avg_name, p99_name) = (format!("{label}avg"), format!("{label}p99"));
+        let (avg_name, p99_name) = (format!("{label}{}", lang.avg()), format!("{label}p99"));
         lines.push(each.published(&avg_name, against, Style::None, Marker::Triangle, |point| {
             point.mean_ms.map(|ms| ms * 1000.0)
         }));
@@ -236,18 +236,24 @@ fn latency(title: &str, drawn: &[Drawn<'_>], against: Against) -> Chart {
         }));
     }
     lines.retain(|line| !line.points.is_empty());
-    let x = x_axis(drawn, against, &lines);
+    let x = x_axis(lang, drawn, against, &lines);
     let own: Vec<Line> = lines.iter().filter(|line| !line.published).cloned().collect();
     // Where one step is far above the others, only a logarithm shows both.
     let spread = greatest(&own) / least(&own).max(1.0);
     let y = match spread > 100.0 {
-        true => super::chart::logarithmic("latency", Unit::Latency, &own),
-        false => from_zero("latency", Unit::Latency, &own),
+        true => super::chart::logarithmic(lang, lang.latency(), Unit::Latency, &own),
+        false => from_zero(lang.latency(), Unit::Latency, &own),
     };
-    Chart { wide: true, ..Chart::new(&format!("Latency: {title}"), x, y, lines) }
+    Chart { wide: true, ..Chart::new(&lang.latency_of(title), x, y, lines) }
 }
 
-fn cpu(record: &RunRecord, title: &str, drawn: &[Drawn<'_>], against: Against) -> Chart {
+fn cpu(
+    lang: Lang,
+    record: &RunRecord,
+    title: &str,
+    drawn: &[Drawn<'_>],
+    against: Against,
+) -> Chart {
     let mut lines = Vec::new();
     let mut marks = Vec::new();
     let mut whose: Vec<&str> = Vec::new();
@@ -285,15 +291,16 @@ fn cpu(record: &RunRecord, title: &str, drawn: &[Drawn<'_>], against: Against) -
             marks.push(Mark { y, x: Some(tps), name, colour: each.colour });
         }
     }
-    let x = x_axis(drawn, against, &lines);
+    let x = x_axis(lang, drawn, against, &lines);
     let y = Axis {
-        title: "CPU (percent)".to_owned(),
+        title: lang.cpu_axis().to_owned(),
         scale: Scale::exactly(0.0, 100.0, Unit::Percent),
         unit: Unit::Percent,
     };
-    let mut chart = Chart::new(&format!("CPU: {title}"), x, y, lines);
+    let mut chart = Chart::new(&lang.cpu_of(title), x, y, lines);
     if !whose.is_empty() {
-        chart.note = format!("Mean over each step; whose CPU: {}.", whose.join(", "));
+        let whose: Vec<_> = whose.into_iter().map(|name| lang.whose(name)).collect();
+        chart.note = lang.mean_of_steps(whose.join(", "));
     }
     Chart { wide: true, marks, ..chart }
 }
@@ -362,7 +369,7 @@ mod tests {
             ..Series::default()
         };
         let record = RunRecord { steps, series: vec![series], ..RunRecord::default() };
-        let figures = figures(&record);
+        let figures = figures(Lang::En, &record);
         let chart = &figures[0].charts[0];
         let points: Vec<_> = chart.lines.iter().map(|line| line.points.clone()).collect();
         assert_eq!(points[0], [(10.1, Some(24.0)), (20.0, Some(40.0))]);

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use super::ReportData;
 use super::charts::{curve, quantile_chart};
 use super::grid::{Cell, Grid};
 use super::html::{escape, remarks, tiles};
@@ -10,6 +9,7 @@ use super::ladder::{self, is_invalid, short_rate};
 use super::page::Page;
 use super::single::{conditions, surroundings};
 use super::steps_table::{self, report_of, verdict_words};
+use super::{Lang, ReportData};
 use super::{capacity, words};
 use crate::format::{latency, percent, rate};
 use crate::published;
@@ -20,16 +20,16 @@ const CURVES_MAX: usize = 8;
 
 /// Everything below the head; what belongs above the contents goes to `head`.
 pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
-    let record = data.record;
-    tiles(head, &key_figures(record));
-    remarks(head, record);
+    let (record, lang) = (data.record, page.lang);
+    tiles(head, &key_figures(lang, record));
+    remarks(lang, head, record);
     if let Some(found) = &record.capacity {
-        page.section("capacity", "Capacity");
+        page.section("capacity", lang.capacity());
         if !found.ending.is_empty() {
-            page.note(&found.ending);
+            page.note(&lang.told(&found.ending));
         }
-        page.charts(vec![capacity::chart(found)]);
-        capacity::table(record, found).render(&mut page.out);
+        page.charts(vec![capacity::chart(lang, found)]);
+        capacity::table(lang, record, found).render(&mut page.out);
     }
     recommendations(page, record);
     figures(page, record);
@@ -40,17 +40,20 @@ pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
     surroundings(page, data);
 }
 
-fn key_figures(record: &RunRecord) -> Vec<(String, String)> {
+fn key_figures(lang: Lang, record: &RunRecord) -> Vec<(String, String)> {
     let mut tiles = Vec::new();
     if let Some(found) = &record.capacity {
         let shown = |value: Option<f64>| {
-            value.map_or_else(|| "none".to_owned(), |value| super::axis::Unit::Number.show(value))
+            value.map_or_else(
+                || lang.none().to_owned(),
+                |value| super::axis::Unit::Number.show(value),
+            )
         };
-        let what = found.variable.replace('_', " ");
-        tiles.push((shown(found.highest_pass), format!("highest {what} that passed")));
-        tiles.push((shown(found.lowest_fail), "lowest that failed".to_owned()));
+        let what = lang.variable(&found.variable);
+        tiles.push((shown(found.highest_pass), lang.highest_passed(what)));
+        tiles.push((shown(found.lowest_fail), lang.lowest_that_failed().to_owned()));
         if let Some(tps) = found.tps {
-            tiles.push((rate(tps), "messages per second, in + out".to_owned()));
+            tiles.push((rate(tps), lang.messages_per_second_in_out().to_owned()));
         }
     }
     for one in &record.recommendations {
@@ -61,34 +64,35 @@ fn key_figures(record: &RunRecord) -> Vec<(String, String)> {
             (Position::AboveLadder, _, Some(low)) => format!("> {}", short_rate(low)),
             _ => continue,
         };
-        tiles.push((value, format!("TPS at {}: {label}", one.objective)));
+        tiles.push((value, lang.tps_at(&one.objective, label)));
     }
     let valid = record.steps.iter().filter(|step| !is_invalid(step) && record.capacity.is_none());
     if let Some(best) = valid.max_by(|a, b| a.tps.total_cmp(&b.tps)) {
-        tiles.push((short_rate(best.tps), "highest TPS of a valid step".to_owned()));
+        tiles.push((short_rate(best.tps), lang.highest_tps_of_a_valid_step().to_owned()));
         if let Some(p99) = best.latency_us.p99 {
-            tiles.push((latency(p99 as f64), "99th percentile there".to_owned()));
+            tiles.push((latency(p99 as f64), lang.p99_there().to_owned()));
         }
     }
-    tiles.push((record.steps.len().to_string(), "steps measured".to_owned()));
+    tiles.push((record.steps.len().to_string(), lang.steps_measured().to_owned()));
     if !record.skipped.is_empty() {
-        tiles.push((record.skipped.len().to_string(), "points skipped".to_owned()));
+        tiles.push((record.skipped.len().to_string(), lang.points_skipped().to_owned()));
     }
     tiles
 }
 
 fn recommendations(page: &mut Page, record: &RunRecord) {
+    let lang = page.lang;
     if record.recommendations.is_empty() {
         return;
     }
-    page.section("recommended", "Recommended workload");
+    page.section("recommended", lang.recommended_workload());
     let mut grid = Grid::new(&[
-        "series",
-        "objective",
-        "whose CPU",
-        "TPS in + out",
-        "95 % interval",
-        "nearest step",
+        lang.series(),
+        lang.objective(),
+        lang.whose_cpu(),
+        lang.tps_in_out(),
+        lang.interval_95(),
+        lang.nearest_step(),
         "",
     ]);
     for one in &record.recommendations {
@@ -97,24 +101,23 @@ fn recommendations(page: &mut Page, record: &RunRecord) {
         let nearest = one.nearest_step.and_then(|index| record.steps.get(index));
         let interval = one.low.zip(one.high).filter(|_| one.position == Position::Within);
         let near = |step: &Step| {
-            let cpu =
-                step.cpu_percent.map_or_else(String::new, |cpu| format!(" at {}", percent(cpu)));
-            format!("{} TPS{cpu}", rate(step.tps))
+            step.cpu_percent.map_or_else(
+                || format!("{} TPS", rate(step.tps)),
+                |cpu| lang.near(rate(step.tps), percent(cpu)),
+            )
         };
         grid.row(
             false,
             vec![
                 Cell::text(label),
                 Cell::text(one.objective.clone()),
-                Cell::text(one.whose_cpu.clone()),
+                Cell::text(lang.whose(&one.whose_cpu)),
                 Cell::or_dash(one.tps.filter(|_| one.position == Position::Within).map(rate)),
-                Cell::or_dash(
-                    interval.map(|(low, high)| format!("{} to {}", rate(low), rate(high))),
-                ),
+                Cell::or_dash(interval.map(|(low, high)| lang.range(rate(low), rate(high)))),
                 Cell::or_dash(nearest.map(near)),
                 Cell::prose(match one.position {
                     Position::Within => String::new(),
-                    _ => words::recommendation(one),
+                    _ => words::recommendation(lang, one),
                 }),
             ],
         );
@@ -125,12 +128,13 @@ fn recommendations(page: &mut Page, record: &RunRecord) {
     methods.sort_unstable();
     methods.dedup();
     for method in methods.into_iter().filter(|method| !method.is_empty()) {
-        page.note(method);
+        page.note(&lang.told(method));
     }
 }
 
 fn figures(page: &mut Page, record: &RunRecord) {
-    for (index, figure) in ladder::figures(record).into_iter().enumerate() {
+    let lang = page.lang;
+    for (index, figure) in ladder::figures(lang, record).into_iter().enumerate() {
         page.section(&format!("figure-{}", index + 1), &figure.title);
         page.out.push_str("<div class=\"charts\">\n");
         for chart in figure.charts {
@@ -142,30 +146,39 @@ fn figures(page: &mut Page, record: &RunRecord) {
 
 /// Series with a variable as the guide lists them, single points as the BifroMQ report does.
 fn step_tables(page: &mut Page, record: &RunRecord) {
+    let lang = page.lang;
     if record.capacity.is_some() {
         return;
     }
     let (stepped, rows): (Vec<&Series>, Vec<&Series>) =
         record.series.iter().partition(|series| series.variable.is_some());
-    let guide = steps_table::guide(record, &stepped);
+    let guide = steps_table::guide(lang, record, &stepped);
     if !guide.is_empty() {
-        page.section("steps", "Steps");
+        page.section("steps", lang.steps());
         guide.render(&mut page.out);
         if guide.has_published() {
             let source = published::GUIDE;
-            page.note(&format!("{}: {}. Load: {}.", source.name, source.hardware, source.load));
+            page.note(&lang.source(
+                source.name,
+                lang.told(source.hardware),
+                lang.told(source.load),
+            ));
         }
     }
     let rows = rows.into_iter().flat_map(|series| {
         series.steps.iter().filter_map(move |index| Some((series, record.steps.get(*index)?)))
     });
-    let bifromq = steps_table::bifromq(&rows.collect::<Vec<_>>());
+    let bifromq = steps_table::bifromq(lang, &rows.collect::<Vec<_>>());
     if !bifromq.is_empty() {
-        page.section("rows", "Scenarios");
+        page.section("rows", lang.scenarios());
         bifromq.render(&mut page.out);
         if bifromq.has_published() {
             let source = published::BIFROMQ;
-            page.note(&format!("{}: {}. Load: {}.", source.name, source.hardware, source.load));
+            page.note(&lang.source(
+                source.name,
+                lang.told(source.hardware),
+                lang.told(source.load),
+            ));
         }
     }
     if !guide.is_empty() {
@@ -173,10 +186,9 @@ fn step_tables(page: &mut Page, record: &RunRecord) {
         let steps = all.flat_map(|series| {
             series.steps.iter().filter_map(move |index| Some((series, record.steps.get(*index)?)))
         });
-        let grid = steps_table::bifromq(&steps.collect::<Vec<_>>());
-        page.out.push_str(
-            "<details><summary>The same steps with connections and rates apart</summary>\n",
-        );
+        let grid = steps_table::bifromq(lang, &steps.collect::<Vec<_>>());
+        let summary = lang.the_same_steps_with_connections_and_rates_apart();
+        let _ = writeln!(page.out, "<details><summary>{summary}</summary>");
         grid.render(&mut page.out);
         page.out.push_str("</details>\n");
     }
@@ -184,7 +196,7 @@ fn step_tables(page: &mut Page, record: &RunRecord) {
 
 /// End-to-end curves of the steps of each series that has few enough.
 fn percentiles(page: &mut Page, data: &ReportData<'_>) {
-    let record = data.record;
+    let (record, lang) = (data.record, page.lang);
     let mut charts = Vec::new();
     for series in &record.series {
         let lines: Vec<_> = series
@@ -196,28 +208,29 @@ fn percentiles(page: &mut Page, data: &ReportData<'_>) {
             .map(|(place, (step, curves))| curve(&step.label, place + 1, &curves.latency))
             .collect();
         if (2..=CURVES_MAX).contains(&lines.len()) {
-            charts.push(quantile_chart(&series.label, lines));
+            charts.push(quantile_chart(lang, &series.label, lines));
         }
     }
     if !charts.is_empty() {
-        page.section("percentiles", "End-to-end latency by percentile");
+        page.section("percentiles", lang.end_to_end_latency_by_percentile());
         page.charts(charts);
     }
 }
 
 /// What does not count, and what was not run.
 fn left_out(page: &mut Page, record: &RunRecord) {
+    let lang = page.lang;
     let invalid: Vec<&Step> = record.steps.iter().filter(|step| is_invalid(step)).collect();
     if !invalid.is_empty() {
-        page.section("invalid", "Steps that do not count");
-        page.note("Hollow in the charts and hatched in the tables; no result is drawn from them.");
+        page.section("invalid", lang.steps_that_do_not_count());
+        page.note(lang.hollow_and_hatched());
         page.out.push_str("<ul>");
         for step in invalid {
             let gates = step.gates.iter().filter(|gate| !gate.passed);
-            let gates: Vec<_> = gates.map(|gate| gate.name.clone()).collect();
+            let gates: Vec<_> = gates.map(|gate| lang.told(&gate.name)).collect();
             let why = match gates.is_empty() {
-                true => verdict_words(step.verdict).to_owned(),
-                false => format!("{}: {}", verdict_words(step.verdict), gates.join(", ")),
+                true => verdict_words(lang, step.verdict).to_owned(),
+                false => format!("{}: {}", verdict_words(lang, step.verdict), gates.join(", ")),
             };
             let name = match (step.series.as_str(), step.label.as_str()) {
                 ("", label) => label.to_owned(),
@@ -233,15 +246,15 @@ fn left_out(page: &mut Page, record: &RunRecord) {
         page.out.push_str("</ul>\n");
     }
     if !record.skipped.is_empty() {
-        page.section("skipped", "Skipped");
-        let mut grid = Grid::new(&["series", "point", "why"]);
+        page.section("skipped", lang.skipped());
+        let mut grid = Grid::new(&[lang.series(), lang.point(), lang.why()]);
         for point in &record.skipped {
             grid.row(
                 false,
                 vec![
                     Cell::text(point.series.clone()),
                     Cell::text(point.label.clone()),
-                    Cell::prose(point.reason.clone()),
+                    Cell::prose(lang.told(&point.reason)),
                 ],
             );
         }

@@ -10,6 +10,7 @@ mod grid;
 mod hosts;
 mod html;
 mod ladder;
+mod lang;
 mod many;
 mod page;
 mod services;
@@ -28,6 +29,7 @@ use crate::run::StepCurves;
 
 pub(crate) use html::with_files;
 pub use html::{escape, html};
+pub use lang::Lang;
 pub(crate) use text::closing_text;
 pub use text::summary_text;
 
@@ -44,4 +46,6 @@ pub struct ReportData<'a> {
     pub hosts: &'a [ResourceRow],
     /// The machine.
     pub environment: &'a Environment,
+    /// The language of its words.
+    pub lang: Lang,
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::Lang;
 use super::axis::Unit;
 use super::chart::{Chart, Spread};
 use super::data::Data;
@@ -9,14 +10,20 @@ use super::html::escape;
 use super::svg::{classes, svg};
 
 /// The page as it grows, and the data for its script.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Page {
+    pub(super) lang: Lang,
     pub(super) out: String,
     data: Data,
     contents: Vec<(String, String)>,
 }
 
 impl Page {
+    /// An empty page.
+    pub(super) fn new(lang: Lang) -> Self {
+        Self { lang, out: String::new(), data: Data::default(), contents: Vec::new() }
+    }
+
     /// A part with a heading, which the contents list.
     pub(super) fn section(&mut self, id: &str, title: &str) {
         let _ = writeln!(self.out, "<h2 id=\"{id}\">{}</h2>", escape(title));
@@ -42,7 +49,8 @@ impl Page {
 
     /// A chart; `published` tells about figures of others in it.
     pub(super) fn chart(&mut self, chart: Chart, published: &str) {
-        let chart = chart.thinned();
+        let lang = self.lang;
+        let chart = chart.thinned(lang);
         let number = self.data.add(&chart);
         let out = &mut self.out;
         let wide = if chart.wide { " class=\"wide\"" } else { "" };
@@ -53,32 +61,32 @@ impl Page {
             let _ = write!(out, "<p class=\"chart-note\">{}</p>", escape(&chart.note));
         }
         if chart.is_empty() {
-            out.push_str("<p class=\"empty\">Nothing was recorded.</p></figure>\n");
+            let empty = lang.nothing_was_recorded();
+            let _ = writeln!(out, "<p class=\"empty\">{empty}</p></figure>");
             return;
         }
         let with_published = chart.has_published();
         if with_published {
             let _ = write!(
                 out,
-                "<label class=\"toggle\"><input type=\"checkbox\"> Show published results: {}\
-                 </label>",
-                escape(published)
+                "<label class=\"toggle\"><input type=\"checkbox\"> {}</label>",
+                escape(&lang.show_published(published))
             );
         }
-        legend(out, &chart);
+        legend(lang, out, &chart);
         out.push_str("<div class=\"plot\">");
         let _ = write!(out, "<div class=\"still\">{}</div>", svg(&chart, false));
         if with_published {
             let _ = write!(out, "<div class=\"still compared\">{}</div>", svg(&chart, true));
         }
         out.push_str("</div>");
-        spread(out, &chart.table, chart.y.unit);
+        spread(lang, out, &chart.table, chart.y.unit);
         out.push_str("</figure>\n");
     }
 
     /// The contents, the data and everything written so far.
     pub(super) fn parts(self) -> (String, String, String) {
-        let mut contents = String::from("<nav aria-label=\"Contents\"><ul>");
+        let mut contents = format!("<nav aria-label=\"{}\"><ul>", self.lang.contents());
         for (id, title) in &self.contents {
             let _ = write!(contents, "<li><a href=\"#{id}\">{}</a></li>", escape(title));
         }
@@ -87,7 +95,7 @@ impl Page {
     }
 }
 
-fn legend(out: &mut String, chart: &Chart) {
+fn legend(lang: Lang, out: &mut String, chart: &Chart) {
     out.push_str("<ul class=\"legend\">");
     for line in &chart.lines {
         let marker = match line.marker {
@@ -98,7 +106,7 @@ fn legend(out: &mut String, chart: &Chart) {
             super::chart::Marker::Dot => " dot",
         };
         let area = if chart.stacked { " area" } else { "" };
-        let note = if line.is_empty() { " (too few samples)" } else { "" };
+        let note = if line.is_empty() { lang.too_few_samples() } else { "" };
         let _ = write!(
             out,
             "<li class=\"{}{marker}{area}\">{}{note}</li>",
@@ -109,15 +117,15 @@ fn legend(out: &mut String, chart: &Chart) {
     out.push_str("</ul>");
 }
 
-fn spread(out: &mut String, table: &[Spread], unit: Unit) {
+fn spread(lang: Lang, out: &mut String, table: &[Spread], unit: Unit) {
     if table.is_empty() {
         return;
     }
-    out.push_str(
-        "<table class=\"spread\"><thead><tr><th scope=\"col\">measured window</th>\
-         <th scope=\"col\">min</th><th scope=\"col\">max</th><th scope=\"col\">mean</th></tr>\
-         </thead><tbody>",
-    );
+    out.push_str("<table class=\"spread\"><thead><tr>");
+    for head in [lang.measured_window(), lang.least_value(), lang.max(), lang.mean()] {
+        let _ = write!(out, "<th scope=\"col\">{head}</th>");
+    }
+    out.push_str("</tr></thead><tbody>");
     for row in table {
         let _ = write!(
             out,

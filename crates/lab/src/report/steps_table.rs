@@ -1,5 +1,6 @@
 //! Tables over many steps: with the columns of the published reports, and theirs beside ours.
 
+use super::Lang;
 use super::grid::{Cell, Grid};
 use super::ladder::is_invalid;
 use crate::format::{self, latency, percent, rate, thousands};
@@ -8,24 +9,32 @@ use crate::record::{RunRecord, Series, Step, Verdict};
 use crate::scenario::VarValue;
 
 /// The verdict of a step as a reader is told.
-pub(super) const fn verdict_words(verdict: Verdict) -> &'static str {
+pub(super) const fn verdict_words(lang: Lang, verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Ok => "ok",
-        Verdict::GeneratorBound => "invalid: generator-bound",
-        Verdict::NetworkBound => "invalid: network-bound",
-        Verdict::NotSustained => "not sustained",
-        Verdict::NotSteady => "not steady",
-        Verdict::QosViolation => "QoS contract broken",
-        Verdict::ThresholdFailed => "threshold failed",
-        Verdict::Aborted => "aborted",
+        Verdict::Ok => lang.ok(),
+        Verdict::GeneratorBound => lang.invalid_generator_bound(),
+        Verdict::NetworkBound => lang.invalid_network_bound(),
+        Verdict::NotSustained => lang.not_sustained(),
+        Verdict::NotSteady => lang.not_steady(),
+        Verdict::QosViolation => lang.qos_contract_broken(),
+        Verdict::ThresholdFailed => lang.threshold_failed(),
+        Verdict::Aborted => lang.aborted(),
     }
 }
 
 /// The guide's table: a row per step.
-pub(super) fn guide(record: &RunRecord, series: &[&Series]) -> Grid {
+pub(super) fn guide(lang: Lang, record: &RunRecord, series: &[&Series]) -> Grid {
     let several = series.len() > 1;
-    let mut heads = vec!["step", "QoS", "payload", "TPS in + out", "in/s", "out/s", "achieved"];
-    heads.extend(["CPU", "memory", "avg", "p99", "verdict"]);
+    let mut heads = vec![
+        lang.step(),
+        "QoS",
+        lang.payload(),
+        lang.tps_in_out(),
+        lang.in_s(),
+        lang.out_s(),
+        lang.achieved(),
+    ];
+    heads.extend(["CPU", lang.memory(), lang.avg(), "p99", lang.verdict()]);
     let mut grid = Grid::new(&heads);
     for series in series {
         if several {
@@ -33,14 +42,14 @@ pub(super) fn guide(record: &RunRecord, series: &[&Series]) -> Grid {
         }
         for index in &series.steps {
             let Some(step) = record.steps.get(*index) else { continue };
-            grid.row(is_invalid(step), guide_row(step));
+            grid.row(is_invalid(step), guide_row(lang, step));
         }
-        published_guide(&mut grid, series);
+        published_guide(lang, &mut grid, series);
     }
     grid
 }
 
-fn guide_row(step: &Step) -> Vec<Cell> {
+fn guide_row(lang: Lang, step: &Step) -> Vec<Cell> {
     let ms = |value: Option<f64>| Cell::or_dash(value.map(latency));
     let short = step.achieved_percent() < crate::verdict::SUSTAINED_PERCENT;
     vec![
@@ -55,17 +64,21 @@ fn guide_row(step: &Step) -> Vec<Cell> {
         Cell::or_dash(step.memory_percent().map(percent)),
         ms(step.latency_us.mean),
         ms(step.latency_us.p99.map(|us| us as f64)),
-        Cell::text(verdict_words(step.verdict).to_owned()).failed(step.verdict != Verdict::Ok),
+        Cell::text(verdict_words(lang, step.verdict).to_owned())
+            .failed(step.verdict != Verdict::Ok),
     ]
 }
 
-fn published_guide(grid: &mut Grid, series: &Series) {
+fn published_guide(lang: Lang, grid: &mut Grid, series: &Series) {
     let points = series.published.as_deref().into_iter().flat_map(published::guide_series);
     for point in points {
         let ms = |value: Option<f64>| Cell::or_dash(value.map(|ms| latency(ms * 1e3)));
-        let how = if point.from_table() { "" } else { ", curve" };
+        let name = match point.from_table() {
+            true => GUIDE.name.to_owned(),
+            false => lang.read_from_curve(GUIDE.name),
+        };
         grid.published(vec![
-            Cell::text(format!("{}{how}", GUIDE.name)),
+            Cell::text(name),
             Cell::text(point.qos.to_string()),
             Cell::text(format!("{} B", point.payload_bytes)),
             Cell::text(rate(point.tps)),
@@ -76,28 +89,28 @@ fn published_guide(grid: &mut Grid, series: &Series) {
             Cell::or_dash(point.memory_percent.map(percent)),
             ms(point.mean_ms),
             ms(point.p99_ms),
-            Cell::text("published".to_owned()),
+            Cell::text(lang.published_word().to_owned()),
         ]);
     }
 }
 
 /// The table of the BifroMQ report: a row per step, with connections and rates apart.
-pub(super) fn bifromq(steps: &[(&Series, &Step)]) -> Grid {
+pub(super) fn bifromq(lang: Lang, steps: &[(&Series, &Step)]) -> Grid {
     let mut grid = Grid::new(&[
-        "scenario",
+        lang.scenario_column(),
         "QoS",
-        "msg/s per connection",
-        "payload",
-        "publishers",
-        "subscribers",
-        "connections",
-        "publish/s in all",
-        "deliver/s in all",
-        "avg",
+        lang.msg_s_per_connection(),
+        lang.payload(),
+        lang.publishers(),
+        lang.subscribers(),
+        lang.connections(),
+        lang.publish_s_in_all(),
+        lang.deliver_s_in_all(),
+        lang.avg(),
         "p99",
-        "resident memory",
+        lang.resident_memory(),
         "CPU",
-        "verdict",
+        lang.verdict(),
     ]);
     for (series, step) in steps {
         let publishers = number(step, "publishers");
@@ -124,16 +137,16 @@ pub(super) fn bifromq(steps: &[(&Series, &Step)]) -> Grid {
                 Cell::or_dash(step.latency_us.p99.map(|us| latency(us as f64))),
                 Cell::or_dash(step.broker_rss_bytes.map(format::bytes)),
                 Cell::or_dash(step.cpu_percent.map(percent)),
-                Cell::text(verdict_words(step.verdict).to_owned())
+                Cell::text(verdict_words(lang, step.verdict).to_owned())
                     .failed(step.verdict != Verdict::Ok),
             ],
         );
-        published_bifromq(&mut grid, series, step);
+        published_bifromq(lang, &mut grid, series, step);
     }
     grid
 }
 
-fn published_bifromq(grid: &mut Grid, series: &Series, step: &Step) {
+fn published_bifromq(lang: Lang, grid: &mut Grid, series: &Series, step: &Step) {
     let name = series.published.as_deref().unwrap_or(&step.scenario);
     let Some(row) = published::bifromq_row(name) else { return };
     let connections = u64::from(row.publishers) + u64::from(row.subscribers);
@@ -151,7 +164,7 @@ fn published_bifromq(grid: &mut Grid, series: &Series, step: &Step) {
         Cell::text(latency(row.p99_ms * 1e3)),
         Cell::or_dash(None),
         Cell::text(percent(row.cpu_percent)),
-        Cell::text("published".to_owned()),
+        Cell::text(lang.published_word().to_owned()),
     ]);
 }
 

@@ -101,7 +101,7 @@ impl Drawing<'_> {
                 "<rect class=\"band\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{width:.1}\" \
                  height=\"{height:.1}\"/>"
             );
-            if width > band.name.chars().count() as f64 * LETTER {
+            if width > width_of(&band.name) {
                 let (x, y, name) = ((from + to) / 2.0, TOP - 7.0, escape(&band.name));
                 let _ = write!(
                     self.out,
@@ -138,7 +138,7 @@ impl Drawing<'_> {
                 "<line class=\"mark\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{bottom}\" y2=\"{:.1}\"/>",
                 bottom + 5.0,
             );
-            let half = label.chars().count() as f64 * LETTER / 2.0;
+            let half = width_of(&label) / 2.0;
             // A label that would touch its neighbour, or leave the picture, is left out.
             if x - half < free_from || x + half > self.width {
                 continue;
@@ -271,6 +271,11 @@ impl Drawing<'_> {
             };
         }
     }
+}
+
+/// Width of a label, roughly: Chinese characters are square.
+fn width_of(label: &str) -> f64 {
+    label.chars().map(|c| if c < '\u{2e80}' { LETTER } else { 12.0 }).sum()
 }
 
 /// Classes of the style sheet that draw a line.

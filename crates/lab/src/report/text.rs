@@ -2,9 +2,13 @@
 
 use std::fmt::Write as _;
 
+use super::Lang;
 use super::course;
-use super::tables::{LATENCY_HEADS, latencies, lost, tables};
+use super::tables::{latencies, latency_heads, lost, tables};
 use crate::record::{RunRecord, Severity, Step, Verdict};
+
+/// Terminals are told in English: their columns are counted in letters of one width.
+const LANG: Lang = Lang::En;
 
 /// Runs of lost messages that are shown.
 const LOST_SHOWN: usize = 5;
@@ -20,7 +24,7 @@ pub fn summary_text(record: &RunRecord) -> String {
     );
     for target in record.targets.iter().filter(|target| target.durability.is_some()) {
         let name = if target.name.is_empty() { "" } else { " of " };
-        let _ = writeln!(out, "sessions{name}{}: {}", target.name, course::keeping(target));
+        let _ = writeln!(out, "sessions{name}{}: {}", target.name, course::keeping(LANG, target));
     }
     for (index, step) in record.steps.iter().enumerate() {
         if record.steps.len() > 1 {
@@ -44,14 +48,15 @@ fn course_text(out: &mut String, record: &RunRecord) {
         "PHASE", "from", "length", "sent", "acknowledged", "received", "received/s"
     );
     for phase in &record.phases {
-        let [name, from, length, sent, acknowledged, received, rate] = course::phase_cells(phase);
+        let [name, from, length, sent, acknowledged, received, rate] =
+            course::phase_cells(LANG, phase);
         let _ = writeln!(
             out,
             "  {name:<12}{from:>10}{length:>11}{sent:>11}{acknowledged:>14}{received:>11}{rate:>14}"
         );
     }
     for restart in &record.restarts {
-        let [phase, at, after, target] = course::restart_cells(restart);
+        let [phase, at, after, target] = course::restart_cells(LANG, restart);
         let target = if target.is_empty() { target } else { format!(" {target}") };
         let _ =
             writeln!(out, "  broker{target} killed at {at} ({phase}), serving again after {after}");
@@ -79,7 +84,7 @@ pub(crate) fn closing_text(out: &mut String, record: &RunRecord, from: Severity)
 }
 
 fn step_text(out: &mut String, step: &Step) {
-    let tables = tables(step);
+    let tables = tables(LANG, step);
     // Two tables side by side fit into 100 columns.
     for pair in tables.chunks(2) {
         let _ = writeln!(out);
@@ -102,12 +107,12 @@ fn step_text(out: &mut String, step: &Step) {
         }
     }
     let _ = write!(out, "\n{:<18}", "LATENCY");
-    for head in LATENCY_HEADS {
+    for head in latency_heads(LANG) {
         let _ = write!(out, "{head:>10}");
     }
     let _ = writeln!(out);
     let mut too_few = false;
-    for (name, cells) in latencies(step) {
+    for (name, cells) in latencies(LANG, step) {
         let _ = write!(out, "  {name:<16}");
         for cell in cells {
             too_few |= cell.is_none();
@@ -118,7 +123,7 @@ fn step_text(out: &mut String, step: &Step) {
     if too_few {
         let _ = writeln!(out, "  - : too few samples for this percentile");
     }
-    let (lines, more) = lost(step, LOST_SHOWN);
+    let (lines, more) = lost(LANG, step, LOST_SHOWN);
     if !lines.is_empty() {
         let _ = writeln!(out, "\nLOST (sequence numbers)");
         for (between, which) in lines {

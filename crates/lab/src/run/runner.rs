@@ -18,7 +18,7 @@ use crate::output::{OutputError, RunDirectory};
 use crate::plan::{PlanOptions, plan};
 use crate::probe::{Probe, Samples};
 use crate::record::{PartRow, Placement, ResourceRow, RunRecord, SeriesRow, TargetRecord};
-use crate::report;
+use crate::report::{self, Lang, ReportData};
 use crate::scenario::Scenario;
 
 /// How long the loop waits for an event before it looks at the stop flag.
@@ -39,6 +39,8 @@ pub struct RunConfig {
     pub placement: Placement,
     /// Hosts to watch; this machine is watched anyway where a broker runs on it.
     pub monitors: Vec<MonitorSpec>,
+    /// Language of the report.
+    pub lang: Lang,
 }
 
 /// A broker to load.
@@ -265,7 +267,15 @@ pub fn run(
     let (ending, aborted) = ending(end);
     let elapsed_s = clock::now_ns().saturating_sub(started_ns) as f64 / 1e9;
     let (record, rows, curves, hosts) = collector.finish(elapsed_s, aborted);
-    write_results(directory, &record, &rows, &curves, &hosts, &environment)?;
+    directory.write_summary(&record)?;
+    directory.write_report(&report::html(&ReportData {
+        record: &record,
+        rows: &rows,
+        curves: &curves,
+        hosts: &hosts,
+        environment: &environment,
+        lang: config.lang,
+    }))?;
     Ok(Outcome { record, rows, curves, hosts, environment, ending })
 }
 
@@ -290,22 +300,4 @@ fn planned(phase: &tacho_load::Phase) -> Option<Duration> {
         }
         _ => None,
     }
-}
-
-fn write_results(
-    directory: &RunDirectory,
-    record: &RunRecord,
-    rows: &[SeriesRow],
-    curves: &[StepCurves],
-    hosts: &[ResourceRow],
-    environment: &Environment,
-) -> Result<(), OutputError> {
-    directory.write_summary(record)?;
-    directory.write_report(&report::html(&report::ReportData {
-        record,
-        rows,
-        curves,
-        hosts,
-        environment,
-    }))
 }

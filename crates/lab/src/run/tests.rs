@@ -15,7 +15,7 @@ use super::names::Names;
 use crate::environment::Environment;
 use crate::probe::Samples;
 use crate::record::{LostRange, Placement, RunRecord, TargetKind, TargetRecord, Verdict};
-use crate::report::{ReportData, html, summary_text};
+use crate::report::{Lang, ReportData, html, summary_text};
 use crate::threshold::{Threshold, Thresholds};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -239,6 +239,7 @@ fn play(
         curves: &curves,
         hosts: &[],
         environment: &environment,
+        lang: Lang::En,
     });
     (record, page)
 }

@@ -51,6 +51,7 @@ impl<'a> Driver<'a> {
         first: &Scenario,
     ) -> Result<Self, Failure> {
         let mut setting = Setting::new(targets, output.quiet)?;
+        setting.report_in(output.lang);
         if kind == RunKind::Suite {
             setting.for_several();
         }
@@ -182,7 +183,8 @@ impl<'a> Driver<'a> {
             self.campaign.reason(Verdict::Aborted, sentence);
         }
         let results = self.campaign.finish(self.started.elapsed().as_secs_f64(), capacity);
-        results.write(&self.directory).map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+        let written = results.write(&self.directory, self.output.lang);
+        written.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
         show(self.output, &results.record, &self.directory, campaign_text)?;
         if let Some(failure) = &self.failed {
             eprintln!("{}", failure.message);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use tacho_lab::output::{junit, markdown};
 use tacho_lab::record::RunRecord;
+use tacho_lab::report::Lang;
 use tacho_lab::scenario::{Scenario, Timing};
 use tacho_lab::threshold::Threshold;
 
@@ -76,6 +77,10 @@ pub(crate) struct OutputArguments {
     /// Append summary.md to this file too, such as $GITHUB_STEP_SUMMARY
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+
+    /// Language of the report: en or zh; what is printed stays English
+    #[arg(long, value_name = "LANG", default_value = "en", value_parser = Lang::parse)]
+    pub(crate) lang: Lang,
 
     #[command(flatten)]
     pub(crate) ui: UiArguments,

@@ -48,6 +48,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         scenario.notes.iter().for_each(|note| eprintln!("note: {note}"));
     }
     let mut setting = Setting::new(targets, output.quiet)?;
+    setting.report_in(output.lang);
 
     let name = RunDirectory::run_name(Timestamp::now(), &scenario.name);
     let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tacho_lab::Timestamp;
 use tacho_lab::output::RunDirectory;
 use tacho_lab::record::{Placement, RunKind, RunRecord};
+use tacho_lab::report::Lang;
 use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
 use tacho_lab::scenario::{Scenario, Timing};
 use tacho_monitor::MonitorSpec;
@@ -29,6 +30,7 @@ pub(crate) struct Stage {
     monitors: Vec<MonitorSpec>,
     stop: Arc<AtomicBool>,
     quiet: bool,
+    lang: Lang,
     live: Option<Arc<Live>>,
 }
 
@@ -55,6 +57,8 @@ pub(crate) struct Setting {
     cores: Option<Cores>,
     stop: Stop,
     quiet: bool,
+    /// Language of reports.
+    lang: Lang,
     live: Option<Arc<Live>>,
     /// Tells others that it goes on.
     running: Option<RunningFile>,
@@ -74,9 +78,15 @@ impl Setting {
             cores: None,
             stop,
             quiet,
+            lang: Lang::default(),
             live: None,
             running: None,
         })
+    }
+
+    /// Chooses the language of the reports; English otherwise.
+    pub(crate) fn report_in(&mut self, lang: Lang) {
+        self.lang = lang;
     }
 
     /// From now on each scenario takes of the arguments what concerns its brokers.
@@ -179,6 +189,7 @@ impl Setting {
             monitors,
             stop: Arc::clone(&self.stop.flag),
             quiet: self.quiet,
+            lang: self.lang,
             live: self.live.clone(),
         })
     }
@@ -217,6 +228,7 @@ impl Stage {
                 .collect(),
             placement: self.placement(&scenario),
             monitors: self.monitors.clone(),
+            lang: self.lang,
             scenario,
         };
         let mut display = Display::new(self.quiet, &config, title.as_deref());

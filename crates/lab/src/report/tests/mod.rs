@@ -1,20 +1,26 @@
 //! Whole pages, from records that have everything.
 
+mod languages;
 mod samples;
 
 use samples::{Sample, capacity, single, suite};
 
-use super::{ReportData, html, with_files};
+use super::{Lang, ReportData, html, with_files};
 use crate::record::{Finding, Severity, Skipped, TargetRecord};
 use crate::scenario::VarValue;
 
 fn page(sample: &Sample) -> String {
+    page_in(Lang::En, sample)
+}
+
+fn page_in(lang: Lang, sample: &Sample) -> String {
     let page = html(&ReportData {
         record: &sample.record,
         rows: &sample.rows,
         curves: &sample.curves,
         hosts: &sample.hosts,
         environment: &sample.environment,
+        lang,
     });
     let files = ["summary.json", "timeseries.csv", "latency.hlog", "report.html"];
     with_files(&page, &files.map(str::to_owned))

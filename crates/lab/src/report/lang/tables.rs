@@ -1,0 +1,67 @@
+//! Names of the figures of a step, and heads of tables over many.
+
+use super::catalogue;
+
+catalogue! {
+    too_few: "too few samples", "样本太少";
+    service: "service", "服务时间";
+    send_delay: "send delay", "发送延迟";
+    acknowledgement: "acknowledgement", "确认";
+    rates: "Rates", "速率";
+    offered_in: "offered in", "应流入";
+    offered_out: "offered out", "应流出";
+    attempted_in: "attempted in", "尝试流入";
+    achieved_in: "achieved in", "实际流入";
+    achieved_out: "achieved out", "实际流出";
+    tps_row: "TPS (in + out)", "TPS（流入 + 流出）";
+    window_row: "window", "窗口";
+    deliveries_expected: "deliveries expected", "应投递";
+    lost: "lost", "丢失";
+    duplicates: "duplicates", "重复";
+    out_of_order: "out of order", "乱序";
+    lost_at_the_end_or_still_on_their_way: "lost at the end, or still on their way", "结束时丢失或仍在途中";
+    acknowledged_still_to_come: "acknowledged, still to come", "已确认，尚未送达";
+    sessions_lost_by_the_broker: "sessions lost by the broker", "Broker 丢失的会话";
+    unexpected: "unexpected", "意外收到";
+    corrupted: "corrupted", "内容损坏";
+    refused_by_the_broker: "refused by the broker", "被 Broker 拒绝";
+    deliveries: "Deliveries", "投递";
+    broker_table: "Broker", "Broker";
+    cpu_of_cores: "CPU (one core = 100 %)", "CPU（单核 = 100 %）";
+    cpu_per_message_in_out: "CPU per message (in + out)", "每条消息的 CPU（流入 + 流出）";
+    its_cores_busy: "its cores busy", "所用核的忙碌率";
+    memory_rss: "memory (RSS)", "内存（RSS）";
+    threads: "threads", "线程数";
+    host_cpu_1_idle: "host CPU (1 - idle)", "主机 CPU（1 - 空闲）";
+    host_memory: "host memory", "主机内存";
+    busiest_thread: "busiest thread", "最忙的线程";
+    send_delay_p99: "send delay p99", "发送延迟 p99";
+    sent_late: "sent more than 1 ms late", "迟发超过 1 毫秒";
+    was_the_bottleneck: "was the bottleneck", "是否为瓶颈";
+    yes_invalid_run: "yes: invalid run", "是：运行无效";
+    no: "no", "否";
+    stolen_by_the_hypervisor: "stolen by the hypervisor", "被虚拟化层占用";
+    other_programs_cpu: "other programs' CPU", "其他程序的 CPU";
+    generator: "Generator", "负载生成器";
+    ok: "ok", "正常";
+    invalid_generator_bound: "invalid: generator-bound", "无效：受限于负载生成器";
+    invalid_network_bound: "invalid: network-bound", "无效：受限于网络";
+    not_sustained: "not sustained", "未能承载";
+    not_steady: "not steady", "不稳定";
+    qos_contract_broken: "QoS contract broken", "违反 QoS 约定";
+    threshold_failed: "threshold failed", "阈值未满足";
+    aborted: "aborted", "已中止";
+    payload: "payload", "载荷";
+    achieved: "achieved", "完成率";
+    memory: "memory", "内存";
+    verdict: "verdict", "结论";
+    published_word: "published", "已公布";
+    scenario_column: "scenario", "场景";
+    msg_s_per_connection: "msg/s per connection", "每连接消息/秒";
+    publishers: "publishers", "发布者";
+    subscribers: "subscribers", "订阅者";
+    connections: "connections", "连接数";
+    publish_s_in_all: "publish/s in all", "总发布/秒";
+    deliver_s_in_all: "deliver/s in all", "总投递/秒";
+    resident_memory: "resident memory", "常驻内存";
+}
