@@ -4,6 +4,9 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use foldhash::quality::FixedState;
+use tacho_topic::owner_shard;
+
+use crate::bridge::owner_of_member;
 
 /// A tenant. Part of every key from the first day; there is one so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,6 +24,31 @@ pub(crate) struct ClientKey {
     pub(crate) client_id: Arc<str>,
 }
 
+/// What the client identifiers of bridges' members begin with here. No client gets one.
+pub(crate) const MEMBER_PREFIX: &str = "$bridge/";
+
+impl ClientKey {
+    /// A member of a bridge.
+    pub(crate) fn of_member(bridge: &str, member: u16) -> Self {
+        let client_id = format!("{MEMBER_PREFIX}{bridge}/{member}").into();
+        Self { tenant: TenantId::DEFAULT, client_id }
+    }
+
+    /// Which bridge's member it is, if it is one.
+    pub(crate) fn member(&self) -> Option<(&str, u16)> {
+        let (bridge, member) = self.client_id.strip_prefix(MEMBER_PREFIX)?.rsplit_once('/')?;
+        Some((bridge, member.parse().ok()?))
+    }
+
+    /// The shard that owns its session.
+    pub(crate) fn owner(&self, shards: usize) -> usize {
+        match self.member() {
+            Some((bridge, member)) => owner_of_member(bridge, member, shards),
+            None => owner_shard(self.tenant.0, self.client_id.as_bytes(), shards),
+        }
+    }
+}
+
 /// A session somewhere: its shard, its slot there, and which of the slot's tenants it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SessionRef {
@@ -34,4 +62,22 @@ pub(crate) fn stable_hash(bytes: &[u8]) -> u64 {
     let mut hasher = FixedState::with_seed(0x7368_6172_6564).build_hasher();
     hasher.write(bytes);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_of_bridges_have_names_that_say_so_and_go_round_the_shards() {
+        let key = ClientKey::of_member("to/b", 7);
+        assert_eq!(key.member(), Some(("to/b", 7)));
+        let owners: Vec<usize> = (0..4).map(|k| ClientKey::of_member("b", k).owner(2)).collect();
+        assert_eq!((owners[0], owners[1]), (owners[2], owners[3]));
+        assert_ne!(owners[0], owners[1]);
+        for other in ["$bridge/b", "bridge/b/1", "$bridge/b/x", "c"] {
+            let key = ClientKey { tenant: TenantId::DEFAULT, client_id: other.into() };
+            assert_eq!(key.member(), None, "{other}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use tacho_codec::{Publish, PublishProperties, QoS, UserPropertiesBuf, Will};
 use tacho_journal::MessageId;
 use triomphe::ThinArc;
 
-use crate::keys::{ClientKey, stable_hash};
+use crate::keys::{ClientKey, MEMBER_PREFIX, stable_hash};
 use crate::memory::{Charge, MESSAGE_BYTES};
 
 /// Who published a message: a hash of the client identifier, the same on all shards.
@@ -23,6 +23,11 @@ impl Source {
 
     pub(crate) fn of(client: &ClientKey) -> Self {
         Self(stable_hash(client.client_id.as_bytes()))
+    }
+
+    /// A bridge, whichever of its members.
+    pub(crate) fn of_bridge(name: &str) -> Self {
+        Self(stable_hash(format!("{MEMBER_PREFIX}{name}").as_bytes()))
     }
 
     /// The hash, for what is bound to a publisher.

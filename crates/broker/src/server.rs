@@ -14,7 +14,7 @@ use tacho_net::{
 use tacho_topic::Group;
 
 use crate::authentication::{AuthMethods, Authenticators};
-use crate::bridge;
+use crate::bridge::{self, Bridges};
 use crate::certificates::{Certificates, Watcher};
 use crate::config::{Config, ConfigError};
 use crate::control::{Control, View};
@@ -180,6 +180,7 @@ impl Broker {
         let mut shared = Shared::new(&config, transports, connections_max, sockets_max);
         shared.authenticators =
             Some(Authenticators { methods: auth_methods, remote: remote.clone() });
+        shared.bridges = Arc::new(Bridges::open(&config)?);
         let (keeping, parts) = Keeping::start(&config, &mut shared, &remote)?;
         let shared = Arc::new(shared);
         let keeper = keeping.map(|keeping| keeping.spawn(&shared, &remote)).transpose()?;

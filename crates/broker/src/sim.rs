@@ -14,6 +14,7 @@ use tacho_journal::{Committer, Journal, OpenError, Opened, Options, Step};
 use tacho_net::sim::{Faults, Peer, Simulation};
 use tacho_net::{LoopConfig, Mailbox, Remote, mailboxes};
 
+use crate::bridge::Bridges;
 use crate::config::{Config, ConfigError};
 use crate::durable::keeper::install;
 use crate::durable::reader::Reader;
@@ -143,6 +144,7 @@ impl Cluster {
         };
         let transports = config.open_transports()?;
         let mut shared = Shared::new(config, transports, connections_max, usize::MAX);
+        shared.bridges = Arc::new(Bridges::open(config)?);
         let stats: Vec<_> = (0..config.shards).map(|_| Arc::new(ShardStats::default())).collect();
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();

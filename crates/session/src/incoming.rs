@@ -127,6 +127,15 @@ impl Incoming {
         self.disconnect();
     }
 
+    /// The peer has forgotten the exchanges: their identifiers are free, and what they stand for
+    /// is not known any more.
+    pub(crate) fn forget<M>(&mut self, persist: &mut impl Persist<M>) {
+        for (packet_id, exchange) in std::mem::take(&mut self.exchanges) {
+            self.release(packet_id, &exchange, persist);
+        }
+        self.disconnect();
+    }
+
     pub(crate) fn release_memory(&mut self) {
         if self.acks.is_empty() {
             self.acks = VecDeque::new();

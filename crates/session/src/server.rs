@@ -2,6 +2,7 @@
 
 mod lasting;
 mod loading;
+mod peer;
 mod restore;
 
 pub use restore::{ExchangeStage, Restored, RestoredExchange};

@@ -1,40 +1,203 @@
 //! Bridges: connections of the broker's own to other brokers, as all shards and the control plane
 //! share them. What they do is in `shard::bridge`.
 
+mod addresses;
 mod status;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tacho_net::tls::TlsClient;
+use tacho_session::server::SessionLimits;
+use tacho_session::{EXPIRY_NEVER, LinkSettings};
+
+use crate::config::{BridgeConfig, Config, ConfigError, EgressRule, Limits};
+use crate::keys::{ClientKey, stable_hash};
+use crate::message::Source;
+
+pub(crate) use addresses::Addresses;
 pub use status::{Figures, MemberStats, MemberStatus, State, Status};
 
 /// All bridges of a broker, in the order of the configuration.
 #[derive(Debug, Default)]
 pub struct Bridges {
     all: Box<[Bridge]>,
+    shards: usize,
 }
 
 /// One bridge.
 #[derive(Debug)]
 pub struct Bridge {
-    name: String,
-    /// As in the configuration.
-    remote: String,
+    config: BridgeConfig,
+    pub(crate) tls: Option<TlsClient>,
+    pub(crate) addresses: Addresses,
+    /// What comes by it counts as published by this.
+    pub(crate) source: Source,
+    /// Bytes that wait in all its members.
+    buffered: AtomicU64,
     members: Box<[MemberStats]>,
 }
 
 impl Bridges {
+    /// The bridges of a configuration.
+    ///
+    /// # Errors
+    /// Certificates cannot be read or used.
+    pub(crate) fn open(config: &Config) -> Result<Self, ConfigError> {
+        let bridges = config.bridges.iter().map(Bridge::open);
+        Ok(Self { all: bridges.collect::<Result<_, _>>()?, shards: config.shards })
+    }
+
     /// How each of them stands.
     pub fn status(&self) -> Vec<Status> {
         self.all.iter().map(Bridge::status).collect()
     }
 
     /// Whether there is none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
+
+    /// All of them.
+    pub fn iter(&self) -> std::slice::Iter<'_, Bridge> {
+        self.all.iter()
+    }
+
+    /// The bridge of this name, and its place.
+    pub(crate) fn find(&self, name: &str) -> Option<(usize, &Bridge)> {
+        self.all.iter().enumerate().find(|(_, bridge)| bridge.config.name == name)
+    }
+
+    pub(crate) fn at(&self, place: usize) -> &Bridge {
+        &self.all[place]
+    }
+
+    /// The shard of a bridge's member.
+    pub(crate) fn shard_of(&self, bridge: &Bridge, member: u16) -> usize {
+        owner_of_member(&bridge.config.name, member, self.shards)
+    }
+}
+
+impl<'a> IntoIterator for &'a Bridges {
+    type Item = &'a Bridge;
+    type IntoIter = std::slice::Iter<'a, Bridge>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// The shard of a bridge's member: they go round, beginning somewhere, so that two members are
+/// never on one of two shards.
+pub(crate) fn owner_of_member(bridge: &str, member: u16, shards: usize) -> usize {
+    let first = stable_hash(bridge.as_bytes()) % shards.max(1) as u64;
+    (first as usize + usize::from(member)) % shards.max(1)
 }
 
 impl Bridge {
+    fn open(config: &BridgeConfig) -> Result<Self, ConfigError> {
+        let tls = config.open_tls().map_err(|source| ConfigError::BridgeCertificates {
+            name: config.name.clone(),
+            source,
+        })?;
+        Ok(Self {
+            tls,
+            addresses: Addresses::new(&config.remote),
+            source: Source::of_bridge(&config.name),
+            buffered: AtomicU64::new(0),
+            members: (0..config.connections).map(|_| MemberStats::default()).collect(),
+            config: config.clone(),
+        })
+    }
+
+    /// As configured.
+    pub const fn config(&self) -> &BridgeConfig {
+        &self.config
+    }
+
     /// How it stands.
     pub fn status(&self) -> Status {
-        Status::of(&self.name, &self.remote, &self.members)
+        Status::of(&self.config.name, &self.config.remote.to_string(), &self.members)
+    }
+
+    /// The counters of a member; none of one that is here no longer, but for what it still holds.
+    pub(crate) fn stats(&self, member: u16) -> Option<&MemberStats> {
+        self.members.get(usize::from(member))
+    }
+
+    /// The rule that a topic leaves by, and its place: filters of one bridge do not overlap.
+    pub(crate) fn egress(&self, topic: &str) -> Option<(usize, &EgressRule)> {
+        self.config.egress.iter().enumerate().find(|(_, rule)| rule.filter.matches(topic))
+    }
+
+    /// The member that carries a topic, always the same.
+    pub(crate) fn member_of(&self, topic: &str) -> u16 {
+        let members = u64::from(self.config.connections.max(1));
+        // Invariant: below a `u16`.
+        (stable_hash(topic.as_bytes()) % members) as u16
+    }
+
+    /// The client identifier of a member towards the other broker, also of one that an earlier
+    /// configuration had.
+    pub(crate) fn client_id_of(&self, member: u16) -> String {
+        match member < self.config.connections {
+            true => self.config.client_id_of(member),
+            false => format!("{}-{}", self.config.client_id, member + 1),
+        }
+    }
+
+    /// Who a member is here.
+    pub(crate) fn key_of(&self, member: u16) -> ClientKey {
+        ClientKey::of_member(&self.config.name, member)
+    }
+
+    /// What the session of a member may hold.
+    pub(crate) fn session_limits(&self, limits: &Limits) -> SessionLimits {
+        SessionLimits {
+            // Bytes bound it: places count too.
+            queue_len_max: u32::MAX,
+            queue_bytes_max: self.config.buffer_bytes_max,
+            receive_maximum: self.config.inflight,
+            inflight_max: self.config.inflight,
+            queue_qos0_offline: true,
+            alias_bytes_max: limits.topic_alias_bytes_max,
+        }
+    }
+
+    pub(crate) fn link_settings(&self) -> LinkSettings {
+        let ns = |s: u32| u64::from(s) * 1_000_000_000;
+        LinkSettings {
+            retry_first_ns: ns(self.config.retry_first_s),
+            retry_longest_ns: ns(self.config.retry_longest_s),
+            connect_timeout_ns: ns(self.config.connect_timeout_s),
+            health_check_ns: ns(self.config.health_check_s),
+        }
+    }
+
+    /// When a message that comes now has waited for too long.
+    #[inline]
+    pub(crate) fn waits_until_ns(&self, now_ns: u64) -> u64 {
+        match self.config.buffer_ttl_s {
+            0 => u64::MAX,
+            ttl_s => now_ns.saturating_add(u64::from(ttl_s) * 1_000_000_000),
+        }
+    }
+
+    /// Whether so many bytes more may wait.
+    pub(crate) fn has_room(&self, bytes: u32) -> bool {
+        let buffered = self.buffered.load(Ordering::Relaxed);
+        buffered.saturating_add(bytes.into()) <= self.config.buffer_bytes_max
+    }
+
+    /// A member holds another number of bytes now.
+    pub(crate) fn holds(&self, before: u64, now: u64) {
+        if now >= before {
+            self.buffered.fetch_add(now - before, Ordering::Relaxed);
+        } else {
+            self.buffered.fetch_sub(before - now, Ordering::Relaxed);
+        }
     }
 }
+
+/// Sessions of members end with their bridge only.
+pub(crate) const MEMBER_EXPIRY_S: u32 = EXPIRY_NEVER;

@@ -66,6 +66,8 @@ impl<'a> Rerouting<'a> {
                 Scope::Everyone => true,
                 Scope::Others => !is_own,
                 Scope::Own => is_own,
+                // Theirs are found by their rules.
+                Scope::Bridge => false,
             };
             let is_meant = is_meant && open.routed.is_none_or(|routed| target.since <= routed);
             let qos = open.message.header().qos.min(target.qos);

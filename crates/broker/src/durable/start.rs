@@ -117,8 +117,7 @@ pub(crate) fn read_back(
 }
 
 fn owner_of(session: &FoundSession, shards: usize) -> usize {
-    let key = &session.record.key;
-    owner_shard(key.tenant.0, key.client_id.as_bytes(), shards)
+    session.record.key.owner(shards)
 }
 
 fn note_start(writer: &mut Writer, starts: u64, orphans: &[QueueId]) {

@@ -111,6 +111,19 @@ impl Shard {
         if machine.knows_inbound(publish.qos, packet_id) {
             return None;
         }
+        if !self.must_refuse(net, slot, &Publish { topic, ..*publish }) {
+            return None;
+        }
+        if self.sessions[slot as usize].version == Version::V5 {
+            return Some(self.refuse_new_publish(net, conn, slot, publish.qos, packet_id));
+        }
+        Some(self.hold_for_budget(net, conn, slot))
+    }
+
+    /// Whether a PUBLISH cannot be taken in now, which counts then.
+    #[cold]
+    pub(super) fn must_refuse(&mut self, net: &Net, slot: u32, publish: &Publish<'_>) -> bool {
+        let topic = publish.topic;
         let route = self.routes.lookup(topic, self.id, &self.index, &self.snapshot);
         let clogged = route.clogged_until_ns > net.now_ns();
         let to = route.to.clone();
@@ -119,12 +132,9 @@ impl Shard {
         } else if self.queues_full && self.would_wait(&to, publish.qos, clogged) {
             self.stats.refused_publishes_total.increment();
         } else {
-            return None;
+            return false;
         }
-        if self.sessions[slot as usize].version == Version::V5 {
-            return Some(self.refuse_new_publish(net, conn, slot, publish.qos, packet_id));
-        }
-        Some(self.hold_for_budget(net, conn, slot))
+        true
     }
 
     /// Whether a message would have to wait for one of its receivers.

@@ -7,7 +7,6 @@ use tacho_codec::{ConnAck, Connect, Frame, Packet, QoS, ReasonCode, Version, Wil
 use tacho_net::ConnId;
 use tacho_session::server::{self, ConnectParams, End, SessionLimits};
 use tacho_session::{CommitToken, WillState};
-use tacho_topic::owner_shard;
 
 use super::committing::Promised;
 use super::connection::{Connection, Flow, encode};
@@ -17,7 +16,7 @@ use super::session::{Body, Copy, NO_GROUP, Session};
 use super::stuck::{Admission, Asked};
 use super::{Net, Shard};
 use crate::config::{Level, Limits};
-use crate::keys::{ClientKey, TenantId};
+use crate::keys::{ClientKey, MEMBER_PREFIX, TenantId};
 use crate::mail::Mail;
 use crate::message::{Message, Source};
 
@@ -62,7 +61,7 @@ impl Shard {
             return Flow::Stop;
         }
         let (key, assigned) = self.client_key(&connect, net.shards());
-        let owner = self.owner(&key, net.shards());
+        let owner = key.owner(net.shards());
         if owner == self.id {
             let packet = &unread[..frame.total_len];
             if connect.properties.authentication_method.is_some() {
@@ -94,6 +93,9 @@ impl Shard {
             // [MQTT-3.1.3-8], [MQTT-3.1.1: 3.1.3-9]
             return Some(ReasonCode::CLIENT_IDENTIFIER_NOT_VALID);
         }
+        if connect.client_id.starts_with(MEMBER_PREFIX) {
+            return Some(ReasonCode::CLIENT_IDENTIFIER_NOT_VALID); // They are the broker's own.
+        }
         if connect.will.is_some() && self.queues_full && self.is_far_over_budget() {
             return Some(ReasonCode::QUOTA_EXCEEDED);
         }
@@ -122,14 +124,10 @@ impl Shard {
         loop {
             let client_id = format!("auto-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
             let key = ClientKey { tenant, client_id: client_id.into() };
-            if self.owner(&key, shards) == self.id && !self.by_client.contains_key(&key) {
+            if key.owner(shards) == self.id && !self.by_client.contains_key(&key) {
                 return (key, true);
             }
         }
-    }
-
-    fn owner(&self, key: &ClientKey, shards: usize) -> usize {
-        owner_shard(key.tenant.0, key.client_id.as_bytes(), shards)
     }
 
     /// A CONNACK that refuses, then the close [MQTT-3.2.2-7]. What follows the CONNECT is not
@@ -402,6 +400,7 @@ impl Shard {
             replays: None,
             places_counted: 0,
             pressure: None,
+            member: None,
             kept,
             promises: None,
             stored: 0,
@@ -409,8 +408,14 @@ impl Shard {
         };
         let slot = self.sessions.insert(Box::new(session)) as u32;
         self.by_client.insert(key, slot);
-        self.stats.sessions.set(self.sessions.len() as u64);
+        self.count_sessions();
         slot
+    }
+
+    /// Those of bridges' members are no clients'.
+    pub(super) fn count_sessions(&self) {
+        let own = self.sessions.len().saturating_sub(self.bridges.len());
+        self.stats.sessions.set(own as u64);
     }
 
     /// CONNACK, but for what only the session knows.

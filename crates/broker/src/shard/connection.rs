@@ -6,6 +6,7 @@ use tacho_codec::{
     Ack, AckKind, Direction, Disconnect, Frame, Packet, Publish, ReasonCode, Version, split_frame,
 };
 use tacho_net::{Closed, ConnId, TimerId};
+use tacho_session::ProtocolError;
 use tacho_session::server::End;
 
 use super::ahead::comes_ahead;
@@ -28,6 +29,8 @@ pub(crate) enum Connection {
     Committing { timer: TimerId, session: u32 },
     /// Its session is connected.
     Active { id: ConnId, session: u32, version: Version },
+    /// Ours, to the other broker of a bridge.
+    Bridge { id: ConnId, member: u32 },
     /// Refused or ended by us; what remains is to send what was said.
     Closing,
 }
@@ -187,6 +190,9 @@ impl Shard {
             Connection::Active { session, .. } => Some(session),
             Connection::Opening { .. } | Connection::Authenticating { .. } => None,
             Connection::Committing { .. } => return 0,
+            Connection::Bridge { member, .. } => {
+                return self.bridge_input(net, conn, member as usize, data);
+            }
             Connection::Vacant | Connection::Closing => return data.len(),
         };
         if let Connection::Opening { .. } = self.connections[conn.index()]
@@ -347,6 +353,20 @@ impl Shard {
         kind: AckKind,
         ack: &Ack<'_>,
     ) -> Flow {
+        match self.handle_ack(slot, kind, ack) {
+            Ok(()) => Flow::Continue,
+            Err(error) => self.session_error(net, conn, &error),
+        }
+    }
+
+    /// PUBACK, PUBREC, PUBREL or PUBCOMP, for the session.
+    #[inline]
+    pub(super) fn handle_ack(
+        &mut self,
+        slot: u32,
+        kind: AckKind,
+        ack: &Ack<'_>,
+    ) -> Result<(), ProtocolError> {
         let session = &mut *self.sessions[slot as usize];
         let mut keeping = Keeping::of(&mut self.journal, session);
         let (machine, persist) = (&mut session.machine, &mut keeping);
@@ -358,10 +378,7 @@ impl Shard {
         };
         let waits_for = keeping.waits_for();
         self.await_commit(slot, waits_for);
-        match handled {
-            Ok(()) => Flow::Continue,
-            Err(error) => self.session_error(net, conn, &error),
-        }
+        handled
     }
 
     fn other_packet(
@@ -452,6 +469,7 @@ impl Shard {
                 self.stats.connections_lost_total.increment();
                 self.session_disconnected(net, session, End::Lost);
             }
+            Connection::Bridge { member, .. } => self.bridge_lost(net, member as usize, why),
             Connection::Vacant | Connection::Closing => {}
         }
     }

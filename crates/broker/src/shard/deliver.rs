@@ -17,7 +17,7 @@ use super::{Net, Shard};
 use crate::message::{Message, SharedPayload};
 
 /// Payloads from this size on go to the socket by reference instead of being copied.
-const BY_REFERENCE_BYTES: usize = 4096;
+pub(super) const BY_REFERENCE_BYTES: usize = 4096;
 
 /// A fan-out looks at no more unfinished ones than this to see whether it may overtake them.
 const OVERTAKEN_MAX: usize = 16;
@@ -157,8 +157,12 @@ impl Shard {
             // [MQTT-3.8.3-3].
             let own = target.scope != Scope::Everyone && session.source == source;
             match target.scope {
-                Scope::Others if own => continue,
+                Scope::Others | Scope::Bridge if own => continue,
                 Scope::Own if !own => continue,
+                Scope::Bridge => {
+                    let token = self.deliver_to_bridge(net, target, &fan_out.message);
+                    fan_out.token = fan_out.token.max(token);
+                }
                 _ => {
                     let token = self.deliver_to(net, target, &fan_out.message);
                     fan_out.token = fan_out.token.max(token);
@@ -291,7 +295,7 @@ impl Shard {
     }
 
     /// Counts what expired while the session's machine kept it.
-    fn count_expired(&mut self, slot: u32) {
+    pub(super) fn count_expired(&mut self, slot: u32) {
         let session = &mut *self.sessions[slot as usize];
         let expired = session.machine.counters().dropped(DropReason::Expired);
         if expired != session.expired_counted {
@@ -369,6 +373,9 @@ impl Shard {
         // Invariant: the machine hands out what is loaded.
         let Body::Here(message) = &delivery.message.message else { return };
         let session = &mut *self.sessions[slot as usize];
+        if session.is_particular && session.member.is_some() {
+            return self.write_to_bridge(net, slot, conn, delivery, packet_id, dup);
+        }
         let mut publish = message.as_publish(net.now_ns());
         publish.qos = delivery.qos;
         publish.retain = delivery.retain;

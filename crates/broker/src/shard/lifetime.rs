@@ -23,6 +23,8 @@ pub(crate) enum TimerToken {
     Throttle,
     /// Retained messages have expired.
     Retained,
+    /// A connection to another broker is due, late, or silent.
+    Member { member: u32 },
 }
 
 impl TimerToken {
@@ -35,6 +37,7 @@ impl TimerToken {
             }
             Self::Throttle => 1 << 62,
             Self::Retained => 1 << 62 | 1,
+            Self::Member { member } => 1 << 62 | 1 << 32 | u64::from(member),
         }
     }
 
@@ -45,6 +48,8 @@ impl TimerToken {
             Self::Throttle
         } else if token == 1 << 62 | 1 {
             Self::Retained
+        } else if token >> 32 == 1 << 30 | 1 {
+            Self::Member { member: token as u32 }
         } else {
             Self::Connect { connection: token as u32 }
         }
@@ -66,6 +71,7 @@ impl Shard {
             }
             TimerToken::Throttle => self.read_throttled(net),
             TimerToken::Retained => self.expire_retained(net),
+            TimerToken::Member { member } => self.member_due(net, member as usize),
         }
     }
 
@@ -173,7 +179,7 @@ impl Shard {
             net.cancel_timer(timer);
         }
         self.by_client.remove(&session.key);
-        self.stats.sessions.set(self.sessions.len() as u64);
+        self.count_sessions();
         self.redistribute(net, undelivered);
         self.drop_from_journal(session.key, session.kept);
     }
@@ -198,6 +204,7 @@ impl Shard {
                 Connection::Committing { session, .. } => {
                     self.end_promised_connection(net, session);
                 }
+                Connection::Bridge { member, .. } => self.stop_member(net, member as usize),
                 Connection::Vacant | Connection::Closing => {}
             }
         }
@@ -224,6 +231,8 @@ mod tests {
             TimerToken::Session { slot: 0, generation: 0 },
             TimerToken::Throttle,
             TimerToken::Retained,
+            TimerToken::Member { member: 0 },
+            TimerToken::Member { member: u32::MAX },
         ] {
             assert_eq!(TimerToken::decode(token.encode()), token);
         }

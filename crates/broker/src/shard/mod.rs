@@ -11,12 +11,13 @@
 //! knows what is committed, [`restore`] makes sessions of what the journal kept, [`loading`] brings
 //! messages back from it, [`throttle`] holds publishers back, [`budget`] refuses what there is no
 //! memory for, [`overload`] sheds load, [`slow`] knows the slow clients, [`control`] answers the
-//! control plane.
+//! control plane, [`bridge`] talks to other brokers.
 
 mod ahead;
 mod answers;
 mod authenticate;
 mod awaiting;
+mod bridge;
 mod budget;
 mod committing;
 mod connect;
@@ -47,6 +48,7 @@ mod subscriptions;
 mod throttle;
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
@@ -68,6 +70,7 @@ use crate::message::SharedPayload;
 use crate::stats::ShardStats;
 
 use authenticate::Exchange;
+use bridge::Members;
 use connection::Connection;
 use deliver::FanOut;
 use durable::ShardJournal;
@@ -207,6 +210,7 @@ pub(crate) struct Shard {
     openings: VecDeque<ConnId>,
     drop_report: DropReport,
     loading: Loading,
+    bridges: Members,
     /// Reused for the subscription identifiers of the packet being written.
     ids: SubscriptionIdsBuf,
     stopping: bool,
@@ -249,6 +253,7 @@ impl Shard {
             openings: VecDeque::new(),
             drop_report: DropReport::default(),
             loading: Loading::default(),
+            bridges: Members::default(),
             ids: SubscriptionIdsBuf::new(),
             stopping: false,
             stop_deadline_ns: u64::MAX,
@@ -293,13 +298,23 @@ impl Handler for Shard {
         used
     }
 
+    fn connected(&mut self, net: &mut Net, conn: ConnId, result: io::Result<()>) {
+        self.bridge_connected(net, conn, result);
+        self.hand_over(net);
+    }
+
     fn closed(&mut self, net: &mut Net, conn: ConnId, why: Closed) {
         self.connection_closed(net, conn, &why);
         self.hand_over(net);
     }
 
     fn drained(&mut self, net: &mut Net, conn: ConnId) {
-        if let Connection::Active { session, .. } = self.connections[conn.index()] {
+        let session = match self.connections[conn.index()] {
+            Connection::Active { session, .. } => Some(session),
+            Connection::Bridge { member, .. } => self.session_of_member(member),
+            _ => None,
+        };
+        if let Some(session) = session {
             self.output_drained(net, conn, session);
             // This turn's look at commits may be over: what now waits for one has to be noticed.
             self.serve_committed(net);

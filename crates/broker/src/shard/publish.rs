@@ -136,7 +136,7 @@ impl Shard {
     /// Sends a message everywhere it belongs: the retained store, shared subscriptions, other
     /// shards, this shard's subscribers.
     #[inline]
-    fn send_to(
+    pub(super) fn send_to(
         &mut self,
         net: &mut Net,
         message: Message,

@@ -39,6 +39,7 @@ impl Shard {
                 self.restore_waiting(&group, Place { queue, seq, level }, message);
             }
         }
+        self.make_members();
         if let Some(journal) = &mut self.journal {
             journal.hand_over();
         }
@@ -51,7 +52,7 @@ impl Shard {
             durable.session_came(self.id);
         }
         let stored = restored.queued.len() + restored.exchanges.len();
-        let limits = self.session_limits(true);
+        let limits = self.limits_of(&record.key, true);
         let mut keeping = Keeping::of_absent(&mut self.journal, &kept);
         let machine = server::Session::restore(limits, restored, &mut keeping);
         let slot = self.add_session(record.key, machine, Some(kept));
@@ -110,5 +111,6 @@ impl Shard {
             self.arm_timer(net, slot);
         }
         self.retained_recovered(net);
+        self.start_members(net);
     }
 }

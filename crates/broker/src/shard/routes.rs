@@ -3,12 +3,14 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hashbrown::HashTable;
+use foldhash::fast::RandomState;
+use hashbrown::{HashMap, HashTable};
 use tacho_codec::QoS;
 use tacho_session::SubscriptionIdList;
 use tacho_topic::{Group, RouteSnapshot, ShardSet, SubscriptionIndex, TopicFilter, TopicHash};
 
 use super::subscriptions::{SubscriptionOptions, merge_targets};
+use crate::bridge::Bridges;
 
 /// One local session that gets a copy.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub(crate) enum Scope {
     Everyone,
     Others,
     Own,
+    /// Of a bridge: everything that has not come by the same bridge.
+    Bridge,
 }
 
 /// Where one topic's messages go. Cheap to clone, so that routing borrows nothing.
@@ -81,7 +85,44 @@ pub(crate) struct RouteCache {
     bytes: usize,
     bytes_max: usize,
     generations: LocalGenerations,
+    /// Present where there are bridges.
+    bridges: Option<BridgeRoutes>,
     pub(crate) evictions: u64,
+}
+
+/// The bridges, and this shard's members of them.
+pub(crate) struct BridgeRoutes {
+    pub(crate) bridges: Arc<Bridges>,
+    /// The session of each member that this shard has, by bridge and number.
+    pub(crate) members: HashMap<(usize, u16), u32, RandomState>,
+}
+
+impl BridgeRoutes {
+    /// Adds the members that carry a topic: those of this shard and the shards of the others.
+    fn find(&self, topic: &str, shard: usize, remote: &mut ShardSet, targets: &mut Vec<Target>) {
+        for (place, bridge) in self.bridges.iter().enumerate() {
+            let Some((rule, _)) = bridge.egress(topic) else { continue };
+            let member = bridge.member_of(topic);
+            let owner = self.bridges.shard_of(bridge, member);
+            if owner != shard {
+                remote.insert(owner);
+            } else if let Some(&session) = self.members.get(&(place, member)) {
+                targets.push(Target {
+                    session,
+                    qos: QoS::ExactlyOnce,
+                    retain_as_published: true,
+                    scope: Scope::Bridge,
+                    since: 0,
+                    subscription_ids: rule_id(rule),
+                });
+            }
+        }
+    }
+}
+
+/// The rule that a message leaves by, as a delivery carries it.
+pub(crate) fn rule_id(rule: usize) -> SubscriptionIdList {
+    SubscriptionIdList::one(rule as u32 + 1)
 }
 
 /// When this shard's own wildcard subscriptions changed last, by the literal levels in front of the
@@ -107,8 +148,14 @@ impl RouteCache {
             bytes: 0,
             bytes_max,
             generations: LocalGenerations { places: Vec::new(), leading_wildcard: 0, changes: 0 },
+            bridges: None,
             evictions: 0,
         }
+    }
+
+    /// From now on messages leave by these bridges too. Before the first look-up.
+    pub(crate) fn set_bridges(&mut self, bridges: BridgeRoutes) {
+        self.bridges = Some(bridges);
     }
 
     /// The route of a topic: remembered if still valid, else matched anew.
@@ -132,7 +179,8 @@ impl RouteCache {
                     || route.local_generation != local_generation
                 {
                     let before = route.bytes();
-                    route.to = match_topic(topic, shard, index, snapshot);
+                    route.to =
+                        match_topic(topic, shard, index, snapshot, self.bridges.as_ref());
                     route.map_generation = map_generation;
                     route.local_generation = local_generation;
                     self.bytes = self.bytes - before + route.bytes();
@@ -141,7 +189,7 @@ impl RouteCache {
                 slot
             }
             None => {
-                let to = match_topic(topic, shard, index, snapshot);
+                let to = match_topic(topic, shard, index, snapshot, self.bridges.as_ref());
                 let route = Route {
                     topic: topic.into(),
                     to,
@@ -288,6 +336,7 @@ fn match_topic(
     shard: usize,
     index: &SubscriptionIndex<u32, SubscriptionOptions>,
     snapshot: &RouteSnapshot,
+    bridges: Option<&BridgeRoutes>,
 ) -> Destinations {
     let mut groups = Vec::new();
     let mut remote = snapshot.shards_for(topic, &mut |group| groups.push(Arc::clone(group)));
@@ -295,7 +344,11 @@ fn match_topic(
     let mut matched = Vec::new();
     index.for_each_match(topic, |&session, options| matched.push((session, *options)));
     let groups = if groups.is_empty() { None } else { Some(groups.into()) };
-    Destinations { remote, groups, local: merge_targets(matched).into() }
+    let mut local = merge_targets(matched);
+    if let Some(bridges) = bridges {
+        bridges.find(topic, shard, &mut remote, &mut local);
+    }
+    Destinations { remote, groups, local: local.into() }
 }
 
 #[cfg(test)]

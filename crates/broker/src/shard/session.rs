@@ -73,8 +73,8 @@ pub(crate) struct Session {
     pub(crate) source: Source,
     /// The client's Maximum Packet Size; `u32::MAX` when it named none.
     pub(crate) packet_size_max: u32,
-    /// The client named a Maximum Packet Size or takes topic aliases: what goes to it is looked at
-    /// one by one.
+    /// The client named a Maximum Packet Size or takes topic aliases, or it is a bridge's other
+    /// broker: what goes to it is looked at one by one.
     pub(crate) is_particular: bool,
     /// The client wants no reason strings and user properties on answers [MQTT-3.1.2-29].
     pub(crate) no_problem_information: bool,
@@ -95,6 +95,8 @@ pub(crate) struct Session {
     pub(crate) replays: Option<Box<Replays>>,
     /// Places of messages as the shard's ledger has them.
     pub(crate) places_counted: u32,
+    /// Its number among the shard's members of bridges, if it is one.
+    pub(crate) member: Option<u16>,
     /// Present once the client was slow or was held back.
     pub(crate) pressure: Option<Box<Pressure>>,
     /// Its place in the journal, if it is durable.

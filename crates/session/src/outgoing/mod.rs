@@ -1,6 +1,7 @@
 //! The outgoing half: from an offered message to the end of its exchange.
 
 mod loading;
+mod peer;
 mod restore;
 mod slot;
 mod taking;
@@ -280,7 +281,7 @@ impl<M: Payload> Outgoing<M> {
     }
 
     /// Drops expired messages at the head of the queue.
-    fn drop_expired(&mut self, now_ns: u64, persist: &mut impl Persist<M>) {
+    pub(crate) fn drop_expired(&mut self, now_ns: u64, persist: &mut impl Persist<M>) {
         while self.queue.front().is_some_and(|delivery| delivery.is_expired(now_ns)) {
             let is_reported = self.queue.is_departing();
             let Some(Queued { seq, delivery }) = self.queue.pop() else { return };

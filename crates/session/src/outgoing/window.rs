@@ -268,6 +268,16 @@ impl<M> Window<M> {
         stragglers.map(|(_, slot)| slot).chain(&self.ring)
     }
 
+    /// The same with identifiers, to change them.
+    pub(crate) fn slots_mut(&mut self) -> impl Iterator<Item = (PacketId, &mut Slot<M>)> {
+        let base = self.base;
+        let stragglers = self.stragglers.iter_mut().flat_map(|stragglers| &mut stragglers.slots);
+        let ring = self.ring.iter_mut().enumerate();
+        stragglers
+            .map(|(packet_id, slot)| (*packet_id, slot))
+            .chain(ring.map(move |(index, slot)| (id_after(base, index), slot)))
+    }
+
     /// What was not sent on this connection, oldest first.
     pub(crate) fn unsent(&self) -> impl Iterator<Item = &Slot<M>> {
         let stragglers = self.stragglers.iter().flat_map(|s| s.slots.iter().skip(s.cursor));

@@ -1,0 +1,209 @@
+//! Connections to other brokers: opened, lost, opened again.
+
+use std::io;
+
+use tacho_codec::Disconnect;
+use tacho_net::{Closed, ConnId};
+use tacho_session::LinkEvent;
+use tacho_session::server::End;
+
+use super::Stage;
+use crate::shard::connection::Connection;
+use crate::shard::durable::Keeping;
+use crate::shard::lifetime::TimerToken;
+use crate::shard::{Net, Shard};
+
+/// Without identifier and payload.
+const PINGREQ: [u8; 2] = [0xc0, 0x00];
+
+impl Shard {
+    /// Does what is due for a member, and arms its timer for what is next.
+    pub(in crate::shard) fn member_due(&mut self, net: &mut Net, member: usize) {
+        let now_ns = net.now_ns();
+        while !self.stopping
+            && let Some(entry) = self.bridges.all.get_mut(member)
+            && let Some(event) = entry.link.handle_timeout(now_ns)
+        {
+            match event {
+                LinkEvent::Dial => self.dial(net, member),
+                LinkEvent::GiveUp => {
+                    self.part(net, member, "it does not answer in time");
+                }
+                LinkEvent::Ping => {
+                    if let Some(conn) = entry.conn {
+                        net.out(conn).extend_from_slice(&PINGREQ);
+                    }
+                }
+                LinkEvent::Silent => {
+                    self.part(net, member, "nothing came from it any more");
+                }
+            }
+        }
+        self.arm_member(net, member);
+    }
+
+    pub(super) fn arm_member(&mut self, net: &mut Net, member: usize) {
+        let Some(entry) = self.bridges.all.get_mut(member) else { return };
+        if let Some(timer) = entry.timer.take() {
+            net.cancel_timer(timer);
+        }
+        if let Some(deadline_ns) = entry.link.next_timeout() {
+            let token = TimerToken::Member { member: member as u32 };
+            entry.timer = Some(net.set_timer(deadline_ns, token.encode()));
+        }
+    }
+
+    fn dial(&mut self, net: &mut Net, member: usize) {
+        self.drop_expired(net, member);
+        let entry = &mut self.bridges.all[member];
+        let bridge = self.shared.bridges.at(entry.bridge);
+        entry.attempts = entry.attempts.wrapping_add(1);
+        let connecting = bridge.addresses.next(entry.attempts).and_then(|address| {
+            net.connect(address, None).map_err(|error| format!("cannot connect: {error}"))
+        });
+        match connecting {
+            Ok(conn) => {
+                entry.conn = Some(conn);
+                entry.stage = Stage::Opening;
+                self.shared.sockets.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                self.stats.connections.add(1);
+                self.set_connection(conn, Connection::Bridge { id: conn, member: member as u32 });
+            }
+            Err(why) => {
+                entry.link.lost(net.now_ns());
+                self.member_down(net, member, &why);
+            }
+        }
+    }
+
+    /// Nothing else looks at the queue of a member that cannot connect.
+    fn drop_expired(&mut self, net: &Net, member: usize) {
+        let slot = self.bridges.all[member].slot;
+        let Some(session) = self.sessions.get_mut(slot as usize) else { return };
+        let mut keeping = Keeping::of(&mut self.journal, session);
+        session.machine.drop_expired(net.now_ns(), &mut keeping);
+        self.count_expired(slot);
+        self.count_places(slot);
+        self.note_member(member);
+    }
+
+    /// TCP is there, or not.
+    pub(in crate::shard) fn bridge_connected(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        result: io::Result<()>,
+    ) {
+        let Some(member) = self.member_of(conn) else { return };
+        match result {
+            Ok(()) => self.greet(net, member, conn),
+            Err(error) => {
+                // The connection does not exist any more.
+                self.connection_gone(conn);
+                self.shared.sockets.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+                let entry = &mut self.bridges.all[member];
+                entry.conn = None;
+                entry.link.lost(net.now_ns());
+                self.member_down(net, member, &format!("cannot connect: {error}"));
+                self.arm_member(net, member);
+            }
+        }
+    }
+
+    /// The member that a connection is of.
+    pub(super) fn member_of(&self, conn: ConnId) -> Option<usize> {
+        match self.connections.get(conn.index()) {
+            Some(&Connection::Bridge { id, member }) if id == conn => Some(member as usize),
+            _ => None,
+        }
+    }
+
+    /// The connection is over, and not by us.
+    pub(in crate::shard) fn bridge_lost(&mut self, net: &mut Net, member: usize, why: &Closed) {
+        let entry = &mut self.bridges.all[member];
+        entry.conn = None;
+        if entry.says_bridge && matches!(entry.stage, Stage::Greeting { .. }) {
+            // Some refuse what they do not understand without a word.
+            entry.says_bridge = false;
+        }
+        entry.link.lost(net.now_ns());
+        let why = match why {
+            Closed::Error(error) => format!("the connection broke: {error}"),
+            Closed::ByPeer | Closed::ByUs => match entry.stage {
+                Stage::Up => "it closed the connection".to_owned(),
+                _ => "it closed the connection before it answered".to_owned(),
+            },
+        };
+        self.member_down(net, member, &why);
+        self.arm_member(net, member);
+    }
+
+    /// Closes a connection that is of no use; when to try again is known already.
+    pub(super) fn part(&mut self, net: &mut Net, member: usize, why: &str) {
+        if let Some(conn) = self.bridges.all[member].conn.take() {
+            self.set_connection(conn, Connection::Closing);
+            net.abort(conn);
+        }
+        self.member_down(net, member, why);
+    }
+
+    /// The same for what the other broker did: it is tried again after a pause.
+    pub(super) fn break_off(&mut self, net: &mut Net, member: usize, why: &str) {
+        self.bridges.all[member].link.lost(net.now_ns());
+        if let Some(conn) = self.bridges.all[member].conn.take() {
+            self.set_connection(conn, Connection::Closing);
+            net.close(conn);
+        }
+        self.member_down(net, member, why);
+        self.arm_member(net, member);
+    }
+
+    /// There is no connection: its session waits for the next one.
+    pub(super) fn member_down(&mut self, net: &mut Net, member: usize, why: &str) {
+        let entry = &mut self.bridges.all[member];
+        entry.stage = Stage::Apart;
+        let (slot, is_first) = (entry.slot, !std::mem::replace(&mut entry.is_reported, true));
+        let bridge = self.shared.bridges.at(entry.bridge);
+        if let Some(stats) = bridge.stats(entry.number) {
+            stats.set_down(net.now_ns(), why.to_owned());
+        }
+        let (name, number) = (&*bridge.config().name, entry.number);
+        if is_first {
+            tracing::warn!(bridge = name, connection = number, "no connection: {why}");
+        } else {
+            tracing::debug!(bridge = name, connection = number, "still no connection: {why}");
+        }
+        if self.sessions.get(slot as usize).is_some_and(|session| session.connection.is_some()) {
+            self.session_disconnected(net, slot, End::Lost);
+        }
+        self.note_member(member);
+    }
+
+    /// DISCONNECT if the other broker has heard of us, and the close.
+    pub(super) fn say_bye(&mut self, net: &mut Net, member: usize) {
+        let entry = &mut self.bridges.all[member];
+        let (stage, slot) = (std::mem::replace(&mut entry.stage, Stage::Apart), entry.slot);
+        let Some(conn) = entry.conn.take() else { return };
+        if stage == Stage::Up {
+            let version = self.sessions[slot as usize].version;
+            let said = Disconnect::default().encode(version, net.out(conn).as_vec_mut());
+            debug_assert!(said.is_ok(), "a DISCONNECT without properties is always encodable");
+        }
+        self.set_connection(conn, Connection::Closing);
+        net.close(conn);
+    }
+
+    /// The broker stops.
+    pub(in crate::shard) fn stop_member(&mut self, net: &mut Net, member: usize) {
+        self.say_bye(net, member);
+        let entry = &mut self.bridges.all[member];
+        entry.link.close();
+        let slot = entry.slot;
+        if let Some(timer) = entry.timer.take() {
+            net.cancel_timer(timer);
+        }
+        if self.sessions.get(slot as usize).is_some_and(|session| session.connection.is_some()) {
+            self.session_disconnected(net, slot, End::ServerShutdown);
+        }
+    }
+}

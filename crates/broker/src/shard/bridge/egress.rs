@@ -1,0 +1,169 @@
+//! From here to another broker: a message becomes what the rule makes of it when it is written.
+
+use tacho_codec::{PacketId, QoS};
+use tacho_net::ConnId;
+use tacho_session::{CommitToken, Delivery};
+
+use crate::config::Values;
+use crate::memory::MESSAGE_BYTES;
+use crate::message::{Message, SharedPayload};
+use crate::shard::deliver::BY_REFERENCE_BYTES;
+use crate::shard::durable::Keeping;
+use crate::shard::routes::Target;
+use crate::shard::session::{Body, Copy, NO_GROUP};
+use crate::shard::{Net, Shard};
+
+/// The longest topic.
+const TOPIC_BYTES_MAX: usize = u16::MAX as usize;
+
+/// What becomes of a message that is to be written.
+enum Written {
+    Sent,
+    TooLarge,
+    Unmapped,
+}
+
+impl Shard {
+    /// Gives a message to the member that carries its topic.
+    pub(in crate::shard) fn deliver_to_bridge(
+        &mut self,
+        net: &mut Net,
+        target: &Target,
+        message: &Message,
+    ) -> CommitToken {
+        let slot = target.session;
+        let session = &*self.sessions[slot as usize];
+        let Some(member) = session.member.map(usize::from) else { return CommitToken::DONE };
+        let entry = &mut self.bridges.all[member];
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let rule = target.subscription_ids.as_slice().first();
+        let rule = rule.and_then(|id| bridge.config().egress.get(*id as usize - 1));
+        let Some(rule) = rule else { return CommitToken::DONE };
+        let (header, now_ns) = (message.header(), net.now_ns());
+        let size_bytes = u32::try_from(message.size_bytes() + MESSAGE_BYTES).unwrap_or(u32::MAX);
+        if !session.machine.takes_now() && !bridge.has_room(size_bytes) {
+            entry.dropped_full += 1;
+            self.stats.dropped_queue_full_total.increment();
+            self.note_dropped_for(slot);
+            self.note_member(member);
+            return CommitToken::DONE;
+        }
+        let delivery = Delivery {
+            message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
+            qos: rule.mapping.qos(header.qos).min(entry.qos_max),
+            retain: rule.mapping.retain(header.retain),
+            subscription_ids: target.subscription_ids.clone(),
+            size_bytes,
+            expires_at_ns: header.expires_at_ns.min(bridge.waits_until_ns(now_ns)),
+        };
+        let offered = self.offer(net, slot, delivery);
+        let held_bytes = self.bridges.all[member].held_bytes;
+        if !offered.is_taken || self.sessions[slot as usize].machine.queue_bytes() != held_bytes {
+            self.note_member(member);
+        }
+        offered.token
+    }
+
+    /// Writes a message as the other broker is to have it.
+    pub(in crate::shard) fn write_to_bridge(
+        &mut self,
+        net: &mut Net,
+        slot: u32,
+        conn: ConnId,
+        delivery: &Delivery<Copy>,
+        packet_id: Option<PacketId>,
+        dup: bool,
+    ) {
+        let member = self.sessions[slot as usize].member.map_or(0, usize::from);
+        let written = self.write_mapped(net, member, conn, delivery, packet_id, dup);
+        let entry = &self.bridges.all[member];
+        let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
+        match written {
+            Written::Sent => {
+                if let Some(stats) = stats {
+                    stats.sent.increment();
+                }
+                return;
+            }
+            // The machine counts it.
+            Written::TooLarge => self.stats.dropped_too_large_total.increment(),
+            Written::Unmapped => {
+                if let Some(stats) = stats {
+                    stats.dropped_unmapped.increment();
+                }
+            }
+        }
+        // As if it had been delivered: nothing behind it waits for it.
+        let session = &mut *self.sessions[slot as usize];
+        let mut keeping = Keeping::of(&mut self.journal, session);
+        match written {
+            Written::TooLarge => session.machine.abandon(packet_id, &mut keeping),
+            _ => session.machine.give_up(packet_id, &mut keeping),
+        }
+    }
+
+    fn write_mapped(
+        &mut self,
+        net: &mut Net,
+        member: usize,
+        conn: ConnId,
+        delivery: &Delivery<Copy>,
+        packet_id: Option<PacketId>,
+        dup: bool,
+    ) -> Written {
+        // Invariant: the machine hands out what is loaded.
+        let Body::Here(message) = &delivery.message.message else { return Written::Unmapped };
+        let members = &mut self.bridges;
+        let entry = &members.all[member];
+        let (bridge, header) = (self.shared.bridges.at(entry.bridge), message.header());
+        // What the journal kept may have come by a rule of an earlier configuration.
+        let place = delivery.subscription_ids.as_slice().first().map_or(0, |id| *id as usize);
+        let known = bridge.config().egress.get(place.wrapping_sub(1));
+        let known = known.filter(|rule| rule.filter.matches(&header.topic));
+        let Some(rule) = known.or_else(|| Some(bridge.egress(&header.topic)?.1)) else {
+            return Written::Unmapped;
+        };
+        let values = Values {
+            topic: &header.topic,
+            payload: message.payload(),
+            qos: header.qos,
+            retain: header.retain,
+        };
+        let mut publish = message.as_publish(net.now_ns());
+        if !rule.mapping.topic.keeps_topic() {
+            members.topic.clear();
+            rule.mapping.topic.render_topic(&values, &mut members.topic);
+            publish.topic = &members.topic;
+        }
+        let keeps_payload = rule.mapping.payload.keeps_payload();
+        if !keeps_payload {
+            members.payload.clear();
+            rule.mapping.payload.render(&values, &mut members.payload);
+            publish.payload = &members.payload;
+        }
+        publish.qos = delivery.qos;
+        publish.retain = delivery.retain && entry.retain_available;
+        publish.dup = dup && delivery.qos != QoS::AtMostOnce;
+        publish.packet_id = packet_id;
+        if publish.topic.len() > TOPIC_BYTES_MAX {
+            return Written::Unmapped;
+        }
+        let session = &*self.sessions[entry.slot as usize];
+        if !session.takes(&publish) {
+            return Written::TooLarge;
+        }
+        self.stats.publishes_out_total.increment(publish.qos);
+        self.stats.payload_bytes_out_total.add(publish.payload.len() as u64);
+        let output = net.out(conn);
+        let bytes = output.as_vec_mut();
+        if publish.encode_head(session.version, bytes).is_err() {
+            return Written::Unmapped;
+        }
+        if keeps_payload && publish.payload.len() >= BY_REFERENCE_BYTES {
+            output.push_shared(SharedPayload(message.clone()));
+        } else {
+            bytes.extend_from_slice(publish.payload);
+        }
+        Written::Sent
+    }
+}

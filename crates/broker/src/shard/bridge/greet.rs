@@ -1,0 +1,293 @@
+//! The beginning of a connection to another broker: CONNECT, what CONNACK says, SUBSCRIBE.
+
+use tacho_codec::{
+    ConnAck, Connect, ConnectProperties, Packet, QoS, ReasonCode, RetainHandling, SubAck,
+    Subscribe, SubscribeFilter, SubscribeOptions, UserProperties, Version,
+};
+use tacho_net::ConnId;
+use tacho_session::server::ConnectParams;
+
+use super::{Stage, Subscribing};
+use crate::bridge::{Bridge, MEMBER_EXPIRY_S};
+use crate::config::IngressRule;
+use crate::shard::connection::Flow;
+use crate::shard::durable::Keeping;
+use crate::shard::{Net, Shard};
+
+/// In the protocol level of CONNECT (3.1.1): the client is a bridge. It is not sent its own
+/// messages then, and gets RETAIN as published.
+const BRIDGE_BIT: u8 = 0x80;
+
+impl Shard {
+    /// TCP is there: CONNECT, behind the handshake of TLS if there is one.
+    pub(super) fn greet(&mut self, net: &mut Net, member: usize, conn: ConnId) {
+        let entry = &mut self.bridges.all[member];
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let config = bridge.config();
+        match bridge.tls.as_ref().map(|tls| tls.filter()).transpose() {
+            Ok(None) => {}
+            Ok(Some(filter)) => net.set_filter(conn, Box::new(filter)),
+            Err(error) => return self.break_off(net, member, &error.to_string()),
+        }
+        let clean = config.clean_start || entry.is_to_be_forgotten;
+        entry.stage = Stage::Greeting { clean };
+        let client_id = bridge.client_id_of(entry.number);
+        let limits = &self.shared.limits;
+        let connect = Connect {
+            version: config.version,
+            clean_start: clean,
+            keep_alive_s: config.keep_alive_s,
+            client_id: &client_id,
+            username: config.username.as_deref(),
+            password: config.password.as_ref().map(|p| p.secret.reveal().as_bytes()),
+            will: None,
+            properties: match config.version.is_v5() {
+                true => ConnectProperties {
+                    session_expiry_s: Some(config.session_expiry_s).filter(|s| *s > 0),
+                    receive_maximum: Some(config.inflight),
+                    packet_size_max: Some(limits.packet_size_max),
+                    topic_alias_maximum: Some(limits.topic_alias_maximum).filter(|max| *max > 0),
+                    ..ConnectProperties::default()
+                },
+                false => ConnectProperties::default(),
+            },
+        };
+        let says_bridge = entry.says_bridge;
+        let out = net.out(conn).as_vec_mut();
+        let start = out.len();
+        if let Err(error) = connect.encode(out) {
+            let why = format!("CONNECT cannot be written: {error}");
+            return self.break_off(net, member, &why);
+        }
+        if says_bridge && let Some(level) = protocol_level(&mut out[start..]) {
+            *level |= BRIDGE_BIT;
+        }
+    }
+
+    /// CONNACK: the session goes on, at both ends or at this one only.
+    pub(super) fn greeted(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        member: usize,
+        connack: &ConnAck<'_>,
+    ) -> Flow {
+        let now_ns = net.now_ns();
+        let entry = &mut self.bridges.all[member];
+        let Stage::Greeting { clean } = entry.stage else {
+            self.break_off(net, member, "it sent CONNACK without a CONNECT");
+            return Flow::Stop;
+        };
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let config = bridge.config();
+        if connack.reason.is_error() {
+            if entry.says_bridge && connack.reason == ReasonCode::UNSUPPORTED_PROTOCOL_VERSION {
+                entry.says_bridge = false;
+                entry.stage = Stage::Apart;
+                return self.greet_again(net, member);
+            }
+            let text = connack.properties.reason_string;
+            let why = format!("it refused the connection: {}{}", connack.reason, said(text));
+            self.break_off(net, member, &why);
+            return Flow::Stop;
+        }
+        if connack.session_present && clean {
+            self.break_off(net, member, "it has a session although a clean one was asked for");
+            return Flow::Stop;
+        }
+        if connack.session_present && entry.is_new && !config.egress.is_empty() {
+            // Of another life of ours: its identifiers could be taken for ours [MQTT-3.2.2-4].
+            entry.is_to_be_forgotten = true;
+            entry.stage = Stage::Up;
+            return self.greet_again(net, member);
+        }
+        entry.is_new = false;
+        if std::mem::take(&mut entry.is_to_be_forgotten) && config.version != Version::V5 {
+            // In 3.1.1 a clean session would end with this connection.
+            if !config.clean_start {
+                entry.stage = Stage::Up;
+                return self.greet_again(net, member);
+            }
+        }
+        let properties = &connack.properties;
+        let qos_max = properties.maximum_qos.unwrap_or(QoS::ExactlyOnce);
+        if qos_max == QoS::AtMostOnce && !sends_qos0_only(bridge) {
+            let why = "it takes QoS 0 only: set `qos = 0` in every [[bridges.egress]]";
+            self.break_off(net, member, why);
+            return Flow::Stop;
+        }
+        let keep_alive_s = properties.server_keep_alive_s.unwrap_or(config.keep_alive_s);
+        let params = ConnectParams {
+            version: config.version,
+            clean_start: false,
+            receive_maximum: properties.receive_maximum.unwrap_or(u16::MAX),
+            topic_alias_maximum_in: self.shared.limits.topic_alias_maximum,
+            topic_alias_maximum_out: 0,
+            keep_alive_s: 0,
+            session_expiry_s: MEMBER_EXPIRY_S,
+            will: None,
+        };
+        let packet_size_max = properties.packet_size_max.unwrap_or(u32::MAX);
+        entry.link.accepted(now_ns, keep_alive_s);
+        entry.stage = Stage::Up;
+        entry.attempts = 0;
+        entry.retain_available = properties.retain_available.unwrap_or(true);
+        entry.qos_max = qos_max;
+        let has_rules = ingress_of(bridge, entry.number, entry.is_leaving).next().is_some();
+        // With 5.0 once more costs nothing; in 3.1.1 it would bring all retained messages again.
+        let is_subscribed = connack.session_present && entry.was_up && !config.version.is_v5();
+        entry.subscribing = match has_rules && !is_subscribed {
+            true => Subscribing::Wanted,
+            false => Subscribing::Done,
+        };
+        let is_again = std::mem::replace(&mut entry.was_up, true);
+        if let Some(stats) = bridge.stats(entry.number) {
+            stats.reconnects.add(u64::from(is_again));
+            stats.set_up(now_ns, None);
+        }
+        if std::mem::take(&mut entry.is_reported) || !is_again {
+            let (bridge, connection) = (&*config.name, entry.number);
+            tracing::info!(bridge, connection, resumed = connack.session_present, "connected");
+        }
+        let slot = entry.slot;
+        let session = &mut *self.sessions[slot as usize];
+        let mut keeping = Keeping::of(&mut self.journal, session);
+        if !connack.session_present {
+            session.machine.forgotten_by_peer(&mut keeping);
+        }
+        let token = keeping.waits_for();
+        if qos_max < QoS::ExactlyOnce {
+            session.machine.limit_qos(qos_max);
+        }
+        session.machine.connect(now_ns, params);
+        session.connection = Some(conn);
+        session.version = config.version;
+        session.packet_size_max = packet_size_max;
+        self.stats.sessions_connected.add(1);
+        self.await_commit(slot, token);
+        self.arm_member(net, member);
+        self.subscribe_there(net, member);
+        Flow::Continue
+    }
+
+    /// Closes the connection for one that is opened now, and says something else.
+    fn greet_again(&mut self, net: &mut Net, member: usize) -> Flow {
+        self.say_bye(net, member);
+        self.bridges.all[member].link.again(net.now_ns());
+        self.arm_member(net, member);
+        Flow::Stop
+    }
+
+    /// Tells the other broker what is to come from there, if it is to be told. The exchanges of an
+    /// earlier connection may leave no identifier for it at first.
+    pub(super) fn subscribe_there(&mut self, net: &mut Net, member: usize) {
+        let entry = &mut self.bridges.all[member];
+        if entry.subscribing != Subscribing::Wanted {
+            return;
+        }
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let session = &mut *self.sessions[entry.slot as usize];
+        let (Some(conn), Some(packet_id)) = (session.connection, session.machine.reserve_id())
+        else {
+            return;
+        };
+        entry.subscribing = Subscribing::Asked(packet_id);
+        let rules: Vec<(String, QoS)> = ingress_of(bridge, entry.number, entry.is_leaving)
+            .map(|rule| (rule.filter.to_string(), rule.subscription_qos()))
+            .collect();
+        let filters = rules.iter().map(|(filter, qos)| SubscribeFilter {
+            filter,
+            options: SubscribeOptions {
+                qos: *qos,
+                // Not with shared subscriptions [MQTT-3.8.3-4].
+                no_local: !filter.starts_with("$share/"),
+                retain_as_published: true,
+                retain_handling: RetainHandling::IfNew,
+            },
+        });
+        let subscribe = Subscribe {
+            packet_id,
+            subscription_id: None,
+            user_properties: UserProperties::EMPTY,
+            filters: filters.collect(),
+        };
+        let packet = Packet::Subscribe(subscribe);
+        if let Err(error) = packet.encode(session.version, net.out(conn).as_vec_mut()) {
+            let why = format!("SUBSCRIBE cannot be written: {error}");
+            self.break_off(net, member, &why);
+        }
+    }
+
+    /// SUBACK: what it refuses is said, and the rest works.
+    pub(super) fn subscribed_there(&mut self, net: &Net, member: usize, suback: &SubAck<'_>) {
+        let entry = &mut self.bridges.all[member];
+        if entry.subscribing != Subscribing::Asked(suback.packet_id) {
+            return;
+        }
+        entry.subscribing = Subscribing::Done;
+        self.sessions[entry.slot as usize].machine.release_id(suback.packet_id);
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let rules = ingress_of(bridge, entry.number, entry.is_leaving);
+        let refused = rules.zip(&suback.reasons).find(|(_, reason)| reason.is_error());
+        let Some((rule, reason)) = refused else { return };
+        let text = said(suback.reason_string);
+        let why = format!("it refused the subscription to `{}`: {reason}{text}", rule.filter);
+        let (name, connection) = (&*bridge.config().name, entry.number);
+        tracing::error!(bridge = name, connection, "{why}");
+        if let Some(stats) = bridge.stats(entry.number) {
+            stats.set_up(net.now_ns(), Some(why));
+        }
+    }
+}
+
+/// What comes from there by this member: each rule by one, so that nothing comes twice.
+fn ingress_of(
+    bridge: &Bridge,
+    member: u16,
+    is_leaving: bool,
+) -> impl Iterator<Item = &IngressRule> {
+    let config = bridge.config();
+    let members = usize::from(config.connections.max(1));
+    let rules = config.ingress.iter().enumerate();
+    let own = move |(place, _): &(usize, _)| place % members == usize::from(member) && !is_leaving;
+    rules.filter(own).map(|(_, rule)| rule)
+}
+
+fn sends_qos0_only(bridge: &Bridge) -> bool {
+    bridge.config().egress.iter().all(|rule| rule.mapping.qos == Some(QoS::AtMostOnce))
+}
+
+/// What the other broker says for people.
+fn said(text: Option<&str>) -> String {
+    text.map_or_else(String::new, |text| format!(" ({text})"))
+}
+
+/// The protocol level in a CONNECT: behind the fixed header and the protocol's name.
+fn protocol_level(packet: &mut [u8]) -> Option<&mut u8> {
+    let length_len = packet.iter().skip(1).position(|byte| byte & 0x80 == 0)? + 1;
+    packet.get_mut(1 + length_len + "\0\u{4}MQTT".len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_protocol_level_is_found_behind_lengths_of_any_size() {
+        for client_id in ["a".to_owned(), "b".repeat(300)] {
+            let connect = Connect {
+                version: Version::V311,
+                clean_start: true,
+                keep_alive_s: 0,
+                client_id: &client_id,
+                username: None,
+                password: None,
+                will: None,
+                properties: ConnectProperties::default(),
+            };
+            let mut packet = Vec::new();
+            connect.encode(&mut packet).unwrap();
+            assert_eq!(protocol_level(&mut packet), Some(&mut 4));
+        }
+    }
+}

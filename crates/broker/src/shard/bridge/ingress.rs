@@ -1,0 +1,281 @@
+//! From another broker to here: its PUBLISHes take the way of a publisher's.
+
+use std::sync::Arc;
+
+use tacho_codec::{
+    Ack, AckKind, Direction, Frame, Packet, Publish, PublishProperties, QoS, ReasonCode, split_frame,
+};
+use tacho_net::ConnId;
+use tacho_session::Inbound;
+
+use super::Stage;
+use crate::config::{IngressRule, Values};
+use crate::message::{Intake, Message};
+use crate::shard::connection::Flow;
+use crate::shard::distribution::Acknowledge;
+use crate::shard::publish::may_publish;
+use crate::shard::throttle::Why;
+use crate::shard::{Net, Shard};
+
+/// The packet type PUBLISH in the first byte's upper half.
+const PUBLISH: u8 = 0x30;
+/// Between two log lines about messages that a member's other broker refused.
+const REFUSALS_NS: u64 = 10_000_000_000;
+
+impl Shard {
+    /// Handles every whole packet in `data`; returns how many bytes they took.
+    pub(in crate::shard) fn bridge_input(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        member: usize,
+        data: &[u8],
+    ) -> usize {
+        self.look_at_budget();
+        self.bridges.all[member].link.heard();
+        let slot = self.bridges.all[member].slot;
+        let mut used = 0;
+        let mut flow = Flow::Continue;
+        while used < data.len() {
+            let frame = match split_frame(&data[used..], self.limits().packet_size_max) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) => {
+                    self.break_off(net, member, &format!("it broke the protocol: {error}"));
+                    return data.len();
+                }
+            };
+            flow = self.bridge_packet(net, conn, member, &frame);
+            match flow {
+                Flow::Continue => used += frame.total_len,
+                Flow::Hold => break,
+                Flow::Stop => return data.len(),
+            }
+        }
+        self.pump(net, slot);
+        self.subscribe_there(net, member);
+        self.note_member(member);
+        if self.leave_if_done(net, member) {
+            return data.len();
+        }
+        if flow == Flow::Hold {
+            self.hold_publisher(net, conn, Why::Budget);
+        } else if self.must_throttle(net) {
+            self.hold_publisher(net, conn, Why::Backlog);
+        }
+        used
+    }
+
+    fn bridge_packet(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        member: usize,
+        frame: &Frame<'_>,
+    ) -> Flow {
+        self.stats.packets_in_total.increment();
+        let slot = self.bridges.all[member].slot;
+        let version = self.sessions[slot as usize].version;
+        let is_up = self.bridges.all[member].stage == Stage::Up;
+        if is_up && frame.first_byte & 0xf0 == PUBLISH {
+            return match Publish::decode(frame, version, Direction::ToClient) {
+                Ok(publish) => self.came_by_bridge(net, member, &publish),
+                Err(error) => self.broken(net, member, &error.to_string()),
+            };
+        }
+        if is_up && let Some(kind) = AckKind::from_type_number(frame.type_number()) {
+            return match Ack::decode(frame, kind, version) {
+                Ok(ack) => self.acknowledged_there(net, member, kind, &ack),
+                Err(error) => self.broken(net, member, &error.to_string()),
+            };
+        }
+        match Packet::decode(frame, version, Direction::ToClient) {
+            Ok(Packet::ConnAck(connack)) => self.greeted(net, conn, member, &connack),
+            Ok(Packet::SubAck(suback)) if is_up => {
+                self.subscribed_there(net, member, &suback);
+                Flow::Continue
+            }
+            Ok(Packet::PingResp) if is_up => Flow::Continue,
+            Ok(Packet::Disconnect(disconnect)) if is_up => {
+                let text = disconnect.reason_string;
+                let text = text.map_or_else(String::new, |text| format!(" ({text})"));
+                let why = format!("it ended the connection: {}{text}", disconnect.reason);
+                self.break_off(net, member, &why);
+                Flow::Stop
+            }
+            Ok(_) => self.broken(net, member, "a packet that a server does not send now"),
+            Err(error) => self.broken(net, member, &error.to_string()),
+        }
+    }
+
+    fn broken(&mut self, net: &mut Net, member: usize, what: &str) -> Flow {
+        self.break_off(net, member, &format!("it broke the protocol: {what}"));
+        Flow::Stop
+    }
+
+    /// What the other broker answers to what went there.
+    fn acknowledged_there(
+        &mut self,
+        net: &mut Net,
+        member: usize,
+        kind: AckKind,
+        ack: &Ack<'_>,
+    ) -> Flow {
+        let slot = self.bridges.all[member].slot;
+        let before = self.sessions[slot as usize].machine.inflight_len();
+        if let Err(error) = self.handle_ack(slot, kind, ack) {
+            return self.broken(net, member, error.sentence());
+        }
+        if self.sessions[slot as usize].machine.inflight_len() < before {
+            let entry = &self.bridges.all[member];
+            let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
+            // PUBCOMP says at most that the identifier is not known any more.
+            let is_refused = kind != AckKind::PubComp && ack.reason.is_error();
+            if let Some(stats) = stats {
+                let counter = if is_refused { &stats.dropped_refused } else { &stats.acknowledged };
+                counter.increment();
+            }
+            if is_refused {
+                self.report_refusal(net, member, ack.reason);
+            }
+        }
+        Flow::Continue
+    }
+
+    #[cold]
+    fn report_refusal(&mut self, net: &Net, member: usize, reason: ReasonCode) {
+        let entry = &mut self.bridges.all[member];
+        if net.now_ns() < entry.refusals_told_ns {
+            return;
+        }
+        entry.refusals_told_ns = net.now_ns() + REFUSALS_NS;
+        let bridge = &*self.shared.bridges.at(entry.bridge).config().name;
+        tracing::warn!(bridge, %reason, "the other broker refused a message, it is dropped");
+    }
+
+    /// A PUBLISH of the other broker.
+    fn came_by_bridge(
+        &mut self,
+        net: &mut Net,
+        member: usize,
+        publish: &Publish<'_>,
+    ) -> Flow {
+        let (mut topic, mut payload) =
+            (std::mem::take(&mut self.bridges.topic), std::mem::take(&mut self.bridges.payload));
+        let flow = self.take_from_bridge(net, member, publish, (&mut topic, &mut payload));
+        (self.bridges.topic, self.bridges.payload) = (topic, payload);
+        flow
+    }
+
+    fn take_from_bridge(
+        &mut self,
+        net: &mut Net,
+        member: usize,
+        publish: &Publish<'_>,
+        (topic, payload): (&mut String, &mut Vec<u8>),
+    ) -> Flow {
+        let entry = &self.bridges.all[member];
+        let slot = entry.slot;
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let session = &mut *self.sessions[slot as usize];
+        let alias = publish.properties.topic_alias;
+        let aliased = match session.machine.resolve_alias(publish.topic, alias) {
+            Ok(aliased) => aliased,
+            Err(error) => return self.broken(net, member, error.sentence()),
+        };
+        let there = Publish { topic: aliased.as_deref().unwrap_or(publish.topic), ..*publish };
+        let mapped = map(&bridge.config().ingress, &there, topic, payload);
+        let mapped = mapped.filter(|mapped| is_topic(mapped.topic));
+        let knows =
+            publish.packet_id.is_some_and(|id| session.machine.knows_inbound(publish.qos, id));
+        if let Some(mapped) = &mapped
+            && (self.queues_full | self.journal_stuck)
+            && mapped.qos != QoS::AtMostOnce
+            && !knows
+            && self.must_refuse(net, slot, mapped)
+        {
+            // Refused, it would be lost: it stays where it is until there is room.
+            return Flow::Hold;
+        }
+        let entry = &self.bridges.all[member];
+        let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
+        if let Some(stats) = stats {
+            stats.received.increment();
+        }
+        self.stats.publishes_in_total.increment(publish.qos);
+        self.stats.payload_in_bytes.observe(publish.payload.len() as u64);
+        let session = &mut *self.sessions[slot as usize];
+        match session.machine.handle_publish(publish.qos, publish.packet_id) {
+            Ok(Inbound::New) => {}
+            Ok(Inbound::Duplicate) => return Flow::Continue,
+            Err(error) => return self.broken(net, member, error.sentence()),
+        }
+        let Some(mapped) = mapped else {
+            if let Some(stats) = stats {
+                stats.dropped_unmapped.increment();
+            }
+            self.answer_publish(slot, publish.qos, publish.packet_id, ReasonCode::SUCCESS);
+            return Flow::Continue;
+        };
+        let (source, generation) = (session.source, session.generation);
+        let retained_version =
+            if mapped.retain { self.take_retained_version(net, mapped.topic) } else { 0 };
+        let route = self.routes.lookup(mapped.topic, self.id, &self.index, &self.snapshot);
+        let to = route.to.clone();
+        let intake = Intake {
+            now_ns: net.now_ns(),
+            routed_version: self.snapshot.version(),
+            source,
+            retained_version,
+        };
+        let message = Message::from_publish(Arc::clone(&route.topic), &mapped, intake);
+        // The exchange is the one with the other broker, whatever the message is here.
+        let qos = publish.qos;
+        let acknowledge =
+            publish.packet_id.map(|packet_id| Acknowledge { slot, generation, qos, packet_id });
+        self.send_to(net, message, to, acknowledge);
+        Flow::Continue
+    }
+}
+
+/// What the rule for its topic makes of a message, in `topic` and `payload` where it changes; `None`
+/// if there is no rule.
+fn map<'a>(
+    rules: &[IngressRule],
+    there: &Publish<'a>,
+    topic: &'a mut String,
+    payload: &'a mut Vec<u8>,
+) -> Option<Publish<'a>> {
+    let rule = rules.iter().find(|rule| rule.filter.topic_filter().matches(there.topic))?;
+    let values = Values {
+        topic: there.topic,
+        payload: there.payload,
+        qos: there.qos,
+        retain: there.retain,
+    };
+    let mapping = &rule.mapping;
+    let mut here = Publish {
+        qos: mapping.qos(there.qos),
+        retain: mapping.retain(there.retain),
+        dup: false,
+        packet_id: there.packet_id,
+        properties: PublishProperties { topic_alias: None, ..there.properties },
+        ..*there
+    };
+    if !mapping.topic.keeps_topic() {
+        topic.clear();
+        mapping.topic.render_topic(&values, topic);
+        here.topic = topic;
+    }
+    if !mapping.payload.keeps_payload() {
+        payload.clear();
+        mapping.payload.render(&values, payload);
+        here.payload = payload;
+    }
+    Some(here)
+}
+
+/// Whether messages may be published to it here.
+fn is_topic(topic: &str) -> bool {
+    tacho_codec::is_valid_topic_name(topic) && (!topic.starts_with('$') || may_publish(topic))
+}

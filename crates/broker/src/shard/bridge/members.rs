@@ -1,0 +1,189 @@
+//! The members that a shard has: those of the configuration, and those of an earlier one that the
+//! journal still knows.
+//!
+//! A pool that has become smaller leaves members behind: they go on until what they hold is
+//! delivered. A bridge that is not in the configuration any more is gone with what it held.
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use tacho_codec::QoS;
+use tacho_session::server::{self, Restored, SessionLimits};
+use tacho_session::Link;
+
+use super::{Member, Stage, Subscribing};
+use crate::bridge::MEMBER_EXPIRY_S;
+use crate::config::Level;
+use crate::keys::{ClientKey, stable_hash};
+use crate::shard::durable::Keeping;
+use crate::shard::keeping::Opened;
+use crate::shard::routes::BridgeRoutes;
+use crate::shard::session::Copy;
+use crate::shard::{Net, Shard};
+
+impl Shard {
+    /// What the session of this client may hold.
+    pub(in crate::shard) fn limits_of(&self, key: &ClientKey, is_kept: bool) -> SessionLimits {
+        let bridge = key.member().and_then(|(name, _)| self.shared.bridges.find(name));
+        match bridge {
+            Some((_, bridge)) => bridge.session_limits(self.limits()),
+            None => self.session_limits(is_kept),
+        }
+    }
+
+    /// Makes a member of every session that is one's, and sessions for those members that have
+    /// none: once, before the loop runs.
+    pub(in crate::shard) fn make_members(&mut self) {
+        let bridges = Arc::clone(&self.shared.bridges);
+        for (place, bridge) in bridges.iter().enumerate() {
+            for number in 0..bridge.config().connections {
+                if bridges.shard_of(bridge, number) == self.id {
+                    self.make_member(place, number);
+                }
+            }
+        }
+        let left = self.sessions.iter().filter(|(_, session)| session.member.is_none());
+        let left = left.filter_map(|(slot, session)| {
+            let (name, number) = session.key.member()?;
+            Some((slot as u32, bridges.find(name).map(|(place, _)| (place, number))))
+        });
+        for (slot, place) in left.collect::<Vec<_>>() {
+            let machine = &self.sessions[slot as usize].machine;
+            let is_empty = machine.queue_len() + machine.inflight_len() == 0;
+            match place {
+                Some((place, number)) if !is_empty => {
+                    self.add_member(place, number, slot, false);
+                }
+                _ => self.bridges.superfluous.push(slot),
+            }
+        }
+        if bridges.is_empty() {
+            return;
+        }
+        let members = self.bridges.all.iter();
+        let members: HashMap<_, _, RandomState> =
+            members.map(|member| ((member.bridge, member.number), member.slot)).collect();
+        self.routes.set_bridges(BridgeRoutes { bridges, members });
+    }
+
+    fn make_member(&mut self, place: usize, number: u16) {
+        let key = self.shared.bridges.at(place).key_of(number);
+        match self.by_client.get(&key) {
+            Some(&slot) => self.add_member(place, number, slot, false),
+            None => {
+                let slot = self.make_member_session(place, key);
+                self.add_member(place, number, slot, true);
+            }
+        }
+    }
+
+    fn make_member_session(&mut self, place: usize, key: ClientKey) -> u32 {
+        let durable = self.shared.durable.as_ref();
+        let level = durable.map_or(Level::Memory, |durable| durable.settings.persistent_level);
+        let kept = self.place_in_journal(level);
+        let limits = self.limits_of(&key, kept.is_some());
+        let machine = match &kept {
+            Some(kept) => {
+                let mut keeping = Keeping::of_absent(&mut self.journal, kept);
+                server::Session::restore(limits, nothing(), &mut keeping)
+            }
+            None => server::Session::restore(limits, nothing(), &mut tacho_session::InMemory),
+        };
+        let slot = self.add_session(key, machine, kept);
+        let version = self.shared.bridges.at(place).config().version;
+        let opened = Opened { version, expiry_s: MEMBER_EXPIRY_S, will: None, waits: false };
+        self.keep_opened(slot, &opened);
+        slot
+    }
+
+    fn add_member(&mut self, place: usize, number: u16, slot: u32, is_new: bool) {
+        let bridge = self.shared.bridges.at(place);
+        let session = &mut *self.sessions[slot as usize];
+        // Invariant: there are not more of them than identifiers of one configuration.
+        session.member = u16::try_from(self.bridges.all.len()).ok();
+        session.source = bridge.source;
+        session.version = bridge.config().version;
+        session.is_particular = true;
+        let seed = stable_hash(session.key.client_id.as_bytes()) ^ fastrand::u64(..);
+        self.bridges.all.push(Member {
+            bridge: place,
+            number,
+            slot,
+            link: Link::new(bridge.link_settings(), 0, seed),
+            timer: None,
+            conn: None,
+            stage: Stage::Apart,
+            is_new,
+            is_to_be_forgotten: false,
+            says_bridge: bridge.config().bridge_flag && !bridge.config().version.is_v5(),
+            is_leaving: number >= bridge.config().connections,
+            attempts: 0,
+            was_up: false,
+            is_reported: false,
+            subscribing: Subscribing::Done,
+            refusals_told_ns: 0,
+            retain_available: true,
+            qos_max: QoS::ExactlyOnce,
+            held_bytes: 0,
+            dropped_full: 0,
+        });
+    }
+
+    /// All shards are ready: the members connect, and those that nobody wants end.
+    pub(in crate::shard) fn start_members(&mut self, net: &mut Net) {
+        for slot in std::mem::take(&mut self.bridges.superfluous) {
+            let Some(session) = self.sessions.get(slot as usize) else { continue };
+            let machine = &session.machine;
+            let messages = machine.queue_len() + machine.inflight_len();
+            if messages > 0 {
+                let member = &*session.key.client_id;
+                tracing::warn!(
+                    member,
+                    messages,
+                    "the configuration has no such bridge any more: what waited for it is dropped"
+                );
+            }
+            self.discard_session(net, slot);
+        }
+        for member in 0..self.bridges.all.len() {
+            self.note_member(member);
+            self.member_due(net, member);
+        }
+    }
+
+    /// A member that the configuration has no place for ends once it holds nothing. True if it has.
+    pub(super) fn leave_if_done(&mut self, net: &mut Net, member: usize) -> bool {
+        let entry = &self.bridges.all[member];
+        let slot = entry.slot;
+        let Some(session) = self.sessions.get(slot as usize).filter(|_| entry.is_leaving) else {
+            return false;
+        };
+        if session.machine.queue_len() + session.machine.inflight_len() > 0 {
+            return false;
+        }
+        self.say_bye(net, member);
+        self.bridges.all[member].link.close();
+        self.note_member(member);
+        self.sessions[slot as usize].member = None;
+        self.bridges.all[member].slot = u32::MAX;
+        self.discard_session(net, slot);
+        true
+    }
+}
+
+/// A session that has never had a connection, and that does not end without one.
+const fn nothing() -> Restored<Copy> {
+    Restored {
+        now_ns: 0,
+        expiry_s: MEMBER_EXPIRY_S,
+        ends_at_ns: Some(u64::MAX),
+        will: None,
+        will_at_ns: None,
+        next_seq: 1,
+        exchanges: Vec::new(),
+        queued: Vec::new(),
+        inbound: Vec::new(),
+    }
+}
+

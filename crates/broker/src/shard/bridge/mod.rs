@@ -1,0 +1,130 @@
+//! Bridges in the data plane: connections that this shard opens to other brokers.
+//!
+//! Each member of a bridge's pool is an ordinary session, whose socket is ours: its queue is the
+//! bridge's buffer, its packet identifiers are those towards the other broker, and with a data
+//! directory it is durable. Routing leads a topic to one member of each bridge, always the same
+//! ([`super::routes`]), so that order holds whatever the number of members.
+//!
+//! [`members`] makes them and ends those that are not wanted any more, [`dial`] opens and loses
+//! connections, [`greet`] is CONNECT, CONNACK and SUBSCRIBE, [`egress`] sends messages there,
+//! [`ingress`] takes in what comes from there.
+
+mod dial;
+mod egress;
+mod greet;
+mod ingress;
+mod members;
+
+use tacho_codec::{PacketId, QoS};
+use tacho_net::{ConnId, TimerId};
+use tacho_session::{DropReason, Link};
+
+use super::Shard;
+
+/// The members of bridges that a shard has.
+#[derive(Default)]
+pub(super) struct Members {
+    all: Vec<Member>,
+    /// Sessions of members that the configuration has no place for.
+    superfluous: Vec<u32>,
+    /// Reused for what templates make.
+    topic: String,
+    payload: Vec<u8>,
+}
+
+/// One connection of a bridge.
+struct Member {
+    /// Its bridge's place.
+    bridge: usize,
+    /// Its number there.
+    number: u16,
+    slot: u32,
+    link: Link,
+    timer: Option<TimerId>,
+    conn: Option<ConnId>,
+    stage: Stage,
+    /// The other broker may have a session of which nothing is known here.
+    is_new: bool,
+    /// The next CONNECT asks it to forget that.
+    is_to_be_forgotten: bool,
+    /// CONNECT says that it is a bridge's (3.1.1).
+    says_bridge: bool,
+    /// The configuration has no such member: it ends once its queue is empty.
+    is_leaving: bool,
+    attempts: u32,
+    was_up: bool,
+    /// The end of a connection was said in the log, and not made good yet.
+    is_reported: bool,
+    subscribing: Subscribing,
+    /// Messages that it refused were said in the log until then.
+    refusals_told_ns: u64,
+    /// The other broker keeps retained messages.
+    retain_available: bool,
+    /// The highest QoS that it takes.
+    qos_max: QoS,
+    /// Bytes in the queue as the bridge has them.
+    held_bytes: u64,
+    /// Messages that did not find room in the bridge's buffer.
+    dropped_full: u64,
+}
+
+/// How far a member's connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// There is none.
+    Apart,
+    /// TCP.
+    Opening,
+    /// CONNECT is on its way, which asks for a clean session or not.
+    Greeting { clean: bool },
+    /// CONNACK came.
+    Up,
+}
+
+/// Whether the other broker knows what is to come from there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subscribing {
+    /// It does, or nothing is to come.
+    Done,
+    /// SUBSCRIBE is to be sent as soon as there is an identifier for it.
+    Wanted,
+    /// SUBACK is to come.
+    Asked(PacketId),
+}
+
+impl Members {
+    /// The members whose sessions the shard has beside those of clients.
+    pub(super) fn len(&self) -> usize {
+        self.all.len() + self.superfluous.len()
+    }
+}
+
+impl Shard {
+    /// The session of a member, if it has one still.
+    pub(super) fn session_of_member(&self, member: u32) -> Option<u32> {
+        self.bridges.all.get(member as usize).map(|member| member.slot)
+    }
+
+    /// Tells everybody how a member stands.
+    fn note_member(&mut self, member: usize) {
+        let entry = &mut self.bridges.all[member];
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let Some(session) = self.sessions.get(entry.slot as usize) else { return };
+        let machine = &session.machine;
+        let bytes = machine.queue_bytes();
+        if bytes != entry.held_bytes {
+            bridge.holds(entry.held_bytes, bytes);
+            entry.held_bytes = bytes;
+        }
+        let Some(stats) = bridge.stats(entry.number) else { return };
+        let dropped = |reason: DropReason| machine.counters().dropped(reason);
+        stats.buffered_messages.set(machine.queue_len() as u64);
+        stats.buffered_bytes.set(bytes);
+        stats.inflight.set(machine.inflight_len() as u64);
+        stats.dropped_expired.set(dropped(DropReason::Expired));
+        stats.dropped_too_large.set(dropped(DropReason::PacketTooLarge));
+        let full = dropped(DropReason::QueueFull) + dropped(DropReason::QueueBytesFull);
+        let full = full + dropped(DropReason::NoCredit) + dropped(DropReason::Offline);
+        stats.dropped_full.set(full + entry.dropped_full);
+    }
+}

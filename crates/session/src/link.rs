@@ -1,0 +1,261 @@
+//! A connection that its owner opens and keeps: when to connect, when to give up, when to ask
+//! whether the peer is still there. Time and nothing else; sockets and packets are the owner's.
+
+/// How long everything takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkSettings {
+    /// Before the first attempt after a connection was lost or an attempt failed.
+    pub retry_first_ns: u64,
+    /// The pause doubles with every further attempt, up to this.
+    pub retry_longest_ns: u64,
+    /// From the attempt until CONNACK; 0 is as long as it takes.
+    pub connect_timeout_ns: u64,
+    /// Between two PINGREQs whatever else is sent, and until one must be answered by anything at
+    /// all; 0 is never. The keep-alive counts if it is shorter.
+    pub health_check_ns: u64,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkEvent {
+    /// Begin to connect, and say [`Link::lost`] if that fails.
+    Dial,
+    /// CONNACK did not come in time: give the attempt up. The next one is planned.
+    GiveUp,
+    /// Write PINGREQ.
+    Ping,
+    /// Nothing came since PINGREQ was sent: close the connection. The next attempt is planned.
+    Silent,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waiting { until_ns: u64 },
+    Opening { until_ns: u64 },
+    Up { next_ping_ns: u64, interval_ns: u64, is_asked: bool },
+    Closed,
+}
+
+/// One such connection. It begins by connecting at once.
+#[derive(Debug)]
+pub struct Link {
+    settings: LinkSettings,
+    phase: Phase,
+    /// Attempts that failed, one after the other.
+    failures: u32,
+    /// Something came since the last PINGREQ.
+    is_heard: bool,
+    random: u64,
+}
+
+impl Link {
+    /// A link that connects at `now_ns`. Links with different seeds do not try at the same times.
+    #[must_use]
+    pub const fn new(settings: LinkSettings, now_ns: u64, seed: u64) -> Self {
+        let phase = Phase::Waiting { until_ns: now_ns };
+        Self { settings, phase, failures: 0, is_heard: false, random: seed | 1 }
+    }
+
+    /// When to call [`Link::handle_timeout`]; it may move with every other call.
+    #[must_use]
+    pub const fn next_timeout(&self) -> Option<u64> {
+        let at_ns = match self.phase {
+            Phase::Waiting { until_ns } | Phase::Opening { until_ns } => until_ns,
+            Phase::Up { next_ping_ns, .. } => next_ping_ns,
+            Phase::Closed => u64::MAX,
+        };
+        if at_ns == u64::MAX { None } else { Some(at_ns) }
+    }
+
+    /// What is due at `now_ns`.
+    pub fn handle_timeout(&mut self, now_ns: u64) -> Option<LinkEvent> {
+        if self.next_timeout()? > now_ns {
+            return None;
+        }
+        Some(match &mut self.phase {
+            Phase::Waiting { .. } => {
+                self.phase = Phase::Opening { until_ns: later(now_ns, self.settings.connect_timeout_ns) };
+                LinkEvent::Dial
+            }
+            Phase::Opening { .. } => {
+                self.lost(now_ns);
+                LinkEvent::GiveUp
+            }
+            Phase::Up { is_asked: true, .. } if !self.is_heard => {
+                self.lost(now_ns);
+                LinkEvent::Silent
+            }
+            Phase::Up { next_ping_ns, interval_ns, is_asked } => {
+                *is_asked = true;
+                *next_ping_ns = now_ns.saturating_add(*interval_ns);
+                self.is_heard = false;
+                LinkEvent::Ping
+            }
+            Phase::Closed => return None,
+        })
+    }
+
+    /// CONNACK accepted the connection, with this keep-alive; 0 is none.
+    pub fn accepted(&mut self, now_ns: u64, keep_alive_s: u16) {
+        let keep_alive_ns = u64::from(keep_alive_s) * 1_000_000_000;
+        let interval_ns = match (keep_alive_ns, self.settings.health_check_ns) {
+            (0, ns) | (ns, 0) => ns,
+            (a, b) => a.min(b),
+        };
+        self.failures = 0;
+        self.is_heard = true;
+        let next_ping_ns = later(now_ns, interval_ns);
+        self.phase = Phase::Up { next_ping_ns, interval_ns, is_asked: false };
+    }
+
+    /// Something came.
+    #[inline]
+    pub const fn heard(&mut self) {
+        self.is_heard = true;
+    }
+
+    /// The connection or the attempt is over. The next one is planned.
+    pub fn lost(&mut self, now_ns: u64) {
+        if self.phase == Phase::Closed {
+            return;
+        }
+        let LinkSettings { retry_first_ns, retry_longest_ns, .. } = self.settings;
+        let doubled = retry_first_ns.saturating_mul(1 << self.failures.min(32));
+        let pause_ns = doubled.min(retry_longest_ns).max(1);
+        self.failures = self.failures.saturating_add(1);
+        // From half of the pause to all of it: who lost the peer together does not come together.
+        let jitter_ns = self.draw() % (pause_ns / 2 + 1);
+        self.phase = Phase::Waiting { until_ns: now_ns.saturating_add(pause_ns - jitter_ns) };
+    }
+
+    /// The connection was closed for another one that differs, which is to be made now.
+    pub const fn again(&mut self, now_ns: u64) {
+        self.phase = Phase::Waiting { until_ns: now_ns };
+    }
+
+    /// There is to be no connection any more.
+    pub const fn close(&mut self) {
+        self.phase = Phase::Closed;
+    }
+
+    /// Whether the connection has been accepted.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        matches!(self.phase, Phase::Up { .. })
+    }
+
+    fn draw(&mut self) -> u64 {
+        let mut x = self.random;
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.random = x;
+        x >> 11
+    }
+}
+
+/// `after_ns` later; never if that is 0.
+const fn later(now_ns: u64, after_ns: u64) -> u64 {
+    if after_ns == 0 { u64::MAX } else { now_ns.saturating_add(after_ns) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+    const SETTINGS: LinkSettings = LinkSettings {
+        retry_first_ns: S,
+        retry_longest_ns: 15 * S,
+        connect_timeout_ns: 5 * S,
+        health_check_ns: 10 * S,
+    };
+
+    fn due(link: &mut Link) -> (u64, Option<LinkEvent>) {
+        let at_ns = link.next_timeout().expect("something is planned");
+        assert_eq!(link.handle_timeout(at_ns - 1), None);
+        (at_ns, link.handle_timeout(at_ns))
+    }
+
+    #[test]
+    fn attempts_come_at_longer_and_longer_pauses_that_are_not_the_same() {
+        let pauses = |seed: u64| {
+            let mut link = Link::new(SETTINGS, 100, seed);
+            let (mut now_ns, dialed) = due(&mut link);
+            assert_eq!((now_ns, dialed), (100, Some(LinkEvent::Dial)));
+            let mut pauses = Vec::new();
+            for _ in 0..8 {
+                link.lost(now_ns);
+                let (at_ns, dialed) = due(&mut link);
+                assert_eq!(dialed, Some(LinkEvent::Dial));
+                pauses.push(at_ns - now_ns);
+                now_ns = at_ns;
+            }
+            pauses
+        };
+        let first = pauses(1);
+        for (pause_ns, longest_s) in first.iter().zip([1, 2, 4, 8, 15, 15, 15, 15]) {
+            let longest_ns = longest_s * S;
+            assert!((longest_ns / 2..=longest_ns).contains(pause_ns), "{pause_ns}");
+        }
+        assert_ne!(first, pauses(2));
+    }
+
+    #[test]
+    fn an_attempt_without_answer_is_given_up() {
+        let mut link = Link::new(SETTINGS, S, 1);
+        assert_eq!(due(&mut link), (S, Some(LinkEvent::Dial)));
+        assert_eq!(due(&mut link), (6 * S, Some(LinkEvent::GiveUp)));
+        let (at_ns, dialed) = due(&mut link);
+        assert_eq!(dialed, Some(LinkEvent::Dial));
+        assert!(at_ns > 6 * S && at_ns <= 7 * S);
+    }
+
+    #[test]
+    fn a_peer_that_answers_stays_and_a_silent_one_is_given_up() {
+        let mut link = Link::new(SETTINGS, S, 1);
+        due(&mut link);
+        link.accepted(2 * S, 60);
+        assert!(link.is_up());
+        for ping in 1..5 {
+            assert_eq!(due(&mut link), ((2 + 10 * ping) * S, Some(LinkEvent::Ping)));
+            link.heard();
+        }
+        assert_eq!(due(&mut link), (52 * S, Some(LinkEvent::Ping)));
+        assert_eq!(due(&mut link), (62 * S, Some(LinkEvent::Silent)));
+        assert!(!link.is_up());
+        assert_eq!(due(&mut link).1, Some(LinkEvent::Dial));
+    }
+
+    #[test]
+    fn the_shorter_one_of_keep_alive_and_health_check_counts_and_0_is_none() {
+        for (keep_alive_s, health_check_ns, expected) in [
+            (60, 10 * S, Some(10 * S)),
+            (5, 10 * S, Some(5 * S)),
+            (60, 0, Some(60 * S)),
+            (0, 10 * S, Some(10 * S)),
+            (0, 0, None),
+        ] {
+            let mut link = Link::new(LinkSettings { health_check_ns, ..SETTINGS }, 0, 1);
+            link.handle_timeout(0);
+            link.accepted(0, keep_alive_s);
+            assert_eq!(link.next_timeout(), expected);
+        }
+    }
+
+    #[test]
+    fn success_makes_the_next_pause_the_first_one_again() {
+        let mut link = Link::new(SETTINGS, 0, 1);
+        for _ in 0..6 {
+            link.lost(0);
+        }
+        link.accepted(0, 0);
+        link.lost(0);
+        assert!(link.next_timeout() <= Some(S));
+        link.again(7);
+        assert_eq!(link.next_timeout(), Some(7));
+        link.close();
+        link.lost(8);
+        assert_eq!(link.next_timeout(), None);
+    }
+}
