@@ -221,6 +221,7 @@ impl Broker {
         broker.let_run(go)?;
         let mut view = View::new(broker.stats.clone(), broker.remote.clone(), connections_max);
         view.journal = shared.durable.as_ref().map(|durable| durable.journal.clone());
+        view.bridges = Arc::clone(&shared.bridges);
         let sys_interval = Duration::from_secs(u64::from(config.sys_interval_s));
         match Control::start(view, metrics, sys_interval) {
             Ok(control) => broker.control = Some(control),

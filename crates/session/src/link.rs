@@ -74,7 +74,8 @@ impl Link {
         }
         Some(match &mut self.phase {
             Phase::Waiting { .. } => {
-                self.phase = Phase::Opening { until_ns: later(now_ns, self.settings.connect_timeout_ns) };
+                self.phase =
+                    Phase::Opening { until_ns: later(now_ns, self.settings.connect_timeout_ns) };
                 LinkEvent::Dial
             }
             Phase::Opening { .. } => {

@@ -9,6 +9,7 @@ mod exposition;
 mod journal;
 mod load;
 mod metrics;
+mod names;
 mod process;
 mod routes;
 mod slow;
@@ -25,6 +26,7 @@ use tacho_net::{Remote, clock};
 use tokio::sync::oneshot;
 use tokio::time::MissedTickBehavior;
 
+use crate::bridge::Bridges;
 use crate::mail::Mail;
 use crate::stats::{Counter, ShardStats};
 
@@ -37,6 +39,7 @@ pub(crate) struct View {
     pub(crate) remote: Remote<Mail>,
     pub(crate) connections_max: usize,
     pub(crate) journal: Option<Journal>,
+    pub(crate) bridges: Arc<Bridges>,
     started_ns: u64,
 }
 
@@ -46,7 +49,8 @@ impl View {
         remote: Remote<Mail>,
         connections_max: usize,
     ) -> Self {
-        Self { stats, remote, connections_max, journal: None, started_ns: clock::now_ns() }
+        let (journal, bridges, started_ns) = (None, Arc::default(), clock::now_ns());
+        Self { stats, remote, connections_max, journal, bridges, started_ns }
     }
 
     fn uptime(&self) -> Duration {
@@ -89,7 +93,8 @@ impl Control {
         if let Some(sys) = &mut sys {
             sys.publish(&view);
         }
-        if listener.is_none() && sys.is_none() {
+        let has_names = view.bridges.iter().any(|bridge| bridge.addresses.is_name());
+        if listener.is_none() && sys.is_none() && !has_names {
             return Ok(Self { address, stop: None, thread: None });
         }
         if let Some(listener) = &listener {
@@ -103,10 +108,13 @@ impl Control {
                 tokio::select! {
                     () = serve(&view, listener) => {}
                     () = publish_sys(&view, sys) => {}
+                    () = names::look_up(&view.bridges) => {}
                     // Also when the sender is dropped.
                     _ = stopped => {}
                 }
             });
+            // A look-up may take longer than anybody wants to wait for.
+            runtime.shutdown_background();
         })?;
         Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }

@@ -179,8 +179,7 @@ impl RouteCache {
                     || route.local_generation != local_generation
                 {
                     let before = route.bytes();
-                    route.to =
-                        match_topic(topic, shard, index, snapshot, self.bridges.as_ref());
+                    route.to = match_topic(topic, shard, index, snapshot, self.bridges.as_ref());
                     route.map_generation = map_generation;
                     route.local_generation = local_generation;
                     self.bytes = self.bytes - before + route.bytes();

@@ -67,6 +67,11 @@ impl TestBroker {
         values.filter(|(n, _)| *n == name).map(|(_, v)| v).sum()
     }
 
+    /// How its bridges stand.
+    pub fn bridges(&self) -> Vec<tacho_broker::bridge::Status> {
+        self.broker.as_ref().unwrap().bridges()
+    }
+
     /// What the broker says of a shared subscription; `None` when it has no members.
     pub fn shared(&self, filter: &str) -> Option<SharedSubscription> {
         let mut all = self.broker.as_ref().unwrap().shared_subscriptions().into_iter();

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tacho_codec::{
-    Ack, AckKind, Direction, Frame, Packet, Publish, PublishProperties, QoS, ReasonCode, split_frame,
+    Ack, AckKind, Direction, Frame, Packet, Publish, PublishProperties, QoS, ReasonCode,
+    split_frame,
 };
 use tacho_net::ConnId;
 use tacho_session::Inbound;
@@ -154,12 +155,7 @@ impl Shard {
     }
 
     /// A PUBLISH of the other broker.
-    fn came_by_bridge(
-        &mut self,
-        net: &mut Net,
-        member: usize,
-        publish: &Publish<'_>,
-    ) -> Flow {
+    fn came_by_bridge(&mut self, net: &mut Net, member: usize, publish: &Publish<'_>) -> Flow {
         let (mut topic, mut payload) =
             (std::mem::take(&mut self.bridges.topic), std::mem::take(&mut self.bridges.payload));
         let flow = self.take_from_bridge(net, member, publish, (&mut topic, &mut payload));
@@ -247,12 +243,8 @@ fn map<'a>(
     payload: &'a mut Vec<u8>,
 ) -> Option<Publish<'a>> {
     let rule = rules.iter().find(|rule| rule.filter.topic_filter().matches(there.topic))?;
-    let values = Values {
-        topic: there.topic,
-        payload: there.payload,
-        qos: there.qos,
-        retain: there.retain,
-    };
+    let values =
+        Values { topic: there.topic, payload: there.payload, qos: there.qos, retain: there.retain };
     let mapping = &rule.mapping;
     let mut here = Publish {
         qos: mapping.qos(there.qos),

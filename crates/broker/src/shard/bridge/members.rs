@@ -9,8 +9,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use tacho_codec::QoS;
-use tacho_session::server::{self, Restored, SessionLimits};
 use tacho_session::Link;
+use tacho_session::server::{self, Restored, SessionLimits};
 
 use super::{Member, Stage, Subscribing};
 use crate::bridge::MEMBER_EXPIRY_S;
@@ -186,4 +186,3 @@ const fn nothing() -> Restored<Copy> {
         inbound: Vec::new(),
     }
 }
-
