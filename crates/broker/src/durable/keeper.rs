@@ -99,7 +99,15 @@ pub(crate) fn install(
     let settings = &config.durability;
     let (routes, shards) = (&shared.routes, config.shards);
     let read = memory::counted(&shared.memory, || {
-        read_back(&journal, &mut recovered, routes, shards, settings, (wall, now_ns))
+        read_back(
+            &journal,
+            &mut recovered,
+            routes,
+            shards,
+            settings,
+            &shared.bridges,
+            (wall, now_ns),
+        )
     })?;
     let ReadBack { starts, parts, groups } = read;
     let levels = config.session_levels();

@@ -1,6 +1,8 @@
 //! Messages whose distribution the end of the broker interrupted: who has not got them gets them
 //! now, nobody twice.
 
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 use tacho_codec::QoS;
 use tacho_journal::{Level, MessageId, QueueId, Record, Urgency, Writer};
 use tacho_session::{Delivery, SubscriptionIdList};
@@ -9,9 +11,14 @@ use tacho_topic::{Filter, SubscriptionIndex};
 use super::recovery::{FoundGroup, FoundSession, OpenMessage, Sorted};
 use super::start::is_kept;
 use super::{WallClock, entry};
+use crate::bridge::Bridges;
 use crate::config::Durability;
+use crate::keys::ClientKey;
+use crate::memory::MESSAGE_BYTES;
 use crate::message::Source;
-use crate::shard::{Body, Copy, NO_GROUP, Scope, SubscriptionOptions, Target, merge_targets};
+use crate::shard::{
+    Body, Copy, NO_GROUP, Scope, SubscriptionOptions, Target, merge_targets, rule_id,
+};
 
 /// Gives each of the messages to the durable sessions and shared subscriptions that are to have it
 /// and have not.
@@ -20,13 +27,15 @@ pub(crate) fn reroute(
     sorted: &mut Sorted,
     writer: &mut Writer,
     settings: &Durability,
+    bridges: &Bridges,
     wall: WallClock,
 ) {
     open.sort_by_key(|open| open.message.stored());
-    let mut rerouting = Rerouting::new(&sorted.sessions, settings, wall);
+    let mut rerouting = Rerouting::new(&sorted.sessions, settings, bridges, wall);
     for open in open {
         let Some(id) = open.message.stored() else { continue };
         rerouting.give_sessions(&open, id, &mut sorted.sessions, writer);
+        rerouting.give_bridges(&open, id, &mut sorted.sessions, writer);
         rerouting.give_groups(&open, id, &mut sorted.groups, writer);
         writer.append(Record::Done { message: id }, Level::Written, Urgency::Rides);
     }
@@ -35,12 +44,20 @@ pub(crate) fn reroute(
 struct Rerouting<'a> {
     subscriptions: SubscriptionIndex<u32, SubscriptionOptions>,
     settings: &'a Durability,
+    bridges: &'a Bridges,
+    /// The places of the sessions of bridges' members.
+    members: HashMap<ClientKey, usize, RandomState>,
     wall: WallClock,
     meta: Vec<u8>,
 }
 
 impl<'a> Rerouting<'a> {
-    fn new(sessions: &[FoundSession], settings: &'a Durability, wall: WallClock) -> Self {
+    fn new(
+        sessions: &[FoundSession],
+        settings: &'a Durability,
+        bridges: &'a Bridges,
+        wall: WallClock,
+    ) -> Self {
         let mut subscriptions = SubscriptionIndex::new();
         for (index, session) in sessions.iter().enumerate() {
             for (filter, options) in &session.subscriptions {
@@ -49,7 +66,10 @@ impl<'a> Rerouting<'a> {
                 }
             }
         }
-        Self { subscriptions, settings, wall, meta: Vec::new() }
+        let keys = sessions.iter().map(|session| &session.record.key).enumerate();
+        let members = keys.filter(|(_, key)| key.member().is_some());
+        let members = members.map(|(place, key)| (key.clone(), place)).collect();
+        Self { subscriptions, settings, bridges, members, wall, meta: Vec::new() }
     }
 
     fn give_sessions(
@@ -78,6 +98,38 @@ impl<'a> Rerouting<'a> {
             delivery.qos = qos;
             delivery.retain &= target.retain_as_published;
             delivery.subscription_ids = target.subscription_ids;
+            entry::encode(&delivery, None, self.wall, &mut self.meta);
+            let seq = session.restored.next_seq;
+            session.restored.next_seq += 1;
+            self.append(session.queue, seq, id, writer);
+            session.restored.queued.push((seq, delivery));
+        }
+    }
+
+    fn give_bridges(
+        &mut self,
+        open: &OpenMessage,
+        id: MessageId,
+        sessions: &mut [FoundSession],
+        writer: &mut Writer,
+    ) {
+        let header = open.message.header();
+        for bridge in self.bridges {
+            let Some((place, rule)) = bridge.egress(&header.topic) else { continue };
+            let member = bridge.key_of(bridge.member_of(&header.topic));
+            // One that is made anew begins with what is published from now on.
+            let Some(&session) = self.members.get(&member) else { continue };
+            let session = &mut sessions[session];
+            let qos = rule.mapping.qos(header.qos);
+            let is_own = bridge.source == header.source;
+            if is_own || !is_kept(qos, self.settings) || open.served.contains(&session.queue) {
+                continue;
+            }
+            let mut delivery = delivery(open, id);
+            delivery.qos = qos;
+            delivery.retain = rule.mapping.retain(header.retain);
+            delivery.subscription_ids = rule_id(place);
+            delivery.size_bytes += MESSAGE_BYTES as u32;
             entry::encode(&delivery, None, self.wall, &mut self.meta);
             let seq = session.restored.next_seq;
             session.restored.next_seq += 1;

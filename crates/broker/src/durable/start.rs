@@ -15,6 +15,7 @@ use tacho_topic::{Filter, Group, RouteChange, RouteMap, RouteSnapshot, SharedFil
 use super::recovery::{Collector, FoundGroup, FoundSession, Sorted};
 use super::reroute::reroute;
 use super::{RETAINED_VERSION_BITS, WallClock, body, keys};
+use crate::bridge::Bridges;
 use crate::config::Durability;
 use crate::keys::TenantId;
 use crate::message::Message;
@@ -66,6 +67,7 @@ pub(crate) fn read_back(
     routes: &RouteMap,
     shards: usize,
     settings: &Durability,
+    bridges: &Bridges,
     (wall, now_ns): (WallClock, u64),
 ) -> Result<ReadBack, ReadError> {
     let mut collector = Collector::new(wall);
@@ -80,7 +82,7 @@ pub(crate) fn read_back(
     name_groups(&mut sorted, &snapshot);
     if !found.open.is_empty() {
         let open = std::mem::take(&mut found.open);
-        reroute(open, &mut sorted, &mut writer, settings, wall);
+        reroute(open, &mut sorted, &mut writer, settings, bridges, wall);
     }
     if found.lost > 0 || !sorted.orphans.is_empty() {
         tracing::warn!(

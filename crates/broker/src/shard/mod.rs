@@ -79,7 +79,7 @@ use loading::Loading;
 use overload::Overload;
 use retained::{OpenRequest, RetainedStore, RetainedTotals, RetainedVersions};
 use routes::RouteCache;
-pub(crate) use routes::{Scope, Target};
+pub(crate) use routes::{Scope, Target, rule_id};
 use session::Session;
 pub(crate) use session::{Body, Copy, GroupRef, NO_GROUP};
 use shared::LocalGroups;

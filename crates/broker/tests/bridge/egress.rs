@@ -197,7 +197,7 @@ fn a_broker_that_refuses_is_tried_again_and_its_reason_told() {
         problem.is_some_and(|problem| problem.contains("0x87"))
     });
     assert_eq!(status(&here).state, State::Down);
-    other.accepted(false);
+    let _link = other.accepted(false);
     wait_up(&here);
     assert_eq!(status(&here).members.remove(0).problem, None);
 }

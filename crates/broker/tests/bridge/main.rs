@@ -6,7 +6,10 @@
 mod common;
 mod egress;
 mod ingress;
+mod loops;
 mod other;
+mod resume;
+mod wire;
 
 use std::net::SocketAddr;
 

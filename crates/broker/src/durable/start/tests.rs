@@ -32,7 +32,9 @@ fn a_group_without_members_is_forgotten_at_the_start() {
     let mut opened = Journal::open_on(disk.clone(), Options::default()).expect("it opens");
     let routes = RouteMap::default();
     let clocks = (WallClock::new(0, 0), 0);
-    let back = read_back(&opened.journal, &mut opened.recovered, &routes, 1, &settings, clocks);
+    let none = crate::bridge::Bridges::default();
+    let back =
+        read_back(&opened.journal, &mut opened.recovered, &routes, 1, &settings, &none, clocks);
     assert_eq!(back.expect("readable").starts, 2);
     commit(opened);
     // The number of starts is all that is left.

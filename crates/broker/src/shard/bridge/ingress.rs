@@ -60,9 +60,9 @@ impl Shard {
             return data.len();
         }
         if flow == Flow::Hold {
-            self.hold_publisher(net, conn, Why::Budget);
+            self.hold_publisher(net, conn, Why::Budget, false);
         } else if self.must_throttle(net) {
-            self.hold_publisher(net, conn, Why::Backlog);
+            self.hold_publisher(net, conn, Why::Backlog, false);
         }
         used
     }
@@ -234,8 +234,8 @@ impl Shard {
     }
 }
 
-/// What the rule for its topic makes of a message, in `topic` and `payload` where it changes; `None`
-/// if there is no rule.
+/// What the rule for its topic makes of a message, in `topic` and `payload` where it changes them.
+/// `None` if there is no rule.
 fn map<'a>(
     rules: &[IngressRule],
     there: &Publish<'a>,

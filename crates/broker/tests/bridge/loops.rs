@@ -1,0 +1,62 @@
+//! Messages that could come back.
+
+use std::time::Duration;
+
+use tacho_codec::{ConnAckProperties, QoS, ReasonCode, Version};
+
+use crate::common::{Client, TestBroker, wait_until};
+use crate::other::Other;
+use crate::{bridge, status, wait_up};
+
+/// The same topics both ways.
+const BOTH: &str = "[[bridges.egress]]\nfilter = 't/#'\n[[bridges.ingress]]\nfilter = 't/#'\n";
+
+fn subscriber(broker: &TestBroker) -> Client {
+    let mut client = broker.connected("s", Version::V5);
+    client.subscribe("t/#", QoS::ExactlyOnce);
+    client
+}
+
+#[test]
+fn a_bridge_both_ways_on_the_same_topics_sends_nothing_back() {
+    for (version, connections) in [("5", 1), ("3.1.1", 1), ("5", 3)] {
+        let there = TestBroker::start(2);
+        let keys = format!("version = '{version}'\nconnections = {connections}\n{BOTH}");
+        let here = TestBroker::configured(&format!("shards = 2\n{}", bridge(there.address, &keys)));
+        wait_up(&here);
+        wait_until("it has subscribed", || there.counter("subscriptions") == 1);
+        let (mut here_s, mut there_s) = (subscriber(&here), subscriber(&there));
+        for qos in [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce] {
+            here.connected("p", Version::V5).publish("t/a", b"from here", qos, false);
+            assert_eq!(there_s.receive_and_ack().payload, b"from here");
+            assert_eq!(here_s.receive_and_ack().payload, b"from here");
+            there.connected("p", Version::V5).publish("t/b", b"from there", qos, false);
+            assert_eq!(there_s.receive_and_ack().payload, b"from there");
+            assert_eq!(here_s.receive_and_ack().payload, b"from there");
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        there_s.expect_nothing();
+        if connections == 1 {
+            here_s.expect_nothing();
+        }
+        assert_eq!(status(&here).figures.sent, 3, "{version}");
+    }
+}
+
+#[test]
+fn a_broker_that_knows_no_bridges_is_greeted_as_by_a_client() {
+    let other = Other::new();
+    let keys = format!("version = '3.1.1'\n{BOTH}");
+    let here = TestBroker::configured(&bridge(other.address, &keys));
+    let (mut link, asked) = other.accept();
+    assert!(asked.says_bridge);
+    link.refuse(ReasonCode::UNSUPPORTED_PROTOCOL_VERSION);
+    let (mut link, asked) = other.accept();
+    assert!(!asked.says_bridge);
+    link.greet(false, ConnAckProperties::default());
+    wait_up(&here);
+    drop(link);
+    let (link, asked) = other.accept();
+    assert!(!asked.says_bridge, "it is known now");
+    drop(link);
+}
