@@ -31,6 +31,8 @@ enum ScenarioCommand {
     },
     /// Print the JSON schema of scenario files, for editors
     Schema,
+    /// Print the reference of scenario files: every key, and the variables of built-in scenarios
+    Reference,
     /// Check a scenario and print it resolved: variables replaced, defaults spelled out
     ///
     /// What it needs and offers goes to standard error, so that standard output is a scenario.
@@ -92,6 +94,7 @@ pub(crate) fn scenario(arguments: &ScenarioArguments) -> Result<u8, Failure> {
             let schema = serde_json::to_string_pretty(&tacho_lab::scenario::schema());
             println!("{}", schema.map_err(|error| Failure::new(exit::UNEXPECTED, error))?);
         }
+        ScenarioCommand::Reference => print!("{}", tacho_lab::scenario::reference()),
         ScenarioCommand::Check { scenario, vars, adjust } => {
             let scenario = load(scenario, vars, &adjust.adjustment())?;
             eprint!("{}", needs(&scenario)?);

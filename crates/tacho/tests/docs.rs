@@ -55,6 +55,16 @@ fn every_key_of_scenarios_is_documented() {
     }
 }
 
+#[test]
+fn the_scenario_reference_is_up_to_date() {
+    let (written, now) = (document("scenario-reference.md"), output(&["scenario", "reference"]));
+    let differs = written.lines().zip(now.lines()).find(|(old, new)| old != new);
+    assert!(
+        written == now,
+        "run `tacho scenario reference > docs/scenario-reference.md`: {differs:?}"
+    );
+}
+
 /// Every key of a schema but those of tables, which their own keys document.
 fn collect(schema: &serde_json::Value, keys: &mut Vec<String>) {
     let is_table = |schema: &serde_json::Value| schema["properties"].is_object();

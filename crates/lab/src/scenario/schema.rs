@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-mod keys;
+pub(super) mod keys;
 
 use keys::{Key, Kind, SCENARIO};
 

@@ -2,16 +2,16 @@
 
 /// A key of a table.
 #[derive(Debug)]
-pub(super) struct Key {
-    pub(super) name: &'static str,
-    pub(super) kind: Kind,
-    pub(super) required: bool,
-    pub(super) about: &'static str,
+pub(in crate::scenario) struct Key {
+    pub(in crate::scenario) name: &'static str,
+    pub(in crate::scenario) kind: Kind,
+    pub(in crate::scenario) required: bool,
+    pub(in crate::scenario) about: &'static str,
 }
 
 /// What stands behind it.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(in crate::scenario) enum Kind {
     Text,
     Flag,
     /// From, to.
@@ -49,7 +49,7 @@ const QOS: Kind = Whole(0, 2);
 const VERSION: Kind = Choice(&["3", "3.1", "4", "3.1.1", "5", "5.0"]);
 
 /// The file as a whole.
-pub(super) const SCENARIO: &[Key] = &[
+pub(in crate::scenario) const SCENARIO: &[Key] = &[
     required("name", Text, "Short name; part of the run directory's name."),
     key("description", Text, "One sentence."),
     key("seed", Whole(0, i64::MAX as u64), "Seed of payloads and random arrivals; 1."),
