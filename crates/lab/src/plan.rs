@@ -8,8 +8,8 @@ mod stream;
 pub(crate) use stream::trace;
 
 use crate::scenario::{
-    ClientPlace, DeclaredLoss, Group, Offline, PerSecond, ProtocolVersion, Reconnect, Scenario,
-    TimeSpan, Timing, Will,
+    ClientPlace, DeclaredLoss, Deed, Group, Offline, PerSecond, ProtocolVersion, Reconnect,
+    Scenario, Scheduled, TimeSpan, Timing, Will,
 };
 
 /// Time between round trips: rare enough to cost nothing, often enough for a figure per second.
@@ -68,6 +68,7 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
     {
         return Err(load::PlanError::NoTargets { group: name.clone() });
     }
+    plan.actions = actions(scenario, &plan);
     plan.sources = plan.loopback_sources();
     plan.routes = plan.derive_routes();
     plan.phases = phases(scenario, !plan.routes.is_empty());
@@ -84,6 +85,31 @@ fn bridges(scenario: &Scenario) -> Vec<load::Bridge> {
         prefix: bridge.prefix.clone(),
     });
     bridges.collect()
+}
+
+/// What happens to clients; the rest of a scenario's actions is not the load's.
+fn actions(scenario: &Scenario, plan: &load::Plan) -> Vec<load::Action> {
+    let client_action = |scheduled: Scheduled<'_>| {
+        let (name, _) = scheduled.action.crowd()?;
+        let group = plan.groups.iter().position(|group| group.name == name)?;
+        let deed = match scheduled.action.deed {
+            Deed::Disconnect { cleanly, .. } => load::Deed::Disconnect { clean: cleanly },
+            Deed::Pause { length, .. } => load::Deed::Pause { for_ns: length.as_ns() },
+            Deed::Takeover { .. } => load::Deed::TakeOver,
+            Deed::Subscribe { .. } => load::Deed::Subscribe,
+            Deed::Kill { .. } | Deed::Run(_) => return None,
+        };
+        let clients = plan.groups[group].clients.len() as u32;
+        Some(load::Action {
+            after_ns: TimeSpan(scheduled.after).as_ns(),
+            over_ns: scheduled.action.over.as_ns(),
+            group,
+            clients: scheduled.action.concerned(clients),
+            turn: scheduled.turn,
+            deed,
+        })
+    };
+    scenario.schedule().into_iter().filter_map(client_action).collect()
 }
 
 fn load_group(

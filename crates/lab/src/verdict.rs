@@ -101,8 +101,11 @@ pub fn judge_step(step: &Step, rows: &[&SeriesRow]) -> (Verdict, Vec<String>) {
             ),
         ));
     }
-    // A broker that is killed carries nothing for a while.
-    if step.kills == 0 {
+    // A broker that is killed carries nothing for a while, and clients to which things happen
+    // neither send nor receive all.
+    if step.actions > 0 {
+        findings.extend(bystanders(step));
+    } else if step.kills == 0 {
         findings.extend(sustained(step));
         if let Some(sentence) = unsteady(rows) {
             findings.push((Verdict::NotSteady, sentence));
@@ -131,6 +134,29 @@ fn sustained(step: &Step) -> Vec<(Verdict, String)> {
             (Verdict::NotSustained, sentence)
         })
         .collect()
+}
+
+/// Whether groups that nothing happened to sent and got what they should.
+fn bystanders(step: &Step) -> Vec<(Verdict, String)> {
+    if step.kills > 0 {
+        return Vec::new();
+    }
+    let below = |part: u64, all: u64| (part as f64) * 100.0 < SUSTAINED_PERCENT * all as f64;
+    let mut findings = Vec::new();
+    for group in step.groups.iter().filter(|group| !group.concerned) {
+        for (what, part, all) in
+            [("sent", group.sent, group.offered), ("received", group.received, group.expected)]
+        {
+            if below(part, all) {
+                let sentence = format!(
+                    "group {}, to which nothing happened, {what} {part} of {all} messages",
+                    group.name
+                );
+                findings.push((Verdict::NotSustained, sentence));
+            }
+        }
+    }
+    findings
 }
 
 /// A sentence when the first and the last third of the window differ too much.

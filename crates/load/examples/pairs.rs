@@ -102,7 +102,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             Event::Measured(totals) => print(&totals, broker_cpu_ns),
             Event::Finished(summary) => println!("{}", summary.end),
-            Event::Phase { .. } | Event::Interval(_) => {}
+            Event::Phase { .. } | Event::Interval(_) | Event::Acted { .. } => {}
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Runs the phases of a plan over its threads and turns their reports into events.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,6 +62,9 @@ pub(crate) fn start(
         failures: 0,
         lost: HashSet::new(),
         last_failure: String::new(),
+        acted: HashMap::new(),
+        measured_ns: 0,
+        connect_timeout_ns: u64::MAX,
     };
     Builder::new().name("load-control".into()).spawn(move || controller.run(threads))
 }
@@ -96,6 +99,12 @@ struct Controller {
     /// Clients whose connection failed.
     lost: HashSet<ClientIndex>,
     last_failure: String,
+    /// Threads that began an action, and clients it concerns, until all threads have.
+    acted: HashMap<usize, (usize, u64)>,
+    /// When the last measured window began.
+    measured_ns: u64,
+    /// How long a client waits for its CONNACK.
+    connect_timeout_ns: u64,
 }
 
 impl Controller {
@@ -155,6 +164,7 @@ impl Controller {
         if self.connect_start_ns == 0 {
             self.connect_start_ns = clock::now_ns();
         }
+        self.connect_timeout_ns = timeout_ns;
         self.enter_now(index, Task::Connect);
         self.wait_done(timeout_ns)?;
         if self.is_alone() { Err(End::Unreachable(self.last_failure.clone())) } else { Ok(()) }
@@ -197,12 +207,20 @@ impl Controller {
             starts.push((index, task.kind(), start_ns));
             if measure {
                 measured = Some(Measured { index, start_ns, len_ns: duration_ns });
+                self.measured_ns = start_ns;
             }
             start_ns = end_ns;
         }
         let mut starts = starts.into_iter().peekable();
+        let mut look_ns = clock::now_ns();
         loop {
             let now_ns = clock::now_ns();
+            if now_ns >= look_ns && !self.common.plan.actions.is_empty() {
+                // Who comes back may get no answer.
+                look_ns = now_ns + GIVE_UP_EVERY_NS;
+                let timeout_ns = self.connect_timeout_ns;
+                self.post_all(|| Mail::GiveUp { timeout_ns });
+            }
             while let Some((index, kind, at_ns)) = starts.next_if(|start| start.2 <= now_ns) {
                 self.emit(Event::Phase { kind, index, at_ns });
             }
@@ -484,6 +502,7 @@ impl Controller {
             ReportBody::Interrupted { client, why } => {
                 self.emit(Event::Interrupted { client, why });
             }
+            ReportBody::Acted { action, clients } => self.acted(action as usize, clients),
             ReportBody::Done { index } => {
                 self.inbox.done += usize::from(index == self.inbox.phase);
             }
@@ -508,6 +527,19 @@ impl Controller {
             ReportBody::Broken(why) => return Err(End::Thread(why)),
         }
         Ok(())
+    }
+
+    /// A thread began an action; once all have, it is told.
+    fn acted(&mut self, action: usize, clients: u64) {
+        let (threads, sum) = self.acted.entry(action).or_default();
+        *threads += 1;
+        *sum += clients;
+        if *threads == self.common.plan.threads {
+            let (_, clients) = self.acted.remove(&action).unwrap_or_default();
+            let after_ns = self.common.plan.actions.get(action).map_or(0, |of| of.after_ns);
+            let at_ns = self.measured_ns.saturating_add(after_ns);
+            self.emit(Event::Acted { action, at_ns, clients });
+        }
     }
 
     fn flush_intervals(&mut self) {

@@ -5,8 +5,10 @@
 
 use tacho_codec::ReasonCode;
 
+mod actions;
 mod figures;
 
+pub use actions::ActionTotals;
 pub use figures::{
     GroupInterval, GroupTotals, Outcomes, SharedTotals, TargetInterval, TargetTotals,
 };
@@ -49,6 +51,15 @@ pub enum Event {
         client: ClientIndex,
         /// What happened.
         why: Failure,
+    },
+    /// One of the plan's [actions](crate::Plan::actions) began.
+    Acted {
+        /// Its position in the plan.
+        action: usize,
+        /// When.
+        at_ns: u64,
+        /// Clients that were connected and that it concerns.
+        clients: u64,
     },
     /// A measured window is complete: its drain has ended.
     Measured(Box<Totals>),
@@ -441,6 +452,8 @@ pub struct Totals {
     /// Deliveries of the window to the receiver that got fewest and to the one that got most;
     /// `None` without receivers.
     pub received_min_max: Option<(u64, u64)>,
+    /// What came of the plan's actions, in the plan's order.
+    pub actions: Vec<ActionTotals>,
     /// Did the drain end with everything delivered and acknowledged, before its timeout?
     pub drained: bool,
     /// What each generator thread used during the window.

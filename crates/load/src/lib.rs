@@ -27,16 +27,16 @@ mod worker;
 
 pub use engine::{AbortHandle, Engine, StartError};
 pub use events::{
-    Counters, Delivery, End, Event, Failure, Gap, GroupInterval, GroupTotals, Histogram,
-    IntervalSnapshot, Outcomes, PhaseKind, SharedTotals, Summary, TargetInterval, TargetTotals,
-    ThreadUsage, Totals, Violations,
+    ActionTotals, Counters, Delivery, End, Event, Failure, Gap, GroupInterval, GroupTotals,
+    Histogram, IntervalSnapshot, Outcomes, PhaseKind, SharedTotals, Summary, TargetInterval,
+    TargetTotals, ThreadUsage, Totals, Violations,
 };
 pub use payload::{Template, TemplateError};
 pub use plan::{
-    Arrivals, Bridge, CatchUp, Client, ClientIndex, DeclaredLoss, Group, Offline, Pace, Payload,
-    Phase, PhasePolicy, Plan, PlanError, PublishBlock, Rate, RateFrom, Receiver, Reconnect, Route,
-    Scale, SharedGroup, Stream, StreamIndex, Subscription, Target, Timing, Trace, Transport, Will,
-    local_port_range,
+    Action, Arrivals, Bridge, CatchUp, Client, ClientIndex, DeclaredLoss, Deed, Group, Offline,
+    Pace, Payload, Phase, PhasePolicy, Plan, PlanError, PublishBlock, Rate, RateFrom, Receiver,
+    Reconnect, Route, Scale, SharedGroup, Stream, StreamIndex, Subscription, Target, Timing, Trace,
+    Transport, Will, local_port_range,
 };
 
 /// Parts of a [`Transport`].

@@ -83,6 +83,8 @@ pub(crate) enum ReportBody {
     Failed { client: ClientIndex, why: Failure },
     /// A client lost its connection and tries again.
     Interrupted { client: ClientIndex, why: Failure },
+    /// An action begins, for so many connected clients here.
+    Acted { action: u32, clients: u64 },
     /// The phase with this index has nothing left to do here.
     Done { index: usize },
     /// Answer to `Tell`.

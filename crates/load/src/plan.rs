@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tacho_codec::{QoS, RetainHandling, Version};
 
+mod action;
 mod check;
 mod expect;
 mod life;
@@ -15,6 +16,7 @@ mod pace;
 mod ports;
 mod target;
 
+pub use action::{Action, Deed};
 pub use check::PlanError;
 pub use expect::{Bridge, SharedGroup};
 pub use life::{DeclaredLoss, Offline, Reconnect, Will};
@@ -60,6 +62,8 @@ pub struct Plan {
     pub routes: Vec<Route>,
     /// What to do, in this order.
     pub phases: Vec<Phase>,
+    /// What happens to clients while a window is measured; at most [`Action::MAX`].
+    pub actions: Vec<Action>,
     /// Measure the round trip to every target this often, on a connection of its own by PINGREQ
     /// and PINGRESP; `None` does not.
     pub rtt_every_ns: Option<u64>,
@@ -318,6 +322,7 @@ impl Default for Plan {
             bridges: Vec::new(),
             routes: Vec::new(),
             phases: Vec::new(),
+            actions: Vec::new(),
             rtt_every_ns: None,
             overrun_after_ns: Self::OVERRUN_AFTER_NS,
         }

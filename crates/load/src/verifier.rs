@@ -22,7 +22,7 @@ mod tracker;
 
 use shared::SharedTracker;
 use tracker::Observation;
-pub(crate) use tracker::{Hole, Mark, Tracker};
+pub(crate) use tracker::{Absence, Hole, Mark, Tracker};
 
 use settle::Policy;
 pub(crate) use settle::{Books, StreamEnds, settle_shared};
@@ -36,8 +36,8 @@ pub(crate) struct Streams {
     pub(crate) run: u32,
     pub(crate) contents: Contents,
     pub(crate) infos: Vec<StreamInfo>,
-    /// Topics and payloads of wills.
-    wills: HashMap<Box<str>, Vec<u8>>,
+    /// Payloads and clients of wills, by topic.
+    wills: HashMap<Box<str>, (Vec<u8>, ClientIndex)>,
 }
 
 /// One stream as its receivers must see it.
@@ -74,16 +74,17 @@ impl Streams {
             .collect();
         let all = infos.iter().map(|info| &info.content);
         let contents = Contents::new(plan.seed, unix_offset_ns(), all);
-        let wills = plan.clients().filter_map(|(group, client)| {
+        let wills = (0..).zip(plan.clients()).filter_map(|(index, (group, client))| {
             let (will, topic) = group.will.as_ref().zip(client.will_topic.as_deref())?;
-            Some((topic.into(), will.payload.clone()))
+            Some((topic.into(), (will.payload.clone(), index)))
         });
         Self { run: plan.run_id & 0x00FF_FFFF, contents, infos, wills: wills.collect() }
     }
 
-    /// Is it the will of one of the plan's clients?
-    fn is_will(&self, received: &Received<'_>) -> bool {
-        self.wills.get(received.topic).is_some_and(|payload| payload == received.payload)
+    /// The client of the plan whose will it is.
+    fn will_of(&self, received: &Received<'_>) -> Option<ClientIndex> {
+        let (payload, client) = self.wills.get(received.topic)?;
+        (payload == received.payload).then_some(*client)
     }
 }
 
@@ -130,6 +131,8 @@ pub(crate) enum Verdict {
     },
     /// The first readiness probe of a stream at a receiver.
     Probe { stream: StreamIndex, receiver: Receiver },
+    /// The will of a client.
+    Will { of: ClientIndex },
     /// Counted, nothing to record.
     Other,
 }
@@ -167,6 +170,8 @@ struct ClientState {
     /// Is anything expected here?
     receives: bool,
     failed: bool,
+    /// A session of it has ended: what members of its shared groups miss may have been for it.
+    has_left: bool,
     /// When it came back from its last absence.
     back_ns: u64,
     is_away: bool,
@@ -213,8 +218,31 @@ impl Verifier {
         let state = &mut self.clients[client];
         (state.is_away, state.back_ns) = (false, now_ns);
         for entry in &mut self.entries[state.routes.range()] {
-            entry.was_away = true;
+            entry.absence = entry.absence.max(Absence::Kept);
         }
+    }
+
+    /// The client's session ends. What was under way to it, and what is published until
+    /// [`Verifier::renew`], is promised to nobody.
+    pub(crate) fn end_session(&mut self, client: usize) {
+        let state = &mut self.clients[client];
+        (state.is_away, state.has_left) = (true, true);
+        for entry in &mut self.entries[state.routes.range()] {
+            entry.absence = Absence::Ended;
+        }
+    }
+
+    /// The client has its subscriptions again, if its session had ended.
+    pub(crate) fn renew(&mut self, client: usize, now_ns: u64) {
+        let state = &mut self.clients[client];
+        if std::mem::take(&mut state.is_away) {
+            state.back_ns = now_ns;
+        }
+    }
+
+    /// The streams that the client must get by its own filters.
+    pub(crate) fn streams_to(&self, client: usize) -> impl Iterator<Item = StreamIndex> {
+        self.entries[self.clients[client].routes.range()].iter().map(|entry| entry.stream)
     }
 
     /// Takes the routes to the client that no probe has taken yet.
@@ -268,10 +296,14 @@ impl Verifier {
     ) -> Verdict {
         let (run, hint) = (self.streams.run, &mut self.clients[client].header_hint);
         let Some(header) = self.streams.contents.decode(received.payload, run, hint) else {
-            let is_will = self.streams.is_will(received);
+            let will_of = self.streams.will_of(received);
             let delivery = &mut self.now_tally(client, now_ns).delivery;
-            *(if is_will { &mut delivery.wills } else { &mut delivery.unexpected }) += 1;
-            return Verdict::Other;
+            let Some(of) = will_of else {
+                delivery.unexpected += 1;
+                return Verdict::Other;
+            };
+            delivery.wills += 1;
+            return Verdict::Will { of };
         };
         if !self.is_intact(&header, received) {
             let tally = self.now_tally(client, now_ns);
@@ -288,9 +320,12 @@ impl Verifier {
         if let Some(at) = state.routes.find(header.stream) {
             let entry = &mut self.entries[at];
             let observation =
-                entry.tracker.observe(header.seq, Mark { inside, away: entry.was_away });
-            if entry.was_away && header.intended_ns >= state.back_ns {
-                entry.was_away = false;
+                entry.tracker.observe(header.seq, Mark { inside, absence: entry.absence });
+            if entry.absence != Absence::None
+                && !state.is_away
+                && header.intended_ns >= state.back_ns
+            {
+                entry.absence = Absence::None;
             }
             judged = Some((observation, entry.qos, entry.overlapping));
         }

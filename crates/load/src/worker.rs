@@ -17,6 +17,7 @@ use crate::plan::{ClientIndex, Plan, Timing};
 use crate::recorder::{Recorder, Scope};
 use crate::verifier::{Streams, Verifier, Window};
 
+mod act;
 mod client;
 mod connect;
 mod input;
@@ -43,6 +44,12 @@ pub(crate) struct Common {
     pub(crate) homes: Vec<StreamHome>,
     /// Routes of each stream: the deliveries that one message causes.
     pub(crate) receivers: Vec<u32>,
+    /// Streams whose messages the broker keeps.
+    pub(crate) retained: Vec<bool>,
+    /// Receivers of each client's will; empty unless clients break off by plan.
+    pub(crate) will_receivers: Vec<u32>,
+    /// Groups that subscribe by an action only.
+    pub(crate) subscribes_later: Vec<bool>,
 }
 
 /// Where a stream lives.
@@ -83,6 +90,7 @@ pub(crate) struct Worker {
     /// Clients that wait for their socket to take output.
     congested: Vec<u32>,
     probes: probe::Probes,
+    acts: act::Acts,
     totals: Running,
     traffic: rest::Traffic,
     /// Read from and written to sockets, as the loop counted when it last looked.
@@ -140,6 +148,7 @@ impl Worker {
             unblocked: Vec::new(),
             congested: Vec::new(),
             probes: probe::Probes::default(),
+            acts: act::Acts::default(),
             totals: Running::new(common.cells.len()),
             traffic: rest::Traffic::new(&common.plan),
             bytes: (0, 0),
@@ -234,6 +243,8 @@ impl Worker {
         if self.retry(net, client, &why) {
             return;
         }
+        self.note_failed_attempt(client, &why, true);
+        self.drop_old(net, client);
         let state = &mut self.clients[client];
         self.recorder.cell(cell as u16).unanswered += state.session.inflight_len() as u64;
         self.totals.unacked -= state.session.inflight_len() as u64;
@@ -294,7 +305,7 @@ impl Handler for Worker {
     }
 
     fn closed(&mut self, net: &mut Net<Self>, conn: ConnId, why: Closed) {
-        let Some(client) = self.client_of(conn) else { return };
+        let Some(client) = self.client_of(conn) else { return self.old_closed(conn) };
         self.clients[client].conn = None;
         if self.clients[client].state == State::Closing {
             self.clients[client].state = State::Closed;
@@ -333,7 +344,8 @@ impl Handler for Worker {
         self.advance(net, now_ns);
         self.work_off_pacing(net, now_ns);
         let more_probes = self.send_probes(net, now_ns);
-        let again = self.send_due(net) || more_probes;
+        let more_acts = self.act(net, now_ns);
+        let again = self.send_due(net) || more_probes || more_acts;
         self.note_idle(net, now_ns);
         let next = if again { Next::Again } else { self.next_wake_up() };
         self.rest(next, now_ns)

@@ -26,6 +26,8 @@ pub fn markdown(record: &RunRecord) -> String {
         record.started_at,
         record.elapsed_s
     );
+    let headlines = record.headlines.iter();
+    list(&mut out, headlines.map(|headline| format!("{}: {}", headline.label, headline.shown())));
     list(&mut out, record.reasons.iter().cloned());
     let results = record
         .recommendations

@@ -4,9 +4,11 @@
 //! added, never renamed, removed or given another meaning. Everything else in a run directory
 //! (report, tables, time series) renders the same data.
 
+mod action;
 mod campaign;
 mod course;
 mod cpu;
+mod headline;
 mod hosts;
 mod latency;
 mod series;
@@ -16,16 +18,18 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use action::ActionRecord;
 pub use campaign::{
     Capacity, DeclaredLost, Finding, Position, Recommendation, RunKind, Series, Severity,
     SharedFairness, Skipped, StepTarget, Trial, TrialOutcome,
 };
 pub use course::{PhaseRecord, Restart};
 pub use cpu::WhoseCpu;
+pub use headline::Headline;
 pub use hosts::{HostUse, MetricUse, MonitorRecord, ResourceRow};
 pub use latency::{CurvePoint, LatencyStats, curve, percentile};
 pub use series::{PartBy, PartRow, SeriesRow};
-pub use step::{Gate, LostRange, Step, ThresholdResult, ViolationCounts};
+pub use step::{Gate, LostRange, Step, StepGroup, ThresholdResult, ViolationCounts};
 
 /// Version of the record's form.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -139,6 +143,12 @@ pub struct RunRecord {
     /// Brokers that the run killed and started again.
     #[serde(default)]
     pub restarts: Vec<Restart>,
+    /// What the scenario's timed actions did, in order of time.
+    #[serde(default)]
+    pub actions: Vec<ActionRecord>,
+    /// The figures that the scenario is for.
+    #[serde(default)]
+    pub headlines: Vec<Headline>,
     /// One entry per measured window.
     pub steps: Vec<Step>,
     /// Which steps belong together; empty for a single run.

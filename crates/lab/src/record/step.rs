@@ -104,6 +104,12 @@ pub struct Step {
     /// How often the run killed a broker and started it again.
     #[serde(default)]
     pub kills: u64,
+    /// How many timed actions happened to clients, brokers or the machine.
+    #[serde(default)]
+    pub actions: u64,
+    /// The part of each group of clients, when there are several.
+    #[serde(default)]
+    pub groups: Vec<StepGroup>,
     /// Losses that the scenario declares; they are not in `lost`.
     #[serde(default)]
     pub declared_lost: DeclaredLost,
@@ -159,6 +165,32 @@ pub struct Step {
     pub hosts: Vec<HostUse>,
     /// The health checks of the generator.
     pub gates: Vec<Gate>,
+}
+
+/// The part of one group of clients in a window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StepGroup {
+    /// Its name.
+    pub name: String,
+    /// Its clients.
+    pub clients: u64,
+    /// Messages that its clients were due to publish.
+    pub offered: u64,
+    /// Messages that they published.
+    pub sent: u64,
+    /// Deliveries that were due to its clients.
+    pub expected: u64,
+    /// Of these, deliveries that came.
+    pub received: u64,
+    /// Of these, deliveries that did not come, and whose loss the scenario does not declare.
+    pub lost: u64,
+    /// Losses that follow from what the scenario did to its clients.
+    pub declared_lost: u64,
+    /// Did an action happen to it?
+    pub concerned: bool,
+    /// End-to-end latency of what its clients received.
+    pub latency_us: LatencyStats,
 }
 
 /// A health check of the generator; a step that fails one says nothing about the broker.

@@ -1,5 +1,6 @@
 //! Renderings of the run record for people: `report.html` and the table on the terminal.
 
+mod actions;
 mod axis;
 mod capacity;
 mod chart;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::Lang;
 use super::axis::Unit;
-use super::chart::{Chart, Spread};
+use super::chart::{Band, Chart, Spread};
 use super::data::Data;
 use super::html::escape;
 use super::svg::{classes, svg};
@@ -16,6 +16,8 @@ pub(super) struct Page {
     pub(super) out: String,
     data: Data,
     contents: Vec<(String, String)>,
+    /// What happened when, for charts over time.
+    pub(super) marks: Vec<Band>,
 }
 
 impl Page {
@@ -50,7 +52,10 @@ impl Page {
     /// A chart; `published` tells about figures of others in it.
     pub(super) fn chart(&mut self, chart: Chart, published: &str) {
         let lang = self.lang;
-        let chart = chart.thinned(lang);
+        let mut chart = chart.thinned(lang);
+        if chart.x.title == lang.time_since_the_start_of_the_run_s() {
+            chart.bands.extend(self.marks.iter().cloned());
+        }
         let number = self.data.add(&chart);
         let out = &mut self.out;
         let wide = if chart.wide { " class=\"wide\"" } else { "" };

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::actions;
 use super::charts;
 use super::course;
 use super::grid::{Cell, Grid};
@@ -13,7 +14,7 @@ use super::steps_table;
 use super::tables::{latencies, latency_heads, lost, tables};
 use super::{Lang, ReportData};
 use crate::format::{self, percent, rate, thousands};
-use crate::record::{LatencyStats, RunRecord, Series, Step};
+use crate::record::{Headline, LatencyStats, RunRecord, Series, Step};
 
 /// Runs of lost messages that are shown.
 const LOST_SHOWN: usize = 50;
@@ -21,6 +22,8 @@ const LOST_SHOWN: usize = 50;
 /// Everything below the head; what belongs above the contents goes to `head`.
 pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
     let (record, lang) = (data.record, page.lang);
+    let end_s = data.rows.last().map_or(0.0, |row| row.start_s + row.length_s);
+    page.marks = actions::marks(lang, &record.actions, end_s);
     if let Some(step) = record.steps.last() {
         tiles(head, &key_figures(lang, record, step));
     }
@@ -29,6 +32,10 @@ pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
         page.section("time", lang.rates_and_latency_over_time());
         page.charts(charts::overview(lang, data.rows));
         page.charts(charts::four_graphs(lang, data.rows));
+    }
+    if !record.actions.is_empty() {
+        page.section("actions", lang.actions());
+        actions::table(lang, &mut page.out, record);
     }
     if !record.phases.is_empty() {
         page.section("phases", lang.phases());
@@ -65,6 +72,8 @@ pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
 
 fn key_figures(lang: Lang, record: &RunRecord, step: &Step) -> Vec<(String, String)> {
     let us = |value: Option<u64>| lang.latency_or(value.map(|value| value as f64));
+    let on_top = |headline: &Headline| (lang.told(&headline.shown()), lang.told(&headline.label));
+    let on_top: Vec<(String, String)> = record.headlines.iter().map(on_top).collect();
     let mut tiles = vec![
         (rate(step.tps), lang.messages_per_second_in_out()),
         (step.latency_us.mean.map_or_else(|| us(None), format::latency), lang.mean_latency()),
@@ -89,7 +98,8 @@ fn key_figures(lang: Lang, record: &RunRecord, step: &Step) -> Vec<(String, Stri
     if record.steps.len() > 1 {
         tiles.push((record.steps.len().to_string(), lang.measured_windows_figures_of_the_last()));
     }
-    tiles.into_iter().map(|(value, name)| (value, name.to_owned())).collect()
+    let others = tiles.into_iter().map(|(value, name)| (value, name.to_owned()));
+    on_top.into_iter().chain(others).collect()
 }
 
 fn percentile_curves(page: &mut Page, data: &ReportData<'_>) {
@@ -137,6 +147,7 @@ fn figures(lang: Lang, out: &mut String, step: &Step) {
         out.push_str("</tbody></table></section>\n");
     }
     out.push_str("</div>\n");
+    groups(lang, out, step);
     brokers(lang, out, step);
     shared(lang, out, step);
     health(lang, out, step);
@@ -145,6 +156,46 @@ fn figures(lang: Lang, out: &mut String, step: &Step) {
     let _ = writeln!(out, "<h3>{}</h3>", lang.in_the_columns_of_published_tables());
     published.render(out);
     losses(lang, out, step);
+}
+
+fn groups(lang: Lang, out: &mut String, step: &Step) {
+    if step.groups.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "<h3>{}</h3>", lang.groups_of_clients());
+    let mut grid = Grid::new(&[
+        lang.group(),
+        lang.clients(),
+        lang.sent(),
+        lang.deliveries_expected(),
+        lang.received(),
+        lang.lost(),
+        lang.declared_lost(),
+        lang.mean(),
+        "p50",
+        "p99",
+        lang.max(),
+    ]);
+    for group in &step.groups {
+        let us = |us: Option<u64>| Cell::or_dash(us.map(|us| format::latency(us as f64)));
+        grid.row(
+            false,
+            vec![
+                Cell::text(group.name.clone()),
+                Cell::text(thousands(group.clients)),
+                Cell::text(thousands(group.sent)),
+                Cell::text(thousands(group.expected)),
+                Cell::text(thousands(group.received)),
+                Cell::text(thousands(group.lost)),
+                Cell::text(thousands(group.declared_lost)),
+                Cell::or_dash(group.latency_us.mean.map(format::latency)),
+                us(group.latency_us.p50),
+                us(group.latency_us.p99),
+                us(group.latency_us.max),
+            ],
+        );
+    }
+    grid.render(out);
 }
 
 fn brokers(lang: Lang, out: &mut String, step: &Step) {

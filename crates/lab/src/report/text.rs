@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::Lang;
-use super::course;
 use super::tables::{latencies, latency_heads, lost, tables};
+use super::{actions, course};
 use crate::record::{RunRecord, Severity, Step, Verdict};
 
 /// Terminals are told in English: their columns are counted in letters of one width.
@@ -12,6 +12,8 @@ const LANG: Lang = Lang::En;
 
 /// Runs of lost messages that are shown.
 const LOST_SHOWN: usize = 5;
+/// Actions that are shown.
+const ACTIONS_SHOWN: usize = 12;
 
 /// The summary of a run as plain text, every figure with its unit.
 pub fn summary_text(record: &RunRecord) -> String {
@@ -26,11 +28,20 @@ pub fn summary_text(record: &RunRecord) -> String {
         let name = if target.name.is_empty() { "" } else { " of " };
         let _ = writeln!(out, "sessions{name}{}: {}", target.name, course::keeping(LANG, target));
     }
+    if !record.headlines.is_empty() {
+        let _ = writeln!(out);
+    }
+    for headline in &record.headlines {
+        let _ = writeln!(out, "  {:<48}{:>18}", headline.label, headline.shown());
+    }
     for (index, step) in record.steps.iter().enumerate() {
         if record.steps.len() > 1 {
             let _ = writeln!(out, "\nstep {}", index + 1);
         }
         step_text(&mut out, step);
+    }
+    if !record.actions.is_empty() {
+        actions_text(&mut out, record);
     }
     if course::is_eventful(record) {
         course_text(&mut out, record);
@@ -38,6 +49,20 @@ pub fn summary_text(record: &RunRecord) -> String {
     let _ = writeln!(out);
     closing_text(&mut out, record, Severity::Info);
     out
+}
+
+/// What happened, and what followed.
+fn actions_text(out: &mut String, record: &RunRecord) {
+    let _ = writeln!(out, "\nACTIONS");
+    for action in record.actions.iter().take(ACTIONS_SHOWN) {
+        let [at, what, clients, followed] = actions::cells(LANG, action);
+        let clients = if clients.is_empty() { clients } else { format!(" ({clients} clients)") };
+        let _ = writeln!(out, "  {at:>8}  {what}{clients}: {followed}");
+    }
+    if record.actions.len() > ACTIONS_SHOWN {
+        let more = record.actions.len() - ACTIONS_SHOWN;
+        let _ = writeln!(out, "  and {more} more, see the report");
+    }
 }
 
 /// The phases, and the kills among them.

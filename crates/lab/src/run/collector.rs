@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use tacho_load::{Event, Failure, IntervalSnapshot, PhaseKind, Summary, ThreadUsage, Totals};
+use tacho_load::{
+    ActionTotals, Event, Failure, IntervalSnapshot, PhaseKind, Summary, ThreadUsage, Totals,
+};
 
+use super::commands::CommandDone;
 use super::course::Again;
+use super::deeds::Deeds;
+use super::headlines::{CalmSecond, Sources, headlines};
 use super::hosts::Hosts;
 use super::names::Names;
 use super::row::series_row;
@@ -15,7 +20,7 @@ use crate::record::{
     CurvePoint, LatencyStats, PhaseRecord, Placement, ResourceRow, Restart, RunKind, RunRecord,
     SCHEMA_VERSION, SeriesRow, Step, TargetRecord, Verdict, curve,
 };
-use crate::scenario::{Scenario, VarValue};
+use crate::scenario::{HeadlineKind, Scenario, VarValue};
 use crate::threshold::Thresholds;
 use crate::verdict;
 
@@ -51,6 +56,14 @@ pub struct RunFacts {
     pub offered_out_per_s: f64,
     /// Names of clients and topics.
     pub names: Names,
+    /// What happens while the run is measured.
+    pub deeds: Deeds,
+    /// Groups of the plan, and whether anything happens to them.
+    pub groups: Vec<(String, bool)>,
+    /// Groups that ask and get answers.
+    pub asking: Vec<String>,
+    /// The figures that the scenario is for.
+    pub headlines: Vec<HeadlineKind>,
     /// At least one publisher is closed: there is no rate to reach.
     pub closed: bool,
     /// Every publisher uses QoS 1 or 2: acknowledgements tell what the broker took.
@@ -90,6 +103,11 @@ pub(super) struct Collector {
     /// What happened in each phase so far.
     phases: Vec<PhaseRecord>,
     restarts: Vec<Restart>,
+    /// What came of actions, of the load's and of commands.
+    acted: Vec<ActionTotals>,
+    commands: Vec<CommandDone>,
+    /// The measured seconds of bystanders, where a headline is about them.
+    calm: Vec<CalmSecond>,
     sessions_lost: u64,
     failures: u64,
     interruptions: u64,
@@ -117,6 +135,9 @@ impl Collector {
             curves: Vec::new(),
             phases: Vec::new(),
             restarts: Vec::new(),
+            acted: Vec::new(),
+            commands: Vec::new(),
+            calm: Vec::new(),
             sessions_lost: 0,
             failures: 0,
             interruptions: 0,
@@ -154,6 +175,7 @@ impl Collector {
                 self.measured(&totals);
                 None
             }
+            Event::Acted { .. } => None,
             Event::Finished(summary) => {
                 self.summary = Some(summary);
                 None
@@ -206,7 +228,22 @@ impl Collector {
         }));
     }
 
+    fn wants_calm(&self) -> bool {
+        let about = [HeadlineKind::Isolation, HeadlineKind::Churn];
+        self.facts.headlines.iter().any(|kind| about.contains(kind))
+    }
+
+    /// Takes what commands did.
+    pub(super) fn commanded(&mut self, commands: Vec<CommandDone>) {
+        self.commands = commands;
+    }
+
     fn interval(&mut self, interval: &IntervalSnapshot, samples: Samples) -> SeriesRow {
+        if interval.phase == PhaseKind::Measure && self.wants_calm() {
+            let concerned: Vec<bool> =
+                self.facts.groups.iter().map(|(_, concerned)| *concerned).collect();
+            self.calm.push(CalmSecond::of(interval, self.started_ns, &concerned));
+        }
         let name = interval.phase.name();
         if let Some(phase) = self.phases.iter_mut().rev().find(|phase| phase.name == name) {
             phase.sent += interval.counters.sent;
@@ -258,6 +295,7 @@ impl Collector {
             send_delay: curve(&totals.send_delay),
         });
         self.starts_s.push(totals.start_ns.saturating_sub(self.started_ns) as f64 / 1e9);
+        self.acted.clone_from(&totals.actions);
         self.steps.push((totals.phase_index, step));
     }
 
@@ -297,6 +335,16 @@ impl Collector {
         };
         let summary = self.summary;
         let connect_us = stats(summary.as_ref().map(|summary| &summary.connect));
+        let actions = match self.starts_s.last() {
+            Some(start_s) => self.facts.deeds.records(
+                *start_s,
+                &self.acted,
+                (&self.commands, self.started_ns),
+                &self.restarts,
+            ),
+            None => Vec::new(),
+        };
+        let mut on_top = Vec::new();
         let mut steps = Vec::new();
         let mut findings = Vec::new();
         let monitors = self.hosts.records();
@@ -339,6 +387,16 @@ impl Collector {
             findings.extend(found);
             step.verdict = verdict;
             verdicts.push(verdict);
+            on_top = headlines(
+                &self.facts.headlines,
+                &Sources {
+                    actions: &actions,
+                    step: &step,
+                    rows: &rows,
+                    calm: &self.calm,
+                    asking: &self.facts.asking,
+                },
+            );
             steps.push(step);
         }
         if self.failures > 0 {
@@ -369,6 +427,13 @@ impl Collector {
             notes.push(
                 "The broker was killed during the run: what was due while it was away was never \
                  sent, and rates and latencies are not those of a broker that lives."
+                    .to_owned(),
+            );
+        }
+        if !self.facts.deeds.is_empty() {
+            notes.push(
+                "Things happened to clients, brokers or the machine while the run was measured: \
+                 whether the load was carried is judged by the groups that nothing happened to."
                     .to_owned(),
             );
         }
@@ -414,6 +479,8 @@ impl Collector {
             findings,
             phases: self.phases,
             restarts: self.restarts,
+            actions,
+            headlines: on_top,
             steps,
             ..RunRecord::default()
         };
@@ -473,6 +540,7 @@ impl RunFacts {
         placement: Placement,
     ) -> Self {
         let paces = || plan.groups.iter().flat_map(|group| &group.publish);
+        let deeds = Deeds::of(scenario);
         Self {
             scenario: scenario.name.clone(),
             name,
@@ -487,6 +555,14 @@ impl RunFacts {
             clients: plan.client_count() as u64,
             offered_out_per_s: plan.offered_out_per_s(),
             names: Names::of(scenario, plan),
+            groups: plan
+                .groups
+                .iter()
+                .map(|group| (group.name.clone(), deeds.concern(&group.name)))
+                .collect(),
+            deeds,
+            asking: Vec::new(),
+            headlines: scenario.headlines.clone(),
             closed: paces().any(|block| block.pace.per_second().is_none()),
             acknowledged: paces().all(|block| u8::from(block.qos) > 0),
         }

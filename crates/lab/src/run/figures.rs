@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::output::{HistogramLog, JtlWriter, OutputError, RunDirectory};
 
 /// A histogram without values.
-fn empty() -> Histogram {
+pub(super) fn empty() -> Histogram {
     // Invariant: 3 is within the 0..=5 that the constructor accepts.
     Histogram::new(3).expect("three significant digits are supported")
 }

@@ -16,6 +16,8 @@ const MEASURED_OF_TEN: u32 = 7;
 pub struct Kills {
     /// Shares of the measured phase.
     measured: Vec<f64>,
+    /// Times since the measured phase began, as actions name them.
+    planned: Vec<Duration>,
     /// Times since clients began to come back.
     draining: Vec<Duration>,
 }
@@ -43,6 +45,7 @@ impl Kills {
                 _ => kills.measured.push(MEASURED.0 + share * (MEASURED.1 - MEASURED.0)),
             }
         }
+        kills.planned = scenario.kill_actions(target);
         kills.measured.sort_unstable_by(f64::total_cmp);
         kills.draining.sort_unstable();
         kills
@@ -50,12 +53,15 @@ impl Kills {
 
     /// How many there are to be.
     pub fn count(&self) -> usize {
-        self.measured.len() + self.draining.len()
+        self.measured.len() + self.planned.len() + self.draining.len()
     }
 
     /// When to kill, from the beginning of a measured phase of this length.
     pub fn while_measuring(&self, length: Duration) -> Vec<Duration> {
-        self.measured.iter().map(|share| length.mul_f64(*share)).collect()
+        let drawn = self.measured.iter().map(|share| length.mul_f64(*share));
+        let mut all: Vec<Duration> = drawn.chain(self.planned.iter().copied()).collect();
+        all.sort_unstable();
+        all
     }
 
     /// When to kill, from the moment at which clients begin to come back.

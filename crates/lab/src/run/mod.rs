@@ -1,8 +1,11 @@
 //! Running a scenario: the load generator is driven, sampled, recorded and judged.
 
 mod collector;
+mod commands;
 mod course;
+mod deeds;
 mod figures;
+mod headlines;
 mod hosts;
 mod kills;
 mod names;
@@ -15,7 +18,9 @@ mod tests;
 mod window;
 
 pub use collector::{RunFacts, StepCurves};
+pub use commands::{CommandDone, Commands};
 pub use course::Course;
+pub use deeds::Deeds;
 pub use kills::Kills;
 pub use names::Names;
 pub use runner::{Ending, Outcome, Progress, RunConfig, RunError, RunTarget, run};

@@ -1,9 +1,9 @@
 //! The parts of a step: its brokers and its shared subscriptions; and those of a second.
 
-use tacho_load::{Counters, IntervalSnapshot, SharedTotals, TargetTotals, Totals};
+use tacho_load::{Counters, GroupTotals, IntervalSnapshot, SharedTotals, TargetTotals, Totals};
 
-use super::collector::round;
-use crate::record::{PartBy, PartRow, SharedFairness, StepTarget};
+use super::collector::{RunFacts, round};
+use crate::record::{LatencyStats, PartBy, PartRow, SharedFairness, StepGroup, StepTarget};
 
 /// The part of each broker, when there are several. `acknowledged` says what the broker took: what
 /// it acknowledged, or what was written.
@@ -21,6 +21,29 @@ pub(super) fn step_targets(totals: &Totals, acknowledged: bool) -> Vec<StepTarge
         }
     };
     match &totals.targets[..] {
+        [] | [_] => Vec::new(),
+        several => several.iter().map(part).collect(),
+    }
+}
+
+/// The part of each group, when there are several.
+pub(super) fn step_groups(totals: &Totals, facts: &RunFacts) -> Vec<StepGroup> {
+    let part = |group: &GroupTotals| {
+        let delivery = &group.delivery;
+        StepGroup {
+            name: group.name.clone(),
+            clients: group.clients,
+            offered: group.counters.offered,
+            sent: delivery.sent,
+            expected: delivery.expected,
+            received: delivery.received,
+            lost: delivery.lost.saturating_sub(delivery.declared_lost),
+            declared_lost: delivery.declared_lost,
+            concerned: facts.deeds.concern(&group.name),
+            latency_us: LatencyStats::of(&group.e2e),
+        }
+    };
+    match &totals.groups[..] {
         [] | [_] => Vec::new(),
         several => several.iter().map(part).collect(),
     }

@@ -8,6 +8,7 @@ use tacho_load::{End, Engine, Event, PhaseKind, PlanError, StartError};
 use tacho_monitor::{MonitorSpec, Watch, WatchError};
 
 use super::collector::{Collector, RunFacts, StepCurves};
+use super::commands::Commands;
 use super::course::Course;
 use super::figures::FigureFiles;
 use super::hosts::{Hosts, specs};
@@ -37,6 +38,8 @@ pub struct RunConfig {
     pub targets: Vec<RunTarget>,
     /// Where things run.
     pub placement: Placement,
+    /// What commands of the scenario did.
+    pub commands: Arc<Commands>,
     /// Hosts to watch; this machine is watched anyway where a broker runs on it.
     pub monitors: Vec<MonitorSpec>,
     /// Language of the report.
@@ -85,6 +88,13 @@ pub enum Progress {
     Host(Box<ResourceRow>),
     /// A client failed.
     Failed(String),
+    /// A timed action began.
+    Acted {
+        /// What happened, in words.
+        what: String,
+        /// To how many clients.
+        clients: u64,
+    },
 }
 
 /// A finished run.
@@ -175,7 +185,7 @@ pub fn run(
     let clients = facts.clients;
     let url = config.targets.first().map_or("", |target| target.record.broker.as_str());
     let mut figures = FigureFiles::begin(directory, config.started, url, facts.acknowledged)?;
-    let names = facts.names.clone();
+    let (names, deeds) = (facts.names.clone(), facts.deeds.clone());
     let first = config.targets.first();
     let mut probe = Probe::new(
         first.and_then(|target| target.record.pid),
@@ -232,6 +242,10 @@ pub fn run(
             Event::Failed { client, why } | Event::Interrupted { client, why } => {
                 on_progress(Progress::Failed(format!("{}: {why}", names.client(*client))));
             }
+            Event::Acted { action, clients, .. } => {
+                let (what, clients) = (deeds.sentence(*action).to_owned(), *clients);
+                on_progress(Progress::Acted { what, clients });
+            }
             Event::Measured(totals) => figures.measured(totals),
             Event::Finished(_) => {}
         }
@@ -264,6 +278,7 @@ pub fn run(
     for target in &config.targets {
         collector.restarted(&target.record.name, &target.course.restarts());
     }
+    collector.commanded(config.commands.all());
     let (ending, aborted) = ending(end);
     let elapsed_s = clock::now_ns().saturating_sub(started_ns) as f64 / 1e9;
     let (record, rows, curves, hosts) = collector.finish(elapsed_s, aborted);

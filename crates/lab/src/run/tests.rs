@@ -11,6 +11,7 @@ use tacho_monitor::{CpuSource, ProcessSample};
 
 use super::collector::{Collector, RunFacts};
 use super::course::Again;
+use super::deeds::Deeds;
 use super::names::Names;
 use crate::environment::Environment;
 use crate::probe::Samples;
@@ -51,6 +52,10 @@ fn facts() -> RunFacts {
         clients: 2000,
         offered_out_per_s: RATE as f64,
         names: Names::default(),
+        deeds: Deeds::default(),
+        groups: vec![],
+        asking: vec![],
+        headlines: vec![],
         closed: false,
         acknowledged: true,
     }
@@ -160,6 +165,7 @@ fn totals() -> Totals {
             members: vec![(0, 3), (1, 1)],
         }],
         received_min_max: Some((90, 90)),
+        actions: Vec::new(),
         drained: true,
         threads: vec![ThreadUsage {
             cpu: Some(1),

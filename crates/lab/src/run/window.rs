@@ -76,6 +76,8 @@ pub(super) fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
             out_of_order: totals.violations.out_of_order,
             corrupted: totals.violations.corrupted,
         },
+        actions: facts.deeds.len() as u64,
+        groups: parts::step_groups(totals, facts),
         shared: totals.shared.iter().map(parts::fairness).collect(),
         targets: parts::step_targets(totals, facts.acknowledged),
         drained: totals.drained,

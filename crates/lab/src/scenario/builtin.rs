@@ -12,13 +12,14 @@ pub struct Builtin {
 }
 
 /// All of them.
-pub const BUILTIN: [Builtin; 6] = [
+pub const BUILTIN: [Builtin; 7] = [
     Builtin { name: "symmetric", text: include_str!("../../scenarios/symmetric.toml") },
     Builtin { name: "fan-in", text: include_str!("../../scenarios/fan-in.toml") },
     Builtin { name: "fan-out", text: include_str!("../../scenarios/fan-out.toml") },
     Builtin { name: "bridge", text: include_str!("../../scenarios/bridge.toml") },
     Builtin { name: "connect", text: include_str!("../../scenarios/connect.toml") },
     Builtin { name: "persistent", text: include_str!("../../scenarios/persistent.toml") },
+    Builtin { name: "reconnect-storm", text: include_str!("../../scenarios/reconnect-storm.toml") },
 ];
 
 impl Builtin {

@@ -1,5 +1,6 @@
 //! From the file as typed to a scenario that can run, or the first reason why not.
 
+mod action;
 mod life;
 mod publish;
 
@@ -8,12 +9,14 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use action::Surroundings;
 use toml::Spanned;
 
 use super::DESCRIPTORS_RESERVED;
 use super::adjust::{Adjustment, MEASURE_MIN};
 use super::broker_url::BrokerUrl;
 use super::error::{ScenarioError, SourceText, closest};
+use super::headline::HeadlineKind;
 use super::limits::{Limits, Shortage};
 use super::quantity::{TimeSpan, Whole};
 use super::raw::{
@@ -77,6 +80,9 @@ impl Checker<'_> {
             }
             groups.insert(group_name.into_inner(), checked);
         }
+        let phases = self.phases(&raw.phases, &groups)?;
+        let about = Surroundings { groups: &groups, targets: &targets, phases: &phases };
+        let actions = self.actions(&raw.actions, about)?;
         let scenario = Scenario {
             name,
             description: raw.description,
@@ -87,12 +93,14 @@ impl Checker<'_> {
                 .iter()
                 .map(|bridge| self.bridge(bridge, &targets))
                 .collect::<Checked<_>>()?,
+            headlines: self.headlines(&raw.headlines)?,
             vars,
             target,
             targets,
             load: self.load(&raw.load)?,
-            phases: self.phases(&raw.phases, &groups)?,
+            phases,
             thresholds: self.thresholds(&raw.thresholds)?,
+            actions,
             groups,
             notes: Vec::new(),
         };
@@ -319,6 +327,22 @@ impl Checker<'_> {
                 .label("at least 100ms: more messages, or a lower rate"));
         }
         Ok(TimeSpan(span))
+    }
+
+    fn headlines(&self, raw: &[Spanned<String>]) -> Checked<Vec<HeadlineKind>> {
+        let kind = |name: &Spanned<String>| {
+            let known = HeadlineKind::ALL.map(|(name, _)| name);
+            HeadlineKind::named(name.get_ref()).ok_or_else(|| {
+                let title = format!("there is no headline '{}'", name.get_ref());
+                let error = self.error(name.span(), title);
+                let error = match closest(name.get_ref(), known) {
+                    Some(word) => error.label(format!("did you mean '{word}'?")),
+                    None => error,
+                };
+                error.help(format!("known: {}", known.join(", ")))
+            })
+        };
+        raw.iter().map(kind).collect()
     }
 
     fn thresholds(&self, raw: &BTreeMap<Spanned<String>, Spanned<String>>) -> Checked<Thresholds> {

@@ -9,6 +9,7 @@
 //!
 //! Strings that differ from client to client keep `{{i}}` and `{{machine}}` as a [`Template`].
 
+mod action;
 mod adjust;
 mod benchmark_name;
 mod broker_url;
@@ -17,6 +18,7 @@ mod check;
 mod data;
 mod draw;
 mod error;
+mod headline;
 mod life;
 mod limits;
 mod load;
@@ -34,12 +36,14 @@ mod vars;
 use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 
+pub use action::{Action, Deed, Scheduled};
 pub use adjust::Adjustment;
 pub use benchmark_name::{BENCHMARK_GRAMMAR, BenchmarkName};
 pub use broker_url::{BrokerUrl, Scheme};
 pub use builtin::{BUILTIN, Builtin};
 pub use data::{DataFile, Table};
 pub use error::{ScenarioError, SourceText};
+pub use headline::HeadlineKind;
 pub use life::{DeclaredLoss, Disconnect, Offline, Reconnect, Will};
 pub use limits::{Limits, Shortage};
 pub use quantity::{PerSecond, TimeSpan};

@@ -31,6 +31,11 @@ impl TimeSpan {
         Self(Duration::from_secs(seconds))
     }
 
+    /// No time at all?
+    pub const fn is_zero(&self) -> bool {
+        self.0.is_zero()
+    }
+
     /// Nanoseconds; at most a month, so it fits easily.
     pub fn as_ns(self) -> u64 {
         u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)

@@ -28,7 +28,74 @@ pub(super) struct RawScenario {
     pub(super) phases: RawPhases,
     #[serde(default)]
     pub(super) thresholds: BTreeMap<Spanned<String>, Spanned<String>>,
+    #[serde(default)]
+    pub(super) headlines: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub(super) actions: Vec<Spanned<RawAction>>,
     pub(super) groups: Spanned<BTreeMap<Spanned<String>, RawGroup>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table that says what happens when")]
+pub(super) struct RawAction {
+    pub(super) at: Spanned<TimeSpan>,
+    pub(super) every: Option<Spanned<TimeSpan>>,
+    pub(super) times: Option<Spanned<Whole>>,
+    pub(super) over: Option<Spanned<TimeSpan>>,
+    pub(super) timeout: Option<Spanned<TimeSpan>>,
+    pub(super) disconnect: Option<RawDrop>,
+    pub(super) pause: Option<RawPause>,
+    pub(super) takeover: Option<RawCrowd>,
+    pub(super) subscribe: Option<RawCrowd>,
+    pub(super) kill: Option<RawKill>,
+    pub(super) run: Option<Spanned<String>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { group = \"sub\", share = 0.5 }")]
+pub(super) struct RawCrowd {
+    pub(super) group: Spanned<String>,
+    pub(super) share: Option<Spanned<f64>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { group = \"sub\", cleanly = false }")]
+pub(super) struct RawDrop {
+    group: Spanned<String>,
+    share: Option<Spanned<f64>>,
+    #[serde(default = "yes")]
+    pub(super) cleanly: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { group = \"sub\", for = \"5s\" }")]
+pub(super) struct RawPause {
+    group: Spanned<String>,
+    share: Option<Spanned<f64>>,
+    #[serde(rename = "for")]
+    pub(super) length: Spanned<TimeSpan>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { target = \"node1\" }, or {}")]
+pub(super) struct RawKill {
+    pub(super) target: Option<Spanned<String>>,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+impl RawDrop {
+    pub(super) fn crowd(&self) -> RawCrowd {
+        RawCrowd { group: self.group.clone(), share: self.share.clone() }
+    }
+}
+
+impl RawPause {
+    pub(super) fn crowd(&self) -> RawCrowd {
+        RawCrowd { group: self.group.clone(), share: self.share.clone() }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

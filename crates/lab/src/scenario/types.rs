@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::action::Action;
 use super::broker_url::BrokerUrl;
 use super::data::Table;
+use super::headline::HeadlineKind;
 use super::life::{DeclaredLoss, Disconnect, Offline, Reconnect, Will};
 use super::quantity::{PerSecond, TimeSpan};
 use super::rows::Rows;
@@ -26,6 +28,9 @@ pub struct Scenario {
     pub seed: u64,
     /// Virtual load machines that every group is divided over: `{{machine}}` in templates.
     pub machines: u32,
+    /// The figures that it is for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headlines: Vec<HeadlineKind>,
     /// The values that the variables had. They have been replaced already and are kept for the
     /// record.
     pub vars: BTreeMap<String, VarValue>,
@@ -43,6 +48,9 @@ pub struct Scenario {
     pub phases: Phases,
     /// What must hold for the run to pass.
     pub thresholds: Thresholds,
+    /// What happens while the run is measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<Action>,
     /// Groups of clients by name.
     pub groups: BTreeMap<String, Group>,
     /// What a reader of its results should know about where it came from. A file has none.

@@ -130,6 +130,7 @@ impl Intervals {
         for (info, cell) in cells.infos.iter().zip(&sample.cells) {
             let (group, target) = (&mut groups[info.group], &mut targets[info.target]);
             group.counters.add(&cell.counters);
+            recorder::add(&mut group.e2e, &cell.e2e.0);
             group.connected += cell.connected;
             target.counters.add(&cell.counters);
             target.connected += cell.connected;
@@ -216,6 +217,7 @@ impl Intervals {
             bytes_out: sample.bytes_out,
             rtt: sum(&rtt),
             received_min_max: books.received_min_max,
+            actions: books.actions,
             drained,
             threads,
         }

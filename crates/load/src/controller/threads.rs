@@ -9,7 +9,7 @@ use tacho_net::{Loop, LoopConfig, Remote, mailboxes};
 use crate::cells::Cells;
 use crate::mail::{Mail, Report, ReportBody};
 use crate::placement::Placement;
-use crate::plan::{Plan, Timing};
+use crate::plan::{Action, Deed, Plan, Timing};
 use crate::verifier::Streams;
 use crate::worker::{Common, StreamHome, Worker};
 
@@ -66,6 +66,27 @@ impl Common {
                 StreamHome { thread, cell, wants_credit, local }
             })
             .collect();
-        Self { plan, streams, placement, cells, homes, receivers }
+        let retained = plan.streams().map(|(_, _, block)| block.retain).collect();
+        let breaks = |action: &Action| matches!(action.deed, Deed::Disconnect { clean: false });
+        let will_receivers = match plan.actions.iter().any(breaks) {
+            true => plan.will_receivers(),
+            false => Vec::new(),
+        };
+        let later = |group: usize| {
+            let mut actions = plan.actions.iter();
+            actions.any(|action| action.group == group && action.deed == Deed::Subscribe)
+        };
+        let subscribes_later = (0..plan.groups.len()).map(later).collect();
+        Self {
+            streams,
+            placement,
+            cells,
+            homes,
+            receivers,
+            retained,
+            will_receivers,
+            subscribes_later,
+            plan,
+        }
     }
 }

@@ -58,12 +58,20 @@ pub struct TargetTotals {
 }
 
 /// One group in an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone)]
 pub struct GroupInterval {
     /// Clients connected at its end.
     pub connected: u64,
     /// Counts by the time at which things happened.
     pub counters: Counters,
+    /// Intended time to receipt at its clients.
+    pub e2e: Histogram,
+}
+
+impl Default for GroupInterval {
+    fn default() -> Self {
+        Self { connected: 0, counters: Counters::default(), e2e: histogram() }
+    }
 }
 
 /// One broker in an interval.

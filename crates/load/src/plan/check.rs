@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use tacho_codec::QoS;
 
 use super::expect::broker_of;
-use super::{Group, Pace, Payload, Phase, Plan, Receiver, SharedGroup};
+use super::{Action, Group, Pace, Payload, Phase, Plan, Receiver, SharedGroup};
 
 /// Why a plan cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -128,6 +128,14 @@ pub enum PlanError {
         /// As sent.
         filter: String,
     },
+    /// An action that the plan cannot carry out.
+    #[error("action {number} of the plan: {why}")]
+    Action {
+        /// Which one, counted from 1.
+        number: usize,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// A topic name or filter that MQTT does not allow.
     #[error("{what} {name:?}: {why}")]
     Topic {
@@ -165,6 +173,7 @@ impl Plan {
             }
         }
         self.check_phases()?;
+        self.check_actions()?;
         self.check_routes()
     }
 
@@ -244,6 +253,24 @@ impl Plan {
             if let Phase::Measure { duration_ns: 0, .. } = phase {
                 return Err(PlanError::Zero { what: "the length of the measured window" });
             }
+        }
+        Ok(())
+    }
+
+    fn check_actions(&self) -> Result<(), PlanError> {
+        if self.actions.len() > Action::MAX {
+            let why = "there are at most 10000";
+            return Err(PlanError::Action { number: self.actions.len(), why });
+        }
+        for (action, number) in self.actions.iter().zip(1..) {
+            let why = match self.groups.get(action.group) {
+                None => "it is about a group that there is not",
+                Some(group) if action.clients as usize > group.clients.len() => {
+                    "it is about more clients than the group has"
+                }
+                Some(_) => continue,
+            };
+            return Err(PlanError::Action { number, why });
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! Who must get what: routes derived from topics and filters.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tacho_codec::QoS;
 
-use super::{Group, Plan, Receiver, Route};
+use super::{Client, Group, Plan, Receiver, Route, Will};
 
 /// A shared group of the plan: all subscriptions with the same group name and filter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -111,6 +111,23 @@ impl Plan {
             }
         }
         routes
+    }
+
+    /// How many receivers the will of each client has, in order of clients: 0 where it has none, or
+    /// comes back before the broker publishes it.
+    pub(crate) fn will_receivers(&self) -> Vec<u32> {
+        let interests = self.interests();
+        let mut found = Vec::new();
+        let count = |(group, client): (&Group, &Client)| {
+            let published = |will: &&Will| will.delay_s == 0 || group.reconnect.is_none();
+            let will = group.will.as_ref().filter(published);
+            let Some((_, topic)) = will.zip(client.will_topic.as_deref()) else { return 0 };
+            found.clear();
+            interests.find(broker_of(group), topic, &mut found);
+            let receivers: HashSet<Receiver> = found.iter().map(|found| found.receiver).collect();
+            receivers.len() as u32
+        };
+        self.clients().map(count).collect()
     }
 
     /// Where else a message of a group's client arrives, and under which topic.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tacho_codec::QoS;
 
 use super::settle::Policy;
-use super::{ClientState, Membership, SharedTracker, Streams, Tracker, Verifier, Window};
+use super::{Absence, ClientState, Membership, SharedTracker, Streams, Tracker, Verifier, Window};
 use crate::cells::Cells;
 use crate::plan::{ClientIndex, Plan, Receiver, Route, SharedGroup, StreamIndex};
 
@@ -19,8 +19,8 @@ pub(super) struct Entry {
     pub(super) qos: QoS,
     pub(super) overlapping: bool,
     pub(super) probed: bool,
-    /// The receiver came back from an absence, and nothing has come that was published after.
-    pub(super) was_away: bool,
+    /// The receiver was away, and nothing has come that was published after.
+    pub(super) absence: Absence,
 }
 
 /// One route of a shared group, as far as its members are on this thread.
@@ -113,7 +113,7 @@ impl Verifier {
                 qos: route.qos,
                 overlapping: route.overlapping,
                 probed: false,
-                was_away: false,
+                absence: Absence::None,
             }));
             let cell = cells.of(index);
             let mut groups: Vec<u32> = all[index as usize]
@@ -141,6 +141,7 @@ impl Verifier {
                     .map(|table| Membership { table, received_in_window: 0 })
                     .collect(),
                 failed: false,
+                has_left: false,
                 back_ns: 0,
                 is_away: false,
                 policy: Policy::of(groups_of_plan[index as usize]),

@@ -4,8 +4,8 @@ use tacho_codec::QoS;
 
 use super::Verifier;
 use super::shared::Receipts;
-use super::tracker::{Hole, Mark};
-use crate::events::{Delivery, Gap, Totals, Violations};
+use super::tracker::{Absence, Hole, Mark};
+use crate::events::{ActionTotals, Delivery, Gap, Totals, Violations};
 use crate::plan::{ClientIndex, DeclaredLoss, Group, Receiver, StreamIndex};
 
 /// What a stream sent since the books were closed last: messages `from..to`, of which
@@ -76,6 +76,8 @@ pub(crate) struct Books {
     pub(crate) cells: Vec<Delivery>,
     /// What members of shared groups got in the window: number of the group, client, messages.
     pub(crate) members: Vec<(u32, ClientIndex, u64)>,
+    /// What came of actions, by action.
+    pub(crate) actions: Vec<ActionTotals>,
 }
 
 /// What the members of a shared group on one thread got of one stream.
@@ -116,6 +118,12 @@ impl Books {
             mine.add(theirs);
         }
         self.members.extend(other.members);
+        if self.actions.len() < other.actions.len() {
+            self.actions.resize_with(other.actions.len(), ActionTotals::default);
+        }
+        for (mine, theirs) in self.actions.iter_mut().zip(&other.actions) {
+            mine.add(theirs);
+        }
     }
 
     fn push_gap(&mut self, gap: Gap) {
@@ -133,7 +141,7 @@ impl Books {
         holes(&mut |hole| {
             let parts = route.ends.split(hole);
             let is_tail = hole.to == route.ends.to;
-            let is_declared = route.policy.declares(route.qos, hole.mark.away);
+            let is_declared = route.policy.declares(route.qos, hole.mark.absence);
             for at in [0, 1] {
                 lost[at] += parts[at];
                 tail[at] += if is_tail { parts[at] } else { 0 };
@@ -190,9 +198,13 @@ impl Policy {
         }
     }
 
-    /// Is the loss of messages declared that were published while their receiver was `away`?
-    fn declares(&self, qos: QoS, away: bool) -> bool {
-        away && (self.queue_full || qos == QoS::AtMostOnce && !self.queues_qos0)
+    /// Is the loss of messages declared that were published during such an absence?
+    fn declares(&self, qos: QoS, absence: Absence) -> bool {
+        match absence {
+            Absence::None => false,
+            Absence::Kept => self.queue_full || qos == QoS::AtMostOnce && !self.queues_qos0,
+            Absence::Ended => true,
+        }
     }
 }
 
@@ -209,7 +221,8 @@ struct RouteEnd<'a> {
 impl RouteEnd<'_> {
     /// Does the loss of these messages break a promise, unless it is declared?
     fn is_judged(&self, hole: &Hole) -> bool {
-        let promised = self.qos > QoS::AtMostOnce || hole.mark.away && self.policy.queues_qos0;
+        let away = hole.mark.absence == Absence::Kept;
+        let promised = self.qos > QoS::AtMostOnce || away && self.policy.queues_qos0;
         promised && !self.failed
     }
 
@@ -245,8 +258,9 @@ impl Verifier {
                     policy: client.policy,
                     ends,
                 };
-                let away = entry.was_away && ends.last_ns < client.back_ns;
-                let tail = Mark { inside: false, away };
+                let away = client.is_away || ends.last_ns < client.back_ns;
+                let absence = if away { entry.absence } else { Absence::None };
+                let tail = Mark { inside: false, absence };
                 books.enter(&route, |lost| entry.tracker.settle(ends.to, tail, lost));
             }
             if client.receives {
@@ -270,7 +284,7 @@ impl Verifier {
                 .filter(|client| client.groups.iter().any(|group| group.table == index));
             // Invariant: a table is made for its first member.
             let first = members.clone().next().expect("a group has members");
-            let failed = members.any(|client| client.failed);
+            let failed = members.any(|client| client.failed || client.has_left);
             for entry in &mut self.shared_entries[table.range()] {
                 books.shared.push(SharedBook {
                     receiver: table.receiver,

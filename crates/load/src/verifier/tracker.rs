@@ -38,13 +38,26 @@ pub(crate) struct Hole {
 pub(crate) struct Mark {
     /// It is in the measured window.
     pub(crate) inside: bool,
-    /// It is the first one published after the receiver was away, or was published before that.
-    pub(crate) away: bool,
+    /// It is the first one published after such an absence of the receiver, or was published
+    /// before its end.
+    pub(crate) absence: Absence,
+}
+
+/// What a receiver was away from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum Absence {
+    /// It was there.
+    #[default]
+    None,
+    /// A session that went on, in which messages wait.
+    Kept,
+    /// A session that ended with its connection.
+    Ended,
 }
 
 impl Hole {
     pub(crate) const fn exact(from: u64, to: u64) -> Self {
-        Self { from, to, lost: to - from, mark: Mark { inside: false, away: false } }
+        Self { from, to, lost: to - from, mark: Mark { inside: false, absence: Absence::None } }
     }
 }
 

@@ -8,6 +8,7 @@ use tacho_net::{ConnId, TimerId};
 use tacho_session::Payload;
 use tacho_session::client::{ClientLimits, Session};
 
+use super::act::Acting;
 use crate::plan::{ClientIndex, Group};
 
 /// A message as the session keeps it until it is acknowledged. The payload is made again when
@@ -96,6 +97,8 @@ pub(super) struct VirtualClient {
     pub(super) timer: Option<TimerId>,
     /// The last reason with which the broker refused a message.
     pub(super) refusal: Option<ReasonCode>,
+    /// What an action did to it.
+    pub(super) acting: Option<Box<Acting>>,
 }
 
 impl VirtualClient {
@@ -130,6 +133,7 @@ impl VirtualClient {
             attempts: 0,
             timer: None,
             refusal: None,
+            acting: None,
         }
     }
 

@@ -311,6 +311,7 @@ impl Worker {
     }
 
     fn disconnect(&mut self, net: &mut Net<Self>, local: usize) {
+        self.drop_old(net, local);
         let client = &mut self.clients[local];
         let was_up = client.state.is_up();
         let Some(conn) = client.conn else {

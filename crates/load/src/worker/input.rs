@@ -17,7 +17,7 @@ const PACKETS_PER_CLOCK_READ: usize = 32;
 
 impl Worker {
     pub(super) fn handle_input(&mut self, net: &mut Net<Self>, conn: ConnId, data: &[u8]) -> usize {
-        let Some(client) = self.client_of(conn) else { return data.len() };
+        let Some(client) = self.client_of(conn) else { return self.old_input(conn, data) };
         let mut used = 0;
         let mut packets = 0;
         let mut now_ns = clock::now_ns();
@@ -130,6 +130,9 @@ impl Worker {
             Verdict::Delivered { header, settled } => {
                 self.totals.received += 1;
                 self.recorder.received(cell, &header, now_ns);
+                if publish.retain {
+                    self.retained_arrived(client, now_ns);
+                }
                 let home = self.common.homes[header.stream as usize];
                 if home.wants_credit && settled > 0 {
                     if usize::from(home.thread) == self.thread {
@@ -141,6 +144,7 @@ impl Worker {
                 }
             }
             Verdict::Probe { stream, receiver } => self.forward_probe(net, stream, receiver),
+            Verdict::Will { of } => self.will_arrived(client, of, now_ns),
             Verdict::Other => {}
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Absences: clients that leave and come back, by plan or because their connection ended.
 
-use tacho_codec::Disconnect;
+use tacho_codec::{Disconnect, ReasonCode};
 use tacho_net::Net;
 
 use super::client::State;
@@ -23,8 +23,19 @@ impl Failure {
                 | Self::Closed
                 | Self::Broken(_)
                 | Self::PingTimeout
-        )
+        ) || matches!(self, Self::Refused(reason) if is_temporary(*reason))
     }
+}
+
+/// Does the broker refuse for now only?
+const fn is_temporary(reason: ReasonCode) -> bool {
+    matches!(
+        reason,
+        ReasonCode::SERVER_UNAVAILABLE
+            | ReasonCode::SERVER_BUSY
+            | ReasonCode::QUOTA_EXCEEDED
+            | ReasonCode::CONNECTION_RATE_EXCEEDED
+    )
 }
 
 impl Worker {
@@ -55,7 +66,7 @@ impl Worker {
     }
 
     /// Ends the client's connection, `clean` with DISCONNECT. False if there is none.
-    fn part(&mut self, net: &mut Net<Self>, local: usize, clean: bool) -> bool {
+    pub(super) fn part(&mut self, net: &mut Net<Self>, local: usize, clean: bool) -> bool {
         let client = &mut self.clients[local];
         let Some(conn) = client.conn.filter(|_| client.state.is_up()) else { return false };
         if clean {
@@ -89,17 +100,15 @@ impl Worker {
             net.abort(conn);
         }
         let index = client.index;
-        if client.was_up && !persistent {
-            // What is published meanwhile is not for it.
-            self.verifier.set_failed(local);
-        }
+        self.note_failed_attempt(local, why, false);
+        self.leave_session(local, persistent);
         self.go_away(net, local, Some(doubled.min(reconnect.longest_ns)));
         self.report(ReportBody::Interrupted { client: index, why: why.clone() });
         true
     }
 
     /// The client is away for that long, or until it is called back.
-    fn go_away(&mut self, net: &mut Net<Self>, local: usize, for_ns: Option<u64>) {
+    pub(super) fn go_away(&mut self, net: &mut Net<Self>, local: usize, for_ns: Option<u64>) {
         let client = &mut self.clients[local];
         client.state = State::Away;
         client.session.disconnected();
@@ -141,6 +150,7 @@ impl Worker {
             (client.index, client.cell, self.common.plan.groups[client.group].is_persistent());
         let mut missing = client.wants_subscriptions && !(present && client.is_subscribed);
         self.recorder.cell(cell).reconnects += u64::from(again);
+        self.note_connected(local, now_ns);
         if present {
             self.verifier.set_back(local, now_ns);
         } else if persistent && again {
@@ -154,7 +164,15 @@ impl Worker {
         missing &= !plan.subscriptions.is_empty();
         if missing {
             self.subscribe(net, local);
+        } else {
+            self.settle_in(local, now_ns);
         }
+    }
+
+    /// The client has what it needs: its session, or a new one with its subscriptions.
+    pub(super) fn settle_in(&mut self, local: usize, now_ns: u64) {
+        self.verifier.renew(local, now_ns);
+        self.note_ready(local, now_ns);
     }
 
     /// Goes on with the schedules of the client's streams. What was due meanwhile was dropped.

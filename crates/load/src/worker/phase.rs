@@ -169,6 +169,7 @@ impl Worker {
     /// Stops publishing at `at_ns`, and forgets what was announced.
     pub(super) fn cut(&mut self, at_ns: u64) {
         self.upcoming.clear();
+        self.forget_actions();
         self.phase.load_end_ns = self.phase.load_end_ns.min(at_ns);
         let window = self.verifier.window();
         if at_ns <= window.start_ns {
@@ -204,10 +205,14 @@ impl Worker {
                 self.load(enter.start_ns, end_ns, scale);
                 if measure {
                     self.plan_absences(net, enter.start_ns);
+                    self.plan_actions(enter.start_ns);
                 }
             }
             Task::Drain => {}
-            Task::Disconnect => self.plan_disconnects(enter.start_ns),
+            Task::Disconnect => {
+                self.forget_actions();
+                self.plan_disconnects(enter.start_ns);
+            }
         }
     }
 
@@ -405,7 +410,8 @@ impl Worker {
         self.phase.current = None;
         self.phase.edge_ns = u64::MAX;
         self.note_wake_up();
-        let books = self.verifier.settle(ends);
+        let mut books = self.verifier.settle(ends);
+        books.actions = self.take_actions(|stream| ends[stream as usize].to > 0);
         self.verifier.set_window(Window::NONE);
         self.recorder.set_scope(Scope::Nothing);
         for stream in &mut self.streams {

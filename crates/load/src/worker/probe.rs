@@ -76,7 +76,8 @@ impl Worker {
             self.probed(local, receiver);
         }
         for client in 0..self.clients.len() {
-            if self.verifier.is_failed(client) {
+            let later = self.common.subscribes_later[self.clients[client].group];
+            if later || self.verifier.is_failed(client) {
                 self.waive_probes(net, client);
             }
         }

@@ -14,13 +14,17 @@ const FILTERS_PER_PACKET_MAX: usize = 100;
 impl Worker {
     /// Plans the subscribes: all clients with filters, at once.
     pub(super) fn plan_subscribes(&mut self, start_ns: u64) {
-        for client in &mut self.clients {
-            client.wants_subscriptions = true;
+        for (local, client) in self.clients.iter_mut().enumerate() {
+            client.wants_subscriptions = !self.common.subscribes_later[client.group];
+            if !client.wants_subscriptions {
+                // Nothing is for it until then.
+                self.verifier.end_session(local);
+            }
         }
         let plan = &self.common.plan;
         self.pacing = (0..)
             .zip(&self.clients)
-            .filter(|(_, client)| client.state == State::Up)
+            .filter(|(_, client)| client.state == State::Up && client.wants_subscriptions)
             .filter(|(_, client)| {
                 !plan.groups[client.group].clients[client.rank].subscriptions.is_empty()
             })
@@ -96,6 +100,7 @@ impl Worker {
         } else {
             State::Subscribing { since_ns, missing: missing - 1 }
         };
+        let is_complete = client.state == State::Up;
         let index = client.index;
         let subscriptions = &common.plan.groups[client.group].clients[client.rank].subscriptions;
         for (subscription, reason) in subscriptions[first..].iter().zip(&suback.reasons) {
@@ -115,6 +120,9 @@ impl Worker {
                     self.report(ReportBody::Failed { client: index, why });
                 }
             }
+        }
+        if is_complete {
+            self.settle_in(local, now_ns);
         }
         Ok(())
     }

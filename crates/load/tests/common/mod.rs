@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tacho_codec::{
-    Ack, ConnAck, Connect, Direction, Packet, PacketId, Publish, QoS, ReasonCode, SubAck, Version,
-    split_frame,
+    Ack, ConnAck, Connect, Direction, Disconnect, Packet, PacketId, Publish, QoS, ReasonCode,
+    SubAck, Version, split_frame,
 };
 use tacho_load::payload::Header;
 use tacho_load::{
@@ -309,8 +309,39 @@ impl Responder {
         }
     }
 
+    /// Another connection has this identifier: it is told, and goes.
+    fn displace(&mut self, net: &mut Net<Self>, id: &str) {
+        let old = self.peers.iter().find(|(_, peer)| peer.id == id).map(|(conn, _)| *conn);
+        if let Some(old) = old {
+            let reason = ReasonCode::SESSION_TAKEN_OVER;
+            let farewell = Disconnect { reason, ..Disconnect::default() };
+            self.send(net, old, &Packet::Disconnect(farewell));
+            self.gone(net, old);
+            net.close(old);
+        }
+    }
+
+    /// The connection ends, and its session unless that stays.
+    fn gone(&mut self, net: &mut Net<Self>, conn: ConnId) {
+        let Some(peer) = self.peers.remove(&conn) else { return };
+        let (interests, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.subscriptions)
+            .into_iter()
+            .partition(|interest| interest.conn == conn);
+        self.subscriptions = others;
+        if peer.persistent && !self.behaviour.forgets {
+            let queue = peer.unacked.into_iter().map(|(_, message)| message).collect();
+            let session = Session { interests, next_id: Some(peer.next_id), queue };
+            self.sessions.insert(peer.id, session);
+        }
+        if let Some((topic, payload, qos)) = peer.will {
+            let will = Publish { qos, topic: &topic, payload: &payload, ..Publish::default() };
+            self.route(net, &will);
+        }
+    }
+
     fn greet(&mut self, net: &mut Net<Self>, conn: ConnId, connect: &Connect<'_>) {
         let id = connect.client_id;
+        self.displace(net, id);
         let session = self.sessions.remove(id).filter(|_| !connect.clean_start);
         if session.is_none() {
             self.unreleased.retain(|(owner, _)| owner != id);
@@ -372,20 +403,7 @@ impl Handler for Responder {
     }
 
     fn closed(&mut self, net: &mut Net<Self>, conn: ConnId, _why: Closed) {
-        let Some(peer) = self.peers.remove(&conn) else { return };
-        let (interests, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.subscriptions)
-            .into_iter()
-            .partition(|interest| interest.conn == conn);
-        self.subscriptions = others;
-        if peer.persistent && !self.behaviour.forgets {
-            let queue = peer.unacked.into_iter().map(|(_, message)| message).collect();
-            let session = Session { interests, next_id: Some(peer.next_id), queue };
-            self.sessions.insert(peer.id, session);
-        }
-        if let Some((topic, payload, qos)) = peer.will {
-            let will = Publish { qos, topic: &topic, payload: &payload, ..Publish::default() };
-            self.route(net, &will);
-        }
+        self.gone(net, conn);
     }
 
     fn mail(&mut self, net: &mut Net<Self>, _from: usize, _mail: ()) {
@@ -501,6 +519,8 @@ pub(crate) struct Outcome {
     pub(crate) intervals: Vec<IntervalSnapshot>,
     pub(crate) failures: Vec<(u32, Failure)>,
     pub(crate) interruptions: Vec<(u32, Failure)>,
+    /// Actions that began, with the clients that they concern.
+    pub(crate) acted: Vec<(usize, u64)>,
     pub(crate) totals: Vec<Totals>,
     pub(crate) summary: Summary,
 }
@@ -520,13 +540,14 @@ pub(crate) fn run(plan: Plan) -> Outcome {
 pub(crate) fn collect(engine: &Engine) -> Outcome {
     let (mut phases, mut intervals) = (Vec::new(), Vec::new());
     let (mut failures, mut totals) = (Vec::new(), Vec::new());
-    let mut interruptions = Vec::new();
+    let (mut interruptions, mut acted) = (Vec::new(), Vec::new());
     loop {
         match engine.next_event(Duration::from_secs(120)).expect("events until the end") {
             Event::Phase { kind, .. } => phases.push(kind.name()),
             Event::Interval(interval) => intervals.push(*interval),
             Event::Failed { client, why } => failures.push((client, why)),
             Event::Interrupted { client, why } => interruptions.push((client, why)),
+            Event::Acted { action, clients, .. } => acted.push((action, clients)),
             Event::Measured(measured) => totals.push(*measured),
             Event::Finished(summary) => {
                 return Outcome {
@@ -534,6 +555,7 @@ pub(crate) fn collect(engine: &Engine) -> Outcome {
                     intervals,
                     failures,
                     interruptions,
+                    acted,
                     totals,
                     summary: *summary,
                 };

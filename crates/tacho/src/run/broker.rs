@@ -87,7 +87,9 @@ impl Target {
             let tls = target.tls.clone();
             let level = arguments.durability.unwrap_or_else(|| level_for(scenario, name));
             let source = Source::of(arguments, (name, level), target.broker.clone(), &tls)?;
-            let (version, kills) = (target.version, target.kills);
+            let by_actions = scenario.kill_actions(name).len();
+            let kills = target.kills + u32::try_from(by_actions).unwrap_or(u32::MAX);
+            let version = target.version;
             Ok(Self { name: name.to_owned(), version, tls, kills, source })
         };
         let targets: Vec<Self> = targets.into_iter().map(target).collect::<Result<_, Failure>>()?;
@@ -323,7 +325,12 @@ impl Broker {
         &self.name
     }
 
-    fn pid(&self) -> Option<u32> {
+    /// The port that it listens on.
+    pub(super) fn port(&self) -> u16 {
+        self.url.port
+    }
+
+    pub(super) fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(|process| lock(process).pid()).or(self.foreign_pid)
     }
 

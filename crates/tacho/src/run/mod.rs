@@ -3,6 +3,7 @@
 mod arguments;
 mod attached;
 mod broker;
+mod commands;
 mod cores;
 mod killer;
 mod load_arguments;

@@ -107,6 +107,9 @@ impl Display {
             }
             // One line has no room for hosts; the live page has.
             Progress::Host(_) => {}
+            Progress::Acted { what, clients } => {
+                self.line(&format!("action: {what} ({} clients)", thousands(clients)));
+            }
             Progress::Failed(sentence) => {
                 self.failures += 1;
                 if self.failures <= FAILURES_SHOWN {

@@ -15,6 +15,7 @@ use tacho_lab::scenario::{Scenario, Timing};
 use tacho_monitor::MonitorSpec;
 
 use super::broker::{Broker, Target};
+use super::commands::Runner;
 use super::cores::Cores;
 use super::killer::Killer;
 use super::progress::Display;
@@ -226,16 +227,23 @@ impl Stage {
                     course: Arc::clone(&courses[index]),
                 })
                 .collect(),
+            commands: Arc::default(),
             placement: self.placement(&scenario),
             monitors: self.monitors.clone(),
             lang: self.lang,
             scenario,
         };
+        let first = self.brokers.first().map(|broker| (broker.pid(), broker.port()));
+        let runner = Runner::of(&config, directory, first.unwrap_or_default(), &self.stop);
+        let runner = runner.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
         let mut display = Display::new(self.quiet, &config, title.as_deref());
         let live = self.live.as_ref().map(|live| live.run(news_of(&config, title)));
         let outcome = tacho_lab::run::run(&config, directory, &self.stop, |news| {
             if let Progress::Phase { kind, planned, .. } = &news {
                 killers.iter().for_each(|killer| killer.phase(*kind, *planned));
+                if let Some(runner) = &runner {
+                    runner.phase(*kind);
+                }
             }
             if let Some(live) = &live {
                 live.show(&news);

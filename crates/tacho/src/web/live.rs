@@ -216,6 +216,7 @@ impl LiveRun {
                 News::Host(row)
             }
             Progress::Failed(sentence) => News::Failed(sentence.clone()),
+            Progress::Acted { .. } => return,
         };
         self.live.tell(news);
     }

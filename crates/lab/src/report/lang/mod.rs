@@ -6,6 +6,7 @@
 
 mod charts;
 mod files;
+mod happened;
 mod pages;
 mod sentences;
 mod tables;

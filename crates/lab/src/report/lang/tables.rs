@@ -64,4 +64,12 @@ catalogue! {
     publish_s_in_all: "publish/s in all", "总发布/秒";
     deliver_s_in_all: "deliver/s in all", "总投递/秒";
     resident_memory: "resident memory", "常驻内存";
+    actions: "Actions", "事件";
+    action_at: "at", "时间";
+    action_what: "what", "内容";
+    what_followed: "what followed", "结果";
+    clients: "clients", "客户端";
+    groups_of_clients: "Groups of clients", "客户端组";
+    group: "group", "组";
+    declared_lost: "declared lost", "已声明的丢失";
 }

@@ -26,7 +26,7 @@ fn of_step(text: &str) -> Option<String> {
 }
 
 fn translated(text: &str) -> Option<String> {
-    SENTENCES.iter().find_map(|(english, chinese)| {
+    SENTENCES.iter().chain(super::happened::SENTENCES).find_map(|(english, chinese)| {
         let figures = figures(english, text)?;
         let mut out = String::new();
         let mut rest = *chinese;
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn patterns_and_translations_have_the_same_figures() {
-        for (english, chinese) in SENTENCES {
+        for (english, chinese) in SENTENCES.iter().chain(crate::report::lang::happened::SENTENCES) {
             let places = english.matches("{}").count();
             for place in 0..places {
                 assert!(chinese.contains(&format!("{{{place}}}")), "{english}");

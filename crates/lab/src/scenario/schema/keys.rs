@@ -54,6 +54,11 @@ pub(in crate::scenario) const SCENARIO: &[Key] = &[
     key("description", Text, "One sentence."),
     key("seed", Whole(0, i64::MAX as u64), "Seed of payloads and random arrivals; 1."),
     key("machines", Whole(1, 1_000_000), "Virtual load machines, {{machine}} in strings; 1."),
+    key(
+        "headlines",
+        Texts,
+        "Figures on top: recovery, takeover, churn, retained, wills, isolation, cost, round-trip, drift, groups.",
+    ),
     key("vars", Values, "Variables and their defaults; --var name=value changes them."),
     key("target", Table(TARGET), "The broker of the groups that name none."),
     key("targets", Named(TARGET), "Further brokers by name; --broker NAME=URL."),
@@ -61,8 +66,70 @@ pub(in crate::scenario) const SCENARIO: &[Key] = &[
     key("load", Table(LOAD), "How the generator works."),
     key("phases", Table(PHASES), "How long the phases are."),
     key("thresholds", Conditions, "What must hold, such as e2e_p99 = \"<10ms\"; exit code 99."),
+    key(
+        "actions",
+        Tables(ACTION),
+        "What happens to clients and brokers while the run is measured.",
+    ),
     required("groups", Named(GROUP), "Groups of clients that do the same, by name."),
 ];
+
+const ACTION: &[Key] = &[
+    required("at", Span, "When, from the start of the measured phase."),
+    key("every", Span, "Again and again after so long; once."),
+    key("times", Whole(1, 1000), "With 'every': how often in all; until the phase ends."),
+    key("over", Span, "One client after the other within this time; all at once."),
+    key(
+        "disconnect",
+        Table(DISCONNECTED),
+        "Clients lose their connections; 'reconnect' says how they come back.",
+    ),
+    key("pause", Table(PAUSED), "Clients stop reading their sockets for a time."),
+    key("takeover", Table(CROWD), "Clients connect a second time with the same client id."),
+    key("subscribe", Table(CROWD), "Clients subscribe that have not: the group waits for this."),
+    key("kill", Table(KILLED), "SIGKILL for a broker that the run started; it is started again."),
+    key(
+        "run",
+        Text,
+        "A command for the shell; {dir} is the run directory, {port} and {pid} the broker's.",
+    ),
+    key("timeout", Span, "With 'run': the command is ended after this long; 30s."),
+];
+
+const CROWD: &[Key] = &[
+    required("group", Text, "Name of the group in [groups]."),
+    key(
+        "share",
+        Number,
+        "Share of its clients, above 0 and at most 1; 1. Each repetition takes others.",
+    ),
+];
+
+const DISCONNECTED: &[Key] = &[
+    required("group", Text, "Name of the group in [groups]."),
+    key(
+        "share",
+        Number,
+        "Share of its clients, above 0 and at most 1; 1. Each repetition takes others.",
+    ),
+    key(
+        "cleanly",
+        Flag,
+        "With DISCONNECT; false breaks connections, and wills are published; true.",
+    ),
+];
+
+const PAUSED: &[Key] = &[
+    required("group", Text, "Name of the group in [groups]."),
+    key(
+        "share",
+        Number,
+        "Share of its clients, above 0 and at most 1; 1. Each repetition takes others.",
+    ),
+    required("for", Span, "How long; less than the keep-alive."),
+];
+
+const KILLED: &[Key] = &[key("target", Text, "Name of the broker in [targets]; the default one.")];
 
 const TARGET: &[Key] = &[
     key("broker", Text, "mqtt://, mqtts://, ws:// or wss://host:port; without it Tacho's own."),

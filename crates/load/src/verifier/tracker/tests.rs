@@ -9,7 +9,7 @@ fn new(skipped: u64) -> Observation {
 }
 
 const fn inside(inside: bool) -> Mark {
-    Mark { inside, away: false }
+    Mark { inside, absence: Absence::None }
 }
 
 fn settle(tracker: &mut Tracker, to: u64) -> Vec<Hole> {

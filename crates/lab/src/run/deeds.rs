@@ -1,0 +1,171 @@
+//! What came of a run's timed actions, as records.
+
+use std::time::Duration;
+
+use tacho_load::{ActionTotals, Histogram};
+
+use super::collector::round;
+use super::commands::CommandDone;
+use crate::record::{ActionRecord, LatencyStats, Restart};
+use crate::scenario::{Deed, Scenario};
+
+/// The actions of a run as planned.
+#[derive(Clone, Debug, Default)]
+pub struct Deeds(Vec<Planned>);
+
+#[derive(Clone, Debug)]
+struct Planned {
+    after: Duration,
+    record: ActionRecord,
+}
+
+impl Deeds {
+    /// Those of a scenario.
+    pub(super) fn of(scenario: &Scenario) -> Self {
+        let planned = |scheduled: crate::scenario::Scheduled<'_>| {
+            let action = scheduled.action;
+            let length_s = match &action.deed {
+                Deed::Pause { length, .. } => Some(length.0.as_secs_f64()),
+                _ => None,
+            };
+            let group = action.crowd().map_or("", |(group, _)| group).to_owned();
+            let (kind, what) = (action.kind().to_owned(), action.sentence());
+            let record = ActionRecord { kind, what, group, length_s, ..ActionRecord::default() };
+            Planned { after: scheduled.after, record }
+        };
+        Self(scenario.schedule().into_iter().map(planned).collect())
+    }
+
+    /// Is anything planned?
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many are planned.
+    pub(super) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Does anything happen to clients of this group?
+    pub(super) fn concern(&self, group: &str) -> bool {
+        self.groups().any(|name| name == group)
+    }
+
+    /// Groups whose clients are no bystanders.
+    pub(super) fn groups(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|planned| planned.record.group.as_str()).filter(|name| !name.is_empty())
+    }
+
+    /// What the number in the load's plan is called.
+    pub(super) fn sentence(&self, of_load: usize) -> &str {
+        let mut about = self.0.iter().filter(|planned| !planned.record.group.is_empty());
+        about.nth(of_load).map_or("", |planned| planned.record.what.as_str())
+    }
+
+    /// What came of them in a window that began at `start_s`; `totals` are those of the load's
+    /// actions.
+    pub(super) fn records(
+        &self,
+        start_s: f64,
+        totals: &[ActionTotals],
+        (commands, started_ns): (&[CommandDone], u64),
+        restarts: &[Restart],
+    ) -> Vec<ActionRecord> {
+        let mut totals = totals.iter();
+        let mut restarts = restarts.iter();
+        let mut records = Vec::with_capacity(self.0.len());
+        for (number, planned) in self.0.iter().enumerate() {
+            let mut record = planned.record.clone();
+            "measure".clone_into(&mut record.phase);
+            record.at_s = round(start_s + planned.after.as_secs_f64(), 3);
+            match record.kind.as_str() {
+                "kill" => {
+                    let due_s = record.at_s - 0.1;
+                    let Some(restart) = restarts.find(|restart| restart.at_s >= due_s) else {
+                        continue;
+                    };
+                    record.at_s = restart.at_s;
+                    record.phase.clone_from(&restart.phase);
+                    record.length_s = Some(round(restart.serving_ms / 1e3, 3));
+                }
+                "run" => {
+                    let Some(done) = commands.iter().find(|done| done.scheduled == number) else {
+                        "it had not ended when the run did".clone_into(&mut record.error);
+                        records.push(record);
+                        continue;
+                    };
+                    let at_s = done.at_ns.saturating_sub(started_ns) as f64 / 1e9;
+                    record.at_s = round(at_s, 3);
+                    record.length_s = Some(round(done.took_ns as f64 / 1e9, 3));
+                    record.exit_code = done.exit_code;
+                    record.output.clone_from(&done.output);
+                    record.error.clone_from(&done.error);
+                }
+                _ => {
+                    let Some(totals) = totals.next() else { continue };
+                    take(&mut record, totals);
+                }
+            }
+            records.push(record);
+        }
+        records
+    }
+}
+
+fn take(record: &mut ActionRecord, totals: &ActionTotals) {
+    record.clients = totals.clients;
+    // A pause leaves connections alone.
+    record.connected = totals.connected.len();
+    record.connected_us = LatencyStats::of(&totals.connected);
+    record.connected_99_ms = share_ms(&totals.connected, totals.clients, 0.99);
+    record.connected_all_ms = share_ms(&totals.connected, totals.clients, 1.0);
+    record.ready = totals.ready.len();
+    record.ready_99_ms = share_ms(&totals.ready, totals.clients, 0.99);
+    record.retried = totals.retried;
+    record.refused = totals.refused;
+    record.given_up = totals.given_up;
+    record.told = totals.told;
+    record.displaced = totals.displaced.len();
+    record.displaced_us = LatencyStats::of(&totals.displaced);
+    record.wills_expected = totals.wills_expected;
+    record.wills = totals.wills.len();
+    record.wills_us = LatencyStats::of(&totals.wills);
+    record.retained_expected = totals.retained_expected;
+    record.retained = totals.retained;
+    record.complete = totals.complete.len();
+    record.complete_us = LatencyStats::of(&totals.complete);
+}
+
+/// The time in milliseconds after which `share` of `all` clients are in the histogram, if so many
+/// ever were.
+fn share_ms(histogram: &Histogram, all: u64, share: f64) -> Option<f64> {
+    let wanted = (all as f64 * share).ceil() as u64;
+    let there = histogram.len();
+    if all == 0 || there < wanted {
+        return None;
+    }
+    let us = histogram.value_at_quantile(wanted as f64 / there as f64);
+    Some(round(us as f64 / 1e3, 3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_never_came_back_count() {
+        let mut histogram = Histogram::new(3).expect("three digits");
+        for ms in 1..=99_u64 {
+            histogram.record(ms * 1000).expect("grows");
+        }
+        let near = |ms: Option<f64>, wanted: f64| {
+            assert!(ms.is_some_and(|ms| (ms - wanted).abs() < wanted / 500.0), "{ms:?} {wanted}");
+        };
+        near(share_ms(&histogram, 99, 1.0), 99.0);
+        near(share_ms(&histogram, 100, 0.99), 99.0);
+        near(share_ms(&histogram, 100, 0.5), 50.0);
+        assert_eq!(share_ms(&histogram, 100, 1.0), None);
+        assert_eq!(share_ms(&histogram, 101, 0.99), None);
+        assert_eq!(share_ms(&histogram, 0, 0.99), None);
+    }
+}

@@ -1,0 +1,378 @@
+//! Computes the figures that a scenario is for.
+
+use tacho_load::{Histogram, IntervalSnapshot};
+
+use super::collector::round;
+use crate::record::{ActionRecord, Headline, LatencyStats, SeriesRow, Step, StepGroup};
+use crate::scenario::HeadlineKind;
+
+/// After something began or ended, seconds that belong to neither side.
+const SETTLE_S: f64 = 1.0;
+/// Points that a trend is computed from; more are averaged before.
+const TREND_POINTS: usize = 200;
+/// Fewer seconds have no trend.
+const TREND_SECONDS_MIN: usize = 3;
+
+/// One measured second as the groups saw it that nothing happened to.
+#[derive(Debug)]
+pub(super) struct CalmSecond {
+    start_s: f64,
+    end_s: f64,
+    latency: Histogram,
+}
+
+impl CalmSecond {
+    /// Of an interval of a run that began at `started_ns`; `concerned` says which groups something
+    /// happened to.
+    pub(super) fn of(interval: &IntervalSnapshot, started_ns: u64, concerned: &[bool]) -> Self {
+        let start_s = interval.start_ns.saturating_sub(started_ns) as f64 / 1e9;
+        let mut latency = super::figures::empty();
+        let groups = interval.groups.iter().zip(concerned);
+        for (group, _) in groups.filter(|(_, concerned)| !**concerned) {
+            // Invariant: all our histograms grow by themselves and share their precision.
+            latency.add(&group.e2e).expect("histograms of the same precision add up");
+        }
+        Self { start_s, end_s: start_s + interval.len_ns as f64 / 1e9, latency }
+    }
+}
+
+/// What headlines are computed from.
+#[derive(Debug)]
+pub(super) struct Sources<'a> {
+    pub(super) actions: &'a [ActionRecord],
+    pub(super) step: &'a Step,
+    /// Full seconds of the measured window.
+    pub(super) rows: &'a [&'a SeriesRow],
+    pub(super) calm: &'a [CalmSecond],
+    /// Groups that ask and get answers.
+    pub(super) asking: &'a [String],
+}
+
+/// The figures of these kinds.
+pub(super) fn headlines(kinds: &[HeadlineKind], sources: &Sources<'_>) -> Vec<Headline> {
+    kinds.iter().flat_map(|kind| sources.of(*kind)).collect()
+}
+
+impl Sources<'_> {
+    fn of(&self, kind: HeadlineKind) -> Vec<Headline> {
+        match kind {
+            HeadlineKind::Recovery => self.recovery(),
+            HeadlineKind::Takeover => self.takeover(),
+            HeadlineKind::Churn => self.churn(),
+            HeadlineKind::Retained => self.retained(),
+            HeadlineKind::Wills => self.wills(),
+            HeadlineKind::Isolation => self.isolation(),
+            HeadlineKind::Cost => self.cost(),
+            HeadlineKind::RoundTrip => self.round_trip(),
+            HeadlineKind::Drift => self.drift(),
+            HeadlineKind::Groups => self.groups(),
+        }
+    }
+
+    fn actions(&self, kind: &str) -> impl Iterator<Item = &ActionRecord> {
+        self.actions.iter().filter(move |action| action.kind == kind && action.clients > 0)
+    }
+
+    /// The worst of all actions of a kind; none when there is one without the figure.
+    fn worst(&self, kind: &str, of: impl Fn(&ActionRecord) -> Option<f64>) -> Option<f64> {
+        let figures: Option<Vec<f64>> = self.actions(kind).map(of).collect();
+        figures.and_then(|figures| figures.into_iter().reduce(f64::max))
+    }
+
+    fn sum(&self, kind: &str, of: impl Fn(&ActionRecord) -> u64) -> u64 {
+        self.actions(kind).map(of).sum()
+    }
+
+    fn recovery(&self) -> Vec<Headline> {
+        let connected = self.worst("disconnect", |action| action.connected_99_ms);
+        let ready = self.worst("disconnect", |action| action.ready_99_ms);
+        let failed = self.sum("disconnect", |action| action.retried) as f64;
+        vec![
+            Headline::new(
+                ("time_to_99_percent_connected", "until 99 % are connected again", "milliseconds"),
+                connected,
+            ),
+            Headline::new(
+                (
+                    "time_to_99_percent_served",
+                    "until 99 % have their subscriptions",
+                    "milliseconds",
+                ),
+                ready,
+            ),
+            Headline::new(
+                ("failed_attempts", "attempts to connect that failed", "count"),
+                Some(failed),
+            ),
+        ]
+    }
+
+    fn takeover(&self) -> Vec<Headline> {
+        let served = self.worst("takeover", |action| action.ready_99_ms);
+        let clients = self.sum("takeover", |action| action.clients);
+        let told = self.sum("takeover", |action| action.told);
+        let ended = self.sum("takeover", |action| action.displaced);
+        vec![
+            Headline::new(
+                (
+                    "takeover_served_99",
+                    "until 99 % of second connections are served",
+                    "milliseconds",
+                ),
+                served,
+            ),
+            Headline::new(
+                ("takeover_ended", "first connections that the broker ended", "percent"),
+                share(ended, clients),
+            ),
+            Headline::new(
+                ("takeover_told", "first connections that were told why", "percent"),
+                share(told, clients),
+            ),
+        ]
+    }
+
+    fn churn(&self) -> Vec<Headline> {
+        let connects = self.sum("disconnect", |action| action.connected) as f64;
+        let window_s = self.step.window_s;
+        let calm = self.latency(|_| true);
+        vec![
+            Headline::new(
+                ("connects_per_second", "clients that leave and come back", "per_second"),
+                (window_s > 0.0).then(|| round(connects / window_s, 2)),
+            ),
+            Headline::new(
+                ("steady_p99", "latency p99 of those who stay", "microseconds"),
+                calm.p99.map(|us| us as f64),
+            ),
+        ]
+    }
+
+    fn retained(&self) -> Vec<Headline> {
+        let complete = |action: &ActionRecord| {
+            let all = action.complete == action.clients;
+            action.complete_us.max.filter(|_| all).map(|us| us as f64)
+        };
+        let expected = self.sum("subscribe", |action| action.retained_expected);
+        let came = self.sum("subscribe", |action| action.retained);
+        vec![
+            Headline::new(
+                ("last_retained", "until the last retained message is there", "microseconds"),
+                self.worst("subscribe", complete),
+            ),
+            Headline::new(
+                ("retained_complete", "retained messages that came", "percent"),
+                share(came, expected),
+            ),
+        ]
+    }
+
+    fn wills(&self) -> Vec<Headline> {
+        let last = |action: &ActionRecord| {
+            let all = action.wills >= action.wills_expected;
+            action.wills_us.max.filter(|_| all).map(|us| us as f64)
+        };
+        let expected = self.sum("disconnect", |action| action.wills_expected);
+        let came = self.sum("disconnect", |action| action.wills);
+        vec![
+            Headline::new(
+                ("last_will", "until the last will is there", "microseconds"),
+                self.worst("disconnect", last),
+            ),
+            Headline::new(("wills_complete", "wills that came", "percent"), share(came, expected)),
+        ]
+    }
+
+    /// Latency of those whom nothing happened to, over the seconds that are wanted.
+    fn latency(&self, wanted: impl Fn(&CalmSecond) -> bool) -> LatencyStats {
+        let mut sum = super::figures::empty();
+        for second in self.calm.iter().filter(|second| wanted(second)) {
+            // Invariant: as in `CalmSecond::of`.
+            sum.add(&second.latency).expect("histograms of the same precision add up");
+        }
+        LatencyStats::of(&sum)
+    }
+
+    fn isolation(&self) -> Vec<Headline> {
+        let ends = |action: &ActionRecord| action.at_s + action.length_s.unwrap_or(0.0);
+        let pauses: Vec<(f64, f64)> =
+            self.actions("pause").map(|action| (action.at_s, ends(action))).collect();
+        let first = pauses.iter().map(|(from, _)| *from).fold(f64::INFINITY, f64::min);
+        let last = pauses.iter().map(|(_, to)| *to).fold(0.0, f64::max);
+        let during = |second: &CalmSecond| {
+            pauses.iter().any(|(from, to)| second.end_s > *from && second.start_s < *to)
+        };
+        let p99 = |stats: LatencyStats| stats.p99.map(|us| us as f64);
+        let figure = |name: &str, label: &str, stats| {
+            Headline::new((name, label, "microseconds"), p99(stats))
+        };
+        vec![
+            figure(
+                "calm_p99_during",
+                "latency p99 of the others during pauses",
+                self.latency(during),
+            ),
+            figure("calm_p99_before", "before", self.latency(|second| second.end_s <= first)),
+            figure(
+                "calm_p99_after",
+                "after",
+                self.latency(|second| second.start_s >= last + SETTLE_S),
+            ),
+        ]
+    }
+
+    /// CPU of the broker per message before and after the first action.
+    fn cost(&self) -> Vec<Headline> {
+        let first = self.actions.iter().map(|action| action.at_s).fold(f64::INFINITY, f64::min);
+        let last = self.actions.iter().map(|action| action.at_s).fold(0.0, f64::max);
+        let us_per_message = |wanted: &dyn Fn(&SeriesRow) -> bool| {
+            let rows = || self.rows.iter().filter(|row| wanted(row));
+            let cpu: Option<Vec<f64>> = rows().map(|row| row.broker_cpu_percent).collect();
+            let cpu: f64 = cpu?.iter().sum();
+            let messages: f64 = rows().map(|row| row.sent_per_s + row.received_per_s).sum();
+            (messages > 0.0).then(|| round(cpu * 1e4 / messages, 3))
+        };
+        let before = us_per_message(&|row| row.start_s + row.length_s <= first);
+        let after = us_per_message(&|row| row.start_s >= last + SETTLE_S);
+        vec![
+            Headline::new(
+                ("cpu_per_message_after", "broker CPU per message, with", "microseconds"),
+                after,
+            ),
+            Headline::new(("cpu_per_message_before", "without", "microseconds"), before),
+        ]
+    }
+
+    fn round_trip(&self) -> Vec<Headline> {
+        let named = |group: &&StepGroup| self.asking.contains(&group.name);
+        let asking: Vec<&StepGroup> = self.step.groups.iter().filter(named).collect();
+        let worst = |of: fn(&LatencyStats) -> Option<u64>| {
+            let figures: Option<Vec<u64>> =
+                asking.iter().map(|group| of(&group.latency_us)).collect();
+            figures.and_then(|figures| figures.into_iter().max()).map(|us| us as f64)
+        };
+        let (expected, received) = asking.iter().fold((0, 0), |(expected, received), group| {
+            (expected + group.expected, received + group.received)
+        });
+        vec![
+            Headline::new(
+                ("round_trip_p50", "median time from request to answer", "microseconds"),
+                worst(|stats| stats.p50),
+            ),
+            Headline::new(
+                ("round_trip_p99", "99th percentile", "microseconds"),
+                worst(|stats| stats.p99),
+            ),
+            Headline::new(("answered", "requests answered", "percent"), share(received, expected)),
+        ]
+    }
+
+    fn drift(&self) -> Vec<Headline> {
+        let trend = |of: fn(&SeriesRow) -> Option<f64>| {
+            let points = self.rows.iter().filter_map(|row| Some((row.start_s, of(row)?)));
+            slope(&points.collect::<Vec<_>>()).map(|per_s| round(per_s * 3600.0, 2))
+        };
+        vec![
+            Headline::new(
+                ("memory_drift", "memory of the broker", "bytes_per_hour"),
+                trend(|row| row.broker_rss_bytes.map(|bytes| bytes as f64)),
+            ),
+            Headline::new(
+                ("latency_drift_p50", "median latency", "microseconds_per_hour"),
+                trend(|row| row.e2e_p50_us.map(|us| us as f64)),
+            ),
+            Headline::new(
+                ("latency_drift_p99", "99th percentile of latency", "microseconds_per_hour"),
+                trend(|row| row.e2e_p99_us.map(|us| us as f64)),
+            ),
+        ]
+    }
+
+    fn groups(&self) -> Vec<Headline> {
+        let groups = || self.step.groups.iter().filter(|group| group.expected > 0);
+        let slowest = groups().max_by_key(|group| group.latency_us.p50);
+        let label = slowest.map_or_else(String::new, |group| group.name.clone());
+        let (expected, received) = groups().fold((0, 0), |(expected, received), group| {
+            (expected + group.expected, received + group.received)
+        });
+        vec![
+            Headline::new(
+                (
+                    "slowest_group_p50",
+                    &format!("median latency of the slowest group ({label})"),
+                    "microseconds",
+                ),
+                slowest.and_then(|group| group.latency_us.p50).map(|us| us as f64),
+            ),
+            Headline::new(
+                ("delivered", "deliveries that came", "percent"),
+                share(received, expected),
+            ),
+        ]
+    }
+}
+
+fn share(part: u64, all: u64) -> Option<f64> {
+    (all > 0).then(|| round(part as f64 * 100.0 / all as f64, 3))
+}
+
+/// The slope of most pairs of points (Theil and Sen): single outliers do not move it.
+fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    if points.len() < TREND_SECONDS_MIN {
+        return None;
+    }
+    let size = points.len().div_ceil(TREND_POINTS);
+    let mean = |part: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| {
+        part.iter().map(of).sum::<f64>() / part.len() as f64
+    };
+    let thinned: Vec<(f64, f64)> = points
+        .chunks(size)
+        .map(|part| (mean(part, |point| point.0), mean(part, |point| point.1)))
+        .collect();
+    let mut slopes = Vec::new();
+    for (index, from) in thinned.iter().enumerate() {
+        slopes.extend(thinned[index + 1..].iter().map(|to| (to.1 - from.1) / (to.0 - from.0)));
+    }
+    slopes.retain(|slope| slope.is_finite());
+    slopes.sort_unstable_by(f64::total_cmp);
+    slopes.get(slopes.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trend_is_found_beside_outliers() {
+        let mut points: Vec<(f64, f64)> =
+            (0..1000).map(|second| (f64::from(second), 100.0 + 2.0 * f64::from(second))).collect();
+        points[500].1 = 1e9;
+        points[501].1 = 0.0;
+        let found = slope(&points).expect("enough points");
+        assert!((found - 2.0).abs() < 0.01, "{found}");
+        assert_eq!(slope(&points[..2]), None);
+        assert_eq!(slope(&[(1.0, 5.0), (2.0, 5.0), (3.0, 5.0)]), Some(0.0));
+    }
+
+    #[test]
+    fn the_worst_action_counts_and_one_that_never_ended_has_no_figure() {
+        let action = |connected_99_ms| ActionRecord {
+            kind: "disconnect".to_owned(),
+            clients: 10,
+            connected_99_ms,
+            retried: 3,
+            ..ActionRecord::default()
+        };
+        let figures = |actions: &[ActionRecord]| {
+            let step = Step::default();
+            let sources = Sources { actions, step: &step, rows: &[], calm: &[], asking: &[] };
+            headlines(&[HeadlineKind::Recovery], &sources)
+        };
+        let both = figures(&[action(Some(120.0)), action(Some(80.0))]);
+        assert_eq!((both[0].value, both[0].shown().as_str()), (Some(120.0), "120 ms"));
+        assert_eq!((both[2].value, both[2].shown().as_str()), (Some(6.0), "6"));
+        let never = figures(&[action(Some(120.0)), action(None)]);
+        assert_eq!(never[0].value, None);
+        assert!(never[0].shown().contains("never"));
+    }
+}

@@ -1,0 +1,50 @@
+//! Which figures a scenario is for.
+
+use serde::Serialize;
+
+/// Figures that stand on top of the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeadlineKind {
+    /// How soon those who were dropped are connected again.
+    Recovery,
+    /// How soon a second connection is served, and whether the first one is told.
+    Takeover,
+    /// Connections per second, and the latency of those who stay.
+    Churn,
+    /// How soon new subscribers have all retained messages.
+    Retained,
+    /// How soon all wills have come.
+    Wills,
+    /// Latency of those who go on before, during and after pauses of others.
+    Isolation,
+    /// Broker CPU per message before and after the first action.
+    Cost,
+    /// Time from a request to its answer.
+    RoundTrip,
+    /// How latency and memory of the broker change per hour.
+    Drift,
+    /// The slowest group of clients.
+    Groups,
+}
+
+impl HeadlineKind {
+    /// All of them, by the names that files use.
+    pub const ALL: [(&'static str, Self); 10] = [
+        ("recovery", Self::Recovery),
+        ("takeover", Self::Takeover),
+        ("churn", Self::Churn),
+        ("retained", Self::Retained),
+        ("wills", Self::Wills),
+        ("isolation", Self::Isolation),
+        ("cost", Self::Cost),
+        ("round-trip", Self::RoundTrip),
+        ("drift", Self::Drift),
+        ("groups", Self::Groups),
+    ];
+
+    /// The one that files call so.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+    }
+}

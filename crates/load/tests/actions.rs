@@ -1,0 +1,163 @@
+//! Timed actions: clients that are disconnected, paused, taken over, and subscribe later.
+
+mod common;
+
+use common::{Behaviour, Broker, Fault, Outcome, Scene, run, with_fault};
+use tacho_codec::QoS;
+use tacho_load::{Action, Deed, Phase, Plan, PlanError, Reconnect, Subscription, Will};
+
+const MS: u64 = 1_000_000;
+
+/// `deed` happens to the subscribers of pairs after 300 ms.
+fn acting(broker: &Broker, scene: &Scene, deed: Deed, change: impl FnOnce(&mut Plan)) -> Outcome {
+    let mut plan = scene.plan(broker.addr);
+    let clients = plan.groups[1].clients.len() as u32;
+    plan.actions =
+        vec![Action { after_ns: 300 * MS, over_ns: 0, group: 1, clients, turn: 0, deed }];
+    plan.groups[1].reconnect =
+        Some(Reconnect { attempts_max: 1000, first_ns: 100 * MS, longest_ns: 100 * MS });
+    plan.phases[5] = Phase::Drain { timeout_ns: 1_500 * MS };
+    change(&mut plan);
+    run(plan)
+}
+
+#[test]
+fn clients_that_are_dropped_come_back_and_what_their_sessions_lost_is_no_violation() {
+    for (clean, qos) in [(false, QoS::AtLeastOnce), (true, QoS::ExactlyOnce)] {
+        let broker = Broker::start(Behaviour::default());
+        let scene = Scene { threads: 2, ..Scene::pairs(4, qos) };
+        let outcome = acting(&broker, &scene, Deed::Disconnect { clean }, |_| {});
+        let totals = outcome.only();
+        let action = &totals.actions[0];
+        assert_eq!((action.clients, action.connected.len(), action.ready.len()), (4, 4, 4));
+        // They pause for 100 ms; histograms keep three digits.
+        assert!(action.connected.min() >= 99_000, "{} us", action.connected.min());
+        assert!(action.ready.min() >= action.connected.min());
+        assert_eq!((action.retried, action.given_up), (0, 0));
+        assert_eq!(outcome.acted, [(0, 4)]);
+        assert_eq!(totals.counters.reconnects, 4);
+        let delivery = totals.delivery;
+        assert!(delivery.lost > 0 && delivery.lost == delivery.declared_lost, "{delivery:?}");
+        assert_eq!((totals.violations.total(), totals.acknowledged_lost), (0, 0), "{qos}");
+        assert!(outcome.failures.is_empty() && outcome.interruptions.is_empty());
+    }
+}
+
+#[test]
+fn a_loss_after_they_are_back_is_still_a_violation() {
+    let behaviour = with_fault(|header| match header.seq {
+        // The last one of the warm-up has number 19, the window those from 20 to 119.
+        110 => Fault::Drop,
+        _ => Fault::None,
+    });
+    let broker = Broker::start(behaviour);
+    let scene = Scene { measure_ms: 1_500, ..Scene::pairs(2, QoS::AtLeastOnce) };
+    let outcome = acting(&broker, &scene, Deed::Disconnect { clean: false }, |plan| {
+        plan.groups[1].reconnect =
+            Some(Reconnect { attempts_max: 1000, first_ns: 0, longest_ns: 100 * MS });
+    });
+    let totals = outcome.only();
+    assert_eq!((totals.violations.lost, totals.acknowledged_lost), (2, 2), "{:?}", totals.gaps);
+}
+
+#[test]
+fn a_session_that_stays_has_everything_when_its_client_is_back() {
+    let broker = Broker::start(Behaviour::default());
+    let scene = Scene::pairs(2, QoS::AtLeastOnce);
+    let outcome = acting(&broker, &scene, Deed::Disconnect { clean: false }, |plan| {
+        plan.groups[1].session_expiry_s = 60;
+        plan.phases[5] = Phase::Drain { timeout_ns: 60_000 * MS };
+    });
+    let totals = outcome.only();
+    assert_eq!((totals.delivery.lost, totals.violations.total()), (0, 0), "{:?}", totals.delivery);
+    assert_eq!((totals.actions[0].ready.len(), totals.drained), (2, true));
+}
+
+#[test]
+fn who_has_no_policy_for_coming_back_stays_away_and_leaves_a_will() {
+    let broker = Broker::start(Behaviour::default());
+    let scene = Scene::pairs(4, QoS::AtLeastOnce);
+    let outcome = acting(&broker, &scene, Deed::Disconnect { clean: false }, |plan| {
+        plan.groups[1].reconnect = None;
+        plan.groups[1].will = Some(Will {
+            qos: QoS::AtLeastOnce,
+            retain: false,
+            payload: b"gone".to_vec(),
+            delay_s: 0,
+        });
+        for (i, client) in plan.groups[1].clients.iter_mut().enumerate() {
+            client.will_topic = Some(format!("gone/{i}"));
+        }
+        plan.actions[0].clients = 3;
+        for client in &mut plan.groups[0].clients[..2] {
+            client.subscriptions.push(Subscription::new("gone/#", QoS::AtLeastOnce));
+        }
+    });
+    let totals = outcome.only();
+    let action = &totals.actions[0];
+    assert_eq!((action.clients, action.connected.len()), (3, 0));
+    assert_eq!((action.wills_expected, action.wills.len(), totals.delivery.wills), (6, 6, 6));
+    assert_eq!((totals.connected, totals.violations.total()), (5, 0));
+    assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+}
+
+#[test]
+fn consumers_that_pause_read_everything_later() {
+    let broker = Broker::start(Behaviour::default());
+    let scene = Scene::pairs(2, QoS::AtMostOnce);
+    let outcome = acting(&broker, &scene, Deed::Pause { for_ns: 400 * MS }, |plan| {
+        plan.actions[0].clients = 1;
+        plan.phases[5] = Phase::Drain { timeout_ns: 60_000 * MS };
+    });
+    let totals = outcome.only();
+    assert_eq!((totals.delivery.received, totals.delivery.lost), (200, 0));
+    assert_eq!((totals.actions[0].clients, totals.counters.reconnects), (1, 0));
+    // What came meanwhile was late by up to the pause; the other one was served all along.
+    assert!(totals.e2e.max() >= 350_000, "{} us", totals.e2e.max());
+    assert!(totals.violations.total() == 0 && totals.drained);
+}
+
+#[test]
+fn a_second_connection_takes_over_and_the_first_one_is_told() {
+    for threads in [1, 2] {
+        let broker = Broker::start(Behaviour::default());
+        let scene = Scene { threads, ..Scene::pairs(3, QoS::AtLeastOnce) };
+        let outcome = acting(&broker, &scene, Deed::TakeOver, |plan| {
+            plan.groups[1].session_expiry_s = 60;
+            plan.actions[0].over_ns = 200 * MS;
+            plan.phases[5] = Phase::Drain { timeout_ns: 60_000 * MS };
+        });
+        let totals = outcome.only();
+        let action = &totals.actions[0];
+        assert_eq!((action.clients, action.connected.len(), action.told), (3, 3, 3));
+        assert_eq!(action.displaced.len(), 3);
+        assert_eq!((totals.delivery.lost, totals.violations.total()), (0, 0));
+        assert_eq!((totals.connected, totals.counters.disconnects), (6, 0));
+        assert!(outcome.failures.is_empty() && outcome.interruptions.is_empty());
+    }
+}
+
+#[test]
+fn a_group_that_subscribes_later_hears_what_comes_from_then_on() {
+    let broker = Broker::start(Behaviour::default());
+    let scene = Scene::pairs(2, QoS::AtLeastOnce);
+    let outcome = acting(&broker, &scene, Deed::Subscribe, |_| {});
+    let totals = outcome.only();
+    let delivery = totals.delivery;
+    assert_eq!((totals.actions[0].clients, totals.actions[0].ready.len()), (2, 2));
+    assert!(delivery.received >= 100 && delivery.received < 160, "{delivery:?}");
+    assert_eq!((delivery.lost, totals.violations.total()), (delivery.declared_lost, 0));
+    assert_eq!(outcome.summary.subscribed, 2);
+}
+
+#[test]
+fn actions_about_nobody_are_refused() {
+    let broker = Broker::start(Behaviour::default());
+    let mut plan = Scene::pairs(1, QoS::AtMostOnce).plan(broker.addr);
+    let action =
+        Action { after_ns: 0, over_ns: 0, group: 1, clients: 2, turn: 0, deed: Deed::TakeOver };
+    plan.actions = vec![action];
+    assert!(matches!(plan.check(), Err(PlanError::Action { number: 1, .. })));
+    plan.actions[0].group = 7;
+    assert!(matches!(plan.check(), Err(PlanError::Action { number: 1, .. })));
+}
