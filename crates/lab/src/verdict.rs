@@ -1,7 +1,7 @@
 //! What a run is worth: the checks behind the verdict.
 
 use crate::format;
-use crate::record::{Gate, SeriesRow, Step, ThresholdResult, Verdict};
+use crate::record::{ActionRecord, Gate, SeriesRow, Step, ThresholdResult, Verdict};
 use crate::threshold::{Comparison, Thresholds};
 
 /// Share of the offered load, in percent, below which a step is not sustained.
@@ -134,6 +134,31 @@ fn sustained(step: &Step) -> Vec<(Verdict, String)> {
             (Verdict::NotSustained, sentence)
         })
         .collect()
+}
+
+/// What actions should have brought and did not.
+pub fn judge_actions(actions: &[ActionRecord]) -> Vec<(Verdict, String)> {
+    let missing = |of: fn(&ActionRecord) -> u64| actions.iter().map(of).sum::<u64>();
+    let lasting = |action: &ActionRecord| match action.kind.as_str() {
+        "takeover" => action.connected.saturating_sub(action.displaced),
+        _ => 0,
+    };
+    let sentences = [
+        (
+            missing(|action| action.retained_expected.saturating_sub(action.retained)),
+            "retained messages that were due to new subscribers did not come",
+        ),
+        (
+            missing(|action| action.wills_expected.saturating_sub(action.wills)),
+            "wills that were due did not come",
+        ),
+        (
+            missing(lasting),
+            "first connections were still up after a second one with the same client id",
+        ),
+    ];
+    let found = sentences.into_iter().filter(|(count, _)| *count > 0);
+    found.map(|(count, words)| (Verdict::NotSustained, format!("{count} {words}"))).collect()
 }
 
 /// Whether groups that nothing happened to sent and got what they should.

@@ -23,7 +23,13 @@ pub(super) struct Page {
 impl Page {
     /// An empty page.
     pub(super) fn new(lang: Lang) -> Self {
-        Self { lang, out: String::new(), data: Data::default(), contents: Vec::new() }
+        Self {
+            lang,
+            out: String::new(),
+            data: Data::default(),
+            contents: Vec::new(),
+            marks: Vec::new(),
+        }
     }
 
     /// A part with a heading, which the contents list.

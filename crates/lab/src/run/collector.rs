@@ -399,6 +399,10 @@ impl Collector {
             );
             steps.push(step);
         }
+        for (verdict, sentence) in verdict::judge_actions(&actions) {
+            verdicts.push(verdict);
+            reasons.push(sentence);
+        }
         if self.failures > 0 {
             verdicts.push(match self.exhausted {
                 true => Verdict::GeneratorBound,

@@ -212,10 +212,14 @@ impl Sources<'_> {
                 "latency p99 of the others during pauses",
                 self.latency(during),
             ),
-            figure("calm_p99_before", "before", self.latency(|second| second.end_s <= first)),
+            figure(
+                "calm_p99_before",
+                "latency p99 of the others before",
+                self.latency(|second| second.end_s <= first),
+            ),
             figure(
                 "calm_p99_after",
-                "after",
+                "latency p99 of the others after",
                 self.latency(|second| second.start_s >= last + SETTLE_S),
             ),
         ]
@@ -239,7 +243,10 @@ impl Sources<'_> {
                 ("cpu_per_message_after", "broker CPU per message, with", "microseconds"),
                 after,
             ),
-            Headline::new(("cpu_per_message_before", "without", "microseconds"), before),
+            Headline::new(
+                ("cpu_per_message_before", "broker CPU per message, without", "microseconds"),
+                before,
+            ),
         ]
     }
 
@@ -260,7 +267,11 @@ impl Sources<'_> {
                 worst(|stats| stats.p50),
             ),
             Headline::new(
-                ("round_trip_p99", "99th percentile", "microseconds"),
+                (
+                    "round_trip_p99",
+                    "99th percentile of the time from request to answer",
+                    "microseconds",
+                ),
                 worst(|stats| stats.p99),
             ),
             Headline::new(("answered", "requests answered", "percent"), share(received, expected)),
@@ -274,15 +285,15 @@ impl Sources<'_> {
         };
         vec![
             Headline::new(
-                ("memory_drift", "memory of the broker", "bytes_per_hour"),
+                ("memory_drift", "drift of the broker's memory", "bytes_per_hour"),
                 trend(|row| row.broker_rss_bytes.map(|bytes| bytes as f64)),
             ),
             Headline::new(
-                ("latency_drift_p50", "median latency", "microseconds_per_hour"),
+                ("latency_drift_p50", "drift of the median latency", "microseconds_per_hour"),
                 trend(|row| row.e2e_p50_us.map(|us| us as f64)),
             ),
             Headline::new(
-                ("latency_drift_p99", "99th percentile of latency", "microseconds_per_hour"),
+                ("latency_drift_p99", "drift of the latency p99", "microseconds_per_hour"),
                 trend(|row| row.e2e_p99_us.map(|us| us as f64)),
             ),
         ]
