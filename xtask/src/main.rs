@@ -10,6 +10,8 @@ mod floor;
 #[cfg(target_os = "linux")]
 mod mqtt;
 mod peers;
+#[cfg(target_os = "linux")]
+mod results;
 mod shell;
 mod sim;
 mod test;
@@ -38,6 +40,9 @@ enum Chore {
     /// Measure the speed that the project promises, against its peers
     #[cfg(target_os = "linux")]
     Bench(bench::Options),
+    /// Measure a published report again, with several brokers, and write docs/results
+    #[cfg(target_os = "linux")]
+    Results(Box<results::Options>),
     /// Measure the echo floor: the kernel's share of the symmetric scenario
     #[cfg(target_os = "linux")]
     Floor(floor::Options),
@@ -59,6 +64,8 @@ fn main() -> ExitCode {
         Chore::Conformance => conformance::run(),
         #[cfg(target_os = "linux")]
         Chore::Bench(options) => bench::run(&options),
+        #[cfg(target_os = "linux")]
+        Chore::Results(options) => results::run(&options),
         #[cfg(target_os = "linux")]
         Chore::Floor(options) => floor::run(&options),
         Chore::Sim(options) => sim::run(&options),

@@ -19,6 +19,9 @@ const PAHO: &str = "paho-mqtt==2.1.0";
 /// mqtt.js, and what drives Debian's Chromium.
 const NPM_PACKAGES: [&str; 2] = ["mqtt@5.16.0", "playwright-core@1.57.0"];
 
+/// A broker to measure beside others.
+const RUMQTTD: &str = "rumqttd@0.20.0";
+
 const DEBIAN_PROGRAMS: [(&str, &str); 7] = [
     ("mosquitto", "mosquitto"),
     ("mosquitto_pub", "mosquitto-clients"),
@@ -146,6 +149,31 @@ fn from_npm() -> Result<()> {
     let mut npm = shell::command("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--no-save", "--loglevel=error"]);
     shell::run(npm.args(NPM_PACKAGES).current_dir(dir()))
+}
+
+/// The broker made of mochi-mqtt, built where Go is installed.
+pub(crate) fn mochi() -> Result<PathBuf> {
+    let program = dir().join("mochi");
+    let source = shell::root().join("xtask/peers/mochi");
+    let go = shell::find("go").context("no `go` on this machine to build mochi-mqtt with")?;
+    fs::create_dir_all(dir()).context("cannot create the folder for peers")?;
+    let mut build = shell::command(go);
+    build.current_dir(source).args(["build", "-buildvcs=false", "-o"]).arg(&program).arg(".");
+    shell::run(&mut build)?;
+    Ok(program)
+}
+
+/// rumqttd, installed from the registry of crates: that takes minutes, once.
+pub(crate) fn rumqttd() -> Result<PathBuf> {
+    let program = dir().join("bin").join("rumqttd");
+    let version = RUMQTTD.rsplit_once('@').map_or("", |(_, version)| version);
+    let installed = shell::output(shell::command(&program).arg("--version"));
+    if installed.is_ok_and(|text| text.trim().ends_with(version)) {
+        return Ok(program);
+    }
+    // Not `--locked`: its lock file has a release of `metrics` that newer compilers refuse.
+    shell::run(shell::cargo().args(["install", RUMQTTD, "--root"]).arg(dir()))?;
+    Ok(program)
 }
 
 fn apt_install(packages: &[&str]) -> Result<()> {

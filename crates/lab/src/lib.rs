@@ -15,6 +15,7 @@
 //! - [`published`]: results of others to stand beside ours.
 //! - [`output`]: the files of a run directory.
 //! - [`report`]: the record for people.
+//! - [`results`]: documents about measurements with several brokers.
 //!
 //! Nothing here opens a socket or starts a process: the caller says where the broker is.
 
@@ -35,6 +36,7 @@ mod probe;
 pub mod published;
 pub mod record;
 pub mod report;
+pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod threshold;

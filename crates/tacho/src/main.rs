@@ -10,6 +10,7 @@ mod exit;
 mod journal_command;
 mod monitor;
 mod plan_arguments;
+mod results_command;
 mod run;
 mod scenario;
 mod web;
@@ -60,6 +61,8 @@ enum Command {
     Journal(journal_command::JournalArguments),
     Monitor(Box<monitor::MonitorArguments>),
     Serve(web::ServeArguments),
+    #[command(hide = true)]
+    Results(results_command::ResultsArguments),
     /// Become a shell command that ends with the process that started it.
     #[command(hide = true, name = run::ATTACHED)]
     Attached(run::AttachedArguments),
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Monitor(arguments) => monitor::monitor(arguments),
         Command::Serve(arguments) => web::serve(arguments),
         Command::Attached(arguments) => run::attached(arguments),
+        Command::Results(arguments) => results_command::results(arguments),
         Command::Convert(arguments) => convert::convert(arguments),
         Command::Doctor(arguments) => doctor::doctor(arguments),
         Command::Broker(args) => {

@@ -28,6 +28,9 @@ enum ScenarioCommand {
     Show {
         /// Name of a built-in scenario or a suite, a name such as 1k_1k_qos1_p32_10mps, or a file
         scenario: String,
+        /// Of a suite: its runs as JSON, with what each offers and what this machine lacks for it
+        #[arg(long)]
+        json: bool,
     },
     /// Print the JSON schema of scenario files, for editors
     Schema,
@@ -89,7 +92,7 @@ impl AdjustArguments {
 pub(crate) fn scenario(arguments: &ScenarioArguments) -> Result<u8, Failure> {
     match &arguments.command {
         ScenarioCommand::List => list()?,
-        ScenarioCommand::Show { scenario } => show(scenario)?,
+        ScenarioCommand::Show { scenario, json } => show(scenario, *json)?,
         ScenarioCommand::Schema => {
             let schema = serde_json::to_string_pretty(&tacho_lab::scenario::schema());
             println!("{}", schema.map_err(|error| Failure::new(exit::UNEXPECTED, error))?);
@@ -121,8 +124,12 @@ fn list() -> Result<(), Failure> {
     Ok(())
 }
 
-fn show(name: &str) -> Result<(), Failure> {
+fn show(name: &str, json: bool) -> Result<(), Failure> {
     let Some(suite) = Suite::find(name) else {
+        if json {
+            let why = format!("--json is for suites ({}), '{name}' is none", SUITES.join(", "));
+            return Err(Failure::new(exit::INVALID_CONFIG, why));
+        }
         let mut source = SourceText::load(name).map_err(|error| failure(&error))?;
         if jmx::is_plan(name) {
             let translation = jmx::translate(&source, &[], &Adjustment::NONE);
@@ -131,6 +138,11 @@ fn show(name: &str) -> Result<(), Failure> {
         print!("{}", source.text);
         return Ok(());
     };
+    if json {
+        let text = serde_json::to_string_pretty(&suite_runs(&suite)?);
+        println!("{}", text.map_err(|error| Failure::new(exit::UNEXPECTED, error))?);
+        return Ok(());
+    }
     println!("# {}: {}", suite.name, suite.description);
     for series in &suite.series {
         println!("{}: {}", series.figure, series.label);
@@ -140,6 +152,31 @@ fn show(name: &str) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// A suite for scripts: beside each run what it needs, offers, and lacks here.
+fn suite_runs(suite: &Suite) -> Result<serde_json::Value, Failure> {
+    let limits = Limits::of_this_process();
+    let mut value = serde_json::json!(suite);
+    for (index, series) in suite.series.iter().enumerate() {
+        for (at, point) in series.points.iter().enumerate() {
+            let none = Adjustment::NONE;
+            let scenario = Scenario::load(&series.scenario, &point.vars, &none, Limits::NONE);
+            let scenario = scenario.map_err(|error| failure(&error))?;
+            let needs =
+                Needs::of(&scenario).map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
+            let lacks = needs.shortage(&limits, true).map(|shortage| shortage.to_string());
+            value["series"][index]["points"][at]["needs"] = serde_json::json!({
+                "clients": needs.clients,
+                "descriptors": needs.descriptors,
+                "in_per_s": needs.in_per_s,
+                "out_per_s": needs.out_per_s,
+                "bridged": needs.bridged,
+            });
+            value["series"][index]["points"][at]["lacks"] = serde_json::json!(lacks);
+        }
+    }
+    Ok(value)
 }
 
 /// What a scenario needs, line by line.

@@ -327,3 +327,22 @@ fn doctor_shows_every_setting_and_says_what_limits() {
 
     fails(&["doctor", "nowhere"], 104, &["nowhere"]);
 }
+
+#[test]
+fn a_suite_for_scripts_says_what_each_run_needs() {
+    let output = output(&["scenario", "show", "guide", "--json"]);
+    assert!(output.status.success());
+    let suite: serde_json::Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    let point = &suite["series"][1]["points"][3];
+    assert_eq!((suite["series"][1]["name"].as_str(), point["label"].as_str()), (Some("qos1"), Some("40K")));
+    assert_eq!(point["needs"]["clients"], 2000);
+    let rate = point["needs"]["in_per_s"].as_f64().expect("a rate");
+    assert!((rate - 20_000.0).abs() < 1.0, "{rate}");
+    assert!(point["lacks"].is_null() || point["lacks"].is_string());
+    fails(&["scenario", "show", "symmetric", "--json"], 104, &["is none", "guide"]);
+}
+
+#[test]
+fn results_without_a_record_are_an_error_that_names_the_file() {
+    fails(&["results", "nowhere", "--out", "nowhere"], 104, &["record.json"]);
+}

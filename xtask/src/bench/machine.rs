@@ -13,19 +13,19 @@ use crate::shell;
 const IDLE_SHARE_MAX: f64 = 0.1;
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Machine {
-    pub(super) cpu: String,
-    pub(super) cores: usize,
-    pub(super) memory_gib: f64,
-    pub(super) kernel: String,
-    pub(super) virtualised: bool,
-    pub(super) rustc: String,
-    pub(super) mosquitto: String,
-    pub(super) revision: String,
+pub(crate) struct Machine {
+    pub(crate) cpu: String,
+    pub(crate) cores: usize,
+    pub(crate) memory_gib: f64,
+    pub(crate) kernel: String,
+    pub(crate) virtualised: bool,
+    pub(crate) rustc: String,
+    pub(crate) mosquitto: String,
+    pub(crate) revision: String,
 }
 
 impl Machine {
-    pub(super) fn look() -> Self {
+    pub(crate) fn look() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = field(&cpuinfo, "model name").unwrap_or("unknown");
         let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -83,7 +83,7 @@ fn busy_share() -> Option<f64> {
 }
 
 /// Waits until the machine does next to nothing, at most so many seconds; says whether it does.
-pub(super) fn wait_until_idle(seconds_max: u64) -> bool {
+pub(crate) fn wait_until_idle(seconds_max: u64) -> bool {
     let deadline = Instant::now() + Duration::from_secs(seconds_max);
     loop {
         match busy_share() {
@@ -95,7 +95,7 @@ pub(super) fn wait_until_idle(seconds_max: u64) -> bool {
 }
 
 /// Date and time in UTC, as `2026-01-31T23:59:59Z`.
-pub(super) fn utc_now() -> Result<String> {
+pub(crate) fn utc_now() -> Result<String> {
     let text = shell::output(shell::command("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))?;
     Ok(text.trim().to_owned())
 }

@@ -8,7 +8,7 @@ mod case;
 mod disk;
 mod durable;
 mod figures;
-mod machine;
+pub(crate) mod machine;
 mod population;
 mod report;
 mod routing;

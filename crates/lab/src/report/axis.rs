@@ -7,7 +7,7 @@ use crate::format;
 /// What values are, which decides how they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     /// Plain numbers: the axis title says of what.
     Number,
     /// Seconds since the start of the run.
@@ -28,7 +28,7 @@ pub(super) enum Unit {
 
 /// How values map to positions.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Scale {
+pub(crate) enum Scale {
     /// Evenly, between two values.
     Linear { from: f64, to: f64, step: f64 },
     /// By logarithm, between two powers of ten.
@@ -39,7 +39,7 @@ pub(super) enum Scale {
 
 impl Unit {
     /// A value as a person reads it.
-    pub(super) fn show(self, value: f64) -> String {
+    pub(crate) fn show(self, value: f64) -> String {
         match self {
             Self::Number if value.fract().abs() < 1e-9 => signed_thousands(value),
             Self::Number => format!("{value:.2}"),
@@ -61,20 +61,20 @@ impl Unit {
 
 impl Scale {
     /// From zero to a round value above `max`.
-    pub(super) fn from_zero(max: f64, unit: Unit) -> Self {
+    pub(crate) fn from_zero(max: f64, unit: Unit) -> Self {
         let to = if max > 0.0 { max } else { 1.0 };
         let step = step(to, unit);
         Self::Linear { from: 0.0, to: (to / step - 1e-9).ceil() * step, step }
     }
 
     /// Exactly from `from` to `to`, ticks at round values between.
-    pub(super) fn exactly(from: f64, to: f64, unit: Unit) -> Self {
+    pub(crate) fn exactly(from: f64, to: f64, unit: Unit) -> Self {
         let to = if to > from { to } else { from + 1.0 };
         Self::Linear { from, to, step: step(to - from, unit) }
     }
 
     /// Powers of ten around `min..max`.
-    pub(super) fn log(min: f64, max: f64) -> Self {
+    pub(crate) fn log(min: f64, max: f64) -> Self {
         let min = if min.is_finite() { min } else { 1.0 };
         let from = 10_f64.powf(min.max(1.0).log10().floor());
         let to = 10_f64.powf(max.max(1.0).log10().ceil());
@@ -82,7 +82,7 @@ impl Scale {
     }
 
     /// Its ends.
-    pub(super) fn ends(&self) -> (f64, f64) {
+    pub(crate) fn ends(&self) -> (f64, f64) {
         match self {
             Self::Linear { from, to, .. } | Self::Log { from, to } => (*from, *to),
             Self::Nines { nines } => (0.0, *nines),
@@ -90,7 +90,7 @@ impl Scale {
     }
 
     /// Where `value` lies, 0 to 1.
-    pub(super) fn position(&self, value: f64) -> f64 {
+    pub(crate) fn position(&self, value: f64) -> f64 {
         let share = match self {
             Self::Linear { from, to, .. } => (value - from) / (to - from),
             Self::Log { from, to } => (value.max(*from) / from).log10() / (to / from).log10(),
@@ -100,7 +100,7 @@ impl Scale {
     }
 
     /// The values to mark, with their labels.
-    pub(super) fn ticks(&self, unit: Unit) -> Vec<(f64, String)> {
+    pub(crate) fn ticks(&self, unit: Unit) -> Vec<(f64, String)> {
         match self {
             Self::Linear { from, to, step } => {
                 let first = (from / step - 1e-9).ceil() as i64;
@@ -127,7 +127,7 @@ impl Scale {
 }
 
 /// Position of a quantile on a scale of nines.
-pub(super) fn nines(quantile: f64) -> f64 {
+pub(crate) fn nines(quantile: f64) -> f64 {
     -(1.0 - quantile).max(1e-12).log10()
 }
 

@@ -4,19 +4,19 @@ use super::Lang;
 use super::axis::{Scale, Unit};
 
 /// Points of a line beyond which a chart is thinned: more than a screen has columns.
-pub(super) const POINTS_MAX: usize = 1200;
+pub(crate) const POINTS_MAX: usize = 1200;
 
 /// One axis.
 #[derive(Clone, Debug)]
-pub(super) struct Axis {
-    pub(super) title: String,
-    pub(super) scale: Scale,
-    pub(super) unit: Unit,
+pub(crate) struct Axis {
+    pub(crate) title: String,
+    pub(crate) scale: Scale,
+    pub(crate) unit: Unit,
 }
 
 /// How a line is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Style {
+pub(crate) enum Style {
     /// A thin line.
     #[default]
     Plain,
@@ -32,7 +32,7 @@ pub(super) enum Style {
 
 /// What marks each point of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Marker {
+pub(crate) enum Marker {
     /// Nothing.
     #[default]
     None,
@@ -48,81 +48,81 @@ pub(super) enum Marker {
 
 /// One line; `None` interrupts it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line {
-    pub(super) name: String,
+pub(crate) struct Line {
+    pub(crate) name: String,
     /// Number of its colour, from 1.
-    pub(super) colour: usize,
-    pub(super) style: Style,
-    pub(super) marker: Marker,
+    pub(crate) colour: usize,
+    pub(crate) style: Style,
+    pub(crate) marker: Marker,
     /// Somebody else's figures, which are shown on request.
-    pub(super) published: bool,
-    pub(super) points: Vec<(f64, Option<f64>)>,
+    pub(crate) published: bool,
+    pub(crate) points: Vec<(f64, Option<f64>)>,
 }
 
 /// A stretch of the x axis that is shaded and named.
 #[derive(Clone, Debug)]
-pub(super) struct Band {
-    pub(super) name: String,
-    pub(super) from: f64,
-    pub(super) to: f64,
+pub(crate) struct Band {
+    pub(crate) name: String,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
 }
 
 /// A line across the chart, or dropped from a point to the x axis.
 #[derive(Clone, Debug)]
-pub(super) struct Mark {
-    pub(super) y: f64,
+pub(crate) struct Mark {
+    pub(crate) y: f64,
     /// Where it drops to the axis; absent for a level across.
-    pub(super) x: Option<f64>,
-    pub(super) name: String,
+    pub(crate) x: Option<f64>,
+    pub(crate) name: String,
     /// Number of its colour; 0 is grey.
-    pub(super) colour: usize,
+    pub(crate) colour: usize,
 }
 
 /// Least, mean and most of a line over the measured time, as listed below a chart.
 #[derive(Clone, Debug)]
-pub(super) struct Spread {
-    pub(super) name: String,
-    pub(super) min: f64,
-    pub(super) mean: f64,
-    pub(super) max: f64,
+pub(crate) struct Spread {
+    pub(crate) name: String,
+    pub(crate) min: f64,
+    pub(crate) mean: f64,
+    pub(crate) max: f64,
 }
 
 /// A chart.
 #[derive(Clone, Debug)]
-pub(super) struct Chart {
-    pub(super) title: String,
+pub(crate) struct Chart {
+    pub(crate) title: String,
     /// A sentence below the title.
-    pub(super) note: String,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
-    pub(super) lines: Vec<Line>,
-    pub(super) bands: Vec<Band>,
-    pub(super) marks: Vec<Mark>,
+    pub(crate) note: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) bands: Vec<Band>,
+    pub(crate) marks: Vec<Mark>,
     /// Lines are parts of a whole, drawn as areas upon each other.
-    pub(super) stacked: bool,
+    pub(crate) stacked: bool,
     /// As broad as the page; otherwise two stand side by side.
-    pub(super) wide: bool,
-    pub(super) table: Vec<Spread>,
+    pub(crate) wide: bool,
+    pub(crate) table: Vec<Spread>,
 }
 
 impl Line {
     /// A thin line of a colour.
-    pub(super) fn plain(name: &str, colour: usize, points: Vec<(f64, Option<f64>)>) -> Self {
+    pub(crate) fn plain(name: &str, colour: usize, points: Vec<(f64, Option<f64>)>) -> Self {
         Self { name: name.to_owned(), colour, points, ..Self::default() }
     }
 
     /// The same in another style.
-    pub(super) fn style(self, style: Style) -> Self {
+    pub(crate) fn style(self, style: Style) -> Self {
         Self { style, ..self }
     }
 
     /// Nothing to draw.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.points.iter().all(|(_, value)| value.is_none())
     }
 
     /// Nothing but zeros.
-    pub(super) fn is_zero(&self) -> bool {
+    pub(crate) fn is_zero(&self) -> bool {
         self.points.iter().all(|(_, value)| value.is_none_or(|value| value == 0.0))
     }
 
@@ -157,7 +157,7 @@ impl Line {
 
 impl Chart {
     /// A chart without lines yet, half as broad as the page.
-    pub(super) fn new(title: &str, x: Axis, y: Axis, lines: Vec<Line>) -> Self {
+    pub(crate) fn new(title: &str, x: Axis, y: Axis, lines: Vec<Line>) -> Self {
         Self {
             title: title.to_owned(),
             note: String::new(),
@@ -173,18 +173,18 @@ impl Chart {
     }
 
     /// Nothing to draw at all.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.lines.iter().all(Line::is_empty)
     }
 
     /// True when somebody else's figures can be shown with it.
-    pub(super) fn has_published(&self) -> bool {
+    pub(crate) fn has_published(&self) -> bool {
         self.lines.iter().any(|line| line.published && !line.is_empty())
     }
 
     /// With at most [`POINTS_MAX`] points a line. Of every stretch its least and its greatest value
     /// stay, so that no spike is lost; stacked areas, which must add up, become means.
-    pub(super) fn thinned(mut self, lang: Lang) -> Self {
+    pub(crate) fn thinned(mut self, lang: Lang) -> Self {
         let longest = self.lines.iter().map(|line| line.points.len()).max().unwrap_or(0);
         if longest <= POINTS_MAX {
             return self;
@@ -203,7 +203,7 @@ impl Chart {
     }
 
     /// The whole of a stacked chart at each point of its longest line, else the lines themselves.
-    pub(super) fn stacked_lines(&self) -> Vec<Line> {
+    pub(crate) fn stacked_lines(&self) -> Vec<Line> {
         if !self.stacked {
             return self.lines.clone();
         }
@@ -225,23 +225,23 @@ impl Chart {
 }
 
 /// The greatest value of all lines, 0 without any.
-pub(super) fn greatest(lines: &[Line]) -> f64 {
+pub(crate) fn greatest(lines: &[Line]) -> f64 {
     lines.iter().flat_map(Line::values).fold(0.0, f64::max)
 }
 
 /// The least value of all lines, infinite without any.
-pub(super) fn least(lines: &[Line]) -> f64 {
+pub(crate) fn least(lines: &[Line]) -> f64 {
     lines.iter().flat_map(Line::values).fold(f64::INFINITY, f64::min)
 }
 
 /// An axis from zero to just above what the lines reach.
-pub(super) fn from_zero(title: &str, unit: Unit, lines: &[Line]) -> Axis {
+pub(crate) fn from_zero(title: &str, unit: Unit, lines: &[Line]) -> Axis {
     let scale = Scale::from_zero(greatest(lines) * 1.02, unit);
     Axis { title: title.to_owned(), scale, unit }
 }
 
 /// A logarithmic axis around what the lines reach.
-pub(super) fn logarithmic(lang: Lang, title: &str, unit: Unit, lines: &[Line]) -> Axis {
+pub(crate) fn logarithmic(lang: Lang, title: &str, unit: Unit, lines: &[Line]) -> Axis {
     let scale = Scale::log(least(lines), greatest(lines));
     Axis { title: lang.logarithmic(title), scale, unit }
 }

@@ -1,9 +1,9 @@
 //! Renderings of the run record for people: `report.html` and the table on the terminal.
 
 mod actions;
-mod axis;
+pub(crate) mod axis;
 mod capacity;
-mod chart;
+pub(crate) mod chart;
 mod charts;
 mod course;
 mod data;
@@ -17,7 +17,7 @@ mod page;
 mod services;
 mod single;
 mod steps_table;
-mod svg;
+pub(crate) mod svg;
 mod tables;
 #[cfg(test)]
 mod tests;

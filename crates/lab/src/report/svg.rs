@@ -16,7 +16,7 @@ const TITLED_MAX: usize = 100;
 const LETTER: f64 = 6.6;
 
 /// Draws a chart; `published` with the figures of others.
-pub(super) fn svg(chart: &Chart, published: bool) -> String {
+pub(crate) fn svg(chart: &Chart, published: bool) -> String {
     let width = if chart.wide { 1040.0 } else { 540.0 };
     let height = if chart.wide { 300.0 } else { 260.0 };
     if published {

@@ -1,5 +1,7 @@
 //! Suites: many runs under one name, as published reports have them.
 
+use serde::Serialize;
+
 use super::error::closest;
 use crate::published;
 
@@ -7,7 +9,7 @@ use crate::published;
 pub const SUITES: [&str; 2] = ["guide", "bifromq"];
 
 /// A published report as a sequence of runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Suite {
     /// The name to run it by.
     pub name: &'static str,
@@ -18,7 +20,7 @@ pub struct Suite {
 }
 
 /// One curve of a figure, or one row of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SuiteSeries {
     /// Short name, unique within the suite.
     pub name: String,
@@ -37,7 +39,7 @@ pub struct SuiteSeries {
 }
 
 /// One run of a series.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SuitePoint {
     /// For people, unique within the series.
     pub label: String,

@@ -1,0 +1,293 @@
+//! What a measurement with several brokers leaves: `record.json` and a line per run in
+//! `rows.jsonl`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::record::{Gate, LatencyStats, StepTarget, Verdict, ViolationCounts};
+
+/// A measurement that documents are written from.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Results {
+    /// Name of the suite.
+    pub suite: String,
+    /// What measures it again.
+    pub command: String,
+    /// When the first run began.
+    pub started_at: String,
+    /// When the last one was over.
+    pub ended_at: String,
+    /// Measured seconds of every run.
+    pub hold_s: u64,
+    /// Seconds of load before them.
+    pub warmup_s: u64,
+    /// How the generator waited: `sleep` or `batch`.
+    pub timing: String,
+    /// How often a run was made when the machine disturbed it.
+    pub attempts: u32,
+    /// Core of the broker.
+    pub broker_core: u64,
+    /// Core of the generator.
+    pub generator_core: u64,
+    /// The machine.
+    pub machine: Machine,
+    /// Hard limit of open files.
+    pub descriptors_max: Option<u64>,
+    /// Who was measured.
+    pub brokers: Vec<Broker>,
+    /// What was not run.
+    pub left_out: Vec<LeftOut>,
+    /// The runs, in the order of time; they are in a file of their own.
+    #[serde(skip)]
+    pub rows: Vec<Row>,
+    /// Name of the folder.
+    #[serde(skip)]
+    pub folder: String,
+}
+
+/// The machine that everything ran on.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Machine {
+    /// Model.
+    pub cpu: String,
+    /// How many.
+    pub cores: u64,
+    /// Memory.
+    pub memory_gib: f64,
+    /// Release of the kernel.
+    pub kernel: String,
+    /// A hypervisor is below it.
+    pub virtualised: bool,
+    /// Revision of the sources.
+    pub revision: String,
+}
+
+/// A broker that was measured.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Broker {
+    /// What rows call it.
+    pub key: String,
+    /// What people call it.
+    pub name: String,
+    /// What it says of itself.
+    pub version: String,
+    /// How it was started.
+    pub command: String,
+    /// The same where sessions outlive their connections.
+    pub persistent_command: String,
+    /// Its configuration file; empty without one.
+    pub configuration: String,
+    /// What it does with sessions that outlive connections.
+    pub persistence: String,
+}
+
+/// A row that was not run.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct LeftOut {
+    /// Whose; empty for all.
+    pub broker: String,
+    /// Its series.
+    pub series: String,
+    /// Which step.
+    pub label: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A run.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Row {
+    /// Key of the broker.
+    pub broker: String,
+    /// Name of the series in the suite.
+    pub series: String,
+    /// Which step of it.
+    pub label: String,
+    /// The scenario.
+    pub scenario: String,
+    /// How often it was run.
+    pub attempts: u32,
+    /// What it is worth.
+    pub verdict: Verdict,
+    /// Why.
+    pub reasons: Vec<String>,
+    /// What was measured, if anything was.
+    pub step: Option<Figures>,
+}
+
+/// The figures of a run, named as in `summary.json`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Figures {
+    /// Messages that were to be sent per second.
+    pub offered_in_per_s: f64,
+    /// Deliveries that they imply.
+    pub offered_out_per_s: f64,
+    /// Messages that the broker took per second.
+    pub achieved_in_per_s: f64,
+    /// Messages that it delivered per second.
+    pub achieved_out_per_s: f64,
+    /// Both.
+    pub tps: f64,
+    /// From when a message was due to its receipt.
+    pub latency_us: LatencyStats,
+    /// How late the generator was.
+    pub send_delay_us: LatencyStats,
+    /// Deliveries that did not come.
+    pub lost: u64,
+    /// Further copies.
+    pub duplicates: u64,
+    /// Deliveries out of order.
+    pub out_of_order: u64,
+    /// Breaches of the QoS contract.
+    pub violations: ViolationCounts,
+    /// CPU of the broker process, one core = 100.
+    pub broker_cpu_percent: Option<f64>,
+    /// The same per message in or out.
+    pub broker_cpu_us_per_message: Option<f64>,
+    /// Resident memory.
+    pub broker_rss_bytes: Option<u64>,
+    /// Time that the hypervisor gave to others.
+    pub host_steal_percent: Option<f64>,
+    /// How busy the generator's core was.
+    pub generator_thread_busy_max_percent: f64,
+    /// Checks of the generator.
+    pub gates: Vec<Gate>,
+    /// The part of each of several brokers.
+    pub targets: Vec<StepTarget>,
+}
+
+/// Why documents cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// A file is not there, or cannot be written.
+    #[error("{path}: {error}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A file does not say what it should.
+    #[error("{path}, line {line}: {error}")]
+    Text {
+        /// Which.
+        path: PathBuf,
+        /// Where, from 1.
+        line: usize,
+        /// Why.
+        error: serde_json::Error,
+    },
+    /// There is nobody who could write about this suite.
+    #[error("{path}: nothing is known of the suite '{suite}': guide and bifromq")]
+    Suite {
+        /// The record.
+        path: PathBuf,
+        /// What it names.
+        suite: String,
+    },
+    /// A document has no place for what is to be put in.
+    #[error("{path} lacks the lines <!-- {name}: begin --> and <!-- {name}: end -->")]
+    NoPlace {
+        /// Which.
+        path: PathBuf,
+        /// Name of the place.
+        name: String,
+    },
+}
+
+impl Results {
+    /// Reads what a measurement has left in `folder`.
+    ///
+    /// # Errors
+    /// A file is missing or says something else.
+    pub fn load(folder: &Path) -> Result<Self, ResultsError> {
+        let read = |name: &str| {
+            let path = folder.join(name);
+            let text = fs::read_to_string(&path);
+            text.map_err(|error| ResultsError::File { path: path.clone(), error })
+                .map(|text| (path, text))
+        };
+        let (path, text) = read("record.json")?;
+        let mut results: Self = serde_json::from_str(&text).map_err(|error| {
+            let line = error.line();
+            ResultsError::Text { path: path.clone(), line, error }
+        })?;
+        if !["guide", "bifromq"].contains(&results.suite.as_str()) {
+            return Err(ResultsError::Suite { path, suite: results.suite });
+        }
+        let (path, text) = read("rows.jsonl")?;
+        for (index, line) in text.lines().enumerate() {
+            let row = serde_json::from_str(line).map_err(|error| ResultsError::Text {
+                path: path.clone(),
+                line: index + 1,
+                error,
+            })?;
+            results.rows.push(row);
+        }
+        let name = folder.file_name().unwrap_or_default();
+        results.folder = name.to_string_lossy().into_owned();
+        Ok(results)
+    }
+
+    /// The run of a broker and step.
+    pub fn row(&self, broker: &str, series: &str, label: &str) -> Option<&Row> {
+        let is = |row: &&Row| row.broker == broker && row.series == series && row.label == label;
+        self.rows.iter().find(is)
+    }
+
+    /// Why a broker has no run of a step.
+    pub fn reason(&self, broker: &str, series: &str, label: &str) -> Option<&str> {
+        let is = |left: &&LeftOut| {
+            (left.broker.is_empty() || left.broker == broker)
+                && left.series == series
+                && left.label == label
+        };
+        self.left_out.iter().find(is).map(|left| left.reason.as_str())
+    }
+}
+
+impl Row {
+    /// CPU of the broker's process, one core = 100; of several brokers that of the busiest.
+    pub fn cpu_percent(&self) -> Option<f64> {
+        let step = self.step.as_ref()?;
+        let parts = step.targets.iter().filter_map(|target| target.broker_cpu_percent);
+        parts.reduce(f64::max).filter(|_| step.targets.len() > 1).or(step.broker_cpu_percent)
+    }
+
+    /// The figures say nothing about the broker.
+    pub fn is_invalid(&self) -> bool {
+        let void = matches!(
+            self.verdict,
+            Verdict::GeneratorBound | Verdict::NetworkBound | Verdict::NotSteady | Verdict::Aborted
+        );
+        let gates = self.step.iter().flat_map(|step| &step.gates);
+        void || gates.into_iter().any(|gate| !gate.passed)
+    }
+
+    /// The broker did not carry it.
+    pub fn is_failed(&self) -> bool {
+        matches!(self.verdict, Verdict::NotSustained | Verdict::QosViolation)
+    }
+
+    /// Who had nothing left.
+    pub fn bottleneck(&self) -> &'static str {
+        let Some(step) = &self.step else { return "" };
+        let generator = step.generator_thread_busy_max_percent;
+        let all: f64 = step.targets.iter().filter_map(|target| target.broker_cpu_percent).sum();
+        let broker = self.cpu_percent().unwrap_or(0.0).max(all);
+        match (broker >= 85.0, generator >= 80.0) {
+            (true, true) => "both",
+            (true, false) => "broker",
+            (false, true) => "generator",
+            _ => "",
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The brokers that stand beside each other, how each is started, and what each cannot do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+
+use super::plan::Needs;
+use crate::{peers, shell};
+
+/// The keys that `--brokers` takes.
+pub(super) const ALL: [&str; 4] = ["tacho", "mosquitto", "mochi", "rumqttd"];
+
+/// What is lifted so that nobody loses messages to a default limit, and nothing else.
+const MOSQUITTO: &str = "allow_anonymous true\nset_tcp_nodelay true\nlog_type error\n\
+    max_inflight_messages 0\nmax_queued_messages 0\n";
+
+/// Its own example configuration with the limits of connections, packets and the inflight window
+/// raised; it has no setting for `TCP_NODELAY`.
+const RUMQTTD: &str = "id = 0\n\n[router]\nid = 0\nmax_connections = 30000\n\
+    max_outgoing_packet_count = 200\nmax_segment_size = 104857600\nmax_segment_count = 10\n\n\
+    [v5.1]\nname = \"v5-1\"\nlisten = \"127.0.0.1:PORT\"\nnext_connection_delay_ms = 0\n\n\
+    [v5.1.connections]\nconnection_timeout_ms = 60000\nmax_payload_size = 1048576\n\
+    max_inflight_count = 1000\ndynamic_filters = true\n";
+
+/// A broker as the record and the document have it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Broker {
+    pub(super) key: String,
+    pub(super) name: String,
+    pub(super) version: String,
+    /// How it is started, without the folders of one machine.
+    pub(super) command: String,
+    /// The same where sessions must outlive their connections.
+    pub(super) persistent_command: String,
+    /// Its configuration file; empty without one.
+    pub(super) configuration: String,
+    /// What it does with sessions that outlive connections.
+    pub(super) persistence: String,
+    /// Which rows it cannot do, and why.
+    pub(super) cannot: Vec<Cannot>,
+    #[serde(skip)]
+    program: PathBuf,
+}
+
+/// A kind of rows that a broker cannot do.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Cannot {
+    /// `bridge` or `persistent`.
+    pub(super) what: String,
+    pub(super) why: String,
+}
+
+impl Broker {
+    /// Why it cannot do a row, if so.
+    pub(super) fn refuses(&self, needs: &Needs, persistent: bool) -> Option<&str> {
+        let cannot = |what: &str| self.cannot.iter().find(|cannot| cannot.what == what);
+        let bridge = needs.bridged.then(|| cannot("bridge")).flatten();
+        let persistence = persistent.then(|| cannot("persistent")).flatten();
+        bridge.or(persistence).map(|cannot| cannot.why.as_str())
+    }
+
+    /// The `--broker-cmd` of a row; files that it needs lie in `folder`.
+    pub(super) fn start(&self, folder: &Path, persistent: bool) -> Result<String> {
+        let template = if persistent { &self.persistent_command } else { &self.command };
+        if !self.configuration.is_empty() {
+            let path = folder.join(format!("{}.conf", self.key));
+            fs::write(&path, &self.configuration)
+                .with_context(|| format!("cannot write {path:?}"))?;
+        }
+        let conf = folder.join(format!("{}.conf", self.key));
+        let command = template.replace("CONF", &conf.to_string_lossy());
+        Ok(command.replacen("PROGRAM", &self.program.to_string_lossy(), 1))
+    }
+
+    /// The commands of two brokers that are bridged as the guide's are; `ports` are free ones.
+    ///
+    /// `None` where `tacho run` starts its own pair.
+    pub(super) fn bridged(&self, folder: &Path, ports: [u16; 2]) -> Result<Option<[String; 2]>> {
+        if self.key != "mosquitto" {
+            return Ok(None);
+        }
+        let mut commands = [String::new(), String::new()];
+        for (index, command) in commands.iter_mut().enumerate() {
+            let (own, remote) = (ports[index], ports[1 - index]);
+            let path = folder.join(format!("mosquitto-node{}.conf", index + 1));
+            // Clients come to the port of the run, the other broker to one that it can know.
+            let text = format!(
+                "{}listener PORT 127.0.0.1\nlistener {own} 127.0.0.1\nconnection other\n\
+                 address 127.0.0.1:{remote}\nbridge_protocol_version mqttv50\n\
+                 restart_timeout 1\ntopic bridge/# out 2 \"\" remote/\n",
+                self.configuration
+            );
+            fs::write(&path, text).with_context(|| format!("cannot write {path:?}"))?;
+            let (program, path) = (self.program.display(), path.display());
+            *command = format!(
+                "sh -c \"sed s/PORT/{{port}}/ {path} > {{dir}}/own.conf; exec {program} -c \
+                 {{dir}}/own.conf\""
+            );
+        }
+        Ok(Some(commands))
+    }
+}
+
+/// The brokers of these keys; without any, all that are installed or can be.
+pub(super) fn chosen(keys: &[String], tacho: &Path) -> Result<Vec<Broker>> {
+    if let Some(unknown) = keys.iter().find(|key| !ALL.contains(&key.as_str())) {
+        bail!("there is no broker `{unknown}` here: {}", ALL.join(", "));
+    }
+    let mut brokers = Vec::new();
+    for key in ALL.iter().filter(|key| keys.is_empty() || keys.iter().any(|one| one == **key)) {
+        match broker(key, tacho) {
+            Ok(broker) => brokers.push(broker),
+            // Who is asked for by name must be there.
+            Err(error) if !keys.is_empty() => return Err(error),
+            Err(error) => eprintln!("without {key}: {error:#}"),
+        }
+    }
+    if keys.is_empty() && brokers.len() < 3 {
+        bail!("fewer than two other brokers are installed; --brokers measures with what there is");
+    }
+    Ok(brokers)
+}
+
+fn broker(key: &str, tacho: &Path) -> Result<Broker> {
+    Ok(match key {
+        "tacho" => Broker {
+            version: shell::output(shell::command(tacho).arg("--version"))?.trim().to_owned(),
+            command: "PROGRAM broker --quiet --listen 127.0.0.1:{port} --shards 1".to_owned(),
+            persistent_command: "PROGRAM broker --quiet --listen 127.0.0.1:{port} --shards 1 \
+                                 --data-dir {dir}"
+                .to_owned(),
+            configuration: String::new(),
+            persistence: "a journal, synced to the disk before anything is acknowledged; messages \
+                          of QoS 0 are not kept"
+                .to_owned(),
+            cannot: Vec::new(),
+            ..named(key, "Tacho", tacho.to_path_buf())
+        },
+        "mosquitto" => {
+            let program = shell::find("mosquitto")
+                .context("no `mosquitto` on this machine: apt-get install mosquitto")?;
+            Broker {
+                version: first_line(&program, "-h"),
+                command: "PROGRAM -c CONF -p {port}".to_owned(),
+                // It gives up root otherwise, and cannot write to the folder of the run.
+                persistent_command:
+                    "sh -c \"(cat CONF; echo user root; echo persistence true; echo \
+                                     persistence_location {dir}/) > {dir}/own.conf; exec PROGRAM \
+                                     -c {dir}/own.conf -p {port}\""
+                        .to_owned(),
+                configuration: MOSQUITTO.to_owned(),
+                persistence:
+                    "in memory; `persistence true` writes a copy every half an hour and at \
+                              a regular end, so that a crash loses what came since"
+                        .to_owned(),
+                cannot: Vec::new(),
+                ..named(key, "mosquitto", program)
+            }
+        }
+        "mochi" => {
+            let program = peers::mochi()?;
+            Broker {
+                version: first_line(&program, "-version"),
+                command: "PROGRAM -listen 127.0.0.1:{port}".to_owned(),
+                persistent_command: "PROGRAM -listen 127.0.0.1:{port} -dir {dir}/badger".to_owned(),
+                configuration: String::new(),
+                persistence: "the storage that its authors recommend (badger), at its defaults: \
+                              written, not synced, before anything is acknowledged"
+                    .to_owned(),
+                cannot: vec![Cannot::new("bridge", "has no bridges")],
+                ..named(key, "mochi-mqtt", program)
+            }
+        }
+        _ => {
+            let program = peers::rumqttd()?;
+            Broker {
+                version: first_line(&program, "--version"),
+                command: "sh -c \"sed s/PORT/{port}/ CONF > {dir}/own.toml; exec PROGRAM --quiet \
+                          --config {dir}/own.toml\""
+                    .to_owned(),
+                persistent_command: String::new(),
+                configuration: RUMQTTD.to_owned(),
+                persistence: "none: its log is in memory".to_owned(),
+                cannot: vec![
+                    Cannot::new(
+                        "bridge",
+                        "its bridge puts nothing in front of topics, so that two of them would \
+                         pass messages round in circles",
+                    ),
+                    Cannot::new("persistent", "keeps nothing on the disk"),
+                ],
+                ..named(key, "rumqttd", program)
+            }
+        }
+    })
+}
+
+fn named(key: &str, name: &str, program: PathBuf) -> Broker {
+    Broker {
+        key: key.to_owned(),
+        name: name.to_owned(),
+        program,
+        version: String::new(),
+        command: String::new(),
+        persistent_command: String::new(),
+        configuration: String::new(),
+        persistence: String::new(),
+        cannot: Vec::new(),
+    }
+}
+
+impl Cannot {
+    fn new(what: &str, why: &str) -> Self {
+        Self { what: what.to_owned(), why: why.to_owned() }
+    }
+}
+
+/// What a program says of itself first, to either output.
+fn first_line(program: &Path, argument: &str) -> String {
+    let output = shell::command(program).arg(argument).output();
+    let text = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().next().unwrap_or("unknown").trim().to_owned()
+}

@@ -1,0 +1,315 @@
+//! `cargo xtask results`: both published reports again, with Tacho's broker and others side by side.
+//!
+//! The rows of a suite, one after the other; each row with every broker in turn, so that a slow
+//! minute of the machine hits all of them. Every run has a fresh broker on one core and the
+//! generator on another. What was measured is kept row by row; `tacho results` writes the document.
+
+mod brokers;
+mod plan;
+mod row;
+mod runner;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use crate::bench::machine::{self, Machine};
+use crate::shell;
+use brokers::Broker;
+use plan::{Ladders, Point, Series, Suite};
+use row::Rows;
+use runner::{Runner, is_persistent};
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// The report to measure again
+    suite: SuiteName,
+    /// Only rows whose series or label contains this; may be given several times
+    #[arg(long, value_name = "PART")]
+    only: Vec<String>,
+    /// Only these brokers (tacho, mosquitto, mochi, rumqttd); all that are installed by default
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    brokers: Vec<String>,
+    /// The release program to measure with, instead of building it; by default that in the
+    /// variable TACHO
+    #[arg(long, value_name = "PATH")]
+    tacho: Option<PathBuf>,
+    /// Measured seconds of every row
+    #[arg(long, default_value_t = 4)]
+    hold: u64,
+    /// Seconds of load before them
+    #[arg(long, default_value_t = 1)]
+    warmup: u64,
+    /// Seconds in which the clients connect
+    #[arg(long, default_value_t = 1)]
+    ramp_up: u64,
+    /// How the generator waits for the next message: sleep or batch
+    #[arg(long, default_value = "sleep", value_parser = ["sleep", "batch"])]
+    timing: String,
+    /// How often a row is run when the machine disturbs it
+    #[arg(long, default_value_t = 2)]
+    attempts: u32,
+    /// Seconds to wait before each run until the machine is idle
+    #[arg(long, default_value_t = 10)]
+    idle_wait: u64,
+    /// Two steps of each ladder and a few other rows, a second each, into the target folder: to
+    /// see that everything works
+    #[arg(long, conflicts_with_all = ["render", "resume"])]
+    quick: bool,
+    /// Keep the rows that an interrupted measurement has left, and go on
+    #[arg(long)]
+    resume: bool,
+    /// Write the documents again from the newest record, without measuring
+    #[arg(long)]
+    render: bool,
+    /// Core of the broker
+    #[arg(long, default_value_t = 0)]
+    broker_cpu: usize,
+    /// Core of the generator
+    #[arg(long, default_value_t = 1)]
+    generator_cpu: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SuiteName {
+    /// The guide that measured EMQX: ladders over throughput
+    Guide,
+    /// The report of BifroMQ, row by row
+    Bifromq,
+}
+
+impl SuiteName {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Guide => "guide",
+            Self::Bifromq => "bifromq",
+        }
+    }
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut options = options.clone();
+    let suite = options.suite.name();
+    if options.quick {
+        (options.hold, options.attempts, options.idle_wait) = (1, 1, 0);
+    }
+    if options.broker_cpu == options.generator_cpu {
+        bail!("broker and generator need a core each");
+    }
+    let tacho = program(&options)?;
+    if options.render {
+        return render(&tacho, &runner::newest_record(suite)?, &documents(suite), true);
+    }
+    let work = shell::target_dir().join("results").join(suite);
+    if !options.resume && work.exists() {
+        fs::remove_dir_all(&work).with_context(|| format!("cannot clear {work:?}"))?;
+    }
+    fs::create_dir_all(&work).with_context(|| format!("cannot create {work:?}"))?;
+    let brokers = brokers::chosen(&options.brokers, &tacho)?;
+    let started = Instant::now();
+    let started_at = machine::utc_now()?;
+    let mut measurement = Measurement {
+        suite: Suite::ask(&tacho, suite)?,
+        rows: Rows::open(&work)?,
+        runner: Runner { options: &options, tacho: tacho.clone(), folder: work.clone() },
+        brokers,
+        ladders: Ladders::default(),
+        left_out: Vec::new(),
+        turn: 0,
+    };
+    measurement.all()?;
+    let header = measurement.header(&started_at)?;
+    fs::write(work.join("record.json"), header).context("cannot write record.json")?;
+    println!("{} rows in {:.0} s", measurement.rows.all.len(), started.elapsed().as_secs_f64());
+    if options.quick || !options.only.is_empty() {
+        let out = work.join("document");
+        render(&tacho, &work, &out, false)?;
+        println!("document: {}", out.display());
+        return Ok(());
+    }
+    let date = started_at.get(..10).unwrap_or(&started_at);
+    let record = shell::root().join("bench/runs").join(format!("{date}-{suite}"));
+    keep(&work, &record, suite)?;
+    render(&tacho, &record, &documents(suite), true)
+}
+
+/// The release program, built where none is given.
+fn program(options: &Options) -> Result<PathBuf> {
+    let given = options.tacho.clone().or_else(|| env::var_os("TACHO").map(PathBuf::from));
+    if let Some(path) = &given {
+        return fs::canonicalize(path).with_context(|| format!("there is no program {path:?}"));
+    }
+    shell::run(shell::cargo().args(["build", "--release", "-p", "tacho"]))?;
+    Ok(shell::target_dir().join("release/tacho"))
+}
+
+fn documents(suite: &str) -> PathBuf {
+    shell::root().join("docs/results").join(suite)
+}
+
+/// Writes the documents of a record; of the real ones the README has the best of it.
+fn render(tacho: &Path, record: &Path, out: &Path, readme: bool) -> Result<()> {
+    let relative = |path: &Path| {
+        path.strip_prefix(shell::root()).map_or_else(|_| path.to_path_buf(), Path::to_path_buf)
+    };
+    let mut command = shell::command(tacho);
+    command.arg("results").arg(relative(record)).arg("--out").arg(relative(out));
+    if readme {
+        command.args(["--readme", "README.md"]);
+    }
+    shell::run(&mut command)
+}
+
+/// Copies what the documents are written from to where it stays.
+fn keep(work: &Path, record: &Path, suite: &str) -> Result<()> {
+    fs::create_dir_all(record).with_context(|| format!("cannot create {record:?}"))?;
+    for file in ["record.json", "rows.jsonl"] {
+        fs::copy(work.join(file), record.join(file))
+            .with_context(|| format!("cannot copy {file} to {record:?}"))?;
+    }
+    let text = format!(
+        "# Record of `docs/results/{suite}`\n\n`record.json`: when, where and with what; \
+         `rows.jsonl`: a line per run, with the fields of `summary.json` that the document \
+         needs. `cargo xtask results {suite} --render` writes the document from them again.\n"
+    );
+    fs::write(record.join("README.md"), text).context("cannot write README.md")
+}
+
+/// A measurement on its way.
+struct Measurement<'a> {
+    suite: Suite,
+    brokers: Vec<Broker>,
+    runner: Runner<'a>,
+    rows: Rows,
+    ladders: Ladders,
+    left_out: Vec<serde_json::Value>,
+    /// Who begins: somebody else in every row.
+    turn: usize,
+}
+
+impl Measurement<'_> {
+    fn all(&mut self) -> Result<()> {
+        let options = self.runner.options;
+        for (number, series) in self.suite.series.clone().iter().enumerate() {
+            for index in 0..series.steps_max() {
+                let Some(point) = series.step(index) else { continue };
+                let wanted = options.only.is_empty()
+                    || options.only.iter().any(|part| {
+                        series.name.contains(part.as_str()) || point.label.contains(part.as_str())
+                    });
+                let sampled = match series.points.len() {
+                    1 => number % 6 == 0,
+                    _ => index < 2,
+                };
+                if wanted && (!options.quick || sampled) {
+                    self.step(series, index, &point)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One step with every broker.
+    fn step(&mut self, series: &Series, index: usize, point: &Point) -> Result<()> {
+        if let Some(lacks) = &point.lacks {
+            self.leave_out("", series, point, lacks);
+            return Ok(());
+        }
+        self.turn += 1;
+        for at in 0..self.brokers.len() {
+            let broker = self.brokers[(at + self.turn) % self.brokers.len()].clone();
+            if let Some(row) = self.rows.find(&broker.key, &series.name, &point.label) {
+                self.ladders.note(series, &row.clone());
+                continue;
+            }
+            if let Some(why) = broker.refuses(&point.needs, is_persistent(series)) {
+                self.leave_out(&broker.key, series, point, why);
+                continue;
+            }
+            if let Some(why) = self.ladders.over(&broker.key, series, index) {
+                // Of steps that nobody published nothing is missing.
+                if index < series.points.len() {
+                    self.leave_out(&broker.key, series, point, why);
+                }
+                continue;
+            }
+            let row = self.runner.row(&broker, series, point)?;
+            println!("{}", line(&row));
+            self.ladders.note(series, &row);
+            self.rows.push(row)?;
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, broker: &str, series: &Series, point: &Point, reason: &str) {
+        self.left_out.push(json!({
+            "broker": broker,
+            "series": series.name,
+            "label": point.label,
+            "reason": reason,
+        }));
+    }
+
+    /// What the rows have in common.
+    fn header(&self, started_at: &str) -> Result<String> {
+        let options = self.runner.options;
+        let suite = options.suite.name();
+        let mut seen = Machine::look();
+        seen.mosquitto.clear();
+        let first = self.rows.all.iter().map(|row| row.started_at.as_str()).min();
+        let header = json!({
+            "schema_version": 1,
+            "suite": suite,
+            "command": format!(
+                "cargo xtask results {suite} --hold {} --warmup {} --ramp-up {} --timing {}",
+                options.hold, options.warmup, options.ramp_up, options.timing
+            ),
+            "started_at": first.unwrap_or(started_at),
+            "ended_at": machine::utc_now()?,
+            "hold_s": options.hold,
+            "warmup_s": options.warmup,
+            "timing": options.timing,
+            "attempts": options.attempts,
+            "broker_core": options.broker_cpu,
+            "generator_core": options.generator_cpu,
+            "machine": seen,
+            "descriptors_max": descriptors_max(),
+            "brokers": self.brokers,
+            "left_out": self.left_out,
+        });
+        Ok(serde_json::to_string_pretty(&header).context("cannot write JSON")? + "\n")
+    }
+}
+
+/// The hard limit of open files.
+fn descriptors_max() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// A row on the terminal.
+fn line(row: &row::Row) -> String {
+    let step = row.step.as_ref();
+    let figure = |path: &str| {
+        let value = step.and_then(|step| step.pointer(path)).and_then(serde_json::Value::as_f64);
+        value.map_or_else(|| "-".to_owned(), |value| format!("{value:.0}"))
+    };
+    let cpu = row.cpu_percent().map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.1}"));
+    format!(
+        "{:<10} {:<34} {:>8} TPS  {cpu:>5} %  mean {:>7} us  p99 {:>8} us  generator {:>3} %  {}{}",
+        row.broker,
+        format!("{}/{}", row.series, row.label),
+        figure("/tps"),
+        figure("/latency_us/mean"),
+        figure("/latency_us/p99"),
+        figure("/generator_thread_busy_max_percent"),
+        row.verdict,
+        row.reasons.first().map(|why| format!(": {why}")).unwrap_or_default(),
+    )
+}
