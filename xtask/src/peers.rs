@@ -20,6 +20,7 @@ const PAHO: &str = "paho-mqtt==2.1.0";
 const NPM_PACKAGES: [&str; 2] = ["mqtt@5.16.0", "playwright-core@1.57.0"];
 
 /// A broker to measure beside others.
+#[cfg(target_os = "linux")]
 const RUMQTTD: &str = "rumqttd@0.20.0";
 
 const DEBIAN_PROGRAMS: [(&str, &str); 7] = [
@@ -152,6 +153,7 @@ fn from_npm() -> Result<()> {
 }
 
 /// The broker made of mochi-mqtt, built where Go is installed.
+#[cfg(target_os = "linux")]
 pub(crate) fn mochi() -> Result<PathBuf> {
     let program = dir().join("mochi");
     let source = shell::root().join("xtask/peers/mochi");
@@ -164,6 +166,7 @@ pub(crate) fn mochi() -> Result<PathBuf> {
 }
 
 /// rumqttd, installed from the registry of crates: that takes minutes, once.
+#[cfg(target_os = "linux")]
 pub(crate) fn rumqttd() -> Result<PathBuf> {
     let program = dir().join("bin").join("rumqttd");
     let version = RUMQTTD.rsplit_once('@').map_or("", |(_, version)| version);

@@ -334,7 +334,10 @@ fn a_suite_for_scripts_says_what_each_run_needs() {
     assert!(output.status.success());
     let suite: serde_json::Value = serde_json::from_slice(&output.stdout).expect("is JSON");
     let point = &suite["series"][1]["points"][3];
-    assert_eq!((suite["series"][1]["name"].as_str(), point["label"].as_str()), (Some("qos1"), Some("40K")));
+    assert_eq!(
+        (suite["series"][1]["name"].as_str(), point["label"].as_str()),
+        (Some("qos1"), Some("40K"))
+    );
     assert_eq!(point["needs"]["clients"], 2000);
     let rate = point["needs"]["in_per_s"].as_f64().expect("a rate");
     assert!((rate - 20_000.0).abs() < 1.0, "{rate}");

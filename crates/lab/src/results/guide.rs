@@ -8,6 +8,7 @@ use super::record::{Broker, Results, Row};
 use super::{Documents, sheet};
 use crate::format;
 use crate::published::{self, GUIDE, GuidePoint};
+use crate::report::Lang;
 use crate::report::axis::{Scale, Unit};
 use crate::report::chart::{Axis, Chart, Line, Mark, Marker, Style, logarithmic};
 
@@ -226,7 +227,7 @@ fn graphs(results: &Results, test: &Test) -> String {
             unit: x_unit,
         };
         let y = match unit {
-            Unit::Latency => logarithmic("latency", unit, &lines),
+            Unit::Latency => logarithmic(Lang::En, "latency", unit, &lines),
             _ => Axis {
                 title: "CPU (percent of its cores)".to_owned(),
                 scale: Scale::exactly(0.0, 100.0, unit),
