@@ -1,4 +1,4 @@
-//! `cargo xtask results`: both published reports again, with Tacho's broker and others side by side.
+//! `cargo xtask results`: both published reports again, with Tacho and other brokers side by side.
 //!
 //! The rows of a suite, one after the other; each row with every broker in turn, so that a slow
 //! minute of the machine hits all of them. Every run has a fresh broker on one core and the
