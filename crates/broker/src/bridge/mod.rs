@@ -10,7 +10,7 @@ use tacho_net::tls::TlsClient;
 use tacho_session::server::SessionLimits;
 use tacho_session::{EXPIRY_NEVER, LinkSettings};
 
-use crate::config::{BridgeConfig, Config, ConfigError, EgressRule, Limits};
+use crate::config::{BridgeConfig, Config, ConfigError, EgressRule, IngressRule, Limits};
 use crate::keys::{ClientKey, stable_hash};
 use crate::message::Source;
 
@@ -35,6 +35,9 @@ pub struct Bridge {
     /// Bytes that wait in all its members.
     buffered: AtomicU64,
     members: Box<[MemberStats]>,
+    /// The rules by which something could come back, see [`Bridge::member_of`].
+    egress_comes_back: Box<[bool]>,
+    ingress_brings_back: Box<[bool]>,
 }
 
 impl Bridges {
@@ -100,7 +103,12 @@ impl Bridge {
             name: config.name.clone(),
             source,
         })?;
+        let (egress, ingress) = (&config.egress, &config.ingress);
+        let comes_back = egress.iter().map(|e| ingress.iter().any(|i| e.comes_back_by(i)));
+        let brings_back = ingress.iter().map(|i| egress.iter().any(|e| e.comes_back_by(i)));
         Ok(Self {
+            egress_comes_back: comes_back.collect(),
+            ingress_brings_back: brings_back.collect(),
             tls,
             addresses: Addresses::new(&config.remote),
             source: Source::of_bridge(&config.name),
@@ -130,11 +138,27 @@ impl Bridge {
         self.config.egress.iter().enumerate().find(|(_, rule)| rule.filter.matches(topic))
     }
 
-    /// The member that carries a topic, always the same.
-    pub(crate) fn member_of(&self, topic: &str) -> u16 {
+    /// The member that carries a topic by a rule, always the same.
+    ///
+    /// The other broker sends nothing back to the connection that it came by, but to others it
+    /// does. So one member has all rules of both ways that could play into each other's hands.
+    pub(crate) fn member_of(&self, rule: usize, topic: &str) -> u16 {
+        if self.egress_comes_back.get(rule).is_some_and(|comes_back| *comes_back) {
+            return 0;
+        }
         let members = u64::from(self.config.connections.max(1));
         // Invariant: below a `u16`.
         (stable_hash(topic.as_bytes()) % members) as u16
+    }
+
+    /// What comes by this member: each rule by one, so that nothing comes twice.
+    pub(crate) fn ingress_of(&self, member: u16) -> impl Iterator<Item = &IngressRule> {
+        let members = usize::from(self.config.connections.max(1));
+        let rules = self.config.ingress.iter().zip(&self.ingress_brings_back).enumerate();
+        rules.filter_map(move |(place, (rule, brings_back))| {
+            let own = if *brings_back { 0 } else { place % members };
+            (own == usize::from(member)).then_some(rule)
+        })
     }
 
     /// The client identifier of a member towards the other broker, also of one that an earlier

@@ -118,6 +118,18 @@ impl Mapping {
     }
 }
 
+impl EgressRule {
+    /// A filter that matches the topics that this makes.
+    fn image(&self) -> String {
+        overlap::image(&self.mapping.topic, self.filter.as_str())
+    }
+
+    /// Whether what leaves by this could come back by `ingress`.
+    pub(crate) fn comes_back_by(&self, ingress: &IngressRule) -> bool {
+        overlap::overlap(&self.image(), ingress.filter.topic_filter().as_str())
+    }
+}
+
 impl IngressRule {
     /// The QoS to subscribe with: the highest that makes a difference.
     pub fn subscription_qos(&self) -> QoS {
@@ -150,8 +162,8 @@ impl BridgeConfig {
             return Vec::new();
         }
         let rules = |egress: &EgressRule, ingress: &IngressRule| {
-            let there = overlap::image(&egress.mapping.topic, egress.filter.as_str());
-            overlap::overlap(&there, ingress.filter.topic_filter().as_str()).then(|| {
+            let there = egress.image();
+            egress.comes_back_by(ingress).then(|| {
                 let means = match self.bridge_flag {
                     true => "a broker that does not know bridges sends them back",
                     false => "they come back, as `bridge_flag` is false",

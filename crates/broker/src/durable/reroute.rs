@@ -116,7 +116,7 @@ impl<'a> Rerouting<'a> {
         let header = open.message.header();
         for bridge in self.bridges {
             let Some((place, rule)) = bridge.egress(&header.topic) else { continue };
-            let member = bridge.key_of(bridge.member_of(&header.topic));
+            let member = bridge.key_of(bridge.member_of(place, &header.topic));
             // One that is made anew begins with what is published from now on.
             let Some(&session) = self.members.get(&member) else { continue };
             let session = &mut sessions[session];

@@ -12,6 +12,7 @@ use tacho_session::{CommitToken, WillState};
 
 use super::answers::encode_within;
 use super::connection::{Connection, Flow};
+use super::kin::without_bridge_bit;
 use super::session::Copy;
 use super::{Net, Shard};
 
@@ -114,6 +115,7 @@ impl Shard {
 
     fn keep_promise(&mut self, net: &mut Net, slot: u32, promised: Promised) {
         let Promised { conn, packet, authentication_data, assigned, will, .. } = promised;
+        let packet = without_bridge_bit(&packet).unwrap_or(packet);
         let frame = split_frame(&packet, u32::MAX).ok().flatten();
         let connect = frame.and_then(|frame| Connect::decode(&frame).ok());
         // Invariant: it was decoded before, when it came.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tacho_codec::{ConnAck, Connect, Frame, Packet, QoS, ReasonCode, Version, Will};
+use tacho_codec::{ConnAck, Connect, Frame, Packet, QoS, ReasonCode, Version, Will, split_frame};
 use tacho_net::ConnId;
 use tacho_session::server::{self, ConnectParams, End, SessionLimits};
 use tacho_session::{CommitToken, WillState};
@@ -11,6 +11,7 @@ use tacho_session::{CommitToken, WillState};
 use super::committing::Promised;
 use super::connection::{Connection, Flow, encode};
 use super::keeping::{Kept, Opened};
+use super::kin::{says_bridge, without_bridge_bit};
 use super::publish::may_publish;
 use super::session::{Body, Copy, NO_GROUP, Session};
 use super::stuck::{Admission, Asked};
@@ -38,6 +39,9 @@ impl Shard {
         frame: &Frame<'_>,
         unread: &[u8],
     ) -> Flow {
+        let plain = without_bridge_bit(&unread[..frame.total_len]);
+        let plain = plain.as_ref().and_then(|plain| split_frame(plain, u32::MAX).ok().flatten());
+        let frame = plain.as_ref().unwrap_or(frame);
         let connect = match Connect::decode(frame) {
             Ok(connect) => connect,
             Err(error) => {
@@ -210,6 +214,7 @@ impl Shard {
         };
         let source = self.sessions[slot as usize].source;
         let will = connect.will.as_ref().map(|will| will_state(will, source));
+        self.sessions[slot as usize].is_kin = says_bridge(packet);
         let waits = admission == Admission::Committed;
         let opened = Opened { version: connect.version, expiry_s, will: will.as_ref(), waits };
         let token = self.keep_opened(slot, &opened).max(ended);
@@ -400,6 +405,7 @@ impl Shard {
             replays: None,
             places_counted: 0,
             pressure: None,
+            is_kin: false,
             member: None,
             kept,
             promises: None,

@@ -102,7 +102,7 @@ impl BridgeRoutes {
     fn find(&self, topic: &str, shard: usize, remote: &mut ShardSet, targets: &mut Vec<Target>) {
         for (place, bridge) in self.bridges.iter().enumerate() {
             let Some((rule, _)) = bridge.egress(topic) else { continue };
-            let member = bridge.member_of(topic);
+            let member = bridge.member_of(rule, topic);
             let owner = self.bridges.shard_of(bridge, member);
             if owner != shard {
                 remote.insert(owner);

@@ -95,6 +95,8 @@ pub(crate) struct Session {
     pub(crate) replays: Option<Box<Replays>>,
     /// Places of messages as the shard's ledger has them.
     pub(crate) places_counted: u32,
+    /// Its client is another broker's bridge (3.1.1).
+    pub(crate) is_kin: bool,
     /// Its number among the shard's members of bridges, if it is one.
     pub(crate) member: Option<u16>,
     /// Present once the client was slow or was held back.

@@ -32,7 +32,7 @@ impl Shard {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
         let session = &*self.sessions[slot as usize];
-        let version = session.version;
+        let (version, is_kin) = (session.version, session.is_kin);
         // What is refused now is told now, and not behind what waits for a commit.
         let is_stuck = session.kept.is_some() && self.is_journal_stuck();
         let mut reasons = Vec::with_capacity(subscribe.filters.len());
@@ -41,9 +41,14 @@ impl Shard {
         let mut replays = Vec::new();
         let mut granted = Vec::new();
         for requested in &subscribe.filters {
-            let options = SubscriptionOptions::new(&requested.options, subscribe.subscription_id);
+            let mut options =
+                SubscriptionOptions::new(&requested.options, subscribe.subscription_id);
             let handling = requested.options.retain_handling;
             let filter = Filter::parse(requested.filter);
+            if is_kin {
+                options.no_local = !filter.as_ref().is_ok_and(Filter::is_shared);
+                options.retain_as_published = true;
+            }
             let reason = match &filter {
                 Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
                 // [MQTT-3.8.3-4]

@@ -140,6 +140,10 @@ impl Taker {
         client
     }
 
+    fn attach_again(broker: &TestBroker) -> crate::common::Client {
+        broker.durable("taker", Version::V5, None)
+    }
+
     /// Takes messages until each topic has had `count` of them.
     fn take(&mut self, client: &mut crate::common::Client, count: u8) {
         let is_done = |next: &HashMap<String, u8>| {
@@ -193,7 +197,7 @@ fn what_is_published_while_the_other_broker_is_gone_arrives_when_it_is_back() {
     let here = TestBroker::configured(&format!("shards = 2\n{}", bridge(wire.address, &keys)));
     wait_up(&here);
     let mut taker = Taker::new();
-    taker_attached(&there);
+    drop(Taker::attach(&there));
     publish_through(&here, (0, 5), QoS::ExactlyOnce, |_| {});
     wire.unplug();
     there.stop();
@@ -201,15 +205,11 @@ fn what_is_published_while_the_other_broker_is_gone_arrives_when_it_is_back() {
     publish_through(&here, (5, 10), QoS::ExactlyOnce, |_| {});
     let there = TestBroker::configured(&kept);
     wire.plug(there.address);
-    let mut client = Taker::attach(&there);
+    let mut client = Taker::attach_again(&there);
     taker.take(&mut client, 15);
     wait_empty(&here);
     client.expect_nothing();
     assert_eq!(taker.repeated, 0);
-}
-
-fn taker_attached(broker: &TestBroker) {
-    drop(Taker::attach(broker));
 }
 
 #[test]
@@ -236,8 +236,10 @@ fn our_own_restart_loses_nothing_whatever_the_number_of_shards_and_connections()
     for shards in [1, 3] {
         broker.stop();
         broker = here(shards, 3);
-        let figures = status(&broker).figures;
-        assert_eq!(figures.buffered_messages + figures.inflight, 4 * u64::from(TOPICS));
+        wait_until("everything is there again", || {
+            let figures = status(&broker).figures;
+            figures.buffered_messages + figures.inflight == 4 * u64::from(TOPICS)
+        });
     }
     // A smaller pool: those whose connection is gone deliver what they hold first.
     broker.stop();
@@ -270,6 +272,7 @@ fn a_bridge_that_is_not_configured_any_more_leaves_nothing_behind() {
     // Configured again it begins anew.
     drop(other.accept());
     let here = TestBroker::configured(&format!("{kept}{}", bridge(other.address, OUT)));
+    drop(other.accept());
     let figures = status(&here).figures;
     assert_eq!(figures.buffered_messages + figures.inflight, 0);
 }

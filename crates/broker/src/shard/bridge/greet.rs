@@ -9,14 +9,10 @@ use tacho_session::server::ConnectParams;
 
 use super::{Stage, Subscribing};
 use crate::bridge::{Bridge, MEMBER_EXPIRY_S};
-use crate::config::IngressRule;
 use crate::shard::connection::Flow;
 use crate::shard::durable::Keeping;
+use crate::shard::kin::{BRIDGE_BIT, protocol_level};
 use crate::shard::{Net, Shard};
-
-/// In the protocol level of CONNECT (3.1.1): the client is a bridge. It is not sent its own
-/// messages then, and gets RETAIN as published.
-const BRIDGE_BIT: u8 = 0x80;
 
 impl Shard {
     /// TCP is there: CONNECT, behind the handshake of TLS if there is one.
@@ -133,7 +129,7 @@ impl Shard {
         entry.attempts = 0;
         entry.retain_available = properties.retain_available.unwrap_or(true);
         entry.qos_max = qos_max;
-        let has_rules = ingress_of(bridge, entry.number, entry.is_leaving).next().is_some();
+        let has_rules = bridge.ingress_of(entry.number).next().is_some();
         // With 5.0 once more costs nothing; in 3.1.1 it would bring all retained messages again.
         let is_subscribed = connack.session_present && entry.was_up && !config.version.is_v5();
         entry.subscribing = match has_rules && !is_subscribed {
@@ -163,6 +159,9 @@ impl Shard {
         session.connection = Some(conn);
         session.version = config.version;
         session.packet_size_max = packet_size_max;
+        if let Some(pressure) = &mut session.pressure {
+            pressure.held.ahead = 0;
+        }
         self.stats.sessions_connected.add(1);
         self.await_commit(slot, token);
         self.arm_member(net, member);
@@ -192,7 +191,8 @@ impl Shard {
             return;
         };
         entry.subscribing = Subscribing::Asked(packet_id);
-        let rules: Vec<(String, QoS)> = ingress_of(bridge, entry.number, entry.is_leaving)
+        let rules: Vec<(String, QoS)> = bridge
+            .ingress_of(entry.number)
             .map(|rule| (rule.filter.to_string(), rule.subscription_qos()))
             .collect();
         let filters = rules.iter().map(|(filter, qos)| SubscribeFilter {
@@ -227,7 +227,7 @@ impl Shard {
         entry.subscribing = Subscribing::Done;
         self.sessions[entry.slot as usize].machine.release_id(suback.packet_id);
         let bridge = self.shared.bridges.at(entry.bridge);
-        let rules = ingress_of(bridge, entry.number, entry.is_leaving);
+        let rules = bridge.ingress_of(entry.number);
         let refused = rules.zip(&suback.reasons).find(|(_, reason)| reason.is_error());
         let Some((rule, reason)) = refused else { return };
         let text = said(suback.reason_string);
@@ -240,19 +240,6 @@ impl Shard {
     }
 }
 
-/// What comes from there by this member: each rule by one, so that nothing comes twice.
-fn ingress_of(
-    bridge: &Bridge,
-    member: u16,
-    is_leaving: bool,
-) -> impl Iterator<Item = &IngressRule> {
-    let config = bridge.config();
-    let members = usize::from(config.connections.max(1));
-    let rules = config.ingress.iter().enumerate();
-    let own = move |(place, _): &(usize, _)| place % members == usize::from(member) && !is_leaving;
-    rules.filter(own).map(|(_, rule)| rule)
-}
-
 fn sends_qos0_only(bridge: &Bridge) -> bool {
     bridge.config().egress.iter().all(|rule| rule.mapping.qos == Some(QoS::AtMostOnce))
 }
@@ -260,34 +247,4 @@ fn sends_qos0_only(bridge: &Bridge) -> bool {
 /// What the other broker says for people.
 fn said(text: Option<&str>) -> String {
     text.map_or_else(String::new, |text| format!(" ({text})"))
-}
-
-/// The protocol level in a CONNECT: behind the fixed header and the protocol's name.
-fn protocol_level(packet: &mut [u8]) -> Option<&mut u8> {
-    let length_len = packet.iter().skip(1).position(|byte| byte & 0x80 == 0)? + 1;
-    packet.get_mut(1 + length_len + "\0\u{4}MQTT".len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_protocol_level_is_found_behind_lengths_of_any_size() {
-        for client_id in ["a".to_owned(), "b".repeat(300)] {
-            let connect = Connect {
-                version: Version::V311,
-                clean_start: true,
-                keep_alive_s: 0,
-                client_id: &client_id,
-                username: None,
-                password: None,
-                will: None,
-                properties: ConnectProperties::default(),
-            };
-            let mut packet = Vec::new();
-            connect.encode(&mut packet).unwrap();
-            assert_eq!(protocol_level(&mut packet), Some(&mut 4));
-        }
-    }
 }

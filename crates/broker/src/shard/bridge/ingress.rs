@@ -12,6 +12,7 @@ use tacho_session::Inbound;
 use super::Stage;
 use crate::config::{IngressRule, Values};
 use crate::message::{Intake, Message};
+use crate::shard::ahead::comes_ahead;
 use crate::shard::connection::Flow;
 use crate::shard::distribution::Acknowledge;
 use crate::shard::publish::may_publish;
@@ -35,7 +36,7 @@ impl Shard {
         self.look_at_budget();
         self.bridges.all[member].link.heard();
         let slot = self.bridges.all[member].slot;
-        let mut used = 0;
+        let (mut used, ahead) = (0, self.looked_ahead(Some(slot)));
         let mut flow = Flow::Continue;
         while used < data.len() {
             let frame = match split_frame(&data[used..], self.limits().packet_size_max) {
@@ -46,12 +47,24 @@ impl Shard {
                     return data.len();
                 }
             };
-            flow = self.bridge_packet(net, conn, member, &frame);
+            flow = match used < ahead && comes_ahead(frame.first_byte) {
+                true => Flow::Continue,
+                false => self.bridge_packet(net, conn, member, &frame),
+            };
             match flow {
                 Flow::Continue => used += frame.total_len,
                 Flow::Hold => break,
                 Flow::Stop => return data.len(),
             }
+        }
+        let unread = &data[used..];
+        let looked = ahead.saturating_sub(used);
+        if flow == Flow::Hold {
+            if self.heed_ahead(net, conn, member, unread, looked) == Flow::Stop {
+                return data.len();
+            }
+        } else if ahead > 0 {
+            self.note_looked_ahead(slot, looked);
         }
         self.pump(net, slot);
         self.subscribe_there(net, member);
@@ -60,11 +73,37 @@ impl Shard {
             return data.len();
         }
         if flow == Flow::Hold {
-            self.hold_publisher(net, conn, Why::Budget, false);
+            let reads_on = self.reads_on(unread);
+            self.hold_publisher(net, conn, Why::Budget, reads_on);
         } else if self.must_throttle(net) {
             self.hold_publisher(net, conn, Why::Backlog, false);
         }
         used
+    }
+
+    /// What went there may be all that there is no room for: its acknowledgements count also
+    /// behind a PUBLISH that cannot be taken in yet.
+    #[cold]
+    fn heed_ahead(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        member: usize,
+        unread: &[u8],
+        looked: usize,
+    ) -> Flow {
+        let slot = self.bridges.all[member].slot;
+        let size_max = self.limits().packet_size_max;
+        let mut at = looked;
+        while let Ok(Some(frame)) = split_frame(&unread[at..], size_max) {
+            let is_ahead = comes_ahead(frame.first_byte);
+            if is_ahead && self.bridge_packet(net, conn, member, &frame) == Flow::Stop {
+                return Flow::Stop;
+            }
+            at += frame.total_len;
+        }
+        self.note_looked_ahead(slot, at);
+        Flow::Hold
     }
 
     fn bridge_packet(
