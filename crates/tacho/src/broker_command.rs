@@ -198,6 +198,19 @@ fn where_sessions_live(config: &Config) -> String {
     )
 }
 
+/// For the same line: which bridges there are; nothing without.
+fn about_bridges(config: &Config) -> String {
+    let bridge = |bridge: &BridgeConfig| match bridge.connections {
+        1 => format!("{} to {}", bridge.name, bridge.remote),
+        count => format!("{} to {} ({count} connections)", bridge.name, bridge.remote),
+    };
+    let bridges: Vec<String> = config.bridges.iter().map(bridge).collect();
+    match bridges.is_empty() {
+        true => String::new(),
+        false => format!("; bridges: {}", bridges.join(", ")),
+    }
+}
+
 fn make_certificates(folder: &Path, raw: &RawConfig) -> Result<SelfSigned, String> {
     let secure = || raw.listeners.iter().filter(|listener| listener.transport.uses_tls());
     if secure().next().is_none() {
@@ -231,6 +244,7 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     let shards = config.shards;
     let configured = config.listeners.clone();
     let sessions_live = where_sessions_live(&config);
+    let bridges = about_bridges(&config);
     let broker = match Broker::start(config) {
         Err(error @ (StartError::Config(_) | StartError::Journal { .. })) => {
             eprintln!("tacho broker: {error}");
@@ -245,7 +259,7 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
         .collect();
     tracing::info!(
         "listening on {} with {shards} shards (epoll or kqueue), up to {} connections; \
-         {sessions_live}",
+         {sessions_live}{bridges}",
         listeners.join(", "),
         broker.connections_max(),
     );

@@ -2,6 +2,7 @@
 //!
 //! Arguments in, exit code out. What the commands do is in the library crates.
 
+mod bridge;
 mod broker_command;
 mod campaign;
 mod convert;
@@ -58,6 +59,8 @@ enum Command {
     Convert(convert::ConvertArguments),
     Doctor(doctor::DoctorArguments),
     Broker(broker_command::BrokerArgs),
+    /// Show how a broker's bridges stand, or try them out.
+    Bridge(bridge::BridgeArguments),
     Journal(journal_command::JournalArguments),
     Monitor(Box<monitor::MonitorArguments>),
     Serve(web::ServeArguments),
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Command::Ladder(arguments) => campaign::ladder(arguments),
         Command::Capacity(arguments) => campaign::capacity(arguments),
         Command::Scenario(arguments) => scenario::scenario(arguments),
+        Command::Bridge(arguments) => bridge::bridge(arguments),
         Command::Journal(arguments) => journal_command::journal(arguments),
         Command::Monitor(arguments) => monitor::monitor(arguments),
         Command::Serve(arguments) => web::serve(arguments),

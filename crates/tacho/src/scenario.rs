@@ -201,7 +201,10 @@ fn needs(scenario: &Scenario) -> Result<String, Failure> {
         lines.push("and as many more as the broker lets publishers send".to_owned());
     }
     if needs.bridged {
-        lines.push("the brokers must be bridged to each other".to_owned());
+        lines.push(
+            "brokers that are bridged to each other; without arguments the run starts them"
+                .to_owned(),
+        );
     }
     if let Some(shortage) = needs.shortage(&Limits::of_this_process(), true) {
         lines.push(format!("this machine, with the broker on it too: {shortage}"));

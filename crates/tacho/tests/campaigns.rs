@@ -215,14 +215,23 @@ fn a_suite_runs_its_rows_and_tells_what_it_skipped() {
     let summary = summary(&dir);
     assert_eq!((&summary["kind"], &summary["scenario"]), (&"suite".into(), &"guide".into()));
     // The same run stands in two figures and was made once.
-    assert_eq!(summary["steps"].as_array().map(Vec::len), Some(1), "{said}");
+    assert_eq!(summary["steps"].as_array().map(Vec::len), Some(2), "{said}");
     let of = |name: &str| {
         let series = summary["series"].as_array().expect("series");
         series.iter().find(|series| series["name"] == name).expect(name)["steps"].clone()
     };
     assert_eq!((of("qos1"), of("no-bridge")), (vec![0].into(), vec![0].into()));
-    let skipped = &summary["skipped"][0];
-    assert_eq!((&skipped["series"], &skipped["label"]), (&"bridge".into(), &"10K".into()));
+    // With bridges the run starts two brokers, which pass on all of it.
+    assert_eq!(of("bridge"), serde_json::Value::from(vec![1]));
+    let step = &summary["steps"][1];
+    for (what, count) in [("sent", 50), ("received", 50), ("lost", 0)] {
+        assert_eq!(step[what], count, "{step:#}");
+    }
+    // What needs brokers that are not there is skipped.
+    let more = ["--broker-cmd", "node1=never started {port}"];
+    let dir = folder.path().join("other");
+    let output = tacho(&arguments, &more, &dir);
+    let table = text(&output.stdout);
     assert!(table.contains("skipped bridge, 10K: needs brokers that are bridged"), "{table}");
 }
 

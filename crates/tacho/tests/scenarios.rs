@@ -29,6 +29,34 @@ fn fan_out() {
     run("fan-out");
 }
 
+/// Two brokers that the run starts, each with its own row, over a bridge.
+#[test]
+fn bridge() {
+    let small = Small {
+        scenario: "bridge",
+        vars: &["publishers=5", "subscribers=5", "target_throughput=50", "connections=4", "qos=2"],
+        clients: 20,
+        sent: 200,
+        received: 200,
+    };
+    let record = small.run(&[]).expect("all came that must");
+    let targets = record["targets"].as_array().expect("targets");
+    assert_eq!(targets.len(), 2, "{record:#}");
+    for (target, name) in targets.iter().zip(["node1", "node2"]) {
+        assert_eq!((&target["name"], &target["kind"]), (&name.into(), &"built_in".into()));
+        let command = target["command"].as_str().expect("a command");
+        assert!(command.contains(&format!("bridges-{name}.toml")), "{command}");
+    }
+    let parts = record["steps"][0]["targets"].as_array().expect("a part per broker");
+    for name in ["node1", "node2"] {
+        let part = parts.iter().find(|part| part["name"] == name).expect(name);
+        for rate in ["achieved_in_per_s", "achieved_out_per_s"] {
+            let rate = part[rate].as_f64().expect("a rate");
+            assert!((rate - 50.0).abs() < 25.0, "{part:#}");
+        }
+    }
+}
+
 #[test]
 fn connect() {
     run("connect");

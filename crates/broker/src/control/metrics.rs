@@ -6,7 +6,7 @@ use tacho_codec::ReasonCode;
 
 use super::ask::ClientRow;
 use super::exposition::{Exposition, Kind};
-use super::{View, journal, process};
+use super::{View, bridges, journal, process};
 use crate::stats::{ByQos, ByReason, Histogram, ShardStats};
 
 /// Nanoseconds and bytes as Prometheus wants them.
@@ -54,6 +54,7 @@ pub(super) fn write(view: &View, slow: &[ClientRow]) -> String {
     if let Some(journal) = &view.journal {
         journal::write(&mut exposition, journal);
     }
+    bridges::write(&mut exposition, &view.bridges);
     slow_clients(&mut exposition, slow);
     process::write(&mut exposition);
     exposition.finish()

@@ -4,6 +4,7 @@
 //! Time is read here, unlike in the rest of this crate: a control plane has no loop to give it.
 
 mod ask;
+mod bridges;
 mod connection;
 mod exposition;
 mod journal;

@@ -21,7 +21,7 @@ use super::ask::{ClientRow, Clients, NoAnswer, Order};
 use super::connection::Bounded;
 use super::exposition::CONTENT_TYPE;
 use super::slow::{Remembered, Slowest};
-use super::{View, metrics};
+use super::{View, bridges, metrics};
 
 /// Rows per answer, at most.
 const ROWS_MAX: usize = 1_000;
@@ -42,6 +42,7 @@ tacho broker
 /healthz              200 while every shard takes turns, 503 otherwise
 /clients              sessions, page by page: ?limit=100&after=<next of the page before>
 /clients/slowest      clients that are most behind: ?n=10
+/bridges              bridges to other brokers and their connections
 ";
 
 #[derive(Clone)]
@@ -63,6 +64,7 @@ pub(super) async fn serve(view: Arc<View>, listener: TcpListener) -> io::Result<
         .route("/healthz", get(health))
         .route("/clients", get(clients))
         .route("/clients/slowest", get(slowest))
+        .route("/bridges", get(bridges))
         .with_state(served)
         .layer(from_fn_with_state(loopback, guard));
     axum::serve(Bounded::new(listener), router).await
@@ -104,6 +106,10 @@ async fn health(State(served): State<Served>) -> Result<&'static str, Unavailabl
         served.view.pulse(shard).await?;
     }
     Ok("ok\n")
+}
+
+async fn bridges(State(served): State<Served>) -> Json<bridges::Answer> {
+    Json(bridges::Answer::of(&served.view.bridges))
 }
 
 /// A shard that does not answer, as 503.

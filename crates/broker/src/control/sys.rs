@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tacho_net::clock;
 
-use super::View;
 use super::journal;
 use super::load::{Averages, SPANS};
 use super::process::Memory;
+use super::{View, bridges};
 use crate::mail::{Mail, SysValue};
 use crate::stats::ByQos;
 
@@ -69,6 +69,7 @@ impl Sys {
             let figures = journal::figures(journal).into_iter();
             values.extend(figures.map(|(name, value)| (name.to_owned(), value)));
         }
+        values.extend(bridges::figures(&view.bridges));
         if self.last.is_empty() {
             let topics = values.iter().map(|(name, _)| format!("{PREFIX}{name}").into());
             self.last = topics.map(|topic| (topic, String::new())).collect();

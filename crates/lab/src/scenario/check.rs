@@ -182,7 +182,11 @@ impl Checker<'_> {
                 .label(format!("strip = \"{}\"", raw.strip)));
         }
         let (strip, prefix) = (raw.strip.clone(), raw.prefix.clone());
-        Ok(Bridge { from, to, filter: filter.clone(), strip, prefix })
+        let connections = raw.connections.as_ref().map(|connections| {
+            Ok(self.whole(connections, "the number of connections", 1, 1024)? as u16)
+        });
+        let connections = connections.transpose()?;
+        Ok(Bridge { from, to, filter: filter.clone(), strip, prefix, connections })
     }
 
     /// A broker; a named one takes what it does not say from the default one.

@@ -100,7 +100,8 @@ pub enum Shortage {
         /// What one core is expected to sustain.
         per_core: u64,
     },
-    /// The messages go from one broker to another, and the brokers at hand have no bridge.
+    /// The messages go from one broker to another, and only some of the brokers are named: those
+    /// that the run starts cannot be known to the others.
     #[error("needs brokers that are bridged to each other: {}", arguments.join(" "))]
     Bridge {
         /// What to write on the command line.

@@ -130,6 +130,7 @@ pub(super) struct RawBridge {
     pub(super) strip: String,
     #[serde(default)]
     pub(super) prefix: String,
+    pub(super) connections: Option<Spanned<Whole>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -137,6 +137,9 @@ pub struct Bridge {
     /// What is then put in front of it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub prefix: String,
+    /// Connections between the two, where they are Tacho's own and the run starts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u16>,
 }
 
 /// How the generator works.

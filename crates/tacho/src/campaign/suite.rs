@@ -86,8 +86,9 @@ fn carried(scenario: Scenario, targets: &TargetArguments) -> Result<Scenario, St
     let targets = targets.narrowed(&scenario);
     let needs = Needs::of(&scenario).map_err(|error| error.to_string())?;
     let missing = targets.missing(&scenario);
-    if needs.bridged && !missing.is_empty() {
-        // Brokers that the run starts by itself know nothing of each other.
+    let some = !missing.is_empty() && missing.len() < scenario.targets_in_use().len();
+    if needs.bridged && some {
+        // Brokers that the run starts are bridged to each other, and to nobody else.
         let argument = |name: &String| format!("--broker {name}=mqtt://HOST:PORT");
         let arguments = missing.iter().map(argument).collect();
         return Err(Shortage::Bridge { arguments }.to_string());

@@ -12,11 +12,12 @@ use tacho_lab::output::RunDirectory;
 use tacho_lab::record::{TargetKind, TargetRecord};
 use tacho_lab::run::Course;
 use tacho_lab::scenario::{
-    BrokerUrl, Group, ProtocolVersion, Scenario, Scheme, Shortage, TlsOptions,
+    Bridge, BrokerUrl, Group, ProtocolVersion, Scenario, Scheme, Shortage, TlsOptions,
 };
 use tacho_load::Transport;
 
 use super::attached;
+use super::bridged::{Bridging, Network};
 use super::cores::Cores;
 use super::killer::Killer;
 use super::process::{DataDirectory, Launched, Process, SharedProcess, lock};
@@ -39,6 +40,10 @@ pub(crate) struct Target {
     /// How often the run kills it.
     kills: u32,
     source: Source,
+    /// Bridges that lead away from it, where the run starts all of the brokers.
+    bridges: Vec<Bridge>,
+    /// Brokers of the run know of each other.
+    is_bridged: bool,
 }
 
 /// Where a broker comes from.
@@ -89,16 +94,15 @@ impl Target {
             let source = Source::of(arguments, (name, level), target.broker.clone(), &tls)?;
             let by_actions = scenario.kill_actions(name).len();
             let kills = target.kills + u32::try_from(by_actions).unwrap_or(u32::MAX);
-            let version = target.version;
-            Ok(Self { name: name.to_owned(), version, tls, kills, source })
+            let (name, version) = (name.to_owned(), target.version);
+            let (bridges, is_bridged) = (Vec::new(), false);
+            Ok(Self { name, version, tls, kills, source, bridges, is_bridged })
         };
-        let targets: Vec<Self> = targets.into_iter().map(target).collect::<Result<_, Failure>>()?;
+        let mut targets: Vec<Self> =
+            targets.into_iter().map(target).collect::<Result<_, Failure>>()?;
         let built_in = |target: &Self| matches!(target.source, Source::BuiltIn { .. });
         if !scenario.bridges.is_empty() && targets.iter().any(built_in) {
-            let names = targets.iter().map(|target| format!("--broker {}=URL", target.name));
-            let shortage = Shortage::Bridge { arguments: names.collect() };
-            let sentence = format!("'{}' {shortage}; Tacho's own has no bridges", scenario.name);
-            return Err(Failure::new(exit::INVALID_CONFIG, sentence));
+            Self::bridge(&mut targets, scenario)?;
         }
         let alive = |target: &&Self| target.kills > 0 && !target.starts_a_broker();
         if let Some(target) = targets.iter().find(alive) {
@@ -134,6 +138,43 @@ impl Target {
         Ok(targets)
     }
 
+    /// Notes who passes messages on to whom, where all brokers are started by the run.
+    fn bridge(targets: &mut [Self], scenario: &Scenario) -> Result<(), Failure> {
+        let invalid = |sentence: String| Err(Failure::new(exit::INVALID_CONFIG, sentence));
+        if !targets.iter().all(|target| matches!(target.source, Source::BuiltIn { .. })) {
+            let names = targets.iter().map(|target| format!("--broker {}=URL", target.name));
+            let shortage = Shortage::Bridge { arguments: names.collect() };
+            return invalid(format!(
+                "'{}' {shortage}; without any of them, Tacho's own are started and bridged",
+                scenario.name
+            ));
+        }
+        if let Some(bridge) = scenario.bridges.iter().find(|bridge| !bridge.strip.is_empty()) {
+            return invalid(format!(
+                "'{}' has a bridge that strips '{}' from topics, which bridges of Tacho's own do \
+                 not: name brokers that do",
+                scenario.name, bridge.strip
+            ));
+        }
+        for target in targets {
+            target.is_bridged = true;
+            let away = scenario.bridges.iter().filter(|bridge| bridge.from == target.name);
+            target.bridges = away.cloned().collect();
+        }
+        Ok(())
+    }
+
+    /// Where those of `targets` will be that know of each other.
+    pub(super) fn network(targets: &[Self]) -> Result<Network, Failure> {
+        let scheme = targets.iter().find_map(|target| match target.source {
+            Source::BuiltIn { scheme, .. } => Some(scheme),
+            _ => None,
+        });
+        let bridged = targets.iter().filter(|target| target.is_bridged);
+        let brokers = bridged.map(|target| (target.name.as_str(), target.kills > 0));
+        Network::of(brokers, scheme.unwrap_or_default())
+    }
+
     /// Does the run start the broker?
     pub(super) fn starts_a_broker(&self) -> bool {
         !matches!(self.source, Source::Url { .. })
@@ -153,10 +194,11 @@ impl Target {
         self,
         cores: &Cores,
         which: (usize, usize),
-        directory: &RunDirectory,
+        (directory, network): (&RunDirectory, &Network),
         stop: &AtomicBool,
     ) -> Result<Broker, Failure> {
-        let Self { name, version, tls, kills, source } = self;
+        let Self { name, version, tls, kills, source, bridges, .. } = self;
+        let bridging = network.bridging(&name, &bridges, directory)?;
         let unexpected = |sentence: String| Failure::new(exit::UNEXPECTED, sentence);
         let data = |wanted: bool| {
             let path = directory.file(&file_name("data", &name, ""));
@@ -197,11 +239,15 @@ impl Target {
             Source::BuiltIn { shards, scheme, level } => {
                 let cores = cores.of_broker(which).len().max(1);
                 let shards = shards.map_or(cores, usize::from);
-                let url = BrokerUrl::new(scheme, "127.0.0.1", port()?);
+                let port = bridging.as_ref().map_or_else(port, |bridging| Ok(bridging.port))?;
+                let url = BrokerUrl::new(scheme, "127.0.0.1", port);
                 let certificates = directory.file(&file_name("certificates", &name, ""));
                 let data = data(level > Level::Memory)?;
                 let keeping = data.as_ref().map(|data| (data, level));
-                let launch = Launch::built_in(url, shards, &certificates, keeping)?;
+                let mut launch = Launch::built_in(url, shards, &certificates, keeping)?;
+                if let Some(bridging) = &bridging {
+                    launch.bridge(bridging);
+                }
                 (TargetKind::BuiltIn, launch, data)
             }
         };
@@ -289,10 +335,20 @@ impl Launch {
         }
         Ok(Self { command, shown, url, tls })
     }
+
+    /// Adds what makes it a part of a network.
+    fn bridge(&mut self, bridging: &Bridging) {
+        self.command.arg("--config").arg(&bridging.config);
+        self.shown.push_str(&format!(" --config {}", bridging.config.display()));
+        if let Some(listen) = bridging.listen {
+            self.command.args(["--listen", &listen.to_string()]);
+            self.shown.push_str(&format!(" --listen {listen}"));
+        }
+    }
 }
 
 /// Name of a file of the broker `name`; the default one's is without a name.
-fn file_name(what: &str, name: &str, extension: &str) -> String {
+pub(super) fn file_name(what: &str, name: &str, extension: &str) -> String {
     match name {
         "" => format!("{what}{extension}"),
         name => format!("{what}-{name}{extension}"),
@@ -442,7 +498,7 @@ const DIR: &str = "{dir}";
 /// A port that nobody listens on. Somebody could take it until the broker does; then the broker
 /// says so and the run ends. A broker that is `killed` must find its port free again: it gets one
 /// that no connection takes for its own end.
-fn free_port(killed: bool) -> std::io::Result<u16> {
+pub(super) fn free_port(killed: bool) -> std::io::Result<u16> {
     let (first, last) = tacho_load::local_port_range();
     let mut port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
     let mut attempts = if killed && first > PORT_MIN { PORT_ATTEMPTS } else { 0 };

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod attached;
+mod bridged;
 mod broker;
 mod commands;
 mod cores;

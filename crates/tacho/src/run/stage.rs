@@ -179,9 +179,12 @@ impl Setting {
         };
         let count = targets.len();
         let mut brokers = Vec::with_capacity(count);
+        let network = Target::network(&targets)?;
+        let places = (directory, &network);
         for (index, target) in targets.into_iter().enumerate() {
-            brokers.push(target.ready(&cores, (index, count), directory, &self.stop.flag)?);
+            brokers.push(target.ready(&cores, (index, count), places, &self.stop.flag)?);
         }
+        network.wait(&self.stop.flag)?;
         cores.pin_this_thread();
         let monitors = self.arguments.monitors.clone();
         Ok(Stage {

@@ -30,17 +30,23 @@ fn promtool() -> Verdict {
     if !answer.contains("tacho_publishes_in_total{") {
         return Err(format!("no metrics: {answer}").into());
     }
+    promtool_checks(&answer)
+}
+
+/// Insists that it has no complaint about `metrics`.
+pub(crate) fn promtool_checks(metrics: &str) -> Verdict {
     let mut command = Peer::Promtool.command()?;
     command.args(["check", "metrics"]).stdin(std::process::Stdio::piped());
     let mut running = Running::start(command)?;
     let mut stdin = running.child.stdin.take().ok_or("no standard input")?;
-    stdin.write_all(answer.as_bytes())?;
+    stdin.write_all(metrics.as_bytes())?;
     drop(stdin);
     let said = running.succeed()?;
     if said.is_empty() { Ok(()) } else { Err(format!("it complains: {said:#?}").into()) }
 }
 
-fn get(port: u16, path: &str) -> Result<String, Failed> {
+/// Asks the broker that answers at `port`.
+pub(crate) fn get(port: u16, path: &str) -> Result<String, Failed> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;

@@ -153,6 +153,7 @@ const BRIDGE: &[Key] = &[
     required("filter", Text, "Which topics are passed on."),
     key("strip", Text, "What is cut off in front of the topic."),
     key("prefix", Text, "What is then put in front of it."),
+    key("connections", Whole(1, 1024), "Of the bridge between Tacho's own brokers; 64."),
 ];
 
 const LOAD: &[Key] = &[

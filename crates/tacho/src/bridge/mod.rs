@@ -1,0 +1,102 @@
+//! `tacho bridge`: how bridges stand, and whether one could.
+
+mod status;
+mod trial;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use tacho_broker::{Config, RawConfig};
+
+use crate::exit::{self, Failure};
+
+pub(crate) use status::fetch;
+
+/// Show how a broker's bridges stand, or try them out.
+///
+/// Bridges are set up in the broker's configuration; docs/bridging.md says how.
+#[derive(Args, Debug)]
+pub(crate) struct BridgeArguments {
+    #[command(subcommand)]
+    command: BridgeCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum BridgeCommand {
+    /// Ask a running broker how its bridges stand.
+    ///
+    /// It must answer by HTTP: `metrics = "127.0.0.1:9883"` in its configuration, or --metrics.
+    #[command(after_help = "Exit codes: 0 all connections of all bridges are up, 99 one is not, \
+                            104 there is no such bridge, or the configuration cannot be used, \
+                            112 the broker does not answer.")]
+    Status(StatusArguments),
+    /// Try out the bridges of a configuration from here, without a broker.
+    ///
+    /// Finds the other broker, connects as configured (with `-test` behind the client identifier,
+    /// so that a running bridge is not disturbed), says what it grants and what not, asks for the
+    /// subscriptions of the ingress rules, and sends itself a message by a topic of its own.
+    #[command(after_help = "Exit codes: 0 all of it works, 99 the other broker does not allow \
+                            some of it, 104 there is no such bridge, or the configuration cannot \
+                            be used, 112 the other broker cannot be reached or refuses the \
+                            connection.")]
+    Test(TestArguments),
+}
+
+#[derive(Args, Debug)]
+struct StatusArguments {
+    /// Of this bridge only
+    name: Option<String>,
+
+    /// Where the broker answers questions, such as http://127.0.0.1:9883
+    #[arg(long, value_name = "URL", required_unless_present = "config")]
+    url: Option<String>,
+
+    /// The broker's configuration, which says where it answers
+    #[arg(long, short, value_name = "FILE", conflicts_with = "url")]
+    config: Option<PathBuf>,
+
+    /// Show each connection
+    #[arg(long, short)]
+    verbose: bool,
+
+    /// Print the broker's answer as it is: JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+struct TestArguments {
+    /// The broker's configuration
+    config: PathBuf,
+
+    /// Only this bridge
+    name: Option<String>,
+
+    /// Topic there for the message that is sent and received; tacho-bridge-test/CLIENT-ID unless
+    /// given
+    #[arg(long, value_name = "TOPIC")]
+    topic: Option<String>,
+}
+
+/// Runs the command; its exit code.
+pub(crate) fn bridge(arguments: &BridgeArguments) -> Result<u8, Failure> {
+    match &arguments.command {
+        BridgeCommand::Status(arguments) => status::status(arguments),
+        BridgeCommand::Test(arguments) => trial::test(arguments),
+    }
+}
+
+fn config(path: &Path) -> Result<Config, Failure> {
+    let config = RawConfig::read(path).and_then(RawConfig::resolve);
+    config.map_err(|error| Failure::new(exit::INVALID_CONFIG, error))
+}
+
+fn no_such_bridge<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Failure {
+    let names: Vec<&str> = names.collect();
+    let known = match names.is_empty() {
+        true => "there is none".to_owned(),
+        false => format!("there is {}", names.join(", ")),
+    };
+    Failure::new(exit::INVALID_CONFIG, format!("there is no bridge '{name}': {known}"))
+}

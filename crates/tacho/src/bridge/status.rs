@@ -1,0 +1,343 @@
+//! How the bridges of a running broker stand.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::{StatusArguments, config, no_such_bridge};
+use crate::exit::{self, Failure};
+
+/// How long the broker may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// More than a thousand connections say.
+const ANSWER_BYTES_MAX: u64 = 16 << 20;
+
+/// What a broker answers; what it does not say is 0.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) bridges: Vec<Bridge>,
+}
+
+/// One bridge.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Bridge {
+    name: String,
+    remote: String,
+    state: String,
+    connected: u64,
+    #[serde(flatten)]
+    figures: Figures,
+    connections: Vec<Connection>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Connection {
+    connection: u64,
+    state: String,
+    for_s: Option<u64>,
+    problem: Option<String>,
+    #[serde(flatten)]
+    figures: Figures,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Figures {
+    reconnects: u64,
+    sent: u64,
+    received: u64,
+    acknowledged: u64,
+    buffered_messages: u64,
+    buffered_bytes: u64,
+    inflight: u64,
+    dropped_expired: u64,
+    dropped_full: u64,
+    dropped_refused: u64,
+    dropped_too_large: u64,
+    dropped_unmapped: u64,
+}
+
+impl Bridge {
+    /// Are all of its connections made?
+    pub(crate) fn is_up(&self) -> bool {
+        self.state == "up"
+    }
+
+    /// Why it is not up, and how many of its connections say so: each reason once, the most
+    /// frequent first.
+    fn problems(&self) -> Vec<(usize, &str)> {
+        let mut problems: Vec<(usize, &str)> = Vec::new();
+        for problem in self.connections.iter().filter_map(|one| one.problem.as_deref()) {
+            match problems.iter_mut().find(|(_, known)| *known == problem) {
+                Some((count, _)) => *count += 1,
+                None => problems.push((1, problem)),
+            }
+        }
+        problems.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        problems
+    }
+}
+
+/// `to-b (mqtt://b:1883) is down: connection refused`.
+impl fmt::Display for Bridge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}) is {}", self.name, self.remote, self.state)?;
+        match self.problems().first() {
+            Some((_, problem)) => write!(f, ": {problem}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Asks the broker that answers at `url`.
+pub(crate) fn fetch(url: &str) -> Result<Answer, String> {
+    let text = get(url)?;
+    serde_json::from_str(&text).map_err(|error| format!("{url} answers something else: {error}"))
+}
+
+fn get(url: &str) -> Result<String, String> {
+    let config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).build();
+    let agent = ureq::Agent::new_with_config(config);
+    let base = url.trim_end_matches('/');
+    let base = base.strip_suffix("/bridges").unwrap_or(base);
+    let base = if base.contains("://") { base.to_owned() } else { format!("http://{base}") };
+    let mut answer = agent
+        .get(format!("{base}/bridges"))
+        .call()
+        .map_err(|error| format!("{base} does not answer: {error}"))?;
+    let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
+    body.read_to_string().map_err(|error| format!("{base} does not answer: {error}"))
+}
+
+/// The command.
+pub(super) fn status(arguments: &StatusArguments) -> Result<u8, Failure> {
+    let url = match (&arguments.url, &arguments.config) {
+        (Some(url), _) => url.clone(),
+        (None, Some(path)) => match config(path)?.metrics {
+            Some(address) => format!("http://{address}"),
+            None => {
+                let sentence = format!(
+                    "{} does not say where the broker answers: set `metrics` in it, or pass --url",
+                    path.display()
+                );
+                return Err(Failure::new(exit::INVALID_CONFIG, sentence));
+            }
+        },
+        // Invariant: the parser insists on one of them.
+        (None, None) => return Err(Failure::new(exit::UNEXPECTED, "pass --url or --config")),
+    };
+    let unreachable = |sentence| Failure::new(exit::TARGET_UNREACHABLE, sentence);
+    let text = get(&url).map_err(unreachable)?;
+    let mut answer: Answer = serde_json::from_str(&text)
+        .map_err(|error| unreachable(format!("{url} answers something else: {error}")))?;
+    if let Some(name) = &arguments.name {
+        if !answer.bridges.iter().any(|bridge| bridge.name == *name) {
+            let names = answer.bridges.iter().map(|bridge| bridge.name.as_str());
+            return Err(no_such_bridge(name, names));
+        }
+        answer.bridges.retain(|bridge| bridge.name == *name);
+    }
+    match arguments.json {
+        true => println!("{text}"),
+        false => print!("{}", shown(&answer, arguments.verbose)),
+    }
+    Ok(if answer.bridges.iter().all(Bridge::is_up) { exit::OK } else { exit::THRESHOLD })
+}
+
+/// The answer as a table, for people.
+fn shown(answer: &Answer, verbose: bool) -> String {
+    if answer.bridges.is_empty() {
+        return "This broker has no bridges.\n".to_owned();
+    }
+    let heads = [
+        "bridge",
+        "other broker",
+        "state",
+        "up",
+        "sent",
+        "acknowledged",
+        "received",
+        "in flight",
+        "waiting",
+        "dropped",
+        "reconnects",
+    ];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    rows.extend(answer.bridges.iter().map(|bridge| {
+        let up = format!("{}/{}", bridge.connected, bridge.connections.len());
+        let mut row = vec![bridge.name.clone(), bridge.remote.clone(), bridge.state.clone(), up];
+        row.extend(bridge.figures.cells());
+        row
+    }));
+    let mut text = table(&rows, 4);
+    for bridge in &answer.bridges {
+        for (count, problem) in bridge.problems() {
+            let whose = match (count, bridge.connections.len()) {
+                (_, 1) => String::new(),
+                (1, _) => " (one connection)".to_owned(),
+                (count, _) => format!(" ({count} connections)"),
+            };
+            text.push_str(&format!("\n{}{whose}: {problem}", bridge.name));
+        }
+        for (reason, count) in bridge.figures.dropped() {
+            text.push_str(&format!("\n{}: {count} messages dropped: {reason}", bridge.name));
+        }
+    }
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if verbose {
+        answer.bridges.iter().for_each(|bridge| text.push_str(&connections(bridge)));
+    }
+    text
+}
+
+/// Each connection of a bridge.
+fn connections(bridge: &Bridge) -> String {
+    let heads = [
+        "connection",
+        "state",
+        "for",
+        "sent",
+        "acknowledged",
+        "received",
+        "in flight",
+        "waiting",
+        "dropped",
+        "reconnects",
+        "",
+    ];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    rows.extend(bridge.connections.iter().map(|one| {
+        let span = one.for_s.map_or_else(|| "-".to_owned(), span);
+        let mut row = vec![one.connection.to_string(), one.state.clone(), span];
+        row.extend(one.figures.cells());
+        row.push(one.problem.clone().unwrap_or_default());
+        row
+    }));
+    format!("\n{}:\n{}", bridge.name, table(&rows, 3))
+}
+
+impl Figures {
+    fn cells(&self) -> [String; 7] {
+        let waiting = match self.buffered_messages {
+            0 => "0".to_owned(),
+            count => format!("{count} ({})", bytes(self.buffered_bytes)),
+        };
+        let dropped: u64 = self.dropped().map(|(_, count)| count).sum();
+        [
+            self.sent.to_string(),
+            self.acknowledged.to_string(),
+            self.received.to_string(),
+            self.inflight.to_string(),
+            waiting,
+            dropped.to_string(),
+            self.reconnects.to_string(),
+        ]
+    }
+
+    /// Why messages were dropped, and how many.
+    fn dropped(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        [
+            ("they waited for too long", self.dropped_expired),
+            ("the buffer was full", self.dropped_full),
+            ("the other broker refused them", self.dropped_refused),
+            ("larger than the other broker takes", self.dropped_too_large),
+            ("no rule makes a message of them", self.dropped_unmapped),
+        ]
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+    }
+}
+
+/// Columns of equal width, the first `left` of them (and the last, if it has no head) to the left.
+fn table(rows: &[Vec<String>], left: usize) -> String {
+    let count = rows.first().map_or(0, Vec::len);
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| {
+            let is_prose = rows[0][at].is_empty();
+            if at < left || is_prose {
+                format!("{cell:<width$}")
+            } else {
+                format!("{cell:>width$}")
+            }
+        });
+        let line: Vec<String> = cells.collect();
+        text.push_str(line.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// `3 d 4 h`, `5 min`, `20 s`.
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
+    }
+}
+
+fn bytes(count: u64) -> String {
+    match count {
+        0..10_240 => format!("{count} B"),
+        10_240..10_485_760 => format!("{} KiB", count >> 10),
+        _ => format!("{} MiB", count >> 20),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANSWER: &str = r#"{"bridges": [
+        {"name": "cloud", "remote": "mqtts://b.example:8883", "state": "partly", "connected": 1,
+         "sent": 12, "received": 3, "acknowledged": 10, "buffered_messages": 7,
+         "buffered_bytes": 20480, "inflight": 2, "reconnects": 1, "dropped_refused": 4,
+         "connections": [
+            {"connection": 1, "state": "up", "for_s": 7500, "sent": 12},
+            {"connection": 2, "state": "down", "for_s": 5, "problem": "connection refused"},
+            {"connection": 3, "state": "down", "problem": "connection refused"}]},
+        {"name": "b", "remote": "mqtt://c:1883", "state": "up", "connected": 1,
+         "connections": [{"connection": 1, "state": "up", "for_s": 1}], "of_the_future": 1}]}"#;
+
+    #[test]
+    fn the_table_says_how_bridges_stand_and_why() {
+        let answer: Answer = serde_json::from_str(ANSWER).expect("an answer");
+        let text = shown(&answer, false);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("bridge  other broker"), "{text}");
+        let cells: Vec<&str> = lines[1].split_whitespace().collect();
+        let expected = [
+            "cloud",
+            "mqtts://b.example:8883",
+            "partly",
+            "1/3",
+            "12",
+            "10",
+            "3",
+            "2",
+            "7",
+            "(20",
+            "KiB)",
+            "4",
+            "1",
+        ];
+        assert_eq!(cells, expected, "{text}");
+        assert!(text.contains("cloud (2 connections): connection refused\n"), "{text}");
+        assert!(text.contains("cloud: 4 messages dropped: the other broker refused"), "{text}");
+        assert!(!text.contains("2 h 5 min"), "{text}");
+        let text = shown(&answer, true);
+        assert!(text.contains("2 h 5 min") && text.contains("\nb:\n"), "{text}");
+        assert!(!answer.bridges[0].is_up() && answer.bridges[1].is_up());
+        let sentence = answer.bridges[0].to_string();
+        assert_eq!(sentence, "cloud (mqtts://b.example:8883) is partly: connection refused");
+        let none = Answer { bridges: Vec::new() };
+        assert_eq!(shown(&none, true), "This broker has no bridges.\n");
+    }
+}
