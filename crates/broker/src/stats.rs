@@ -196,6 +196,9 @@ counters! {
     journal_refused_connects_total,
     /// Subscriptions of durable sessions refused, for the same reason.
     journal_refused_subscriptions_total,
+    /// Waits for an UNSUBACK that were ended: that the subscription is over could not be written,
+    /// for the same reason.
+    journal_unconfirmed_unsubscribes_total,
     /// Messages of QoS 0 not written to the journal: its disk is full or failing, or it is at its
     /// limit.
     journal_skipped_total,

@@ -128,6 +128,11 @@ impl Commits {
         self.waiting.pop_front_if(|waiting| waiting.token <= self.committed)
     }
 
+    /// The slots of sessions that wait, some more than once.
+    pub(super) fn waiting_slots(&self) -> impl Iterator<Item = u32> {
+        self.waiting.iter().map(|waiting| waiting.slot)
+    }
+
     /// How many wait.
     pub(super) fn waiting_len(&self) -> usize {
         self.waiting.len()

@@ -14,6 +14,7 @@ use super::answers::encode_within;
 use super::connection::{Connection, Flow};
 use super::kin::without_bridge_bit;
 use super::session::Copy;
+use super::unanswered::{Answer, Changed};
 use super::{Net, Shard};
 
 /// Answers that wait: no honest client asks more before it has got one.
@@ -24,13 +25,17 @@ const ANSWERS_MAX: usize = 1_024;
 pub(crate) struct Promises {
     connect: Option<Promised>,
     /// SUBACK and UNSUBACK in the order of their requests.
-    answers: VecDeque<(CommitToken, Vec<u8>)>,
+    answers: VecDeque<Answer>,
 }
 
 impl Promises {
     /// Whether a connection waits for the session.
     pub(super) const fn awaits_connection(&self) -> bool {
         self.connect.is_some()
+    }
+
+    pub(super) fn into_answers(self) -> VecDeque<Answer> {
+        self.answers
     }
 }
 
@@ -56,6 +61,14 @@ impl Shard {
         let session = &mut self.sessions[slot as usize];
         session.promises.get_or_insert_default().connect = Some(promised);
         self.await_commit(slot, token);
+        self.watch_unanswered(net);
+    }
+
+    /// Takes the connection that waits for this session, with its CONNECT.
+    pub(super) fn take_promised_connection(&mut self, slot: u32) -> Option<(ConnId, Vec<u8>)> {
+        let promises = self.sessions.get_mut(slot as usize)?.promises.as_mut()?;
+        let promised = promises.connect.take()?;
+        Some((promised.conn, promised.packet))
     }
 
     /// Ends the wait of a connection for this session, if there is one.
@@ -95,10 +108,10 @@ impl Shard {
         let Some(session) = self.sessions.get_mut(slot as usize) else { return };
         let Some(promises) = &mut session.promises else { return };
         if let Some(conn) = session.connection {
-            while let Some((_, answer)) =
-                promises.answers.pop_front_if(|(token, _)| *token <= committed)
+            while let Some(answer) =
+                promises.answers.pop_front_if(|answer| answer.token <= committed)
             {
-                net.out(conn).extend_from_slice(&answer);
+                net.out(conn).extend_from_slice(&answer.bytes);
             }
         }
         let promised = match &promises.connect {
@@ -129,13 +142,14 @@ impl Shard {
     }
 
     /// Sends SUBACK or UNSUBACK once `token` is committed, and what was asked before is answered.
+    /// `changed` is what SUBSCRIBE has changed.
     pub(super) fn answer_after(
         &mut self,
         net: &mut Net,
         conn: ConnId,
         slot: u32,
         packet: Packet<'_>,
-        token: CommitToken,
+        (token, changed): (CommitToken, Vec<Changed>),
     ) -> Flow {
         let committed = self.committed();
         let session = &mut *self.sessions[slot as usize];
@@ -147,6 +161,15 @@ impl Shard {
             true => packet.without_problem_information(),
             false => packet,
         };
+        let refusable = match &packet {
+            Packet::SubAck(suback) => Some((suback.packet_id, suback.reasons.clone(), true)),
+            Packet::UnsubAck(unsuback) => {
+                Some((unsuback.packet_id, unsuback.reasons.clone(), false))
+            }
+            _ => None,
+        };
+        // Invariant: nothing else is asked in this way.
+        let Some((packet_id, reasons, is_subscribe)) = refusable else { return Flow::Continue };
         let mut bytes = Vec::new();
         if !encode_within(packet, session.version, session.packet_size_max, &mut bytes) {
             return self.end_connection(net, conn, ReasonCode::PACKET_TOO_LARGE);
@@ -155,8 +178,13 @@ impl Shard {
         if answers.len() >= ANSWERS_MAX {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
-        answers.push_back((token, bytes));
+        let said = (packet_id, reasons);
+        answers.push_back(match is_subscribe {
+            true => Answer::subscribed(token, bytes, said, changed),
+            false => Answer::unsubscribed(token, bytes, said),
+        });
         self.await_commit(slot, token);
+        self.watch_unanswered(net);
         Flow::Continue
     }
 }

@@ -25,6 +25,8 @@ pub(crate) enum TimerToken {
     Retained,
     /// A connection to another broker is due, late, or silent.
     Member { member: u32 },
+    /// Clients wait for a commit.
+    Unanswered,
 }
 
 impl TimerToken {
@@ -38,6 +40,7 @@ impl TimerToken {
             Self::Throttle => 1 << 62,
             Self::Retained => 1 << 62 | 1,
             Self::Member { member } => 1 << 62 | 1 << 32 | u64::from(member),
+            Self::Unanswered => 1 << 62 | 2,
         }
     }
 
@@ -50,6 +53,8 @@ impl TimerToken {
             Self::Retained
         } else if token >> 32 == 1 << 30 | 1 {
             Self::Member { member: token as u32 }
+        } else if token == 1 << 62 | 2 {
+            Self::Unanswered
         } else {
             Self::Connect { connection: token as u32 }
         }
@@ -72,6 +77,7 @@ impl Shard {
             TimerToken::Throttle => self.read_throttled(net),
             TimerToken::Retained => self.expire_retained(net),
             TimerToken::Member { member } => self.member_due(net, member as usize),
+            TimerToken::Unanswered => self.look_at_unanswered(net),
         }
     }
 
@@ -233,6 +239,7 @@ mod tests {
             TimerToken::Retained,
             TimerToken::Member { member: 0 },
             TimerToken::Member { member: u32::MAX },
+            TimerToken::Unanswered,
         ] {
             assert_eq!(TimerToken::decode(token.encode()), token);
         }

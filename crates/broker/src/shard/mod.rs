@@ -48,6 +48,7 @@ mod stuck;
 mod subscribe;
 mod subscriptions;
 mod throttle;
+mod unanswered;
 
 use std::collections::VecDeque;
 use std::io;
@@ -88,6 +89,7 @@ use shared::LocalGroups;
 use slow::DropReport;
 pub(crate) use subscriptions::{SubscriptionOptions, merge_targets};
 use throttle::Throttle;
+use unanswered::Unanswered;
 
 #[cfg(feature = "sim")]
 pub use inspect::{Held, OverLimit, Totals};
@@ -195,6 +197,7 @@ pub(crate) struct Shard {
     deliveries_left: usize,
     heads: Heads,
     throttle: Throttle,
+    unanswered: Unanswered,
     /// Of connections whose CONNECT named an authentication method, by [`ConnId::index`].
     exchanges: HashMap<u32, Box<Exchange>, RandomState>,
     next_exchange: u64,
@@ -244,6 +247,7 @@ impl Shard {
             deliveries_left: shared.limits.deliveries_per_turn_max,
             heads: Heads::default(),
             throttle: Throttle::default(),
+            unanswered: Unanswered::default(),
             exchanges: HashMap::default(),
             next_exchange: 0,
             overload: Overload::new(&shared.overload),

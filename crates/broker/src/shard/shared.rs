@@ -163,6 +163,19 @@ impl Shard {
         self.member_came(net, slot, membership);
     }
 
+    /// The options of a session's membership, if it is a member.
+    pub(super) fn options_in_group(
+        &self,
+        slot: u32,
+        shared: &SharedFilter,
+    ) -> Option<SubscriptionOptions> {
+        let local = *self.groups.by_name.get(shared)?;
+        let memberships = &self.sessions[slot as usize].memberships;
+        let membership = memberships.iter().find(|m| m.local == local)?;
+        let members = &self.groups.groups[local as usize].members;
+        Some(members.get(membership.member).options)
+    }
+
     pub(super) fn leave_group(&mut self, net: &mut Net, slot: u32, shared: &SharedFilter) {
         let Some(&local) = self.groups.by_name.get(shared) else { return };
         let memberships = &mut self.sessions[slot as usize].memberships;

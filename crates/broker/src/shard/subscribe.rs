@@ -12,7 +12,12 @@ use tacho_topic::{Filter, RouteChange};
 
 use super::connection::Flow;
 use super::subscriptions::SubscriptionOptions;
+use super::unanswered::Changed;
 use super::{Net, Shard};
+
+/// Why a durable session's subscription is refused.
+pub(super) const NOTHING_CAN_BE_WRITTEN: &str =
+    "the subscription would have to be kept, and nothing can be written at present";
 
 /// A new subscription that wants the retained messages.
 struct WantsReplay {
@@ -49,6 +54,7 @@ impl Shard {
                 options.no_local = !filter.as_ref().is_ok_and(Filter::is_shared);
                 options.retain_as_published = true;
             }
+            let former = filter.as_ref().ok().and_then(|filter| self.kept_options(slot, filter));
             let reason = match &filter {
                 Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
                 // [MQTT-3.8.3-4]
@@ -64,14 +70,14 @@ impl Shard {
             };
             if reason == ReasonCode::PROTOCOL_ERROR {
                 self.shared.routes.apply(&changes);
-                self.keep_subscriptions(slot, granted);
+                self.keep_subscriptions(slot, &granted);
                 return self.end_connection(net, conn, reason);
             }
             if explanation.is_none() {
                 explanation = explain(reason, is_stuck);
             }
             if let (false, Ok(filter)) = (reason.is_error(), filter) {
-                granted.push((filter, options));
+                granted.push((Changed { filter, former }, options));
             }
             reasons.push(if version == Version::V5 || !reason.is_error() {
                 reason
@@ -89,7 +95,8 @@ impl Shard {
         }
         self.refresh_routes();
         self.note_visible(slot, &replays);
-        let token = self.keep_subscriptions(slot, granted);
+        let token = self.keep_subscriptions(slot, &granted);
+        let changed = granted.into_iter().map(|(changed, _)| changed).collect();
         let packet_id = subscribe.packet_id;
         let suback = SubAck {
             packet_id,
@@ -100,7 +107,7 @@ impl Shard {
         let suback = Packet::SubAck(suback);
         let flow = match is_stuck {
             true => self.answer(net, conn, slot, suback),
-            false => self.answer_after(net, conn, slot, suback, token),
+            false => self.answer_after(net, conn, slot, suback, (token, changed)),
         };
         if flow == Flow::Stop {
             return Flow::Stop;
@@ -129,20 +136,55 @@ impl Shard {
     fn keep_subscriptions(
         &mut self,
         slot: u32,
-        granted: Vec<(Filter, SubscriptionOptions)>,
+        granted: &[(Changed, SubscriptionOptions)],
     ) -> CommitToken {
         let mut token = CommitToken::DONE;
         if self.sessions[slot as usize].kept.is_none() {
             return token;
         }
-        for (filter, options) in granted {
-            let options = match &filter {
-                Filter::Plain(plain) => self.index.get(plain, slot).copied().unwrap_or(options),
-                Filter::Shared(_) => options,
-            };
-            token = token.max(self.keep_subscription(slot, &filter, options));
+        for (Changed { filter, .. }, options) in granted {
+            let options = self.kept_options(slot, filter).unwrap_or(*options);
+            token = token.max(self.keep_subscription(slot, filter, options));
         }
         token
+    }
+
+    /// The options of a durable session's subscription, if it has it.
+    fn kept_options(&self, slot: u32, filter: &Filter) -> Option<SubscriptionOptions> {
+        self.sessions[slot as usize].kept?;
+        match filter {
+            Filter::Plain(plain) => self.index.get(plain, slot).copied(),
+            Filter::Shared(shared) => self.options_in_group(slot, shared),
+        }
+    }
+
+    /// A subscription that a session has is over, in the journal too.
+    pub(super) fn forget_one(&mut self, net: &mut Net, slot: u32, filter: &Filter) {
+        let mut changes = Vec::new();
+        self.sessions[slot as usize].subscriptions.remove(filter);
+        self.remove_subscription(net, slot, filter, &mut changes);
+        self.forget_subscription(slot, filter);
+        self.shared.routes.apply(&changes);
+        self.refresh_routes();
+    }
+
+    /// A subscription that a session has gets its former options, in the journal too.
+    pub(super) fn restore_options(
+        &mut self,
+        net: &mut Net,
+        slot: u32,
+        filter: &Filter,
+        former: SubscriptionOptions,
+    ) {
+        match filter {
+            Filter::Plain(plain) => {
+                self.index.insert(plain, slot, former);
+                self.routes.local_change(plain, &self.snapshot);
+                self.change_replay(slot, plain, former);
+            }
+            Filter::Shared(shared) => self.join_group(net, slot, shared, former),
+        }
+        self.keep_subscription(slot, filter, former);
     }
 
     fn add_subscription(
@@ -237,7 +279,8 @@ impl Shard {
         };
         self.stats.unsubscribes_total.increment();
         // Also while the journal takes nothing: it says that they are gone for good.
-        self.answer_after(net, conn, slot, Packet::UnsubAck(unsuback), token)
+        let unsuback = Packet::UnsubAck(unsuback);
+        self.answer_after(net, conn, slot, unsuback, (token, Vec::new()))
     }
 
     fn remove_subscription(
@@ -313,9 +356,7 @@ impl Shard {
 /// Why the broker refused a filter, for SUBACK's reason string.
 fn explain(reason: ReasonCode, is_stuck: bool) -> Option<&'static str> {
     match reason {
-        ReasonCode::QUOTA_EXCEEDED if is_stuck => {
-            Some("the subscription would have to be kept, and nothing can be written at present")
-        }
+        ReasonCode::QUOTA_EXCEEDED if is_stuck => Some(NOTHING_CAN_BE_WRITTEN),
         ReasonCode::TOPIC_FILTER_INVALID => Some("a topic filter is invalid (4.7, 4.8.2)"),
         ReasonCode::QUOTA_EXCEEDED => {
             Some("too many subscriptions, of this client or of all, or too many levels in a filter")

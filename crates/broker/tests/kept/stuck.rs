@@ -2,6 +2,7 @@
 //! kept is refused at once.
 
 use tacho_codec::{AckKind, QoS, ReasonCode, Version, Will, WillProperties};
+use tacho_journal::sim::Faults;
 
 use crate::station::{Death, Seen, Station, message};
 
@@ -196,4 +197,90 @@ fn what_resumed_clients_leave_to_be_written_is_bounded_and_kept_once_there_is_sp
     station.commit();
     let seen = heir.all();
     assert!(matches!(&seen[..], [Seen::Message { topic, .. }] if topic == "will"), "{seen:?}");
+}
+
+/// What was on its way to the journal when the disk began to fail waited as long as the disk failed.
+#[test]
+fn who_waited_for_a_commit_when_the_disk_began_to_fail_is_told_within_seconds() {
+    let mut station = Station::new(1);
+    let mut there = station.lasting("there");
+    station.subscribe(&mut there, "kept", QOS1);
+    let mut leaver = station.lasting("leaver");
+    station.subscribe(&mut leaver, "kept", QOS1);
+    drop(station.lasting("away"));
+    let [mut old, mut old_leaver] = ["old", "old-leaver"].map(|name| {
+        let mut client = station.connecting(name, Version::V311, |_| {});
+        station.commit();
+        client.expect(&[Seen::Connected { session_present: false }]);
+        station.subscribe(&mut client, "old", QOS1);
+        client
+    });
+    station.disk.set_faults(Faults { write_error: 1.0, ..Faults::default() });
+    there.subscribe("more", QOS1);
+    there.subscribe("kept", QOS0);
+    old.subscribe("more", QOS1);
+    leaver.unsubscribe("kept");
+    leaver.unsubscribe("never there");
+    old_leaver.unsubscribe("old");
+    let mut new = station.connecting("new", Version::V5, |_| {});
+    let mut away = station.connecting("away", Version::V311, |_| {});
+    station.settle();
+    assert!(!station.cluster.commit());
+    assert_ne!(station.cluster.journal().unwrap().condition(), tacho_journal::Condition::Fine);
+    station.settle();
+    for client in [&mut there, &mut old, &mut leaver, &mut old_leaver, &mut new, &mut away] {
+        client.expect_nothing();
+    }
+    for _ in 0..5 {
+        station.sleep(1);
+    }
+    let refused = || Seen::NotSubscribed(vec![ReasonCode::QUOTA_EXCEEDED]);
+    there.expect(&[refused(), refused()]);
+    old.expect(&[Seen::NotSubscribed(vec![ReasonCode::UNSPECIFIED_ERROR])]);
+    let said = leaver.all();
+    let is_unconfirmed = |seen: &Seen, code: ReasonCode| {
+        let code = format!("{code:?}");
+        matches!(seen, Seen::Other(text) if text.starts_with("UnsubAck") && text.contains(&code))
+    };
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(is_unconfirmed(&said[0], ReasonCode::IMPLEMENTATION_SPECIFIC_ERROR), "{said:?}");
+    assert!(is_unconfirmed(&said[1], ReasonCode::NO_SUBSCRIPTION_EXISTED), "{said:?}");
+    old_leaver.expect_nothing();
+    assert!(old_leaver.peer.is_over(), "3.x has no word for it");
+    new.expect(&[REFUSED]);
+    away.expect(&[Seen::Refused(ReasonCode::SERVER_UNAVAILABLE)]);
+    for (counter, count) in [
+        ("journal_refused_subscriptions_total", 3),
+        ("journal_unconfirmed_unsubscribes_total", 2),
+        ("journal_refused_connects_total", 2),
+    ] {
+        assert_eq!(station.cluster.counter(counter), count, "{counter}");
+    }
+    // All of it is as they were told, now and once it could be written.
+    let passing = station.passing("passing");
+    for topic in ["more", "kept"] {
+        passing.publish(topic, "now", QOS0, 0);
+    }
+    station.settle();
+    there.expect(&[message("kept", "now", QOS0, 0)]);
+    old.expect_nothing();
+    leaver.expect_nothing();
+    station.disk.set_faults(Faults::default());
+    station.make_space();
+    station.restart(Death::PowerCut);
+    let publisher = station.passing("publisher");
+    for (id, topic) in [(1, "more"), (2, "kept"), (3, "old")] {
+        publisher.publish(topic, "later", QOS1, id);
+    }
+    let mut there = station.resumed("there");
+    let mut leaver = station.resumed("leaver");
+    let mut old = station.connecting("old", Version::V311, |_| {});
+    let mut away = station.connecting("away", Version::V5, |_| {});
+    let mut new = station.connecting("new", Version::V5, |_| {});
+    station.commit();
+    there.expect(&[message("kept", "later", QOS1, 1)]);
+    leaver.expect_nothing();
+    old.expect(&[CONNECTED, message("old", "later", QOS1, 1)]);
+    away.expect(&[CONNECTED]);
+    new.expect(&[Seen::Connected { session_present: false }]);
 }

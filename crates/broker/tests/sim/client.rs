@@ -45,8 +45,8 @@ pub(crate) struct Link {
     pub(crate) dismissed: bool,
     /// CONNACK said no.
     pub(crate) refused: bool,
-    /// Publishers that the broker had held back for too long when DISCONNECT was sent: it closes
-    /// such a connection without reading on.
+    /// How many clients the broker had ended without a word when DISCONNECT was sent: perhaps this
+    /// one next, without reading on.
     pub(crate) ended_before: u64,
     /// The journal took nothing at some time since CONNECT was sent, until CONNACK came.
     pub(crate) was_stuck: bool,

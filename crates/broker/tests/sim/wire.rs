@@ -33,6 +33,8 @@ pub(crate) enum Event {
     },
     UnsubAck {
         packet_id: PacketId,
+        /// It may come back when the broker dies.
+        unconfirmed: bool,
     },
     PingResp,
     Disconnect(ReasonCode),
@@ -212,7 +214,10 @@ pub(crate) fn decode(bytes: &[u8], version: Version) -> Option<(Event, usize)> {
         Packet::SubAck(suback) => {
             Event::SubAck { packet_id: suback.packet_id, reasons: suback.reasons }
         }
-        Packet::UnsubAck(unsuback) => Event::UnsubAck { packet_id: unsuback.packet_id },
+        Packet::UnsubAck(unsuback) => Event::UnsubAck {
+            packet_id: unsuback.packet_id,
+            unconfirmed: unsuback.reasons.iter().any(|reason| reason.is_error()),
+        },
         Packet::PingResp => Event::PingResp,
         Packet::Disconnect(disconnect) => Event::Disconnect(disconnect.reason),
         other => panic!("no client is sent {other:?}"),

@@ -276,7 +276,7 @@ impl World {
 
     /// DISCONNECT, which deletes the will. The broker closes.
     fn disconnect(&mut self, client: usize) {
-        let ended_before = self.counted("ended_publishers_total");
+        let ended_before = self.ended_silently();
         let known = &mut self.clients[client];
         let version = known.version();
         let Some(link) = known.link.as_mut().filter(|link| link.stage == Stage::Online) else {

@@ -120,3 +120,32 @@ fn a_deleted_will_does_not_come_once_there_was_space() {
 fn a_will_that_a_kept_resumption_deletes_does_not_come() {
     seen_after_a_crash(false, 0);
 }
+
+/// A client has said goodbye, there are so many commits, the broker dies, and the will is seen.
+fn seen_after_a_goodbye(stuck: bool, commits: u32) {
+    let mut wills = Wills::default();
+    let qos = QoS::ExactlyOnce;
+    wills.armed(WillWish { id: 7, topic: WILL, qos, retain: false, delay_s: 0 }, 0, true);
+    wills.ended(7, Ending::Polite { stuck });
+    (0..commits).for_each(|_| wills.committed());
+    wills.crashed();
+    wills.verdict(|_| 1, 0);
+}
+
+#[test]
+fn a_goodbye_may_not_count_until_it_is_kept() {
+    seen_after_a_goodbye(false, 0);
+    seen_after_a_goodbye(true, 1);
+}
+
+#[test]
+#[should_panic(expected = "was published")]
+fn a_goodbye_that_is_kept_counts() {
+    seen_after_a_goodbye(false, 1);
+}
+
+#[test]
+#[should_panic(expected = "was published")]
+fn a_goodbye_on_a_full_disk_counts_once_there_was_space() {
+    seen_after_a_goodbye(true, 2);
+}

@@ -67,8 +67,8 @@ pub(crate) enum Ending {
     Unaccepted,
     /// CONNACK refused the connection.
     Refused,
-    /// The broker has seen DISCONNECT 0x00 and closed.
-    Polite,
+    /// The broker has seen DISCONNECT 0x00 and closed; the journal took nothing then, or it did.
+    Polite { stuck: bool },
     /// DISCONNECT was on its way when the connection broke.
     MaybePolite,
     /// Without DISCONNECT. The broker noticed at this time at the earliest.
@@ -117,7 +117,8 @@ impl Wills {
         let Some(will) = self.all.get_mut(&id) else { return };
         will.fate = match ending {
             Ending::Unaccepted | Ending::MaybePolite => Fate::Open,
-            Ending::Polite => Fate::Deleted { commits: 1 },
+            Ending::Polite { stuck: true } => Fate::Deleted { commits: COMMITS_OF_STUCK },
+            Ending::Polite { stuck: false } => Fate::Deleted { commits: 1 },
             Ending::Refused => Fate::MustNot,
             Ending::Lost { session_ends: true, .. } => Fate::Must,
             Ending::Lost { .. } if will.delay_s == 0 => Fate::Must,

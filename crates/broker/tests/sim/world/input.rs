@@ -127,13 +127,15 @@ impl World {
                     }
                 }
             }
-            Event::UnsubAck { packet_id } => {
+            Event::UnsubAck { packet_id, unconfirmed } => {
                 let known = &mut self.clients[client];
                 assert!(known.machine.release_id(packet_id), "UNSUBACK answers nothing");
                 let Some(Request::Unsubscribe(spans)) = known.requests.remove(&packet_id) else {
                     panic!("UNSUBACK answers no UNSUBSCRIBE");
                 };
-                self.ledger.unsubscribed(&spans);
+                if !unconfirmed {
+                    self.ledger.unsubscribed(&spans);
+                }
             }
             Event::PingResp => self.clients[client].machine.handle_pingresp(),
             Event::Disconnect(reason) => {

@@ -5,7 +5,7 @@ use tacho_session::Transmit;
 use tacho_session::client::{Publish, TimeoutEvent};
 
 use super::World;
-use crate::client::{Client, Request, Stage};
+use crate::client::{Client, Request, Stage, is_stuck};
 use crate::ledger::{Ending, Message, NEVER};
 use crate::setup::{FILTERS, PLAIN, QOS, RETAINED, SHARED, Wish, wish};
 use crate::wire::{self, Outgoing};
@@ -224,22 +224,30 @@ impl World {
         }
     }
 
+    /// Clients that the broker has ended for what it could not do, 3.x without a word.
+    pub(super) fn ended_silently(&self) -> u64 {
+        self.counted("ended_publishers_total")
+            + self.counted("journal_unconfirmed_unsubscribes_total")
+    }
+
     /// The broker has closed a client's connection.
     pub(super) fn closed_by_broker(&mut self, client: usize) {
         let Some(link) = self.clients[client].link.take() else { return };
         let since_ns = link.since_ns(self.clients[client].nature.keep_alive_s);
-        let was_held = self.counted("ended_publishers_total") > link.ended_before;
+        let unheard = self.ended_silently() > link.ended_before;
+        let stuck = self.cluster.journal().is_some_and(is_stuck);
         let ending = match link.stage {
-            Stage::Connecting if link.refused => Ending::Refused,
+            // If the broker dies, it may come back as if it had been accepted.
+            Stage::Connecting if link.refused && !link.was_stuck => Ending::Refused,
             Stage::Connecting => Ending::Unaccepted,
-            Stage::Leaving if was_held => Ending::MaybePolite,
+            Stage::Leaving if unheard => Ending::MaybePolite,
             // Without a word it may have been the keep-alive.
             Stage::Leaving
                 if !link.dismissed
                     && !link.peer.was_reset()
                     && self.clients[client].nature.keep_alive_s == 0 =>
             {
-                Ending::Polite
+                Ending::Polite { stuck }
             }
             Stage::Leaving => Ending::MaybePolite,
             Stage::Online => {
