@@ -8,6 +8,7 @@ use tacho_net::ConnId;
 use tacho_session::server::{self, ConnectParams, End, SessionLimits};
 use tacho_session::{CommitToken, WillState};
 
+use super::budget::Held;
 use super::committing::Promised;
 use super::connection::{Connection, Flow, encode};
 use super::keeping::{Kept, Opened};
@@ -269,7 +270,8 @@ impl Shard {
         session.version = connect.version;
         session.owes_pingresp = false;
         if let Some(pressure) = &mut session.pressure {
-            pressure.held.ahead = 0;
+            // With the patience that everybody gets, and nothing looked at.
+            pressure.held = Held::default();
         }
         session.packet_size_max = packet_size_max(connect);
         session.is_particular = session.packet_size_max != u32::MAX || aliases_max > 0;

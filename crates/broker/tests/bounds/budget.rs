@@ -178,11 +178,24 @@ fn a_publisher_is_not_held_back_for_ever() {
     let packet_id = Some(publisher.id());
     let publish =
         Publish { topic: "away/x", qos: QoS::AtLeastOnce, packet_id, ..Publish::default() };
-    publisher.send(&Packet::Publish(publish));
+    publisher.send(&Packet::Publish(publish.clone()));
     publisher.expect_closed();
     assert_eq!(broker.counter("ended_publishers_total"), 1);
     // Its retries were one case.
     assert!(broker.counter("refused_publishes_total") >= 3);
+    // Who comes back at once is held back anew, and not thrown out at its first message.
+    let mut request = connect("publisher", Version::V311);
+    request.clean_start = false;
+    for _ in 0..2 {
+        let mut publisher = broker.client(Version::V311);
+        publisher.connect(&request);
+        let refused = broker.counter("refused_publishes_total");
+        let ended = broker.counter("ended_publishers_total");
+        publisher.send(&Packet::Publish(publish.clone()));
+        publisher.expect_closed();
+        assert_eq!(broker.counter("ended_publishers_total"), ended + 1);
+        assert!(broker.counter("refused_publishes_total") >= refused + 2, "it was tried again");
+    }
 }
 
 /// What used the budget up was waiting for the publisher itself, whose acknowledgements stood
