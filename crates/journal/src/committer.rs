@@ -82,7 +82,8 @@ impl Committer {
             let what = || format!("cannot make sure of {}", file_name(id));
             // Needed only if the disk is full now, so that the frames cannot be written again.
             segment.file.sync().map_err(OpenError::io(what()))?;
-            frames = settle::unsynced(id, &segment.file, last).map_err(OpenError::io(what()))?;
+            frames = settle::unsynced(id, &segment.file, shared.salt, last)
+                .map_err(OpenError::io(what()))?;
         }
         let names = "cannot sync the names in the data directory";
         shared.storage.sync_names().map_err(OpenError::io(names))?;
@@ -235,7 +236,7 @@ impl Committer {
         let bytes = u64::from(self.shared.options.segment_bytes);
         let segment = Segment { file: Arc::clone(&ready.file), bytes, suspect: false };
         self.shared.segments.insert(ready.id, segment);
-        self.tail = Some(Tail::new(ready));
+        self.tail = Some(Tail::new(ready, self.shared.salt));
         Ok(())
     }
 

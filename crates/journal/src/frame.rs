@@ -12,9 +12,10 @@
 //! All little-endian. How a log is read from this:
 //!
 //! - **Segment** tells a frame of this segment from what a recycled file held before.
-//! - **Salt** is drawn at random for each segment, the same in all its frames. Clients choose what
-//!   bodies consist of, and a body may begin at a block: without knowing the salt nobody can send
-//!   one that would pass for a frame when a log is read that was damaged there.
+//! - **Salt** is drawn at random for each data directory and kept in the file `salt`; frames of
+//!   segments from before that file was made have one for each segment. Clients choose what bodies
+//!   consist of, and a body may begin at a block: without knowing the salt nobody can send one that
+//!   would pass for a frame when a log is read that was damaged there.
 //! - **Numbers** are consecutive through the whole log. Segments are read in the order of their
 //!   numbers, which may have gaps, each from its beginning up to the first block that is not the
 //!   frame with the next number. A segment without a frame at its beginning holds nothing.

@@ -134,7 +134,7 @@ impl Collector {
 impl Reading {
     fn new(shared: &Shared, oldest: &SegmentUsage, empty_passes: u32) -> Option<Self> {
         let id = SegmentId::new(oldest.number.into());
-        let scan = Scan::new(id, shared.segments.get(id)?.file).ok()?;
+        let scan = Scan::new(id, shared.segments.get(id)?.file, shared.salt).ok()?;
         let last_frame = oldest.last_frame;
         let segment = oldest.number;
         Some(Self { segment, scan, offset: 0, last_frame, found: false, empty_passes })

@@ -182,7 +182,8 @@ impl Inspection {
     ///
     /// If the log cannot be read.
     pub fn visit(&self, visitor: &mut dyn Visitor) -> Result<(), ReadError> {
-        recovery::visit(&self.recovery.index, &|id| self.file(id), visitor)
+        let Recovery { index, salt, .. } = &self.recovery;
+        recovery::visit(index, &|id| self.file(id), *salt, visitor)
     }
 
     /// Reads the body of a message.

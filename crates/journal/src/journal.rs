@@ -16,6 +16,7 @@ use crate::lock::Lock;
 use crate::options::{Condition, Options, Urgency};
 use crate::read::{self, Body, Doubts};
 use crate::recovery::{self, Recovered, Recovery};
+use crate::salt::Salt;
 use crate::segment::Segments;
 use crate::stats::Stats;
 use crate::storage::{Files, Storage};
@@ -145,6 +146,8 @@ pub(crate) struct Shared {
     pub(crate) buffers: Buffers,
     pub(crate) pool: Pool,
     pub(crate) segments: Segments,
+    /// The mark of frames.
+    pub(crate) salt: Option<Salt>,
     /// The newest frame that is complete.
     pub(crate) committed: AtomicU64,
     /// The greatest message id given out.
@@ -180,6 +183,7 @@ impl Shared {
             buffers: Buffers::new(Token::new(recovery.last_frame + 1)),
             pool: Pool::new(recovery.next_segment, unused),
             segments,
+            salt: recovery.salt,
             committed: AtomicU64::new(recovery.last_frame),
             message_ids: AtomicU64::new(recovery.message_ids),
             queue_ids: AtomicU64::new(recovery.queue_ids),

@@ -42,6 +42,7 @@ mod record;
 mod recovery;
 #[cfg(test)]
 mod reference;
+mod salt;
 mod scan;
 mod segment;
 mod settle;

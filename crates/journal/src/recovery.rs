@@ -12,6 +12,7 @@ use std::io;
 use crate::error::OpenError;
 use crate::id::SegmentId;
 use crate::index::Index;
+use crate::salt::Salt;
 use crate::segment::{Segment, file_name};
 use crate::stats::Stats;
 use crate::storage::{Storage, read_full_at, write_all_at};
@@ -34,6 +35,8 @@ pub(crate) struct Recovery {
     pub(crate) last_frame: u64,
     /// Greater than the number of any segment that there is or was a file of.
     pub(crate) next_segment: u64,
+    /// The mark of frames.
+    pub(crate) salt: Option<Salt>,
     /// The greatest message id that was ever given out.
     pub(crate) message_ids: u64,
     /// The greatest queue id that was ever given out.
@@ -45,6 +48,9 @@ pub(crate) struct Recovery {
 /// Reads all segments, and sets aside what is damaged.
 pub(crate) fn recover(storage: &dyn Storage, stats: &Stats) -> Result<Recovery, OpenError> {
     let mut recovery = read(storage)?;
+    if recovery.salt.is_none() {
+        recovery.salt = Salt::make(storage, SegmentId::new(recovery.next_segment));
+    }
     if !recovery.report.damage.is_empty() {
         quarantine(storage, &mut recovery);
         stats.quarantined.add(recovery.report.quarantined.len() as u64);
@@ -100,10 +106,13 @@ pub(crate) fn keep(storage: &dyn Storage, name: &str) -> io::Result<bool> {
     storage.make_room_for(&kept)?;
     let source = storage.open(name)?;
     let size = source.size()?;
-    let target = match storage.create(&kept) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
-        result => result?,
-    };
+    if storage.open(&kept).is_ok() {
+        return Ok(false);
+    }
+    // Under its name only once all of it is there: a copy that a crash interrupted is made again.
+    let begun = format!("{kept}.part");
+    let _ = storage.remove(&begun);
+    let target = storage.create(&begun)?;
     let mut piece = vec![0; PIECE];
     let mut offset = 0;
     while offset < size {
@@ -114,6 +123,7 @@ pub(crate) fn keep(storage: &dyn Storage, name: &str) -> io::Result<bool> {
         offset += PIECE as u64;
     }
     target.sync()?;
+    storage.rename(&begun, &kept)?;
     Ok(true)
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::frame::{BLOCK, Found, Header};
 use crate::id::SegmentId;
+use crate::salt::Salt;
 use crate::storage::{StorageFile, read_full_at};
 
 /// Read at once by who reads all of a file.
@@ -123,13 +124,22 @@ pub(crate) enum Block {
 pub(crate) struct Scan {
     pub(crate) id: SegmentId,
     pub(crate) window: Window,
-    /// The mark of its frames, once one was seen.
+    /// The mark of its frames, once it is known.
     salt: Option<u64>,
 }
 
 impl Scan {
-    pub(crate) fn new(id: SegmentId, file: Arc<dyn StorageFile>) -> io::Result<Self> {
-        Ok(Self { id, window: Window::new(file)?, salt: None })
+    pub(crate) fn new(
+        id: SegmentId,
+        file: Arc<dyn StorageFile>,
+        salt: Option<Salt>,
+    ) -> io::Result<Self> {
+        let mut window = Window::new(file)?;
+        let first = match Header::decode(window.get(0, Header::BYTES)) {
+            Found::Header(header) => Some(header),
+            Found::Format(_) | Found::Nothing => None,
+        };
+        Ok(Self { id, window, salt: Salt::of_segment(salt, id, first) })
     }
 
     /// Of which other format the segment is, if it is.

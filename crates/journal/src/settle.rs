@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::frame;
 use crate::id::SegmentId;
+use crate::salt::Salt;
 use crate::storage::StorageFile;
 use crate::tail::{Frame, Place};
 
@@ -18,11 +19,13 @@ use crate::tail::{Frame, Place};
 pub(crate) fn unsynced(
     segment: SegmentId,
     file: &Arc<dyn StorageFile>,
+    salt: Option<Salt>,
     last: u64,
 ) -> io::Result<Vec<Frame>> {
     let size = file.size()?;
     let mut places = Vec::new();
-    let mut salt = None;
+    let first = frame::header_at(&**file, 0).unwrap_or_default();
+    let mut salt = Salt::of_segment(salt, segment, first);
     let (mut synced, mut seen, mut offset) = (0, 0, 0);
     while seen < last && offset < size {
         // What cannot be read was found to be lost already, or is missed below.

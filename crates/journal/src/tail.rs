@@ -1,6 +1,5 @@
 //! The segment that the log ends in, and frames on their way into it.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,6 +7,7 @@ use std::time::Instant;
 use crate::frame::{self, Header};
 use crate::id::SegmentId;
 use crate::keeper::Ready;
+use crate::salt::Salt;
 use crate::settle;
 use crate::storage::{StorageFile, write_all_at};
 
@@ -88,10 +88,9 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    pub(crate) fn new(ready: Ready) -> Self {
+    pub(crate) fn new(ready: Ready, salt: Option<Salt>) -> Self {
         let Ready { id, file } = ready;
-        // The keys of such hashers are drawn from the system's random numbers.
-        let salt = RandomState::new().build_hasher().finish();
+        let salt = Salt::of_new_frames(salt);
         Self { id, file, salt, offset: 0, unsynced: Vec::new(), holds_synced: false }
     }
 

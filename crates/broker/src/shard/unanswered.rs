@@ -1,5 +1,5 @@
-//! Clients of durable sessions who waited for a commit when the journal began to take nothing: their
-//! wait has an end.
+//! Clients of durable sessions who waited for a commit when the journal began to take nothing:
+//! their wait has an end.
 //!
 //! What they asked for has been done in memory and handed to the journal, which may write it once
 //! there is space. So that what they are told stays true then, a subscription that is refused after

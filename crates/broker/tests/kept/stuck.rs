@@ -199,7 +199,7 @@ fn what_resumed_clients_leave_to_be_written_is_bounded_and_kept_once_there_is_sp
     assert!(matches!(&seen[..], [Seen::Message { topic, .. }] if topic == "will"), "{seen:?}");
 }
 
-/// What was on its way to the journal when the disk began to fail waited as long as the disk failed.
+/// What was on its way to the journal when the disk began to fail waited for as long as it failed.
 #[test]
 fn who_waited_for_a_commit_when_the_disk_began_to_fail_is_told_within_seconds() {
     let mut station = Station::new(1);

@@ -7,6 +7,7 @@ use crate::error::OpenError;
 use crate::frame::{BLOCK, FORMAT, Header};
 use crate::id::SegmentId;
 use crate::index::{FrameAt, Index};
+use crate::salt::Salt;
 use crate::scan::{Block, Scan};
 use crate::segment::{Segment, file_name, parse_name};
 use crate::storage::Storage;
@@ -61,6 +62,7 @@ impl<'a> Reading<'a> {
             unused: Vec::new(),
             last_frame: 0,
             next_segment,
+            salt: Salt::read(storage),
             message_ids: 0,
             queue_ids: 0,
             report: Report::default(),
@@ -118,7 +120,8 @@ impl<'a> Reading<'a> {
         let name = file_name(id);
         let file = self.storage.open(&name);
         let file = file.map_err(OpenError::io(format!("cannot open {name}")))?;
-        Scan::new(id, file).map_err(OpenError::io(format!("cannot read {name}")))
+        Scan::new(id, file, self.recovery.salt)
+            .map_err(OpenError::io(format!("cannot read {name}")))
     }
 
     fn read_segment(&mut self, segment: &Begun) -> Result<(), OpenError> {

@@ -170,3 +170,65 @@ fn a_file_that_was_given_up_is_no_damage_when_it_is_the_oldest() {
     assert_eq!((&recovery.report.damage[..], recovery.last_frame), (&[][..], 14));
     assert_eq!(recovery.unused, [file_name(SegmentId::new(1))]);
 }
+
+/// What was lost at the end of a log may be all headers of a segment: then the first thing there
+/// that looked like a frame was believed, and it may be what a client had sent.
+#[test]
+fn a_body_that_looks_like_a_frame_is_a_body_also_where_no_header_is_left() {
+    let forged = frame(1, 0, 6, &entry(3, b"forged"));
+    let with_body = |disk: &Disk| {
+        let mut bytes = vec![0; BLOCK];
+        bytes.extend_from_slice(&forged);
+        disk.put(&file_name(SegmentId::new(1)), bytes);
+    };
+    let disk = Disk::new(1);
+    let salt = Salt::make(&disk, SegmentId::new(1)).expect("made");
+    with_body(&disk);
+    let recovery = read(&disk).expect("read");
+    assert_eq!((entries(&recovery), recovery.last_frame), (vec![], 0));
+    // Its own frames are known.
+    let mut bytes = vec![0; BLOCK];
+    let value = Salt::of_new_frames(Some(salt));
+    bytes.extend_from_slice(&frame(2, 1, value, &entry(2, b"x")));
+    bytes.extend_from_slice(&forged);
+    disk.put(&file_name(SegmentId::new(1)), bytes);
+    assert_eq!(entries(&read(&disk).expect("read")), [2]);
+    // Segments from before the file was made say what their mark is, as well as they can.
+    let disk = Disk::new(2);
+    Salt::make(&disk, SegmentId::new(2)).expect("made");
+    with_body(&disk);
+    assert_eq!(entries(&read(&disk).expect("read")), [3]);
+}
+
+#[test]
+fn all_frames_of_a_data_directory_bear_its_mark() {
+    use crate::journal::{Journal, Opened};
+    use crate::options::{Level, Options, Urgency};
+    let disk = Disk::new(1);
+    for start in 1..=3 {
+        let opened = Journal::open_on(disk.clone(), Options::default()).expect("opened");
+        let Opened { journal, mut committer, .. } = opened;
+        let id = journal.new_message_id();
+        let record = Record::Message { id, body: &[b"x"] };
+        journal.writer().append(record, Level::Fsynced, Urgency::Forces);
+        committer.step();
+        let (segment, last) = committer.shared.segments.last().expect("a segment");
+        let header = crate::frame::header_at(&*last.file, 0).expect("read").expect("a frame");
+        assert_eq!(header.segment, segment, "start {start}");
+        let salt = Salt::read(&disk).expect("made with the first start");
+        assert_eq!(header.salt, Salt::of_new_frames(Some(salt)));
+    }
+}
+
+#[test]
+fn a_copy_in_the_quarantine_is_whole_or_made_again() {
+    let disk = disk(&[frame(1, 0, 5, &entry(1, b"x"))]);
+    let name = file_name(SegmentId::new(1));
+    let kept = kept_name(&name);
+    // The process died while it copied.
+    disk.put(&format!("{kept}.part"), vec![1; 10]);
+    assert!(keep(&disk, &name).expect("copied"));
+    assert_eq!(disk.content(&kept), disk.content(&name));
+    assert_eq!(disk.content(&format!("{kept}.part")), None);
+    assert!(!keep(&disk, &name).expect("there already"));
+}

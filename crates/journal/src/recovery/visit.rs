@@ -10,6 +10,7 @@ use crate::id::{MessageId, QueueId, SegmentId};
 use crate::index::{Index, Place};
 use crate::journal::Shared;
 use crate::record::{Decoded, Records, decode};
+use crate::salt::Salt;
 use crate::scan::{Scan, Window};
 use crate::storage::StorageFile;
 
@@ -69,7 +70,7 @@ impl Recovered {
     pub fn visit(&mut self, visitor: &mut dyn Visitor) -> Result<(), ReadError> {
         let Self { shared, .. } = self;
         let file = |id| shared.segments.get(id).map(|segment| segment.file);
-        visit(&shared.index(), &file, visitor)
+        visit(&shared.index(), &file, shared.salt, visitor)
     }
 }
 
@@ -80,11 +81,12 @@ type FileOf<'a> = dyn Fn(SegmentId) -> Option<Arc<dyn StorageFile>> + 'a;
 pub(crate) fn visit(
     index: &Index,
     file: &FileOf<'_>,
+    salt: Option<Salt>,
     visitor: &mut dyn Visitor,
 ) -> Result<(), ReadError> {
     let mut bodies = Places::new(file);
     visit_keys(index, file, &mut bodies, visitor)?;
-    visit_entries(index, file, visitor)?;
+    visit_entries(index, file, salt, visitor)?;
     for (id, opened) in index.opens() {
         let Some(message) = MessageId::new(id) else { continue };
         let place = index.message(id);
@@ -121,12 +123,13 @@ fn visit_keys(
 fn visit_entries(
     index: &Index,
     file: &FileOf<'_>,
+    salt: Option<Salt>,
     visitor: &mut dyn Visitor,
 ) -> Result<(), ReadError> {
     for segment in index.segments().filter(|segment| segment.live > 0) {
         let id = SegmentId::new(segment.number.into());
         let Some(file) = file(id) else { continue };
-        let mut scan = Scan::new(id, file)?;
+        let mut scan = Scan::new(id, file, salt)?;
         frames(&mut scan, segment.last_frame, |records| {
             for located in Records::new(records).map_while(Result::ok) {
                 let Decoded::Entry { queue, seq, meta, .. } = located.record else { continue };

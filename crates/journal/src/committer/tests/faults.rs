@@ -187,11 +187,11 @@ fn what_was_taken_over_in_part_does_not_count() {
     bench.commit(10, Level::Written);
     bench.commit(10, Level::Written);
     let (id, segment) = bench.committer.shared.segments.last().expect("a segment");
-    let mut frames = settle::unsynced(id, &segment.file, 3).expect("read");
+    let mut frames = settle::unsynced(id, &segment.file, None, 3).expect("read");
     assert_eq!(frames.len(), 2);
     let next = SegmentId::new(9);
     let file = bench.disk.create(&file_name(next)).expect("made");
-    let mut tail = Tail::new(Ready { id: next, file });
+    let mut tail = Tail::new(Ready { id: next, file }, None);
     tail.offset = frames[0].bytes.len() as u64;
     tail.write(&mut frames[1], 1).expect("written");
     tail.sync().expect("synced");

@@ -1,0 +1,143 @@
+//! The mark that all frames of a data directory bear, kept beside the log.
+//!
+//! Clients choose what bodies consist of, and a body may begin at a block: who knows the mark could
+//! send one that would pass for a frame where a log is damaged. So it is random; and whoever reads
+//! must know it without believing the first frame that comes along, as it may be such a body. The
+//! first block of a segment is never inside a body: where that can be read, what it says holds.
+//! Where it cannot, the mark is the one in the file `salt`.
+//!
+//! ```text
+//! 0  u32 magic   4  u32 crc of what follows   8  u64 salt   16  u64 the first segment that has it
+//! ```
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+
+use crate::frame::Header;
+use crate::id::SegmentId;
+use crate::storage::{Storage, read_full_at, write_all_at};
+
+const NAME: &str = "salt";
+const NEW_NAME: &str = "salt.new";
+const BYTES: usize = 24;
+const MAGIC: [u8; 4] = *b"tslt";
+
+/// The mark, and since which segment frames bear it: those before had one for each segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Salt {
+    value: u64,
+    since: SegmentId,
+}
+
+impl Salt {
+    /// A mark for the frames from this segment on.
+    fn new(since: SegmentId) -> Self {
+        Self { value: random(), since }
+    }
+
+    /// What the data directory has; `None` if there is nothing that can be read.
+    pub(crate) fn read(storage: &dyn Storage) -> Option<Self> {
+        let file = storage.open(NAME).ok()?;
+        let mut bytes = [0; BYTES];
+        let read = read_full_at(&*file, 0, &mut bytes).ok()?;
+        if read == BYTES { Self::decode(&bytes) } else { None }
+    }
+
+    /// Makes one, on the disk before anything bears it. Without one the log is as safe, but for
+    /// bodies that are made to look like frames.
+    pub(crate) fn make(storage: &dyn Storage, since: SegmentId) -> Option<Self> {
+        let salt = Self::new(since);
+        match salt.write(storage) {
+            Ok(()) => Some(salt),
+            Err(error) => {
+                tracing::warn!(%error, file = NAME, "the mark of the journal cannot be written");
+                None
+            }
+        }
+    }
+
+    fn write(self, storage: &dyn Storage) -> io::Result<()> {
+        // What was begun and not finished.
+        let _ = storage.remove(NEW_NAME);
+        let file = storage.create(NEW_NAME)?;
+        write_all_at(&*file, 0, &self.encode())?;
+        file.sync()?;
+        storage.rename(NEW_NAME, NAME)?;
+        storage.sync_names()
+    }
+
+    /// The mark of frames that are written now.
+    pub(crate) fn of_new_frames(salt: Option<Self>) -> u64 {
+        salt.map_or_else(random, |salt| salt.value)
+    }
+
+    /// The mark of a segment's frames, as far as it is known before the first of them is seen.
+    pub(crate) fn of_segment(
+        salt: Option<Self>,
+        segment: SegmentId,
+        first: Option<Header>,
+    ) -> Option<u64> {
+        match first.filter(|first| first.segment == segment) {
+            Some(first) => Some(first.salt),
+            None => salt.filter(|salt| salt.since <= segment).map(|salt| salt.value),
+        }
+    }
+
+    fn encode(self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[8..16].copy_from_slice(&self.value.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.since.get().to_le_bytes());
+        let crc = crc32fast::hash(&bytes[8..]);
+        bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8; BYTES]) -> Option<Self> {
+        let [m0, m1, m2, m3, crc @ ..] = *bytes.first_chunk::<8>()?;
+        let (value, since) = bytes[8..].split_first_chunk::<8>()?;
+        if [m0, m1, m2, m3] != MAGIC || u32::from_le_bytes(crc) != crc32fast::hash(&bytes[8..]) {
+            return None;
+        }
+        let since = u64::from_le_bytes(since.try_into().ok()?);
+        Some(Self { value: u64::from_le_bytes(*value), since: SegmentId::new(since) })
+    }
+}
+
+/// The keys of such hashers are drawn from the system's random numbers.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Disk;
+
+    #[test]
+    fn it_is_read_as_it_was_made_and_not_when_it_is_damaged() {
+        let disk = Disk::new(1);
+        assert_eq!(Salt::read(&disk), None);
+        let salt = Salt::make(&disk, SegmentId::new(7)).expect("made");
+        assert_eq!(Salt::read(&disk), Some(salt));
+        let disk = disk.power_cut();
+        assert_eq!(Salt::read(&disk), Some(salt), "it is on the disk");
+        for bit in 0..8 * BYTES {
+            let mut bytes = salt.encode();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Salt::decode(&bytes), None, "bit {bit}");
+        }
+        let other = Salt::make(&disk, SegmentId::new(8)).expect("made in its place");
+        assert_ne!(other.value, salt.value);
+        assert_eq!(Salt::read(&disk), Some(other));
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_written_has_none() {
+        let disk = Disk::new(1);
+        disk.set_capacity(Some(0));
+        assert_eq!(Salt::make(&disk, SegmentId::new(1)), None);
+        disk.set_capacity(None);
+        assert!(Salt::make(&disk, SegmentId::new(1)).is_some(), "what is left is in nobody's way");
+    }
+}
