@@ -48,12 +48,13 @@ const EXAMPLES: [(&str, &str); 9] = [
 pub fn reference() -> String {
     let mut out = String::from(
         "# Scenario reference\n\n\
-         Every key of scenario files with its type, its limits and its default, and the variables of\n\
-         every scenario that comes with the program. `tacho scenario reference` writes this page; what\n\
-         the keys are for, with more words, stands in [scenarios](scenarios.md).\n\n\
-         A *length of time* is `\"250ms\"`, `\"30s\"`, `\"5m\"` or a number of seconds; a *rate* is `100`,\n\
-         `\"100/s\"`, `\"10k/s\"` or `\"600/m\"`. Every value but a table may be a variable in braces,\n\
-         `\"{{name}}\"`, and a string may have such variables in it.\n\n",
+         Every key of scenario files with its type, its limits and its default, and the\n\
+         variables of every scenario that comes with the program. `tacho scenario reference`\n\
+         writes this page; what the keys are for, with more words, stands in\n\
+         [scenarios](scenarios.md).\n\n\
+         A *length of time* is `\"250ms\"`, `\"30s\"`, `\"5m\"` or a number of seconds; a *rate* is\n\
+         `100`, `\"100/s\"`, `\"10k/s\"` or `\"600/m\"`. Every value but a table may be a variable\n\
+         in braces, `\"{{name}}\"`, and a string may have such variables in it.\n\n",
     );
     table(&mut out, "", "The file", "What stands above all tables.", SCENARIO);
     out.push_str("## Built-in scenarios\n\n`--var NAME=VALUE` sets a variable.\n");

@@ -1,0 +1,333 @@
+//! Every command in the documents works: it is run with a small load and a short hold, or, where a
+//! table below says why it cannot be, its subcommand, flags and values are parsed.
+//!
+//! Commands are the lines of `sh` blocks in README.md, README.zh.md and docs/*.md, and what stands
+//! in backticks in their sentences and begins with `tacho`.
+
+mod documents;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+
+use documents::{Document, commands, documents, inline, toml_called, words};
+
+/// Other programs, with why a test of the documents does not run them. A command that begins with
+/// none of these and is not ours is a mistake.
+const FOREIGN: [(&str, &str); 14] = [
+    ("cargo install", "it installs what the tests have built"),
+    ("cargo xtask", "chores have tests of their own; their names are checked"),
+    ("apt-get", "it changes the system"),
+    ("cat", "it shows or writes a file"),
+    ("curl", "a client of HTTP: the endpoints have tests of their own"),
+    ("exec mosquitto", "tests against mosquitto are named after it"),
+    ("grep", "it reads a file"),
+    ("kill", "it ends a process"),
+    ("mosquitto", "tests against mosquitto are named after it"),
+    ("openssl", "it makes certificates, as the tests of transports do with a library"),
+    ("printf", "it writes a file"),
+    ("sh", "it runs a file of the reader"),
+    ("sudo", "it changes the system"),
+    ("sysctl", "it changes the system"),
+];
+
+/// Our commands that are parsed, and why they are not run here.
+const PARSED: [(&str, &str); 22] = [
+    ("tacho broker", "it runs until it is stopped; every other test starts one"),
+    ("tacho serve", "it runs until it is stopped; live.rs reads its pages"),
+    ("tacho monitor", "it runs until it is stopped; monitor.rs reads its rows"),
+    ("tacho journal", "it needs the directory of a broker; its own tests make one"),
+    ("tacho bridge", "it needs a bridge and its remote broker; its own tests have them"),
+    ("tacho compare", "it makes many runs; its own tests make them small"),
+    ("tacho calibrate", "it measures for long; its own tests make it short"),
+    ("tacho capacity", "a search makes many trials; campaigns.rs has a small one"),
+    ("tacho run guide", "a whole suite; campaigns.rs runs rows of it"),
+    ("tacho run bifromq", "a whole suite; campaigns.rs runs rows of it"),
+    ("tacho run bridge", "it needs two bridged brokers; its own tests have them"),
+    ("tacho run plan.jmx", "the plan is the reader's; jmx.rs runs plans"),
+    ("tacho ladder symmetric payload_size", "campaigns.rs walks such ladders"),
+    ("tacho ladder fan-in", "campaigns.rs walks such ladders"),
+    ("mosquitto", "it starts another program; tests against mosquitto are named after it"),
+    ("--transport", "transports.rs has every transport"),
+    ("kills=5", "persistent.rs kills brokers"),
+    ("://broker.example", "the reader's broker"),
+    ("://10.0.0.", "the reader's broker"),
+    ("mqtts://", "a broker with certificates; transports.rs has one"),
+    ("--ui-wait", "it waits for Ctrl-C"),
+    ("--broker-pid", "the process is the reader's"),
+];
+
+/// Exit codes that a run may have on a busy machine: its verdict is `ok`, a figure is not good
+/// enough, or the machine was the bottleneck.
+const VERDICTS: [i32; 3] = [0, 99, 111];
+
+/// How a command of ours is checked.
+enum How {
+    Run(Vec<String>),
+    Parse(Vec<String>),
+}
+
+#[test]
+fn every_command_in_a_block_works() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    let all = documents();
+    prepare(folder, &all);
+    let (mut to_run, mut to_parse) = (BTreeSet::new(), BTreeSet::new());
+    for document in &all {
+        for command in commands(&document.text) {
+            if let Some((file, content)) = &command.file {
+                std::fs::write(folder.join(file), content).expect("writes");
+                continue;
+            }
+            match how(&document.name, &command.line) {
+                Some(How::Run(arguments)) => to_run.insert(arguments),
+                Some(How::Parse(arguments)) => to_parse.insert(arguments),
+                None => false,
+            };
+        }
+    }
+    assert!(to_run.len() > 15 && to_parse.len() > 20, "{to_run:#?} {to_parse:#?}");
+    for arguments in &to_parse {
+        parse(arguments);
+    }
+    // Mostly they wait: for the schedule, and for a second to be over.
+    let queue = Mutex::new(to_run.iter().enumerate());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().expect("nobody panics with it").next();
+                    let Some((number, arguments)) = next else { break };
+                    run(folder, number, arguments);
+                }
+            });
+        }
+    });
+}
+
+/// What stands in sentences has flags that exist, too.
+#[test]
+fn every_command_in_a_sentence_is_one() {
+    let mut found = BTreeSet::new();
+    for document in documents() {
+        found.extend(inline(&document.text));
+    }
+    assert!(found.len() > 20, "{found:#?}");
+    for line in &found {
+        let mut words = words(line);
+        let is_name = |word: &String| word.chars().all(|c| c.is_ascii_uppercase());
+        if words.len() > 2 && words[words.len() - 2].starts_with("--") {
+            // A name that stands for a value.
+            words.pop_if(|word| is_name(word));
+        }
+        match words.split_last() {
+            // A flag without its value: it must exist.
+            Some((flag, command)) if flag.starts_with("--") && command.len() > 1 => {
+                let help = parse(&command[1..]);
+                assert!(help.contains(flag), "{line}: {help}");
+            }
+            _ => drop(parse(&words[1..])),
+        }
+    }
+}
+
+/// Links lead to files that are there.
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut count = 0;
+    for document in documents() {
+        let folder =
+            if document.name.starts_with("README") { root.clone() } else { root.join("docs") };
+        for piece in document.text.split("](").skip(1) {
+            let target = piece.split(')').next().unwrap_or_default();
+            let target = target.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            assert!(folder.join(target).exists(), "{}: {target}", document.name);
+            count += 1;
+        }
+    }
+    assert!(count > 80, "{count}");
+}
+
+#[test]
+fn chinese_documents_have_the_same_commands() {
+    let all = documents();
+    let named = |name: &str| {
+        let document = all.iter().find(|document| document.name == name);
+        &document.unwrap_or_else(|| panic!("{name} is there")).text
+    };
+    for (english, chinese) in [("README.md", "README.zh.md"), ("tutorial.md", "tutorial.zh.md")] {
+        let lines = |name: &str| -> Vec<String> {
+            let all = commands(named(name)).into_iter();
+            all.map(|one| one.file.map_or(one.line, |(name, text)| format!("{name}: {text}")))
+                .collect()
+        };
+        assert_eq!(lines(english), lines(chinese), "{english} and {chinese}");
+        assert!(named(english).contains(&format!("({chinese})")), "{english} leads to {chinese}");
+        assert!(named(chinese).contains(&format!("({english})")), "{chinese} leads to {english}");
+    }
+}
+
+/// How a line is checked; `None` for another program that may stand there.
+fn how(document: &str, line: &str) -> Option<How> {
+    let ours = line
+        .strip_prefix("cargo run --release -- ")
+        .map(|rest| format!("tacho {rest}"))
+        .or_else(|| line.starts_with("tacho ").then(|| line.to_owned()));
+    let Some(line) = ours else {
+        let is_known = FOREIGN.iter().any(|(start, _)| {
+            line.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        });
+        assert!(is_known, "{document}: what is '{line}'? Say in FOREIGN why it is not run");
+        if let Some(rest) = line.strip_prefix("cargo xtask ") {
+            let chore = rest.split(' ').next().unwrap_or_default();
+            assert!(chores().contains(chore), "{document}: there is no chore '{chore}'");
+        }
+        return None;
+    };
+    let arguments = words(&line)[1..].to_vec();
+    if PARSED.iter().any(|(part, _)| line.contains(part)) {
+        return Some(How::Parse(arguments));
+    }
+    Some(How::Run(small(arguments)))
+}
+
+/// The same command with little load that ends soon.
+fn small(mut arguments: Vec<String>) -> Vec<String> {
+    let verb = arguments[0].clone();
+    let scenario = arguments.get(1).cloned().unwrap_or_default();
+    if !matches!(verb.as_str(), "run" | "ladder") {
+        return arguments;
+    }
+    set(&mut arguments, "--hold", "1s");
+    set(&mut arguments, "--warmup", "0s");
+    set(&mut arguments, "--scale", "0.02");
+    match scenario.as_str() {
+        "symmetric" | "fan-in" | "fan-out" => {
+            set(&mut arguments, "--scale-clients", "0.05");
+            arguments.extend(["--var", "ramp_up=100ms"].map(str::to_owned));
+        }
+        "persistent" => arguments.extend(["--var", "rate=50"].map(str::to_owned)),
+        _ => {}
+    }
+    if verb == "ladder" {
+        set(&mut arguments, "--pause", "0s");
+        // A step is as good as many.
+        let values = arguments[2].split_once('=').map(|(name, _)| format!("{name}=20"));
+        arguments[2] = values.expect("NAME=VALUES");
+        if let Some(at) = arguments.iter().position(|word| word == "--repeat") {
+            arguments.drain(at..at + 2);
+        }
+    }
+    arguments
+}
+
+/// Gives a flag a value, whether it has one or not.
+fn set(arguments: &mut Vec<String>, flag: &str, value: &str) {
+    match arguments.iter().position(|word| word == flag) {
+        Some(at) => value.clone_into(&mut arguments[at + 1]),
+        None => arguments.extend([flag.to_owned(), value.to_owned()]),
+    }
+}
+
+fn tacho() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.stdin(Stdio::null());
+    command
+}
+
+fn run(folder: &Path, number: usize, arguments: &[String]) {
+    let reader_has = ["127.0.0.1:1883", "127.0.0.1:1884"];
+    let is_theirs = |word: &String| reader_has.iter().any(|place| word.contains(place));
+    // One each: two runs at the same broker would take over each other's clients.
+    let broker = arguments.iter().any(is_theirs).then(Broker::start);
+    let here =
+        broker.as_ref().map_or_else(String::new, |broker| format!("127.0.0.1:{}", broker.port));
+    let to_us = |word: &String| reader_has.iter().fold(word.clone(), |w, at| w.replace(at, &here));
+    let mut command = tacho();
+    command.current_dir(folder).args(arguments.iter().map(to_us));
+    let allowed: &[i32] = match arguments[0].as_str() {
+        "run" | "ladder" => {
+            command.args(["--dir", &format!("result-{number}")]);
+            &VERDICTS
+        }
+        // Whatever this machine's settings are.
+        "doctor" => &[0, 99],
+        _ => &[0],
+    };
+    let output = command.output().expect("starts");
+    let code = output.status.code();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(code.is_some_and(|code| allowed.contains(&code)), "{arguments:?}: {code:?}: {said}");
+}
+
+/// Flags exist and values are of their kinds: whatever stands before `--help` is parsed.
+fn parse(arguments: &[String]) -> String {
+    // `tacho help` is no command that has help.
+    let asks = (arguments != ["help"]).then_some("--help");
+    let output = tacho().args(arguments).args(asks).output().expect("starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    // Help of the subcommand, not of the program: a word that is no subcommand would end there.
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    let verb = arguments.first().filter(|word| !word.starts_with('-'));
+    assert!(verb.is_none_or(|verb| verb == "help" || help.contains(&format!("tacho {verb}"))));
+    help
+}
+
+/// Files that commands name.
+fn prepare(folder: &Path, all: &[Document]) {
+    let scenarios = all.iter().find(|document| document.name == "scenarios.md");
+    let mine = toml_called(&scenarios.expect("is there").text, "mine").expect("has the example");
+    let plan = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/fixtures/pairs.jmx");
+    let plan = std::fs::read_to_string(plan).expect("reads the plan");
+    for (name, text) in [("mine.toml", &mine), ("my-scenario.toml", &mine), ("plan.jmx", &plan)] {
+        std::fs::write(folder.join(name), text).expect("writes");
+    }
+}
+
+/// The chores of the repository, by name.
+fn chores() -> BTreeSet<String> {
+    let main = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/src/main.rs");
+    let text = std::fs::read_to_string(main).expect("reads");
+    let (_, list) = text.split_once("enum Chore {").expect("has the chores");
+    let (list, _) = list.split_once("\n}").expect("ends");
+    let names = list.lines().map(str::trim).filter(|line| line.starts_with(char::is_uppercase));
+    names.map(|line| line.split(['(', ',']).next().unwrap_or_default().to_lowercase()).collect()
+}
+
+/// A broker that readers have running.
+struct Broker {
+    child: Child,
+    port: u16,
+}
+
+impl Broker {
+    fn start() -> Self {
+        let mut command = tacho();
+        command.args(["broker", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("is piped")).lines();
+        let port = lines.find_map(|line| {
+            let (_, behind) =
+                line.ok()?.split_once("127.0.0.1:").map(|(a, b)| (a.len(), b.to_owned()))?;
+            behind.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        });
+        // Whatever else it says goes nowhere, but must not block it.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, port: port.expect("it says where it listens") }
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
