@@ -59,6 +59,11 @@ const PARSED: [(&str, &str); 22] = [
     ("--broker-pid", "the process is the reader's"),
 ];
 
+/// Scenarios that make sense within a second. Others have actions or absences at times of their own,
+/// and tests of their own: they are parsed.
+const SHORT: [&str; 6] =
+    ["symmetric", "fan-in", "fan-out", "persistent", "mine.toml", "meters.toml"];
+
 /// Exit codes that a run may have on a busy machine: its verdict is `ok`, a figure is not good
 /// enough, or the machine was the bottleneck.
 const VERDICTS: [i32; 3] = [0, 99, 111];
@@ -192,7 +197,9 @@ fn how(document: &str, line: &str) -> Option<How> {
         return None;
     };
     let arguments = words(&line)[1..].to_vec();
-    if PARSED.iter().any(|(part, _)| line.contains(part)) {
+    let is_long = matches!(arguments[0].as_str(), "run" | "ladder")
+        && !arguments.get(1).is_some_and(|name| SHORT.contains(&name.as_str()));
+    if is_long || PARSED.iter().any(|(part, _)| line.contains(part)) {
         return Some(How::Parse(arguments));
     }
     Some(How::Run(small(arguments)))

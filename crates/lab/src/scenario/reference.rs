@@ -156,6 +156,13 @@ fn example(path: &str) -> Option<String> {
         let place = lines.iter().position(|line| {
             is_header(line, path) || !group.is_empty() && line.starts_with(&format!("{key} = {{"))
         })?;
+        // A table of the same name may stand in another one.
+        let around = lines[..=place].iter().rfind(|line| line.starts_with('['))?;
+        let root =
+            |text: &str| text.trim_start_matches('[').split(['.', ']']).next().map(str::to_owned);
+        if root(around) != root(path) {
+            return None;
+        }
         let length = match lines[place].starts_with('[') {
             // Up to the empty line behind it.
             true => lines[place..].iter().take_while(|line| !line.is_empty()).count(),
