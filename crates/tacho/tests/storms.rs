@@ -109,3 +109,145 @@ fn commands_pauses_and_kills_of_a_file_are_in_the_record() {
     let again = tacho_lab::scenario::Scenario::parse(&again, &[], limits).expect("parses");
     assert_eq!((again.actions.len(), again.schedule().len()), (4, 5));
 }
+
+/// What all of them can be made small by.
+const SHORT: [&str; 2] = ["ramp_up=300ms", "warmup=300ms"];
+
+fn small(scenario: &str, vars: &[&str], hold: &str) -> Happened {
+    let vars: Vec<&str> = SHORT.iter().chain(vars).copied().collect();
+    run(scenario, &vars, &["--hold", hold])
+}
+
+#[test]
+fn second_connections_are_served_and_first_ones_are_told() {
+    for (expiry, told) in [("session_expiry=0s", "0s"), ("session_expiry=1m", "1m")] {
+        let vars =
+            ["clients=10", "first_takeover=300ms", "between=1s", "over=300ms", "drain=1s", expiry];
+        let happened = small("takeover", &vars, "2s");
+        happened.nothing_broken();
+        for action in happened.actions() {
+            for key in ["clients", "connected", "ready", "displaced", "told"] {
+                assert_eq!(action[key], 10, "{told} {key} {action:#}");
+            }
+        }
+        assert_eq!(happened.headline("takeover_told"), 100.0);
+        assert!(happened.headline("takeover_served_99") > 0.0);
+    }
+}
+
+#[test]
+fn clients_come_and_go_and_those_who_stay_miss_nothing() {
+    let vars = ["clients=40", "share=0.25", "pause=100ms", "pairs=5", "rate=50", "drain=1s"];
+    let happened = small("churn", &vars, "3s");
+    happened.nothing_broken();
+    let kinds = happened.actions().iter().filter(|action| action["kind"] == "disconnect");
+    assert_eq!(kinds.count(), 3, "{:#}", happened.record);
+    let per_second = happened.headline("connects_per_second");
+    // Ten of forty leave each second; those who are away just then cannot.
+    assert!((5.0..=10.0).contains(&per_second), "{per_second}");
+    let sub = Happened::group(&happened.record["steps"][0], "sub");
+    assert_eq!((&sub["expected"], &sub["received"]), (&750.into(), &750.into()));
+}
+
+#[test]
+fn new_subscribers_get_all_retained_messages() {
+    let vars = ["topics=100", "subscribers=3", "after=500ms", "bystanders=2", "drain=500ms"];
+    let happened = run(
+        "retained-flood",
+        &[&["ramp_up=300ms", "warmup=1s"][..], &vars].concat(),
+        &["--hold", "2s"],
+    );
+    happened.nothing_broken();
+    let action = &happened.actions()[0];
+    let counts = ["clients", "ready", "retained_expected", "retained", "complete"];
+    assert_eq!(counts.map(|key| action[key].as_u64()), [3, 3, 300, 300, 3].map(Some), "{action:#}");
+    assert_eq!(happened.headline("retained_complete"), 100.0);
+    assert!(happened.headline("last_retained") > 0.0);
+}
+
+#[test]
+fn all_wills_come_when_their_clients_break_off() {
+    let vars = [
+        "clients=20",
+        "watchers=2",
+        "first_storm=300ms",
+        "between=1s",
+        "pause=200ms",
+        "bystanders=2",
+    ];
+    let happened = small("will-storm", &vars, "2500ms");
+    happened.nothing_broken();
+    assert_eq!(happened.actions().len(), 2);
+    for action in happened.actions() {
+        let counts = ["clients", "wills_expected", "wills", "connected"];
+        assert_eq!(
+            counts.map(|key| action[key].as_u64()),
+            [20, 40, 40, 20].map(Some),
+            "{action:#}"
+        );
+    }
+    assert_eq!(happened.headline("wills_complete"), 100.0);
+    assert!(happened.headline("last_will") > 0.0);
+}
+
+#[test]
+fn filters_in_the_way_cost_the_broker_something_and_deliver_nothing() {
+    let vars = ["publishers=20", "filters=20", "watchers=1", "after=2s", "rate=20", "drain=500ms"];
+    let happened = small("wildcard", &vars, "5s");
+    happened.nothing_broken();
+    assert!(happened.headline("cpu_per_message_before") > 0.0);
+    assert!(happened.headline("cpu_per_message_after") > 0.0);
+    let step = &happened.record["steps"][0];
+    assert_eq!(Happened::group(step, "wild")["received"], 0);
+    assert_eq!(Happened::group(step, "sub")["received"], 2000);
+    // One delivery of each message counts, however many copies overlapping filters bring.
+    assert_eq!(Happened::group(step, "watch")["received"], 2000);
+}
+
+#[test]
+fn others_are_served_while_some_do_not_read() {
+    let vars = [
+        "publishers=10",
+        "rate=100",
+        "payload_size=4096",
+        "fast=2",
+        "slow=2",
+        "after=1s",
+        "pause=1s",
+        "drain=500ms",
+    ];
+    let happened = small("slow-consumer", &vars, "4s");
+    happened.nothing_broken();
+    for name in ["calm_p99_before", "calm_p99_during", "calm_p99_after"] {
+        assert!(happened.headline(name) > 0.0, "{name}");
+    }
+    let step = &happened.record["steps"][0];
+    let fast = Happened::group(step, "fast");
+    assert_eq!((&fast["expected"], &fast["received"]), (&8000.into(), &8000.into()));
+    let slow = Happened::group(step, "slow");
+    assert_eq!((&slow["concerned"], &slow["lost"]), (&true.into(), &0.into()), "{slow:#}");
+}
+
+#[test]
+fn a_soak_tells_trends() {
+    let happened = small("soak", &["pairs=5", "rate=40"], "4s");
+    happened.nothing_broken();
+    for name in ["memory_drift", "latency_drift_p50"] {
+        happened.headline(name);
+    }
+    assert!(happened.table.contains("per hour"), "{}", happened.table);
+}
+
+#[test]
+fn everything_at_once_arrives() {
+    let vars = ["devices=10", "billing=4", "services=2", "firmware_size=8192"];
+    let happened = small("mixed", &vars, "2s");
+    happened.nothing_broken();
+    assert_eq!(happened.headline("delivered"), 100.0);
+    let step = &happened.record["steps"][0];
+    for name in ["service", "dashboard", "actor", "ledger", "updater"] {
+        let group = Happened::group(step, name);
+        assert!(group["expected"].as_u64() > Some(0), "{group:#}");
+        assert_eq!(group["received"], group["expected"], "{group:#}");
+    }
+}

@@ -8,6 +8,8 @@ use crate::scenario::HeadlineKind;
 
 /// After something began or ended, seconds that belong to neither side.
 const SETTLE_S: f64 = 1.0;
+/// Ends of seconds and times of actions agree only so far.
+const EDGE_S: f64 = 0.05;
 /// Points that a trend is computed from; more are averaged before.
 const TREND_POINTS: usize = 200;
 /// Fewer seconds have no trend.
@@ -215,7 +217,7 @@ impl Sources<'_> {
             figure(
                 "calm_p99_before",
                 "latency p99 of the others before",
-                self.latency(|second| second.end_s <= first),
+                self.latency(|second| second.end_s <= first + EDGE_S),
             ),
             figure(
                 "calm_p99_after",
@@ -236,7 +238,7 @@ impl Sources<'_> {
             let messages: f64 = rows().map(|row| row.sent_per_s + row.received_per_s).sum();
             (messages > 0.0).then(|| round(cpu * 1e4 / messages, 3))
         };
-        let before = us_per_message(&|row| row.start_s + row.length_s <= first);
+        let before = us_per_message(&|row| row.start_s + row.length_s <= first + EDGE_S);
         let after = us_per_message(&|row| row.start_s >= last + SETTLE_S);
         vec![
             Headline::new(

@@ -12,7 +12,7 @@ pub struct Builtin {
 }
 
 /// All of them.
-pub const BUILTIN: [Builtin; 7] = [
+pub const BUILTIN: [Builtin; 15] = [
     Builtin { name: "symmetric", text: include_str!("../../scenarios/symmetric.toml") },
     Builtin { name: "fan-in", text: include_str!("../../scenarios/fan-in.toml") },
     Builtin { name: "fan-out", text: include_str!("../../scenarios/fan-out.toml") },
@@ -20,6 +20,14 @@ pub const BUILTIN: [Builtin; 7] = [
     Builtin { name: "connect", text: include_str!("../../scenarios/connect.toml") },
     Builtin { name: "persistent", text: include_str!("../../scenarios/persistent.toml") },
     Builtin { name: "reconnect-storm", text: include_str!("../../scenarios/reconnect-storm.toml") },
+    Builtin { name: "takeover", text: include_str!("../../scenarios/takeover.toml") },
+    Builtin { name: "churn", text: include_str!("../../scenarios/churn.toml") },
+    Builtin { name: "retained-flood", text: include_str!("../../scenarios/retained-flood.toml") },
+    Builtin { name: "will-storm", text: include_str!("../../scenarios/will-storm.toml") },
+    Builtin { name: "wildcard", text: include_str!("../../scenarios/wildcard.toml") },
+    Builtin { name: "slow-consumer", text: include_str!("../../scenarios/slow-consumer.toml") },
+    Builtin { name: "soak", text: include_str!("../../scenarios/soak.toml") },
+    Builtin { name: "mixed", text: include_str!("../../scenarios/mixed.toml") },
 ];
 
 impl Builtin {

@@ -37,8 +37,8 @@ pub(super) struct Acts {
     start_ns: u64,
     /// By action.
     totals: Vec<ActionTotals>,
-    /// Receivers that have a client's will.
-    wills: HashSet<(u32, ClientIndex)>,
+    /// Actions and receivers that have a client's will.
+    wills: HashSet<(usize, u32, ClientIndex)>,
 }
 
 /// What has happened to a client last.
@@ -292,7 +292,7 @@ impl Worker {
             breaks && action.group == group && action.after_ns <= since_ns
         });
         let Some((number, action)) = last.filter(|_| !self.acts.totals.is_empty()) else { return };
-        if self.acts.wills.insert((local as u32, of)) {
+        if self.acts.wills.insert((number, local as u32, of)) {
             record(&mut self.acts.totals[number].wills, since_ns - action.after_ns);
         }
     }
