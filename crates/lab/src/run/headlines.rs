@@ -202,7 +202,9 @@ impl Sources<'_> {
         let first = pauses.iter().map(|(from, _)| *from).fold(f64::INFINITY, f64::min);
         let last = pauses.iter().map(|(_, to)| *to).fold(0.0, f64::max);
         let during = |second: &CalmSecond| {
-            pauses.iter().any(|(from, to)| second.end_s > *from && second.start_s < *to)
+            pauses
+                .iter()
+                .any(|(from, to)| second.end_s > *from + EDGE_S && second.start_s < *to - EDGE_S)
         };
         let p99 = |stats: LatencyStats| stats.p99.map(|us| us as f64);
         let figure = |name: &str, label: &str, stats| {
@@ -222,7 +224,7 @@ impl Sources<'_> {
             figure(
                 "calm_p99_after",
                 "latency p99 of the others after",
-                self.latency(|second| second.start_s >= last + SETTLE_S),
+                self.latency(|second| second.start_s >= last + SETTLE_S - EDGE_S),
             ),
         ]
     }
@@ -239,7 +241,7 @@ impl Sources<'_> {
             (messages > 0.0).then(|| round(cpu * 1e4 / messages, 3))
         };
         let before = us_per_message(&|row| row.start_s + row.length_s <= first + EDGE_S);
-        let after = us_per_message(&|row| row.start_s >= last + SETTLE_S);
+        let after = us_per_message(&|row| row.start_s >= last + SETTLE_S - EDGE_S);
         vec![
             Headline::new(
                 ("cpu_per_message_after", "broker CPU per message, with", "microseconds"),
