@@ -59,8 +59,8 @@ const PARSED: [(&str, &str); 22] = [
     ("--broker-pid", "the process is the reader's"),
 ];
 
-/// Scenarios that make sense within a second. Others have actions or absences at times of their own,
-/// and tests of their own: they are parsed.
+/// Scenarios that make sense within a second. Others have actions or absences at times of their
+/// own, and tests of their own: they are parsed.
 const SHORT: [&str; 6] =
     ["symmetric", "fan-in", "fan-out", "persistent", "mine.toml", "meters.toml"];
 
