@@ -7,11 +7,13 @@
 //!
 //! - [`scenario`]: files, variables, checks; errors point at the line.
 //! - [`needs`]: what a scenario takes of the machine that generates its load.
+//! - [`calibration`]: what the generator can do on this machine.
 //! - [`doctor`]: what the system's settings allow of it.
 //! - [`plan`](mod@plan): every client and topic spelled out for the load generator.
 //! - [`run`](mod@run): drives the generator, samples broker and host, collects.
 //! - [`record`]: the run record, a versioned contract.
 //! - [`verdict`]: what a run is worth.
+//! - [`compare`]: what differs between runs, and whether that is more than noise.
 //! - [`published`]: results of others to stand beside ours.
 //! - [`output`]: the files of a run directory.
 //! - [`report`]: the record for people.
@@ -19,10 +21,12 @@
 //!
 //! Nothing here opens a socket or starts a process: the caller says where the broker is.
 
+pub mod calibration;
 pub mod campaign;
 pub mod capacity;
 mod clock;
 mod command_line;
+pub mod compare;
 pub mod doctor;
 pub mod environment;
 mod files;

@@ -2,6 +2,7 @@
 
 use tacho_load::{PlanError, QoS};
 
+use crate::calibration::Calibration;
 use crate::plan::{PlanOptions, plan};
 use crate::scenario::{DESCRIPTORS_RESERVED, Limits, Scenario, Shortage};
 
@@ -12,6 +13,26 @@ pub const MESSAGES_PER_CORE: u64 = 150_000;
 
 /// The same at QoS 0, which has no acknowledgements.
 pub const MESSAGES_PER_CORE_QOS0: u64 = 300_000;
+
+/// What the generator can do per core, where it was measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Costs<'a> {
+    /// The calibration of this machine; without it the figures above are taken.
+    pub calibration: Option<&'a Calibration>,
+}
+
+impl Costs<'_> {
+    /// Messages per second that one core is expected to sustain.
+    fn per_core(&self, qos: QoS, payload_bytes: u64) -> f64 {
+        let (number, default) = match qos {
+            QoS::AtMostOnce => (0, MESSAGES_PER_CORE_QOS0),
+            QoS::AtLeastOnce => (1, MESSAGES_PER_CORE),
+            QoS::ExactlyOnce => (2, MESSAGES_PER_CORE),
+        };
+        let measured = self.calibration.and_then(|one| one.planned_per_core(number, payload_bytes));
+        measured.unwrap_or(default as f64)
+    }
+}
 
 /// Memory of a client that does nothing, at either end of its connection.
 const BYTES_PER_CLIENT: u64 = 4096;
@@ -53,6 +74,14 @@ impl Needs {
     /// # Errors
     /// What [`plan`] says when the scenario cannot run as a whole.
     pub fn of(scenario: &Scenario) -> Result<Self, PlanError> {
+        Self::estimate(scenario, Costs::default())
+    }
+
+    /// As [`Needs::of`], with what is known about the machine.
+    ///
+    /// # Errors
+    /// What [`plan`] says when the scenario cannot run as a whole.
+    pub fn estimate(scenario: &Scenario, costs: Costs<'_>) -> Result<Self, PlanError> {
         let nowhere = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
         let targets = scenario.targets_in_use().into_iter();
         let plan = plan(
@@ -98,11 +127,7 @@ impl Needs {
             needs.connection_bytes_per_s = needs.connection_bytes_per_s.max(bytes_per_s);
             needs.in_per_s += rate;
             needs.out_per_s += out;
-            let per_core = match block.qos {
-                QoS::AtMostOnce => MESSAGES_PER_CORE_QOS0,
-                _ => MESSAGES_PER_CORE,
-            };
-            needs.generator_cores += (rate + out) / per_core as f64;
+            needs.generator_cores += (rate + out) / costs.per_core(block.qos, bytes);
         }
         Ok(needs)
     }
@@ -150,6 +175,7 @@ fn connects_per_s(group: &tacho_load::Group) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calibration::RateCell;
     use crate::scenario::Adjustment;
 
     fn needs(name: &str, vars: &[(&str, &str)]) -> Needs {
@@ -174,6 +200,24 @@ mod tests {
         assert_eq!((rates(&bridge), bridge.routes), ((5000.0, 5000.0), 1000));
         let connect = needs("connect", &[]);
         assert_eq!((connect.clients, connect.generator_cores), (10_000, 0.0));
+    }
+
+    #[test]
+    fn a_calibration_decides_how_many_cores_are_needed() {
+        let scenario = Scenario::load("symmetric", &[], &Adjustment::NONE, Limits::NONE);
+        let scenario = scenario.expect("a scenario");
+        let rate =
+            |per_core| RateCell { qos: 1, payload_bytes: 128, per_core, ..RateCell::default() };
+        let calibration = Calibration { rates: vec![rate(12_500.0)], ..Calibration::default() };
+        let costs = Costs { calibration: Some(&calibration) };
+        let needs = Needs::estimate(&scenario, costs).expect("counts");
+        // 20,000 messages per second, of which a core can be planned with 10,000.
+        assert!((needs.generator_cores - 2.0).abs() < 0.01, "{}", needs.generator_cores);
+        // What was not measured is estimated as ever.
+        let calibration = Calibration::default();
+        let costs = Costs { calibration: Some(&calibration) };
+        let needs = Needs::estimate(&scenario, costs).expect("counts");
+        assert_eq!(needs, Needs::of(&scenario).expect("counts"));
     }
 
     #[test]

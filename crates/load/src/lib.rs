@@ -16,6 +16,7 @@ mod controller;
 mod engine;
 pub mod events;
 mod mail;
+pub mod null_broker;
 pub mod payload;
 mod placement;
 pub mod plan;

@@ -1,16 +1,14 @@
 //! Publishing, receiving and verifying does not allocate per message.
 
 mod common;
-#[path = "../examples/null_broker/broker.rs"]
-mod null_broker;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::Scene;
-use null_broker::NullBroker;
 use tacho_codec::QoS;
+use tacho_load::null_broker::NullBroker;
 use tacho_load::{Engine, Event, Pace, PhaseKind};
 use tacho_net::{Loop, LoopConfig, mailboxes};
 

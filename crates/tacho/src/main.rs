@@ -4,7 +4,9 @@
 
 mod bridge;
 mod broker_command;
+mod calibrate;
 mod campaign;
+mod compare;
 mod convert;
 mod doctor;
 mod exit;
@@ -53,10 +55,17 @@ enum Command {
     /// confirm it. The result is an interval from the highest pass to the lowest fail. A trial in
     /// which the generator was the bottleneck is no failure of the broker.
     Capacity(Box<campaign::CapacityArguments>),
+    /// Tell whether brokers, settings or versions differ: one scenario on all of them in turns.
+    ///
+    /// Every repeat is a run of its own. Differences of the medians come with confidence intervals,
+    /// and "better" or "worse" is said only of what is more than noise. Runs that were made before
+    /// are compared by naming their directories. docs/compare.md has all of it.
+    Compare(Box<compare::CompareArguments>),
     /// List, show and check scenarios.
     Scenario(scenario::ScenarioArguments),
     /// Write a JMeter plan as a scenario file that runs the same.
     Convert(convert::ConvertArguments),
+    Calibrate(calibrate::CalibrateArguments),
     Doctor(doctor::DoctorArguments),
     Broker(broker_command::BrokerArgs),
     /// Show how a broker's bridges stand, or try them out.
@@ -69,6 +78,9 @@ enum Command {
     /// Become a shell command that ends with the process that started it.
     #[command(hide = true, name = run::ATTACHED)]
     Attached(run::AttachedArguments),
+    /// Acknowledge and forward, and nothing else: what a calibration loads.
+    #[command(hide = true, name = run::NULL_BROKER)]
+    NullBroker(run::NullBrokerArguments),
 }
 
 fn main() -> ExitCode {
@@ -85,6 +97,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(arguments),
         Command::Ladder(arguments) => campaign::ladder(arguments),
         Command::Capacity(arguments) => campaign::capacity(arguments),
+        Command::Compare(arguments) => compare::compare(arguments),
         Command::Scenario(arguments) => scenario::scenario(arguments),
         Command::Bridge(arguments) => bridge::bridge(arguments),
         Command::Journal(arguments) => journal_command::journal(arguments),
@@ -92,6 +105,8 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => web::serve(arguments),
         Command::Attached(arguments) => run::attached(arguments),
         Command::Results(arguments) => results_command::results(arguments),
+        Command::Calibrate(arguments) => calibrate::calibrate(arguments),
+        Command::NullBroker(arguments) => run::null_broker(arguments),
         Command::Convert(arguments) => convert::convert(arguments),
         Command::Doctor(arguments) => doctor::doctor(arguments),
         Command::Broker(args) => {

@@ -9,6 +9,7 @@ use tacho_lab::scenario::{
     Adjustment, BENCHMARK_GRAMMAR, BUILTIN, Limits, Scenario, ScenarioError, SourceText, TimeSpan,
 };
 
+use crate::calibrate;
 use crate::exit::{self, Failure};
 use crate::plan_arguments::PlanArguments;
 
@@ -181,7 +182,9 @@ fn suite_runs(suite: &Suite) -> Result<serde_json::Value, Failure> {
 
 /// What a scenario needs, line by line.
 fn needs(scenario: &Scenario) -> Result<String, Failure> {
-    let needs = Needs::of(scenario).map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
+    let calibration = calibrate::of_this_machine();
+    let needs = Needs::estimate(scenario, calibrate::costs(calibration.as_ref()));
+    let needs = needs.map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
     let mut lines = vec![
         format!(
             "{} clients, {} subscriptions, {} connections; {} descriptors are needed",
@@ -197,6 +200,10 @@ fn needs(scenario: &Scenario) -> Result<String, Failure> {
             thousands(needs.routes)
         ),
     ];
+    if needs.generator_cores > 0.0 {
+        let (cores, source) = (needs.generator_cores, calibrate::source(calibration.as_ref()));
+        lines.push(format!("about {cores:.2} cores of the generator (rates per core: {source})"));
+    }
     if needs.closed {
         lines.push("and as many more as the broker lets publishers send".to_owned());
     }

@@ -11,9 +11,10 @@ use super::{
     write_steps,
 };
 use crate::clock::Timestamp;
+use crate::compare::{Comparison, SideCurve, comparison_junit, comparison_markdown};
 use crate::environment::Environment;
 use crate::record::RunRecord;
-use crate::report::with_files;
+use crate::report::{comparison_html, with_files};
 
 /// A file of the run directory that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +25,8 @@ pub struct OutputError {
 }
 
 /// Files that a run writes at its end: those of an earlier one must not stand beside its others.
-const STALE: [&str; 9] = [
+const STALE: [&str; 10] = [
+    "comparison.json",
     "summary.json",
     "summary.md",
     "junit.xml",
@@ -51,6 +53,7 @@ const STALE: [&str; 9] = [
 /// | `summary.md`, `junit.xml` | the same for CI |
 /// | `steps.csv` | a line per measured window |
 /// | `report.html` | all of it to look at, self-contained |
+/// | `comparison.json` | of a comparison: its record |
 /// | `broker.log` | what the broker said, when the caller started one |
 ///
 /// The first two are written at the start and the next three as the run goes on, so that a run that
@@ -182,6 +185,22 @@ impl RunDirectory {
         let entries = fs::read_dir(&self.path).map_err(|source| self.error(".", source))?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         self.write("report.html", &with_files(html, &names.collect::<Vec<_>>()))
+    }
+
+    /// Writes the files of a comparison: `comparison.json`, `junit.xml`, `summary.md` and
+    /// `report.html`.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write_comparison(
+        &self,
+        comparison: &Comparison,
+        curves: &[SideCurve],
+    ) -> Result<(), OutputError> {
+        self.write("junit.xml", &comparison_junit(comparison))?;
+        self.write("summary.md", &comparison_markdown(comparison))?;
+        self.write("comparison.json", &json(comparison))?;
+        self.write_report(&comparison_html(comparison, curves))
     }
 
     /// Begins `timeseries.csv`.

@@ -10,6 +10,7 @@ mod resources;
 mod steps;
 mod timeseries;
 
+pub(crate) use directory::json;
 pub use directory::{OutputError, RunDirectory};
 pub use hgrm::write_percentiles;
 pub use hlog::HistogramLog;

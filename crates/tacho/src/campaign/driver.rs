@@ -6,7 +6,7 @@ use std::time::Instant;
 use tacho_lab::Timestamp;
 use tacho_lab::campaign::{Campaign, Place, campaign_text, step_line, target_failed};
 use tacho_lab::output::RunDirectory;
-use tacho_lab::record::{Capacity, RunKind, Verdict};
+use tacho_lab::record::{Capacity, RunKind, RunRecord, Verdict};
 use tacho_lab::run::{Ending, Outcome};
 use tacho_lab::scenario::Scenario;
 
@@ -14,9 +14,9 @@ use crate::exit::{self, Failure};
 use crate::run::{OutputArguments, Performance, Setting, Stage, TargetArguments, create, show};
 
 /// A campaign under way.
-pub(super) struct Driver<'a> {
-    pub(super) setting: Setting,
-    pub(super) campaign: Campaign,
+pub(crate) struct Driver<'a> {
+    pub(crate) setting: Setting,
+    pub(crate) campaign: Campaign,
     output: &'a OutputArguments,
     directory: RunDirectory,
     name: String,
@@ -26,6 +26,8 @@ pub(super) struct Driver<'a> {
     /// Stages so far.
     stages: usize,
     started: Instant,
+    /// Directory of the last run, below the campaign's.
+    last_directory: String,
     /// Why the campaign cannot go on.
     failed: Option<Failure>,
     /// Exit code of a failure that did not end the campaign.
@@ -33,31 +35,52 @@ pub(super) struct Driver<'a> {
 }
 
 /// A run to make.
-pub(super) struct Step {
-    pub(super) scenario: Scenario,
-    pub(super) place: Place,
+pub(crate) struct Step {
+    pub(crate) scenario: Scenario,
+    pub(crate) place: Place,
     /// What the progress display says.
-    pub(super) title: String,
+    pub(crate) title: String,
 }
 
 impl<'a> Driver<'a> {
     /// Begins: takes over the process and creates the directory. `first` is the scenario of the
     /// first run, whose broker must be there.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         kind: RunKind,
         (name, description): (&str, &str),
         targets: &TargetArguments,
         output: &'a OutputArguments,
         first: &Scenario,
     ) -> Result<Self, Failure> {
+        Self::begin_sides(kind, (name, description), &[(targets, first)], output)
+    }
+
+    /// As [`Driver::begin`], with several conditions: the first run of each must be possible.
+    pub(crate) fn begin_sides(
+        kind: RunKind,
+        (name, description): (&str, &str),
+        sides: &[(&TargetArguments, &Scenario)],
+        output: &'a OutputArguments,
+    ) -> Result<Self, Failure> {
+        // Invariant: there is one side at least.
+        let [(targets, first), ..] = sides else {
+            return Err(Failure::new(exit::UNEXPECTED, "there is nothing to run"));
+        };
         let mut setting = Setting::new(targets, output.quiet)?;
         setting.report_in(output.lang);
         if kind == RunKind::Suite {
             setting.for_several();
         }
         // A broker that is not there, or cores that do not exist: before anything is created.
-        setting.targets(first)?;
-        let run_name = RunDirectory::run_name(Timestamp::now(), name);
+        match sides.len() {
+            1 => drop(setting.targets(first)?),
+            _ => setting.divide_for(sides)?,
+        }
+        let run_name = match kind {
+            RunKind::Comparison => format!("compare-{name}"),
+            _ => name.to_owned(),
+        };
+        let run_name = RunDirectory::run_name(Timestamp::now(), &run_name);
         let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&run_name));
         setting.serve(&output.ui, (&run_name, kind), &path)?;
         let directory = create(&path)?;
@@ -74,18 +97,19 @@ impl<'a> Driver<'a> {
             runs: 0,
             stages: 0,
             started: Instant::now(),
+            last_directory: String::new(),
             failed: None,
             forgiven: None,
         })
     }
 
     /// Whether nothing more can be run.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.failed.is_some() || self.setting.is_stopped()
     }
 
     /// Says something, unless told to be quiet.
-    pub(super) fn say(&self, text: &str) {
+    pub(crate) fn say(&self, text: &str) {
         if !self.output.quiet {
             eprintln!("{text}");
         }
@@ -96,7 +120,7 @@ impl<'a> Driver<'a> {
     ///
     /// # Errors
     /// When something is wrong that no broker is to blame for.
-    pub(super) fn run(&mut self, step: Step) -> Result<Option<(Outcome, Option<usize>)>, Failure> {
+    pub(crate) fn run(&mut self, step: Step) -> Result<Option<(Outcome, Option<usize>)>, Failure> {
         if self.is_over() {
             return Ok(None);
         }
@@ -115,6 +139,7 @@ impl<'a> Driver<'a> {
         let mut place = step.place;
         place.directory = format!("steps/{:02}-{}", self.runs, safe(&place.label));
         let directory = create(&self.directory.file(&place.directory))?;
+        self.last_directory.clone_from(&place.directory);
         let thresholds = step.scenario.thresholds.clone();
         let performance = Performance {
             scenario: step.scenario,
@@ -149,7 +174,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Remembers that a run could not come to its end because of its broker.
-    pub(super) fn blame(&mut self, outcome: &Outcome) {
+    pub(crate) fn blame(&mut self, outcome: &Outcome) {
         if let (None, Some(sentence)) = (&self.failed, target_failed(outcome)) {
             let code = match outcome.ending {
                 Ending::GeneratorFailed(_) => exit::UNEXPECTED,
@@ -161,7 +186,7 @@ impl<'a> Driver<'a> {
 
     /// Lets go of the brokers: the next run starts fresh ones. One that has ended is no reason to
     /// end the campaign any more, but one for its verdict.
-    pub(super) fn forgive(&mut self) {
+    pub(crate) fn forgive(&mut self) {
         self.stage = None;
         if let Some(failure) = self.failed.take() {
             self.say(&failure.message);
@@ -171,8 +196,42 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// Lets go of the brokers: the next run starts those of `targets`.
+    pub(crate) fn fresh_stage(&mut self, targets: &TargetArguments) {
+        self.stage = None;
+        self.setting.take_arguments(targets);
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Time since it began.
+    pub(crate) fn elapsed_s(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// A file of its directory.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.directory.file(name)
+    }
+
+    /// Directory of the last run, below that of the campaign.
+    pub(crate) fn last_directory(&self) -> &str {
+        &self.last_directory
+    }
+
     /// Ends: stops the brokers, writes the record and the report, prints the table.
-    pub(super) fn finish(mut self, capacity: Option<Capacity>) -> Result<u8, Failure> {
+    pub(crate) fn finish(self, capacity: Option<Capacity>) -> Result<u8, Failure> {
+        let output = self.output;
+        let closed = self.close(capacity)?;
+        show(output, &closed.record, &closed.directory, campaign_text)?;
+        Ok(closed.conclude())
+    }
+
+    /// Stops the brokers, writes the record and the report.
+    pub(crate) fn close(mut self, capacity: Option<Capacity>) -> Result<Closed, Failure> {
         self.stage = None;
         let stopped = self.setting.is_stopped();
         if stopped {
@@ -185,19 +244,47 @@ impl<'a> Driver<'a> {
         let results = self.campaign.finish(self.started.elapsed().as_secs_f64(), capacity);
         let written = results.write(&self.directory, self.output.lang);
         written.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
-        show(self.output, &results.record, &self.directory, campaign_text)?;
+        Ok(Closed {
+            setting: self.setting,
+            directory: self.directory,
+            record: results.record,
+            stopped,
+            failed: self.failed,
+            forgiven: self.forgiven,
+        })
+    }
+}
+
+/// A campaign whose record is written.
+pub(crate) struct Closed {
+    pub(crate) directory: RunDirectory,
+    pub(crate) record: RunRecord,
+    setting: Setting,
+    stopped: bool,
+    failed: Option<Failure>,
+    forgiven: Option<u8>,
+}
+
+impl Closed {
+    /// Why the campaign could not go on.
+    pub(crate) fn failure(self) -> Option<Failure> {
+        self.failed
+    }
+
+    /// Ends the live page; returns the exit code.
+    pub(crate) fn conclude(mut self) -> u8 {
         if let Some(failure) = &self.failed {
             eprintln!("{}", failure.message);
         }
-        self.setting.conclude(Some(&results.record));
-        Ok(match (stopped, self.failed) {
+        self.setting.conclude(Some(&self.record));
+        match (self.stopped, self.failed) {
             (true, _) => exit::ABORTED,
             (false, Some(failure)) => failure.code,
-            (false, None) => match (results.record.verdict, self.forgiven) {
+            (false, None) => match (self.record.verdict, self.forgiven) {
                 (Verdict::Aborted, Some(code)) => code,
                 (verdict, _) => exit::code_of(verdict, &Ending::Completed),
             },
-        })
+        }
     }
 }
 

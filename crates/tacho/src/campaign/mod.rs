@@ -6,5 +6,6 @@ mod ladder;
 mod suite;
 
 pub(crate) use capacity::{CapacityArguments, capacity};
+pub(crate) use driver::{Driver, Step};
 pub(crate) use ladder::{LadderArguments, ladder};
 pub(crate) use suite::suite;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tacho_lab::calibration::Calibration;
 use tacho_lab::campaign::{Place, number, unit_of};
 use tacho_lab::needs::Needs;
 use tacho_lab::record::{RunKind, Series};
@@ -10,6 +11,7 @@ use tacho_lab::scenario::{Limits, Scenario, Shortage};
 
 use super::driver::{Driver, Step};
 use super::ladder::HOLD;
+use crate::calibrate;
 use crate::exit::{self, Failure};
 use crate::run::{LoadArguments, OutputArguments, TargetArguments};
 
@@ -26,13 +28,15 @@ pub(crate) fn suite(
 ) -> Result<u8, Failure> {
     let mut load = load.clone();
     load.adjust.hold = load.adjust.hold.or(Some(HOLD));
+    let calibration = calibrate::of_this_machine();
     let mut rows = Vec::new();
     let mut names = BTreeSet::new();
     for series in &suite.series {
         for point in series.points.iter().filter(|point| wanted(only, series, point)) {
             let scenario = load.feasible(&series.scenario, &point.vars, targets)?;
             names.extend(scenario.iter().flat_map(|scenario| scenario.targets.keys().cloned()));
-            let scenario = scenario.and_then(|scenario| carried(scenario, targets));
+            let scenario =
+                scenario.and_then(|scenario| carried(scenario, targets, calibration.as_ref()));
             rows.push(Row { series, point, scenario });
         }
     }
@@ -82,9 +86,14 @@ pub(crate) fn suite(
 }
 
 /// The scenario, where this machine's generator can be expected to carry it.
-fn carried(scenario: Scenario, targets: &TargetArguments) -> Result<Scenario, String> {
+fn carried(
+    scenario: Scenario,
+    targets: &TargetArguments,
+    calibration: Option<&Calibration>,
+) -> Result<Scenario, String> {
     let targets = targets.narrowed(&scenario);
-    let needs = Needs::of(&scenario).map_err(|error| error.to_string())?;
+    let needs = Needs::estimate(&scenario, calibrate::costs(calibration));
+    let needs = needs.map_err(|error| error.to_string())?;
     let missing = targets.missing(&scenario);
     let some = !missing.is_empty() && missing.len() < scenario.targets_in_use().len();
     if needs.bridged && some {
@@ -94,6 +103,10 @@ fn carried(scenario: Scenario, targets: &TargetArguments) -> Result<Scenario, St
         return Err(Shortage::Bridge { arguments }.to_string());
     }
     match needs.shortage(&Limits::of_this_process(), !targets.names_a_broker()) {
+        // An estimate says what it rests on.
+        Some(shortage @ Shortage::Cores { .. }) => {
+            Err(format!("{shortage} (rates per core: {})", calibrate::source(calibration)))
+        }
         Some(shortage) => Err(shortage.to_string()),
         None => Ok(scenario),
     }

@@ -24,7 +24,7 @@ pub(crate) struct AttachedArguments {
 }
 
 /// This program, for starting it again.
-pub(super) fn this_program() -> Result<PathBuf, Failure> {
+pub(crate) fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| {
         Failure::new(exit::UNEXPECTED, format!("cannot find this program: {error}"))
     })

@@ -54,7 +54,7 @@ enum Source {
     /// A command with `{port}` in it.
     Command { template: String, scheme: Scheme },
     /// `tacho broker`.
-    BuiltIn { shards: Option<u16>, scheme: Scheme, level: Level },
+    BuiltIn { shards: Option<u16>, scheme: Scheme, level: Level, more: Vec<String> },
 }
 
 /// A broker that accepts connections.
@@ -236,7 +236,7 @@ impl Target {
                 let launch = Launch::command(&template, url, tls, data.as_ref())?;
                 (TargetKind::Command, launch, data)
             }
-            Source::BuiltIn { shards, scheme, level } => {
+            Source::BuiltIn { shards, scheme, level, more } => {
                 let cores = cores.of_broker(which).len().max(1);
                 let shards = shards.map_or(cores, usize::from);
                 let port = bridging.as_ref().map_or_else(port, |bridging| Ok(bridging.port))?;
@@ -244,7 +244,8 @@ impl Target {
                 let certificates = directory.file(&file_name("certificates", &name, ""));
                 let data = data(level > Level::Memory)?;
                 let keeping = data.as_ref().map(|data| (data, level));
-                let mut launch = Launch::built_in(url, shards, &certificates, keeping)?;
+                let launch = Launch::built_in(url, shards, &certificates, keeping)?;
+                let mut launch = launch.with(&more);
                 if let Some(bridging) = &bridging {
                     launch.bridge(bridging);
                 }
@@ -344,6 +345,18 @@ impl Launch {
             self.command.args(["--listen", &listen.to_string()]);
             self.shown.push_str(&format!(" --listen {listen}"));
         }
+    }
+}
+
+impl Launch {
+    /// With further arguments.
+    fn with(mut self, more: &[String]) -> Self {
+        self.command.args(more);
+        for word in more {
+            self.shown.push(' ');
+            self.shown.push_str(word);
+        }
+        self
     }
 }
 
@@ -455,7 +468,8 @@ impl Source {
         }
         let asked = Named::of(&arguments.brokers, name);
         let Some(url) = asked.map_or(url, |asked| asked.url().cloned()) else {
-            return Ok(Self::BuiltIn { shards: arguments.shards, scheme, level });
+            let (shards, more) = (arguments.shards, arguments.builtin_arguments.clone());
+            return Ok(Self::BuiltIn { shards, scheme, level, more });
         };
         let transport = transport(&url, tls)?;
         let unreachable = |sentence: String| Failure::new(exit::TARGET_UNREACHABLE, sentence);

@@ -89,6 +89,15 @@ pub(crate) struct OutputArguments {
 impl OutputArguments {
     /// Writes the record to the files outside its directory that the arguments name.
     pub(super) fn write_elsewhere(&self, record: &RunRecord) -> Result<(), Failure> {
+        self.write_texts(|| junit(record), || markdown(record))
+    }
+
+    /// Writes the JUnit report and the Markdown page that the arguments ask for.
+    pub(crate) fn write_texts(
+        &self,
+        junit: impl FnOnce() -> String,
+        markdown: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
         let written = |path: &Path, result: std::io::Result<()>| {
             result.map_err(|error| {
                 let sentence = format!("cannot write {}: {error}", path.display());
@@ -96,11 +105,11 @@ impl OutputArguments {
             })
         };
         if let Some(path) = &self.junit {
-            written(path, std::fs::write(path, junit(record)))?;
+            written(path, std::fs::write(path, junit()))?;
         }
         if let Some(path) = &self.markdown {
             let file = OpenOptions::new().create(true).append(true).open(path);
-            let append = |mut file: std::fs::File| file.write_all(markdown(record).as_bytes());
+            let append = |mut file: std::fs::File| file.write_all(markdown().as_bytes());
             written(path, file.and_then(append))?;
         }
         Ok(())

@@ -8,6 +8,7 @@ mod commands;
 mod cores;
 mod killer;
 mod load_arguments;
+mod null_broker;
 mod process;
 mod progress;
 mod stage;
@@ -28,10 +29,11 @@ use crate::campaign;
 use crate::exit::{self, Failure};
 
 pub(crate) use arguments::RunArguments;
-pub(crate) use attached::{AttachedArguments, NAME as ATTACHED, attached};
+pub(crate) use attached::{AttachedArguments, NAME as ATTACHED, attached, this_program};
 pub(crate) use load_arguments::{LoadArguments, OutputArguments};
+pub(crate) use null_broker::{NAME as NULL_BROKER, NullBrokerArguments, null_broker};
 pub(crate) use stage::{Performance, Setting, Stage, create, stop_flag};
-pub(crate) use target_arguments::TargetArguments;
+pub(crate) use target_arguments::{SideBroker, TargetArguments};
 
 /// Runs one scenario; the exit code tells the verdict.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
@@ -106,6 +108,6 @@ fn unless_stopped(stop: &AtomicBool) -> Result<(), Failure> {
 }
 
 /// A path without a `./` in front.
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     path.strip_prefix(".").unwrap_or(path).display().to_string()
 }

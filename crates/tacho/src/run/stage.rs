@@ -95,6 +95,26 @@ impl Setting {
         self.is_for_several = true;
     }
 
+    /// From now on brokers come from other arguments.
+    pub(crate) fn take_arguments(&mut self, arguments: &TargetArguments) {
+        self.arguments = arguments.clone();
+        self.all_arguments = arguments.clone();
+    }
+
+    /// Divides the cores once for several conditions, so that the generator has the same ones
+    /// under each, and checks what each needs.
+    pub(crate) fn divide_for(
+        &mut self,
+        sides: &[(&TargetArguments, &Scenario)],
+    ) -> Result<(), Failure> {
+        let mut targets = Vec::new();
+        for (arguments, scenario) in sides {
+            targets.extend(Target::of(arguments, scenario)?);
+        }
+        self.cores = Some(Cores::choose(&self.arguments, &targets)?);
+        Ok(())
+    }
+
     /// Serves the live page where it is wanted. `about` is the name and the kind of what is going
     /// to run, `directory` where its results go. Comes after [`Setting::targets`], which divides
     /// the cores.

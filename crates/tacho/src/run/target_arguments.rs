@@ -72,6 +72,10 @@ pub(crate) struct TargetArguments {
     /// wherever the system puts them
     #[arg(long, value_name = "LIST", value_parser = parse_cores)]
     pub(super) generator_cores: Option<CoreList>,
+
+    /// Further arguments of Tacho's own broker, of one side of a comparison.
+    #[arg(skip)]
+    pub(super) builtin_arguments: Vec<String>,
 }
 
 impl TargetArguments {
@@ -107,6 +111,88 @@ impl TargetArguments {
     /// Is a broker that runs already named, perhaps on another machine?
     pub(crate) fn names_a_broker(&self) -> bool {
         !self.brokers.is_empty()
+    }
+
+    /// For one of the `sides` of a comparison: what is said about `name`, or `broker`, goes for the
+    /// scenario's default broker.
+    pub(crate) fn of_side(
+        &self,
+        (name, sides): (&str, &[&str]),
+        broker: Option<SideBroker>,
+        builtin_arguments: Vec<String>,
+    ) -> Self {
+        let mut side = Self { builtin_arguments, ..self.clone() };
+        let is_mine = |known: &str| known == name || !sides.contains(&known);
+        side.brokers.retain(|named| is_mine(&named.name));
+        side.broker_cmds.retain(|named| is_mine(&named.name));
+        side.broker_pids.retain(|named| is_mine(&named.name));
+        side.monitors.retain(|spec| spec.target.as_deref().is_none_or(is_mine));
+        if broker.is_some() || self.tells_about(name) {
+            side.brokers.retain(|named| !named.name.is_empty());
+            side.broker_cmds.retain(|named| !named.name.is_empty());
+        }
+        let default = Scenario::DEFAULT_TARGET;
+        match broker {
+            None => {}
+            Some(SideBroker::BuiltIn) => side.brokers.push(Named::new(BrokerArgument::BuiltIn)),
+            Some(SideBroker::Url(url)) => side.brokers.push(Named::new(BrokerArgument::Url(url))),
+            Some(SideBroker::Command(command)) => side.broker_cmds.push(Named::new(command)),
+        }
+        Named::rename(&mut side.brokers, name, default);
+        Named::rename(&mut side.broker_cmds, name, default);
+        Named::rename(&mut side.broker_pids, name, default);
+        for spec in &mut side.monitors {
+            if spec.target.as_deref() == Some(name) {
+                spec.target = None;
+            }
+        }
+        side.forget_useless();
+        side
+    }
+
+    /// Shards and durability of Tacho's own broker, where they are said for one side.
+    pub(crate) fn set_builtin(&mut self, shards: Option<u16>, level: Option<Level>) {
+        self.shards = shards.or(self.shards);
+        self.durability = level.or(self.durability);
+    }
+
+    /// Leaves out what has no use on this side: another one asked for it.
+    fn forget_useless(&mut self) {
+        let is_builtin = |named: &Named<BrokerArgument>| named.value == BrokerArgument::BuiltIn;
+        let default = |name: &str| name == Scenario::DEFAULT_TARGET;
+        let builtin = self.brokers.iter().any(|named| default(&named.name) && is_builtin(named));
+        let running = !builtin && self.brokers.iter().any(|named| default(&named.name));
+        let command = self.broker_cmds.iter().any(|named| default(&named.name));
+        if running || command {
+            self.shards = None;
+            self.durability = None;
+        }
+        if running {
+            self.broker_cores = None;
+            self.transport.transport = None;
+        } else {
+            self.broker_pids.retain(|named| !default(&named.name));
+        }
+    }
+
+    /// Is `name` given a broker?
+    pub(crate) fn tells_about(&self, name: &str) -> bool {
+        Named::of(&self.brokers, name).is_some() || Named::of(&self.broker_cmds, name).is_some()
+    }
+
+    /// All names that something is said about, with the flag that says it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let urls = self.brokers.iter().map(|named| ("--broker", named.name.as_str()));
+        let commands = self.broker_cmds.iter().map(|named| ("--broker-cmd", named.name.as_str()));
+        let pids = self.broker_pids.iter().map(|named| ("--broker-pid", named.name.as_str()));
+        let monitors = self.monitors.iter().filter_map(|spec| spec.target.as_deref());
+        let monitors = monitors.map(|name| ("--monitor", name));
+        urls.chain(commands).chain(pids).chain(monitors)
+    }
+
+    /// The command that starts the default broker.
+    pub(crate) fn command(&self) -> Option<&String> {
+        Named::of(&self.broker_cmds, Scenario::DEFAULT_TARGET)
     }
 
     /// Checks what is said about targets against the names that the scenario has.
@@ -148,6 +234,17 @@ impl TargetArguments {
         }
         Ok(())
     }
+}
+
+/// The broker of one side of a comparison.
+#[derive(Clone, Debug)]
+pub(crate) enum SideBroker {
+    /// Tacho's own.
+    BuiltIn,
+    /// One that is running.
+    Url(BrokerUrl),
+    /// One that the run starts.
+    Command(String),
 }
 
 /// Which broker is loaded.
@@ -196,6 +293,18 @@ impl<T> Named<T> {
             _ => ("", text),
         };
         Ok(Self { name: name.to_owned(), value: value(rest)? })
+    }
+
+    /// A value for the default target.
+    fn new(value: T) -> Self {
+        Self { name: Scenario::DEFAULT_TARGET.to_owned(), value }
+    }
+
+    /// What is said about `from` is said about `to` instead.
+    fn rename(all: &mut [Self], from: &str, to: &str) {
+        for named in all.iter_mut().filter(|named| named.name == from) {
+            to.clone_into(&mut named.name);
+        }
     }
 
     /// The value for the target called `name`.

@@ -1,5 +1,6 @@
 //! Whole pages, from records that have everything.
 
+mod comparison;
 mod languages;
 mod samples;
 

@@ -1,0 +1,360 @@
+//! Sides with their repeats become a comparison.
+
+use std::path::PathBuf;
+
+use super::condition::Condition;
+use super::differences;
+use super::figure::FIGURES;
+use super::judge::judge;
+use super::read::{Run, Side};
+use super::record::{
+    Comparison, ComparisonSide, Difference, FigureRow, Judgement, Method, Point, Repeat,
+};
+use super::statistics::REPEATS_MIN;
+use crate::record::{RunKind, SCHEMA_VERSION, Step, Verdict};
+
+/// Names that are listed before "and more".
+const NAMED_MAX: usize = 5;
+
+/// Runs that cannot be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// Not the directory of a run.
+    #[error("{} cannot be compared: {why}", path.display())]
+    NoRun {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        why: &'static str,
+    },
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is not what its name says.
+    #[error("{} is damaged or of another version: {source}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        source: serde_json::Error,
+    },
+    /// Written by a later version.
+    #[error(
+        "{} was written by a later version: its form is {version}, this program knows {ours}",
+        path.display()
+    )]
+    Newer {
+        /// The directory.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+        /// The newest one known.
+        ours: u32,
+    },
+    /// A comparison has no side of that name.
+    #[error("'{argument}' names no side: {known}")]
+    NoSide {
+        /// What was given.
+        argument: String,
+        /// What there is.
+        known: String,
+    },
+    /// Fewer than two sides.
+    #[error("there must be two sides at least to compare")]
+    OneSide,
+    /// The runs are of different scenarios.
+    #[error("these cannot be compared: {first} ran '{one}', {second} ran '{other}'")]
+    OtherScenario {
+        /// A directory.
+        first: String,
+        /// Its scenario.
+        one: String,
+        /// Another directory.
+        second: String,
+        /// Its scenario.
+        other: String,
+    },
+    /// The runs are of different kinds.
+    #[error("these cannot be compared: {first} is a {one}, {second} a {other}")]
+    OtherKind {
+        /// A directory.
+        first: String,
+        /// Its kind.
+        one: &'static str,
+        /// Another directory.
+        second: String,
+        /// Its kind.
+        other: &'static str,
+    },
+    /// A side measured nothing.
+    #[error("{side} measured nothing that could be compared: {why}")]
+    Nothing {
+        /// The side.
+        side: String,
+        /// Why.
+        why: String,
+    },
+    /// Ladders without a common step.
+    #[error("these cannot be compared: no step has the same place on all sides ({steps})")]
+    NoCommonStep {
+        /// The steps of each side.
+        steps: String,
+    },
+}
+
+/// What a comparison is, beside its sides.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// When it began, RFC 3339.
+    pub started_at: String,
+    /// How long it took; 0 for runs that were there already.
+    pub elapsed_s: f64,
+    /// Were repeats made in turns?
+    pub interleaved: bool,
+    /// Seed of the draws.
+    pub seed: u64,
+}
+
+/// Where a step stands, the same in repeats and on other sides.
+#[derive(Clone, Debug, PartialEq)]
+struct Place {
+    series: String,
+    label: String,
+    x: Option<f64>,
+}
+
+/// Compares the sides with the first one.
+///
+/// # Errors
+/// When they cannot be compared.
+pub fn compare(
+    sides: &[Side],
+    about: &About,
+    conditions: &[Condition],
+) -> Result<Comparison, CompareError> {
+    let first = check(sides)?;
+    let method = Method { seed: about.seed, ..Method::default() };
+    let places = common_places(sides)?;
+    let points: Vec<Point> = places.iter().map(|place| point(sides, place, &method)).collect();
+    let mut comparison = Comparison {
+        schema_version: SCHEMA_VERSION,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        name: about.name.clone(),
+        scenario: first.record.scenario.clone(),
+        description: first.record.description.clone(),
+        started_at: about.started_at.clone(),
+        elapsed_s: (about.elapsed_s * 1e3).round() / 1e3,
+        interleaved: about.interleaved,
+        verdict: Judgement::together(points.iter().map(|point| point.verdict)),
+        method,
+        sides: sides.iter().map(side).collect(),
+        environment: differences::environments(sides),
+        scenario_differences: differences::scenarios(sides),
+        points,
+        command_line: crate::command_line::command_line(),
+        ..Comparison::default()
+    };
+    comparison.notes = notes(sides, &comparison);
+    comparison.conditions =
+        conditions.iter().map(|condition| condition.judge(&comparison)).collect();
+    Ok(comparison)
+}
+
+/// Whether the figures of a run with this verdict say something about the broker.
+pub(super) fn counts(verdict: Verdict) -> bool {
+    !matches!(verdict, Verdict::GeneratorBound | Verdict::NetworkBound | Verdict::Aborted)
+}
+
+fn check(sides: &[Side]) -> Result<&Run, CompareError> {
+    let runs = || sides.iter().flat_map(|side| &side.runs);
+    let empty = sides.iter().find(|side| side.runs.is_empty());
+    if let Some(side) = empty {
+        let (side, why) = (side.label.clone(), "it has no runs".to_owned());
+        return Err(CompareError::Nothing { side, why });
+    }
+    let (Some(first), true) = (runs().next(), sides.len() > 1) else {
+        return Err(CompareError::OneSide);
+    };
+    for run in runs() {
+        let pair = (first.shown.clone(), run.shown.clone());
+        if run.record.scenario != first.record.scenario {
+            return Err(CompareError::OtherScenario {
+                first: pair.0,
+                one: first.record.scenario.clone(),
+                second: pair.1,
+                other: run.record.scenario.clone(),
+            });
+        }
+        if run.record.kind != first.record.kind {
+            let (one, other) = (first.record.kind.name(), run.record.kind.name());
+            return Err(CompareError::OtherKind { first: pair.0, one, second: pair.1, other });
+        }
+    }
+    let measured = |side: &&Side| side.runs.iter().any(|run| !run.record.steps.is_empty());
+    match sides.iter().find(|side| !measured(side)) {
+        None => Ok(first),
+        Some(side) => {
+            let reasons = side.runs.iter().flat_map(|run| &run.record.reasons).next();
+            let why = reasons.map_or_else(|| "it has no measured window".to_owned(), Clone::clone);
+            Err(CompareError::Nothing { side: side.label.clone(), why })
+        }
+    }
+}
+
+/// The steps of a run with their places and verdicts.
+fn steps(run: &Run) -> Vec<(Place, &Step, Verdict)> {
+    let single = run.record.kind == RunKind::Run;
+    let count = run.record.steps.len();
+    let of = |(index, step)| {
+        let step: &Step = step;
+        if single {
+            let label = if count > 1 { format!("window {}", index + 1) } else { String::new() };
+            return (Place { series: String::new(), label, x: None }, step, run.record.verdict);
+        }
+        // Repeats of a step have a number at the end.
+        let label = match step.label.rsplit_once(" #") {
+            Some((label, number)) if number.parse::<u32>().is_ok() => label,
+            _ => &step.label,
+        };
+        let place = Place { series: step.series.clone(), label: label.to_owned(), x: step.x };
+        (place, step, step.verdict)
+    };
+    run.record.steps.iter().enumerate().map(of).collect()
+}
+
+/// The places that all sides have, in the order of the first.
+fn common_places(sides: &[Side]) -> Result<Vec<Place>, CompareError> {
+    let all: Vec<Vec<Place>> = sides
+        .iter()
+        .map(|side| {
+            let mut places = Vec::new();
+            for (place, ..) in side.runs.iter().flat_map(steps) {
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+            places
+        })
+        .collect();
+    let everywhere = |place: &&Place| all.iter().all(|places| places.contains(place));
+    let common: Vec<Place> = all[0].iter().filter(everywhere).cloned().collect();
+    if common.is_empty() {
+        let labels = |places: &Vec<Place>| {
+            let mut labels: Vec<&str> =
+                places.iter().take(NAMED_MAX).map(|place| place.label.as_str()).collect();
+            if places.len() > NAMED_MAX {
+                labels.push("...");
+            }
+            labels.join(", ")
+        };
+        let steps = all.iter().map(labels).collect::<Vec<_>>().join("; ");
+        return Err(CompareError::NoCommonStep { steps });
+    }
+    Ok(common)
+}
+
+fn point(sides: &[Side], place: &Place, method: &Method) -> Point {
+    let counted: Vec<(&str, Vec<&Step>)> = sides
+        .iter()
+        .map(|side| {
+            let here = side.runs.iter().flat_map(steps);
+            let here = here.filter(|(known, _, verdict)| known == place && counts(*verdict));
+            (side.name.as_str(), here.map(|(_, step, _)| step).collect())
+        })
+        .collect();
+    let row = |figure| -> Option<FigureRow> {
+        let figure: &super::Figure = figure;
+        let values = |steps: &Vec<&Step>| steps.iter().filter_map(|step| figure.of(step)).collect();
+        let sides: Vec<(&str, Vec<f64>)> =
+            counted.iter().map(|(name, steps)| (*name, values(steps))).collect();
+        judge(figure, &sides, method)
+    };
+    let figures: Vec<FigureRow> = FIGURES.iter().filter_map(row).collect();
+    let label = match (place.series.as_str(), place.label.as_str()) {
+        ("", label) => label.to_owned(),
+        (series, label) if sides_have_one_series(sides) || series == label => label.to_owned(),
+        (series, label) => format!("{series}, {label}"),
+    };
+    let changes = figures.iter().flat_map(|row| row.changes.iter().map(|change| change.verdict));
+    Point { label, x: place.x, verdict: Judgement::together(changes), figures }
+}
+
+fn sides_have_one_series(sides: &[Side]) -> bool {
+    sides.iter().flat_map(|side| &side.runs).all(|run| run.record.series.len() <= 1)
+}
+
+fn side(side: &Side) -> ComparisonSide {
+    let repeat = |run: &Run| Repeat {
+        directory: run.shown.clone(),
+        started_at: run.record.started_at.clone(),
+        verdict: run.record.verdict,
+        counts: steps(run).iter().any(|(_, _, verdict)| counts(*verdict)),
+        reasons: run.record.reasons.clone(),
+        before: run.before.clone(),
+    };
+    ComparisonSide {
+        name: side.name.clone(),
+        label: side.label.clone(),
+        before: side.before.clone(),
+        repeats: side.runs.iter().map(repeat).collect(),
+    }
+}
+
+/// What a reader must know before believing the figures.
+fn notes(sides: &[Side], comparison: &Comparison) -> Vec<String> {
+    let mut notes = Vec::new();
+    for side in &comparison.sides {
+        let out = side.repeats.iter().filter(|repeat| !repeat.counts).count();
+        let first = side.repeats.iter().find(|repeat| !repeat.counts);
+        if let Some(reason) = first.map(|repeat| repeat.reasons.first().cloned()) {
+            let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            let of = side.repeats.len();
+            notes.push(format!("{out} of {of} repeats of {} do not count{why}", side.name));
+        }
+    }
+    let most = |figures: &[FigureRow], index: usize| {
+        figures.iter().filter_map(|row| Some(row.sides.get(index)?.values.len())).max()
+    };
+    let repeats = comparison
+        .points
+        .iter()
+        .flat_map(|point| (0..sides.len()).map(|index| most(&point.figures, index).unwrap_or(0)));
+    let fewest = repeats.min().unwrap_or(0);
+    if fewest < REPEATS_MIN {
+        notes.push(format!(
+            "There are {fewest} repeats per side that count; a confidence interval needs at least \
+             {REPEATS_MIN}. The differences are shown, but none can be told from noise."
+        ));
+    }
+    if !comparison.interleaved {
+        notes.push(
+            "The runs were not made in turns: whatever else changed between them is in the \
+             differences too."
+                .to_owned(),
+        );
+    }
+    notes.extend(named("The scenarios differ in", &comparison.scenario_differences));
+    // In one session the conditions are meant to differ.
+    if !comparison.interleaved {
+        notes.extend(named("The environments differ in", &comparison.environment));
+    }
+    notes
+}
+
+fn named(what: &str, differences: &[Difference]) -> Option<String> {
+    let names: Vec<&str> =
+        differences.iter().take(NAMED_MAX).map(|difference| difference.name.as_str()).collect();
+    let more = match differences.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!names.is_empty()).then(|| format!("{what} {}{more}.", names.join(", ")))
+}

@@ -1,0 +1,167 @@
+//! The figures that are compared.
+
+use serde::{Deserialize, Serialize};
+
+use super::statistics::Scale;
+use crate::format;
+use crate::record::Step;
+use crate::threshold::{LatencyKind, Metric, Statistic};
+
+/// Which way is good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    #[default]
+    Lower,
+}
+
+/// What a figure's values are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureUnit {
+    /// Messages per second.
+    MessagesPerS,
+    /// Microseconds of time that passes.
+    Microseconds,
+    /// Microseconds of CPU.
+    CpuMicroseconds,
+    /// Percent.
+    Percent,
+    /// Bytes.
+    Bytes,
+    /// A number of something.
+    #[default]
+    Count,
+}
+
+/// One figure of a repeat.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// Short name, as thresholds have it where there is one.
+    pub name: &'static str,
+    /// For people.
+    pub label: &'static str,
+    /// Its unit.
+    pub unit: FigureUnit,
+    /// Which way is good.
+    pub better: Better,
+    /// How two of them are compared.
+    pub scale: Scale,
+    /// The least difference, in the unit, that can be told at all.
+    pub resolution: f64,
+    value: fn(&Step) -> Option<f64>,
+}
+
+impl Figure {
+    /// Its value in a measured window; `None` where it could not be observed.
+    pub fn of(&self, step: &Step) -> Option<f64> {
+        (self.value)(step).filter(|value| value.is_finite())
+    }
+
+    /// The figure of that name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        // As with thresholds: p99 is e2e_p99.
+        let matches = |figure: &&Self| {
+            figure.name == name || figure.name.strip_prefix("e2e_").is_some_and(|p| p == name)
+        };
+        FIGURES.iter().find(matches)
+    }
+}
+
+impl FigureUnit {
+    /// A value with its unit.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::MessagesPerS => format!("{}/s", format::rate(value)),
+            Self::Microseconds => format::latency(value),
+            Self::CpuMicroseconds => format!("{value:.2} µs"),
+            Self::Percent => match value != 0.0 && value.abs() < 1.0 {
+                true => format!("{value:.3} %"),
+                false => format::percent(value),
+            },
+            Self::Bytes => format::bytes(value.max(0.0) as u64),
+            Self::Count => format::thousands(value.max(0.0).round() as u64),
+        }
+    }
+}
+
+const fn lower(
+    name: &'static str,
+    label: &'static str,
+    (unit, resolution): (FigureUnit, f64),
+    value: fn(&Step) -> Option<f64>,
+) -> Figure {
+    Figure { name, label, unit, better: Better::Lower, scale: Scale::Percent, resolution, value }
+}
+
+fn of(step: &Step, kind: LatencyKind, statistic: Statistic) -> Option<f64> {
+    step.metric(Metric::Latency(kind, statistic))
+}
+
+/// A latency is known to the microsecond.
+const TIME: (FigureUnit, f64) = (FigureUnit::Microseconds, 1.0);
+
+/// All of them, in the order in which they are shown.
+pub const FIGURES: [Figure; 13] = [
+    Figure {
+        name: "tps",
+        label: "messages in + out",
+        unit: FigureUnit::MessagesPerS,
+        better: Better::Higher,
+        scale: Scale::Percent,
+        resolution: 0.0,
+        // A run without messages has no rate to compare.
+        value: |step| Some(step.tps).filter(|tps| *tps > 0.0),
+    },
+    lower("e2e_p50", "latency, median", TIME, |step| {
+        of(step, LatencyKind::EndToEnd, Statistic::P50)
+    }),
+    lower("e2e_p99", "latency, 99th percentile", TIME, |step| {
+        of(step, LatencyKind::EndToEnd, Statistic::P99)
+    }),
+    lower("e2e_p999", "latency, 99.9th percentile", TIME, |step| {
+        of(step, LatencyKind::EndToEnd, Statistic::P999)
+    }),
+    lower("e2e_max", "latency, greatest", TIME, |step| {
+        of(step, LatencyKind::EndToEnd, Statistic::Max)
+    }),
+    lower("ack_p99", "time to acknowledgement, 99th percentile", TIME, |step| {
+        of(step, LatencyKind::Ack, Statistic::P99)
+    }),
+    lower(
+        "broker_cpu_per_message",
+        "broker CPU per message in or out",
+        (FigureUnit::CpuMicroseconds, 0.01),
+        |step| step.broker_cpu_us_per_message,
+    ),
+    lower("cpu", "CPU of the broker's host or cores", (FigureUnit::Percent, 0.1), |step| {
+        step.cpu_percent
+    }),
+    lower("broker_rss", "memory of the broker (RSS)", (FigureUnit::Bytes, 262_144.0), |step| {
+        step.broker_rss_bytes.map(|bytes| bytes as f64)
+    }),
+    lower("connect_p50", "time to CONNACK, median", TIME, |step| {
+        of(step, LatencyKind::Connect, Statistic::P50)
+    }),
+    lower("connect_p99", "time to CONNACK, 99th percentile", TIME, |step| {
+        of(step, LatencyKind::Connect, Statistic::P99)
+    }),
+    Figure {
+        scale: Scale::Absolute,
+        ..lower("loss", "messages lost, of those due", (FigureUnit::Percent, 0.0), |step| {
+            (step.expected > 0).then(|| step.loss_percent())
+        })
+    },
+    Figure {
+        scale: Scale::Absolute,
+        ..lower(
+            "acknowledged_lost",
+            "messages acknowledged and lost",
+            (FigureUnit::Count, 0.0),
+            |step| (step.expected > 0).then_some(step.acknowledged_lost as f64),
+        )
+    },
+];

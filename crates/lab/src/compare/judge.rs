@@ -1,0 +1,94 @@
+//! From the repeats' values of one figure to what its difference is worth.
+
+use super::figure::{Better, Figure};
+use super::record::{Change, FigureRow, Judgement, Method, Spread};
+use super::statistics::{REPEATS_MIN, Scale, median, shift};
+
+/// Judges one figure: `sides` has the values of each side's repeats, by the side's name. `None`
+/// where no side has any.
+pub fn judge(figure: &Figure, sides: &[(&str, Vec<f64>)], method: &Method) -> Option<FigureRow> {
+    if sides.iter().all(|(_, values)| values.is_empty()) {
+        return None;
+    }
+    let (_, first) = sides.first()?;
+    let changes =
+        sides[1..].iter().map(|(name, values)| change(figure, first, name, values, method));
+    Some(FigureRow {
+        name: figure.name.to_owned(),
+        label: figure.label.to_owned(),
+        unit: figure.unit,
+        better: figure.better,
+        scale: figure.scale,
+        changes: changes.collect(),
+        sides: sides.iter().map(|(_, values)| spread(values)).collect(),
+    })
+}
+
+fn spread(values: &[f64]) -> Spread {
+    Spread {
+        values: values.to_vec(),
+        median: median(values),
+        min: values.iter().copied().reduce(f64::min),
+        max: values.iter().copied().reduce(f64::max),
+    }
+}
+
+fn change(figure: &Figure, first: &[f64], name: &str, second: &[f64], method: &Method) -> Change {
+    let side = name.to_owned();
+    // Figures have draws of their own, the same at every run of the same data.
+    let seed = figure.name.bytes().fold(method.seed, |seed, byte| {
+        seed.wrapping_mul(0x0100_0000_01b3).wrapping_add(u64::from(byte))
+    });
+    let Some(found) = shift(first, second, figure.scale, seed) else {
+        let reason = match (first.is_empty(), second.is_empty()) {
+            (false, false) => "the first side's is zero",
+            (true, false) => "not observed on the first side",
+            _ => "not observed",
+        };
+        return Change { side, reason: reason.to_owned(), ..Change::default() };
+    };
+    let least = match (figure.scale, median(first)) {
+        (Scale::Percent, Some(base)) if base > 0.0 => {
+            method.floor_percent_min.max(figure.resolution * 100.0 / base)
+        }
+        _ => figure.resolution,
+    };
+    let floor = found.floor.map(|floor| floor.max(least));
+    let (verdict, reason) = match (found.interval, floor) {
+        (Some((low, high)), Some(floor)) => weigh(figure.better, found.change, (low, high), floor),
+        _ => {
+            let repeats = first.len().min(second.len());
+            let reason = format!("{repeats} of at least {REPEATS_MIN} repeats");
+            (Judgement::Unclear, reason)
+        }
+    };
+    Change {
+        side,
+        change: Some(shown(found.change)),
+        low: found.interval.map(|(low, _)| shown(low)),
+        high: found.interval.map(|(_, high)| shown(high)),
+        floor: floor.map(shown),
+        verdict,
+        reason,
+    }
+}
+
+/// More digits than anybody reads.
+fn shown(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+fn weigh(better: Better, change: f64, (low, high): (f64, f64), floor: f64) -> (Judgement, String) {
+    if low <= 0.0 && high >= 0.0 {
+        return (Judgement::NoChange, "the interval includes zero".to_owned());
+    }
+    // A little slack: one microsecond of fifty must not be more than two percent.
+    if change.abs() <= floor * (1.0 + 1e-9) {
+        return (Judgement::NoChange, "below the noise floor".to_owned());
+    }
+    let verdict = match ((change > 0.0), better) {
+        (true, Better::Higher) | (false, Better::Lower) => Judgement::Better,
+        (true, Better::Lower) | (false, Better::Higher) => Judgement::Worse,
+    };
+    (verdict, "the interval excludes zero, above the noise floor".to_owned())
+}

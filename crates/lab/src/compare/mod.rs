@@ -1,0 +1,42 @@
+//! Comparing runs: what differs between two or more conditions, and whether it is more than noise.
+//!
+//! ```text
+//! run directories -> read -> Side (repeats of one condition) -> compare -> Comparison (judged)
+//!     -> comparison.json, report.html, table on the terminal, JUnit
+//! ```
+//!
+//! Every repeat is an ordinary run with figures of its own; percentiles are never averaged. A side
+//! is the median of its repeats. A difference is told from noise twice: its confidence interval,
+//! from resampled repeats, must exclude zero, and it must be larger than what the first side's own
+//! repeats differ by when they are compared with each other in the same way.
+
+mod build;
+mod condition;
+mod curves;
+mod differences;
+mod figure;
+mod judge;
+mod junit;
+mod read;
+mod record;
+mod statistics;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use build::{About, CompareError, compare};
+pub use condition::{Condition, FailIf, Regression};
+pub use curves::{SideCurve, side_curves};
+pub use figure::{Better, FIGURES, Figure, FigureUnit};
+pub use judge::judge;
+pub use junit::comparison_junit;
+pub use read::{BeforeRun, Run, Side, read_side};
+pub use record::{
+    Change, Comparison, ComparisonSide, ConditionOutcome, ConditionResult, Difference, FigureRow,
+    Judgement, Method, Point, Repeat, Spread,
+};
+pub use statistics::{REPEATS_MIN, Scale, Shift, median, shift};
+pub(crate) use text::{
+    change_shown, change_words, floor_shown, interval_shown, spread_shown, verdict_sentence,
+};
+pub use text::{comparison_markdown, comparison_text};

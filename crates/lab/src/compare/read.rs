@@ -1,0 +1,167 @@
+//! Run directories as sides of a comparison.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::build::CompareError;
+use super::record::Comparison;
+use crate::environment::Environment;
+use crate::record::{RunKind, RunRecord, SCHEMA_VERSION};
+
+/// A larger file is none of ours.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// A command that was run before a repeat.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BeforeRun {
+    /// The command.
+    pub command: String,
+    /// Its exit code; absent where a signal ended it.
+    pub exit_code: Option<i32>,
+    /// How long it took.
+    pub seconds: f64,
+    /// What it said, at most the last few kilobytes.
+    pub output: String,
+}
+
+/// Repeats of one condition.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    /// Short name.
+    pub name: String,
+    /// What it is.
+    pub label: String,
+    /// Command that is run before each repeat.
+    pub before: Option<String>,
+    /// The repeats.
+    pub runs: Vec<Run>,
+}
+
+/// A run directory that was read.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Where it is.
+    pub path: PathBuf,
+    /// As the record of the comparison names it.
+    pub shown: String,
+    /// What it measured.
+    pub record: RunRecord,
+    /// The machine; absent where nothing was measured.
+    pub environment: Option<Environment>,
+    /// The scenario as it ran.
+    pub scenario: Option<toml::Table>,
+    /// What was run before it.
+    pub before: Option<BeforeRun>,
+}
+
+impl Run {
+    /// Reads the directory `path`.
+    ///
+    /// # Errors
+    /// When it is not the directory of a run that has ended, or of a newer version.
+    pub fn read(path: &Path, shown: &str) -> Result<Self, CompareError> {
+        let record: RunRecord = json(&path.join("summary.json"))?.ok_or_else(|| {
+            CompareError::NoRun { path: path.to_owned(), why: "it has no summary.json" }
+        })?;
+        if record.schema_version > SCHEMA_VERSION {
+            let (path, version) = (path.to_owned(), record.schema_version);
+            return Err(CompareError::Newer { path, version, ours: SCHEMA_VERSION });
+        }
+        let scenario = fs::read_to_string(path.join("scenario.toml")).ok();
+        Ok(Self {
+            path: path.to_owned(),
+            shown: shown.to_owned(),
+            environment: json(&path.join("environment.json"))?,
+            scenario: scenario.and_then(|text| text.parse().ok()),
+            before: None,
+            record,
+        })
+    }
+}
+
+/// Reads a side: a run directory, several with commas between them as repeats, or `DIR@SIDE` of a
+/// comparison.
+///
+/// # Errors
+/// When one of them cannot be read or has nothing to compare.
+pub fn read_side(name: &str, argument: &str) -> Result<Side, CompareError> {
+    let mut side = Side { name: name.to_owned(), label: argument.to_owned(), ..Side::default() };
+    // A directory may have a comma or an @ in its name.
+    if Path::new(argument).is_dir() {
+        side.runs = repeats_of(argument, &mut side.before)?;
+        return Ok(side);
+    }
+    for part in argument.split(',').filter(|part| !part.is_empty()) {
+        side.runs.extend(repeats_of(part, &mut side.before)?);
+    }
+    Ok(side)
+}
+
+fn repeats_of(argument: &str, before: &mut Option<String>) -> Result<Vec<Run>, CompareError> {
+    let (folder, wanted) = match argument.rsplit_once('@') {
+        Some((folder, side)) if !Path::new(argument).is_dir() => (folder, Some(side)),
+        _ => (argument, None),
+    };
+    let path = Path::new(folder);
+    if !path.is_dir() {
+        let why = "there is no such directory";
+        return Err(CompareError::NoRun { path: path.to_owned(), why });
+    }
+    let Some(comparison) = json::<Comparison>(&path.join("comparison.json"))? else {
+        if wanted.is_some() {
+            return Err(CompareError::NoSide {
+                argument: argument.to_owned(),
+                known: "it is no comparison and has no sides".to_owned(),
+            });
+        }
+        let run = Run::read(path, folder)?;
+        if run.record.kind == RunKind::Capacity {
+            let why = "a search has trials of different loads; compare its profile's steps";
+            return Err(CompareError::NoRun { path: path.to_owned(), why });
+        }
+        return Ok(vec![run]);
+    };
+    let names: Vec<&str> = comparison.sides.iter().map(|side| side.name.as_str()).collect();
+    let side = comparison.sides.iter().find(|side| wanted == Some(side.name.as_str()));
+    let Some(side) = side else {
+        let choices: Vec<String> = names.iter().map(|name| format!("{folder}@{name}")).collect();
+        return Err(CompareError::NoSide {
+            argument: argument.to_owned(),
+            known: format!("it is a comparison; write {}", choices.join(" or ")),
+        });
+    };
+    before.clone_from(&side.before);
+    let runs = side.repeats.iter().map(|repeat| {
+        let shown = match Path::new(&repeat.directory).is_absolute() {
+            true => repeat.directory.clone(),
+            false => format!("{folder}/{}", repeat.directory),
+        };
+        // Repeats that were given from elsewhere are named from where that comparison was made.
+        let inside = path.join(&repeat.directory);
+        let own = if inside.is_dir() { inside } else { PathBuf::from(&repeat.directory) };
+        let run = Run::read(&own, &shown)?;
+        Ok(Run { before: repeat.before.clone(), ..run })
+    });
+    runs.collect()
+}
+
+/// A file of JSON; `None` where there is none.
+fn json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, CompareError> {
+    let unreadable = |source| CompareError::Unreadable { path: path.to_owned(), source };
+    match fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+        Ok(about) if about.len() > BYTES_MAX => {
+            return Err(unreadable(std::io::Error::other("it is too large for one of ours")));
+        }
+        Ok(_) => {}
+    }
+    let bytes = fs::read(path).map_err(unreadable)?;
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|source| CompareError::Damaged { path: path.to_owned(), source })
+}

@@ -1,0 +1,235 @@
+//! The comparison for terminals and as Markdown.
+
+use std::fmt::Write as _;
+
+use super::record::{Change, Comparison, FigureRow, Judgement, Point, Spread};
+use super::statistics::Scale;
+
+/// A change with sign and unit.
+pub(crate) fn change_shown(row: &FigureRow, change: &Change) -> String {
+    change.change.map_or_else(|| "–".to_owned(), |value| signed(row, value))
+}
+
+/// Its confidence interval.
+pub(crate) fn interval_shown(row: &FigureRow, change: &Change) -> String {
+    match (change.low, change.high) {
+        (Some(low), Some(high)) => format!("{} to {}", signed(row, low), signed(row, high)),
+        _ => "–".to_owned(),
+    }
+}
+
+/// The noise floor.
+pub(crate) fn floor_shown(row: &FigureRow, change: &Change) -> String {
+    let shown = |floor: f64| match row.scale {
+        Scale::Percent => format!("{floor:.1} %"),
+        Scale::Absolute => row.unit.show(floor),
+    };
+    change.floor.map_or_else(|| "–".to_owned(), shown)
+}
+
+/// All of it in a sentence.
+pub(crate) fn change_words(row: &FigureRow, change: &Change) -> String {
+    format!(
+        "{}: {} ({}), floor {}: {}",
+        row.label,
+        change_shown(row, change),
+        interval_shown(row, change),
+        floor_shown(row, change),
+        change.verdict.words()
+    )
+}
+
+/// A median with the least and the greatest value of the repeats.
+pub(crate) fn spread_shown(row: &FigureRow, spread: &Spread) -> (String, String) {
+    let median = spread.median.map_or_else(|| "–".to_owned(), |value| row.unit.show(value));
+    let range = match (spread.min, spread.max) {
+        (Some(min), Some(max)) if spread.values.len() > 1 => {
+            format!("{} to {}", row.unit.show(min), row.unit.show(max))
+        }
+        _ => String::new(),
+    };
+    (median, range)
+}
+
+fn signed(row: &FigureRow, value: f64) -> String {
+    match row.scale {
+        Scale::Percent => format!("{value:+.1} %"),
+        Scale::Absolute if value < 0.0 => format!("-{}", row.unit.show(-value)),
+        Scale::Absolute => format!("+{}", row.unit.show(value)),
+    }
+}
+
+/// The result in a sentence.
+pub(crate) fn verdict_sentence(comparison: &Comparison) -> String {
+    let (Some(first), others) = (comparison.sides.first(), comparison.sides.get(1..)) else {
+        return String::new();
+    };
+    let others: Vec<&str> =
+        others.unwrap_or_default().iter().map(|side| side.name.as_str()).collect();
+    let against = format!("{} against {}", others.join(", "), first.name);
+    let told = |wanted: Judgement| {
+        let mut labels: Vec<&str> = Vec::new();
+        for row in comparison.points.iter().flat_map(|point| &point.figures) {
+            let is_one = row.changes.iter().any(|change| change.verdict == wanted);
+            if is_one && !labels.contains(&row.label.as_str()) {
+                labels.push(&row.label);
+            }
+        }
+        labels.join("; ")
+    };
+    match comparison.verdict {
+        Judgement::Better => format!("{against}: better in {}.", told(Judgement::Better)),
+        Judgement::Worse => format!("{against}: worse in {}.", told(Judgement::Worse)),
+        Judgement::Mixed => format!(
+            "{against}: better in {}; worse in {}.",
+            told(Judgement::Better),
+            told(Judgement::Worse)
+        ),
+        Judgement::NoChange => {
+            format!("{against}: no difference that could be told from noise.")
+        }
+        Judgement::Unclear => {
+            format!("{against}: too few repeats that count to tell a difference from noise.")
+        }
+    }
+}
+
+/// The comparison as plain text, every figure with its unit.
+pub fn comparison_text(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}: {}", comparison.scenario, comparison.description);
+    for side in &comparison.sides {
+        let before = side.before.as_ref().map_or_else(String::new, |c| format!(", after '{c}'"));
+        let counting = side.repeats.iter().filter(|repeat| repeat.counts).count();
+        let of = side.repeats.len();
+        let repeats = if counting == of { of.to_string() } else { format!("{counting} of {of}") };
+        let _ = writeln!(
+            out,
+            "{:<10} {}{before}; repeats that count: {repeats}",
+            side.name, side.label
+        );
+    }
+    for point in &comparison.points {
+        point_text(&mut out, comparison, point);
+    }
+    if !comparison.environment.is_empty() {
+        let _ = writeln!(out, "\nENVIRONMENTS DIFFER");
+        for difference in &comparison.environment {
+            let pairs = comparison.sides.iter().zip(&difference.values);
+            let values = pairs.map(|(side, value)| format!("{}: {value}", side.name));
+            let _ =
+                writeln!(out, "  {}: {}", difference.name, values.collect::<Vec<_>>().join(", "));
+        }
+    }
+    for difference in &comparison.scenario_differences {
+        let values = difference.values.join(" | ");
+        let _ = writeln!(out, "scenario differs: {}: {values}", difference.name);
+    }
+    let _ = writeln!(out);
+    for result in &comparison.conditions {
+        let why = match result.reasons.is_empty() {
+            true => String::new(),
+            false => format!(": {}", result.reasons.join("; ")),
+        };
+        let _ = writeln!(out, "{}: {}{why}", result.condition, result.outcome.words());
+    }
+    for note in &comparison.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    let _ = writeln!(out, "verdict: {}", comparison.verdict.name());
+    let _ = writeln!(out, "  {}", verdict_sentence(comparison));
+    out
+}
+
+fn point_text(out: &mut String, comparison: &Comparison, point: &Point) {
+    let _ = writeln!(out);
+    if !point.label.is_empty() {
+        let _ = writeln!(out, "{}", point.label);
+    }
+    let sides = &comparison.sides;
+    let _ = write!(out, "{:<42}", "FIGURE (medians)");
+    for side in sides {
+        let name: String = side.name.chars().take(14).collect();
+        let _ = write!(out, "{name:>15}");
+    }
+    let _ = writeln!(out, "{:>12}  {:<22}{:>8}  verdict", "change", "95 % interval", "floor");
+    for row in &point.figures {
+        for (index, change) in row.changes.iter().enumerate() {
+            // With more than two sides each has a line of its own below the first.
+            let label = match (index, sides.len()) {
+                (0, _) => format!("  {}", row.label),
+                _ => format!("    {}", change.side),
+            };
+            let _ = write!(out, "{label:<42}");
+            for spread in &row.sides {
+                let median = match index {
+                    0 => spread_shown(row, spread).0,
+                    _ => String::new(),
+                };
+                let _ = write!(out, "{median:>15}");
+            }
+            let _ = writeln!(
+                out,
+                "{:>12}  {:<22}{:>8}  {}",
+                change_shown(row, change),
+                interval_shown(row, change),
+                floor_shown(row, change),
+                change.verdict.words()
+            );
+        }
+    }
+}
+
+/// The comparison as Markdown, for a job's page.
+pub fn comparison_markdown(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    let safe = |text: &str| text.replace('|', "\\|").replace('_', "\\_").replace('<', "&lt;");
+    let _ = writeln!(out, "## Comparison of {}\n", safe(&comparison.scenario));
+    let words = comparison.verdict.words();
+    let _ = writeln!(out, "**{words}**: {}\n", safe(&verdict_sentence(comparison)));
+    for side in &comparison.sides {
+        let _ = writeln!(out, "- {}: {}", safe(&side.name), safe(&side.label));
+    }
+    for point in &comparison.points {
+        if !point.label.is_empty() {
+            let _ = write!(out, "\n### {}\n", safe(&point.label));
+        }
+        let names: Vec<String> = comparison.sides.iter().map(|side| safe(&side.name)).collect();
+        let columns = "---:|".repeat(names.len() + 3);
+        let _ = writeln!(
+            out,
+            "\n| figure | {} | change | 95 % interval | floor | verdict |\n|---|{columns}---|",
+            names.join(" | ")
+        );
+        for row in &point.figures {
+            for change in &row.changes {
+                let label = match row.changes.len() {
+                    1 => row.label.clone(),
+                    _ => format!("{}: {}", row.label, change.side),
+                };
+                let medians = row.sides.iter().map(|spread| spread_shown(row, spread).0);
+                let medians: Vec<String> = medians.collect();
+                let _ = writeln!(
+                    out,
+                    "| {} | {} | {} | {} | {} | {} |",
+                    safe(&label),
+                    medians.join(" | "),
+                    change_shown(row, change),
+                    interval_shown(row, change),
+                    floor_shown(row, change),
+                    change.verdict.words()
+                );
+            }
+        }
+    }
+    for result in &comparison.conditions {
+        let why = result.reasons.join("; ");
+        let (condition, outcome) = (&result.condition, result.outcome.words());
+        let _ = write!(out, "\n- {}: {outcome} {}", safe(condition), safe(&why));
+    }
+    for note in &comparison.notes {
+        let _ = write!(out, "\n> {}\n", safe(note));
+    }
+    out.push('\n');
+    out
+}

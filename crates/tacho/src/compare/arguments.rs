@@ -1,0 +1,113 @@
+//! The arguments of `tacho compare`.
+
+use clap::{Args, Parser};
+use tacho_lab::compare::{FailIf, Regression};
+
+use crate::run::{LoadArguments, OutputArguments, TargetArguments};
+
+const HELP: &str = "\
+Exit codes, see docs/exit-codes.md:
+    0  the comparison was made, and all conditions hold
+    1  wrong usage, or a command before a repeat failed
+   99  a condition does not hold: --fail-if, --max-regression
+  104  the scenario, a setting or the runs cannot be compared
+  105  stopped by a signal
+  110  a repeat broke the QoS contract
+  111  a condition cannot be told from noise, or too few repeats count
+  112  a broker could not be reached, or went away";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct CompareArguments {
+    /// Name of a scenario, a scenario file or a JMeter plan; or two or more runs that were made
+    ///
+    /// A run is a run directory, several of them with commas between as repeats of one side
+    /// (runs/1,runs/2), or DIR@SIDE of a comparison. Ladders are compared step by step. The first
+    /// is what the others are compared with.
+    #[arg(required = true, value_name = "SCENARIO | RUN RUN...")]
+    pub(super) what: Vec<String>,
+
+    /// The brokers: URLs, 'builtin', or names that --broker NAME=URL or --broker-cmd NAME=COMMAND
+    /// tell about. Without it the sides are 'a' and 'b', and a side about which nothing is told is
+    /// Tacho's own broker
+    #[arg(long = "brokers", value_name = "A,B", value_delimiter = ',')]
+    pub(super) sides: Vec<String>,
+
+    /// Repeats of each side, made in turns (a b b a ...) with a fresh broker each; from 5 on there
+    /// are confidence intervals
+    #[arg(long, value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub(super) repeats: u16,
+
+    /// Run this command before each repeat of the first side, such as 'sysctl -w NAME=VALUE'
+    ///
+    /// It is run by sh, before the broker is started, with TACHO_SIDE and TACHO_REPEAT in its
+    /// environment. Its output and exit code are recorded; the comparison ends when it fails or
+    /// takes more than a minute. What it changed stays as it is.
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) before_a: Option<String>,
+
+    /// The same before each repeat of the second side
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) before_b: Option<String>,
+
+    /// Further arguments of Tacho's own broker on the first side, such as '--shards 1' or
+    /// '--config FILE'
+    #[arg(long, value_name = "ARGUMENTS", allow_hyphen_values = true)]
+    pub(super) broker_args_a: Option<String>,
+
+    /// The same on the second side
+    #[arg(long, value_name = "ARGUMENTS", allow_hyphen_values = true)]
+    pub(super) broker_args_b: Option<String>,
+
+    /// Fail when a figure is worse ('worse'), or also when none is better ('not-better'); may be
+    /// given several times
+    #[arg(long = "fail-if", value_name = "WHEN", value_parser = FailIf::parse)]
+    pub(super) fail_if: Vec<FailIf>,
+
+    /// Fail when a figure is worse, told from noise, by more than this: '5%', or of one figure
+    /// 'e2e_p99=10%'; may be given several times
+    ///
+    /// Figures: tps, e2e_p50, e2e_p99, e2e_p999, e2e_max, ack_p99, broker_cpu_per_message, cpu,
+    /// broker_rss, connect_p50, connect_p99, loss (in percent of the messages), acknowledged_lost
+    /// (a number).
+    #[arg(long = "max-regression", value_name = "[FIGURE=]LIMIT",
+          value_parser = Regression::parse)]
+    pub(super) regressions: Vec<Regression>,
+
+    #[command(flatten)]
+    pub(super) targets: TargetArguments,
+
+    #[command(flatten)]
+    pub(super) load: LoadArguments,
+
+    #[command(flatten)]
+    pub(super) output: OutputArguments,
+}
+
+/// What says something about runs that are to be made, with nothing said.
+#[derive(Debug, Parser)]
+struct Silent {
+    #[command(flatten)]
+    targets: TargetArguments,
+    #[command(flatten)]
+    load: LoadArguments,
+}
+
+impl CompareArguments {
+    /// Whether something is said about runs that are to be made.
+    pub(super) fn is_about_new_runs(&self) -> bool {
+        let given = !self.sides.is_empty()
+            || [&self.before_a, &self.before_b, &self.broker_args_a, &self.broker_args_b]
+                .iter()
+                .any(|argument| argument.is_some());
+        // What is as if nothing had been said looks like it too.
+        let silent = Silent::try_parse_from(["tacho"]).ok();
+        given
+            || self.repeats != 5
+            || silent.is_some_and(|silent| {
+                format!("{:?}", silent.targets) != format!("{:?}", self.targets)
+                    || format!("{:?}", silent.load) != format!("{:?}", self.load)
+            })
+    }
+}

@@ -1,0 +1,94 @@
+//! Runs that were made before.
+
+use std::path::PathBuf;
+
+use tacho_lab::Timestamp;
+use tacho_lab::compare::{About, CompareError, Comparison, Side, compare, read_side, side_curves};
+use tacho_lab::output::RunDirectory;
+use tacho_lab::record::{RunKind, RunRecord, SCHEMA_VERSION, Series, Verdict};
+
+use super::arguments::CompareArguments;
+use super::{code_of_conditions, conditions, failed_conditions, publish};
+use crate::exit::{self, Failure};
+use crate::run::create;
+
+/// Compares the runs in the directories that `runs` name.
+pub(super) fn stored(arguments: &CompareArguments, runs: &[String]) -> Result<u8, Failure> {
+    if arguments.is_about_new_runs() {
+        let sentence = "arguments about brokers, load and repeats cannot be used here: the runs \
+                        are made already";
+        return Err(Failure::new(exit::UNEXPECTED, sentence));
+    }
+    let unusable = |error: CompareError| Failure::new(exit::INVALID_CONFIG, error);
+    let letters = ('a'..='z').map(String::from);
+    if runs.len() > 26 {
+        return Err(Failure::new(exit::INVALID_CONFIG, "at most 26 sides can be compared"));
+    }
+    let sides = letters.zip(runs).map(|(name, run)| read_side(&name, run));
+    let sides: Vec<Side> = sides.collect::<Result<_, _>>().map_err(unusable)?;
+    let started = Timestamp::now();
+    let scenario = &sides[0].runs.first().map_or("", |run| run.record.scenario.as_str());
+    let name = RunDirectory::run_name(started, &format!("compare-{scenario}"));
+    let about = About {
+        name: name.clone(),
+        started_at: started.rfc3339(),
+        elapsed_s: 0.0,
+        interleaved: false,
+        seed: 1,
+    };
+    let comparison = compare(&sides, &about, &conditions(arguments)).map_err(unusable)?;
+    let path = arguments.output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
+    let directory = create(&path)?;
+    let record = record(&comparison, &sides);
+    let written = directory.write_summary(&record);
+    written.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+    publish(&comparison, &side_curves(&sides), &directory, &arguments.output)?;
+    Ok(code_of_conditions(&comparison))
+}
+
+/// The run record: all steps, a series per side.
+fn record(comparison: &Comparison, sides: &[Side]) -> RunRecord {
+    let mut record = RunRecord {
+        schema_version: SCHEMA_VERSION,
+        tool_version: comparison.tool_version.clone(),
+        kind: RunKind::Comparison,
+        scenario: comparison.scenario.clone(),
+        description: comparison.description.clone(),
+        name: comparison.name.clone(),
+        started_at: comparison.started_at.clone(),
+        notes: comparison.notes.clone(),
+        reasons: failed_conditions(comparison).collect(),
+        ..RunRecord::default()
+    };
+    if !record.reasons.is_empty() {
+        record.verdict = Verdict::ThresholdFailed;
+    }
+    for side in sides {
+        let first = record.steps.len();
+        for (number, run) in side.runs.iter().enumerate() {
+            if record.targets.is_empty() {
+                record.target = run.record.target.clone();
+                record.targets.clone_from(&run.record.targets);
+                record.placement = run.record.placement.clone();
+            }
+            for step in &run.record.steps {
+                let mut step = step.clone();
+                let place = if step.label.is_empty() { String::new() } else { step.label.clone() };
+                step.label = format!("{}-{} {place}", side.name, number + 1).trim().to_owned();
+                step.series.clone_from(&side.name);
+                // It is relative to the run that it came from.
+                step.directory.clear();
+                record.steps.push(step);
+            }
+        }
+        record.series.push(Series {
+            name: side.name.clone(),
+            label: format!("{}: {}", side.name, side.label),
+            figure: "comparison".to_owned(),
+            scenario: comparison.scenario.clone(),
+            steps: (first..record.steps.len()).collect(),
+            ..Series::default()
+        });
+    }
+    record
+}

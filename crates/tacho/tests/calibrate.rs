@@ -1,0 +1,55 @@
+//! `tacho calibrate` as a user meets it, and what its result is used for.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn tacho(arguments: &[&str], calibration: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(arguments).env("TACHO_CALIBRATION", calibration).stdin(Stdio::null());
+    command.output().expect("starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_quick_calibration_is_kept_and_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kept = folder.path().join("kept.json");
+    let runs = folder.path().join("runs");
+    let before = text(&tacho(&["scenario", "check", "symmetric"], &kept).stderr);
+    assert!(before.contains("'tacho calibrate' measures this one"), "{before}");
+    let dir = runs.to_str().expect("a name");
+    let output = tacho(&["calibrate", "--quick", "--json", "--dir", dir], &kept);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let record: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    let rates = record["rates"].as_array().expect("rates");
+    let kinds: Vec<_> = rates
+        .iter()
+        .map(|cell| (cell["qos"].as_u64().expect("QoS"), cell["payload_bytes"].as_u64()))
+        .collect();
+    assert_eq!(kinds, [(0, Some(32)), (1, Some(32)), (1, Some(1024)), (2, Some(32))]);
+    for cell in rates {
+        let figure = |name: &str| cell[name].as_f64().expect("a number");
+        assert!(figure("messages_per_s") > 0.0 && figure("per_core") > 0.0, "{cell}");
+    }
+    assert!(record["lateness"][0]["count"].as_u64() > Some(0), "{record:#}");
+    assert!(record["connections"]["clients"].as_u64() > Some(0), "{record:#}");
+    assert!(record["connections"]["connects_per_s"].as_f64() > Some(0.0), "{record:#}");
+    for path in [&kept, &runs.join("calibration.json")] {
+        let text = fs::read_to_string(path).expect("is kept");
+        assert_eq!(serde_json::from_str::<Value>(&text).expect("is JSON"), record);
+    }
+    assert!(runs.join("steps/01/summary.json").exists());
+    let after = text(&tacho(&["scenario", "check", "symmetric"], &kept).stderr);
+    assert!(after.contains("rates per core: calibrated here on"), "{after}");
+    // That of another machine is not used.
+    let mut other = record;
+    other["machine"]["cpu_model"] = "another one".into();
+    fs::write(&kept, other.to_string()).expect("writes");
+    assert_eq!(text(&tacho(&["scenario", "check", "symmetric"], &kept).stderr), before);
+}
