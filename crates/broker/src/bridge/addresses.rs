@@ -14,7 +14,8 @@ pub(crate) struct Addresses {
     host: String,
     port: u16,
     is_name: bool,
-    known: Mutex<Result<Vec<SocketAddr>, String>>,
+    /// `None` as an error: nobody has answered yet.
+    known: Mutex<Result<Vec<SocketAddr>, Option<String>>>,
     /// Somebody has tried to connect since the last answer, or there was none.
     is_wanted: AtomicBool,
 }
@@ -24,7 +25,7 @@ impl Addresses {
         let ip: Option<IpAddr> = remote.host.parse().ok();
         let known = match ip {
             Some(ip) => Ok(vec![SocketAddr::new(ip, remote.port)]),
-            None => Err(format!("the name {} has not been looked up yet", remote.host)),
+            None => Err(None),
         };
         Self {
             host: remote.host.clone(),
@@ -35,8 +36,9 @@ impl Addresses {
         }
     }
 
-    /// The address of the next attempt. Several addresses take turns.
-    pub(crate) fn next(&self, attempt: u32) -> Result<SocketAddr, String> {
+    /// The address of the next attempt, or why there is none; `None` is that nobody has answered
+    /// yet. Several addresses take turns.
+    pub(crate) fn next(&self, attempt: u32) -> Result<SocketAddr, Option<String>> {
         if self.is_name {
             self.is_wanted.store(true, Ordering::Relaxed);
         }
@@ -45,9 +47,13 @@ impl Addresses {
             Ok(addresses) => addresses
                 .get(attempt as usize % addresses.len().max(1))
                 .copied()
-                .ok_or_else(|| format!("the name {} has no address", self.host)),
+                .ok_or_else(|| Some(self.no_address())),
             Err(why) => Err(why.clone()),
         }
+    }
+
+    fn no_address(&self) -> String {
+        format!("the name {} has no address", self.host)
     }
 
     /// Whether it is a name.
@@ -65,9 +71,9 @@ impl Addresses {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match answer {
             Ok(addresses) if !addresses.is_empty() => *known = Ok(addresses),
-            Ok(_) if known.is_err() => *known = Err(format!("{} has no address", self.host)),
+            Ok(_) if known.is_err() => *known = Err(Some(self.no_address())),
             Err(error) if known.is_err() => {
-                *known = Err(format!("the name {} is not known: {error}", self.host));
+                *known = Err(Some(format!("the name {} is not known: {error}", self.host)));
             }
             _ => {}
         }
@@ -94,9 +100,9 @@ mod tests {
         let addresses = addresses("far.example");
         assert_eq!(addresses.wanted(), Some(("far.example", 1883)));
         assert_eq!(addresses.wanted(), None);
-        assert!(addresses.next(0).unwrap_err().contains("not been looked up"));
+        assert_eq!(addresses.next(0), Err(None));
         addresses.answered(Err(io::ErrorKind::NotFound.into()));
-        assert!(addresses.next(1).unwrap_err().contains("is not known"));
+        assert!(addresses.next(1).unwrap_err().unwrap().contains("is not known"));
         assert!(addresses.wanted().is_some());
         let two = ["10.0.0.1:1883", "10.0.0.2:1883"].map(|text| text.parse().unwrap());
         addresses.answered(Ok(two.to_vec()));

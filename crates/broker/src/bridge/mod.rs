@@ -4,7 +4,7 @@
 mod addresses;
 mod status;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use tacho_net::tls::TlsClient;
 use tacho_session::server::SessionLimits;
@@ -35,6 +35,8 @@ pub struct Bridge {
     /// Bytes that wait in all its members.
     buffered: AtomicU64,
     members: Box<[MemberStats]>,
+    /// What was said last in the log: a [`State`]'s number.
+    said: AtomicU8,
     /// The rules by which something could come back, see [`Bridge::member_of`].
     egress_comes_back: Box<[bool]>,
     ingress_brings_back: Box<[bool]>,
@@ -113,6 +115,7 @@ impl Bridge {
             addresses: Addresses::new(&config.remote),
             source: Source::of_bridge(&config.name),
             buffered: AtomicU64::new(0),
+            said: AtomicU8::new(State::Connecting as u8),
             members: (0..config.connections).map(|_| MemberStats::default()).collect(),
             config: config.clone(),
         })
@@ -211,6 +214,12 @@ impl Bridge {
     pub(crate) fn has_room(&self, bytes: u32) -> bool {
         let buffered = self.buffered.load(Ordering::Relaxed);
         buffered.saturating_add(bytes.into()) <= self.config.buffer_bytes_max
+    }
+
+    /// Whether the log has not been told this yet, of any member, since it was told otherwise: a
+    /// pool that is lost together is said once.
+    pub(crate) fn is_news(&self, state: State) -> bool {
+        self.said.swap(state as u8, Ordering::Relaxed) != state as u8
     }
 
     /// A member holds another number of bytes now.

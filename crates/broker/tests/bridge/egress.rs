@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tacho_broker::bridge::State;
+use tacho_broker::self_signed;
 use tacho_codec::{ConnAckProperties, QoS, ReasonCode, Version};
 
 use crate::common::{ALL_QOS, TestBroker, wait_until};
@@ -212,4 +213,34 @@ fn no_client_can_be_a_bridge() {
         assert_eq!(reason, ReasonCode::CLIENT_IDENTIFIER_NOT_VALID);
         client.expect_closed();
     }
+}
+
+#[test]
+fn a_bridge_by_tls_believes_whom_it_is_told_to_believe() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = self_signed(folder.path(), []).unwrap();
+    let there = TestBroker::configured(&format!(
+        "[[listeners]]\ntransport = 'tls'\naddress = '127.0.0.1:0'\n[tls]\ncert = '{}'\nkey = '{}'\n",
+        files.cert.display(),
+        files.key.display()
+    ));
+    let toml = |tls: &str| {
+        let secure = bridge(there.addresses()[1], &format!("{tls}\n{OUT}"));
+        secure.replace("mqtt://", "mqtts://")
+    };
+    let distrustful = folder.path().join("other");
+    let other_ca = self_signed(&distrustful, []).unwrap().ca;
+    let tls = |ca: &std::path::Path| format!("[bridges.tls]\nca = '{}'\n", ca.display());
+    let here = TestBroker::configured(&toml(&tls(&files.ca)));
+    wait_up(&here);
+    let mut subscriber = there.connected("s", Version::V5);
+    subscriber.subscribe("#", QoS::ExactlyOnce);
+    here.connected("p", Version::V5).publish("out/a", &[7; 50_000], QoS::ExactlyOnce, false);
+    assert_eq!(subscriber.receive_and_ack().payload.len(), 50_000);
+    drop(here);
+    let here = TestBroker::configured(&toml(&tls(&other_ca)));
+    wait_until("the reason is told", || {
+        let problem = status(&here).members.remove(0).problem;
+        problem.is_some_and(|problem| problem.contains("not trusted"))
+    });
 }

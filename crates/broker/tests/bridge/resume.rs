@@ -229,6 +229,7 @@ fn our_own_restart_loses_nothing_whatever_the_number_of_shards_and_connections()
     wait_up(&broker);
     publish_through(&broker, (0, 3), QoS::ExactlyOnce, |_| {});
     taker.take(&mut client, 3);
+    wait_empty(&broker);
     wire.unplug();
     wait_cut(&broker);
     publish_through(&broker, (3, 4), QoS::ExactlyOnce, |_| {});
@@ -286,4 +287,28 @@ fn a_broker_that_stops_says_goodbye() {
     here.stop();
     assert_eq!(link.frame().unwrap()[0], 0xe0, "DISCONNECT");
     assert_eq!(link.frame(), None);
+}
+
+#[test]
+fn another_broker_that_says_nothing_any_more_is_given_up() {
+    let other = Other::new();
+    let keys = format!("health_check_s = 1\n{OUT}");
+    let here = TestBroker::configured(&bridge(other.address, &keys));
+    let mut link = other.accepted(false);
+    wait_up(&here);
+    assert_eq!(link.frame().unwrap(), [0xc0, 0x00], "PINGREQ");
+    // No answer.
+    wait_cut(&here);
+    let _link = other.accepted(true);
+    wait_up(&here);
+}
+
+#[test]
+fn another_brokers_name_is_looked_up() {
+    let there = TestBroker::start(1);
+    let port = there.address.port();
+    let toml = bridge(there.address, OUT)
+        .replace(&there.address.to_string(), &format!("localhost:{port}"));
+    let here = TestBroker::configured(&toml);
+    wait_up(&here);
 }

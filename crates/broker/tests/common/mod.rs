@@ -67,6 +67,11 @@ impl TestBroker {
         values.filter(|(n, _)| *n == name).map(|(_, v)| v).sum()
     }
 
+    /// Of all its listeners.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        self.broker.as_ref().unwrap().addresses()
+    }
+
     /// How its bridges stand.
     pub fn bridges(&self) -> Vec<tacho_broker::bridge::Status> {
         self.broker.as_ref().unwrap().bridges()

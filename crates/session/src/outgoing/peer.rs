@@ -16,13 +16,13 @@ impl<M: Payload> Outgoing<M> {
         let released: Vec<PacketId> = self
             .window
             .slots_mut()
-            .filter_map(|(packet_id, slot)| match slot.stage {
-                Stage::Publish => {
+            .filter_map(|(packet_id, slot)| {
+                // That of a connection which is over.
+                slot.uses_credit = false;
+                if slot.stage == Stage::Publish {
                     slot.sent = false;
-                    None
                 }
-                Stage::Released => Some(packet_id),
-                Stage::Done | Stage::Reserved => None,
+                (slot.stage == Stage::Released).then_some(packet_id)
             })
             .collect();
         for packet_id in released {
@@ -30,11 +30,12 @@ impl<M: Payload> Outgoing<M> {
         }
     }
 
-    /// Lowers the QoS of what was not sent.
+    /// Lowers the QoS of all that is to be sent. What a peer takes that has no higher one cannot
+    /// have begun there with a higher one.
     pub(crate) fn limit_qos(&mut self, qos_max: QoS) {
         let lower = |delivery: &mut Delivery<M>| delivery.qos = delivery.qos.min(qos_max);
-        let unsent = |slot: &&mut Slot<M>| slot.stage == Stage::Publish && !slot.sent;
-        let slots = self.window.slots_mut().map(|(_, slot)| slot).filter(unsent);
+        let is_publish = |slot: &&mut Slot<M>| slot.stage == Stage::Publish;
+        let slots = self.window.slots_mut().map(|(_, slot)| slot).filter(is_publish);
         slots.filter_map(|slot| slot.delivery.as_mut()).for_each(lower);
         self.queue.iter_mut(0).for_each(|entry| lower(&mut entry.delivery));
     }

@@ -19,8 +19,8 @@ impl<M: Payload> Session<M> {
         self.incoming.forget(persist);
     }
 
-    /// The peer takes messages up to this QoS only, which is 1 at least: those that have not been
-    /// sent, or are going to be sent as new, are lowered to it.
+    /// The peer takes messages up to this QoS only, which is 1 at least: those that are to be sent
+    /// are lowered to it. Between two connections.
     pub fn limit_qos(&mut self, qos_max: QoS) {
         self.outgoing.limit_qos(qos_max.max(QoS::AtLeastOnce));
     }

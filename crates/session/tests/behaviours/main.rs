@@ -7,6 +7,7 @@ mod inbound;
 mod lifetime;
 mod loading;
 mod outbound;
+mod peer;
 mod queue;
 mod records;
 mod restored;

@@ -8,11 +8,14 @@ use tacho_session::LinkEvent;
 use tacho_session::server::End;
 
 use super::Stage;
+use crate::bridge::State;
 use crate::shard::connection::Connection;
 use crate::shard::durable::Keeping;
 use crate::shard::lifetime::TimerToken;
 use crate::shard::{Net, Shard};
 
+/// Until the next look whether a name is known.
+const LOOK_UP_NS: u64 = 50_000_000;
 /// Without identifier and payload.
 const PINGREQ: [u8; 2] = [0xc0, 0x00];
 
@@ -58,9 +61,13 @@ impl Shard {
         let entry = &mut self.bridges.all[member];
         let bridge = self.shared.bridges.at(entry.bridge);
         entry.attempts = entry.attempts.wrapping_add(1);
-        let connecting = bridge.addresses.next(entry.attempts).and_then(|address| {
-            net.connect(address, None).map_err(|error| format!("cannot connect: {error}"))
-        });
+        let connecting = match bridge.addresses.next(entry.attempts) {
+            Ok(address) => {
+                net.connect(address, None).map_err(|error| format!("cannot connect: {error}"))
+            }
+            Err(Some(why)) => Err(why),
+            Err(None) => return entry.link.again(net.now_ns() + LOOK_UP_NS),
+        };
         match connecting {
             Ok(conn) => {
                 entry.conn = Some(conn);
@@ -162,13 +169,13 @@ impl Shard {
     pub(super) fn member_down(&mut self, net: &mut Net, member: usize, why: &str) {
         let entry = &mut self.bridges.all[member];
         entry.stage = Stage::Apart;
-        let (slot, is_first) = (entry.slot, !std::mem::replace(&mut entry.is_reported, true));
+        let slot = entry.slot;
         let bridge = self.shared.bridges.at(entry.bridge);
         if let Some(stats) = bridge.stats(entry.number) {
             stats.set_down(net.now_ns(), why.to_owned());
         }
         let (name, number) = (&*bridge.config().name, entry.number);
-        if is_first {
+        if bridge.is_news(State::Down) {
             tracing::warn!(bridge = name, connection = number, "no connection: {why}");
         } else {
             tracing::debug!(bridge = name, connection = number, "still no connection: {why}");

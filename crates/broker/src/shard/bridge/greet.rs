@@ -8,7 +8,7 @@ use tacho_net::ConnId;
 use tacho_session::server::ConnectParams;
 
 use super::{Stage, Subscribing};
-use crate::bridge::{Bridge, MEMBER_EXPIRY_S};
+use crate::bridge::{Bridge, MEMBER_EXPIRY_S, State};
 use crate::shard::connection::Flow;
 use crate::shard::durable::Keeping;
 use crate::shard::kin::{BRIDGE_BIT, protocol_level};
@@ -141,9 +141,12 @@ impl Shard {
             stats.reconnects.add(u64::from(is_again));
             stats.set_up(now_ns, None);
         }
-        if std::mem::take(&mut entry.is_reported) || !is_again {
-            let (bridge, connection) = (&*config.name, entry.number);
-            tracing::info!(bridge, connection, resumed = connack.session_present, "connected");
+        let (name, connection) = (&*config.name, entry.number);
+        let resumed = connack.session_present;
+        if bridge.is_news(State::Up) {
+            tracing::info!(bridge = name, connection, resumed, "connected");
+        } else {
+            tracing::debug!(bridge = name, connection, resumed, "connected");
         }
         let slot = entry.slot;
         let session = &mut *self.sessions[slot as usize];

@@ -120,7 +120,6 @@ impl Shard {
             is_leaving: number >= bridge.config().connections,
             attempts: 0,
             was_up: false,
-            is_reported: false,
             subscribing: Subscribing::Done,
             refusals_told_ns: 0,
             retain_available: true,

@@ -53,8 +53,6 @@ struct Member {
     is_leaving: bool,
     attempts: u32,
     was_up: bool,
-    /// The end of a connection was said in the log, and not made good yet.
-    is_reported: bool,
     subscribing: Subscribing,
     /// Messages that it refused were said in the log until then.
     refusals_told_ns: u64,
@@ -125,6 +123,7 @@ impl Shard {
         stats.dropped_too_large.set(dropped(DropReason::PacketTooLarge));
         let full = dropped(DropReason::QueueFull) + dropped(DropReason::QueueBytesFull);
         let full = full + dropped(DropReason::NoCredit) + dropped(DropReason::Offline);
-        stats.dropped_full.set(full + entry.dropped_full);
+        let shed = session.pressure.as_ref().map_or(0, |pressure| pressure.shed);
+        stats.dropped_full.set(full + shed + entry.dropped_full);
     }
 }
