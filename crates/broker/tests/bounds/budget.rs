@@ -178,7 +178,7 @@ fn a_publisher_is_not_held_back_for_ever() {
     let packet_id = Some(publisher.id());
     let publish =
         Publish { topic: "away/x", qos: QoS::AtLeastOnce, packet_id, ..Publish::default() };
-    publisher.send(&Packet::Publish(publish.clone()));
+    publisher.send(&Packet::Publish(publish));
     publisher.expect_closed();
     assert_eq!(broker.counter("ended_publishers_total"), 1);
     // Its retries were one case.
@@ -191,7 +191,7 @@ fn a_publisher_is_not_held_back_for_ever() {
         publisher.connect(&request);
         let refused = broker.counter("refused_publishes_total");
         let ended = broker.counter("ended_publishers_total");
-        publisher.send(&Packet::Publish(publish.clone()));
+        publisher.send(&Packet::Publish(publish));
         publisher.expect_closed();
         assert_eq!(broker.counter("ended_publishers_total"), ended + 1);
         assert!(broker.counter("refused_publishes_total") >= refused + 2, "it was tried again");
