@@ -16,12 +16,18 @@ pub(super) const ALL: [&str; 4] = ["tacho", "mosquitto", "mochi", "rumqttd"];
 const MOSQUITTO: &str = "allow_anonymous true\nset_tcp_nodelay true\nlog_type error\n\
     max_inflight_messages 0\nmax_queued_messages 0\n";
 
+/// The guide's bridge: everything below `bridge/` to the other one, QoS kept.
+const MOSQUITTO_BRIDGE: &str = "listener PORT 127.0.0.1\nlistener OWN 127.0.0.1\n\
+    connection other\naddress 127.0.0.1:OTHER\nbridge_protocol_version mqttv50\n\
+    restart_timeout 1\ntopic bridge/# out 2 \"\" remote/\n";
+
 /// Its own example configuration with the limits of connections, packets and the inflight window
-/// raised; it has no setting for `TCP_NODELAY`.
+/// raised; it has no setting for `TCP_NODELAY`. VN is the version of MQTT, which each of its
+/// listeners has one of.
 const RUMQTTD: &str = "id = 0\n\n[router]\nid = 0\nmax_connections = 30000\n\
     max_outgoing_packet_count = 200\nmax_segment_size = 104857600\nmax_segment_count = 10\n\n\
-    [v5.1]\nname = \"v5-1\"\nlisten = \"127.0.0.1:PORT\"\nnext_connection_delay_ms = 0\n\n\
-    [v5.1.connections]\nconnection_timeout_ms = 60000\nmax_payload_size = 1048576\n\
+    [VN.1]\nname = \"VN-1\"\nlisten = \"127.0.0.1:PORT\"\nnext_connection_delay_ms = 0\n\n\
+    [VN.1.connections]\nconnection_timeout_ms = 60000\nmax_payload_size = 1048576\n\
     max_inflight_count = 1000\ndynamic_filters = true\n";
 
 /// A broker as the record and the document have it.
@@ -36,6 +42,8 @@ pub(super) struct Broker {
     pub(super) persistent_command: String,
     /// Its configuration file; empty without one.
     pub(super) configuration: String,
+    /// What is added to it for the bridge; empty for who has a pair of its own, or none.
+    pub(super) bridge: String,
     /// What it does with sessions that outlive connections.
     pub(super) persistence: String,
     /// Which rows it cannot do, and why.
@@ -85,13 +93,12 @@ impl Broker {
         for (index, command) in commands.iter_mut().enumerate() {
             let (own, remote) = (ports[index], ports[1 - index]);
             let path = folder.join(format!("mosquitto-node{}.conf", index + 1));
-            // Clients come to the port of the run, the other broker to one that it can know.
-            let text = format!(
-                "{}listener PORT 127.0.0.1\nlistener {own} 127.0.0.1\nconnection other\n\
-                 address 127.0.0.1:{remote}\nbridge_protocol_version mqttv50\n\
-                 restart_timeout 1\ntopic bridge/# out 2 \"\" remote/\n",
-                self.configuration
-            );
+            // Clients come to the port of the run, the other broker to one that it can know. A
+            // bridge tells the window to the other side, where 0 is against the protocol.
+            let bridge = self.bridge.replace("OWN", &own.to_string());
+            let bridge = bridge.replace("OTHER", &remote.to_string());
+            let text = self.configuration.replace("inflight_messages 0", "inflight_messages 1000");
+            let text = text + &bridge;
             fs::write(&path, text).with_context(|| format!("cannot write {path:?}"))?;
             let (program, path) = (self.program.display(), path.display());
             *command = format!(
@@ -103,14 +110,15 @@ impl Broker {
     }
 }
 
-/// The brokers of these keys; without any, all that are installed or can be.
-pub(super) fn chosen(keys: &[String], tacho: &Path) -> Result<Vec<Broker>> {
+/// The brokers of these keys; without any, all that are installed or can be. Clients speak MQTT 5.0,
+/// or else 3.1.1.
+pub(super) fn chosen(keys: &[String], tacho: &Path, mqtt5: bool) -> Result<Vec<Broker>> {
     if let Some(unknown) = keys.iter().find(|key| !ALL.contains(&key.as_str())) {
         bail!("there is no broker `{unknown}` here: {}", ALL.join(", "));
     }
     let mut brokers = Vec::new();
     for key in ALL.iter().filter(|key| keys.is_empty() || keys.iter().any(|one| one == **key)) {
-        match broker(key, tacho) {
+        match broker(key, tacho, mqtt5) {
             Ok(broker) => brokers.push(broker),
             // Who is asked for by name must be there.
             Err(error) if !keys.is_empty() => return Err(error),
@@ -123,7 +131,7 @@ pub(super) fn chosen(keys: &[String], tacho: &Path) -> Result<Vec<Broker>> {
     Ok(brokers)
 }
 
-fn broker(key: &str, tacho: &Path) -> Result<Broker> {
+fn broker(key: &str, tacho: &Path, mqtt5: bool) -> Result<Broker> {
     Ok(match key {
         "tacho" => Broker {
             version: shell::output(shell::command(tacho).arg("--version"))?.trim().to_owned(),
@@ -151,6 +159,7 @@ fn broker(key: &str, tacho: &Path) -> Result<Broker> {
                                      -c {dir}/own.conf -p {port}\""
                         .to_owned(),
                 configuration: MOSQUITTO.to_owned(),
+                bridge: MOSQUITTO_BRIDGE.to_owned(),
                 persistence:
                     "in memory; `persistence true` writes a copy every half an hour and at \
                               a regular end, so that a crash loses what came since"
@@ -181,7 +190,7 @@ fn broker(key: &str, tacho: &Path) -> Result<Broker> {
                           --config {dir}/own.toml\""
                     .to_owned(),
                 persistent_command: String::new(),
-                configuration: RUMQTTD.to_owned(),
+                configuration: RUMQTTD.replace("VN", if mqtt5 { "v5" } else { "v4" }),
                 persistence: "none: its log is in memory".to_owned(),
                 cannot: vec![
                     Cannot::new(
@@ -206,6 +215,7 @@ fn named(key: &str, name: &str, program: PathBuf) -> Broker {
         command: String::new(),
         persistent_command: String::new(),
         configuration: String::new(),
+        bridge: String::new(),
         persistence: String::new(),
         cannot: Vec::new(),
     }

@@ -46,6 +46,7 @@ pub(super) struct Point {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Needs {
+    pub(super) clients: u64,
     pub(super) in_per_s: f64,
     pub(super) out_per_s: f64,
     pub(super) bridged: bool,

@@ -20,7 +20,10 @@ use crate::shell;
 /// What a run takes at most beside its hold: connecting ten thousand clients is part of it.
 const EXTRA: Duration = Duration::from_secs(90);
 
-/// Open files of the processes that a run starts: as many as the system lets them have.
+/// What every broker here can take without refusing some.
+const CONNECTS_PER_S_MAX: u64 = 2500;
+
+/// Makes the runs.
 pub(super) struct Runner<'a> {
     pub(super) options: &'a Options,
     pub(super) tacho: PathBuf,
@@ -68,7 +71,8 @@ impl Runner<'_> {
         let options = self.options;
         command.arg(format!("--hold={}s", options.hold));
         command.arg(format!("--warmup={}s", options.warmup));
-        command.arg(format!("--ramp-up={}s", options.ramp_up));
+        let ramp_up = options.ramp_up.max(point.needs.clients / CONNECTS_PER_S_MAX);
+        command.arg(format!("--ramp-up={ramp_up}s"));
         command.arg(format!("--timing={}", options.timing));
         command.args(self.brokers(broker, series, point)?);
         command.arg(format!("--broker-cores={}", options.broker_cpu));

@@ -82,6 +82,8 @@ pub struct Broker {
     pub persistent_command: String,
     /// Its configuration file; empty without one.
     pub configuration: String,
+    /// What the bridge adds to it; empty where the run starts a pair by itself.
+    pub bridge: String,
     /// What it does with sessions that outlive connections.
     pub persistence: String,
 }

@@ -85,6 +85,14 @@ pub(super) fn brokers(results: &Results, with_persistence: bool) -> String {
         if !broker.configuration.is_empty() {
             let _ = write!(out, "\n`CONF`:\n\n```text\n{}```\n", broker.configuration);
         }
+        if !with_persistence && !broker.bridge.is_empty() {
+            let _ = write!(
+                out,
+                "\nFor the bridge, with a window of 1,000, since 0 cannot be told to another \
+                 broker:\n\n```text\n{}```\n",
+                broker.bridge
+            );
+        }
     }
     out
 }
