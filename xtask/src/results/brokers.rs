@@ -110,8 +110,8 @@ impl Broker {
     }
 }
 
-/// The brokers of these keys; without any, all that are installed or can be. Clients speak MQTT 5.0,
-/// or else 3.1.1.
+/// The brokers of these keys; without any, all that are installed or can be. Clients speak MQTT
+/// 5.0, or else 3.1.1.
 pub(super) fn chosen(keys: &[String], tacho: &Path, mqtt5: bool) -> Result<Vec<Broker>> {
     if let Some(unknown) = keys.iter().find(|key| !ALL.contains(&key.as_str())) {
         bail!("there is no broker `{unknown}` here: {}", ALL.join(", "));
@@ -232,4 +232,58 @@ fn first_line(program: &Path, argument: &str) -> String {
     let output = shell::command(program).arg(argument).output();
     let text = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
     String::from_utf8_lossy(&text).lines().next().unwrap_or("unknown").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mosquitto() -> Broker {
+        Broker {
+            command: "PROGRAM -c CONF -p {port}".to_owned(),
+            persistent_command: "sh -c \"cat CONF > {dir}/own.conf; exec PROGRAM\"".to_owned(),
+            configuration: MOSQUITTO.to_owned(),
+            bridge: MOSQUITTO_BRIDGE.to_owned(),
+            cannot: vec![Cannot::new("persistent", "keeps nothing")],
+            ..named("mosquitto", "mosquitto", PathBuf::from("/usr/sbin/mosquitto"))
+        }
+    }
+
+    #[test]
+    fn commands_name_the_program_and_its_configuration() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let conf = folder.path().join("mosquitto.conf");
+        let conf_name = conf.display();
+        let command = mosquitto().start(folder.path(), false).expect("a command");
+        assert_eq!(command, format!("/usr/sbin/mosquitto -c {conf_name} -p {{port}}"));
+        assert_eq!(fs::read_to_string(&conf).expect("written"), MOSQUITTO);
+        let command = mosquitto().start(folder.path(), true).expect("a command");
+        let wanted =
+            format!("sh -c \"cat {conf_name} > {{dir}}/own.conf; exec /usr/sbin/mosquitto\"");
+        assert_eq!(command, wanted);
+    }
+
+    #[test]
+    fn bridged_brokers_point_at_each_other() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let commands = mosquitto().bridged(folder.path(), [1001, 1002]).expect("commands");
+        assert_eq!(commands.expect("a pair").len(), 2);
+        for (node, own, other) in [(1, 1001, 1002), (2, 1002, 1001)] {
+            let path = folder.path().join(format!("mosquitto-node{node}.conf"));
+            let text = fs::read_to_string(path).expect("written");
+            assert!(text.contains(&format!("listener {own} ")), "{text}");
+            assert!(text.contains(&format!("address 127.0.0.1:{other}")), "{text}");
+            assert!(!text.contains("inflight_messages 0"), "{text}");
+        }
+        let tacho = Broker { key: "tacho".to_owned(), ..mosquitto() };
+        assert!(tacho.bridged(folder.path(), [1, 2]).expect("no error").is_none());
+    }
+
+    #[test]
+    fn who_cannot_do_a_row_says_why() {
+        let (plain, bridged) = (Needs::default(), Needs { bridged: true, ..Needs::default() });
+        assert_eq!(mosquitto().refuses(&plain, false), None);
+        assert_eq!(mosquitto().refuses(&plain, true), Some("keeps nothing"));
+        assert_eq!(mosquitto().refuses(&bridged, false), None);
+    }
 }

@@ -16,10 +16,10 @@ const GROUPS: [(&str, Belongs); 5] = [
     ("Clean sessions", |row| row.clean_session && !row.shared && row.subscribers <= row.publishers),
     ("Fan-out", |row| row.subscribers > row.publishers),
     ("Shared subscriptions", |row| row.shared),
-    ("Persistent sessions, a message per second each", |row| {
+    ("Persistent sessions, 1 message/s each", |row| {
         !row.clean_session && !row.shared && row.per_publisher_per_s < 2.0
     }),
-    ("Persistent sessions, fifty messages per second each", |row| {
+    ("Persistent sessions, 50 messages/s each", |row| {
         !row.clean_session && !row.shared && row.per_publisher_per_s >= 2.0
     }),
 ];
