@@ -315,6 +315,39 @@ const SENTENCES: &[(&str, &str)] = &[
         "订阅者离线期间发布者持续发布，随后订阅者回到各自的会话取走消息。",
     ),
     (
+        "Clients connect, subscribe, publish a little and leave, all the time, beside others that stay.",
+        "客户端不断地连接、订阅、少量发布再离开，另有一些客户端一直在线。",
+    ),
+    (
+        "Telemetry, retained state, commands, billing and large messages at once.",
+        "遥测、保留状态、命令、计费与大消息同时进行。",
+    ),
+    (
+        "All clients lose their connections at once and come back, beside others that stay.",
+        "全部客户端同时断开并重新连接，另有一些客户端一直在线。",
+    ),
+    ("New subscribers ask for many retained messages at once.", "新的订阅者同时请求大量保留消息。"),
+    (
+        "Some consumers stop reading for a while: are the others served as before?",
+        "一部分消费者暂停读取：其他消费者是否不受影响？",
+    ),
+    (
+        "A moderate load for a long time: how memory and latency change per hour.",
+        "长时间的中等负载：内存与延迟每小时的变化。",
+    ),
+    (
+        "Clients connect a second time with the same identifier while their first connection is up.",
+        "客户端在首个连接仍然存在时用相同的客户端标识再次连接。",
+    ),
+    (
+        "Many overlapping + and # filters come to lie in the way of all messages: the cost of matching.",
+        "大量重叠的 + 与 # 过滤器匹配全部消息：匹配的开销。",
+    ),
+    (
+        "Many clients with wills break off at once; everybody who watches must hear of all of them.",
+        "大量带遗嘱的客户端同时异常断开，所有关注者都必须收到全部遗嘱。",
+    ),
+    (
         "Each publisher sends to one subscriber through a topic of their own.",
         "每个发布者通过专属主题向一个订阅者发送消息。",
     ),
