@@ -348,6 +348,10 @@ const SENTENCES: &[(&str, &str)] = &[
         "大量带遗嘱的客户端同时异常断开，所有关注者都必须收到全部遗嘱。",
     ),
     (
+        "Requests with response topic and correlation data, and their answers: the round trip.",
+        "带响应主题与关联数据的请求及其应答：往返时间。",
+    ),
+    (
         "Each publisher sends to one subscriber through a topic of their own.",
         "每个发布者通过专属主题向一个订阅者发送消息。",
     ),
