@@ -128,7 +128,11 @@ fn load_group(
             .publish
             .iter()
             .enumerate()
-            .map(|(block, publish)| load::Stream { topic: publish.topic.expand_at(place), block })
+            .map(|(block, publish)| load::Stream {
+                topic: publish.topic.expand_at(place),
+                block,
+                response_topic: publish.response_topic.as_ref().map(|to| to.expand_at(place)),
+            })
             .collect(),
         subscriptions: group
             .subscribe
@@ -159,6 +163,7 @@ fn load_group(
         will: group.will.as_ref().map(will),
         offline: group.offline.map(life),
         absent: group.absent,
+        answers: group.answers,
         reconnect: group.reconnect.map(reconnect),
         expect_losses: group
             .losses

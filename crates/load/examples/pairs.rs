@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let publishers = (0..pairs).map(|i| Client {
         id: format!("pub-{i}"),
-        streams: vec![Stream { topic: format!("test/{i}"), block: 0 }],
+        streams: vec![Stream::new(format!("test/{i}"), 0)],
         ..Client::default()
     });
     // Without subscribers it only publishes.

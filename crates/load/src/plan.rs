@@ -120,6 +120,9 @@ pub struct Group {
     /// All clients leave in [`Phase::Offline`] and come back to their sessions in
     /// [`Phase::Resume`].
     pub absent: bool,
+    /// Answer requests at QoS 0 with their own payload, each to its response topic and with its
+    /// correlation data.
+    pub answers: bool,
     /// What follows an unexpected end of a connection; without it the client has failed.
     pub reconnect: Option<Reconnect>,
     /// Losses of messages to these clients that are no violation.
@@ -207,6 +210,15 @@ pub struct Stream {
     pub topic: String,
     /// Index into [`Group::publish`].
     pub block: usize,
+    /// Its messages are requests (5.0 only): groups that [answer](Group::answers) do so here.
+    pub response_topic: Option<String>,
+}
+
+impl Stream {
+    /// A stream whose messages nobody answers.
+    pub fn new(topic: impl Into<String>, block: usize) -> Self {
+        Self { topic: topic.into(), block, response_topic: None }
+    }
 }
 
 /// One topic filter of a client.
@@ -353,6 +365,7 @@ impl Default for Group {
             will: None,
             offline: None,
             absent: false,
+            answers: false,
             reconnect: None,
             expect_losses: None,
             publish: Vec::new(),

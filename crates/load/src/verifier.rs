@@ -40,16 +40,34 @@ pub(crate) struct Streams {
     wills: HashMap<Box<str>, (Vec<u8>, ClientIndex)>,
 }
 
+/// The correlation data of a request.
+pub(crate) fn correlation(stream: StreamIndex, seq: u32) -> [u8; 8] {
+    (u64::from(stream) << 32 | u64::from(seq)).to_be_bytes()
+}
+
 /// One stream as its receivers must see it.
 #[derive(Debug)]
 pub(crate) struct StreamInfo {
     pub(crate) topic: Box<str>,
-    /// Topics under which bridges between brokers deliver it.
+    /// Where its requests are answered.
+    pub(crate) response: Option<Box<str>>,
+    /// Topics under which bridges between brokers, or answers, deliver it.
     passed_on_as: Box<[Box<str>]>,
     pub(crate) content: Content,
 }
 
 impl StreamInfo {
+    /// Does it belong to its request, if it is an answer?
+    #[inline]
+    fn is_correlated(&self, header: &Header, received: &Received<'_>) -> bool {
+        match self.response.as_deref() {
+            Some(topic) if topic == received.topic => {
+                received.correlation == Some(&correlation(header.stream, header.seq)[..])
+            }
+            _ => true,
+        }
+    }
+
     /// The topics under which its messages may arrive.
     #[inline]
     fn topics(&self) -> impl Iterator<Item = &str> {
@@ -64,9 +82,11 @@ impl Streams {
             .flat_map(|(group, client)| {
                 client.streams.iter().map(move |stream| StreamInfo {
                     topic: stream.topic.as_str().into(),
+                    response: stream.response_topic.as_deref().map(Box::from),
                     passed_on_as: plan
                         .bridged(group, &stream.topic)
                         .map(|(_, topic)| topic.into())
+                        .chain(stream.response_topic.as_deref().map(Box::from))
                         .collect(),
                     content: Content::new(&group.publish[stream.block].payload, &client.id),
                 })
@@ -117,6 +137,8 @@ pub(crate) struct Received<'a> {
     pub(crate) topic: &'a str,
     pub(crate) payload: &'a [u8],
     pub(crate) dup: bool,
+    /// The correlation data of an answer.
+    pub(crate) correlation: Option<&'a [u8]>,
 }
 
 /// What [`Verifier::observe`] found.
@@ -378,6 +400,7 @@ impl Verifier {
         let payload = received.payload;
         infos.get(header.stream as usize).is_some_and(|info| {
             info.topics().any(|topic| topic == received.topic)
+                && info.is_correlated(header, received)
                 && contents.is_intact(
                     &info.content,
                     &info.topic,

@@ -377,7 +377,7 @@ fn one_client_publishes_and_subscribes() {
     let mut plan = scene.plan(broker.addr);
     plan.groups.truncate(1);
     for (i, client) in plan.groups[0].clients.iter_mut().enumerate() {
-        client.streams.push(Stream { topic: format!("extra/{i}"), block: 0 });
+        client.streams.push(Stream::new(format!("extra/{i}"), 0));
         for filter in ["t/+", "extra/0"] {
             let qos = QoS::ExactlyOnce;
             client.subscriptions.push(Subscription::new(filter, qos));

@@ -251,3 +251,27 @@ fn everything_at_once_arrives() {
         assert_eq!(group["received"], group["expected"], "{group:#}");
     }
 }
+
+#[test]
+fn requests_are_answered() {
+    for qos in ["qos=0", "qos=2"] {
+        let vars = ["requesters=10", "responders=2", "rate=20", qos];
+        let happened = small("request-response", &vars, "2s");
+        happened.nothing_broken();
+        assert_eq!(happened.headline("answered"), 100.0);
+        let step = &happened.record["steps"][0];
+        for name in ["ask", "answer"] {
+            let group = Happened::group(step, name);
+            assert_eq!(
+                (&group["expected"], &group["received"]),
+                (&400.into(), &400.into()),
+                "{name}"
+            );
+        }
+        assert_eq!((&step["corrupted"], &step["unexpected"]), (&0.into(), &0.into()), "{step:#}");
+        // An answer has come two ways through the broker, its request one.
+        let p50 = |name: &str| Happened::group(step, name)["latency_us"]["p50"].as_u64();
+        assert!(p50("ask") > p50("answer"), "{step:#}");
+        assert!(happened.headline("round_trip_p50") > 0.0);
+    }
+}

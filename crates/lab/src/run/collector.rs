@@ -565,7 +565,15 @@ impl RunFacts {
                 .map(|group| (group.name.clone(), deeds.concern(&group.name)))
                 .collect(),
             deeds,
-            asking: Vec::new(),
+            asking: plan
+                .groups
+                .iter()
+                .filter(|group| {
+                    let mut streams = group.clients.iter().flat_map(|client| &client.streams);
+                    streams.any(|stream| stream.response_topic.is_some())
+                })
+                .map(|group| group.name.clone())
+                .collect(),
             headlines: scenario.headlines.clone(),
             closed: paces().any(|block| block.pace.per_second().is_none()),
             acknowledged: paces().all(|block| u8::from(block.qos) > 0),

@@ -12,7 +12,7 @@ pub struct Builtin {
 }
 
 /// All of them.
-pub const BUILTIN: [Builtin; 15] = [
+pub const BUILTIN: [Builtin; 16] = [
     Builtin { name: "symmetric", text: include_str!("../../scenarios/symmetric.toml") },
     Builtin { name: "fan-in", text: include_str!("../../scenarios/fan-in.toml") },
     Builtin { name: "fan-out", text: include_str!("../../scenarios/fan-out.toml") },
@@ -26,6 +26,10 @@ pub const BUILTIN: [Builtin; 15] = [
     Builtin { name: "will-storm", text: include_str!("../../scenarios/will-storm.toml") },
     Builtin { name: "wildcard", text: include_str!("../../scenarios/wildcard.toml") },
     Builtin { name: "slow-consumer", text: include_str!("../../scenarios/slow-consumer.toml") },
+    Builtin {
+        name: "request-response",
+        text: include_str!("../../scenarios/request-response.toml"),
+    },
     Builtin { name: "soak", text: include_str!("../../scenarios/soak.toml") },
     Builtin { name: "mixed", text: include_str!("../../scenarios/mixed.toml") },
 ];

@@ -392,11 +392,18 @@ impl Checker<'_> {
                     _ => "put {{client}}, or {{machine}} and {{i}}, into it",
                 }));
         }
-        let publish = raw.publish.iter().map(|publish| self.publish(publish));
         let version = raw.version.as_ref().map(|version| self.version(version)).transpose()?;
         let inherited = raw.target.as_ref().and_then(|name| targets.get(name.get_ref()));
         let spoken = version.unwrap_or_else(|| inherited.unwrap_or(default).version);
+        let publish = raw.publish.iter().map(|publish| self.publish(publish, spoken));
         let subscribe = raw.subscribe.iter().map(|subscribe| self.subscribe(subscribe, spoken));
+        if let Some(answers) = raw.answers.as_ref().filter(|answers| {
+            *answers.get_ref() && (spoken != ProtocolVersion::V5 || raw.subscribe.is_empty())
+        }) {
+            return Err(self
+                .error(answers.span(), "who answers must speak MQTT 5 and subscribe to requests"));
+        }
+        let answers = raw.answers.as_ref().is_some_and(|answers| *answers.get_ref());
         let whole = |value: &Option<Spanned<Whole>>, what, max, default| {
             value.as_ref().map_or(Ok(default), |value| self.whole(value, what, 1, max))
         };
@@ -412,6 +419,7 @@ impl Checker<'_> {
             disconnect: self.disconnect(&raw.disconnect)?,
             will: raw.will.as_ref().map(|will| self.will(will)).transpose()?,
             absent,
+            answers,
             offline: raw.offline.as_ref().map(|offline| self.offline(offline)).transpose()?,
             reconnect: raw.reconnect.as_ref().map(|raw| self.reconnect(raw)).transpose()?,
             inflight: whole(&raw.inflight, "an inflight window", 65_535, 65_535)? as u16,

@@ -169,6 +169,7 @@ pub(super) struct RawGroup {
     pub(super) offline: Option<RawOffline>,
     #[serde(default)]
     pub(super) absent: Option<Spanned<bool>>,
+    pub(super) answers: Option<Spanned<bool>>,
     pub(super) reconnect: Option<RawReconnect>,
     #[serde(default)]
     pub(super) publish: Vec<RawPublish>,
@@ -194,6 +195,7 @@ pub(super) struct RawConnect {
 #[serde(deny_unknown_fields, expecting = "a table that describes what is published")]
 pub(super) struct RawPublish {
     pub(super) topic: Spanned<String>,
+    pub(super) response_topic: Option<Spanned<String>>,
     pub(super) qos: Option<Spanned<Whole>>,
     #[serde(default)]
     pub(super) retain: bool,

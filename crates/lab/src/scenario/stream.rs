@@ -11,6 +11,9 @@ use super::template::Template;
 pub struct Publish {
     /// Topic name.
     pub topic: Template,
+    /// Its messages are requests (5.0), answered here by groups that answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_topic: Option<Template>,
     /// 0, 1 or 2.
     pub qos: u8,
     /// Retain flag.

@@ -220,6 +220,9 @@ pub struct Group {
     /// They leave before the load begins and come back when it is over.
     #[serde(skip_serializing_if = "is_false")]
     pub absent: bool,
+    /// They answer requests.
+    #[serde(skip_serializing_if = "is_false")]
+    pub answers: bool,
     /// What follows an unexpected end of a connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconnect: Option<Reconnect>,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use tacho_codec::QoS;
 
-use super::{Client, Group, Plan, Receiver, Route, Will};
+use super::{Client, Group, Plan, Receiver, Route, Stream, Will};
 
 /// A shared group of the plan: all subscriptions with the same group name and filter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -93,6 +93,7 @@ impl Plan {
             for (to, topic) in self.bridged(group, &stream.topic) {
                 interests.find(to, &topic, &mut found);
             }
+            self.answered(&interests, broker, stream, &mut found);
             let own = Receiver::Client(client);
             found.retain(|interest| !(interest.no_local && interest.receiver == own));
             found.sort_by_key(|interest| interest.receiver);
@@ -111,6 +112,33 @@ impl Plan {
             }
         }
         routes
+    }
+
+    /// Adds those who hear the answers to a stream's requests, if somebody gives any.
+    fn answered<'a>(
+        &'a self,
+        interests: &Interests<'a>,
+        broker: &str,
+        stream: &'a Stream,
+        found: &mut Vec<Interest<'a>>,
+    ) {
+        let Some(topic) = stream.response_topic.as_deref() else { return };
+        let hears = |(group, client): (&Group, &Client)| {
+            group.answers
+                && broker_of(group) == broker
+                && client.subscriptions.iter().any(|subscription| {
+                    let shared = SharedGroup::of(&subscription.filter);
+                    let filter = shared.map_or(subscription.filter.as_str(), |of| of.filter);
+                    tacho_topic::matches(filter, &stream.topic)
+                })
+        };
+        if self.clients().any(hears) {
+            let from = found.len();
+            interests.find(broker, topic, found);
+            for interest in &mut found[from..] {
+                interest.qos = QoS::AtMostOnce;
+            }
+        }
     }
 
     /// How many receivers the will of each client has, in order of clients: 0 where it has none, or

@@ -2,9 +2,32 @@ use std::net::SocketAddr;
 
 use super::*;
 
+#[test]
+fn answers_go_to_those_who_ask() {
+    let mut plan = plan_of(vec![publisher("ask/0", QoS::AtLeastOnce)]);
+    plan.groups[0].clients[0].streams[0].response_topic = Some("answer/0".into());
+    let hears = |filter: &str| Client {
+        subscriptions: vec![Subscription::new(filter, QoS::ExactlyOnce)],
+        ..Client::default()
+    };
+    plan.groups[0].clients[0].subscriptions = hears("answer/0").subscriptions;
+    let group = |filter| Group { clients: vec![hears(filter)], ..Group::default() };
+    plan.groups.push(group("$share/all/ask/+"));
+    let receivers = |plan: &Plan| -> Vec<(Receiver, QoS)> {
+        plan.derive_routes().iter().map(|route| (route.receiver, route.qos)).collect()
+    };
+    let shared = (Receiver::Shared(0), QoS::AtLeastOnce);
+    assert_eq!(receivers(&plan), [shared]);
+    plan.groups[1].answers = true;
+    // Answers are given at QoS 0.
+    assert_eq!(receivers(&plan), [(Receiver::Client(0), QoS::AtMostOnce), shared]);
+    plan.groups[1].clients = vec![hears("other/+")];
+    assert_eq!(receivers(&plan), []);
+}
+
 /// A client with one stream.
 pub(crate) fn publisher(topic: &str, qos: QoS) -> (QoS, Client) {
-    let streams = vec![Stream { topic: topic.into(), block: 0 }];
+    let streams = vec![Stream::new(topic, 0)];
     (qos, Client { streams, ..Client::default() })
 }
 

@@ -34,7 +34,7 @@ impl Bench {
         topic: &str,
         payload: &[u8],
     ) -> Verdict {
-        let received = Received { topic, payload, dup: false };
+        let received = Received { topic, payload, dup: false, correlation: None };
         self.verifiers[thread].observe(1_000_000, client, &received)
     }
 

@@ -97,6 +97,8 @@ pub(super) struct VirtualClient {
     pub(super) timer: Option<TimerId>,
     /// The last reason with which the broker refused a message.
     pub(super) refusal: Option<ReasonCode>,
+    /// Answers requests.
+    pub(super) answers: bool,
     /// What an action did to it.
     pub(super) acting: Option<Box<Acting>>,
 }
@@ -133,6 +135,7 @@ impl VirtualClient {
             attempts: 0,
             timer: None,
             refusal: None,
+            answers: group.answers,
             acting: None,
         }
     }

@@ -1,7 +1,8 @@
 //! What arrives from the broker.
 
 use tacho_codec::{
-    Ack, AckKind, Direction, Frame, Packet, PacketType, Publish, ReasonCode, split_frame,
+    Ack, AckKind, Direction, Frame, Packet, PacketType, Publish, PublishProperties, QoS,
+    ReasonCode, split_frame,
 };
 use tacho_net::{ConnId, Net, clock};
 use tacho_session::{Inbound, Transmit};
@@ -124,9 +125,18 @@ impl Worker {
             // The same QoS 2 exchange again: the protocol's own repetition, never a delivery.
             return Ok(());
         }
-        let received =
-            Received { topic: publish.topic, payload: publish.payload, dup: publish.dup };
-        match self.verifier.observe(now_ns, client, &received) {
+        let answers = state.answers;
+        let received = Received {
+            topic: publish.topic,
+            payload: publish.payload,
+            dup: publish.dup,
+            correlation: publish.properties.correlation_data,
+        };
+        let verdict = self.verifier.observe(now_ns, client, &received);
+        if answers && matches!(verdict, Verdict::Delivered { .. } | Verdict::Probe { .. }) {
+            self.answer(net, client, publish)?;
+        }
+        match verdict {
             Verdict::Delivered { header, settled } => {
                 self.totals.received += 1;
                 self.recorder.received(cell, &header, now_ns);
@@ -148,6 +158,32 @@ impl Worker {
             Verdict::Other => {}
         }
         Ok(())
+    }
+
+    /// Answers a request with its own payload.
+    fn answer(
+        &mut self,
+        net: &mut Net<Self>,
+        client: usize,
+        request: &Publish<'_>,
+    ) -> Result<(), Failure> {
+        let Some(topic) = request.properties.response_topic else { return Ok(()) };
+        let client = &self.clients[client];
+        let Some(conn) = client.conn else { return Ok(()) };
+        let answer = Publish {
+            qos: QoS::AtMostOnce,
+            topic,
+            payload: request.payload,
+            properties: PublishProperties {
+                correlation_data: request.properties.correlation_data,
+                ..PublishProperties::default()
+            },
+            ..Publish::default()
+        };
+        self.traffic.packets += 1;
+        answer
+            .encode(client.version, net.out(conn).as_vec_mut())
+            .map_err(|error| Failure::Protocol(format!("a request without an answer: {error}")))
     }
 
     /// PUBACK, PUBREC or PUBCOMP.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use tacho_codec::{PacketId, Publish, QoS};
+use tacho_codec::{PacketId, Publish, PublishProperties, QoS};
 use tacho_net::{ConnId, Net, Next, clock};
 use tacho_session::Transmit;
 use tacho_session::client;
@@ -11,7 +11,7 @@ use super::Worker;
 use super::client::Message;
 use super::stream::VirtualStream;
 use crate::payload::Header;
-use crate::verifier::Streams;
+use crate::verifier::{Streams, correlation};
 
 /// Runs of messages sent before the sockets are written: the time of writing is taken when a
 /// message enters its buffer, and must not be long before the kernel gets it.
@@ -65,6 +65,7 @@ impl VirtualStream {
             streams.contents.write(&info.content, &info.topic, &header, out);
             return;
         }
+        let correlation = correlation(header.stream, header.seq);
         let mut payload = Vec::new();
         streams.contents.write(&info.content, &info.topic, &header, &mut payload);
         let publish = Publish {
@@ -74,6 +75,11 @@ impl VirtualStream {
             topic: &info.topic,
             packet_id,
             payload: &payload,
+            properties: PublishProperties {
+                response_topic: info.response.as_deref(),
+                correlation_data: info.response.as_ref().map(|_| &correlation[..]),
+                ..PublishProperties::default()
+            },
             ..Publish::default()
         };
         // Invariant: the largest payload fits, see `VirtualStream::new`.

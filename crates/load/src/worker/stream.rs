@@ -80,8 +80,12 @@ impl VirtualStream {
             version: group.version,
             qos: block.qos,
             retain: block.retain,
-            fixed_bytes: Content::new(&block.payload, "").fixed_bytes(),
-            packet_bytes_max: head.frame_len(),
+            // The correlation data of each request is another.
+            fixed_bytes: Content::new(&block.payload, "")
+                .fixed_bytes()
+                .filter(|_| stream.response_topic.is_none()),
+            packet_bytes_max: head.frame_len()
+                + stream.response_topic.as_ref().map_or(0, |topic| topic.len() + 32),
             receivers: receivers.into(),
             head,
             schedule: None,

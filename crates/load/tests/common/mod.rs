@@ -456,7 +456,7 @@ impl Scene {
     }
 
     pub(crate) fn plan(&self, target: SocketAddr) -> Plan {
-        let stream = |i: usize| Stream { topic: format!("t/{i}"), block: 0 };
+        let stream = |i: usize| Stream::new(format!("t/{i}"), 0);
         let publishers = (0..self.publishers)
             .map(|i| Client {
                 id: format!("pub-{i}"),

@@ -10,15 +10,30 @@ use crate::scenario::rows::Rows;
 use crate::scenario::stream::{
     Arrivals, Model, Payload, PhasePolicy, Publish, Rate, RateFrom, Trace,
 };
-use crate::scenario::{PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MIN};
+use crate::scenario::{PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MIN, ProtocolVersion, Template};
 
 /// Size of a payload that nothing else is said about.
 const PAYLOAD_BYTES: u32 = 128;
 
 impl Checker<'_> {
-    pub(super) fn publish(&self, raw: &RawPublish) -> Checked<Publish> {
+    fn response_topic(
+        &self,
+        raw: &RawPublish,
+        version: ProtocolVersion,
+    ) -> Checked<Option<Template>> {
+        let Some(topic) = &raw.response_topic else { return Ok(None) };
+        if version != ProtocolVersion::V5 {
+            return Err(self
+                .error(topic.span(), "'response_topic' is there from MQTT 5 on")
+                .label("these clients speak an older version"));
+        }
+        self.topic(topic, "topic").map(Some)
+    }
+
+    pub(super) fn publish(&self, raw: &RawPublish, version: ProtocolVersion) -> Checked<Publish> {
         Ok(Publish {
             topic: self.topic(&raw.topic, "topic")?,
+            response_topic: self.response_topic(raw, version)?,
             qos: raw.qos.as_ref().map_or(Ok(0), |qos| self.qos(qos))?,
             retain: raw.retain,
             model: self.model(raw)?,

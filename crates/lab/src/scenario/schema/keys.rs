@@ -189,6 +189,7 @@ const GROUP: &[Key] = &[
     key("will", Table(WILL), "The message that the broker publishes for a lost client."),
     key("offline", Table(OFFLINE), "They leave once during the load and come back."),
     key("absent", Flag, "They leave before the load and come back when it is over; false."),
+    key("answers", Flag, "They answer requests at QoS 0 with their own payload (MQTT 5); false."),
     key("reconnect", Table(RECONNECT), "What follows an unexpected end of a connection."),
     key("publish", Tables(PUBLISH), "What each of them publishes."),
     key("subscribe", Tables(SUBSCRIBE), "What each of them subscribes to."),
@@ -242,6 +243,11 @@ const RECONNECT: &[Key] = &[
 
 const PUBLISH: &[Key] = &[
     required("topic", Text, "Topic name; {{i}} and the like make one per client."),
+    key(
+        "response_topic",
+        Text,
+        "Messages are requests, answered to this topic by groups with 'answers' (MQTT 5).",
+    ),
     key("qos", QOS, "QoS of the publications; 0."),
     key("retain", Flag, "Retain flag of the publications; false."),
     key("rate", Table(RATE), "How many per second."),
