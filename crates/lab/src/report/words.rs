@@ -4,12 +4,17 @@ use super::Lang;
 use super::capacity;
 use super::ladder::{is_invalid, short_rate};
 use crate::format::{latency, percent, rate, thousands};
-use crate::record::{Position, Recommendation, RunKind, RunRecord, Step};
+use crate::record::{Position, Recommendation, RunKind, RunRecord, Step, Verdict};
 
 /// The result in a sentence or two, for somebody who reads nothing else.
 pub(super) fn verdict(lang: Lang, record: &RunRecord) -> String {
     let is_single = record.kind == RunKind::Run;
-    let mut sentences = vec![lang.meaning(record.verdict, is_single).to_owned()];
+    let killed = record.steps.iter().map(|step| step.kills).sum();
+    let mut sentences = vec![match record.verdict {
+        // A broker that is killed does not carry what is offered meanwhile.
+        Verdict::Ok if is_single && killed > 0 => lang.survived(killed),
+        verdict => lang.meaning(verdict, is_single).to_owned(),
+    }];
     match record.kind {
         RunKind::Run => sentences.extend(record.steps.last().map(|step| single(lang, step))),
         RunKind::Ladder | RunKind::Suite | RunKind::Comparison => {
@@ -58,5 +63,28 @@ pub(super) fn recommendation(lang: Lang, one: &Recommendation) -> String {
         (Position::AboveLadder, _) => lang.above_ladder(&one.objective, one.low.map(short_rate)),
         (Position::BelowLadder, _) => lang.below_ladder(&one.objective),
         _ => lang.too_few_steps(&one.objective),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broker_that_was_killed_is_said_to_have_kept_what_it_acknowledged_and_no_more() {
+        let mut record = RunRecord { steps: vec![Step::default()], ..RunRecord::default() };
+        (record.kind, record.verdict) = (RunKind::Run, Verdict::Ok);
+        let all = "carried everything that it was offered";
+        assert!(verdict(Lang::En, &record).contains(all));
+        for (kills, times) in [(1, "once"), (7, "7 times")] {
+            record.steps[0].kills = kills;
+            let said = verdict(Lang::En, &record);
+            assert!(!said.contains(all), "{said}");
+            assert!(said.contains(&format!("was killed {times}")), "{said}");
+            assert!(said.contains("All that it had acknowledged"), "{said}");
+            assert!(verdict(Lang::Zh, &record).contains(&format!("{kills} 次")));
+        }
+        record.verdict = Verdict::QosViolation;
+        assert!(verdict(Lang::En, &record).contains("broke the QoS contract"));
     }
 }

@@ -134,6 +134,11 @@ impl State {
         self.queued().count()
     }
 
+    /// Whether this message waits and was not sent.
+    pub(crate) fn is_queued(&self, seq: u64) -> bool {
+        self.queued().any(|(queued, _)| queued == seq)
+    }
+
     pub(crate) fn has_inbound(&self, packet_id: PacketId) -> bool {
         self.inbound.contains(&packet_id)
     }
@@ -350,7 +355,7 @@ impl Persist<Kept> for Journal {
             Record::Acked { seq, packet_id } | Record::Lapsed { seq, packet_id } => {
                 Op::Acked(seq, packet_id)
             }
-            Record::Expired { seq, delivery } => {
+            Record::Expired { seq, delivery } | Record::Discarded { seq, delivery } => {
                 look(delivery);
                 Op::Left(seq)
             }

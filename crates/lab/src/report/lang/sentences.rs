@@ -50,6 +50,25 @@ impl Lang {
         }
     }
 
+    /// What it means that a run in which the broker was killed found nothing wrong.
+    pub(in crate::report) fn survived(self, kills: u64) -> String {
+        match self {
+            Self::En => {
+                let times = match kills {
+                    1 => "once".to_owned(),
+                    kills => format!("{kills} times"),
+                };
+                format!(
+                    "The broker was killed {times} and kept its promises: All that it had \
+                     acknowledged came; what it had not may have been lost."
+                )
+            }
+            Self::Zh => format!(
+                "Broker 被终止 {kills} 次，并兑现了承诺：已确认的消息全部送达，未确认的消息可能丢失。"
+            ),
+        }
+    }
+
     /// The sentence about the last window: rates, seconds, what was lost, how fast, CPU.
     pub(in crate::report) fn carried(
         self,

@@ -150,6 +150,18 @@ impl World {
             let from = self.rng.below(4) as usize;
             self.server.unload(from, |_, kept| kept.loaded = false);
         }
+        if self.rng.percent(10) {
+            self.give_up_one();
+        }
+    }
+
+    /// The newest message in the queue that is not here cannot be read any more.
+    fn give_up_one(&mut self) {
+        let last = self.server.unloaded().last().map(|(seq, kept)| (seq, kept.message.msg));
+        if let Some((seq, msg)) = last.filter(|(seq, _)| self.journal.state().is_queued(*seq)) {
+            assert!(self.server.discard(seq, &mut self.journal));
+            self.down.given_away(msg);
+        }
     }
 
     /// Brings some of the messages that are not here, the oldest first.
