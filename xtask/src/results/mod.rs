@@ -12,7 +12,7 @@ mod runner;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -51,9 +51,12 @@ pub(crate) struct Options {
     /// How the generator waits for the next message: sleep or batch
     #[arg(long, default_value = "sleep", value_parser = ["sleep", "batch"])]
     timing: String,
-    /// How often a row is run when the machine disturbs it
-    #[arg(long, default_value_t = 2)]
+    /// How often a row is run when the machine disturbs it: again when all have been run
+    #[arg(long, default_value_t = 3)]
     attempts: u32,
+    /// After so many minutes no row is run again
+    #[arg(long, default_value_t = 16)]
+    minutes: u64,
     /// Seconds to wait before each run until the machine is idle
     #[arg(long, default_value_t = 10)]
     idle_wait: u64,
@@ -128,6 +131,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         turn: 0,
     };
     measurement.all()?;
+    measurement.again(started + Duration::from_secs(60 * options.minutes))?;
     let header = measurement.header(&started_at)?;
     fs::write(work.join("record.json"), header).context("cannot write record.json")?;
     println!("{} rows in {:.0} s", measurement.rows.all.len(), started.elapsed().as_secs_f64());
@@ -249,6 +253,36 @@ impl Measurement<'_> {
             self.rows.push(row)?;
         }
         Ok(())
+    }
+
+    /// Runs rows that the machine disturbed once more, as long as there is time.
+    fn again(&mut self, until: Instant) -> Result<()> {
+        for attempt in 2..=self.runner.options.attempts {
+            let disturbed = self.rows.all.iter().filter(|row| row.is_disturbed());
+            for known in disturbed.cloned().collect::<Vec<_>>() {
+                if Instant::now() > until {
+                    return Ok(());
+                }
+                let Some((broker, series, point)) = self.place(&known) else { continue };
+                let mut row = self.runner.row(&broker, &series, &point)?;
+                println!("{}", line(&row));
+                if row.is_disturbed() || row.step.is_none() {
+                    row = known;
+                }
+                row.attempts = attempt;
+                self.rows.replace(row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a row was a run of.
+    fn place(&self, row: &row::Row) -> Option<(Broker, Series, Point)> {
+        let broker = self.brokers.iter().find(|broker| broker.key == row.broker)?;
+        let series = self.suite.series.iter().find(|series| series.name == row.series)?;
+        let mut points = (0..series.steps_max()).filter_map(|index| series.step(index));
+        let point = points.find(|point| point.label == row.label)?;
+        Some((broker.clone(), series.clone(), point))
     }
 
     fn leave_out(&mut self, broker: &str, series: &Series, point: &Point, reason: &str) {

@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::plan::GENERATOR_BUSY;
+
 /// What is kept of a step of `summary.json`, under the same names.
 const KEPT: [&str; 34] = [
     "window_s",
@@ -89,6 +91,12 @@ impl Row {
         })
     }
 
+    /// It was the machine that the row failed by, and not who was measured: again it may count.
+    pub(super) fn is_disturbed(&self) -> bool {
+        matches!(self.verdict.as_str(), "generator_bound" | "not_steady")
+            && !self.fails(GENERATOR_BUSY)
+    }
+
     /// Takes verdict and figures out of a run's record.
     pub(super) fn take(&mut self, summary: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -163,6 +171,15 @@ impl Rows {
         self.all.iter().find(|row| row.is(broker, series, label))
     }
 
+    /// Puts `row` in the place of the one of its broker and step.
+    pub(super) fn replace(&mut self, row: Row) -> Result<()> {
+        let same = |known: &&mut Row| known.is(&row.broker, &row.series, &row.label);
+        if let Some(known) = self.all.iter_mut().find(same) {
+            *known = row;
+        }
+        self.rewrite()
+    }
+
     /// Adds one and writes it down.
     pub(super) fn push(&mut self, row: Row) -> Result<()> {
         let line = serde_json::to_string(&row).context("cannot write JSON")? + "\n";
@@ -202,6 +219,18 @@ mod tests {
     }
 
     #[test]
+    fn only_rows_that_the_machine_disturbed_are_run_again() {
+        let gates = |busy: bool| json!([{ "name": GENERATOR_BUSY, "passed": !busy }]);
+        let disturbed = |verdict: &str, busy: bool| {
+            let step = Some(json!({ "gates": gates(busy) }));
+            Row { verdict: verdict.to_owned(), step, ..Row::default() }.is_disturbed()
+        };
+        assert!(disturbed("generator_bound", false) && disturbed("not_steady", false));
+        assert!(!disturbed("generator_bound", true) && !disturbed("not_sustained", false));
+        assert!(!disturbed("ok", false));
+    }
+
+    #[test]
     fn two_brokers_on_one_core_take_their_sum() {
         let targets = json!([{ "broker_cpu_percent": 30.0 }, { "broker_cpu_percent": 25.0 }]);
         let step = Some(json!({ "broker_cpu_percent": 30.0, "targets": targets }));
@@ -222,5 +251,8 @@ mod tests {
         assert_eq!(rows.all, [row("10K")]);
         rows.push(row("30K")).expect("written");
         assert_eq!(Rows::open(folder.path()).expect("a file").all, [row("10K"), row("30K")]);
+        let again = Row { attempts: 2, ..row("10K") };
+        rows.replace(again.clone()).expect("written");
+        assert_eq!(Rows::open(folder.path()).expect("a file").all, [again, row("30K")]);
     }
 }

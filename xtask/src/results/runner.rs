@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::Options;
 use super::brokers::Broker;
-use super::plan::{GENERATOR_BUSY, Point, Series};
+use super::plan::{Point, Series};
 use super::row::Row;
 use crate::bench::machine;
 use crate::shell;
@@ -32,24 +32,9 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Runs a row until the machine leaves it alone, at most as often as allowed.
+    /// Runs a row, once the machine is idle.
     pub(super) fn row(&self, broker: &Broker, series: &Series, point: &Point) -> Result<Row> {
-        let mut best: Option<Row> = None;
-        for attempt in 1..=self.options.attempts {
-            machine::wait_until_idle(self.options.idle_wait);
-            let mut row = self.once(broker, series, point)?;
-            row.attempts = attempt;
-            let disturbed = matches!(row.verdict.as_str(), "generator_bound" | "not_steady")
-                && !row.fails(GENERATOR_BUSY);
-            if !disturbed {
-                return Ok(row);
-            }
-            best = Some(row);
-        }
-        best.context("--attempts must be at least 1")
-    }
-
-    fn once(&self, broker: &Broker, series: &Series, point: &Point) -> Result<Row> {
+        machine::wait_until_idle(self.options.idle_wait);
         let mut row = Row {
             broker: broker.key.clone(),
             series: series.name.clone(),
@@ -57,6 +42,7 @@ impl Runner<'_> {
             scenario: series.scenario.clone(),
             vars: point.vars.iter().cloned().collect(),
             started_at: machine::utc_now()?,
+            attempts: 1,
             ..Row::default()
         };
         let dir = self.folder.join("run");
@@ -84,6 +70,12 @@ impl Runner<'_> {
             Err(_) => {
                 row.verdict = "aborted".to_owned();
                 row.reasons = vec![said.lines().next().unwrap_or("no record").trim().to_owned()];
+            }
+        }
+        // A record is read on other machines.
+        for reason in &mut row.reasons {
+            for folder in [&self.folder, &shell::target_dir(), &shell::root()] {
+                *reason = reason.replace(&format!("{}/", folder.display()), "");
             }
         }
         Ok(row)

@@ -17,8 +17,8 @@ pub(super) fn conditions(results: &Results, source: &Source, bottleneck: &str) -
         "## How it was measured\n\n\
          `{}`, {} to {} (UTC), revision {}. Each run: a fresh broker, clients connect, a probe on \
          every path, {} s of load that do not count, {} s that do. A row is run with every broker \
-         in turn before the next one, and again (at most {} times) when the machine disturbed \
-         it.\n\n",
+         in turn before the next one. In the end rows that the machine disturbed are run again, at \
+         most {} times in all; one that was disturbed each time stays as it was.\n\n",
         results.command,
         results.started_at,
         results.ended_at,
