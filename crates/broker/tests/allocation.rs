@@ -45,6 +45,9 @@ static ALLOCATOR: Counting = Counting;
 /// One test at a time: whatever allocates is counted.
 static ALONE: Mutex<()> = Mutex::new(());
 
+const TOPIC: &str = "building/7/floor/3/temperature";
+/// What the bridge makes of it.
+const RENAMED: &str = "building/7/floor/3/+";
 const SUBSCRIBERS: usize = 10;
 const PUBLISHES_PER_ROUND: usize = 50;
 const ROUNDS: usize = 40;
@@ -66,15 +69,27 @@ struct Course {
 
 impl Course {
     fn new(broker: &TestBroker, qos: QoS, version: Version, payload_len: usize) -> Self {
-        let topic = "building/7/floor/3/temperature";
+        Self::between(broker, broker, qos, version, payload_len)
+    }
+
+    /// The publisher at `here`, the subscribers at `there`.
+    fn between(
+        here: &TestBroker,
+        there: &TestBroker,
+        qos: QoS,
+        version: Version,
+        payload_len: usize,
+    ) -> Self {
+        let topic = TOPIC;
+        let filter = if std::ptr::eq(here, there) { TOPIC } else { RENAMED };
         let subscribers = (0..SUBSCRIBERS)
             .map(|i| {
-                let mut subscriber = broker.connected(&format!("sub-{i}"), version);
-                subscriber.subscribe(if i % 2 == 0 { topic } else { "building/+/#" }, qos);
+                let mut subscriber = there.connected(&format!("sub-{i}"), version);
+                subscriber.subscribe(if i % 2 == 0 { filter } else { "building/+/#" }, qos);
                 subscriber
             })
             .collect();
-        let publisher = broker.connected("pub", version);
+        let publisher = here.connected("pub", version);
         publisher.stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let (mut publishes, mut releases) = (Vec::new(), Vec::new());
         for i in 1..=PUBLISHES_PER_ROUND as u16 {
@@ -173,6 +188,37 @@ fn a_publish_costs_one_allocation_and_a_delivery_none() {
                 assert!(made <= publishes + lists + SLACK, "{what}: {made}");
             }
         }
+    }
+}
+
+#[test]
+fn a_bridge_costs_no_allocation_but_the_other_brokers_also_where_it_renames() {
+    let _alone = ALONE.lock().unwrap();
+    // As long as the topic here.
+    let rule = "[[bridges.egress]]\nfilter = 'building/#'\n\
+                topic = 'building/7/floor/3/${qos}emperature'\n";
+    for (shards, qos) in
+        [(1, QoS::AtMostOnce), (1, QoS::AtLeastOnce), (2, QoS::AtLeastOnce), (1, QoS::ExactlyOnce)]
+    {
+        let there = TestBroker::start(shards);
+        let here = TestBroker::configured(&format!(
+            "shards = {shards}\n[[bridges]]\nname = 'b'\naddress = 'mqtt://{}'\n\
+             connections = 3\nhealth_check_s = 0\nkeep_alive_s = 0\n{rule}",
+            there.address
+        ));
+        common::wait_until("the bridge is up", || here.bridges()[0].connected == 3);
+        let mut course = Course::between(&here, &there, qos, Version::V5, 100);
+        for _ in 0..10 {
+            course.round();
+        }
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        for _ in 0..ROUNDS {
+            course.round();
+        }
+        let made = ALLOCATIONS.load(Ordering::Relaxed) - before;
+        // One in each of the two brokers.
+        let allowed = 2 * (PUBLISHES_PER_ROUND * ROUNDS) as u64 + SLACK;
+        assert!(made <= allowed, "{shards} shards, {qos:?}: {made} of {allowed}");
     }
 }
 

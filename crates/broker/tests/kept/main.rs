@@ -2,6 +2,7 @@
 //! committed before the test says so, and the broker can die at any moment.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
+mod bridged;
 mod crash;
 mod disk_full;
 mod groups;
