@@ -10,7 +10,7 @@ use super::row::Row;
 use crate::shell;
 
 /// CPU of the broker in percent of its core from which on a ladder goes no higher.
-const CPU_FULL: f64 = 90.0;
+pub(super) const CPU_FULL: f64 = 90.0;
 
 /// CPU at which workloads are recommended: beyond the published steps a ladder climbs up to here.
 const CPU_RECOMMENDED: f64 = 75.0;
