@@ -80,7 +80,6 @@ impl VirtualStream {
                 correlation_data: info.response.as_ref().map(|_| &correlation[..]),
                 ..PublishProperties::default()
             },
-            ..Publish::default()
         };
         // Invariant: the largest payload fits, see `VirtualStream::new`.
         publish.encode(self.version, out).expect("a checked plan fits into packets");
