@@ -118,13 +118,7 @@ impl<'a> Trial<'a> {
     fn connect_to_one(&mut self, addresses: &[SocketAddr]) -> Result<(Wire, Granted), String> {
         let mut last = String::new();
         for address in addresses {
-            let (wire, granted) = match self.connect(*address, self.bridge.bridge_flag) {
-                // A broker that knows no bridges refuses the version that they ask for.
-                Ok((_, granted)) if self.is_flag_refused(&granted) => {
-                    println!("  note     it takes no bridge flag: trying without");
-                    self.connect(*address, false)?
-                }
-                Err(_) if self.bridge.bridge_flag => self.connect(*address, false)?,
+            let (wire, granted) = match self.connect(*address, false) {
                 Ok(connected) => connected,
                 Err(sentence) => {
                     last = sentence;
@@ -134,13 +128,25 @@ impl<'a> Trial<'a> {
             if granted.reason.is_error() {
                 return Err(format!("CONNECT is refused: {}", granted.reason));
             }
+            if self.bridge.bridge_flag {
+                self.try_flag(*address);
+            }
             return Ok((wire, granted));
         }
         Err(last)
     }
 
-    fn is_flag_refused(&self, granted: &Granted) -> bool {
-        self.bridge.bridge_flag && granted.reason == ReasonCode::UNSUPPORTED_PROTOCOL_VERSION
+    /// A broker that knows bridges does not send back what they send: nothing else can be tried
+    /// by such a connection. It has an identifier of its own.
+    fn try_flag(&mut self, address: SocketAddr) {
+        let id = format!("{}-flag", self.client_id);
+        let before = std::mem::replace(&mut self.client_id, id);
+        let taken = self.connect(address, true).is_ok_and(|(_, told)| !told.reason.is_error());
+        self.client_id = before;
+        match taken {
+            true => println!("  ok       it knows bridges"),
+            false => println!("  note     it knows no bridges, and sends back what it gets"),
+        }
     }
 
     fn connect(&self, address: SocketAddr, flag: bool) -> Result<(Wire, Granted), String> {

@@ -5,6 +5,7 @@
 
 mod against_mosquitto;
 mod another_host;
+mod bridges;
 mod broker;
 mod collectd;
 mod mosquitto_clients;
@@ -45,6 +46,7 @@ fn main() {
     another_host::register(&mut trials);
     report::register(&mut trials);
     pages::register(&mut trials);
+    bridges::register(&mut trials);
     libtest_mimic::run(&arguments, trials).exit();
 }
 

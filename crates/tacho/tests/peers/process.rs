@@ -20,6 +20,7 @@ pub(crate) enum Peer {
     Mosquitto,
     MosquittoPub,
     MosquittoSub,
+    MosquittoPasswd,
     /// Makes a foreign program write line by line.
     Stdbuf,
     Paho,
@@ -37,6 +38,7 @@ impl Peer {
             Self::Mosquitto => "mosquitto",
             Self::MosquittoPub => "mosquitto_pub",
             Self::MosquittoSub => "mosquitto_sub",
+            Self::MosquittoPasswd => "mosquitto_passwd",
             Self::Stdbuf => "stdbuf",
             Self::Paho => "paho-mqtt",
             Self::MqttJs => "mqtt.js",
