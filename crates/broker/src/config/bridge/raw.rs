@@ -133,6 +133,10 @@ pub(in crate::config) fn line_of_password(text: &str, at: Option<Range<usize>>) 
 const NAME_LEN_MAX: usize = 64;
 /// What a broker is sure to hold open for one peer; the published workload has 64.
 const CONNECTIONS_MAX: u64 = 1_024;
+/// Messages in flight to a broker that says how many it takes, and to one that cannot.
+const INFLIGHT: u64 = 100;
+/// mosquitto's limit unless configured; 3.1.1 clients beyond it lose what it has acknowledged.
+const INFLIGHT_V311: u64 = 20;
 const DAY_S: u64 = 86_400;
 const FOREVER_S: u64 = u32::MAX as u64;
 
@@ -226,6 +230,7 @@ impl RawBridge {
             (true, false) => DAY_S,
             _ => 0,
         };
+        let inflight = if version.is_v5() { INFLIGHT } else { INFLIGHT_V311 };
         let client_id = client_id(self.client_id, &name)?;
         // Invariant: the ranges say that the numbers fit.
         #[allow(clippy::cast_possible_truncation)]
@@ -246,7 +251,7 @@ impl RawBridge {
             connect_timeout_s: ranged("connect_timeout_s", self.connect_timeout_s, 10, (1, 3_600))?
                 as u32,
             connections: ranged("connections", self.connections, 1, (1, CONNECTIONS_MAX))? as u16,
-            inflight: ranged("inflight", self.inflight, 100, (1, 65_535))? as u16,
+            inflight: ranged("inflight", self.inflight, inflight, (1, 65_535))? as u16,
             buffer_bytes_max: ranged(
                 "buffer_bytes_max",
                 self.buffer_bytes_max,

@@ -76,6 +76,7 @@ fn a_name_an_address_and_a_filter_are_enough() {
     assert!(bridge.egress[0].mapping.topic.keeps_topic() && bridge.ingress.is_empty());
     let older = one(&with("version = '3.1.1'"));
     assert!(older.bridge_flag && older.session_expiry_s == 0);
+    assert_eq!((bridge.inflight, older.inflight), (100, 20), "3.1.1 cannot say what it takes");
     assert_eq!(one(&with("retry_first_s = 60")).retry_longest_s, 60);
 }
 
