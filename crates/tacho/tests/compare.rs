@@ -92,9 +92,17 @@ fn a_session_makes_its_repeats_in_turns_and_leaves_a_record() {
     assert_eq!((&before["exit_code"], &before["output"]), (&json!(0), &json!("set for b\n")));
     assert!(sides[0]["repeats"][0]["before"].is_null());
     let figures = record["points"][0]["figures"].as_array().expect("figures");
-    let tps = figures.iter().find(|row| row["name"] == "tps").expect("the rate");
-    assert_eq!(tps["sides"][0]["values"].as_array().map(Vec::len), Some(2), "{record:#}");
-    assert!(tps["changes"][0]["low"].is_null() && tps["changes"][0]["change"].is_number());
+    // A busy machine may make a repeat say nothing about the broker.
+    let counting = |side: usize| {
+        let repeats = sides[side]["repeats"].as_array().expect("repeats");
+        repeats.iter().filter(|repeat| repeat["counts"] == true).count()
+    };
+    if counting(0) > 0 && counting(1) > 0 {
+        let tps = figures.iter().find(|row| row["name"] == "tps").expect("the rate");
+        let values = |side: usize| tps["sides"][side]["values"].as_array().map(Vec::len);
+        assert_eq!((values(0), values(1)), (Some(counting(0)), Some(counting(1))), "{record:#}");
+        assert!(tps["changes"][0]["low"].is_null() && tps["changes"][0]["change"].is_number());
+    }
     let different: Vec<&str> = record["environment"]
         .as_array()
         .expect("differences")

@@ -120,8 +120,8 @@ fn sentences(calibration: &Calibration) -> Vec<String> {
             ),
             false => format!(
                 "1 % of the messages are sent more than {shown} late, at a rate that the generator \
-                 carries: the machine is busy with something else, and latencies measured on it are \
-                 its own."
+                 carries: the machine is busy with something else, and latencies measured on it \
+                 are its own."
             ),
         });
     }

@@ -328,7 +328,9 @@ fn notes(sides: &[Side], comparison: &Comparison) -> Vec<String> {
         .iter()
         .flat_map(|point| (0..sides.len()).map(|index| most(&point.figures, index).unwrap_or(0)));
     let fewest = repeats.min().unwrap_or(0);
-    if fewest < REPEATS_MIN {
+    if fewest == 0 {
+        notes.push("A side has no repeat that counts: there is nothing to compare.".to_owned());
+    } else if fewest < REPEATS_MIN {
         notes.push(format!(
             "There are {fewest} repeats per side that count; a confidence interval needs at least \
              {REPEATS_MIN}. The differences are shown, but none can be told from noise."

@@ -8,8 +8,8 @@ use super::record::{Comparison, ConditionOutcome, Judgement};
 use super::text::{change_shown, interval_shown, verdict_sentence};
 
 /// A test case per figure and side, per condition, and for the verdict. Only a condition can fail:
-/// a figure that is worse is told in its output, one that cannot be told is skipped. A condition that
-/// cannot be told is an error.
+/// a figure that is worse is told in its output, one that cannot be told is skipped. A condition
+/// that cannot be told is an error.
 pub fn comparison_junit(comparison: &Comparison) -> String {
     let mut suite = TestSuite::new(comparison.name.clone());
     suite.set_time(Duration::try_from_secs_f64(comparison.elapsed_s).unwrap_or_default());
