@@ -161,3 +161,23 @@ fn actions_about_nobody_are_refused() {
     plan.actions[0].group = 7;
     assert!(matches!(plan.check(), Err(PlanError::Action { number: 1, .. })));
 }
+
+#[test]
+fn who_comes_back_behind_the_window_disturbs_nothing() {
+    let broker = Broker::start(Behaviour::default());
+    let outcome = acting(
+        &broker,
+        &Scene::pairs(0, QoS::AtMostOnce),
+        Deed::Disconnect { clean: true },
+        |plan| {
+            let idle = |i| tacho_load::Client { id: format!("idle-{i}"), ..Default::default() };
+            plan.groups[1].clients = (0..20).map(idle).collect();
+            plan.groups[1].disconnects_per_s = Some(20.0);
+            plan.actions[0].clients = 20;
+            plan.actions[0].after_ns = 950 * MS;
+            plan.phases.retain(|phase| !matches!(phase, Phase::Probe { .. }));
+        },
+    );
+    assert_eq!(outcome.summary.end, tacho_load::End::Completed);
+    assert_eq!(outcome.only().actions[0].clients, 20);
+}

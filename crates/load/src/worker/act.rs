@@ -309,7 +309,8 @@ impl Worker {
     /// What came of all actions, once the books are closed. `sent` tells of each stream whether
     /// anything was.
     pub(super) fn take_actions(&mut self, sent: impl Fn(u32) -> bool) -> Vec<ActionTotals> {
-        let mut totals = std::mem::take(&mut self.acts.totals);
+        // Clients may still come back when the window is over: the counts stay in place.
+        let mut totals = self.acts.totals.clone();
         if totals.is_empty() {
             return totals;
         }
