@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use crate::blocks::Blocks;
 use crate::error::OpenError;
+use crate::fleeting::Fleeting;
 use crate::frame::Header;
 use crate::gc::Collector;
 use crate::id::{SegmentId, Token};
@@ -51,8 +53,9 @@ pub struct Committer {
     /// Segments without anything live, and the frame that must be synced before they go.
     freed: VecDeque<(u64, SegmentId)>,
     /// Memory for the next frame and the next cut.
-    bytes: Vec<u8>,
+    bytes: Blocks,
     spares: Vec<Vec<u8>>,
+    fleeting: Fleeting,
     /// Collects garbage as long as no thread of its own does.
     collector: Collector,
     /// A thread of its own prepares segments.
@@ -111,8 +114,9 @@ impl Committer {
             unsettled,
             doubtful: false,
             freed: VecDeque::new(),
-            bytes: Vec::new(),
+            bytes: Blocks::default(),
             spares: Vec::new(),
+            fleeting: Fleeting::default(),
             collector: Collector::default(),
             has_keeper: false,
         }
@@ -172,20 +176,25 @@ impl Committer {
     fn cut(&mut self) -> bool {
         let mut bytes = mem::take(&mut self.bytes);
         Frame::begin(&mut bytes);
-        let relocated = self.shared.index().relocate(&mut bytes);
+        let relocated = self.shared.index().relocate(bytes.tail());
         self.shared.stats.relocated_records.add(relocated.records.into());
         self.shared.stats.relocated_bytes.add(relocated.bytes);
         let since = Instant::now();
-        let cut = self.shared.buffers.cut(&mut bytes, relocated.records > 0, &mut self.spares);
+        let cut = self.shared.buffers.cut(relocated.records > 0, &mut self.spares);
         let Some(cut) = cut else {
             self.bytes = bytes;
             return false;
         };
+        let left_out = self.fleeting.append(&self.shared.index(), &cut.taken, bytes.tail());
+        self.shared.stats.left_out_records.add(left_out.records.into());
+        self.shared.stats.left_out_bytes.add(left_out.bytes);
         // After the cut: what is in it has ids that were given out before.
-        let header = self.header(self.next, relocated.records + cut.records);
+        let records = cut.records - left_out.records;
+        let header = self.header(self.next, relocated.records + records);
         self.next += 1;
         let mut frame = Frame::new(header, bytes);
-        frame.wants_sync = cut.synced;
+        frame.wants_sync = cut.synced && records > 0;
+        cut.end(&mut self.spares);
         frame.since = since;
         self.pending = Some(frame);
         true
@@ -206,8 +215,7 @@ impl Committer {
     }
 
     fn write_frame(&mut self, frame: &mut Frame) -> Result<(), Held> {
-        let segment_bytes = self.shared.options.segment_bytes;
-        if !self.tail.as_ref().is_some_and(|tail| tail.has_room(frame, segment_bytes)) {
+        if !self.tail.as_ref().is_some_and(|tail| self.suits(tail, frame)) {
             // Who reads the log may rely on a segment being whole when there is a later one.
             self.sync()?;
             self.tail = None;
@@ -228,6 +236,13 @@ impl Committer {
                 Err(Held::Fails(error))
             }
         }
+    }
+
+    /// Whether the log goes on in this segment. One that was taken in a hurry makes room for the
+    /// first that is prepared: there a sync has nothing to write but the data.
+    fn suits(&self, tail: &Tail, frame: &Frame) -> bool {
+        let leaves = tail.is_raw && tail.offset > 0 && self.shared.pool.has_prepared();
+        tail.has_room(frame, self.shared.options.segment_bytes) && !leaves
     }
 
     /// Goes on in a new segment.
@@ -342,8 +357,7 @@ impl Committer {
         stats.record_bytes.add(u64::from(frame.header.len));
         stats.commit.record(frame.since.elapsed());
         self.bytes = frame.bytes;
-        self.bytes.clear();
-        self.bytes.shrink_to(KEPT_BYTES);
+        self.bytes.end(KEPT_BYTES);
         self.give_back_freed();
         self.count_segments();
         Token::new(number)

@@ -37,7 +37,7 @@ pub(crate) use relocation::{Batch, place};
 pub(crate) use usage::Segment as SegmentUsage;
 
 /// Keys are numbers that the journal itself gave out. Fixed, so that a simulated run repeats.
-type Hashing = FixedState;
+pub(crate) type Hashing = FixedState;
 
 /// Where a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +121,11 @@ impl Index {
         let slot = self.messages.get(id)?;
         let there = slot.has_record() && self.usage.get(slot.segment).is_some();
         there.then_some(Place { segment: slot.segment, offset: slot.offset, len: slot.len })
+    }
+
+    /// Whether a queue has an entry of this number.
+    pub(crate) fn has_entry(&self, queue: u64, seq: u64) -> bool {
+        self.queues.get(&queue).is_some_and(|queue| queue.entries.get(seq).is_some())
     }
 
     /// Message and state of an entry whose record is in this segment.

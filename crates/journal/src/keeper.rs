@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::blocks::Blocks;
+use crate::gc;
 use crate::id::SegmentId;
 use crate::journal::{Shared, Trouble};
 use crate::segment::file_name;
@@ -27,6 +29,8 @@ const KEPT_MORE: usize = 2;
 pub(crate) struct Ready {
     pub(crate) id: SegmentId,
     pub(crate) file: Arc<dyn StorageFile>,
+    /// Not all of its blocks were written once.
+    pub(crate) is_raw: bool,
 }
 
 /// A file that is not needed any more.
@@ -106,6 +110,11 @@ impl Pool {
         result
     }
 
+    /// Whether the next segment is ready, with all its blocks written once.
+    pub(crate) fn has_prepared(&self) -> bool {
+        self.lock().ready.front().is_some_and(|ready| !ready.is_raw)
+    }
+
     /// Gives back a file. What was given back before is gone before it is.
     pub(crate) fn give_back(&self, unused: Unused) {
         self.lock().unused.push_back(unused);
@@ -179,13 +188,16 @@ impl Pool {
     fn create(&self, shared: &Shared, id: SegmentId) -> io::Result<Ready> {
         let name = file_name(id);
         let file = shared.storage.create(&name)?;
-        let prepared = self.zero(shared, &*file, 0).and_then(|()| shared.storage.sync_names());
-        if let Err(error) = prepared {
-            // A file that is only in the way. It is not needed whether this works or not.
-            let _ = shared.storage.remove(&name);
-            return Err(error);
+        let zeroed = self.zero(shared, &*file, 0);
+        let prepared = zeroed.and_then(|all| shared.storage.sync_names().map(|()| all));
+        match prepared {
+            Ok(all) => Ok(Ready { id, file, is_raw: !all }),
+            Err(error) => {
+                // A file that is only in the way. It is not needed whether this works or not.
+                let _ = shared.storage.remove(&name);
+                Err(error)
+            }
         }
-        Ok(Ready { id, file })
     }
 
     fn recycle(&self, shared: &Shared, unused: Unused, id: SegmentId) -> io::Result<Option<Ready>> {
@@ -205,16 +217,16 @@ impl Pool {
         shared.stats.freed_segments.add(1);
         self.lock().stuck = false;
         match self.refit(shared, &unused.name) {
-            Ok(file) => {
+            Ok((file, is_raw)) => {
                 shared.stats.recycled_segments.add(1);
-                Ok(Some(Ready { id, file }))
+                Ok(Some(Ready { id, file, is_raw }))
             }
             Err(error) => self.not_given_back(unused, error),
         }
     }
 
-    /// Makes a used file as long as a segment is.
-    fn refit(&self, shared: &Shared, name: &str) -> io::Result<Arc<dyn StorageFile>> {
+    /// Makes a used file as long as a segment is; says whether there was no time for that.
+    fn refit(&self, shared: &Shared, name: &str) -> io::Result<(Arc<dyn StorageFile>, bool)> {
         let file = shared.storage.open(name)?;
         let wanted = u64::from(shared.options.segment_bytes);
         let size = file.size()?;
@@ -222,8 +234,8 @@ impl Pool {
             file.set_size(wanted)?;
             file.sync()?;
         }
-        self.zero(shared, &*file, size)?;
-        Ok(file)
+        let all = self.zero(shared, &*file, size)?;
+        Ok((file, !all))
     }
 
     fn remove(&self, shared: &Shared, unused: Unused) -> io::Result<()> {
@@ -249,19 +261,25 @@ impl Pool {
         Err(error)
     }
 
-    /// Writes zeros from `from` to the end of a segment, unless somebody waits for it.
-    fn zero(&self, shared: &Shared, file: &dyn StorageFile, from: u64) -> io::Result<()> {
+    /// Writes zeros from `from` to the end of a segment, unless somebody waits for it: then false.
+    fn zero(&self, shared: &Shared, file: &dyn StorageFile, from: u64) -> io::Result<bool> {
         let end = u64::from(shared.options.segment_bytes);
-        let zeros = vec![0; ZEROS_BYTES.min(end as usize)];
+        if from >= end {
+            return Ok(true);
+        }
+        let zeros = Blocks::zeroed(ZEROS_BYTES.min(end as usize));
         let mut at = from;
-        while at < end && !self.lock().is_called() {
+        while at < end {
+            if self.lock().is_called() {
+                return Ok(false);
+            }
             let piece = zeros.len().min((end - at) as usize);
             write_all_at(file, at, &zeros[..piece])?;
             file.sync()?;
             at += piece as u64;
             shared.stats.zeroed_bytes.add(piece as u64);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -277,7 +295,7 @@ impl State {
         // A file that cannot be given back must not keep the committer waiting.
         let urgent = self.hurry && self.ready.is_empty() && self.stuck;
         if let Some(unused) = if urgent { None } else { self.unused.pop_front() } {
-            if !unused.sound || self.ready.len() >= ready + KEPT_MORE {
+            if !unused.sound || self.ready.len() >= ready + KEPT_MORE && self.is_enough(shared) {
                 return Some(Job::Remove(unused));
             }
             self.next += 1;
@@ -288,6 +306,14 @@ impl State {
             return Some(Job::Create(next));
         }
         None
+    }
+
+    /// The log, and what is ready for it, take as much as the log may: it would have to be prepared
+    /// again if it was removed before.
+    fn is_enough(&self, shared: &Shared) -> bool {
+        let (_, log_bytes) = shared.segments.sum();
+        let ready_bytes = self.ready.len() as u64 * u64::from(shared.options.segment_bytes);
+        log_bytes + ready_bytes >= gc::bound(shared, shared.stats.live_bytes.get())
     }
 
     fn has_job(&self, shared: &Shared) -> bool {

@@ -25,9 +25,11 @@
 pub mod sim;
 pub mod storage;
 
+mod blocks;
 mod commit_thread;
 mod committer;
 mod error;
+mod fleeting;
 mod frame;
 mod gc;
 mod id;

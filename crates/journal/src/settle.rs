@@ -8,6 +8,7 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::blocks::Blocks;
 use crate::frame;
 use crate::id::SegmentId;
 use crate::salt::Salt;
@@ -60,9 +61,9 @@ pub(crate) fn read_frame(
     let Some(header) = header.filter(|header| header.segment == segment) else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the frame is damaged"));
     };
-    let mut bytes = Vec::with_capacity(frame::frame_bytes(records.len()));
+    let mut bytes = Blocks::default();
     Frame::begin(&mut bytes);
-    bytes.extend_from_slice(&records);
+    bytes.tail().extend_from_slice(&records);
     let mut frame = Frame::new(header, bytes);
     // Invariant: frames begin at offsets below 4 GiB, see `Tail::write`.
     let offset = u32::try_from(offset).expect("frames begin within the segment");

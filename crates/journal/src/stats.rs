@@ -84,6 +84,10 @@ pub struct Stats {
     pub records: Counter,
     /// Bytes of these records.
     pub record_bytes: Counter,
+    /// Records that were appended and not written: what they told of was over by then.
+    pub left_out_records: Counter,
+    /// Bytes of these.
+    pub left_out_bytes: Counter,
     /// Bytes of message bodies that were appended.
     pub body_bytes: Counter,
     /// Bytes written to the log: records, headers, fill up to whole blocks, and what was written

@@ -4,7 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::frame::{self, Header};
+use crate::blocks::Blocks;
+use crate::frame::Header;
 use crate::id::SegmentId;
 use crate::keeper::Ready;
 use crate::salt::Salt;
@@ -21,7 +22,7 @@ pub(crate) struct Place {
 /// One commit in memory: room for the header, the records, zeros up to a whole block.
 pub(crate) struct Frame {
     pub(crate) header: Header,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Blocks,
     /// It is complete only once it is synced.
     pub(crate) wants_sync: bool,
     /// Where it was last written.
@@ -34,18 +35,18 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// Room for the header of a frame whose records are appended behind it.
-    pub(crate) fn begin(bytes: &mut Vec<u8>) {
+    pub(crate) fn begin(bytes: &mut Blocks) {
         bytes.clear();
-        bytes.resize(Header::BYTES, 0);
+        bytes.tail().extend_from_slice(&[0; Header::BYTES]);
     }
 
     /// `header` lacks the length and the checksum of the records.
-    pub(crate) fn new(mut header: Header, mut bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(mut header: Header, mut bytes: Blocks) -> Self {
         let records = bytes.get(Header::BYTES..).unwrap_or_default();
         // Invariant: writers hold publishers at a few MiB, far below 4 GiB.
         header.len = u32::try_from(records.len()).expect("a frame is less than 4 GiB");
         header.crc = crc32fast::hash(records);
-        bytes.resize(bytes.len().next_multiple_of(frame::BLOCK), 0);
+        bytes.align();
         Self {
             header,
             bytes,
@@ -58,7 +59,7 @@ impl Frame {
 
     /// A frame without records.
     pub(crate) fn empty(header: Header) -> Self {
-        let mut bytes = Vec::new();
+        let mut bytes = Blocks::default();
         Self::begin(&mut bytes);
         Self::new(header, bytes)
     }
@@ -85,13 +86,15 @@ pub(crate) struct Tail {
     pub(crate) unsynced: Vec<Unsynced>,
     /// Something in it is synced.
     pub(crate) holds_synced: bool,
+    /// It was taken in a hurry, before its blocks were written once.
+    pub(crate) is_raw: bool,
 }
 
 impl Tail {
     pub(crate) fn new(ready: Ready, salt: Option<Salt>) -> Self {
-        let Ready { id, file } = ready;
+        let Ready { id, file, is_raw } = ready;
         let salt = Salt::of_new_frames(salt);
-        Self { id, file, salt, offset: 0, unsynced: Vec::new(), holds_synced: false }
+        Self { id, file, salt, offset: 0, unsynced: Vec::new(), holds_synced: false, is_raw }
     }
 
     /// True if the frame ends within the segment, or is its only one.

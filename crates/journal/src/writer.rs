@@ -120,8 +120,10 @@ struct All {
 }
 
 /// What a cut took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
+    /// The records of each writer that had any.
+    pub(crate) taken: Vec<Vec<u8>>,
     pub(crate) records: u32,
     /// Something in it asks for [`Level::Fsynced`].
     pub(crate) synced: bool,
@@ -164,16 +166,11 @@ impl Buffers {
         if waiting { all.token } else { Token::new(all.token.get() - 1) }
     }
 
-    /// Appends what all writers have to `into`; what is appended from now on is in the next cut.
+    /// Takes what all writers have; what is appended from now on is in the next cut.
     ///
     /// With `anyway` there is a cut even when they have nothing. `spares` are empty buffers to
     /// exchange for those with something in them.
-    pub(crate) fn cut(
-        &self,
-        into: &mut Vec<u8>,
-        anyway: bool,
-        spares: &mut Vec<Vec<u8>>,
-    ) -> Option<Cut> {
+    pub(crate) fn cut(&self, anyway: bool, spares: &mut Vec<Vec<u8>>) -> Option<Cut> {
         let mut all = lock(&self.all);
         let All { buffers, token } = &mut *all;
         // While all are locked nobody can append after what is in the cut and be in an earlier one.
@@ -184,8 +181,7 @@ impl Buffers {
             buffers.retain(|buffer| Arc::strong_count(buffer) > 1);
             return None;
         }
-        let mut cut = Cut { records: 0, synced: false };
-        let mut taken = Vec::with_capacity(locked.len());
+        let mut cut = Cut { taken: Vec::with_capacity(locked.len()), records: 0, synced: false };
         *token = Token::new(token.get() + 1);
         for buffer in &mut locked {
             buffer.token = *token;
@@ -193,20 +189,22 @@ impl Buffers {
                 cut.records += mem::take(&mut buffer.records);
                 cut.synced |= mem::take(&mut buffer.synced);
                 let spare = spares.pop().unwrap_or_default();
-                taken.push(mem::replace(&mut buffer.bytes, spare));
+                cut.taken.push(mem::replace(&mut buffer.bytes, spare));
             }
         }
         self.pressed.store(false, Ordering::Relaxed);
-        drop(locked);
-        drop(all);
-        into.reserve(taken.iter().map(Vec::len).sum());
-        for mut bytes in taken {
-            into.extend_from_slice(&bytes);
+        Some(cut)
+    }
+}
+
+impl Cut {
+    /// Gives the memory back for the next cut.
+    pub(crate) fn end(self, spares: &mut Vec<Vec<u8>>) {
+        for mut bytes in self.taken {
             bytes.clear();
             bytes.shrink_to(KEPT_BYTES);
             spares.push(bytes);
         }
-        Some(cut)
     }
 }
 
@@ -241,11 +239,9 @@ mod tests {
         let single = writer.append(done(4), Level::Written, Urgency::Rides);
         writer.gather(done(5), Level::Written);
         assert_eq!((single, writer.close(Urgency::Rides)), (group, group));
-        let mut bytes = Vec::new();
-        let cut = writer.shared.buffers.cut(&mut bytes, false, &mut Vec::new());
-        assert_eq!(cut, Some(Cut { records: 4, synced: true }));
+        let cut = writer.shared.buffers.cut(false, &mut Vec::new());
         let mut expected = Vec::new();
         [1, 3, 4, 5].into_iter().for_each(|id| done(id).encode(&mut expected));
-        assert_eq!(bytes, expected);
+        assert_eq!(cut, Some(Cut { taken: vec![expected], records: 4, synced: true }));
     }
 }

@@ -27,6 +27,13 @@ pub(super) fn write(exposition: &mut Exposition, journal: &Journal) {
             counter,
             stats.record_bytes.get(),
         ),
+        (
+            "left_out_records_total",
+            "Records not written, as what they told of was over by then.",
+            counter,
+            stats.left_out_records.get(),
+        ),
+        ("left_out_bytes_total", "Bytes of these.", counter, stats.left_out_bytes.get()),
         ("body_bytes_total", "Bytes of messages appended.", counter, stats.body_bytes.get()),
         ("written_bytes_total", "Bytes written to the log.", counter, stats.written_bytes.get()),
         (

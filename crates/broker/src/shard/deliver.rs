@@ -78,7 +78,7 @@ impl Shard {
         let targets_len = fan_out.targets.len();
         fan_out.newest_session = self.next_generation;
         if self.finishes_now(&fan_out.message, targets_len) {
-            self.deliveries_left -= targets_len;
+            self.deliveries_left = self.deliveries_left.saturating_sub(targets_len);
             let finished = self.advance(net, &mut fan_out, usize::MAX);
             debug_assert!(finished, "an unlimited budget suffices");
         } else {
@@ -87,9 +87,13 @@ impl Shard {
     }
 
     /// Whether a message that is fanned out now reaches all its targets in this turn.
+    ///
+    /// One that is for a single session costs less to deliver, journal and all, than to note as not
+    /// yet distributed: where there is a journal it does not wait for the next turn.
     #[inline]
     pub(super) fn finishes_now(&self, message: &Message, targets_len: usize) -> bool {
-        targets_len <= self.deliveries_left && self.may_overtake(message)
+        let left = self.deliveries_left.max(usize::from(self.journal.is_some()));
+        targets_len <= left && self.may_overtake(message)
     }
 
     /// Whether a message needs not wait for the unfinished fan-outs: all have other topics and

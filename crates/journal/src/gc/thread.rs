@@ -56,11 +56,21 @@ impl Drop for CollectThread {
     }
 }
 
+/// Whether there is little to be moved out of the oldest segment.
+fn is_nearly_free(shared: &Shared) -> bool {
+    let little = u64::from(shared.options.segment_bytes / 16);
+    shared.index().oldest().is_some_and(|oldest| oldest.live_bytes <= little)
+}
+
 /// The larger the log, the shorter: at one and a half times of what it should be, none.
 fn pause_after(shared: &Shared, bytes: u64) -> Duration {
     let (_, log_bytes) = shared.segments.sum();
     let bound = bound(shared, shared.stats.live_bytes.get());
-    let pause = Duration::from_secs_f64(bytes as f64 / BYTES_PER_S as f64);
+    let mut pause = Duration::from_secs_f64(bytes as f64 / BYTES_PER_S as f64);
+    if is_nearly_free(shared) {
+        // To read it costs less than to prepare another one.
+        pause /= 8;
+    }
     match log_bytes.saturating_sub(bound) {
         over if over > bound / 2 => Duration::ZERO,
         over if over > bound / 4 => pause / 4,

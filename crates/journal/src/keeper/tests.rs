@@ -1,9 +1,12 @@
 //! Segments made ready and given back, on a disk that loses what is not synced.
 
 use super::*;
+use crate::committer::Step;
 use crate::frame::BLOCK;
+use crate::id::QueueId;
 use crate::journal::Journal;
-use crate::options::Options;
+use crate::options::{Level, Options, Urgency};
+use crate::record::Record;
 use crate::sim::{Disk, Faults};
 use crate::storage::Storage;
 
@@ -11,7 +14,12 @@ const BYTES: u32 = 64 << 10;
 
 /// What works on a disk, and the name of the first segment that it will make.
 fn keeper(disk: &Disk) -> Arc<Shared> {
-    let options = Options { segment_bytes: BYTES, ..Options::default() };
+    keeper_of_log(disk, 0)
+}
+
+/// The same with a log that is kept this large.
+fn keeper_of_log(disk: &Disk, log_bytes_min: u64) -> Arc<Shared> {
+    let options = Options { segment_bytes: BYTES, log_bytes_min, ..Options::default() };
     Journal::open_on(disk.clone(), options).expect("opened").committer.shared
 }
 
@@ -90,6 +98,48 @@ fn files_beyond_what_is_kept_and_those_that_failed_are_removed() {
     assert_eq!(names.len(), shared.options.segments_ready + KEPT_MORE);
     assert!(names.iter().all(|name| !name.starts_with("old")));
     assert_eq!(shared.stats.freed_segments.get(), 10);
+}
+
+#[test]
+fn what_the_log_will_need_again_is_kept() {
+    let disk = Disk::new(1);
+    let shared = keeper_of_log(&disk, 7 * u64::from(BYTES));
+    for number in 0..10 {
+        let name = format!("old{number}");
+        disk.put(&name, vec![7; BYTES as usize]);
+        shared.pool.give_back(unused(&name));
+    }
+    work(&shared);
+    assert_eq!(segments(&disk).len(), 7);
+    assert_eq!(shared.stats.recycled_segments.get(), 7);
+}
+
+#[test]
+fn a_segment_taken_in_a_hurry_is_left_for_the_first_that_is_prepared() {
+    let disk = Disk::new(1);
+    let options = Options { segment_bytes: BYTES, ..Options::default() };
+    let opened = Journal::open_on(disk.clone(), options).expect("opened");
+    let (mut committer, mut writer) = (opened.committer, opened.journal.writer());
+    let shared = Arc::clone(&committer.shared);
+    // Nothing is prepared but what the test says.
+    committer.has_keeper = true;
+    let mut keys = 0..;
+    let mut commit = || {
+        let (queue, key) = (QueueId::COMMON, &[keys.next().unwrap_or(0)][..]);
+        let record = Record::Put { queue, key, version: 0, value: &[], message: None };
+        let token = writer.append(record, Level::Fsynced, Urgency::Forces);
+        assert_eq!(committer.step(), Step::Committed(token));
+    };
+    commit();
+    commit();
+    assert_eq!(shared.segments.sum().0, 1);
+    work(&shared);
+    assert!(shared.pool.has_prepared());
+    commit();
+    commit();
+    assert_eq!(shared.segments.sum().0, 2, "and no further");
+    let opened = Journal::open_on(disk.power_cut(), Options::default()).expect("opened");
+    assert_eq!(opened.recovered.report().records, 4);
 }
 
 #[test]

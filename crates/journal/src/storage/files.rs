@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Storage, StorageFile};
+use crate::frame::BLOCK;
 
 /// Only the owner may read what clients sent.
 pub(crate) const FILE_MODE: u32 = 0o600;
@@ -54,14 +55,18 @@ impl Storage for Files {
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn StorageFile>> {
+        let path = self.path.join(name);
         let mut options = File::options();
         options.read(true).write(true).create_new(true).mode(FILE_MODE);
-        Ok(Arc::new(OpenFile(options.open(self.path.join(name))?)))
+        let file = options.open(&path)?;
+        Ok(Arc::new(OpenFile { file, direct: open_direct(&path) }))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>> {
-        let file = File::options().read(true).write(!self.only_read).open(self.path.join(name))?;
-        Ok(Arc::new(OpenFile(file)))
+        let path = self.path.join(name);
+        let file = File::options().read(true).write(!self.only_read).open(&path)?;
+        let direct = if self.only_read { None } else { open_direct(&path) };
+        Ok(Arc::new(OpenFile { file, direct }))
     }
 
     fn make_room_for(&self, name: &str) -> io::Result<()> {
@@ -83,27 +88,119 @@ impl Storage for Files {
     }
 }
 
-struct OpenFile(File);
+/// Writes of this size go to the disk without a copy in the system's memory, which would cost more
+/// than it is good for: who writes so much is not about to read it.
+const DIRECT_BYTES: usize = 64 << 10;
+
+struct OpenFile {
+    file: File,
+    /// The same file, for large writes.
+    direct: Option<File>,
+}
+
+/// Opens a file for writes that are not copied, where the file system has such.
+#[cfg(target_os = "linux")]
+fn open_direct(path: &Path) -> Option<File> {
+    let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
+    File::options().write(true).custom_flags(flags).open(path).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_direct(_path: &Path) -> Option<File> {
+    None
+}
+
+impl OpenFile {
+    /// The file for a write that needs no copy: a large one, of whole blocks in memory and file.
+    fn direct(&self, offset: u64, bytes: &[u8]) -> Option<&File> {
+        let whole = bytes.len().is_multiple_of(BLOCK) && offset.is_multiple_of(BLOCK as u64);
+        let suits = bytes.len() >= DIRECT_BYTES && whole && bytes.as_ptr().align_offset(BLOCK) == 0;
+        if suits { self.direct.as_ref() } else { None }
+    }
+}
 
 impl StorageFile for OpenFile {
     fn size(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn set_size(&self, bytes: u64) -> io::Result<()> {
-        self.0.set_len(bytes)
+        self.file.set_len(bytes)
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        self.0.read_at(into, offset)
+        self.file.read_at(into, offset)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write_at(bytes, offset)
+        if let Some(direct) = self.direct(offset, bytes) {
+            match direct.write_at(bytes, offset) {
+                // This file system wants something else of such writes.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+                result => return result,
+            }
+        }
+        self.file.write_at(bytes, offset)
     }
 
     fn sync(&self) -> io::Result<()> {
         // fdatasync: the size goes along when it is needed to read the data.
-        self.0.sync_data()
+        self.file.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::Blocks;
+    use crate::storage::{read_full_at, write_all_at};
+
+    /// Large and small writes, on boundaries and off them, in memory as well: what was written is
+    /// read, whichever way each of them went.
+    #[test]
+    fn what_was_written_last_is_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let files = Files::open(directory.path()).expect("opened");
+        let made = files.create("a").expect("made");
+        let opened = files.open("a").expect("opened");
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut expected = vec![0; 1 << 20];
+        write_all_at(&*made, 0, &Blocks::zeroed(expected.len())).expect("written");
+        for step in 1..200 {
+            let blocks = random.usize(1..40);
+            let mut bytes = Blocks::zeroed(blocks * BLOCK);
+            bytes.fill(step);
+            let in_memory = random.usize(..2) * random.usize(..100);
+            let bytes = &bytes[in_memory..];
+            let shift = if random.bool() { 0 } else { random.usize(..100) };
+            let offset = random.usize(..200) * BLOCK + shift;
+            let file = if random.bool() { &made } else { &opened };
+            write_all_at(&**file, offset as u64, bytes).expect("written");
+            expected[offset..offset + bytes.len()].copy_from_slice(bytes);
+            if random.u8(..4) == 0 {
+                file.sync().expect("synced");
+            }
+            let mut read = vec![0; 64 << 10];
+            let at = random.usize(..expected.len() - read.len());
+            let filled = read_full_at(&*opened, at as u64, &mut read).expect("read");
+            assert_eq!(filled, read.len());
+            assert!(read == expected[at..at + read.len()], "step {step}");
+        }
+    }
+
+    #[test]
+    fn only_large_writes_of_whole_blocks_are_not_copied() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("a");
+        let file = File::create(&path).expect("made");
+        let open = OpenFile { direct: Some(file.try_clone().expect("a second one")), file };
+        let blocks = Blocks::zeroed(2 * DIRECT_BYTES);
+        let is_direct = |offset: usize, bytes: &[u8]| open.direct(offset as u64, bytes).is_some();
+        assert!(is_direct(BLOCK, &blocks));
+        assert!(is_direct(0, &blocks[BLOCK..]));
+        assert!(!is_direct(1, &blocks), "in the middle of a block");
+        assert!(!is_direct(0, &blocks[8..]), "in the middle of a block of memory");
+        assert!(!is_direct(0, &blocks[..DIRECT_BYTES + 8]), "a part of a block");
+        assert!(!is_direct(0, &blocks[..DIRECT_BYTES - BLOCK]), "a small one");
     }
 }

@@ -191,7 +191,7 @@ fn what_was_taken_over_in_part_does_not_count() {
     assert_eq!(frames.len(), 2);
     let next = SegmentId::new(9);
     let file = bench.disk.create(&file_name(next)).expect("made");
-    let mut tail = Tail::new(Ready { id: next, file }, None);
+    let mut tail = Tail::new(Ready { id: next, file, is_raw: false }, None);
     tail.offset = frames[0].bytes.len() as u64;
     tail.write(&mut frames[1], 1).expect("written");
     tail.sync().expect("synced");

@@ -1,0 +1,223 @@
+//! Leaves out of a commit what came and went before it: a message whose entries were all removed
+//! before anybody wrote it down, with these entries and everything that was told of them.
+//!
+//! A frame is there as a whole or not at all, so nobody can tell the difference, and a subscriber
+//! that answers at once costs the disk nothing. A message stays as soon as anything else in the
+//! commit names it: a key that refers to it, an end or a beginning of its distribution, an entry
+//! that stays.
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+use crate::index::{Hashing, Index};
+use crate::record::{Decoded, Records};
+
+/// Less than one part of so many is not worth the look.
+const WORTH: usize = 8;
+
+/// When it was not worth it, so many commits are not looked at.
+const REST_COMMITS: u32 = 31;
+
+/// A record that concerns no message that may be left out.
+const NONE: u32 = u32::MAX;
+
+/// What becomes of a message.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fate {
+    entries: u32,
+    removed: u32,
+    /// Something needs it beyond this commit.
+    stays: bool,
+}
+
+impl Fate {
+    const fn is_left_out(self) -> bool {
+        !self.stays && self.entries > 0 && self.entries == self.removed
+    }
+}
+
+/// A record, by its length, and the message that it belongs to.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    bytes: u32,
+    fate: u32,
+}
+
+/// Looks for what can be left out. The tables are empty between commits.
+#[derive(Default)]
+pub(crate) struct Fleeting {
+    fates: Vec<Fate>,
+    messages: HashMap<u64, u32, Hashing>,
+    /// Entries of these messages by queue and number, until they are removed.
+    entries: HashMap<(u64, u64), u32, Hashing>,
+    /// Messages that were named before they came, if they come at all.
+    early: Vec<u64>,
+    spans: Vec<Span>,
+    /// So many commits are not looked at.
+    rest: u32,
+}
+
+/// What was left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    pub(crate) records: u32,
+    pub(crate) bytes: u64,
+}
+
+impl Fleeting {
+    /// Appends to `into` what has to be written of the records that the writers had.
+    pub(crate) fn append(
+        &mut self,
+        index: &Index,
+        taken: &[Vec<u8>],
+        into: &mut Vec<u8>,
+    ) -> LeftOut {
+        if self.rest > 0 {
+            self.rest -= 1;
+            return append_all(taken, into);
+        }
+        let is_whole = taken.iter().all(|records| self.look_at(index, records));
+        self.keep_early();
+        let left_out = match is_whole && self.fates.iter().any(|fate| fate.is_left_out()) {
+            true => self.append_rest(taken, into),
+            false => append_all(taken, into),
+        };
+        let all: usize = taken.iter().map(Vec::len).sum();
+        if (left_out.bytes as usize) < all / WORTH {
+            self.rest = REST_COMMITS;
+        }
+        self.forget();
+        left_out
+    }
+
+    /// False if they cannot be decoded, and are to be left as they are.
+    fn look_at(&mut self, index: &Index, records: &[u8]) -> bool {
+        for located in Records::new(records) {
+            let Ok(located) = located else { return false };
+            let Ok(bytes) = u32::try_from(located.bytes.len()) else { return false };
+            let fate = self.fate_of(index, &located.record);
+            self.spans.push(Span { bytes, fate });
+        }
+        true
+    }
+
+    fn fate_of(&mut self, index: &Index, record: &Decoded<'_>) -> u32 {
+        match *record {
+            Decoded::Message { id, .. } => self.message(id.get()),
+            Decoded::Entry { queue, seq, message, .. } => self.entry(queue, seq, message),
+            Decoded::State { queue, seq, .. } => {
+                self.entries.get(&(queue, seq)).copied().unwrap_or(NONE)
+            }
+            Decoded::Remove { queue, seq } => self.remove(index, queue, seq),
+            Decoded::Put { message, .. } => self.name(message),
+            Decoded::Open { message, .. }
+            | Decoded::Done { message }
+            | Decoded::OpenState { message, .. } => self.name(message.get()),
+            Decoded::Delete { .. } | Decoded::DropQueue { .. } => NONE,
+        }
+    }
+
+    fn message(&mut self, id: u64) -> u32 {
+        let next = self.fates.len() as u32;
+        match self.messages.entry(id) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(next);
+                self.fates.push(Fate::default());
+                next
+            }
+            Entry::Occupied(known) => {
+                // Written twice: whatever the reason, it stays.
+                let fate = *known.get();
+                self.fates[fate as usize].stays = true;
+                fate
+            }
+        }
+    }
+
+    fn entry(&mut self, queue: u64, seq: u64, message: u64) -> u32 {
+        let Some(&fate) = self.messages.get(&message) else {
+            self.name(message);
+            return NONE;
+        };
+        self.fates[fate as usize].entries += 1;
+        if let Some(replaced) = self.entries.insert((queue, seq), fate) {
+            self.fates[replaced as usize].stays = true;
+            self.fates[fate as usize].stays = true;
+        }
+        fate
+    }
+
+    fn remove(&mut self, index: &Index, queue: u64, seq: u64) -> u32 {
+        let Some(fate) = self.entries.remove(&(queue, seq)) else { return NONE };
+        let known = &mut self.fates[fate as usize];
+        known.removed += 1;
+        // It would have taken the place of an older one, which is gone then.
+        known.stays |= index.has_entry(queue, seq);
+        fate
+    }
+
+    /// Something that stays names a message.
+    fn name(&mut self, message: u64) -> u32 {
+        match self.messages.get(&message) {
+            Some(&fate) => self.fates[fate as usize].stays = true,
+            None if message != 0 => self.early.push(message),
+            None => {}
+        }
+        NONE
+    }
+
+    fn keep_early(&mut self) {
+        for message in self.early.drain(..) {
+            if let Some(&fate) = self.messages.get(&message) {
+                self.fates[fate as usize].stays = true;
+            }
+        }
+    }
+
+    fn append_rest(&self, taken: &[Vec<u8>], into: &mut Vec<u8>) -> LeftOut {
+        into.reserve(taken.iter().map(Vec::len).sum());
+        let mut left_out = LeftOut::default();
+        let mut spans = self.spans.iter();
+        for records in taken {
+            let (mut begin, mut end) = (0, 0);
+            while end < records.len() {
+                // Invariant: there is a span for each record.
+                let Some(span) = spans.next() else { break };
+                let next = end + span.bytes as usize;
+                let fate = self.fates.get(span.fate as usize);
+                if fate.is_some_and(|fate| fate.is_left_out()) {
+                    into.extend_from_slice(&records[begin..end]);
+                    begin = next;
+                    left_out.records += 1;
+                    left_out.bytes += u64::from(span.bytes);
+                }
+                end = next;
+            }
+            into.extend_from_slice(&records[begin..]);
+        }
+        left_out
+    }
+
+    fn forget(&mut self) {
+        self.fates.clear();
+        self.messages.clear();
+        self.entries.clear();
+        self.early.clear();
+        self.spans.clear();
+        if self.spans.capacity() > KEPT_RECORDS {
+            *self = Self { rest: self.rest, ..Self::default() };
+        }
+    }
+}
+
+/// Tables for more records than this are given back.
+const KEPT_RECORDS: usize = 1 << 16;
+
+fn append_all(taken: &[Vec<u8>], into: &mut Vec<u8>) -> LeftOut {
+    into.reserve(taken.iter().map(Vec::len).sum());
+    taken.iter().for_each(|records| into.extend_from_slice(records));
+    LeftOut::default()
+}
+
+#[cfg(test)]
+mod tests;
