@@ -410,6 +410,7 @@ impl Shard {
             is_kin: false,
             member: None,
             kept,
+            lent: None,
             promises: None,
             stored: 0,
             is_loading: false,

@@ -227,14 +227,15 @@ impl Shard {
             }
         }
         let session = &mut *self.sessions[slot as usize];
-        if session.kept.is_some() {
+        if session.kept.is_some() || session.lent.is_some() {
             return self.offer_durably(net, slot, delivery);
         }
         let offer = session.machine.offer(now_ns, delivery, &mut InMemory);
         self.offered(net, slot, offer)
     }
 
-    /// The same for a durable session: the message gets a place in its queue of the journal.
+    /// The same for a durable session: the message gets a place in its queue of the journal. Or for
+    /// one in memory whose message may have a place in the queue of a group.
     fn offer_durably(&mut self, net: &mut Net, slot: u32, mut delivery: Delivery<Copy>) -> Offered {
         let now_ns = net.now_ns();
         self.store(now_ns, slot, &mut delivery);

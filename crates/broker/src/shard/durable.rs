@@ -15,6 +15,7 @@ use super::awaiting::Commits;
 use super::distribution::{Answer, Distribution};
 use super::dropped::Dropped;
 use super::keeping::Kept;
+use super::lent::{Lent, LentPersist};
 use super::loading::IN_MEMORY_MAX;
 use super::session::{Body, Copy, NO_GROUP, Session};
 use super::{Net, Shard};
@@ -36,6 +37,8 @@ pub(super) struct ShardJournal {
     pub(super) commits: Commits,
     /// Messages whose distribution other shards take part in, or that is not finished here.
     pub(super) distributions: Slab<Distribution>,
+    /// Of sessions in memory that have messages with places in queues of groups.
+    pub(super) lent: Slab<Lent>,
     /// Sessions whose end is not safe.
     pub(super) dropped: Dropped,
     /// What other shards are told when the present group is handed over.
@@ -57,6 +60,7 @@ impl ShardJournal {
             stats,
             commits: Commits::new(),
             distributions: Slab::new(),
+            lent: Slab::new(),
             dropped: Dropped::default(),
             answers: Vec::new(),
             group_queues: HashMap::default(),
@@ -340,34 +344,58 @@ impl Persist<Copy> for JournalPersist<'_> {
 }
 
 /// Takes the records of any session; those of one that is not durable end here.
-pub(super) struct Keeping<'a>(Option<JournalPersist<'a>>);
+pub(super) struct Keeping<'a>(Keeper<'a>);
+
+enum Keeper<'a> {
+    Nobody,
+    Session(JournalPersist<'a>),
+    Groups(LentPersist<'a>),
+}
 
 impl<'a> Keeping<'a> {
     #[inline]
     pub(super) fn of(journal: &'a mut Option<Box<ShardJournal>>, session: &Session) -> Self {
-        Self(match (&session.kept, journal) {
-            (Some(kept), Some(journal)) => {
-                Some(journal.persist(kept, session.connection.is_some()))
-            }
-            _ => None,
+        let Some(journal) = journal else { return Self(Keeper::Nobody) };
+        Self(match (&session.kept, session.lent) {
+            (Some(kept), _) => Keeper::Session(journal.persist(kept, session.connection.is_some())),
+            (None, Some(lent)) => Keeper::Groups(LentPersist::new(journal, lent)),
+            (None, None) => Keeper::Nobody,
         })
     }
 
     /// What a publisher waits for whose message was offered.
     #[inline]
     pub(super) fn written(&self) -> CommitToken {
-        self.0.as_ref().map_or(CommitToken::DONE, |persist| persist.written)
+        match &self.0 {
+            Keeper::Session(persist) => persist.written,
+            Keeper::Nobody | Keeper::Groups(_) => CommitToken::DONE,
+        }
     }
 
     /// For a session that has no connection.
     pub(super) fn of_absent(journal: &'a mut Option<Box<ShardJournal>>, kept: &Kept) -> Self {
-        Self(journal.as_mut().map(|journal| journal.persist(kept, false)))
+        Self(match journal {
+            Some(journal) => Keeper::Session(journal.persist(kept, false)),
+            None => Keeper::Nobody,
+        })
     }
 
     /// The last of what the session itself now waits for.
     #[inline]
     pub(super) fn waits_for(&self) -> CommitToken {
-        self.0.as_ref().map_or(CommitToken::DONE, |persist| persist.waits_for)
+        match &self.0 {
+            Keeper::Nobody => CommitToken::DONE,
+            Keeper::Session(persist) => persist.waits_for,
+            Keeper::Groups(persist) => persist.waits_for(),
+        }
+    }
+
+    /// The places in queues of groups that messages had which were taken out, in their order.
+    pub(super) fn into_taken(self) -> Vec<Option<Place>> {
+        match self.0 {
+            Keeper::Groups(persist) => persist.into_taken(),
+            Keeper::Nobody | Keeper::Session(_) => Vec::new(),
+        }
     }
 }
 
@@ -375,8 +403,9 @@ impl Persist<Copy> for Keeping<'_> {
     #[inline]
     fn persist(&mut self, record: Record<'_, Copy>) -> CommitToken {
         match &mut self.0 {
-            None => CommitToken::DONE,
-            Some(persist) => persist.persist(record),
+            Keeper::Nobody => CommitToken::DONE,
+            Keeper::Session(persist) => persist.persist(record),
+            Keeper::Groups(persist) => persist.persist(record),
         }
     }
 }

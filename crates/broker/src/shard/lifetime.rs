@@ -181,6 +181,7 @@ impl Shard {
         self.remove_all_subscriptions(net, slot);
         let mut session = self.sessions.remove(slot as usize);
         self.forget_places(&session);
+        self.forget_lent(&session);
         if let Some((timer, _)) = session.timer.take() {
             net.cancel_timer(timer);
         }

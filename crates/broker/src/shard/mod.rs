@@ -34,6 +34,7 @@ mod heads;
 mod inspect;
 mod keeping;
 mod kin;
+mod lent;
 mod lifetime;
 mod loading;
 mod overload;

@@ -103,6 +103,8 @@ pub(crate) struct Session {
     pub(crate) pressure: Option<Box<Pressure>>,
     /// Its place in the journal, if it is durable.
     pub(crate) kept: Option<Kept>,
+    /// Which of the shard's lent places are its own, once it had some: never if it is durable.
+    pub(crate) lent: Option<u32>,
     /// Present while its client waits for a commit.
     pub(crate) promises: Option<Box<Promises>>,
     /// Messages in its queue and window that are not in memory.

@@ -391,8 +391,10 @@ impl Shard {
         let group = GroupRef(local_group.group.id());
         let entry = local_group.members.get(member);
         let (slot, options) = (entry.session, entry.options);
-        let ForOne { message, owed } = one;
         let is_durable = self.sessions[slot as usize].kept.is_some();
+        let is_lent = !is_durable && options.qos != QoS::AtMostOnce;
+        let one = if is_lent { self.lend_if_durable(net, local, slot, one) } else { one };
+        let ForOne { message, owed } = one;
         let message = if is_durable { Self::for_durable_member(message, owed) } else { message };
         let is_noted = is_durable && matches!(owed, Owed::Receipt(_));
         let noted = is_noted.then(|| message.clone());
@@ -400,7 +402,11 @@ impl Shard {
         if let Some(message) = noted.filter(|_| offered.is_taken) {
             self.note_served(local, &message);
         }
-        self.settle(net, owed, offered.token);
+        if is_lent {
+            self.settle_lent(net, slot, owed);
+        } else {
+            self.settle(net, owed, offered.token);
+        }
         if let Some(standing) = self.standing(net, slot) {
             let more = self.groups.at(local).members.served(member, standing);
             self.credit_changed(net, local, more + reserved);

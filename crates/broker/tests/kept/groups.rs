@@ -4,7 +4,7 @@ use tacho_codec::{AckKind, QoS};
 use tacho_journal::{Journal, MessageId, Options, QueueId, Visitor};
 use tacho_topic::owner_shard;
 
-use crate::station::{Death, Seen, Station};
+use crate::station::{Client, Death, Seen, Station};
 
 const QOS1: QoS = QoS::AtLeastOnce;
 const QOS2: QoS = QoS::ExactlyOnce;
@@ -120,6 +120,99 @@ fn what_a_member_leaves_goes_to_another_one_and_survives_on_the_way() {
         let mut got = payloads(&other.all());
         got.sort();
         assert_eq!(got, ["1", "2", "3"], "{shards} shards");
+    }
+}
+
+/// A group with a lasting member that is away and a passing one, and the publisher.
+fn mixed_group(station: &mut Station, qos: QoS) -> (Client, Client) {
+    let mut lasting = station.lasting("lasting");
+    station.subscribe(&mut lasting, FILTER, qos);
+    lasting.peer.reset();
+    station.commit();
+    let mut passing = station.passing("passing");
+    station.subscribe(&mut passing, FILTER, qos);
+    (passing, station.passing("publisher"))
+}
+
+#[test]
+fn what_a_passing_member_has_not_acknowledged_survives_the_broker() {
+    for shards in [1, 3] {
+        for death in [Death::Killed, Death::PowerCut] {
+            let mut station = Station::new(shards);
+            let (mut passing, mut publisher) = mixed_group(&mut station, QOS1);
+            for id in 1..=4 {
+                publisher.publish("jobs/x", &id.to_string(), QOS1, id);
+            }
+            station.settle();
+            publisher.expect_nothing();
+            station.commit();
+            assert_eq!(publisher.all().len(), 4);
+            let got = passing.all();
+            assert_eq!(payloads(&got), ["1", "2", "3", "4"], "{shards} shards");
+            // The first two are done with, and this is on the disk with what others wait for.
+            passing.acknowledge(AckKind::PubAck, 1);
+            passing.acknowledge(AckKind::PubAck, 2);
+            let mut other = station.lasting("other");
+            station.subscribe(&mut other, "other", QOS1);
+            publisher.publish("other", "5", QOS1, 5);
+            station.commit();
+            station.restart(death);
+            let mut lasting = station.resumed("lasting");
+            station.commit();
+            assert_eq!(payloads(&lasting.all()), ["3", "4"], "{shards} shards, {death:?}");
+            lasting.acknowledge(AckKind::PubAck, 1);
+            lasting.acknowledge(AckKind::PubAck, 2);
+            station.commit();
+            station.restart(death);
+            let mut lasting = station.resumed("lasting");
+            station.commit();
+            lasting.expect_nothing();
+        }
+    }
+}
+
+#[test]
+fn what_a_passing_member_leaves_is_kept_on_its_way_and_comes_once() {
+    for shards in [1, 3] {
+        let mut station = Station::new(shards);
+        let (mut passing, mut publisher) = mixed_group(&mut station, QOS1);
+        for id in 1..=3 {
+            publisher.publish("jobs/x", &id.to_string(), QOS1, id);
+        }
+        station.commit();
+        assert_eq!(publisher.all().len(), 3);
+        assert_eq!(payloads(&passing.all()), ["1", "2", "3"]);
+        passing.peer.reset();
+        station.commit();
+        // They wait now; a member that comes and goes gets them too.
+        let mut passing = station.passing("passing-too");
+        passing.subscribe(FILTER, QOS1);
+        station.commit();
+        assert_eq!(payloads(&passing.all()), ["1", "2", "3"]);
+        station.restart(Death::PowerCut);
+        let mut lasting = station.resumed("lasting");
+        station.commit();
+        assert_eq!(payloads(&lasting.all()), ["1", "2", "3"], "{shards} shards");
+    }
+}
+
+/// [MQTT-4.8.2-5]: its session has ended with the broker.
+#[test]
+fn qos_2_that_a_passing_member_was_sent_comes_to_nobody_else() {
+    for shards in [1, 3] {
+        for death in [Death::Killed, Death::PowerCut] {
+            let mut station = Station::new(shards);
+            let (mut passing, publisher) = mixed_group(&mut station, QOS2);
+            publisher.publish("jobs/x", "1", QOS2, 1);
+            station.settle();
+            passing.expect_nothing();
+            station.commit();
+            assert_eq!(payloads(&passing.all()), ["1"]);
+            station.restart(death);
+            let mut lasting = station.resumed("lasting");
+            station.commit();
+            lasting.expect_nothing();
+        }
     }
 }
 

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use tacho_codec::QoS;
 use tacho_journal::{QueueId, Record, Urgency};
-use tacho_session::{Delivery, SubscriptionIdList};
+use tacho_session::{CommitToken, Delivery, SubscriptionIdList};
 use tacho_topic::Group;
 
 use crate::durable::entry::Stage;
@@ -59,6 +60,39 @@ impl Shard {
         let token = journal.enter(place, &delivery, Stage::Queued, Urgency::Forces);
         self.settle(net, owed, token);
         ForOne { message, owed: Owed::Place(place) }
+    }
+
+    /// A member in memory gets a message: with durable members it has a place in the group's queue
+    /// until that one is through with it.
+    pub(super) fn lend_if_durable(
+        &mut self,
+        net: &mut Net,
+        local: u32,
+        slot: u32,
+        one: ForOne,
+    ) -> ForOne {
+        let is_qos0 = one.message.header().qos == QoS::AtMostOnce;
+        let lasts = self.groups.groups[local as usize].group.lasting() > 0;
+        let one = match one.owed {
+            Owed::Place(_) => one,
+            _ if is_qos0 || !lasts => return one,
+            _ => self.waits_durably(net, local, one),
+        };
+        if let Owed::Place(place) = one.owed {
+            self.lend(slot, place);
+        }
+        one
+    }
+
+    /// The member has taken the message and its place, or neither.
+    pub(super) fn settle_lent(&mut self, net: &mut Net, slot: u32, owed: Owed) {
+        match owed {
+            Owed::Place(_) => {
+                let place = self.not_lent(slot);
+                self.settle(net, place.map_or(Owed::Nothing, Owed::Place), CommitToken::DONE);
+            }
+            owed => self.settle(net, owed, CommitToken::DONE),
+        }
     }
 
     /// A durable member has left a message of the group: it waits in the group's queue from the

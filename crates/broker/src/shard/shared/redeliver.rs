@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use tacho_codec::QoS;
-use tacho_session::Delivery;
+use tacho_session::{CommitToken, Delivery};
 use tacho_topic::Group;
 
 use super::LeftGroups;
@@ -21,7 +21,7 @@ use crate::shard::{Net, Shard};
 pub(in crate::shard) struct Left {
     group: Option<Arc<Group>>,
     body: Body,
-    /// Its place in the group's queue, if it was in the journal: in the member's queue until now.
+    /// Its place in the group's queue, if it is in the journal.
     place: Option<Place>,
 }
 
@@ -44,7 +44,8 @@ impl Shard {
         };
         let mut keeping = Keeping::of(&mut self.journal, session);
         let unsent = session.machine.take_queued(goes, &mut keeping);
-        let unsent = self.of_groups(slot, None, unsent);
+        let places = keeping.into_taken();
+        let unsent = self.of_groups(slot, None, unsent, places);
         self.redistribute(net, unsent);
     }
 
@@ -55,7 +56,8 @@ impl Shard {
         let left = session.left_groups.take();
         let mut keeping = Keeping::of(&mut self.journal, session);
         let undelivered = session.machine.take_undelivered(&mut keeping);
-        self.of_groups(slot, left.as_deref(), undelivered)
+        let places = keeping.into_taken();
+        self.of_groups(slot, left.as_deref(), undelivered, places)
     }
 
     /// Gives what a member left to others.
@@ -63,7 +65,10 @@ impl Shard {
         self.stats.shared_redelivered_total.add(left.len() as u64);
         for Left { group, body, place } in left {
             // Without its group nobody else is to get it.
-            let Some(group) = group else { continue };
+            let Some(group) = group else {
+                self.settle(net, place.map_or(Owed::Nothing, Owed::Place), CommitToken::DONE);
+                continue;
+            };
             match (body, place) {
                 (Body::Here(message), place) => {
                     let owed = place.map_or(Owed::Nothing, Owed::Place);
@@ -76,16 +81,18 @@ impl Shard {
     }
 
     /// Those of shared subscriptions, with their groups if they are still known. In the journal
-    /// they move to the queues of these.
+    /// they move to the queues of these, or have their `places` there already.
     fn of_groups(
         &mut self,
         slot: u32,
         left: Option<&LeftGroups>,
         deliveries: Vec<Delivery<Copy>>,
+        places: Vec<Option<Place>>,
     ) -> Vec<Left> {
         let is_durable = self.sessions[slot as usize].kept.is_some();
         let mut of_groups = Vec::new();
-        for delivery in deliveries {
+        let places = places.into_iter().chain(std::iter::repeat(None));
+        for (delivery, place) in deliveries.into_iter().zip(places) {
             let Copy { message: body, group } = delivery.message.clone();
             if group == NO_GROUP {
                 continue;
@@ -95,7 +102,7 @@ impl Shard {
             let is_kept = is_durable && delivery.qos != QoS::AtMostOnce;
             let place = match &group {
                 Some(group) if is_kept => self.left_durably(group, delivery),
-                _ => None,
+                _ => place,
             };
             of_groups.push(Left { group, body, place });
         }
