@@ -194,6 +194,9 @@ impl Committer {
         self.next += 1;
         let mut frame = Frame::new(header, bytes);
         frame.wants_sync = cut.synced && records > 0;
+        if cut.records > 0 {
+            frame.appended_bytes = frame.bytes.len() as u64 - relocated.bytes;
+        }
         cut.end(&mut self.spares);
         frame.since = since;
         self.pending = Some(frame);
@@ -345,6 +348,7 @@ impl Committer {
         if let Err(error) = index.apply(FrameAt::new(place, number), frame.records()) {
             tracing::error!(%error, commit = number, "a commit is not what it should be");
         }
+        index.count_appended(frame.appended_bytes);
         index.take_free(number, &mut self.freed);
         let live_bytes = index.live().bytes;
         drop(index);

@@ -4,6 +4,12 @@
 //! oldest segment is read in the background, what is live there is offered to the committer, and
 //! once all of it is somewhere else the segment is free as well. So a session that never returns
 //! costs what it holds, moved along from time to time, and no more.
+//!
+//! That goes in rounds: a round moves everything that was in the log when it began, and leaves it
+//! as small as moving can make it. Nothing can be said of how small that is, since records are as
+//! large as they are and segments are not cut to fit. So the next round does not begin before there
+//! is as much new garbage as is worth one, and while nothing is appended the collection comes to
+//! rest, wherever its goal is.
 
 mod thread;
 
@@ -53,6 +59,16 @@ pub(crate) enum Collected {
 #[derive(Default)]
 pub(crate) struct Collector {
     reading: Option<Reading>,
+    /// The round that it is in, or was in last.
+    round: Option<Round>,
+}
+
+/// Moves everything that was in the log when it began. It rests while the log is small enough.
+struct Round {
+    /// The newest segment by then.
+    end: u32,
+    /// [`Index::garbage_made`] by then.
+    made: i64,
 }
 
 /// A pass through the oldest segment.
@@ -79,7 +95,7 @@ impl Collector {
             if index.is_moving() {
                 return Collected::Waiting;
             }
-            match to_be_freed(shared, &index) {
+            match self.next_segment(shared, &index) {
                 Some(oldest) => oldest,
                 None => {
                     self.reading = None;
@@ -93,6 +109,24 @@ impl Collector {
             return Collected::Waiting;
         }
         self.read_on(shared, &oldest)
+    }
+
+    /// The oldest segment, if the log is larger than it should be, that is not its only one, and
+    /// there is something to be gained.
+    fn next_segment(&mut self, shared: &Shared, index: &Index) -> Option<SegmentUsage> {
+        let (_, log_bytes) = shared.segments.sum();
+        let live_bytes = index.live().bytes;
+        let (oldest, newest) = (*index.oldest()?, index.newest()?.number);
+        if log_bytes <= bound(shared, live_bytes) || oldest.number == newest {
+            return None;
+        }
+        let made = index.garbage_made();
+        match &self.round {
+            Some(round) if oldest.number <= round.end => {}
+            Some(round) if made - round.made < worth(shared, live_bytes) => return None,
+            Some(_) | None => self.round = Some(Round { end: newest, made }),
+        }
+        Some(oldest)
     }
 
     fn read_on(&mut self, shared: &Shared, oldest: &SegmentUsage) -> Collected {
@@ -181,15 +215,6 @@ impl Reading {
     }
 }
 
-/// The oldest segment, if the log is larger than it should be and that is not its only one.
-fn to_be_freed(shared: &Shared, index: &Index) -> Option<SegmentUsage> {
-    let (_, log_bytes) = shared.segments.sum();
-    let bound = bound(shared, index.live().bytes);
-    let oldest = *index.oldest()?;
-    let is_last = index.segments().nth(1).is_none();
-    (log_bytes > bound && !is_last).then_some(oldest)
-}
-
 /// How large the log may be with so much live in it.
 pub(crate) fn bound(shared: &Shared, live_bytes: u64) -> u64 {
     if shared.state.condition() == Condition::Full {
@@ -197,6 +222,16 @@ pub(crate) fn bound(shared: &Shared, live_bytes: u64) -> u64 {
         return SMALL_LOG_BYTES.max(live_bytes + live_bytes / 4);
     }
     shared.options.log_bytes_min.max(2 * live_bytes)
+}
+
+/// How much garbage must be new for another round, which writes up to what is live.
+fn worth(shared: &Shared, live_bytes: u64) -> i64 {
+    let segment = u64::from(shared.options.segment_bytes);
+    let bytes = match shared.state.condition() {
+        Condition::Full => segment,
+        _ => segment.max(live_bytes / 4),
+    };
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 fn count_live(shared: &Shared, index: &Index) {

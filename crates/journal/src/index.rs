@@ -92,6 +92,8 @@ pub(crate) struct Index {
     deleted: VecDeque<(u64, u64, Box<[u8]>)>,
     /// Dropped queues whose parts are not all cleaned up.
     dropped: Vec<Queue>,
+    /// Bytes of frames since the start, without what the garbage collection moved.
+    appended_bytes: u64,
     /// What the garbage collection wants to have moved.
     offered: Batch,
     /// Some of that is in a frame that is not applied yet.
@@ -207,6 +209,23 @@ impl Index {
     /// The oldest segment.
     pub(crate) fn oldest(&self) -> Option<&SegmentUsage> {
         self.usage.oldest()
+    }
+
+    /// The newest segment.
+    pub(crate) fn newest(&self) -> Option<&SegmentUsage> {
+        self.usage.newest()
+    }
+
+    /// A frame that was applied takes so much without what was moved.
+    pub(crate) fn count_appended(&mut self, bytes: u64) {
+        self.appended_bytes += bytes;
+    }
+
+    /// Grows by what is appended and not live, and by what was live and is so no more. Moving
+    /// records does not change it, so it stays where it is while nothing is appended.
+    pub(crate) fn garbage_made(&self) -> i64 {
+        // Invariant: neither comes near 2^63 bytes.
+        self.appended_bytes as i64 - self.usage.live_bytes() as i64
     }
 
     /// All segments with frames, oldest first.

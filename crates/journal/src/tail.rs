@@ -25,6 +25,8 @@ pub(crate) struct Frame {
     pub(crate) bytes: Blocks,
     /// It is complete only once it is synced.
     pub(crate) wants_sync: bool,
+    /// What it takes on the disk, without what the garbage collection moved; 0 if that is all.
+    pub(crate) appended_bytes: u64,
     /// Where it was last written.
     pub(crate) place: Option<Place>,
     /// It was complete, as written, at this place, in a file that failed then.
@@ -51,6 +53,7 @@ impl Frame {
             header,
             bytes,
             wants_sync: false,
+            appended_bytes: 0,
             place: None,
             moved_from: None,
             since: Instant::now(),

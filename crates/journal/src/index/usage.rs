@@ -40,6 +40,10 @@ impl Usage {
         self.segments.front()
     }
 
+    pub(super) fn newest(&self) -> Option<&Segment> {
+        self.segments.back()
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Segment> {
         self.segments.iter()
     }

@@ -1,7 +1,7 @@
 //! How much of the disk the log takes.
 
 use tacho_journal::sim::Disk;
-use tacho_journal::{Condition, Options, QueueId, Record};
+use tacho_journal::{Condition, Options, QueueId, Record, Step};
 
 use super::{Bench, options};
 
@@ -109,4 +109,77 @@ fn restarts_do_not_fill_the_disk() {
     bench.settle();
     let bound = options().log_bytes_min + 6 * u64::from(options().segment_bytes);
     assert!(bench.disk.used_bytes() < bound, "{}", bench.disk.used_bytes());
+}
+
+/// Steps until nothing is left to do; what was moved until then.
+fn rest(bench: &mut Bench) -> u64 {
+    let before = bench.journal.stats().relocated_bytes.get();
+    let mut idle = 0;
+    for _ in 0..10_000 {
+        idle = if bench.committer.step() == Step::Idle { idle + 1 } else { 0 };
+        if idle == 20 {
+            return bench.journal.stats().relocated_bytes.get() - before;
+        }
+    }
+    panic!("what is live is moved round and round: {:?}", bench.journal.stats().relocated_bytes);
+}
+
+/// The log is as small as moving can make it, and larger than it should be.
+fn check_rest(mut bench: Bench, messages: u64) {
+    let moved = rest(&mut bench);
+    let live = bench.journal.stats().live_bytes.get();
+    assert!(moved > 0, "the log is as small as it should be");
+    assert!(moved <= 3 * live, "{moved} bytes were moved, {live} are live");
+    // A little garbage is no reason to begin again.
+    bench.append(Record::Remove { queue: OLD, seq: 0 });
+    assert_eq!(rest(&mut bench), 0);
+    let before = log_bytes(&bench);
+    for seq in (1..messages).filter(|seq| seq % 4 != 1) {
+        bench.append(Record::Remove { queue: OLD, seq });
+    }
+    // Now there is something to be gained.
+    rest(&mut bench);
+    let after = log_bytes(&bench);
+    let segment = u64::from(bench.journal.options().segment_bytes);
+    assert!(after + segment <= before, "{before} bytes of log became {after}");
+    assert_eq!(bench.reopen().seen().entries.len() as u64, (messages + 2) / 4);
+}
+
+fn append_old(bench: &mut Bench, seq: u64, bytes: usize) {
+    let message = bench.message(&vec![7; bytes]);
+    bench.entry(OLD, seq, message);
+    bench.committer.step();
+}
+
+// One and the next do not fit into a segment, but take less than half of two: so the log is more
+// than twice as large as what is live, in whatever place they are.
+#[test]
+fn messages_that_fill_less_than_half_of_their_segments_come_to_rest() {
+    let options = Options { segment_bytes: 16 << 10, log_bytes_min: 48 << 10, ..options() };
+    let mut bench = Bench::open_with(Disk::new(5), 1, options);
+    for seq in 0..4 {
+        append_old(&mut bench, seq, [5_100, 10_800][seq as usize % 2]);
+    }
+    check_rest(bench, 4);
+}
+
+// While the disk is full the log should be little larger than what is live. With few segments it
+// cannot be: the last one is never full.
+#[test]
+fn a_full_disk_is_not_worn_by_moving_what_cannot_get_smaller() {
+    let options = Options { segment_bytes: 16 << 20, segments_ready: 2, ..options() };
+    let options = Options { log_bytes_min: 8 * u64::from(options.segment_bytes), ..options };
+    let mut bench = Bench::open_with(Disk::new(6), 1, options);
+    // More than one segment takes.
+    let mut messages = 200;
+    (0..messages).for_each(|seq| append_old(&mut bench, seq, 100 << 10));
+    bench.steps(10);
+    bench.disk.set_capacity(Some(bench.disk.used_bytes()));
+    let mut held = 0;
+    while held < 20 {
+        append_old(&mut bench, messages, 100 << 10);
+        messages += 1;
+        held += u64::from(bench.journal.condition() == Condition::Full);
+    }
+    check_rest(bench, messages);
 }
