@@ -83,6 +83,8 @@ struct Copies {
     all: u32,
     /// Those of QoS 1 and 2.
     assured: u32,
+    /// Those of QoS 2.
+    once: u32,
 }
 
 /// One publisher's messages of one QoS to one topic, as one session gets them.
@@ -185,10 +187,14 @@ impl Ledger {
         let copies = self.copies.entry((viewer.client, viewer.epoch, id)).or_default();
         copies.all += 1;
         copies.assured += u32::from(got.qos != QoS::AtMostOnce);
-        let count = copies.all;
+        copies.once += u32::from(got.qos == QoS::ExactlyOnce);
+        let Copies { all: count, once, .. } = *copies;
         let allowed = match got.qos {
             QoS::AtMostOnce if message.qos == QoS::AtMostOnce => copies_allowed(&message, &spans),
-            QoS::ExactlyOnce => copies_allowed(&message, &spans),
+            // Those of less were sent before a crash, and before it wanted them with QoS 2.
+            QoS::ExactlyOnce => {
+                copies_allowed(&message, &spans) + self.crashes_since(&message).min(count - once)
+            }
             // What it was sent before a crash may come again.
             _ => copies_allowed(&message, &spans) + self.crashes_since(&message),
         };
