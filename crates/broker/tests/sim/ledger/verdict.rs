@@ -124,8 +124,12 @@ impl Ledger {
             if all.iter().any(|m| m.expiry_s.is_some()) {
                 continue;
             }
-            // What came with QoS 0 is not safe from a crash.
-            let is_safe = |m: &Message| m.qos != QoS::AtMostOnce || self.crashes.is_empty();
+            // What came with QoS 0 is not safe from a crash. Nobody waits for the commit of a will:
+            // that somebody has seen it does not say that it is safe already.
+            let is_safe = |m: &Message| match m.is_will {
+                true => self.crashes_since(m) == 0,
+                false => m.qos != QoS::AtMostOnce || self.crashes.is_empty(),
+            };
             let is_certain = |m: &&&Message| m.done != NEVER && !m.refused && is_safe(m);
             let certain = || all.iter().filter(is_certain);
             // A will below QoS 2 may come again after a crash, behind newer ones.
