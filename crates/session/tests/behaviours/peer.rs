@@ -1,21 +1,8 @@
 //! Sessions towards a peer that is a server itself, and says whether it knows them.
 
-use tacho_session::server::Session;
+use tacho_session::server::{End, Session};
 
 use crate::*;
-
-fn sent(session: &mut Session<&'static str>) -> Vec<String> {
-    std::iter::from_fn(|| session.poll_transmit(0, CommitToken::DONE, &mut InMemory))
-        .map(|transmit| match transmit {
-            Transmit::Publish { delivery, packet_id, dup } => {
-                let (qos, id) = (delivery.qos as u8, packet_id.map_or(0, PacketId::get));
-                format!("{} q{qos} i{id}{}", delivery.message, if dup { " dup" } else { "" })
-            }
-            Transmit::PubRel { packet_id, .. } => format!("release i{}", packet_id.get()),
-            Transmit::Ack { kind, packet_id, .. } => format!("{kind:?} i{}", packet_id.get()),
-        })
-        .collect()
-}
 
 /// Three messages on their way: unanswered, answered with PUBREC, unanswered.
 fn on_their_way() -> Session<&'static str> {
@@ -26,8 +13,8 @@ fn on_their_way() -> Session<&'static str> {
         assert!(matches!(offer(&mut session, qos, message), Offer::SendNow(_)));
     }
     session.handle_pubrec(id(2), ReasonCode::SUCCESS, &mut InMemory).expect("expected");
-    assert_eq!(sent(&mut session), ["release i2"]);
-    session.disconnect(0, tacho_session::server::End::Lost);
+    assert_eq!(poll_all(&mut session), [pubrel(2)]);
+    session.disconnect(0, End::Lost);
     session
 }
 
@@ -35,7 +22,9 @@ fn on_their_way() -> Session<&'static str> {
 fn a_peer_that_knows_the_session_gets_repetitions() {
     let mut session = on_their_way();
     session.connect(0, params());
-    assert_eq!(sent(&mut session), ["a q1 i1 dup", "release i2", "c q2 i3 dup"]);
+    let first = publish(QoS::AtLeastOnce, "a", 1, true);
+    let last = publish(QoS::ExactlyOnce, "c", 3, true);
+    assert_eq!(poll_all(&mut session), [first, pubrel(2), last]);
 }
 
 #[test]
@@ -52,7 +41,9 @@ fn a_peer_that_has_forgotten_gets_new_messages_and_not_those_that_it_had() {
     session.forgotten_by_peer(&mut said);
     assert_eq!(said.0, ["Acked { seq: 2, packet_id: PacketId(2) }"]);
     session.connect(0, params());
-    assert_eq!(sent(&mut session), ["a q1 i1", "c q2 i3"]);
+    let new = [(QoS::AtLeastOnce, "a", 1), (QoS::ExactlyOnce, "c", 3)];
+    let new = new.map(|(qos, message, id)| publish(qos, message, id, false));
+    assert_eq!(poll_all(&mut session), new);
     assert_eq!(session.inflight_len(), 2);
     for (id_, message) in [(1, "a"), (3, "c")] {
         let handled = match message {
@@ -69,32 +60,33 @@ fn a_peer_that_has_forgotten_gets_new_messages_and_not_those_that_it_had() {
 #[test]
 fn identifiers_that_the_peer_had_not_released_are_free_when_it_has_forgotten() {
     let mut session = connected();
-    let publish = |session: &mut Session<&'static str>| {
+    let receive = |session: &mut Session<&'static str>| {
         session.handle_publish(QoS::ExactlyOnce, Some(id(5))).expect("allowed")
     };
-    assert_eq!(publish(&mut session), tacho_session::Inbound::New);
+    assert_eq!(receive(&mut session), tacho_session::Inbound::New);
     let (qos, reason) = (QoS::ExactlyOnce, ReasonCode::SUCCESS);
     session.accept_publish(qos, Some(id(5)), reason, CommitToken::DONE, &mut InMemory);
-    session.disconnect(0, tacho_session::server::End::Lost);
+    session.disconnect(0, End::Lost);
     session.connect(0, params());
-    assert_eq!(publish(&mut session), tacho_session::Inbound::Duplicate);
-    session.disconnect(0, tacho_session::server::End::Lost);
+    assert_eq!(receive(&mut session), tacho_session::Inbound::Duplicate);
+    session.disconnect(0, End::Lost);
     session.forgotten_by_peer(&mut InMemory);
     session.connect(0, params());
-    assert_eq!(publish(&mut session), tacho_session::Inbound::New);
+    assert_eq!(receive(&mut session), tacho_session::Inbound::New);
 }
 
 #[test]
 fn a_peer_without_qos_2_gets_everything_with_qos_1() {
     let mut session = on_their_way();
-    let none = CommitToken::DONE;
     assert!(matches!(offer(&mut session, QoS::ExactlyOnce, "d"), Offer::Queued));
     session.forgotten_by_peer(&mut InMemory);
     session.limit_qos(QoS::AtLeastOnce);
     session.connect(0, params());
-    assert_eq!(sent(&mut session), ["a q1 i1", "c q1 i3", "d q1 i4"]);
+    let new = [("a", 1), ("c", 3), ("d", 4)];
+    let new = new.map(|(message, id)| publish(QoS::AtLeastOnce, message, id, false));
+    assert_eq!(poll_all(&mut session), new);
     session.handle_puback(id(3), ReasonCode::SUCCESS, &mut InMemory).expect("QoS 1");
-    assert!(!session.has_output(none));
+    assert!(!session.has_output(CommitToken::DONE));
 }
 
 #[test]
@@ -103,7 +95,7 @@ fn a_subscribe_gets_an_identifier_of_its_own_beside_open_exchanges() {
     session.connect(0, params());
     let reserved = session.reserve_id().expect("there is room");
     assert!(reserved.get() > 3);
-    assert_eq!(sent(&mut session).len(), 3);
+    assert_eq!(poll_all(&mut session).len(), 3);
     assert!(session.release_id(reserved));
     assert!(!session.release_id(reserved));
 }
@@ -111,7 +103,7 @@ fn a_subscribe_gets_an_identifier_of_its_own_beside_open_exchanges() {
 #[test]
 fn what_expires_while_there_is_no_connection_can_be_dropped() {
     let mut session = connected();
-    session.disconnect(0, tacho_session::server::End::Lost);
+    session.disconnect(0, End::Lost);
     let soon = Delivery { expires_at_ns: 10, ..Delivery::new(QoS::AtLeastOnce, "soon") };
     session.offer(0, soon, &mut InMemory);
     session.drop_expired(9, &mut InMemory);
