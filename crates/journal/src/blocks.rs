@@ -26,6 +26,7 @@ impl Blocks {
     pub(crate) fn end(&mut self, kept: usize) {
         self.memory.clear();
         self.memory.shrink_to(kept);
+        self.begin = 0;
     }
 
     /// Empties it, to be filled again.
