@@ -78,6 +78,16 @@ pub(crate) enum Found {
     Nothing,
 }
 
+impl Found {
+    /// The header of a frame of this format.
+    pub(crate) const fn header(self) -> Option<Header> {
+        match self {
+            Self::Header(header) => Some(header),
+            Self::Format(_) | Self::Nothing => None,
+        }
+    }
+}
+
 impl Header {
     /// Bytes of a header.
     pub(crate) const BYTES: usize = 72;
@@ -165,10 +175,7 @@ pub(crate) const fn frame_bytes(records: usize) -> usize {
 pub(crate) fn header_at(file: &dyn StorageFile, offset: u64) -> io::Result<Option<Header>> {
     let mut head = [0; Header::BYTES];
     let read = read_full_at(file, offset, &mut head)?;
-    Ok(match Header::decode(&head[..read]) {
-        Found::Header(header) => Some(header),
-        Found::Format(_) | Found::Nothing => None,
-    })
+    Ok(Header::decode(&head[..read]).header())
 }
 
 /// Reads the frame at `offset` into `buffer`: its records alone. `None`: there is no whole frame.

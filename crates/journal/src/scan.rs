@@ -135,10 +135,7 @@ impl Scan {
         salt: Option<Salt>,
     ) -> io::Result<Self> {
         let mut window = Window::new(file)?;
-        let first = match Header::decode(window.get(0, Header::BYTES)) {
-            Found::Header(header) => Some(header),
-            Found::Format(_) | Found::Nothing => None,
-        };
+        let first = Header::decode(window.get(0, Header::BYTES)).header();
         Ok(Self { id, window, salt: Salt::of_segment(salt, id, first) })
     }
 
@@ -152,7 +149,8 @@ impl Scan {
 
     /// Looks at a block.
     pub(crate) fn block(&mut self, offset: u64) -> Block {
-        let Found::Header(header) = Header::decode(self.window.get(offset, Header::BYTES)) else {
+        let found = Header::decode(self.window.get(offset, Header::BYTES));
+        let Some(header) = found.header() else {
             return Block::Other;
         };
         if header.segment != self.id || *self.salt.get_or_insert(header.salt) != header.salt {
