@@ -185,7 +185,7 @@ impl Committer {
             self.bytes = bytes;
             return false;
         };
-        let left_out = self.fleeting.append(&self.shared.index(), &cut.taken, bytes.tail());
+        let left_out = self.fleeting.append(self.shared.index(), &cut.taken, bytes.tail());
         self.shared.stats.left_out_records.add(left_out.records.into());
         self.shared.stats.left_out_bytes.add(left_out.bytes);
         // After the cut: what is in it has ids that were given out before.

@@ -6,6 +6,8 @@
 //! commit names it: a key that refers to it, an end or a beginning of its distribution, an entry
 //! that stays.
 
+use std::ops::Deref;
+
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
@@ -65,24 +67,28 @@ pub(crate) struct LeftOut {
 }
 
 impl Fleeting {
-    /// Appends to `into` what has to be written of the records that the writers had.
+    /// Appends to `into` what has to be written of the records that the writers had. Others may
+    /// have the index again before they are copied.
     pub(crate) fn append(
         &mut self,
-        index: &Index,
+        index: impl Deref<Target = Index>,
         taken: &[Vec<u8>],
         into: &mut Vec<u8>,
     ) -> LeftOut {
+        let all = taken.iter().map(Vec::len).sum();
+        into.reserve(all);
         if self.rest > 0 {
+            drop(index);
             self.rest -= 1;
             return append_all(taken, into);
         }
-        let is_whole = taken.iter().all(|records| self.look_at(index, records));
+        let is_whole = taken.iter().all(|records| self.look_at(&index, records));
+        drop(index);
         self.keep_early();
         let left_out = match is_whole && self.fates.iter().any(|fate| fate.is_left_out()) {
             true => self.append_rest(taken, into),
             false => append_all(taken, into),
         };
-        let all: usize = taken.iter().map(Vec::len).sum();
         if (left_out.bytes as usize) < all / WORTH {
             self.rest = REST_COMMITS;
         }
@@ -175,7 +181,6 @@ impl Fleeting {
     }
 
     fn append_rest(&self, taken: &[Vec<u8>], into: &mut Vec<u8>) -> LeftOut {
-        into.reserve(taken.iter().map(Vec::len).sum());
         let mut left_out = LeftOut::default();
         let mut spans = self.spans.iter();
         for records in taken {
@@ -214,7 +219,6 @@ impl Fleeting {
 const KEPT_RECORDS: usize = 1 << 16;
 
 fn append_all(taken: &[Vec<u8>], into: &mut Vec<u8>) -> LeftOut {
-    into.reserve(taken.iter().map(Vec::len).sum());
     taken.iter().for_each(|records| into.extend_from_slice(records));
     LeftOut::default()
 }
