@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tacho_codec::{ConnAckProperties, QoS, ReasonCode, Version};
 
-use crate::common::{Client, TestBroker, wait_until};
+use crate::common::{ALL_QOS, Client, TestBroker, wait_until};
 use crate::other::Other;
 use crate::{bridge, status, wait_up};
 
@@ -26,7 +26,7 @@ fn a_bridge_both_ways_on_the_same_topics_sends_nothing_back() {
         wait_up(&here);
         wait_until("it has subscribed", || there.counter("subscriptions") == 1);
         let (mut here_s, mut there_s) = (subscriber(&here), subscriber(&there));
-        for qos in [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce] {
+        for qos in ALL_QOS {
             here.connected("p", Version::V5).publish("t/a", b"from here", qos, false);
             assert_eq!(there_s.receive_and_ack().payload, b"from here");
             assert_eq!(here_s.receive_and_ack().payload, b"from here");

@@ -1,14 +1,13 @@
 //! Another broker that says what a test wants: for what real ones do seldom.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 
 use tacho_codec::{
     Ack, ConnAck, ConnAckProperties, Direction, Packet, PacketId, Publish, QoS, ReasonCode, SubAck,
     UserProperties, Version, split_frame,
 };
 
-use crate::common::{PATIENCE, QUIET};
+use crate::common::Client;
 
 pub(crate) struct Other {
     pub(crate) address: SocketAddr,
@@ -23,12 +22,8 @@ pub(crate) struct Asked {
     pub(crate) says_bridge: bool,
 }
 
-/// A connection of the bridge, as the other broker has it.
-pub(crate) struct Link {
-    stream: TcpStream,
-    version: Version,
-    buffer: Vec<u8>,
-}
+/// A connection of the bridge, as the other broker has it: packets go the other way.
+pub(crate) struct Link(Client);
 
 /// A PUBLISH that came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,8 +45,7 @@ impl Other {
     /// The next connection, and what it asks for.
     pub(crate) fn accept(&self) -> (Link, Asked) {
         let (stream, _) = self.listener.accept().unwrap();
-        stream.set_nodelay(true).unwrap();
-        let mut link = Link { stream, version: Version::V5, buffer: Vec::new() };
+        let mut link = Link(Client::over(stream, Version::V5));
         let mut frame = link.frame().expect("CONNECT");
         // Behind the fixed header and the protocol's name.
         let level = frame.iter().skip(1).position(|byte| byte & 0x80 == 0).unwrap() + 8;
@@ -63,7 +57,7 @@ impl Other {
         else {
             panic!("expected CONNECT, got {frame:02x?}");
         };
-        link.version = connect.version;
+        link.0.version = connect.version;
         let asked = Asked {
             client_id: connect.client_id.to_owned(),
             clean_start: connect.clean_start,
@@ -99,46 +93,23 @@ impl Link {
     }
 
     pub(crate) fn send(&mut self, packet: &Packet<'_>) {
-        let mut bytes = Vec::new();
-        packet.encode(self.version, &mut bytes).unwrap();
-        self.stream.write_all(&bytes).unwrap();
+        self.0.send(packet);
     }
 
     /// The next frame; `None` at the end.
     pub(crate) fn frame(&mut self) -> Option<Vec<u8>> {
-        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        self.next_frame().expect("something comes in time")
-    }
-
-    fn next_frame(&mut self) -> std::io::Result<Option<Vec<u8>>> {
-        loop {
-            if let Some(frame) = split_frame(&self.buffer, u32::MAX).unwrap() {
-                let len = frame.total_len;
-                return Ok(Some(self.buffer.drain(..len).collect()));
-            }
-            let mut bytes = [0; 4096];
-            match self.stream.read(&mut bytes) {
-                Ok(0) => return Ok(None),
-                Ok(len) => self.buffer.extend_from_slice(&bytes[..len]),
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
-                    return Ok(None);
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        self.0.frame()
     }
 
     pub(crate) fn expect_nothing(&mut self) {
-        self.stream.set_read_timeout(Some(QUIET)).unwrap();
-        let frame = self.next_frame();
-        assert!(frame.is_err(), "expected nothing, got {frame:02x?}");
+        self.0.expect_nothing();
     }
 
     pub(crate) fn expect<R>(&mut self, look: impl FnOnce(&Packet<'_>) -> R) -> R {
         loop {
             let bytes = self.frame().expect("the bridge closed the connection");
             let frame = split_frame(&bytes, u32::MAX).unwrap().unwrap();
-            let packet = Packet::decode(&frame, self.version, Direction::ToServer).unwrap();
+            let packet = Packet::decode(&frame, self.0.version, Direction::ToServer).unwrap();
             if let Packet::PingReq = packet {
                 self.send(&Packet::PingResp);
                 continue;
