@@ -278,8 +278,13 @@ fn the_queue_of_a_group_whose_members_all_went_with_the_broker_is_forgotten() {
 
 /// An identifier whose session, or a client's, is on that shard of two.
 pub(crate) fn name_on(shard: usize, what: &str) -> String {
+    name_among(2, shard, what)
+}
+
+/// A name of which the owner is this one of so many shards.
+pub(crate) fn name_among(shards: usize, shard: usize, what: &str) -> String {
     let mut names = (0..).map(|i| format!("{what}-{i}"));
-    names.find(|name| owner_shard(0, name.as_bytes(), 2) == shard).unwrap()
+    names.find(|name| owner_shard(0, name.as_bytes(), shards) == shard).unwrap()
 }
 
 /// The group's shard has no members, so it forgets the group whenever nothing waits there. It must

@@ -1,8 +1,8 @@
 //! Retained messages and wills.
 
 use tacho_codec::{AckKind, QoS, Will, WillProperties};
-use tacho_topic::owner_shard;
 
+use crate::groups::name_among;
 use crate::station::{Client, Death, Seen, Station, message};
 
 const QOS1: QoS = QoS::AtLeastOnce;
@@ -139,28 +139,17 @@ fn a_retained_message_reaches_a_lasting_subscriber_whatever_becomes_of_it() {
     );
 }
 
-/// The names of clients whose sessions each of the shards owns.
-fn one_of_each(shards: usize) -> Vec<String> {
-    let of = |shard| {
-        let names = (0..).map(|number| format!("client-{number}"));
-        names.into_iter().find(|name| owner_shard(0, name.as_bytes(), shards) == shard).unwrap()
-    };
-    (0..shards).map(of).collect()
-}
-
 /// A message that was retained before a subscription came from the store, and then once more after
 /// the broker had died: its way to somebody else was not over, and nobody remembered that the
 /// subscription was too late for it.
 #[test]
 fn what_a_replay_brought_does_not_come_again_when_the_broker_dies_in_between() {
-    let names = one_of_each(3);
-    let topic = (0..).map(|n| format!("r/{n}"));
-    let topic = topic.into_iter().find(|topic| owner_shard(0, topic.as_bytes(), 3) == 0).unwrap();
     let mut station = Station::new(3);
-    let [publisher, subscriber, other] = [0, 1, 2].map(|shard: usize| names[shard].as_str());
-    let publisher = station.lasting(publisher);
-    let mut client = station.lasting(subscriber);
-    let mut served = station.lasting(other);
+    let [publisher, subscriber, other] = [0, 1, 2].map(|shard| name_among(3, shard, "client"));
+    let topic = name_among(3, 0, "r/topic");
+    let publisher = station.lasting(&publisher);
+    let mut client = station.lasting(&subscriber);
+    let mut served = station.lasting(&other);
     station.subscribe(&mut served, &topic, QOS2);
     station.cluster.loops().stall(2, 1_000_000_000);
     retain(&publisher, &topic, "once", QOS2, 1);
@@ -171,8 +160,8 @@ fn what_a_replay_brought_does_not_come_again_when_the_broker_dies_in_between() {
     let is_replayed = |seen: &Seen| matches!(seen, Seen::Message { retain: true, .. });
     assert_eq!(seen.iter().filter(|seen| is_replayed(seen)).count(), 1, "{seen:?}");
     station.restart(Death::Killed);
-    let mut client = station.resumed(subscriber);
-    let mut served = station.resumed(other);
+    let mut client = station.resumed(&subscriber);
+    let mut served = station.resumed(&other);
     station.commit();
     let seen = client.all();
     assert!(
