@@ -211,15 +211,7 @@ fn a_publisher_that_is_held_back_is_heard_when_it_acknowledges() {
         let mut teller = broker.connected("teller", Version::V5);
         let taken = fill(&mut teller, "own/x", QoS::AtLeastOnce);
         let refused = broker.counter("refused_publishes_total");
-        let (topic, payload, qos) = ("own/x", &taken.to_be_bytes()[..], QoS::AtLeastOnce);
-        let packet_id = Some(both.id());
-        both.send(&Packet::Publish(Publish {
-            topic,
-            payload,
-            qos,
-            packet_id,
-            ..Publish::default()
-        }));
+        both.send_publish("own/x", &taken.to_be_bytes(), QoS::AtLeastOnce);
         wait_until("it is held back", || broker.counter("refused_publishes_total") > refused);
         both.send(&Packet::PingReq);
         let (mut next, mut pongs, mut acknowledged) = (0_u32, 0, false);

@@ -105,10 +105,8 @@ impl Ledger {
             // What a session of QoS 2 had begun to get ends with it [MQTT-4.8.2-5].
             let ended = |end: &(u64, usize)| end.1 == filter && end.0 > message.first_sent;
             // One in memory ends with the broker.
-            let is_begun =
-                |span: &&&Span| span.passing && !qos(|qos| qos != QoS::ExactlyOnce)(span);
-            let died =
-                self.crashes_since(message) > 0 && members.iter().filter(is_begun).count() > 0;
+            let is_begun = |span: &Span| span.passing && !qos(|qos| qos != QoS::ExactlyOnce)(&span);
+            let died = self.crashes_since(message) > 0 && members.iter().copied().any(is_begun);
             let may_end = message.qos == QoS::ExactlyOnce && (died || self.ends.iter().any(ended));
             if message.is_promised() && stays && assured && !may_end && copies == 0 {
                 missing.insert(format!("{id} {message:?} for a member of {}", FILTERS[filter]));
