@@ -14,8 +14,9 @@ use tacho_codec::{
 };
 use tacho_load::payload::Header;
 use tacho_load::{
-    CatchUp, Client, Engine, Event, Failure, Group, IntervalSnapshot, Pace, Payload, Phase,
-    PhasePolicy, Plan, PublishBlock, Rate, Scale, Stream, Subscription, Summary, Totals,
+    CatchUp, Client, Counters, Engine, Event, Failure, Group, IntervalSnapshot, Pace, Payload,
+    Phase, PhaseKind, PhasePolicy, Plan, PublishBlock, Rate, Scale, Stream, Subscription, Summary,
+    Totals,
 };
 use tacho_net::{Closed, ConnId, Handler, Loop, LoopConfig, Net, Remote, mailboxes};
 
@@ -529,6 +530,21 @@ impl Outcome {
     pub(crate) fn only(&self) -> &Totals {
         assert_eq!(self.totals.len(), 1, "{self:?}");
         &self.totals[0]
+    }
+
+    /// All that was counted of a run without warm-up. Counters go by the time of the event: on a
+    /// busy machine the last messages of the window leave, or are answered, only while it is
+    /// drained.
+    pub(crate) fn counted(&self) -> Counters {
+        let (mut window, mut all) = (Counters::default(), Counters::default());
+        for interval in &self.intervals {
+            all.add(&interval.counters);
+            if interval.phase == PhaseKind::Measure {
+                window.add(&interval.counters);
+            }
+        }
+        assert_eq!(self.only().counters, window, "the totals are what the window's intervals say");
+        all
     }
 }
 
