@@ -17,7 +17,9 @@ use tacho_lab::run::Ending;
 use tacho_lab::scenario::{Adjustment, Limits, Scenario, TimeSpan};
 
 use crate::exit::{self, Failure};
-use crate::run::{NULL_BROKER, Performance, Setting, Stage, TargetArguments, create, this_program};
+use crate::run::{
+    NULL_BROKER, Performance, Setting, Stage, TargetArguments, create, quoted, this_program,
+};
 use crate::scenario::failure;
 
 /// Publishers, and as many subscribers, of a rate.
@@ -204,8 +206,8 @@ fn cell((qos, payload_bytes): (u8, u64), step: &Step) -> RateCell {
 impl Bench {
     fn begin(arguments: &CalibrateArguments, place: &Place) -> Result<Self, Failure> {
         let program = this_program()?;
-        let program = program.display().to_string().replace('\'', "'\\''");
-        let command = format!("'{program}' {NULL_BROKER} 127.0.0.1:{{port}}");
+        let program = quoted(&program.display().to_string());
+        let command = format!("{program} {NULL_BROKER} 127.0.0.1:{{port}}");
         let parsed = Targets::try_parse_from(["tacho", "--broker-cmd", &command]);
         let parsed = parsed.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
         let mut setting = Setting::new(&parsed.targets, arguments.quiet)?;

@@ -1,7 +1,6 @@
 //! Commands that are run before repeats.
 
 use std::fs::File;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,11 +8,10 @@ use std::time::{Duration, Instant};
 use tacho_lab::compare::BeforeRun;
 
 use crate::exit::{self, Failure};
+use crate::run::{Cut, Group};
 
 /// How long a command may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How often to look whether it has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Bytes of its output that are kept in the record; the file beside it has all.
 const OUTPUT_MAX: usize = 4096;
 
@@ -22,7 +20,7 @@ pub(super) fn run(
     command: &str,
     (side, number): (&str, usize),
     log: &Path,
-    is_stopped: impl Fn() -> bool,
+    is_stopped: &dyn Fn() -> bool,
 ) -> Result<BeforeRun, Failure> {
     let fail = |why: String| {
         let sentence = format!("the command before repeat {number} of {side} {why}: {command}");
@@ -33,39 +31,21 @@ pub(super) fn run(
     let output = File::create(log).map_err(unwritable)?;
     let errors = output.try_clone().map_err(unwritable)?;
     let started = Instant::now();
-    let mut child = Command::new("sh")
+    let mut shell = Command::new("sh");
+    shell
         .args(["-c", command])
         .env("TACHO_SIDE", side)
         .env("TACHO_REPEAT", number.to_string())
         .stdin(Stdio::null())
         .stdout(output)
-        .stderr(errors)
-        // A group of its own, so that all of it can be ended.
-        .process_group(0)
-        .spawn()
-        .map_err(|error| fail(format!("cannot be started ({error})")))?;
-    let end = |child: &mut std::process::Child| {
-        let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-        if let Some(pid) = pid {
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-        }
-        let _ = child.wait();
-    };
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if is_stopped() => {
-                end(&mut child);
-                return Err(Failure::new(exit::ABORTED, "stopped before the next repeat began"));
-            }
-            Ok(None) if started.elapsed() > TIMEOUT => {
-                end(&mut child);
-                return Err(fail(format!("took more than {} s", TIMEOUT.as_secs())));
-            }
-            Ok(None) => std::thread::sleep(LOOK_EVERY),
-            Err(error) => return Err(fail(format!("cannot be waited for ({error})"))),
-        }
-    };
+        .stderr(errors);
+    let group =
+        Group::start(&mut shell).map_err(|error| fail(format!("cannot be started ({error})")))?;
+    let status = group.wait(started + TIMEOUT, is_stopped).map_err(|cut| match cut {
+        Cut::Over => Failure::new(exit::ABORTED, "stopped before the next repeat began"),
+        Cut::TooLong => fail(format!("took more than {} s", TIMEOUT.as_secs())),
+        Cut::Unknown(error) => fail(format!("cannot be waited for ({error})")),
+    })?;
     let said = tail(log);
     if !status.success() {
         let said =
@@ -98,14 +78,14 @@ mod tests {
         let place = tempfile::tempdir().expect("temporary directory");
         let log = place.path().join("log");
         let command = "echo $TACHO_SIDE $TACHO_REPEAT; echo bad >&2";
-        let ran = run(command, ("a", 3), &log, || false).expect("runs");
+        let ran = run(command, ("a", 3), &log, &|| false).expect("runs");
         assert_eq!((ran.exit_code, ran.output.as_str()), (Some(0), "a 3\nbad\n"));
-        let failure = run("echo no; exit 7", ("b", 1), &log, || false).expect_err("fails");
+        let failure = run("echo no; exit 7", ("b", 1), &log, &|| false).expect_err("fails");
         assert_eq!(failure.code, exit::UNEXPECTED);
         for words in ["repeat 1 of b failed", "7", "\nno"] {
             assert!(failure.message.contains(words), "{}", failure.message);
         }
-        let failure = run("sleep 50", ("b", 1), &log, || true).expect_err("is stopped");
+        let failure = run("sleep 50", ("b", 1), &log, &|| true).expect_err("is stopped");
         assert_eq!(failure.code, exit::ABORTED);
     }
 }

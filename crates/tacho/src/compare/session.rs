@@ -113,7 +113,7 @@ fn repeat(
             let log = driver.file(&format!("before-{}-{}.log", side.name, round + 1));
             let stopped = || driver.is_over();
             let run =
-                |command: &String| before::run(command, (&side.name, round + 1), &log, stopped);
+                |command: &String| before::run(command, (&side.name, round + 1), &log, &stopped);
             let ran = side.before.as_ref().map(run).transpose()?;
             let label = format!("{}-{}", side.name, round + 1);
             let place = Place {

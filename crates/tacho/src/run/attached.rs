@@ -37,6 +37,11 @@ pub(super) fn command(text: &str) -> Result<Command, Failure> {
     Ok(command)
 }
 
+/// A text as one word of a shell.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 /// Becomes the command.
 pub(crate) fn attached(arguments: &AttachedArguments) -> Result<u8, Failure> {
     let gone = || Failure::new(exit::UNEXPECTED, "the process that started this one is gone");

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -16,9 +16,10 @@ use tacho_lab::scenario::{Action, Deed};
 use tacho_load::PhaseKind;
 
 use super::attached;
+use super::group::{Cut, Group};
 
-/// How often to see whether a command has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often to see whether the run is over while a command's time has not come.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Runs commands on a thread of its own, one after the other: it is also whose end ends them.
 /// Dropping it ends the command that is running.
@@ -123,7 +124,7 @@ fn go_on(
         let due = start + command.after;
         while Instant::now() < due {
             let left = due.saturating_duration_since(Instant::now());
-            match inbox.recv_timeout(left.min(LOOK_EVERY * 10)) {
+            match inbox.recv_timeout(left.min(LOOK_EVERY)) {
                 Err(RecvTimeoutError::Disconnected) => return,
                 _ if is_over() => return,
                 _ => {}
@@ -137,7 +138,12 @@ impl Planned {
     fn run(self, is_over: &dyn Fn() -> bool) -> CommandDone {
         let (at_ns, begun) = (Commands::now_ns(), Instant::now());
         let (exit_code, error) = match self.start() {
-            Ok(child) => wait(child, begun + self.timeout, is_over),
+            Ok(group) => match group.wait(begun + self.timeout, is_over) {
+                Ok(status) => (status.code(), String::new()),
+                Err(Cut::TooLong) => (None, "ended: it took too long".to_owned()),
+                Err(Cut::Over) => (None, "ended: the run was over".to_owned()),
+                Err(Cut::Unknown(error)) => (None, format!("cannot be watched: {error}")),
+            },
             Err(error) => (None, format!("cannot be started: {error}")),
         };
         let took_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -145,51 +151,11 @@ impl Planned {
         CommandDone { scheduled, at_ns, took_ns, exit_code, output, error }
     }
 
-    fn start(&self) -> io::Result<Child> {
-        let wrapped = format!("sh -c {}", quoted(&self.text));
+    fn start(&self) -> io::Result<Group> {
+        let wrapped = format!("sh -c {}", attached::quoted(&self.text));
         let mut command: Command = attached::command(&wrapped)
             .map_err(|failure| io::Error::other(failure.message.clone()))?;
         command.stdin(Stdio::null()).stdout(self.log.try_clone()?).stderr(self.log.try_clone()?);
-        // A group of its own, so that what it starts ends with it.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command.spawn()
+        Group::start(&mut command)
     }
-}
-
-/// Waits for the end of a command; its exit code, or why there is none.
-fn wait(mut child: Child, deadline: Instant, is_over: &dyn Fn() -> bool) -> (Option<i32>, String) {
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return (status.code(), String::new()),
-            Ok(None) => {}
-            Err(error) => return (None, format!("cannot be watched: {error}")),
-        }
-        let why = match (Instant::now() >= deadline, is_over()) {
-            (true, _) => "ended: it took too long",
-            (_, true) => "ended: the run was over",
-            _ => {
-                std::thread::sleep(LOOK_EVERY);
-                continue;
-            }
-        };
-        end(&mut child);
-        return (None, why.to_owned());
-    }
-}
-
-/// Ends a command and what it started.
-fn end(child: &mut Child) {
-    let raw = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = raw {
-        // It leads a group of its own, see `start`.
-        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-    }
-    let _ = child.kill();
-    let _ = child.wait();
-}
-
-/// A text as one word of a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -6,6 +6,7 @@ mod bridged;
 mod broker;
 mod commands;
 mod cores;
+mod group;
 mod killer;
 mod load_arguments;
 mod null_broker;
@@ -29,7 +30,8 @@ use crate::campaign;
 use crate::exit::{self, Failure};
 
 pub(crate) use arguments::RunArguments;
-pub(crate) use attached::{AttachedArguments, NAME as ATTACHED, attached, this_program};
+pub(crate) use attached::{AttachedArguments, NAME as ATTACHED, attached, quoted, this_program};
+pub(crate) use group::{Cut, Group};
 pub(crate) use load_arguments::{LoadArguments, OutputArguments};
 pub(crate) use null_broker::{NAME as NULL_BROKER, NullBrokerArguments, null_broker};
 pub(crate) use stage::{Performance, Setting, Stage, create, stop_flag};

@@ -208,7 +208,7 @@ impl Launched {
 }
 
 #[cfg(unix)]
-fn pid_of(child: &Child) -> Option<rustix::process::Pid> {
+pub(super) fn pid_of(child: &Child) -> Option<rustix::process::Pid> {
     i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw)
 }
 
