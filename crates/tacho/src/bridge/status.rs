@@ -92,8 +92,11 @@ impl fmt::Display for Bridge {
 
 /// Asks the broker that answers at `url`.
 pub(crate) fn fetch(url: &str) -> Result<Answer, String> {
-    let text = get(url)?;
-    serde_json::from_str(&text).map_err(|error| format!("{url} answers something else: {error}"))
+    parse(url, &get(url)?)
+}
+
+fn parse(url: &str, text: &str) -> Result<Answer, String> {
+    serde_json::from_str(text).map_err(|error| format!("{url} answers something else: {error}"))
 }
 
 fn get(url: &str) -> Result<String, String> {
@@ -129,8 +132,7 @@ pub(super) fn status(arguments: &StatusArguments) -> Result<u8, Failure> {
     };
     let unreachable = |sentence| Failure::new(exit::TARGET_UNREACHABLE, sentence);
     let text = get(&url).map_err(unreachable)?;
-    let mut answer: Answer = serde_json::from_str(&text)
-        .map_err(|error| unreachable(format!("{url} answers something else: {error}")))?;
+    let mut answer = parse(&url, &text).map_err(unreachable)?;
     if let Some(name) = &arguments.name {
         if !answer.bridges.iter().any(|bridge| bridge.name == *name) {
             let names = answer.bridges.iter().map(|bridge| bridge.name.as_str());

@@ -115,7 +115,7 @@ impl<'a> Trial<'a> {
     }
 
     /// The first address that answers counts.
-    fn connect_to_one(&mut self, addresses: &[SocketAddr]) -> Result<(Wire, Granted), String> {
+    fn connect_to_one(&self, addresses: &[SocketAddr]) -> Result<(Wire, Granted), String> {
         let mut last = String::new();
         for address in addresses {
             let (wire, granted) = match self.connect(*address, false) {
@@ -138,11 +138,8 @@ impl<'a> Trial<'a> {
 
     /// A broker that knows bridges does not send back what they send: nothing else can be tried
     /// by such a connection. It has an identifier of its own.
-    fn try_flag(&mut self, address: SocketAddr) {
-        let id = format!("{}-flag", self.client_id);
-        let before = std::mem::replace(&mut self.client_id, id);
+    fn try_flag(&self, address: SocketAddr) {
         let taken = self.connect(address, true).is_ok_and(|(_, told)| !told.reason.is_error());
-        self.client_id = before;
         match taken {
             true => println!("  ok       it knows bridges"),
             false => println!("  note     it knows no bridges, and sends back what it gets"),
@@ -177,12 +174,13 @@ impl<'a> Trial<'a> {
 
     fn connect_packet(&self, flag: bool) -> Result<Vec<u8>, String> {
         let bridge = self.bridge;
+        let client_id = format!("{}{}", self.client_id, if flag { "-flag" } else { "" });
         let password = bridge.password.as_ref().map(|password| password.secret.reveal().as_bytes());
         let connect = Connect {
             version: bridge.version,
             clean_start: true,
             keep_alive_s: bridge.keep_alive_s,
-            client_id: &self.client_id,
+            client_id: &client_id,
             username: bridge.username.as_deref(),
             password,
             will: None,
