@@ -7,8 +7,8 @@ mod sides;
 mod stored;
 
 use tacho_lab::compare::{
-    Comparison, Condition, ConditionOutcome, Judgement, SideCurve, comparison_junit,
-    comparison_markdown, comparison_text,
+    Comparison, Condition, ConditionOutcome, ConditionResult, Judgement, SideCurve,
+    comparison_junit, comparison_markdown, comparison_text,
 };
 use tacho_lab::output::RunDirectory;
 
@@ -66,9 +66,12 @@ fn code_of_conditions(comparison: &Comparison) -> u8 {
 
 /// Sentences of the conditions that do not hold.
 fn failed_conditions(comparison: &Comparison) -> impl Iterator<Item = String> + '_ {
-    let failed = |outcome| outcome == ConditionOutcome::Failed;
-    let failed = comparison.conditions.iter().filter(move |result| failed(result.outcome));
-    failed.map(|result| format!("{}: {}", result.condition, result.reasons.join("; ")))
+    let failed = |result: &&ConditionResult| result.outcome == ConditionOutcome::Failed;
+    comparison
+        .conditions
+        .iter()
+        .filter(failed)
+        .map(|result| format!("{}: {}", result.condition, result.reasons.join("; ")))
 }
 
 /// Whether repeats enough were made and too few count.

@@ -59,7 +59,6 @@ fn brokers(arguments: &CompareArguments) -> Result<Vec<(String, Option<SideBroke
     }
     let mut sides = Vec::new();
     for (index, text) in given.iter().enumerate() {
-        let letter = char::from(b'a' + u8::try_from(index).unwrap_or(0)).to_string();
         sides.push(if arguments.targets.tells_about(text) {
             (text.clone(), None)
         } else if text == "builtin" {
@@ -71,7 +70,7 @@ fn brokers(arguments: &CompareArguments) -> Result<Vec<(String, Option<SideBroke
         } else if text.contains(':') {
             let url = BrokerUrl::parse(text);
             let url = url.map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
-            (letter, Some(SideBroker::Url(url)))
+            (letter(index), Some(SideBroker::Url(url)))
         } else {
             return invalid(format!(
                 "--brokers: '{text}' is no URL and not 'builtin', and neither --broker {text}=URL \
@@ -87,10 +86,15 @@ fn brokers(arguments: &CompareArguments) -> Result<Vec<(String, Option<SideBroke
             if broker.is_none() {
                 return invalid(format!("--brokers names '{name}' twice"));
             }
-            *name = char::from(b'a' + u8::try_from(index).unwrap_or(0)).to_string();
+            *name = letter(index);
         }
     }
     Ok(sides)
+}
+
+/// Name of a side that has no other: `a`, `b`, at most `h`.
+fn letter(index: usize) -> String {
+    char::from(b'a' + u8::try_from(index).unwrap_or(0)).to_string()
 }
 
 /// Refuses what is said about something that is neither a side nor a target of the scenario, and

@@ -73,8 +73,8 @@ fn record(comparison: &Comparison, sides: &[Side]) -> RunRecord {
             }
             for step in &run.record.steps {
                 let mut step = step.clone();
-                let place = if step.label.is_empty() { String::new() } else { step.label.clone() };
-                step.label = format!("{}-{} {place}", side.name, number + 1).trim().to_owned();
+                let label = format!("{}-{} {}", side.name, number + 1, step.label);
+                step.label = label.trim().to_owned();
                 step.series.clone_from(&side.name);
                 // It is relative to the run that it came from.
                 step.directory.clear();
