@@ -69,10 +69,7 @@ impl Network {
         let mut taken = Vec::new();
         let mut choose = |killed: bool| {
             loop {
-                let port = free_port(killed).map_err(|error| {
-                    let sentence = format!("no free port on 127.0.0.1: {error}");
-                    Failure::new(exit::UNEXPECTED, sentence)
-                })?;
+                let port = free_port(killed)?;
                 if !taken.contains(&port) {
                     taken.push(port);
                     return Ok::<u16, Failure>(port);

@@ -40,10 +40,9 @@ pub(crate) struct Target {
     /// How often the run kills it.
     kills: u32,
     source: Source,
-    /// Bridges that lead away from it, where the run starts all of the brokers.
-    bridges: Vec<Bridge>,
-    /// Brokers of the run know of each other.
-    is_bridged: bool,
+    /// Bridges that lead away from it, where the brokers of the run, which starts them all, know
+    /// of each other.
+    bridges: Option<Vec<Bridge>>,
 }
 
 /// Where a broker comes from.
@@ -95,8 +94,7 @@ impl Target {
             let by_actions = scenario.kill_actions(name).len();
             let kills = target.kills + u32::try_from(by_actions).unwrap_or(u32::MAX);
             let (name, version) = (name.to_owned(), target.version);
-            let (bridges, is_bridged) = (Vec::new(), false);
-            Ok(Self { name, version, tls, kills, source, bridges, is_bridged })
+            Ok(Self { name, version, tls, kills, source, bridges: None })
         };
         let mut targets: Vec<Self> =
             targets.into_iter().map(target).collect::<Result<_, Failure>>()?;
@@ -157,9 +155,8 @@ impl Target {
             ));
         }
         for target in targets {
-            target.is_bridged = true;
             let away = scenario.bridges.iter().filter(|bridge| bridge.from == target.name);
-            target.bridges = away.cloned().collect();
+            target.bridges = Some(away.cloned().collect());
         }
         Ok(())
     }
@@ -170,7 +167,7 @@ impl Target {
             Source::BuiltIn { scheme, .. } => Some(scheme),
             _ => None,
         });
-        let bridged = targets.iter().filter(|target| target.is_bridged);
+        let bridged = targets.iter().filter(|target| target.bridges.is_some());
         let brokers = bridged.map(|target| (target.name.as_str(), target.kills > 0));
         Network::of(brokers, scheme.unwrap_or_default())
     }
@@ -197,17 +194,15 @@ impl Target {
         (directory, network): (&RunDirectory, &Network),
         stop: &AtomicBool,
     ) -> Result<Broker, Failure> {
-        let Self { name, version, tls, kills, source, bridges, .. } = self;
+        let Self { name, version, tls, kills, source, bridges } = self;
+        let bridges = bridges.unwrap_or_default();
         let bridging = network.bridging(&name, &bridges, directory)?;
         let unexpected = |sentence: String| Failure::new(exit::UNEXPECTED, sentence);
         let data = |wanted: bool| {
             let path = directory.file(&file_name("data", &name, ""));
             wanted.then(|| DataDirectory::create(&path)).transpose()
         };
-        let port = || {
-            free_port(kills > 0)
-                .map_err(|error| unexpected(format!("no free port on 127.0.0.1: {error}")))
-        };
+        let port = || free_port(kills > 0);
         let level = match &source {
             Source::BuiltIn { level, .. } => Some(*level),
             _ => None,
@@ -346,9 +341,7 @@ impl Launch {
             self.shown.push_str(&format!(" --listen {listen}"));
         }
     }
-}
 
-impl Launch {
     /// With further arguments.
     fn with(mut self, more: &[String]) -> Self {
         self.command.args(more);
@@ -512,9 +505,15 @@ const DIR: &str = "{dir}";
 /// A port that nobody listens on. Somebody could take it until the broker does; then the broker
 /// says so and the run ends. A broker that is `killed` must find its port free again: it gets one
 /// that no connection takes for its own end.
-pub(super) fn free_port(killed: bool) -> std::io::Result<u16> {
+pub(super) fn free_port(killed: bool) -> Result<u16, Failure> {
     let (first, last) = tacho_load::local_port_range();
-    let mut port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+    let address = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr());
+    let mut port = address
+        .map_err(|error| {
+            let sentence = format!("no free port on 127.0.0.1: {error}");
+            Failure::new(exit::UNEXPECTED, sentence)
+        })?
+        .port();
     let mut attempts = if killed && first > PORT_MIN { PORT_ATTEMPTS } else { 0 };
     // A start that others do not share, without a source of random numbers.
     let mut candidate = PORT_MIN + port % first.saturating_sub(PORT_MIN).max(1);
