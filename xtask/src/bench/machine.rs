@@ -1,10 +1,11 @@
-//! The machine that figures belong to.
+//! The machine that figures belong to, and what is measured on.
 
 use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde::Serialize;
 
 use crate::shell;
@@ -92,6 +93,13 @@ pub(crate) fn wait_until_idle(seconds_max: u64) -> bool {
             None => return true,
         }
     }
+}
+
+/// A port of loopback that nobody listens on.
+pub(crate) fn free_port() -> Result<u16> {
+    let address =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
+    Ok(address.context("no free port")?.port())
 }
 
 /// Date and time in UTC, as `2026-01-31T23:59:59Z`.

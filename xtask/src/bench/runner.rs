@@ -3,7 +3,7 @@
 mod durable;
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -18,6 +18,7 @@ use super::abuse::Abuse;
 use super::case::{Case, Kind, Load, Subject};
 use super::disk;
 use super::figures::Sample;
+use super::machine::free_port;
 use super::routing;
 use crate::floor::Floor;
 use crate::shell;
@@ -302,13 +303,6 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// A port of loopback that nobody listens on.
-fn free_port() -> Result<u16> {
-    let address =
-        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
-    Ok(address.context("no free port")?.port())
 }
 
 /// Keeps this thread and what it starts on some cores.

@@ -72,12 +72,11 @@ impl Broker {
     /// The `--broker-cmd` of a row; files that it needs lie in `folder`.
     pub(super) fn start(&self, folder: &Path, persistent: bool) -> Result<String> {
         let template = if persistent { &self.persistent_command } else { &self.command };
-        if !self.configuration.is_empty() {
-            let path = folder.join(format!("{}.conf", self.key));
-            fs::write(&path, &self.configuration)
-                .with_context(|| format!("cannot write {path:?}"))?;
-        }
         let conf = folder.join(format!("{}.conf", self.key));
+        if !self.configuration.is_empty() {
+            fs::write(&conf, &self.configuration)
+                .with_context(|| format!("cannot write {conf:?}"))?;
+        }
         let command = template.replace("CONF", &conf.to_string_lossy());
         Ok(command.replacen("PROGRAM", &self.program.to_string_lossy(), 1))
     }

@@ -184,14 +184,12 @@ impl Rows {
     /// Adds one and writes it down.
     pub(super) fn push(&mut self, row: Row) -> Result<()> {
         let line = serde_json::to_string(&row).context("cannot write JSON")? + "\n";
-        let mut file = File::options().append(true).create(true).open(&self.path);
-        let written = file
-            .as_mut()
-            .map_err(|_| ())
-            .and_then(|file| file.write_all(line.as_bytes()).map_err(|_| ()));
-        if written.is_err() {
-            anyhow::bail!("cannot write to {:?}", self.path);
-        }
+        File::options()
+            .append(true)
+            .create(true)
+            .open(&self.path)
+            .and_then(|mut file| file.write_all(line.as_bytes()))
+            .with_context(|| format!("cannot write to {:?}", self.path))?;
         self.all.push(row);
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! One row: a fresh broker on its core, the generator on the other, for a few seconds.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread;
@@ -14,7 +13,7 @@ use super::Options;
 use super::brokers::Broker;
 use super::plan::{Point, Series};
 use super::row::Row;
-use crate::bench::machine;
+use crate::bench::machine::{self, free_port};
 use crate::shell;
 
 /// What a run takes at most beside its hold: connecting ten thousand clients is part of it.
@@ -122,13 +121,6 @@ impl Runner<'_> {
 /// Sessions of the row outlive their connections.
 pub(super) fn is_persistent(series: &Series) -> bool {
     series.scenario.starts_with("false_")
-}
-
-/// A port of loopback that nobody listens on.
-fn free_port() -> Result<u16> {
-    let address =
-        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
-    Ok(address.context("no free port")?.port())
 }
 
 /// A folder below `bench/runs` that has the records of `suite`, the newest one.

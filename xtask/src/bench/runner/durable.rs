@@ -9,10 +9,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::{Runner, free_port, read_summary, running_broker};
+use super::{Runner, read_summary, running_broker};
 use crate::bench::case::{Load, Subject};
 use crate::bench::durable::{MESSAGES, SESSIONS};
 use crate::bench::figures::Sample;
+use crate::bench::machine::free_port;
 use crate::mqtt::{connect, packet, push_text};
 
 /// Sessions that get every message of the fan-out, and how many messages of how many bytes.
