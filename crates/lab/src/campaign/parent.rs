@@ -249,10 +249,7 @@ impl Campaign {
         let mut whose = None;
         for position in &series.steps {
             let step = self.record.steps.get(*position)?;
-            if matches!(
-                step.verdict,
-                Verdict::GeneratorBound | Verdict::NetworkBound | Verdict::Aborted
-            ) {
+            if !step.verdict.counts() {
                 continue;
             }
             let Some(cpu_percent) = step.cpu_percent else { continue };

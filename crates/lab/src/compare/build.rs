@@ -168,11 +168,6 @@ pub fn compare(
     Ok(comparison)
 }
 
-/// Whether the figures of a run with this verdict say something about the broker.
-pub(super) fn counts(verdict: Verdict) -> bool {
-    !matches!(verdict, Verdict::GeneratorBound | Verdict::NetworkBound | Verdict::Aborted)
-}
-
 fn check(sides: &[Side]) -> Result<&Run, CompareError> {
     let runs = || sides.iter().flat_map(|side| &side.runs);
     let empty = sides.iter().find(|side| side.runs.is_empty());
@@ -266,7 +261,7 @@ fn point(sides: &[Side], place: &Place, method: &Method) -> Point {
         .iter()
         .map(|side| {
             let here = side.runs.iter().flat_map(steps);
-            let here = here.filter(|(known, _, verdict)| known == place && counts(*verdict));
+            let here = here.filter(|(known, _, verdict)| known == place && verdict.counts());
             (side.name.as_str(), here.map(|(_, step, _)| step).collect())
         })
         .collect();
@@ -296,7 +291,7 @@ fn side(side: &Side) -> ComparisonSide {
         directory: run.shown.clone(),
         started_at: run.record.started_at.clone(),
         verdict: run.record.verdict,
-        counts: steps(run).iter().any(|(_, _, verdict)| counts(*verdict)),
+        counts: steps(run).iter().any(|(_, _, verdict)| verdict.counts()),
         reasons: run.record.reasons.clone(),
         before: run.before.clone(),
     };

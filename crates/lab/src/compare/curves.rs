@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use super::build::counts;
 use super::read::{Run, Side};
 use crate::record::{CurvePoint, RunKind};
 
@@ -37,7 +36,7 @@ pub fn side_curves(sides: &[Side]) -> Vec<SideCurve> {
 }
 
 fn curve_of(side: &Side) -> SideCurve {
-    let counted = side.runs.iter().filter(|run| counts(run.record.verdict));
+    let counted = side.runs.iter().filter(|run| run.record.verdict.counts());
     let repeats: Vec<Cumulative> =
         counted.filter_map(|run: &Run| read(&run.path.join("e2e.hgrm"))).collect();
     let pooled = points(&pool(&repeats));

@@ -71,6 +71,11 @@ impl Verdict {
             Self::Aborted => "aborted",
         }
     }
+
+    /// Whether figures with this verdict say something about the broker.
+    pub const fn counts(self) -> bool {
+        !matches!(self, Self::GeneratorBound | Self::NetworkBound | Self::Aborted)
+    }
 }
 
 /// Everything about a run but its time series and histograms, which have files of their own.

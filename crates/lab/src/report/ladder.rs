@@ -108,10 +108,7 @@ fn against(drawn: &[Drawn<'_>]) -> Against {
 
 /// A figure that does not count: the generator was the bottleneck, or the figures still moved.
 pub(super) fn is_invalid(step: &Step) -> bool {
-    let void = matches!(
-        step.verdict,
-        Verdict::GeneratorBound | Verdict::NetworkBound | Verdict::NotSteady | Verdict::Aborted
-    );
+    let void = !step.verdict.counts() || step.verdict == Verdict::NotSteady;
     void || step.gates.iter().any(|gate| !gate.passed)
 }
 
