@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, TestCaseStatus, TestSuite};
 
 use super::record::{Comparison, ConditionOutcome, Judgement};
 use super::text::{change_shown, interval_shown, verdict_sentence};
+use crate::output::junit::{case, document, failed};
 
 /// A test case per figure and side, per condition, and for the verdict. Only a condition can fail:
 /// a figure that is worse is told in its output, one that cannot be told is skipped. A condition
@@ -19,11 +20,7 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
     for side in &comparison.sides {
         suite.add_property((side.name.as_str(), side.label.as_str()));
     }
-    let case = |name: String, status| {
-        let mut case = TestCase::new(name, status);
-        case.set_classname(format!("tacho.{}", comparison.scenario));
-        case
-    };
+    let case = |name: &str, status| case(&comparison.scenario, name, status);
     for point in &comparison.points {
         for row in &point.figures {
             for change in &row.changes {
@@ -46,7 +43,7 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
                     }
                     _ => TestCaseStatus::success(),
                 };
-                let mut case = case(format!("{place}{} of {}", row.name, change.side), status);
+                let mut case = case(&format!("{place}{} of {}", row.name, change.side), status);
                 case.set_system_out(words);
                 suite.add_test_case(case);
             }
@@ -59,21 +56,10 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
             ConditionOutcome::Failed => failed(NonSuccessKind::Failure, "regression", &words),
             ConditionOutcome::Undecided => failed(NonSuccessKind::Error, "undecided", &words),
         };
-        suite.add_test_case(case(result.condition.clone(), status));
+        suite.add_test_case(case(&result.condition, status));
     }
-    let mut verdict = case("verdict".to_owned(), TestCaseStatus::success());
+    let mut verdict = case("verdict", TestCaseStatus::success());
     verdict.set_system_out(verdict_sentence(comparison));
     suite.add_test_case(verdict);
-    let mut report = Report::new("tacho");
-    report.add_test_suite(suite);
-    // Invariant: the texts are strings, from which forbidden characters are removed.
-    report.to_string().unwrap_or_default()
-}
-
-fn failed(kind: NonSuccessKind, name: &str, words: &str) -> TestCaseStatus {
-    let mut status = TestCaseStatus::non_success(kind);
-    status.set_type(name);
-    status.set_message(words.lines().next().unwrap_or(name));
-    status.set_description(words);
-    status
+    document(suite)
 }

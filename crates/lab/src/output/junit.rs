@@ -29,15 +29,19 @@ pub fn junit(record: &RunRecord) -> String {
             true => TestCaseStatus::success(),
             false => failed(NonSuccessKind::Failure, "threshold_failed", &result.shown()),
         };
-        suite.add_test_case(case(record, &format!("threshold {}", result.condition), status));
+        suite.add_test_case(case(
+            &record.scenario,
+            &format!("threshold {}", result.condition),
+            status,
+        ));
     }
     for skipped in &record.skipped {
         let mut status = TestCaseStatus::skipped();
         status.set_message(skipped.reason.clone());
         let name = format!("{}, {}", skipped.series, skipped.label);
-        suite.add_test_case(case(record, &name, status));
+        suite.add_test_case(case(&record.scenario, &name, status));
     }
-    let mut verdict = case(record, "verdict", status_of(record.verdict, &record.reasons));
+    let mut verdict = case(&record.scenario, "verdict", status_of(record.verdict, &record.reasons));
     let lines: Vec<String> = record
         .recommendations
         .iter()
@@ -49,15 +53,21 @@ pub fn junit(record: &RunRecord) -> String {
         verdict.set_system_out(lines.join("\n"));
     }
     suite.add_test_case(verdict);
+    document(suite)
+}
+
+/// The file of one suite.
+pub(crate) fn document(suite: TestSuite) -> String {
     let mut report = Report::new("tacho");
     report.add_test_suite(suite);
     // Invariant: the texts are strings, from which forbidden characters are removed.
     report.to_string().unwrap_or_default()
 }
 
-fn case(record: &RunRecord, name: &str, status: TestCaseStatus) -> TestCase {
+/// A test case of a scenario.
+pub(crate) fn case(scenario: &str, name: &str, status: TestCaseStatus) -> TestCase {
     let mut case = TestCase::new(name, status);
-    case.set_classname(format!("tacho.{}", record.scenario));
+    case.set_classname(format!("tacho.{scenario}"));
     case
 }
 
@@ -86,7 +96,7 @@ fn step_case(record: &RunRecord, index: usize, step: &Step) -> TestCase {
         true => status_of(step.verdict, &reasons),
         false => TestCaseStatus::success(),
     };
-    let mut case = case(record, &name, status);
+    let mut case = case(&record.scenario, &name, status);
     case.set_time(Duration::try_from_secs_f64(step.window_s).unwrap_or_default());
     case.set_system_out(step_line(&step.label, step).trim().to_owned());
     case
@@ -105,7 +115,8 @@ fn status_of(verdict: Verdict, reasons: &[String]) -> TestCaseStatus {
     failed(kind, verdict.name(), &reasons.join("\n"))
 }
 
-fn failed(kind: NonSuccessKind, name: &str, words: &str) -> TestCaseStatus {
+/// What did not succeed, in a word and in sentences.
+pub(crate) fn failed(kind: NonSuccessKind, name: &str, words: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
     status.set_type(name);
     status.set_message(words.lines().next().unwrap_or(name));

@@ -4,7 +4,7 @@ mod directory;
 mod hgrm;
 mod hlog;
 mod jtl;
-mod junit;
+pub(crate) mod junit;
 mod markdown;
 mod resources;
 mod steps;
