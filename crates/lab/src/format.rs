@@ -24,15 +24,19 @@ pub fn rate(value: f64) -> String {
 
 /// A latency in microseconds, in the unit that suits it, three digits.
 pub fn latency(us: f64) -> String {
-    let three = |value: f64| match value {
+    match us {
+        us if us < 999.5 => format!("{us:.0} µs"),
+        us if us < 999_500.0 => format!("{} ms", three_digits(us / 1e3)),
+        us => format!("{} s", three_digits(us / 1e6)),
+    }
+}
+
+/// A number with three digits, at most two of them decimals.
+pub(crate) fn three_digits(value: f64) -> String {
+    match value {
         value if value >= 99.95 => format!("{value:.0}"),
         value if value >= 9.995 => format!("{value:.1}"),
         value => format!("{value:.2}"),
-    };
-    match us {
-        us if us < 999.5 => format!("{us:.0} µs"),
-        us if us < 999_500.0 => format!("{} ms", three(us / 1e3)),
-        us => format!("{} s", three(us / 1e6)),
     }
 }
 

@@ -155,7 +155,8 @@ fn step(span: f64, unit: Unit) -> f64 {
     steps.into_iter().find(|step| span / step <= 6.0 + 1e-9).unwrap_or(magnitude * 10.0)
 }
 
-fn label(value: f64, step: f64, unit: Unit) -> String {
+/// A tick, with as many decimals as tell it from one that is `step` away.
+pub(crate) fn label(value: f64, step: f64, unit: Unit) -> String {
     let digits = if step < 1.0 { (-step.log10() - 1e-9).ceil() as usize } else { 0 };
     match unit {
         Unit::Latency => round_latency(value),

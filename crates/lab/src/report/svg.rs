@@ -14,11 +14,19 @@ const BOTTOM: f64 = 44.0;
 const TITLED_MAX: usize = 100;
 /// Width of a letter of a tick, roughly.
 const LETTER: f64 = 6.6;
+/// Width and height of a chart as broad as the page.
+const WIDE: (f64, f64) = (1040.0, 300.0);
+/// The same of one of two side by side.
+pub(crate) const HALF: (f64, f64) = (540.0, 260.0);
+
+/// Width and height of a chart.
+pub(crate) const fn size(chart: &Chart) -> (f64, f64) {
+    if chart.wide { WIDE } else { HALF }
+}
 
 /// Draws a chart; `published` with the figures of others.
 pub(crate) fn svg(chart: &Chart, published: bool) -> String {
-    let width = if chart.wide { 1040.0 } else { 540.0 };
-    let height = if chart.wide { 300.0 } else { 260.0 };
+    let (width, height) = size(chart);
     if published {
         let chart = &with_room(chart);
         return Drawing { chart, width, height, out: String::new(), published }.draw();

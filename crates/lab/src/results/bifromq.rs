@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::curve;
 use super::dots::{self, Dot, DotRow, Kind, Panel};
 use super::picture::Entry;
-use super::record::{Broker, Results, Row};
+use super::record::{Broker, Results, Row, Worth};
 use super::{Documents, sheet};
 use crate::format;
 use crate::published::{self, BIFROMQ, BifromqRow};
@@ -161,32 +161,15 @@ fn picture(results: &Results) -> String {
             rows.extend(members.into_iter().map(|row| dot_row(results, row)));
         }
     }
-    let mut legend: Vec<Entry> = results
-        .brokers
-        .iter()
-        .enumerate()
-        .map(|(index, broker)| Entry {
-            classes: format!("c{}", index + 1),
-            text: broker.name.clone(),
-        })
-        .collect();
+    let brokers = results.brokers.iter().enumerate();
+    let mut legend: Vec<Entry> = brokers.map(|(index, broker)| Entry::of(index, broker)).collect();
     legend.push(Entry {
         classes: "reference".to_owned(),
         text: format!("published (diamonds): {}", BIFROMQ.hardware),
     });
     let panels = [
-        Panel {
-            title: "p99 latency".to_owned(),
-            unit: Unit::Latency,
-            factor: 1.0,
-            tick: |us, _| format::latency(us).replace(".00", "").replace(".0", ""),
-        },
-        Panel {
-            title: "cores used by the broker".to_owned(),
-            unit: Unit::Number,
-            factor: 1000.0,
-            tick: |thousandths, _| format!("{}", thousandths / 1e3),
-        },
+        Panel { title: "p99 latency".to_owned(), unit: Unit::Latency, factor: 1.0 },
+        Panel { title: "cores used by the broker".to_owned(), unit: Unit::Number, factor: 1000.0 },
     ];
     let title = "The BifroMQ report's rows: dots count, circles do not, crosses were not carried";
     dots::picture(title, &legend, &panels, &rows)
@@ -207,10 +190,10 @@ fn dot_row(results: &Results, row: &BifromqRow) -> DotRow {
     ];
     for (index, broker) in results.brokers.iter().enumerate() {
         let Some(own) = results.row(&broker.key, &name, &name) else { continue };
-        let kind = match (own.is_failed(), own.is_invalid()) {
-            (true, _) => Kind::Cross,
-            (false, true) => Kind::Hollow,
-            _ => Kind::Dot,
+        let kind = match own.worth() {
+            Worth::Counts => Kind::Dot,
+            Worth::Invalid => Kind::Hollow,
+            Worth::NotCarried => Kind::Cross,
         };
         let dot = |value: f64, text: String| Dot {
             kind,

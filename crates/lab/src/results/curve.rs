@@ -1,6 +1,6 @@
 //! The steps of one broker in one series, and the load at which its CPU reaches 75 %.
 
-use super::record::{Results, Row};
+use super::record::{Results, Row, Worth};
 use crate::campaign::{LoadPoint, interpolate};
 use crate::format;
 use crate::record::Position;
@@ -30,7 +30,7 @@ pub(super) enum Recommended {
 }
 
 impl<'a> Curve<'a> {
-    /// The rows of `broker` in `series`, and single ones of other series.
+    /// The rows of `broker` in `series`.
     pub(super) fn of(results: &'a Results, broker: &str, series: &str) -> Self {
         let own = |row: &&Row| row.broker == broker && row.series == series;
         let mut rows: Vec<&Row> = results.rows.iter().filter(own).collect();
@@ -63,10 +63,10 @@ impl<'a> Curve<'a> {
         ];
         for row in &self.rows {
             let (Some(x), Some(value)) = (at(row), pick(row)) else { continue };
-            let place = match (row.is_failed(), row.is_invalid()) {
-                (true, _) => 2,
-                (false, true) => 1,
-                _ => 0,
+            let place = match row.worth() {
+                Worth::Counts => 0,
+                Worth::Invalid => 1,
+                Worth::NotCarried => 2,
             };
             lines[place].points.push((x, Some(value)));
         }

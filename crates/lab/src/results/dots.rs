@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::picture::{self, Entry, WIDTH};
-use crate::report::axis::{Scale, Unit};
+use crate::report::axis::{self, Scale, Unit};
 use crate::report::escape;
 
 const ROW: f64 = 18.0;
@@ -51,8 +51,6 @@ pub(super) struct Panel {
     pub(super) unit: Unit,
     /// Values are multiplied by this before they are drawn, so that logarithms begin at 1.
     pub(super) factor: f64,
-    /// Ticks as they are written, of the multiplied value.
-    pub(super) tick: fn(f64, Unit) -> String,
 }
 
 /// Draws the rows.
@@ -116,7 +114,8 @@ fn frame(
     let mut free_from = f64::NEG_INFINITY;
     for (value, _) in scale.ticks(panel.unit) {
         let x = left + scale.position(value) * width;
-        let label = (panel.tick)(value, panel.unit);
+        let shown = value / panel.factor;
+        let label = axis::label(shown, shown, panel.unit);
         let _ = writeln!(
             out,
             "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top:.1}\" y2=\"{bottom:.1}\"/>"

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::curve::{self, Curve};
 use super::picture::{self, Entry};
-use super::record::{Broker, Results, Row};
+use super::record::{Broker, Results, Row, Worth};
 use super::{Documents, sheet};
 use crate::format;
 use crate::published::{self, GUIDE, GuidePoint};
@@ -153,8 +153,7 @@ fn recommended(results: &Results) -> String {
 
 /// The highest step that counts.
 fn most_carried(curve: &Curve<'_>) -> String {
-    let counts = |row: &&&Row| !row.is_failed() && !row.is_invalid();
-    let row = curve.rows.iter().rev().find(counts);
+    let row = curve.rows.iter().rev().find(|row| row.worth() == Worth::Counts);
     let figures = row.and_then(|row| Some((curve::tps(row)?, curve::cpu(row)?)));
     figures.map_or_else(
         || "nothing that counts".to_owned(),
@@ -280,13 +279,8 @@ fn legend(results: &Results, test: &Test) -> Vec<Entry> {
         results.rows.iter().any(|row| row.broker == broker.key && row.series == test.series)
     };
     let brokers = results.brokers.iter().enumerate().filter(|(_, broker)| has(broker));
-    let mut legend: Vec<Entry> = brokers
-        .clone()
-        .map(|(index, broker)| Entry {
-            classes: format!("c{}", index + 1),
-            text: broker.name.clone(),
-        })
-        .collect();
+    let mut legend: Vec<Entry> =
+        brokers.clone().map(|(index, broker)| Entry::of(index, broker)).collect();
     if test.series == "bridge" {
         legend.extend(brokers.map(|(index, broker)| Entry {
             classes: format!("c{} dashed", index + 1),

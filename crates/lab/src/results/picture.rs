@@ -3,12 +3,15 @@
 
 use std::fmt::Write as _;
 
+use super::record::Broker;
 use crate::report::chart::Chart;
 use crate::report::escape;
-use crate::report::svg::svg;
+use crate::report::svg::{HALF, size, svg};
 
 /// Width of all pictures.
 pub(super) const WIDTH: f64 = 1080.0;
+/// Below each row of charts.
+const GAP: f64 = 20.0;
 
 /// Colours of the reports on white, and what else their style sheet says about charts.
 pub(super) const STYLE: &str = "\
@@ -34,6 +37,13 @@ text-anchor:middle}\
 pub(super) struct Entry {
     pub(super) classes: String,
     pub(super) text: String,
+}
+
+impl Entry {
+    /// Of the broker at a place in the list of all.
+    pub(super) fn of(index: usize, broker: &Broker) -> Self {
+        Self { classes: format!("c{}", index + 1), text: broker.name.clone() }
+    }
 }
 
 /// Opens a picture: background, title and legend. Returns it and where the rest may begin.
@@ -73,26 +83,24 @@ pub(super) fn legend_height(legend: &[Entry]) -> f64 {
 
 /// A picture with charts below each other, half-width ones side by side.
 pub(super) fn charts(title: &str, legend: &[Entry], charts: &[Chart], notes: &[&str]) -> String {
-    let size = |chart: &Chart| if chart.wide { (1040.0, 300.0) } else { (540.0, 260.0) };
+    let half_row = HALF.1 + GAP;
     let mut places = Vec::new();
     let mut y = legend_height(legend);
     let mut left = true;
     for chart in charts {
-        let (width, height) = size(chart);
         if chart.wide && !left {
-            y += 280.0;
+            y += half_row;
             left = true;
         }
-        places.push((if left { 0.0 } else { 540.0 }, y));
-        if chart.wide || !left {
-            y += height + 20.0;
-            left = true;
-        } else {
-            left = width >= WIDTH;
+        places.push((if left { 0.0 } else { HALF.0 }, y));
+        let ends_row = chart.wide || !left;
+        if ends_row {
+            y += size(chart).1 + GAP;
         }
+        left = ends_row;
     }
     if !left {
-        y += 280.0;
+        y += half_row;
     }
     let height = y + 16.0 * notes.len() as f64 + 8.0;
     let (mut out, _) = open(title, legend, height);

@@ -256,7 +256,27 @@ impl Results {
     }
 }
 
+/// What the figures of a run are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Worth {
+    /// They are the broker's.
+    Counts,
+    /// They say nothing about the broker.
+    Invalid,
+    /// The broker did not carry the load.
+    NotCarried,
+}
+
 impl Row {
+    /// What its figures are worth; what was not carried stays so whatever the machine did.
+    pub(super) fn worth(&self) -> Worth {
+        match (self.is_failed(), self.is_invalid()) {
+            (true, _) => Worth::NotCarried,
+            (false, true) => Worth::Invalid,
+            (false, false) => Worth::Counts,
+        }
+    }
+
     /// CPU of the broker's process, one core = 100; of several brokers that of the busiest.
     pub fn cpu_percent(&self) -> Option<f64> {
         let step = self.step.as_ref()?;
@@ -266,10 +286,7 @@ impl Row {
 
     /// The figures say nothing about the broker.
     pub fn is_invalid(&self) -> bool {
-        let void = matches!(
-            self.verdict,
-            Verdict::GeneratorBound | Verdict::NetworkBound | Verdict::NotSteady | Verdict::Aborted
-        );
+        let void = !self.verdict.counts() || self.verdict == Verdict::NotSteady;
         let gates = self.step.iter().flat_map(|step| &step.gates);
         void || gates.into_iter().any(|gate| !gate.passed)
     }

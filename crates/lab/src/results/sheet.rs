@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::record::{LeftOut, Results, Row};
-use crate::format;
+use super::record::{Results, Row, Worth};
+use crate::format::{self, thousands};
 use crate::published::Source;
 use crate::record::Verdict;
 
@@ -115,11 +115,7 @@ pub(super) fn all_rows(results: &Results, order: &[(String, String)]) -> String 
 }
 
 fn run(row: &Row, broker: &str) -> String {
-    let name = if row.series == row.label {
-        row.label.clone()
-    } else {
-        format!("{} {}", row.series, row.label)
-    };
+    let name = row_name(&row.series, &row.label);
     // A verdict of `ok` needs no reason.
     let why = match row.verdict {
         Verdict::Ok => String::new(),
@@ -170,7 +166,8 @@ pub(super) fn left_out(results: &Results) -> String {
     rest.sort_by(|a, b| (&a.broker, &a.reason).cmp(&(&b.broker, &b.reason)));
     for same in rest.chunk_by(|a, b| a.broker == b.broker && a.reason == b.reason) {
         let Some(first) = same.first() else { continue };
-        let rows: Vec<String> = same.iter().map(row_name).collect();
+        let rows: Vec<String> =
+            same.iter().map(|left| row_name(&left.series, &left.label)).collect();
         let _ = writeln!(
             out,
             "| {} | {} | {} |",
@@ -182,10 +179,10 @@ pub(super) fn left_out(results: &Results) -> String {
     out
 }
 
-fn row_name(left: &LeftOut) -> String {
-    match left.series == left.label {
-        true => left.label.clone(),
-        false => format!("{} {}", left.series, left.label),
+fn row_name(series: &str, label: &str) -> String {
+    match series == label {
+        true => label.to_owned(),
+        false => format!("{series} {label}"),
     }
 }
 
@@ -202,26 +199,14 @@ pub(super) fn record(results: &Results) -> String {
 
 /// A cell that says what a row is worth: plain, (does not count) or ~~not carried~~.
 pub(super) fn worth(row: &Row, text: &str) -> String {
-    match (row.is_failed(), row.is_invalid()) {
-        (true, _) => format!("~~{text}~~"),
-        (false, true) => format!("({text})"),
-        _ => text.to_owned(),
+    match row.worth() {
+        Worth::Counts => text.to_owned(),
+        Worth::Invalid => format!("({text})"),
+        Worth::NotCarried => format!("~~{text}~~"),
     }
 }
 
 /// Milliseconds with three digits.
 pub(super) fn ms(us: Option<f64>) -> String {
-    us.map_or_else(|| "–".to_owned(), |us| format!("{:.*}", digits(us), us / 1e3))
-}
-
-fn digits(us: f64) -> usize {
-    match us {
-        us if us < 9995.0 => 2,
-        us if us < 99_950.0 => 1,
-        _ => 0,
-    }
-}
-
-fn thousands(value: u64) -> String {
-    format::thousands(value)
+    us.map_or_else(|| "–".to_owned(), |us| format::three_digits(us / 1e3))
 }
