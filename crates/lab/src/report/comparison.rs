@@ -7,7 +7,7 @@ use super::axis::{Scale as AxisScale, Unit};
 use super::chart::{Axis, Chart, Line, Marker, Style, from_zero};
 use super::charts::{curve, quantile_chart};
 use super::grid::{Cell, Grid};
-use super::html::{document, escape, files, tiles};
+use super::html::{banner, document, escape, files, tiles};
 use super::intervals::{Span, drawn};
 use super::page::Page;
 use super::single::quoted;
@@ -46,16 +46,7 @@ fn header(out: &mut String, comparison: &Comparison) {
     if comparison.elapsed_s > 0.0 {
         facts.push(LANG.duration(comparison.elapsed_s));
     }
-    let facts = facts.iter().filter(|fact| !fact.is_empty());
-    let facts: Vec<String> = facts.map(|fact| format!("<span>{}</span>", escape(fact))).collect();
-    let _ = writeln!(
-        out,
-        "<header><p class=\"kind\">Comparison</p><h1>{}</h1><p class=\"description\">{}</p>\
-         <p class=\"facts\">{}</p></header>",
-        escape(&comparison.scenario),
-        escape(&comparison.description),
-        facts.join(" ")
-    );
+    banner(out, "Comparison", (&comparison.scenario, &comparison.description), &facts);
     let class = match comparison.verdict {
         Judgement::Better | Judgement::NoChange => "class=\"verdict ok\"",
         Judgement::Worse | Judgement::Mixed => "class=\"verdict\"",

@@ -148,19 +148,7 @@ fn header(lang: Lang, out: &mut String, record: &RunRecord) {
         facts.push(lang.count_of_clients(thousands(record.clients)));
     }
     facts.push(lang.duration(record.elapsed_s));
-    let facts: Vec<String> = facts
-        .iter()
-        .filter(|fact| !fact.is_empty())
-        .map(|fact| format!("<span>{}</span>", escape(fact)))
-        .collect();
-    let _ = writeln!(
-        out,
-        "<header><p class=\"kind\">{kind}</p><h1>{}</h1><p class=\"description\">{}</p>\
-         <p class=\"facts\">{}</p></header>",
-        escape(&record.scenario),
-        escape(&lang.told(&record.description)),
-        facts.join(" ")
-    );
+    banner(out, kind, (&record.scenario, &lang.told(&record.description)), &facts);
     let class = if record.verdict == Verdict::Ok { "verdict ok" } else { "verdict" };
     let _ = write!(
         out,
@@ -176,6 +164,25 @@ fn header(lang: Lang, out: &mut String, record: &RunRecord) {
         out.push_str("</ul>");
     }
     out.push_str("</section>\n");
+}
+
+/// The top of a page: what kind it is, its scenario, and facts, of which some may be empty.
+pub(super) fn banner(
+    out: &mut String,
+    kind: &str,
+    (scenario, description): (&str, &str),
+    facts: &[String],
+) {
+    let facts = facts.iter().filter(|fact| !fact.is_empty());
+    let facts: Vec<String> = facts.map(|fact| format!("<span>{}</span>", escape(fact))).collect();
+    let _ = writeln!(
+        out,
+        "<header><p class=\"kind\">{kind}</p><h1>{}</h1><p class=\"description\">{}</p>\
+         <p class=\"facts\">{}</p></header>",
+        escape(scenario),
+        escape(description),
+        facts.join(" ")
+    );
 }
 
 /// Key figures.
