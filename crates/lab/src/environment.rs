@@ -149,7 +149,6 @@ impl Environment {
 
     fn read_below(root: &Path, placement: Placement, scenario: &str) -> Self {
         let files = Files(root);
-        let cpuinfo = |key| files.value("proc/cpuinfo", key, ':');
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let allowed = files.value("proc/self/status", "Cpus_allowed_list", ':');
         let control_group = files.control_group();
@@ -163,8 +162,7 @@ impl Environment {
             platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             distribution: files.value("etc/os-release", "PRETTY_NAME", '='),
             kernel: files.line("proc/sys/kernel/osrelease"),
-            // Arm has no model name; the implementer's part number is what there is.
-            cpu_model: cpuinfo("model name").or_else(|| cpuinfo("CPU part")),
+            cpu_model: files.cpu_model(),
             cpus_online: files.line("sys/devices/system/cpu/online"),
             cpus_allowed: allowed
                 .and_then(|list| tacho_monitor::parse_cpu_list(&list))
@@ -177,7 +175,8 @@ impl Environment {
                 .or_else(|| {
                     files.line("sys/devices/system/cpu/cpufreq/boost").map(|flag| flag == "1")
                 }),
-            virtualised: cpuinfo("flags")
+            virtualised: files
+                .value("proc/cpuinfo", "flags", ':')
                 .map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
             clock_source: files
                 .line("sys/devices/system/clocksource/clocksource0/current_clocksource"),

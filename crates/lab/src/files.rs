@@ -38,6 +38,12 @@ impl Files<'_> {
         (!value.is_empty()).then_some(value)
     }
 
+    /// The CPU model. Arm has no name of one; the part number is what there is.
+    pub(crate) fn cpu_model(&self) -> Option<String> {
+        let of = |key| self.value("proc/cpuinfo", key, ':');
+        of("model name").or_else(|| of("CPU part"))
+    }
+
     /// Names in a folder, sorted; none where it does not exist.
     pub(crate) fn names(&self, path: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.join(path)).into_iter().flatten().flatten();

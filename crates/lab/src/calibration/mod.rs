@@ -126,9 +126,7 @@ impl Machine {
         Self {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             optimised: !cfg!(debug_assertions),
-            cpu_model: files
-                .value("proc/cpuinfo", "model name", ':')
-                .or_else(|| files.value("proc/cpuinfo", "CPU part", ':')),
+            cpu_model: files.cpu_model(),
             cpus_online: files.line("sys/devices/system/cpu/online"),
             kernel: files.line("proc/sys/kernel/osrelease"),
         }

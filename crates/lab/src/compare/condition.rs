@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::figure::{Figure, FigureUnit};
+use super::figure::Figure;
 use super::record::{Change, Comparison, ConditionOutcome, ConditionResult, FigureRow, Judgement};
 use super::statistics::Scale;
 
@@ -66,9 +66,7 @@ impl Regression {
             }
         };
         let limit = limit.trim();
-        let needs_percent = figure.is_none_or(|figure| {
-            figure.scale == Scale::Percent || figure.unit == FigureUnit::Percent
-        });
+        let needs_percent = figure.is_none_or(Figure::has_percent);
         let number = match (needs_percent, limit.strip_suffix('%')) {
             (true, Some(number)) | (false, Some(number)) => number.trim(),
             (true, None) => return Err(format!("'{limit}' needs a %, as in 5%")),
@@ -104,10 +102,7 @@ impl fmt::Display for Condition {
                 None => write!(f, "no regression above {limit}%"),
                 Some(figure) => {
                     let name = figure.map_or("", |figure| figure.name);
-                    let percent = figure.is_some_and(|figure| {
-                        figure.scale == Scale::Percent || figure.unit == FigureUnit::Percent
-                    });
-                    let unit = if percent { "%" } else { "" };
+                    let unit = if figure.is_some_and(Figure::has_percent) { "%" } else { "" };
                     write!(f, "no regression of {name} above {limit}{unit}")
                 }
             },

@@ -61,6 +61,11 @@ impl Figure {
         (self.value)(step).filter(|value| value.is_finite())
     }
 
+    /// Limits of its changes are percentages.
+    pub(super) fn has_percent(&self) -> bool {
+        self.scale == Scale::Percent || self.unit == FigureUnit::Percent
+    }
+
     /// The figure of that name.
     pub fn find(name: &str) -> Option<&'static Self> {
         // As with thresholds: p99 is e2e_p99.

@@ -58,8 +58,8 @@ pub struct RunFacts {
     pub names: Names,
     /// What happens while the run is measured.
     pub deeds: Deeds,
-    /// Groups of the plan, and whether anything happens to them.
-    pub groups: Vec<(String, bool)>,
+    /// For each group of the plan, whether anything happens to it.
+    pub concerned: Vec<bool>,
     /// Groups that ask and get answers.
     pub asking: Vec<String>,
     /// The figures that the scenario is for.
@@ -240,9 +240,7 @@ impl Collector {
 
     fn interval(&mut self, interval: &IntervalSnapshot, samples: Samples) -> SeriesRow {
         if interval.phase == PhaseKind::Measure && self.wants_calm() {
-            let concerned: Vec<bool> =
-                self.facts.groups.iter().map(|(_, concerned)| *concerned).collect();
-            self.calm.push(CalmSecond::of(interval, self.started_ns, &concerned));
+            self.calm.push(CalmSecond::of(interval, self.started_ns, &self.facts.concerned));
         }
         let name = interval.phase.name();
         if let Some(phase) = self.phases.iter_mut().rev().find(|phase| phase.name == name) {
@@ -559,11 +557,7 @@ impl RunFacts {
             clients: plan.client_count() as u64,
             offered_out_per_s: plan.offered_out_per_s(),
             names: Names::of(scenario, plan),
-            groups: plan
-                .groups
-                .iter()
-                .map(|group| (group.name.clone(), deeds.concern(&group.name)))
-                .collect(),
+            concerned: plan.groups.iter().map(|group| deeds.concern(&group.name)).collect(),
             deeds,
             asking: plan
                 .groups

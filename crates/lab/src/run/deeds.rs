@@ -48,12 +48,7 @@ impl Deeds {
 
     /// Does anything happen to clients of this group?
     pub(super) fn concern(&self, group: &str) -> bool {
-        self.groups().any(|name| name == group)
-    }
-
-    /// Groups whose clients are no bystanders.
-    pub(super) fn groups(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|planned| planned.record.group.as_str()).filter(|name| !name.is_empty())
+        self.0.iter().any(|planned| !group.is_empty() && planned.record.group == group)
     }
 
     /// What the number in the load's plan is called.

@@ -53,7 +53,7 @@ fn facts() -> RunFacts {
         offered_out_per_s: RATE as f64,
         names: Names::default(),
         deeds: Deeds::default(),
-        groups: vec![],
+        concerned: vec![],
         asking: vec![],
         headlines: vec![],
         closed: false,

@@ -160,11 +160,23 @@ impl Checker<'_> {
         if targets.contains_key(text) {
             return Ok(text.clone());
         }
-        let error = self.error(name.span(), format!("there is no broker '{text}'"));
-        Err(match closest(text, targets.keys().map(String::as_str)) {
+        let known = targets.keys().map(String::as_str);
+        Err(self.unknown_name(name, ("broker", "targets"), known))
+    }
+
+    /// That `what`, each of which is a table below `tables`, has none of this name.
+    fn unknown_name<'k>(
+        &self,
+        name: &Spanned<String>,
+        (what, tables): (&str, &str),
+        known: impl Iterator<Item = &'k str>,
+    ) -> ScenarioError {
+        let text = name.get_ref();
+        let error = self.error(name.span(), format!("there is no {what} '{text}'"));
+        match closest(text, known) {
             Some(word) => error.label(format!("did you mean '{word}'?")),
-            None => error.label("no [targets.<name>] has this name"),
-        })
+            None => error.label(format!("no [{tables}.<name>] has this name")),
+        }
     }
 
     fn bridge(&self, raw: &RawBridge, targets: &BTreeMap<String, Target>) -> Checked<Bridge> {

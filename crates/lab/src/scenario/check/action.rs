@@ -7,7 +7,6 @@ use toml::Spanned;
 
 use super::{Checked, Checker};
 use crate::scenario::action::{Action, Deed};
-use crate::scenario::error::closest;
 use crate::scenario::quantity::TimeSpan;
 use crate::scenario::raw::{RawAction, RawCrowd};
 use crate::scenario::types::{Group, Phases, Target};
@@ -156,11 +155,8 @@ impl Checker<'_> {
     fn crowd(&self, raw: &RawCrowd, about: Surroundings<'_>) -> Checked<(String, f64)> {
         let name = raw.group.get_ref();
         let Some(group) = about.groups.get(name) else {
-            let error = self.error(raw.group.span(), format!("there is no group '{name}'"));
-            return Err(match closest(name, about.groups.keys().map(String::as_str)) {
-                Some(word) => error.label(format!("did you mean '{word}'?")),
-                None => error.label("no [groups.<name>] has this name"),
-            });
+            let known = about.groups.keys().map(String::as_str);
+            return Err(self.unknown_name(&raw.group, ("group", "groups"), known));
         };
         if group.absent || group.offline.is_some() {
             return Err(self
