@@ -12,7 +12,6 @@ use tacho_session::{CommitToken, WillState};
 
 use super::answers::encode_within;
 use super::connection::{Connection, Flow};
-use super::kin::without_bridge_bit;
 use super::session::Copy;
 use super::unanswered::{Answer, Changed};
 use super::{Net, Shard};
@@ -43,6 +42,7 @@ impl Promises {
 pub(super) struct Promised {
     pub(super) conn: ConnId,
     pub(super) token: CommitToken,
+    /// Without the bit of bridges, so that it can be decoded again.
     pub(super) packet: Vec<u8>,
     /// Goes into CONNACK in the place of what the client sent.
     pub(super) authentication_data: Option<Vec<u8>>,
@@ -128,7 +128,6 @@ impl Shard {
 
     fn keep_promise(&mut self, net: &mut Net, slot: u32, promised: Promised) {
         let Promised { conn, packet, authentication_data, assigned, will, .. } = promised;
-        let packet = without_bridge_bit(&packet).unwrap_or(packet);
         let frame = split_frame(&packet, u32::MAX).ok().flatten();
         let connect = frame.and_then(|frame| Connect::decode(&frame).ok());
         // Invariant: it was decoded before, when it came.

@@ -223,8 +223,8 @@ impl Shard {
             self.open_session(net, conn, slot, connect, will, assigned);
             return Flow::Continue;
         }
-        let (packet, data) = (packet.to_vec(), connect.properties.authentication_data);
-        let authentication_data = data.map(Into::into);
+        let packet = without_bridge_bit(packet).unwrap_or_else(|| packet.to_vec());
+        let authentication_data = connect.properties.authentication_data.map(Into::into);
         let promised = Promised { conn, token, packet, authentication_data, assigned, will };
         self.promise_connection(net, slot, promised);
         Flow::Continue

@@ -173,6 +173,17 @@ impl Station {
         client
     }
 
+    /// The connection of another broker's bridge (3.1.1); nothing happens yet.
+    pub(crate) fn bridging(&mut self, client_id: &str) -> Client {
+        let mut client = self.dial(client_id, u32::MAX);
+        client.version = Version::V311;
+        let mut connect = encode(&Packet::Connect(client.opening()), client.version);
+        // The protocol level, behind the fixed header and the protocol's name.
+        connect[8] |= 0x80;
+        client.send_bytes(&connect);
+        client
+    }
+
     /// A first connection with a subscription; nothing happens yet.
     pub(crate) fn joining(&mut self, client_id: &str, filter: &str, qos: QoS) -> Client {
         let client = self.dial(client_id, u32::MAX);

@@ -199,6 +199,24 @@ fn what_resumed_clients_leave_to_be_written_is_bounded_and_kept_once_there_is_sp
     assert!(matches!(&seen[..], [Seen::Message { topic, .. }] if topic == "will"), "{seen:?}");
 }
 
+/// Its CONNECT has a bit that the specification does not know, and could not be read again: the
+/// connection was closed without a word.
+#[test]
+fn a_bridge_that_waited_for_a_commit_when_the_disk_began_to_fail_is_told_too() {
+    let mut station = Station::new(1);
+    station.disk.set_faults(Faults { write_error: 1.0, ..Faults::default() });
+    let mut bridge = station.bridging("bridge");
+    station.settle();
+    assert!(!station.cluster.commit());
+    station.settle();
+    bridge.expect_nothing();
+    for _ in 0..5 {
+        station.sleep(1);
+    }
+    bridge.expect(&[Seen::Refused(ReasonCode::SERVER_UNAVAILABLE)]);
+    assert_eq!(station.cluster.counter("journal_refused_connects_total"), 1);
+}
+
 /// What was on its way to the journal when the disk began to fail waited for as long as it failed.
 #[test]
 fn who_waited_for_a_commit_when_the_disk_began_to_fail_is_told_within_seconds() {
