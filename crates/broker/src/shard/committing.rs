@@ -160,15 +160,12 @@ impl Shard {
             true => packet.without_problem_information(),
             false => packet,
         };
-        let refusable = match &packet {
-            Packet::SubAck(suback) => Some((suback.packet_id, suback.reasons.clone(), true)),
-            Packet::UnsubAck(unsuback) => {
-                Some((unsuback.packet_id, unsuback.reasons.clone(), false))
-            }
-            _ => None,
+        let (packet_id, reasons, changed) = match &packet {
+            Packet::SubAck(suback) => (suback.packet_id, suback.reasons.clone(), Some(changed)),
+            Packet::UnsubAck(unsuback) => (unsuback.packet_id, unsuback.reasons.clone(), None),
+            // Invariant: nothing else is asked in this way.
+            _ => return Flow::Continue,
         };
-        // Invariant: nothing else is asked in this way.
-        let Some((packet_id, reasons, is_subscribe)) = refusable else { return Flow::Continue };
         let mut bytes = Vec::new();
         if !encode_within(packet, session.version, session.packet_size_max, &mut bytes) {
             return self.end_connection(net, conn, ReasonCode::PACKET_TOO_LARGE);
@@ -177,11 +174,7 @@ impl Shard {
         if answers.len() >= ANSWERS_MAX {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
-        let said = (packet_id, reasons);
-        answers.push_back(match is_subscribe {
-            true => Answer::subscribed(token, bytes, said, changed),
-            false => Answer::unsubscribed(token, bytes, said),
-        });
+        answers.push_back(Answer { token, bytes, packet_id, reasons, changed });
         self.await_commit(slot, token);
         self.watch_unanswered(net);
         Flow::Continue

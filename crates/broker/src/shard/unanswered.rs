@@ -41,10 +41,10 @@ pub(crate) struct Unanswered {
 pub(super) struct Answer {
     pub(super) token: CommitToken,
     pub(super) bytes: Vec<u8>,
-    packet_id: PacketId,
-    reasons: Vec<ReasonCode>,
+    pub(super) packet_id: PacketId,
+    pub(super) reasons: Vec<ReasonCode>,
     /// What SUBSCRIBE has changed; `None` for UNSUBSCRIBE.
-    changed: Option<Vec<Changed>>,
+    pub(super) changed: Option<Vec<Changed>>,
 }
 
 /// A subscription that was made or got other options.
@@ -55,25 +55,6 @@ pub(super) struct Changed {
 }
 
 impl Answer {
-    pub(super) fn subscribed(
-        token: CommitToken,
-        bytes: Vec<u8>,
-        suback: (PacketId, Vec<ReasonCode>),
-        changed: Vec<Changed>,
-    ) -> Self {
-        let (packet_id, reasons) = suback;
-        Self { token, bytes, packet_id, reasons, changed: Some(changed) }
-    }
-
-    pub(super) fn unsubscribed(
-        token: CommitToken,
-        bytes: Vec<u8>,
-        unsuback: (PacketId, Vec<ReasonCode>),
-    ) -> Self {
-        let (packet_id, reasons) = unsuback;
-        Self { token, bytes, packet_id, reasons, changed: None }
-    }
-
     /// The packet that says that nothing can be written.
     fn refusal(self, version: Version) -> Packet<'static> {
         let Self { packet_id, reasons, .. } = self;
