@@ -98,11 +98,7 @@ impl<'a> Rerouting<'a> {
             delivery.qos = qos;
             delivery.retain &= target.retain_as_published;
             delivery.subscription_ids = target.subscription_ids;
-            entry::encode(&delivery, None, self.wall, &mut self.meta);
-            let seq = session.restored.next_seq;
-            session.restored.next_seq += 1;
-            self.append(session.queue, seq, id, writer);
-            session.restored.queued.push((seq, delivery));
+            self.give(session, id, delivery, writer);
         }
     }
 
@@ -130,11 +126,7 @@ impl<'a> Rerouting<'a> {
             delivery.retain = rule.mapping.retain(header.retain);
             delivery.subscription_ids = rule_id(place);
             delivery.size_bytes += MESSAGE_BYTES as u32;
-            entry::encode(&delivery, None, self.wall, &mut self.meta);
-            let seq = session.restored.next_seq;
-            session.restored.next_seq += 1;
-            self.append(session.queue, seq, id, writer);
-            session.restored.queued.push((seq, delivery));
+            self.give(session, id, delivery, writer);
         }
     }
 
@@ -144,6 +136,21 @@ impl<'a> Rerouting<'a> {
         self.subscriptions
             .for_each_match(topic, |&session, &options| matched.push((session, options)));
         merge_targets(matched)
+    }
+
+    /// Puts a message at the end of a session's queue, in the journal too.
+    fn give(
+        &mut self,
+        session: &mut FoundSession,
+        id: MessageId,
+        delivery: Delivery<Copy>,
+        writer: &mut Writer,
+    ) {
+        entry::encode(&delivery, None, self.wall, &mut self.meta);
+        let seq = session.restored.next_seq;
+        session.restored.next_seq += 1;
+        self.append(session.queue, seq, id, writer);
+        session.restored.queued.push((seq, delivery));
     }
 
     fn give_groups(
