@@ -164,15 +164,6 @@ impl Bridge {
         })
     }
 
-    /// The client identifier of a member towards the other broker, also of one that an earlier
-    /// configuration had.
-    pub(crate) fn client_id_of(&self, member: u16) -> String {
-        match member < self.config.connections {
-            true => self.config.client_id_of(member),
-            false => format!("{}-{}", self.config.client_id, member + 1),
-        }
-    }
-
     /// Who a member is here.
     pub(crate) fn key_of(&self, member: u16) -> ClientKey {
         ClientKey::of_member(&self.config.name, member)

@@ -205,9 +205,9 @@ impl MemberStats {
     }
 }
 
-/// Before the first attempt has ended.
-const UP: u8 = 1;
-const DOWN: u8 = 2;
+/// What [`MemberStats`] keeps of a state.
+const UP: u8 = State::Up as u8;
+const DOWN: u8 = State::Down as u8;
 
 #[cfg(test)]
 mod tests {

@@ -139,10 +139,11 @@ impl IngressRule {
 
 impl BridgeConfig {
     /// The client identifier of connection `k`, counted from 0: the configured one if there is
-    /// one connection only, else `-1`, `-2` and so on behind it.
+    /// one connection only, else `-1`, `-2` and so on behind it. Also of one that only an earlier
+    /// configuration had.
     pub fn client_id_of(&self, k: u16) -> String {
-        match self.connections {
-            1 => self.client_id.clone(),
+        match (self.connections, k) {
+            (1, 0) => self.client_id.clone(),
             _ => format!("{}-{}", self.client_id, k + 1),
         }
     }

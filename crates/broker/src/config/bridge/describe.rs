@@ -2,8 +2,6 @@
 
 use std::fmt::{Display, Write as _};
 
-use tacho_codec::QoS;
-
 use super::{BridgeConfig, Mapping};
 
 impl BridgeConfig {
@@ -84,9 +82,7 @@ impl File {
         self.text("payload", &mapping.payload);
         match mapping.qos {
             None => self.text("qos", "keep"),
-            Some(QoS::AtMostOnce) => self.line("qos", 0),
-            Some(QoS::AtLeastOnce) => self.line("qos", 1),
-            Some(QoS::ExactlyOnce) => self.line("qos", 2),
+            Some(qos) => self.line("qos", qos as u8),
         }
         match mapping.retain {
             None => self.text("retain", "keep"),

@@ -129,7 +129,6 @@ pub(in crate::config) fn line_of_password(text: &str, at: Option<Range<usize>>) 
     (key == "password").then_some(number)
 }
 
-/// Letters and signs that mean nothing in topics, file names and labels.
 const NAME_LEN_MAX: usize = 64;
 /// What a broker is sure to hold open for one peer; the published workload has 64.
 const CONNECTIONS_MAX: u64 = 1_024;
@@ -191,6 +190,7 @@ impl RawBridge {
     fn resolve(self) -> Result<BridgeConfig, Wrong> {
         let here = self.name.span();
         let name = self.name.into_inner();
+        // Letters and signs that mean nothing in topics, file names and labels.
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.len() > NAME_LEN_MAX || !name.chars().all(plain) {
             let sentence = "`name` must be 1 to 64 letters, digits, `.`, `_` or `-`";
@@ -217,11 +217,10 @@ impl RawBridge {
             return Err(wrong(flag.span(), "`bridge_flag` needs version 3.1.1"));
         }
         let bridge_flag = self.bridge_flag.map_or_else(|| !version.is_v5(), Spanned::into_inner);
-        let ranged = number;
-        let retry_first_s = ranged("retry_first_s", self.retry_first_s, 1, (1, DAY_S))?;
+        let retry_first_s = number("retry_first_s", self.retry_first_s, 1, (1, DAY_S))?;
         let longest_at = self.retry_longest_s.as_ref().map_or_else(|| here.clone(), Spanned::span);
         let default = retry_first_s.max(30);
-        let retry_longest_s = ranged("retry_longest_s", self.retry_longest_s, default, (1, DAY_S))?;
+        let retry_longest_s = number("retry_longest_s", self.retry_longest_s, default, (1, DAY_S))?;
         if retry_longest_s < retry_first_s {
             let sentence = "`retry_longest_s` is shorter than `retry_first_s`";
             return Err(wrong(longest_at, sentence));
@@ -241,27 +240,27 @@ impl RawBridge {
             username,
             password,
             clean_start,
-            session_expiry_s: ranged(
+            session_expiry_s: number(
                 "session_expiry_s",
                 self.session_expiry_s,
                 session_expiry_s,
                 (0, FOREVER_S),
             )? as u32,
-            keep_alive_s: ranged("keep_alive_s", self.keep_alive_s, 60, (0, 65_535))? as u16,
-            connect_timeout_s: ranged("connect_timeout_s", self.connect_timeout_s, 10, (1, 3_600))?
+            keep_alive_s: number("keep_alive_s", self.keep_alive_s, 60, (0, 65_535))? as u16,
+            connect_timeout_s: number("connect_timeout_s", self.connect_timeout_s, 10, (1, 3_600))?
                 as u32,
-            connections: ranged("connections", self.connections, 1, (1, CONNECTIONS_MAX))? as u16,
-            inflight: ranged("inflight", self.inflight, inflight, (1, 65_535))? as u16,
-            buffer_bytes_max: ranged(
+            connections: number("connections", self.connections, 1, (1, CONNECTIONS_MAX))? as u16,
+            inflight: number("inflight", self.inflight, inflight, (1, 65_535))? as u16,
+            buffer_bytes_max: number(
                 "buffer_bytes_max",
                 self.buffer_bytes_max,
                 1 << 30,
                 (65_536, u64::MAX >> 1),
             )?,
-            buffer_ttl_s: ranged("buffer_ttl_s", self.buffer_ttl_s, 0, (0, FOREVER_S))? as u32,
+            buffer_ttl_s: number("buffer_ttl_s", self.buffer_ttl_s, 0, (0, FOREVER_S))? as u32,
             retry_first_s: retry_first_s as u32,
             retry_longest_s: retry_longest_s as u32,
-            health_check_s: ranged("health_check_s", self.health_check_s, 15, (0, 65_535))? as u32,
+            health_check_s: number("health_check_s", self.health_check_s, 15, (0, 65_535))? as u32,
             bridge_flag,
             egress: egress(self.egress)?,
             ingress: ingress(self.ingress, version)?,

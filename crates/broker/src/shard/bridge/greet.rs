@@ -27,7 +27,7 @@ impl Shard {
         }
         let clean = config.clean_start || entry.is_to_be_forgotten;
         entry.stage = Stage::Greeting { clean };
-        let client_id = bridge.client_id_of(entry.number);
+        let client_id = config.client_id_of(entry.number);
         let limits = &self.shared.limits;
         let connect = Connect {
             version: config.version,
