@@ -5,8 +5,7 @@
 //! acknowledgements, and PINGREQ, are handled ahead of their turn, and passed over when that comes.
 //! It is read on for them up to a bound.
 
-use tacho_codec::split_frame;
-use tacho_net::ConnId;
+use tacho_codec::{Frame, split_frame};
 
 use super::connection::Flow;
 use super::{Net, Shard};
@@ -37,22 +36,23 @@ impl Shard {
     }
 
     /// Handles what comes ahead of its turn in `unread`, which begins with the packet at which the
-    /// client is held back; `looked` bytes of it were looked at before.
+    /// client, or the other broker of a bridge, is held back; `looked` bytes of it were looked at
+    /// before.
     #[cold]
     pub(super) fn look_ahead(
         &mut self,
         net: &mut Net,
-        conn: ConnId,
         slot: u32,
         unread: &[u8],
         looked: usize,
+        mut handle: impl FnMut(&mut Self, &mut Net, &Frame<'_>) -> Flow,
     ) -> Flow {
         let size_max = self.limits().packet_size_max;
         let mut at = looked;
         // What is damaged is found when its turn comes.
         while let Ok(Some(frame)) = split_frame(&unread[at..], size_max) {
             // The packet itself is no acknowledgement.
-            if comes_ahead(frame.first_byte) && self.packet(net, conn, slot, &frame) == Flow::Stop {
+            if comes_ahead(frame.first_byte) && handle(self, net, &frame) == Flow::Stop {
                 return Flow::Stop;
             }
             at += frame.total_len;

@@ -82,7 +82,7 @@ const CONNECT: u8 = 0x10;
 /// Bytes of an unfinished packet that count as a sign of life.
 const PARTIAL_STEP: u32 = 1_000;
 /// The packet type PUBLISH in the first byte's upper half.
-const PUBLISH: u8 = 0x30;
+pub(super) const PUBLISH: u8 = 0x30;
 
 impl Shard {
     pub(super) fn connection_accepted(&mut self, net: &mut Net, conn: ConnId, listener: usize) {
@@ -241,8 +241,10 @@ impl Shard {
         if let Some(slot) = session {
             let looked = ahead.saturating_sub(used);
             if flow == Flow::Hold {
-                let unread = &data[used..];
-                if self.look_ahead(net, conn, slot, unread, looked) == Flow::Stop {
+                let heed = |shard: &mut Self, net: &mut Net, frame: &Frame<'_>| {
+                    shard.packet(net, conn, slot, frame)
+                };
+                if self.look_ahead(net, slot, &data[used..], looked, heed) == Flow::Stop {
                     return data.len();
                 }
             } else if ahead > 0 {
@@ -311,13 +313,7 @@ impl Shard {
     }
 
     #[inline]
-    pub(super) fn packet(
-        &mut self,
-        net: &mut Net,
-        conn: ConnId,
-        slot: u32,
-        frame: &Frame<'_>,
-    ) -> Flow {
+    fn packet(&mut self, net: &mut Net, conn: ConnId, slot: u32, frame: &Frame<'_>) -> Flow {
         self.stats.packets_in_total.increment();
         let version = self.sessions[slot as usize].version;
         if frame.first_byte & 0xf0 == PUBLISH {

@@ -108,11 +108,8 @@ impl Shard {
                 // The connection does not exist any more.
                 self.connection_gone(conn);
                 self.shared.sockets.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
-                let entry = &mut self.bridges.all[member];
-                entry.conn = None;
-                entry.link.lost(net.now_ns());
-                self.member_down(net, member, &format!("cannot connect: {error}"));
-                self.arm_member(net, member);
+                self.bridges.all[member].conn = None;
+                self.break_off(net, member, &format!("cannot connect: {error}"));
             }
         }
     }
@@ -133,7 +130,6 @@ impl Shard {
             // Some refuse what they do not understand without a word.
             entry.says_bridge = false;
         }
-        entry.link.lost(net.now_ns());
         let why = match why {
             Closed::Error(error) => format!("the connection broke: {error}"),
             Closed::ByPeer | Closed::ByUs => match entry.stage {
@@ -141,8 +137,7 @@ impl Shard {
                 _ => "it closed the connection before it answered".to_owned(),
             },
         };
-        self.member_down(net, member, &why);
-        self.arm_member(net, member);
+        self.break_off(net, member, &why);
     }
 
     /// Closes a connection that is of no use; when to try again is known already.
@@ -154,12 +149,12 @@ impl Shard {
         self.member_down(net, member, why);
     }
 
-    /// The same for what the other broker did: it is tried again after a pause.
+    /// The same for what the other broker did, which may have closed it: it is tried again after
+    /// a pause.
     pub(super) fn break_off(&mut self, net: &mut Net, member: usize, why: &str) {
         self.bridges.all[member].link.lost(net.now_ns());
         if let Some(conn) = self.bridges.all[member].conn.take() {
-            self.set_connection(conn, Connection::Closing);
-            net.close(conn);
+            self.drop_connection(net, conn);
         }
         self.member_down(net, member, why);
         self.arm_member(net, member);
@@ -196,8 +191,7 @@ impl Shard {
             let said = Disconnect::default().encode(version, net.out(conn).as_vec_mut());
             debug_assert!(said.is_ok(), "a DISCONNECT without properties is always encodable");
         }
-        self.set_connection(conn, Connection::Closing);
-        net.close(conn);
+        self.drop_connection(net, conn);
     }
 
     /// The broker stops.

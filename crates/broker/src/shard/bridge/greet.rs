@@ -248,6 +248,6 @@ fn sends_qos0_only(bridge: &Bridge) -> bool {
 }
 
 /// What the other broker says for people.
-fn said(text: Option<&str>) -> String {
+pub(super) fn said(text: Option<&str>) -> String {
     text.map_or_else(String::new, |text| format!(" ({text})"))
 }

@@ -10,17 +10,16 @@ use tacho_net::ConnId;
 use tacho_session::Inbound;
 
 use super::Stage;
+use super::greet::said;
 use crate::config::{IngressRule, Values};
 use crate::message::{Intake, Message};
 use crate::shard::ahead::comes_ahead;
-use crate::shard::connection::Flow;
+use crate::shard::connection::{Flow, PUBLISH};
 use crate::shard::distribution::Acknowledge;
 use crate::shard::publish::may_publish;
 use crate::shard::throttle::Why;
 use crate::shard::{Net, Shard};
 
-/// The packet type PUBLISH in the first byte's upper half.
-const PUBLISH: u8 = 0x30;
 /// Between two log lines about messages that a member's other broker refused.
 const REFUSALS_NS: u64 = 10_000_000_000;
 
@@ -60,7 +59,11 @@ impl Shard {
         let unread = &data[used..];
         let looked = ahead.saturating_sub(used);
         if flow == Flow::Hold {
-            if self.heed_ahead(net, conn, member, unread, looked) == Flow::Stop {
+            // What went there may be all that there is no room for.
+            let heed = |shard: &mut Self, net: &mut Net, frame: &Frame<'_>| {
+                shard.bridge_packet(net, conn, member, frame)
+            };
+            if self.look_ahead(net, slot, unread, looked, heed) == Flow::Stop {
                 return data.len();
             }
         } else if ahead > 0 {
@@ -79,31 +82,6 @@ impl Shard {
             self.hold_publisher(net, conn, Why::Backlog, false);
         }
         used
-    }
-
-    /// What went there may be all that there is no room for: its acknowledgements count also
-    /// behind a PUBLISH that cannot be taken in yet.
-    #[cold]
-    fn heed_ahead(
-        &mut self,
-        net: &mut Net,
-        conn: ConnId,
-        member: usize,
-        unread: &[u8],
-        looked: usize,
-    ) -> Flow {
-        let slot = self.bridges.all[member].slot;
-        let size_max = self.limits().packet_size_max;
-        let mut at = looked;
-        while let Ok(Some(frame)) = split_frame(&unread[at..], size_max) {
-            let is_ahead = comes_ahead(frame.first_byte);
-            if is_ahead && self.bridge_packet(net, conn, member, &frame) == Flow::Stop {
-                return Flow::Stop;
-            }
-            at += frame.total_len;
-        }
-        self.note_looked_ahead(slot, at);
-        Flow::Hold
     }
 
     fn bridge_packet(
@@ -137,8 +115,7 @@ impl Shard {
             }
             Ok(Packet::PingResp) if is_up => Flow::Continue,
             Ok(Packet::Disconnect(disconnect)) if is_up => {
-                let text = disconnect.reason_string;
-                let text = text.map_or_else(String::new, |text| format!(" ({text})"));
+                let text = said(disconnect.reason_string);
                 let why = format!("it ended the connection: {}{text}", disconnect.reason);
                 self.break_off(net, member, &why);
                 Flow::Stop
