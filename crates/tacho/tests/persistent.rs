@@ -67,7 +67,7 @@ fn the_directory_of_a_command_stays_while_its_broker_is_killed() {
     let directory = folder.path().join("run");
     let status = Command::new(env!("CARGO_BIN_EXE_tacho"))
         .args(["run", "persistent", "--quiet", "--var", "sessions=2", "--var", "messages=20"])
-        .args(["--var", "rate=20", "--var", "kills=2", "--var", "drain=1s", "--seed", "3"])
+        .args(["--var", "rate=20", "--var", "kills=2", "--var", "drain=5s", "--seed", "3"])
         .args(["--broker-cmd", &command, "--dir"])
         .arg(&directory)
         .status()
