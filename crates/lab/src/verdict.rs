@@ -19,6 +19,9 @@ pub const SEND_DELAY: &str = "the send delay p99";
 /// Time stolen by the hypervisor, in percent, from which on figures are not the machine's own.
 pub const STEAL_PERCENT: f64 = 1.0;
 
+/// Name of the check of the time that the hypervisor took.
+pub const STEAL: &str = "the time stolen by the hypervisor";
+
 /// CPU of other programs, one core = 100, from which on a reader must know of them.
 pub const OTHERS_PERCENT: f64 = 20.0;
 
@@ -47,7 +50,7 @@ pub fn gates(step: &Step, closed: bool, broker_cores: usize) -> Vec<Gate> {
         gate(SEND_DELAY, "microseconds", p99 as f64, SEND_DELAY_P99_US);
     }
     if let Some(steal) = step.host_steal_percent {
-        gate("the time stolen by the hypervisor", "percent", steal, STEAL_PERCENT);
+        gate(STEAL, "percent", steal, STEAL_PERCENT);
     }
     gates
 }

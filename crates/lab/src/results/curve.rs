@@ -76,11 +76,33 @@ impl<'a> Curve<'a> {
 
     /// The load at which CPU reaches 75 %, by a straight line between the neighbouring steps.
     pub(super) fn recommended(&self) -> Recommended {
+        self.reached(|row| !row.is_invalid())
+    }
+
+    /// The same, with steps that the broker carried although the generator was late.
+    pub(super) fn probable(&self) -> Recommended {
+        self.reached(|row| !row.is_invalid() || row.is_carried_late())
+    }
+
+    /// What the table says: where steps that count do not reach 75 %, what is probable as well.
+    pub(super) fn cell(&self) -> String {
+        let (sure, probable) = (self.recommended(), self.probable());
+        match (&sure, &probable) {
+            (Recommended::At(_) | Recommended::Ended(..), _) | (_, Recommended::Unknown) => {
+                sure.cell()
+            }
+            _ if sure == probable => sure.cell(),
+            (_, Recommended::At(tps)) => format!("{}, probably {}", sure.cell(), round(*tps)),
+            _ => format!("{}, probably {}", sure.cell(), probable.cell()),
+        }
+    }
+
+    fn reached(&self, counts: fn(&Row) -> bool) -> Recommended {
         let points: Vec<LoadPoint> = self
             .rows
             .iter()
             .enumerate()
-            .filter(|(_, row)| !row.is_invalid())
+            .filter(|(_, row)| counts(row))
             .filter_map(|(rung, row)| {
                 let (step, cpu_percent) = (row.step.as_ref()?, row.cpu_percent()?);
                 let sustained = !row.is_failed();

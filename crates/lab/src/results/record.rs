@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::record::{Gate, LatencyStats, StepTarget, Verdict, ViolationCounts};
+use crate::verdict::{STEAL, SUSTAINED_PERCENT};
+
+/// How late a generator may be, 99th percentile, for its load to be the one that was meant.
+const LATE_US_MAX: u64 = 10_000;
 
 /// A measurement that documents are written from.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -289,6 +293,19 @@ impl Row {
         let void = !self.verdict.counts() || self.verdict == Verdict::NotSteady;
         let gates = self.step.iter().flat_map(|step| &step.gates);
         void || gates.into_iter().any(|gate| !gate.passed)
+    }
+
+    /// The broker carried the load, though the generator was late or its core full: CPU is that of
+    /// a load in bursts, and latency is the generator's too.
+    pub fn is_carried_late(&self) -> bool {
+        let Some(step) = &self.step else { return false };
+        let carried = |achieved: f64, offered: f64| achieved * 100.0 >= offered * SUSTAINED_PERCENT;
+        self.verdict == Verdict::GeneratorBound
+            && step.gates.iter().all(|gate| gate.passed || gate.name != STEAL)
+            && step.send_delay_us.p99.is_some_and(|us| us < LATE_US_MAX)
+            && step.violations.total() == 0
+            && carried(step.achieved_in_per_s, step.offered_in_per_s)
+            && carried(step.achieved_out_per_s, step.offered_out_per_s)
     }
 
     /// The broker did not carry it.

@@ -77,6 +77,45 @@ fn recommended_workloads_are_interpolated_or_bounds() {
     assert!(documents.summary.contains("**37,500**"));
 }
 
+/// A row whose only fault is that messages left the generator late.
+fn late(label: &str, tps: u32, cpu: f64, delay_us: u32, gate: &str) -> String {
+    let delay = format!(
+        r#""send_delay_us":{{"count":9,"mean":9.0,"p50":9,"p90":null,"p95":null,"p99":{delay_us},"p999":null,"p9999":null,"max":99999}},"gates":[{{"name":"{gate}""#
+    );
+    row("tacho", "qos1", label, tps, cpu, "generator_bound")
+        .replace(r#""gates":[{"name":"g""#, &delay)
+}
+
+#[test]
+fn steps_that_came_late_but_were_carried_make_a_workload_probable() {
+    let cell = |rows: &[String]| {
+        let (_folder, path) = folder("2026-11-22-guide", "guide", rows);
+        let documents = Documents::of(&Results::load(&path).expect("a record"));
+        let text = file(&documents, "README.md").to_owned();
+        let line = text.lines().find(|line| line.starts_with("| Symmetric, QoS 1 |"));
+        line.expect("a line").split('|').nth(3).expect("a cell").trim().to_owned()
+    };
+    let sure = row("tacho", "qos1", "10K", 10_000, 30.0, "ok");
+    let delay = crate::verdict::SEND_DELAY;
+    let crossing = late("30K", 30_000, 90.0, 3000, delay);
+    assert_eq!(
+        cell(&[sure.clone(), crossing.clone()]),
+        "more than 10,000 (at 30 %), probably 25,000"
+    );
+    assert_eq!(cell(&[crossing]), "nothing that counts, probably less than 30,000 (at 90 %)");
+    let below = late("30K", 30_000, 60.0, 3000, delay);
+    let both = "more than 10,000 (at 30 %), probably more than 30,000 (at 60 %)";
+    assert_eq!(cell(&[sure.clone(), below]), both);
+    // Later than that it is another load; and time that the hypervisor took says nothing.
+    let alone = "more than 10,000 (at 30 %)";
+    assert_eq!(cell(&[sure.clone(), late("30K", 30_000, 90.0, 10_000, delay)]), alone);
+    let stolen = late("30K", 30_000, 90.0, 3000, crate::verdict::STEAL);
+    assert_eq!(cell(&[sure.clone(), stolen]), alone);
+    // Where steps that count reach 75 %, nothing else is said.
+    let reached = row("tacho", "qos1", "20K", 20_000, 90.0, "ok");
+    assert_eq!(cell(&[sure, late("15K", 15_000, 80.0, 3000, delay), reached]), "**17,500**");
+}
+
 #[test]
 fn what_does_not_count_stays_visible_and_is_marked() {
     let documents = guide();
