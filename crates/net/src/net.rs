@@ -101,6 +101,9 @@ pub struct Net<H: Handler> {
     pub(crate) newcomers_until_ns: u64,
     /// Where sockets are registered; simulated ones are not.
     registry: Option<Registry>,
+    /// Where simulated connections go.
+    #[cfg(feature = "sim")]
+    pub(crate) outgoing: crate::sim::Outgoing,
 }
 
 impl<H: Handler> Net<H> {
@@ -147,6 +150,8 @@ impl<H: Handler> Net<H> {
             accept_gap_ns: 0,
             newcomers_until_ns: 0,
             registry,
+            #[cfg(feature = "sim")]
+            outgoing: crate::sim::Outgoing::default(),
         }
     }
 
@@ -403,11 +408,12 @@ impl<H: Handler> Net<H> {
     /// call [`abort`](Self::abort); then `closed` is called, and `connected` is not.
     ///
     /// # Errors
-    /// When it fails at once, for instance because descriptors or local ports have run out. A
-    /// simulated loop cannot connect.
+    /// When it fails at once, for instance because descriptors or local ports have run out.
     pub fn connect(&mut self, addr: SocketAddr, local: Option<SocketAddr>) -> io::Result<ConnId> {
-        if self.registry.is_none() {
-            return Err(io::ErrorKind::Unsupported.into());
+        #[cfg(feature = "sim")]
+        if self.is_simulated() {
+            let stream = Stream::Virtual(self.outgoing.connect(addr));
+            return Ok(self.insert(Conn::new(stream, Phase::Connecting)));
         }
         let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;

@@ -67,7 +67,7 @@ impl Stream {
         match self {
             Self::Tcp(stream) => stream.take_error(),
             #[cfg(feature = "sim")]
-            Self::Virtual(_) => Ok(None),
+            Self::Virtual(socket) => Ok(socket.take_error()),
         }
     }
 

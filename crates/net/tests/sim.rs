@@ -226,22 +226,46 @@ fn connections_are_refused_when_descriptors_run_out() {
 }
 
 #[test]
-fn a_simulated_loop_cannot_reach_the_world() {
-    struct Caller(Option<io::ErrorKind>);
+fn a_simulated_loop_connects_to_whoever_takes_the_other_end() {
+    #[derive(Default)]
+    struct Caller(Vec<String>);
     impl Handler for Caller {
         type Mail = ();
         type Shared = Vec<u8>;
         fn started(&mut self, net: &mut Net<Self>) {
-            let result = net.connect("127.0.0.1:1".parse().unwrap(), None);
-            self.0 = result.err().map(|error| error.kind());
+            let conn = net.connect("127.0.0.1:1".parse().unwrap(), None).unwrap();
+            net.out(conn).extend_from_slice(b"hello");
         }
         fn accepted(&mut self, _: &mut Net<Self>, _: ConnId, _: usize) {}
+        fn connected(&mut self, _: &mut Net<Self>, _: ConnId, result: io::Result<()>) {
+            self.0.push(format!("{:?}", result.map_err(|error| error.kind())));
+        }
         fn input(&mut self, _: &mut Net<Self>, _: ConnId, data: &[u8]) -> usize {
+            self.0.push(String::from_utf8(data.to_vec()).unwrap());
             data.len()
         }
-        fn closed(&mut self, _: &mut Net<Self>, _: ConnId, _: Closed) {}
+        fn closed(&mut self, _: &mut Net<Self>, _: ConnId, _: Closed) {
+            self.0.push("closed".to_owned());
+        }
     }
-    let members = mailboxes(1).into_iter().map(|b| (LoopConfig::default(), b, Caller(None)));
-    let simulation = Simulation::new(1, Faults::default(), 1, members);
-    assert_eq!(simulation.handler(0).0, Some(io::ErrorKind::Unsupported));
+    let begin = || {
+        let members =
+            mailboxes(1).into_iter().map(|b| (LoopConfig::default(), b, Caller::default()));
+        let mut simulation = Simulation::new(1, Faults::default(), 1, members);
+        let (to, peer) = simulation.begun(0).remove(0);
+        assert_eq!(to.to_string(), "127.0.0.1:1");
+        (simulation, peer)
+    };
+    let (mut simulation, peer) = begin();
+    while simulation.step() {}
+    assert_eq!(peer.receive(usize::MAX), b"hello");
+    peer.send(b"there");
+    peer.finish();
+    while simulation.step() {}
+    assert_eq!(simulation.handler(0).0, ["Ok(())", "there", "closed"]);
+    let (mut simulation, peer) = begin();
+    drop(peer);
+    while simulation.step() {}
+    assert_eq!(simulation.handler(0).0, ["Err(ConnectionRefused)"]);
+    assert_eq!(simulation.net(0).unwrap().connections(), 0);
 }

@@ -13,6 +13,7 @@
 mod socket;
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 use crate::conn::{Conn, Phase};
 use crate::mailbox::{Batch, MailRoom};
@@ -44,6 +45,26 @@ pub struct Faults {
     pub stall_ns_max: u64,
     /// New connections that are refused as if descriptors had run out.
     pub refuse_percent: u8,
+}
+
+/// Connections that the handler of a loop has begun, and nobody has taken yet.
+#[derive(Default)]
+pub(crate) struct Outgoing {
+    begun: Vec<(SocketAddr, Peer)>,
+    short_percent: u8,
+    seed: u64,
+    connections: u32,
+}
+
+impl Outgoing {
+    /// The loop's end; the other one waits for the test.
+    pub(crate) fn connect(&mut self, addr: SocketAddr) -> Socket {
+        self.connections += 1;
+        self.seed = self.seed.wrapping_add(1);
+        let (socket, peer) = socket::pair(self.connections, self.short_percent, self.seed);
+        self.begun.push((addr, peer));
+        socket
+    }
 }
 
 /// Several loops, their handlers, and the time they share.
@@ -78,6 +99,8 @@ impl<H: Handler> Simulation<H> {
     ) -> Self {
         let member = |(config, mailbox, mut handler): (LoopConfig, _, H)| {
             let mut net = Net::new(&config, MailRoom::new(mailbox), None, now_ns);
+            net.outgoing.short_percent = faults.short_io_percent;
+            net.outgoing.seed = !seed ^ ((net.shard() as u64) << 32);
             handler.started(&mut net);
             Member {
                 buffer: ReadBuffer::new(net.limits.read_buffer_bytes),
@@ -120,6 +143,14 @@ impl<H: Handler> Simulation<H> {
             member.backlog.push_back((socket, listener));
         }
         peer
+    }
+
+    /// The connections that a shard has begun since this was asked last, as their peers have them,
+    /// and where they were to go. Each is established, as if it waited to be accepted, unless its
+    /// peer is dropped before the shard's next turn: then it is refused.
+    pub fn begun(&mut self, shard: usize) -> Vec<(SocketAddr, Peer)> {
+        let net = self.members[shard].net.as_mut();
+        net.map(|net| std::mem::take(&mut net.outgoing.begun)).unwrap_or_default()
     }
 
     /// A shard takes no turns for a while.

@@ -162,6 +162,11 @@ impl Socket {
         std::mem::take(&mut lock(&self.pipe).edges)
     }
 
+    /// Nobody is at the other end any more.
+    pub(crate) fn take_error(&self) -> Option<io::Error> {
+        lock(&self.pipe).peer_reset.then(|| ErrorKind::ConnectionRefused.into())
+    }
+
     pub(crate) fn peer_addr(&self) -> SocketAddr {
         let number = lock(&self.pipe).number;
         let [_, a, b, c] = number.to_be_bytes();
