@@ -4,13 +4,15 @@
 //! whatever clients do (connect, resume, take over, subscribe, publish, read slowly, vanish) while
 //! the simulation delays mail, events and bytes, stalls shards and refuses connections. What they
 //! see is checked against the promises of the broker, see [`ledger`]; at the end everything must
-//! have been given back. [`fuzz`] sends single connections whatever packets there are.
+//! have been given back. [`bridged`] has a bridge to another broker. [`fuzz`] sends single
+//! connections whatever packets there are.
 //!
 //! A failing seed is printed with the command that runs it again. `TACHO_SIM_SEED=n` runs one seed,
 //! `TACHO_SIM_SEEDS=n` so many, `TACHO_SIM_SECONDS=n` as many as possible in that time, beginning
 //! with `TACHO_SIM_FROM`; `cargo xtask sim` does the last for minutes or hours.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
+mod bridged;
 mod client;
 mod fuzz;
 mod ledger;
@@ -31,6 +33,8 @@ use world::World;
 const SEEDS: u64 = 3_000;
 /// Seeds of brokers with a journal, which crash.
 const DURABLE_SEEDS: u64 = 200;
+/// Seeds of brokers with a journal and a bridge.
+const BRIDGED_SEEDS: u64 = 100;
 /// Connections fuzzed in an ordinary test run.
 const FUZZ_SEEDS: u64 = 2_000;
 
@@ -97,6 +101,11 @@ fn durable_shards_keep_their_promises_odd_seeds() {
 }
 
 #[test]
+fn bridged_shards_keep_their_promises() {
+    run_share("bridged_shards", 0, 1, BRIDGED_SEEDS, bridged::run);
+}
+
+#[test]
 fn any_packets_are_answered_or_end_the_connection() {
     run_share("any_packets", 0, 1, FUZZ_SEEDS, fuzz::run);
 }
@@ -109,5 +118,6 @@ fn a_seed_is_one_run() {
             let (first, second) = (world(seed).run(), world(seed).run());
             assert_eq!(first, second, "seed {seed} went another way the second time");
         }
+        assert_eq!(bridged::run(seed), bridged::run(seed), "seed {seed} of a bridge");
     }
 }

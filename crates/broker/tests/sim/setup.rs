@@ -148,6 +148,32 @@ impl Durable {
     }
 }
 
+/// What is drawn for a bridge.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bridged {
+    pub(crate) version: Version,
+    pub(crate) connections: usize,
+}
+
+impl Bridged {
+    fn new(rng: &mut Rng) -> Self {
+        let version = if rng.percent(70) { Version::V5 } else { Version::V311 };
+        Self { version, connections: rng.between(1, 3) as usize }
+    }
+
+    /// Its configuration: what is plain goes out, what is retained elsewhere comes in.
+    fn text(self, rng: &mut Rng) -> String {
+        let Self { version, connections } = self;
+        let version = if version.is_v5() { "'5'" } else { "'3.1.1'\nbridge_flag = false" };
+        let inflight = rng.between(1, 20);
+        format!(
+            "[[bridges]]\nname = 'b'\naddress = 'mqtt://127.0.0.1:1'\nversion = {version}\n\
+             connections = {connections}\ninflight = {inflight}\nretry_longest_s = 1\n\
+             [[bridges.egress]]\nfilter = 'p/#'\n[[bridges.ingress]]\nfilter = 'r/#'\n"
+        )
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) shards: usize,
@@ -220,6 +246,25 @@ impl Setup {
         let mut setup = Self::new(rng);
         setup.durable = Some(Durable::new(rng, &mut setup.config));
         setup
+    }
+
+    /// With a journal and a bridge; limits are ample, so that nothing is dropped.
+    pub(crate) fn bridged(rng: &mut Rng) -> (Self, Bridged) {
+        let mut setup = Self::durable(rng);
+        let bridged = Bridged::new(rng);
+        let mut raw: RawConfig = toml::from_str(&bridged.text(rng)).unwrap();
+        raw.shards = Some(setup.shards);
+        let limits = &mut raw.limits;
+        limits.inflight_max = rng.between(1, 20) as u16;
+        limits.receive_maximum = rng.between(1, 20) as u16;
+        if rng.percent(30) {
+            limits.deliveries_per_turn_max = rng.between(1, 4) as usize;
+            limits.route_cache_topics_max = rng.between(1, 4) as usize;
+        }
+        let mut config = raw.resolve().unwrap();
+        config.durability = setup.config.durability;
+        setup.config = config;
+        (setup, bridged)
     }
 
     pub(crate) fn cluster(&self, now_ns: u64, disk: Option<&Disk>) -> Cluster {

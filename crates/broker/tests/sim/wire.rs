@@ -175,6 +175,11 @@ pub(crate) fn payload(id: u32, len: usize) -> Vec<u8> {
     bytes
 }
 
+/// The number of the message that has this payload; none of one that deletes.
+pub(crate) fn number(payload: &[u8]) -> Option<u32> {
+    payload.first_chunk().map(|number| u32::from_be_bytes(*number))
+}
+
 pub(crate) fn disconnect(version: Version, reason: ReasonCode, expiry_s: Option<u32>) -> Vec<u8> {
     let disconnect = if version == Version::V5 {
         Disconnect { session_expiry_s: expiry_s, ..Disconnect::new(reason) }

@@ -228,15 +228,13 @@ impl World {
         let Received { topic, alias, qos, dup, packet_id, payload, .. } = received;
         let resolved = known.machine.resolve_alias(topic, *alias).expect("aliases are legal");
         let topic = resolved.as_deref().unwrap_or(topic);
-        let number = payload.get(..4).and_then(|bytes| bytes.try_into().ok());
         let inbound = known.machine.handle_publish(*qos, *packet_id);
         let inbound = inbound.expect("the broker keeps our receive maximum");
-        let Some(number) = number else {
+        let Some(id) = wire::number(payload) else {
             // A deletion carries no number; that it comes at all is checked by its QoS.
             assert!(payload.is_empty(), "a payload of nobody");
             return;
         };
-        let id = u32::from_be_bytes(number);
         let link = known.link.as_ref().map_or(0, |link| link.number);
         if *qos == QoS::AtLeastOnce
             && let Some(packet_id) = packet_id
