@@ -137,13 +137,22 @@ impl Committer {
                 return self.idle();
             }
         }
-        match self.settle().and_then(|()| self.write()) {
+        let written = self.settle().and_then(|()| self.write());
+        self.tell_room();
+        match written {
             Ok(()) => Step::Committed(self.complete()),
             Err(held) => {
                 self.hold(&held);
                 Step::Held
             }
         }
+    }
+
+    /// The garbage collection moves nothing that would find no room.
+    fn tell_room(&self) {
+        let segment_bytes = u64::from(self.shared.options.segment_bytes);
+        let room = self.tail.as_ref().map_or(0, |tail| segment_bytes.saturating_sub(tail.offset));
+        self.shared.tail_room.store(room, Ordering::Relaxed);
     }
 
     /// Writes again what may not be on the disk, to a segment that begins with all of it at once.

@@ -13,6 +13,8 @@
 
 mod thread;
 
+use std::sync::atomic::Ordering;
+
 use crate::frame::{BLOCK, Header};
 use crate::id::SegmentId;
 use crate::index::{Batch, Index, SegmentUsage, place};
@@ -117,7 +119,8 @@ impl Collector {
         let (_, log_bytes) = shared.segments.sum();
         let live_bytes = index.live().bytes;
         let (oldest, newest) = (*index.oldest()?, index.newest()?.number);
-        if log_bytes <= bound(shared, live_bytes) || oldest.number == newest {
+        let is_small = log_bytes <= bound(shared, live_bytes);
+        if is_small || oldest.number == newest || !has_room_for(shared, &oldest) {
             return None;
         }
         let made = index.garbage_made();
@@ -222,6 +225,19 @@ pub(crate) fn bound(shared: &Shared, live_bytes: u64) -> u64 {
         return SMALL_LOG_BYTES.max(live_bytes + live_bytes / 4);
     }
     shared.options.log_bytes_min.max(2 * live_bytes)
+}
+
+/// Whether all that is live in a segment finds room, so that the segment gets free.
+///
+/// When the disk is full the last room is for the acknowledgements and removals that make space. To
+/// move a part of a segment would use it up and free nothing.
+fn has_room_for(shared: &Shared, segment: &SegmentUsage) -> bool {
+    if shared.state.condition() != Condition::Full || shared.pool.has_ready() {
+        return true;
+    }
+    // Frames are filled up to whole blocks, and of entries only the mean is known.
+    let needed = segment.live_bytes + segment.live_bytes / 16 + 2 * BLOCK as u64;
+    segment.live == 0 || needed <= shared.tail_room.load(Ordering::Relaxed)
 }
 
 /// How much garbage must be new for another round, which writes up to what is live.

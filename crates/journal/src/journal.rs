@@ -146,6 +146,8 @@ pub(crate) struct Shared {
     pub(crate) buffers: Buffers,
     pub(crate) pool: Pool,
     pub(crate) segments: Segments,
+    /// Bytes that the segment which is written has left; none if there is no such segment.
+    pub(crate) tail_room: AtomicU64,
     /// The mark of frames.
     pub(crate) salt: Option<Salt>,
     /// The newest frame that is complete.
@@ -183,6 +185,7 @@ impl Shared {
             buffers: Buffers::new(Token::new(recovery.last_frame + 1)),
             pool: Pool::new(recovery.next_segment, unused),
             segments,
+            tail_room: AtomicU64::new(0),
             salt: recovery.salt,
             committed: AtomicU64::new(recovery.last_frame),
             message_ids: AtomicU64::new(recovery.message_ids),

@@ -115,6 +115,11 @@ impl Pool {
         self.lock().ready.front().is_some_and(|ready| !ready.is_raw)
     }
 
+    /// Whether another segment is ready, whatever was written to it.
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.lock().ready.is_empty()
+    }
+
     /// Gives back a file. What was given back before is gone before it is.
     pub(crate) fn give_back(&self, unused: Unused) {
         self.lock().unused.push_back(unused);

@@ -183,3 +183,48 @@ fn a_full_disk_is_not_worn_by_moving_what_cannot_get_smaller() {
     }
     check_rest(bench, messages);
 }
+
+// What is live in the oldest segment would not find room any more: to move a part of it frees
+// nothing, and what makes space would be held.
+#[test]
+fn the_last_room_of_a_full_disk_is_not_used_up_by_moving() {
+    let segment_bytes = 1 << 20;
+    let options = Options { segment_bytes, log_bytes_min: segment_bytes.into(), ..options() };
+    let mut bench = Bench::open_with(Disk::new(7), 1, options);
+    let mut messages = 0;
+    let mut append = |bench: &mut Bench| {
+        append_old(bench, messages, 100 << 10);
+        messages += 1;
+        messages
+    };
+    // More than is looked at with a full disk, and nothing of it to be gained.
+    while append(&mut bench) < 220 {}
+    bench.disk.set_capacity(Some(bench.disk.used_bytes()));
+    while bench.journal.condition() == Condition::Fine {
+        append(&mut bench);
+    }
+    // The last segment has been begun. Nine of these go into one; three are left out.
+    for _ in 0..5 {
+        append(&mut bench);
+    }
+    let all = append(&mut bench);
+    let remove = |bench: &mut Bench, which: &dyn Fn(u64) -> bool| {
+        for seq in (0..all).filter(|seq| which(*seq)) {
+            bench.append(Record::Remove { queue: OLD, seq });
+        }
+        let token = bench.journal.committed().get() + 1;
+        assert_eq!(bench.committer.step(), Step::Committed(tacho_journal::Token::new(token)));
+        bench.steps(200);
+    };
+    remove(&mut bench, &|seq| seq % 2 == 1);
+    let stats = bench.journal.stats();
+    assert!(stats.log_bytes.get() > stats.live_bytes.get() * 3 / 2, "there is nothing to move");
+    assert_eq!(stats.relocated_records.get(), 0);
+    assert_eq!(bench.journal.condition(), Condition::Full);
+    // What is left there finds room: the segment gets free, and is used again.
+    remove(&mut bench, &|seq| seq % 2 == 0 && seq < 8);
+    assert!(bench.journal.stats().relocated_records.get() > 0);
+    assert_eq!(bench.journal.condition(), Condition::Fine);
+    let kept = (8..all).filter(|seq| seq % 2 == 0).count();
+    assert_eq!(bench.reopen().seen().entries.len(), kept);
+}
