@@ -23,7 +23,7 @@ pub(crate) struct Options {
     #[arg(long)]
     shards: Option<usize>,
     /// Start this shell command instead of Tacho; {port} and {dir} stand for where it listens and
-    /// where its data belong
+    /// where its data belong, {shards} for the number of this start
     #[arg(long, value_name = "COMMAND")]
     broker_cmd: Option<String>,
     /// Go on after a broken promise, to count how many are
@@ -55,10 +55,11 @@ impl Options {
         if self.shards.is_some_and(|shards| !(1..=64).contains(&shards)) {
             bail!("--shards must be between 1 and 64");
         }
-        if self.shards.is_some() && self.broker_cmd.is_some() {
-            bail!("--shards is for Tacho; say it in --broker-cmd");
+        let says = |what| self.broker_cmd.as_ref().is_none_or(|command| command.contains(what));
+        if self.shards.is_some() && !says("{shards}") {
+            bail!("--shards is for Tacho, or for a --broker-cmd with {{shards}} in it");
         }
-        if self.broker_cmd.as_ref().is_some_and(|command| !command.contains("{port}")) {
+        if !says("{port}") {
             bail!("--broker-cmd must say {{port}} where the port belongs");
         }
         let kills = match (self.kills, self.minutes) {
@@ -110,6 +111,9 @@ mod tests {
         let command = Some("mosquitto -p {port}".to_owned());
         let two = Options { broker_cmd: command.clone(), shards: Some(2), ..options() };
         assert!(two.variables().is_err());
+        let command_with_shards = Some("tacho broker --shards {shards} -p {port}".to_owned());
+        let told = Options { broker_cmd: command_with_shards, shards: Some(2), ..options() };
+        assert!(told.variables().is_ok());
         assert!(Options { broker_cmd: command, ..options() }.variables().is_ok());
     }
 }

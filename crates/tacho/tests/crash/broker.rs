@@ -15,7 +15,7 @@ pub(crate) enum Program {
     Durable,
     /// Tacho without: it forgets, which has to be noticed.
     Forgetful,
-    /// A shell command with `{port}` and `{dir}` in it.
+    /// A shell command with `{port}`, `{dir}` and perhaps `{shards}` in it.
     Command(String),
 }
 
@@ -75,6 +75,7 @@ fn command(program: &Program, place: &Place, shards: usize) -> Command {
     if let Program::Command(template) = program {
         let text = template
             .replace("{port}", &place.port.to_string())
+            .replace("{shards}", &shards.to_string())
             .replace("{dir}", &place.data.display().to_string());
         // It becomes the shell's command, and ends when this process does.
         command.args(["attached", &std::process::id().to_string(), &text]);

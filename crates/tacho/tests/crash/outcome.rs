@@ -8,6 +8,8 @@ pub(crate) struct Outcome {
     pub(crate) kills: u64,
     /// Kills before the broker served anybody.
     pub(crate) kills_starting: u64,
+    /// Starts with another number of shards than the one before.
+    pub(crate) reshaped: u64,
     /// From the start of the process to the first CONNACK.
     pub(crate) restarts_ms: Vec<u64>,
     pub(crate) totals: Totals,
@@ -20,6 +22,7 @@ impl Outcome {
             seed,
             kills: 0,
             kills_starting: 0,
+            reshaped: 0,
             restarts_ms: Vec::new(),
             totals: Totals::default(),
             findings: Findings::default(),
@@ -59,6 +62,7 @@ impl Outcome {
         let rows = [
             ("seed", self.seed.to_string()),
             ("kills", format!("{}, {} of them during a start", self.kills, self.kills_starting)),
+            ("restarts, other shards", self.reshaped.to_string()),
             ("restart to serving, ms", format!("median {median}, max {max}")),
             ("audits", audits.to_string()),
             ("messages published", published.to_string()),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tacho_codec::ReasonCode;
 
-use crate::broker::{self, Broker, Place};
+use crate::broker::{self, Broker, Place, Program};
 use crate::cast::{Role, cast};
 use crate::client::{Client, Link, Stage};
 use crate::ledger::{Ending, Kind, Ledger};
@@ -28,6 +28,8 @@ const PATIENCE_AFTER: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_micros(300);
 /// Messages between two audits; a queue must not reach the limits of a broker.
 const UNSETTLED_MAX: u64 = 5_000;
+/// The broker has up to so many shards.
+const SHARDS_MAX: usize = 4;
 /// The first client sees all wills and is the first one to connect.
 const WARDEN: usize = 0;
 
@@ -37,6 +39,8 @@ pub(crate) struct World {
     start: Instant,
     place: Place,
     broker: Option<Broker>,
+    /// Of the last start; 0 before the first.
+    shards: usize,
     /// The broker is there, or was killed a moment ago.
     is_alive: bool,
     /// The first client of this life is connected.
@@ -70,6 +74,7 @@ impl World {
             start: Instant::now(),
             place,
             broker: None,
+            shards: 0,
             is_alive: false,
             is_ready: false,
             spawned: Instant::now(),
@@ -154,8 +159,15 @@ impl World {
     fn spawn(&mut self) {
         let shards = match self.options.shards {
             Some(shards) => shards,
-            None => self.rng.between(1, 4) as usize,
+            // Another number than last time.
+            None => 1 + (self.shards + self.rng.below(SHARDS_MAX as u64 - 1) as usize) % SHARDS_MAX,
         };
+        let is_told = match &self.options.program {
+            Program::Durable | Program::Forgetful => true,
+            Program::Command(template) => template.contains("{shards}"),
+        };
+        self.outcome.reshaped += u64::from(is_told && self.shards > 0 && shards != self.shards);
+        self.shards = shards;
         self.spawned = Instant::now();
         let broker = Broker::start(&self.options.program, &self.place, shards);
         self.broker = Some(broker.expect("the broker's program can be started"));
