@@ -2,9 +2,12 @@
 //! message that was acknowledged, once.
 
 use tacho_broker::RawConfig;
-use tacho_codec::{AckKind, QoS, ReasonCode};
-use tacho_net::sim::Faults;
+use tacho_codec::{
+    AckKind, ConnAck, ConnAckProperties, Packet, PacketId, Publish, QoS, ReasonCode, Version,
+};
+use tacho_net::sim::{Faults, Peer};
 
+use crate::packets::encode;
 use crate::station::{Client, Death, Seen, Station};
 
 const SEEDS: u64 = 30;
@@ -13,6 +16,10 @@ const TOPICS: u16 = 5;
 const BRIDGE: &str = "[[bridges]]\nname = 'b'\naddress = 'mqtt://127.0.0.1:1'\nconnections = 4\n\
                       retry_first_s = 86400\nretry_longest_s = 86400\n\
                       [[bridges.egress]]\nfilter = 't/#'\n";
+
+fn configure(raw: &mut RawConfig, bridge: &str) {
+    raw.bridges = toml::from_str::<RawConfig>(bridge).unwrap().bridges;
+}
 
 /// The publisher releases what the broker has received.
 fn receive(publisher: &mut Client, unreceived: &mut Vec<u16>) {
@@ -35,7 +42,7 @@ fn run(seed: u64) {
         ..Faults::default()
     };
     let mut station = Station::with_faults(seed, shards, faults, |raw| {
-        raw.bridges = toml::from_str::<RawConfig>(BRIDGE).unwrap().bridges;
+        configure(raw, BRIDGE);
         if narrow {
             // Fan-outs go on in later turns.
             raw.limits.deliveries_per_turn_max = 1;
@@ -81,4 +88,56 @@ fn what_waits_for_another_broker_is_there_once_wherever_the_broker_dies() {
     for seed in 0..SEEDS {
         assert!(std::panic::catch_unwind(|| run(seed)).is_ok(), "failing seed: {seed}");
     }
+}
+
+const INCOMING: &str = "[[bridges]]\nname = 'b'\naddress = 'mqtt://127.0.0.1:1'\n\
+                        [[bridges.ingress]]\nfilter = 'in/#'\n";
+
+/// The other end of the connection that the bridge has begun: it says CONNACK and this.
+fn other_end(station: &mut Station, behind: &[u8]) -> Peer {
+    let (_, peer) = station.cluster.loops().begun(0).remove(0);
+    let properties = ConnAckProperties::default();
+    let connack = ConnAck { session_present: false, reason: ReasonCode::SUCCESS, properties };
+    say(&peer, &[&encode(&Packet::ConnAck(connack), Version::V5), behind].concat());
+    station.settle();
+    peer
+}
+
+fn say(peer: &Peer, bytes: &[u8]) {
+    peer.send(bytes);
+    peer.arrive(usize::MAX);
+}
+
+fn incoming(payload: &str, id: u16) -> Vec<u8> {
+    let (payload, packet_id) = (payload.as_bytes(), PacketId::new(id));
+    let (topic, qos) = ("in/a", QoS::AtLeastOnce);
+    let publish = Publish { topic, payload, qos, packet_id, ..Publish::default() };
+    encode(&Packet::Publish(publish), Version::V5)
+}
+
+// What was looked at behind the packet at which a connection was held back was taken for looked at
+// on the next one.
+#[test]
+fn a_bridge_that_was_held_back_reads_its_next_connection_from_the_beginning() {
+    let mut station = Station::configured(1, |raw| configure(raw, INCOMING));
+    let mut receiver = station.lasting("receiver");
+    station.subscribe(&mut receiver, "in/#", QoS::AtLeastOnce);
+    let peer = other_end(&mut station, b"");
+    station.fill();
+    say(&peer, &[incoming(&"x".repeat(100), 1), incoming("y", 2)].concat());
+    station.settle();
+    drop(peer);
+    station.settle();
+    // It connects again.
+    station.sleep(2);
+    let peer = other_end(&mut station, &incoming("z", 1));
+    station.make_space();
+    station.sleep(1);
+    station.commit();
+    let seen = receiver.all();
+    let is_z = |seen: &Seen| matches!(seen, Seen::Message { payload, .. } if payload == "z");
+    assert!(matches!(&*seen, [one] if is_z(one)), "{seen:?}");
+    let puback = &[0x40, 0x02, 0x00, 0x01][..];
+    let said = peer.receive(usize::MAX);
+    assert!(said.windows(4).any(|bytes| bytes == puback), "{said:02x?}");
 }

@@ -35,7 +35,9 @@ impl Shard {
         self.look_at_budget();
         self.bridges.all[member].link.heard();
         let slot = self.bridges.all[member].slot;
-        let (mut used, ahead) = (0, self.looked_ahead(Some(slot)));
+        // Before CONNACK nothing was: what is noted is of the connection before.
+        let is_up = self.bridges.all[member].stage == Stage::Up;
+        let (mut used, ahead) = (0, self.looked_ahead(Some(slot).filter(|_| is_up)));
         let mut flow = Flow::Continue;
         while used < data.len() {
             let frame = match split_frame(&data[used..], self.limits().packet_size_max) {
