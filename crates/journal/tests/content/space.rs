@@ -188,8 +188,7 @@ fn a_full_disk_is_not_worn_by_moving_what_cannot_get_smaller() {
 // nothing, and what makes space would be held.
 #[test]
 fn the_last_room_of_a_full_disk_is_not_used_up_by_moving() {
-    let segment_bytes = 1 << 20;
-    let options = Options { segment_bytes, log_bytes_min: segment_bytes.into(), ..options() };
+    let options = Options { segment_bytes: 1 << 20, log_bytes_min: 1 << 30, ..options() };
     let mut bench = Bench::open_with(Disk::new(7), 1, options);
     let mut messages = 0;
     let mut append = |bench: &mut Bench| {

@@ -66,7 +66,7 @@ fn it_says_and_writes_what_there_is() {
 fn damage_is_named() {
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path());
-    // The second frame of the first segment, from its header on: behind the records of a commit there
+    // The second frame of the first segment, from its header on: behind the records of a commit
     // are zeros up to the next block, and how many depends on what came together.
     let mut segments: Vec<_> = std::fs::read_dir(directory.path())
         .unwrap()

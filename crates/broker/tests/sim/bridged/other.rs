@@ -39,8 +39,8 @@ struct Seat {
     ghosts: Ghosts,
 }
 
-/// Identifiers of QoS 2 that were in use when the session was forgotten. The broker at the bridge's
-/// end learns of that by CONNACK. If it dies before it has written that down, it takes a new message
+/// Identifiers of QoS 2 that were in use when the session was forgotten. The broker at the other
+/// end learns of that by CONNACK. If it dies before it has written it down, it takes a new message
 /// with such an identifier for one that it has (DURABILITY.md, "What is not promised").
 #[derive(Default)]
 struct Ghosts {
