@@ -123,6 +123,11 @@ impl Journal {
         self.shared.buffers.is_pressed()
     }
 
+    /// Asks for a commit of all that was appended.
+    pub fn force(&self) {
+        self.shared.signal.force();
+    }
+
     /// Reads the bodies of messages. Blocks: not for shards.
     #[must_use]
     pub fn read(&self, ids: &[MessageId]) -> Vec<(MessageId, Body)> {
@@ -261,6 +266,7 @@ impl Signal {
         let flag = match urgency {
             Urgency::Forces => &self.forced,
             Urgency::Rides => &self.armed,
+            Urgency::Waits => return,
         };
         // The thread takes the flag away before it looks into the buffers. Who appends after that
         // look sees the flag taken away, because both hold the lock of the buffer in between.

@@ -16,6 +16,9 @@ pub enum Level {
 pub enum Urgency {
     /// Goes with the next commit that somebody forces, or after [`Options::ride_max`].
     Rides,
+    /// Goes with the commit that [`Journal::force`](crate::Journal::force) asks for, which the
+    /// caller will do when more has come together. Very much together asks by itself.
+    Waits,
     /// Wakes the commit thread.
     Forces,
 }

@@ -10,7 +10,10 @@ use crate::options::{Level, Urgency};
 use crate::record::Record;
 
 /// A buffer keeps up to so much memory while it is empty.
-const KEPT_BYTES: usize = 1 << 20;
+const KEPT_BYTES: usize = 4 << 20;
+
+/// So much does not wait until somebody asks for its commit.
+const WAITS_BYTES: usize = 4 << 20;
 
 /// What one shard tells the journal. Made by [`Journal::writer`](crate::Journal::writer).
 pub struct Writer {
@@ -92,7 +95,8 @@ impl Writer {
         if waiting > self.shared.options.buffer_bytes_max {
             self.shared.buffers.press(&self.shared);
         }
-        self.shared.signal.appended(urgency);
+        let is_much = urgency == Urgency::Waits && waiting > WAITS_BYTES;
+        self.shared.signal.appended(if is_much { Urgency::Forces } else { urgency });
     }
 }
 

@@ -85,7 +85,7 @@ impl<H: Handler> Loop<H> {
         handler.started(&mut self.net);
         let mut next = Next::Again;
         loop {
-            self.wait(next)?;
+            self.wait(next, handler)?;
             self.net.begin_turn(clock::now_ns());
             next = self.turn(handler);
             if self.net.stopping {
@@ -107,7 +107,7 @@ impl<H: Handler> Loop<H> {
     }
 
     /// Waits for events, or only looks if there is work already.
-    fn wait(&mut self, next: Next) -> io::Result<()> {
+    fn wait(&mut self, next: Next, handler: &mut H) -> io::Result<()> {
         if let Next::Rest { until_ns, .. } = next
             && !self.spin
         {
@@ -123,18 +123,33 @@ impl<H: Handler> Loop<H> {
             self.net.now_ns = clock::now_ns();
         }
         let deadline_ns = self.deadline_ns(next);
-        let busy = self.spin || deadline_ns <= self.net.now_ns || self.net.is_busy();
-        let result = if busy || !self.net.mail.prepare_sleep() {
-            self.poll.poll(&mut self.events, Some(Duration::ZERO))
+        let has_work = deadline_ns <= self.net.now_ns || self.net.is_busy();
+        if std::mem::take(&mut self.net.tells_idle) && !has_work {
+            self.look()?;
+            if !self.events.is_empty() || self.net.mail.has_mail() {
+                return Ok(());
+            }
+            handler.idle(&mut self.net);
+        }
+        if self.spin || has_work || !self.net.mail.prepare_sleep() {
+            self.look()
         } else {
             self.net.counters.sleeps += 1;
             self.net.end_turn(clock::now_ns());
             let timeout = self.alarm.set(deadline_ns, self.net.now_ns)?;
-            let result = self.poll.poll(&mut self.events, timeout);
+            let result = self.poll(timeout);
             self.net.mail.awake();
             result
-        };
-        match result {
+        }
+    }
+
+    /// Looks for events without waiting for any.
+    fn look(&mut self) -> io::Result<()> {
+        self.poll(Some(Duration::ZERO))
+    }
+
+    fn poll(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        match self.poll.poll(&mut self.events, timeout) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 self.events.clear();
                 Ok(())

@@ -80,6 +80,12 @@ pub trait Handler: Sized {
     fn turn_ended(&mut self, net: &mut Net<Self>) {
         let _ = net;
     }
+
+    /// The loop has looked again after a turn in which [`Net::tell_idle`] was called, and has found
+    /// nothing to do: it sleeps next. Output appended here leaves in the next turn.
+    fn idle(&mut self, net: &mut Net<Self>) {
+        let _ = net;
+    }
 }
 
 /// When the next turn begins.

@@ -90,6 +90,8 @@ pub struct Net<H: Handler> {
     pub(crate) counters: Counters,
     pub(crate) listening: bool,
     pub(crate) stopping: bool,
+    /// The handler wants to know when there is nothing to do.
+    pub(crate) tells_idle: bool,
     /// A turn is in progress; it began at `now_ns`.
     in_turn: bool,
     last_turn_ns: u64,
@@ -144,6 +146,7 @@ impl<H: Handler> Net<H> {
             counters: Counters::default(),
             listening: true,
             stopping: false,
+            tells_idle: false,
             in_turn: false,
             last_turn_ns: 0,
             buffered_bytes: 0,
@@ -443,6 +446,13 @@ impl<H: Handler> Net<H> {
     /// are dropped without calling `closed`.
     pub fn stop(&mut self) {
         self.stopping = true;
+    }
+
+    /// Has [`Handler::idle`] called after this turn if the loop has nothing to do then. It looks
+    /// once more before it sleeps, so this costs a system call in turns that are followed by sleep.
+    #[inline]
+    pub fn tell_idle(&mut self) {
+        self.tells_idle = true;
     }
 
     /// How long the turn before this one took, from its beginning to the loop's going to sleep or

@@ -12,13 +12,16 @@ enum Mail {
     Conn(Box<Detached<Vec<u8>>>),
 }
 
-/// Echoes; a byte `m` moves the connection to the next shard, `n` posts numbers there.
+/// Echoes; a byte `m` moves the connection to the next shard, `n` posts numbers there, `i` asks
+/// when there is nothing to do.
 #[derive(Default)]
 struct Echo {
     numbers: Vec<(usize, u64)>,
     fired: Vec<(u64, u64)>,
     closed: Vec<String>,
     drained: usize,
+    asks: bool,
+    idle: usize,
     next_number: u64,
 }
 
@@ -43,6 +46,7 @@ impl Handler for Echo {
                 net.post(next, Mail::Number(self.next_number));
                 self.next_number += 1;
             }
+            b'i' => self.asks = true,
             b'c' => net.close(conn),
             b'a' => net.abort(conn),
             _ => {}
@@ -64,6 +68,17 @@ impl Handler for Echo {
 
     fn drained(&mut self, _: &mut Net<Self>, _: ConnId) {
         self.drained += 1;
+    }
+
+    fn turn_ended(&mut self, net: &mut Net<Self>) {
+        if self.asks {
+            net.tell_idle();
+        }
+    }
+
+    fn idle(&mut self, _: &mut Net<Self>) {
+        self.asks = false;
+        self.idle += 1;
     }
 
     fn timer(&mut self, net: &mut Net<Self>, token: u64) {
@@ -175,6 +190,20 @@ fn time_passes_only_when_told_to_and_timers_are_not_early() {
     let (at_ns, token) = simulation.handler(0).fired[0];
     assert_eq!(token, 7);
     assert!((1_005_000_000..1_008_000_000).contains(&at_ns), "{at_ns}");
+}
+
+#[test]
+fn a_handler_learns_when_there_is_nothing_to_do() {
+    for seed in 0..50 {
+        let mut simulation = simulation(1, seed, all_bad());
+        let peer = simulation.connect(0, 0);
+        peer.send(b"1i234");
+        assert_eq!(settle(&mut simulation, &peer), b"1i234", "seed {seed}");
+        assert_eq!(simulation.handler(0).idle, 1, "seed {seed}");
+        peer.send(b"5");
+        settle(&mut simulation, &peer);
+        assert_eq!(simulation.handler(0).idle, 1, "seed {seed}: nobody asked");
+    }
 }
 
 #[test]

@@ -43,6 +43,32 @@ fn timers_wake_a_sleeping_loop_in_order_and_never_early() {
 }
 
 #[test]
+fn a_loop_tells_once_that_there_is_nothing_to_do() {
+    let (told, happened) = events();
+    let idle = told.clone();
+    let server = start(Probe {
+        on_mail: Box::new(move |net, _, mail| {
+            let Mail::Number(number) = mail else { return };
+            told.send(number).unwrap();
+            net.tell_idle();
+            if number > 0 {
+                net.post(net.shard(), Mail::Number(number - 1));
+            }
+        }),
+        on_idle: Box::new(move |_| idle.send(99).unwrap()),
+        ..Probe::default()
+    });
+    for _ in 0..3 {
+        assert!(server.remote.post(server.shard, Mail::Number(4)));
+        let got: Vec<u64> = (0..6).map(|_| next(&happened)).collect();
+        assert_eq!(got, [4, 3, 2, 1, 0, 99]);
+        // Turns in which nobody asks.
+        (0..3).for_each(|_| server.ask(|_, _| ()));
+    }
+    assert!(happened.try_recv().is_err());
+}
+
+#[test]
 fn a_timer_may_set_and_cancel_others() {
     let (fired, timers) = events();
     let mut victim = None;

@@ -4,6 +4,10 @@
 //! a whole when that is over: either all of it survives or nothing. The tokens that sessions wait
 //! for number these groups; which commit took a group is known once it was handed over.
 //!
+//! A shard that has work asks for a commit only when that is done, or after a few milliseconds: what
+//! came together meanwhile is written at once, and a message that its receiver has acknowledged by
+//! then is not written at all.
+//!
 //! The commit thread tells a shard of a commit only if the shard has said that it waits for one.
 //! All sessions for which a commit was good are then served together, once each.
 
@@ -15,6 +19,9 @@ use tacho_session::CommitToken;
 
 use super::{Net, Shard};
 
+/// A shard that always has work asks for a commit after so long.
+const ASKS_AFTER_NS: u64 = 3_000_000;
+
 /// The groups of records of one shard, and the sessions that wait for them.
 #[derive(Debug)]
 pub(super) struct Commits {
@@ -24,6 +31,10 @@ pub(super) struct Commits {
     urgency: Option<Urgency>,
     /// Groups handed over: the last one that a commit took, and that commit. Both grow.
     handed_over: VecDeque<(u64, Token)>,
+    /// Somebody waits for a group handed over, and the journal was not asked for its commit.
+    owes: bool,
+    /// Since this turn.
+    owes_since_ns: u64,
     committed: CommitToken,
     /// First in, first out; nearly in the order of tokens.
     waiting: VecDeque<Waiting>,
@@ -43,6 +54,8 @@ impl Commits {
             group: 1,
             urgency: None,
             handed_over: VecDeque::new(),
+            owes: false,
+            owes_since_ns: u64::MAX,
             committed: CommitToken::DONE,
             waiting: VecDeque::new(),
         }
@@ -65,7 +78,7 @@ impl Commits {
 
     /// The present group went to the journal, and this commit will take it.
     pub(super) fn handed_over(&mut self, commit: Token) {
-        self.urgency = None;
+        self.owes |= self.urgency.take() == Some(Urgency::Forces);
         match self.handed_over.back_mut() {
             Some((last, known)) if *known == commit => *last = self.group,
             _ => self.handed_over.push_back((self.group, commit)),
@@ -113,6 +126,22 @@ impl Commits {
         self.committed
     }
 
+    /// A turn that began then has ended: whether it is time to ask for a commit. `None` if nobody
+    /// waits for one that was not asked for.
+    fn is_time(&mut self, turn_ns: u64) -> Option<bool> {
+        if !self.owes {
+            return None;
+        }
+        self.owes_since_ns = self.owes_since_ns.min(turn_ns);
+        Some(turn_ns.saturating_sub(self.owes_since_ns) >= ASKS_AFTER_NS)
+    }
+
+    /// True if there is a commit to ask for: the caller is about to do that.
+    fn asks(&mut self) -> bool {
+        self.owes_since_ns = u64::MAX;
+        std::mem::take(&mut self.owes) && !self.handed_over.is_empty()
+    }
+
     fn wait(&mut self, waiting: Waiting) {
         // Often the one before is the same session with the next message of the same read.
         if self.waiting.back().is_some_and(|last| {
@@ -157,6 +186,28 @@ impl Shard {
             && token > journal.commits.committed()
         {
             journal.commits.wait(Waiting { token, slot, generation });
+        }
+    }
+
+    /// After a turn: asks for a commit if somebody has waited for long, or else once there is
+    /// nothing to do.
+    #[inline]
+    pub(super) fn ask_in_time(&mut self, net: &mut Net) {
+        if let Some(journal) = &mut self.journal {
+            match journal.commits.is_time(net.now_ns()) {
+                Some(true) => self.ask_for_commit(),
+                Some(false) => net.tell_idle(),
+                None => {}
+            }
+        }
+    }
+
+    /// Asks for a commit if somebody waits for it.
+    pub(super) fn ask_for_commit(&mut self) {
+        if let Some(journal) = &mut self.journal
+            && journal.commits.asks()
+        {
+            journal.journal.force();
         }
     }
 
@@ -260,6 +311,31 @@ mod tests {
         let own = commits.appended(Urgency::Rides);
         assert_eq!(commits.elsewhere(Token::new(8), Token::new(7)), own);
         assert_eq!(commits.urgency(), Some(Urgency::Forces), "somebody waits for it now");
+    }
+
+    #[test]
+    fn a_commit_is_asked_for_once_when_somebody_has_waited_for_long() {
+        let mut commits = Commits::new();
+        commits.appended(Urgency::Rides);
+        commits.handed_over(Token::new(3));
+        assert_eq!(commits.is_time(1_000), None, "nobody waits");
+        assert!(!commits.asks());
+        commits.appended(Urgency::Forces);
+        assert_eq!(commits.is_time(1_000), None, "it is not handed over");
+        commits.handed_over(Token::new(3));
+        assert_eq!(commits.is_time(1_000), Some(false));
+        assert_eq!(commits.is_time(1_000 + ASKS_AFTER_NS - 1), Some(false));
+        assert_eq!(commits.is_time(1_000 + ASKS_AFTER_NS), Some(true));
+        assert!(commits.asks());
+        assert!(!commits.asks());
+        assert_eq!(commits.is_time(1_000 + ASKS_AFTER_NS), None);
+        // The next one has its own time.
+        commits.appended(Urgency::Forces);
+        commits.handed_over(Token::new(4));
+        assert_eq!(commits.is_time(1_001 + ASKS_AFTER_NS), Some(false));
+        // Somebody else has asked for it.
+        commits.complete(Token::new(4));
+        assert!(!commits.asks());
     }
 
     #[test]

@@ -215,6 +215,8 @@ impl ShardJournal {
     #[inline]
     pub(super) fn hand_over(&mut self) {
         if let Some(urgency) = self.commits.urgency() {
+            // The shard asks for a commit when it has nothing else to do.
+            let urgency = if urgency == Urgency::Forces { Urgency::Waits } else { urgency };
             let commit = self.writer.close(urgency);
             self.commits.handed_over(commit);
         }

@@ -385,5 +385,10 @@ impl Handler for Shard {
 
     fn turn_ended(&mut self, net: &mut Net) {
         self.note_turn(net);
+        self.ask_in_time(net);
+    }
+
+    fn idle(&mut self, _net: &mut Net) {
+        self.ask_for_commit();
     }
 }

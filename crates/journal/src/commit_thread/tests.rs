@@ -86,6 +86,26 @@ fn what_rides_is_committed_though_nobody_forces_it() {
 }
 
 #[test]
+fn what_waits_is_committed_when_somebody_asks_for_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Opened { journal, committer, .. } =
+        Journal::open(directory.path(), options()).expect("opened");
+    let threads = committer.spawn(nobody()).expect("started");
+    let mut writer = journal.writer();
+    let (token, _) = append(&mut writer, 1, Urgency::Waits);
+    thread::sleep(options().ride_max * 3);
+    assert!(journal.committed() < token, "nobody asked");
+    journal.force();
+    until("it is committed", || journal.committed() >= token);
+    // Much of it asks by itself.
+    let (id, body) = message(2, 5 << 20);
+    let record = Record::Message { id, body: &[&body] };
+    let token = writer.append(record, Level::Fsynced, Urgency::Waits);
+    until("it is committed", || journal.committed() >= token);
+    assert!(threads.stop());
+}
+
+#[test]
 fn what_was_appended_before_is_never_in_a_later_commit() {
     let directory = tempfile::tempdir().expect("a directory");
     let Opened { journal, committer, .. } =

@@ -256,6 +256,14 @@ impl<H: Handler> Member<H> {
             self.net = None;
             self.backlog.clear();
             self.withheld.clear();
+            return;
+        }
+        let tells_idle = std::mem::take(&mut net.tells_idle);
+        if tells_idle
+            && self.deadline_ns(now_ns).is_none_or(|at_ns| at_ns > now_ns)
+            && let Some(net) = &mut self.net
+        {
+            self.handler.idle(net);
         }
     }
 }

@@ -39,6 +39,7 @@ type OnClosed = Box<dyn FnMut(&mut Net<Probe>, ConnId, Closed) + Send>;
 type OnConnected = Box<dyn FnMut(&mut Net<Probe>, ConnId, io::Result<()>) + Send>;
 type OnTimer = Box<dyn FnMut(&mut Net<Probe>, u64) + Send>;
 type OnMail = Box<dyn FnMut(&mut Net<Probe>, usize, Mail) + Send>;
+type OnIdle = Box<dyn FnMut(&mut Net<Probe>) + Send>;
 type OnTurn = Box<dyn FnMut(&mut Net<Probe>) -> Next + Send>;
 
 /// Does nothing by default, and consumes all input.
@@ -52,6 +53,7 @@ pub struct Probe {
     pub on_timer: OnTimer,
     pub on_mail: OnMail,
     pub on_turn: OnTurn,
+    pub on_idle: OnIdle,
 }
 
 impl Default for Probe {
@@ -66,6 +68,7 @@ impl Default for Probe {
             on_timer: Box::new(|_, _| {}),
             on_mail: Box::new(|_, _, _| {}),
             on_turn: Box::new(|_| Next::Sleep),
+            on_idle: Box::new(|_| {}),
         }
     }
 }
@@ -122,6 +125,10 @@ impl Handler for Probe {
 
     fn turn(&mut self, net: &mut Net<Self>) -> Next {
         (self.on_turn)(net)
+    }
+
+    fn idle(&mut self, net: &mut Net<Self>) {
+        (self.on_idle)(net);
     }
 }
 
