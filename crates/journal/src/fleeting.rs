@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use crate::index::{Hashing, Index};
-use crate::record::{Decoded, Records};
+use crate::record::{Decoded, Records, sum};
 
 /// Less than one part of so many is not worth the look.
 const WORTH: usize = 8;
@@ -43,6 +43,8 @@ impl Fate {
 struct Span {
     bytes: u32,
     fate: u32,
+    /// It is the message itself, and lacks its checksum.
+    is_message: bool,
 }
 
 /// Looks for what can be left out. The tables are empty between commits.
@@ -67,8 +69,8 @@ pub(crate) struct LeftOut {
 }
 
 impl Fleeting {
-    /// Appends to `into` what has to be written of the records that the writers had. Others may
-    /// have the index again before they are copied.
+    /// Appends to `into` what has to be written of the records that the writers had, messages with
+    /// their checksums. Others may have the index again before they are copied.
     pub(crate) fn append(
         &mut self,
         index: impl Deref<Target = Index>,
@@ -102,7 +104,8 @@ impl Fleeting {
             let Ok(located) = located else { return false };
             let Ok(bytes) = u32::try_from(located.bytes.len()) else { return false };
             let fate = self.fate_of(index, &located.record);
-            self.spans.push(Span { bytes, fate });
+            let is_message = matches!(located.record, Decoded::Message { .. });
+            self.spans.push(Span { bytes, fate, is_message });
         }
         true
     }
@@ -195,6 +198,10 @@ impl Fleeting {
                     begin = next;
                     left_out.records += 1;
                     left_out.bytes += u64::from(span.bytes);
+                } else if span.is_message {
+                    into.extend_from_slice(&records[begin..end]);
+                    append_message(&records[end..next], into);
+                    begin = next;
                 }
                 end = next;
             }
@@ -219,8 +226,25 @@ impl Fleeting {
 const KEPT_RECORDS: usize = 1 << 16;
 
 fn append_all(taken: &[Vec<u8>], into: &mut Vec<u8>) -> LeftOut {
-    taken.iter().for_each(|records| into.extend_from_slice(records));
+    for records in taken {
+        let mut begin = 0;
+        for located in Records::new(records).map_while(Result::ok) {
+            if let Decoded::Message { .. } = located.record {
+                into.extend_from_slice(&records[begin..located.offset]);
+                append_message(located.bytes, into);
+                begin = located.offset + located.bytes.len();
+            }
+        }
+        into.extend_from_slice(&records[begin..]);
+    }
     LeftOut::default()
+}
+
+/// Appends a message, with its checksum.
+fn append_message(message: &[u8], into: &mut Vec<u8>) {
+    let begin = into.len();
+    into.extend_from_slice(message);
+    sum(&mut into[begin..]);
 }
 
 #[cfg(test)]

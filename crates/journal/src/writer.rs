@@ -9,8 +9,18 @@ use crate::journal::Shared;
 use crate::options::{Level, Urgency};
 use crate::record::Record;
 
-/// A buffer keeps up to so much memory while it is empty.
-const KEPT_BYTES: usize = 4 << 20;
+/// What is gathered in a group of this size is handed over as it is; less is copied behind what is
+/// there already.
+const PIECE_BYTES_MIN: usize = 4 << 10;
+
+/// Room for what is copied.
+const PIECE_BYTES: usize = 32 << 10;
+
+/// An empty piece keeps up to so much memory.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// So many empty pieces are kept by each writer, and by the committer.
+const SPARES_MAX: usize = 128;
 
 /// So much does not wait until somebody asks for its commit.
 const WAITS_BYTES: usize = 4 << 20;
@@ -43,11 +53,14 @@ impl Writer {
     /// whichever writers they went to. Never blocks for longer than it takes to exchange buffers.
     pub fn append(&mut self, record: Record<'_>, level: Level, urgency: Urgency) -> Token {
         let mut buffer = lock(&self.buffer);
-        record.encode(&mut buffer.bytes);
+        let piece = buffer.piece(0);
+        let before = piece.len();
+        record.encode_unsummed(piece);
+        buffer.bytes += piece.len() - before;
         buffer.records += 1;
         buffer.synced |= level == Level::Fsynced;
         let token = buffer.token;
-        let bytes = buffer.bytes.len();
+        let bytes = buffer.bytes;
         drop(buffer);
         self.tell(record.body_bytes(), bytes, urgency);
         token
@@ -57,7 +70,7 @@ impl Writer {
     #[inline]
     pub fn gather(&mut self, record: Record<'_>, level: Level) {
         let group = &mut self.group;
-        record.encode(&mut group.bytes);
+        record.encode_unsummed(&mut group.bytes);
         group.records += 1;
         group.synced |= level == Level::Fsynced;
         group.body_bytes += record.body_bytes();
@@ -67,21 +80,22 @@ impl Writer {
     /// or nothing. The order among what all writers append is that of this call.
     pub fn close(&mut self, urgency: Urgency) -> Token {
         let Group { records, synced, body_bytes, .. } = self.group;
-        let gathered = &mut self.group.bytes;
+        let mut gathered = mem::take(&mut self.group.bytes);
         let mut buffer = lock(&self.buffer);
-        if buffer.bytes.is_empty() {
-            mem::swap(&mut buffer.bytes, gathered);
+        buffer.bytes += gathered.len();
+        if gathered.len() < PIECE_BYTES_MIN {
+            buffer.piece(gathered.len()).extend_from_slice(&gathered);
+            gathered.clear();
         } else {
-            buffer.bytes.extend_from_slice(gathered);
+            let spare = buffer.spares.pop().unwrap_or_default();
+            buffer.pieces.push(mem::replace(&mut gathered, spare));
         }
         buffer.records += records;
         buffer.synced |= synced;
         let token = buffer.token;
-        let bytes = buffer.bytes.len();
+        let bytes = buffer.bytes;
         drop(buffer);
-        gathered.clear();
-        gathered.shrink_to(KEPT_BYTES);
-        self.group = Group { bytes: mem::take(gathered), ..Group::default() };
+        self.group = Group { bytes: gathered, ..Group::default() };
         self.tell(body_bytes, bytes, urgency);
         token
     }
@@ -102,12 +116,44 @@ impl Writer {
 
 /// Encoded records of one writer that no commit has taken yet.
 struct Buffer {
-    bytes: Vec<u8>,
+    /// One behind the other, none in the middle of a record.
+    pieces: Vec<Vec<u8>>,
+    /// What they have together.
+    bytes: usize,
+    /// Empty ones, to be used again.
+    spares: Vec<Vec<u8>>,
     records: u32,
     /// Something in it asks for [`Level::Fsynced`].
     synced: bool,
     /// The commit that will take it.
     token: Token,
+}
+
+impl Buffer {
+    fn new(token: Token) -> Self {
+        let (pieces, spares) = (Vec::new(), Vec::new());
+        Self { pieces, bytes: 0, spares, records: 0, synced: false, token }
+    }
+
+    /// Where to append so many bytes.
+    fn piece(&mut self, bytes: usize) -> &mut Vec<u8> {
+        if self.pieces.last().is_none_or(|last| last.capacity() - last.len() <= bytes) {
+            let mut piece = self.spares.pop().unwrap_or_default();
+            piece.reserve(PIECE_BYTES);
+            self.pieces.push(piece);
+        }
+        let last = self.pieces.len() - 1;
+        &mut self.pieces[last]
+    }
+
+    /// Takes everything, for as many of `spares`.
+    fn take(&mut self, taken: &mut Vec<Vec<u8>>, spares: &mut Vec<Vec<u8>>) {
+        let count = self.pieces.len();
+        self.spares.extend(spares.drain(spares.len().saturating_sub(count)..));
+        self.spares.truncate(SPARES_MAX);
+        taken.append(&mut self.pieces);
+        self.bytes = 0;
+    }
 }
 
 /// The buffers of all writers.
@@ -126,7 +172,7 @@ struct All {
 /// What a cut took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// The records of each writer that had any.
+    /// The records, those of one writer one behind the other.
     pub(crate) taken: Vec<Vec<u8>>,
     pub(crate) records: u32,
     /// Something in it asks for [`Level::Fsynced`].
@@ -142,8 +188,7 @@ impl Buffers {
 
     fn add(&self) -> Arc<Mutex<Buffer>> {
         let mut all = lock(&self.all);
-        let buffer = Buffer { bytes: Vec::new(), records: 0, synced: false, token: all.token };
-        let buffer = Arc::new(Mutex::new(buffer));
+        let buffer = Arc::new(Mutex::new(Buffer::new(all.token)));
         all.buffers.push(Arc::clone(&buffer));
         buffer
     }
@@ -172,8 +217,8 @@ impl Buffers {
 
     /// Takes what all writers have; what is appended from now on is in the next cut.
     ///
-    /// With `anyway` there is a cut even when they have nothing. `spares` are empty buffers to
-    /// exchange for those with something in them.
+    /// With `anyway` there is a cut even when they have nothing. `spares` are empty pieces, given to
+    /// writers for those that they had something in.
     pub(crate) fn cut(&self, anyway: bool, spares: &mut Vec<Vec<u8>>) -> Option<Cut> {
         let mut all = lock(&self.all);
         let All { buffers, token } = &mut *all;
@@ -185,15 +230,14 @@ impl Buffers {
             buffers.retain(|buffer| Arc::strong_count(buffer) > 1);
             return None;
         }
-        let mut cut = Cut { taken: Vec::with_capacity(locked.len()), records: 0, synced: false };
+        let mut cut = Cut { taken: Vec::new(), records: 0, synced: false };
         *token = Token::new(token.get() + 1);
         for buffer in &mut locked {
             buffer.token = *token;
             if buffer.records > 0 {
                 cut.records += mem::take(&mut buffer.records);
                 cut.synced |= mem::take(&mut buffer.synced);
-                let spare = spares.pop().unwrap_or_default();
-                cut.taken.push(mem::replace(&mut buffer.bytes, spare));
+                buffer.take(&mut cut.taken, spares);
             }
         }
         self.pressed.store(false, Ordering::Relaxed);
@@ -204,7 +248,8 @@ impl Buffers {
 impl Cut {
     /// Gives the memory back for the next cut.
     pub(crate) fn end(self, spares: &mut Vec<Vec<u8>>) {
-        for mut bytes in self.taken {
+        let room = SPARES_MAX.saturating_sub(spares.len());
+        for mut bytes in self.taken.into_iter().take(room) {
             bytes.clear();
             bytes.shrink_to(KEPT_BYTES);
             spares.push(bytes);
