@@ -140,7 +140,6 @@ impl Record<'_> {
 
     /// Appends its bytes; those of a message lack its checksum, which [`sum`] puts in. Much of what
     /// is told is never written, and needs none.
-    #[inline]
     pub(crate) fn encode_unsummed(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Message { id, body } => encode_message(id, body, out),
@@ -189,10 +188,11 @@ impl Record<'_> {
     }
 }
 
-/// A message has a checksum of its own, so that it can be read back without its frame.
+/// In the place of a checksum that is not known yet.
 const NO_CHECKSUM: [u8; 4] = [0; 4];
 
-/// Puts the checksum into the bytes of a message.
+/// Puts its checksum into the bytes of a message: one of its own, so that it can be read back
+/// without its frame.
 pub(crate) fn sum(message: &mut [u8]) {
     let Ok((Decoded::Message { id, body, .. }, len)) = decode(message) else { return };
     let mut checksum = Checksum::of(id);

@@ -56,7 +56,8 @@ impl Writer {
         let piece = buffer.piece(0);
         let before = piece.len();
         record.encode_unsummed(piece);
-        buffer.bytes += piece.len() - before;
+        let more = piece.len() - before;
+        buffer.bytes += more;
         buffer.records += 1;
         buffer.synced |= level == Level::Fsynced;
         let token = buffer.token;
