@@ -4,10 +4,12 @@ import { Board } from "./figures";
 import { latency, rate, thousands, bytes } from "./format";
 import { Growing, Stretches } from "./growing";
 import type {
-  EndNews, FailedNews, Hello, HostNews, PartNews, PhaseNews, RunNews, SecondNews, StepNews,
+  EndNews, FailedNews, Hello, HostNews, PhaseNews, RunNews, SecondNews, StepNews,
 } from "./news";
+import type { Panel } from "./panels";
 import {
-  RUN_PANELS, hasLoad, hostPanels, partPanels, valuesOf, valuesOfHost, valuesOfParts,
+  RUN_PANELS, brokerPanels, brokersOf, busiest, groupPanels, hasLoad, hostPanels, largest, valuesOf,
+  valuesOfBroker, valuesOfGroups, valuesOfHost,
 } from "./panels";
 
 // How long the stop button waits to be pressed again.
@@ -45,7 +47,8 @@ class Page {
   private connected = 0;
   private boards: Board[] = [];
   private hosts = new Map<string, Growing>();
-  private parts = new Map<PartNews["by"], Growing>();
+  // Of groups, and of each of several brokers.
+  private parts = new Map<string, Growing>();
   // The page's clock: when the newest row ended, and when it came here.
   private now = { at: 0, came: performance.now() };
   private due = false;
@@ -114,22 +117,26 @@ class Page {
     this.tick(end);
     this.rows.push(end, valuesOf(row));
     this.bands.push(row.start_s, end, row.phase);
-    this.partsTold(row, end, "group", "Groups");
-    this.partsTold(row, end, "broker", "Brokers");
+    const groups = valuesOfGroups(row);
+    if (groups.length > 0) this.partTold("Groups", groupPanels, end, groups);
+    for (const part of brokersOf(row)) {
+      const heading = `Broker ${part.name === "" ? "default" : part.name}`;
+      this.partTold(heading, brokerPanels, end, valuesOfBroker(row, part));
+    }
     this.draw();
   }
 
-  // Groups, or brokers, where there are several of them.
-  private partsTold(row: SecondNews, end: number, by: PartNews["by"], heading: string): void {
-    const values = valuesOfParts(row, by);
-    let rows = this.parts.get(by);
+  // Groups, or a broker, where there are several of them.
+  private partTold(
+    heading: string, panels: (rows: Growing) => Panel[], end: number, values: [string, number | null][],
+  ): void {
+    let rows = this.parts.get(heading);
     if (rows === undefined) {
-      if (values.length === 0) return;
       const grown = new Growing();
       rows = grown;
-      this.parts.set(by, grown);
+      this.parts.set(heading, grown);
       this.boards.push(
-        new Board(element("charts"), heading, grown, this.bands, () => partPanels(grown, by)));
+        new Board(element("charts"), heading, grown, this.bands, () => panels(grown)));
     }
     rows.push(end, values);
   }
@@ -287,6 +294,8 @@ class Page {
 
   private drawTiles(): void {
     const row = this.second;
+    const several = row !== null && brokersOf(row).length > 0;
+    const rss = row === null ? null : largest(row);
     const failures = this.failures > 0 ? thousands(this.failures) : "0";
     const tiles: [string, string, boolean?][] = [
       [row === null ? "–" : rate(row.sent_per_s), "messages per second in"],
@@ -298,10 +307,13 @@ class Page {
         `of ${thousands(this.run?.clients ?? 0)} clients connected`,
       ],
       [failures, "failures of clients", this.failures > 0],
-      [percent(row?.broker_cpu_percent ?? null), "broker CPU, one core = 100 %"],
       [
-        row?.broker_rss_bytes === null || row === null ? "–" : bytes(row.broker_rss_bytes),
-        "broker memory (RSS)",
+        percent(row === null ? null : busiest(row)),
+        several ? "CPU of the busiest broker, one core = 100 %" : "broker CPU, one core = 100 %",
+      ],
+      [
+        rss === null ? "–" : bytes(rss),
+        several ? "memory of the largest broker (RSS)" : "broker memory (RSS)",
       ],
     ];
     element("tiles").replaceChildren(...tiles.map(([value, name, bad]) => {

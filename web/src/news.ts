@@ -64,6 +64,15 @@ export interface PartNews {
   sent_per_s: number;
   received_per_s: number;
   rtt_p50_us: number | null;
+  // Of brokers, where it is known.
+  cpu_percent?: number;
+  cores_busy_percent?: number;
+  rss_bytes?: number;
+  bridged_in_per_s?: number;
+  bridged_out_per_s?: number;
+  bridge_waiting?: number;
+  bridge_waiting_bytes?: number;
+  bridge_connections_up?: number;
 }
 
 // A row of timeseries.csv.

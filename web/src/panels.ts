@@ -84,6 +84,7 @@ export const RUN_PANELS: Panel[] = [
   },
   {
     title: "CPU of broker and generator",
+    note: "Of several brokers the busiest.",
     axis: "one core = 100 %",
     unit: "percent",
     lines: lines(["broker", "c1"], ["generator", "c3"]),
@@ -99,6 +100,23 @@ export const RUN_PANELS: Panel[] = [
 // Whether clients publish in its phase.
 export function hasLoad(row: SecondNews): boolean {
   return row.phase === "warm-up" || row.phase === "measure";
+}
+
+// What a second tells of each broker, where there are several.
+export function brokersOf(row: SecondNews): PartNews[] {
+  return (row.parts ?? []).filter(({ by }) => by === "broker");
+}
+
+// CPU of the broker, of several the busiest.
+export function busiest(row: SecondNews): number | null {
+  const known = brokersOf(row).flatMap(({ cpu_percent }) => cpu_percent ?? []);
+  return known.length > 0 ? Math.max(...known) : row.broker_cpu_percent;
+}
+
+// Memory of the broker, of several the largest.
+export function largest(row: SecondNews): number | null {
+  const known = brokersOf(row).flatMap(({ rss_bytes }) => rss_bytes ?? []);
+  return known.length > 0 ? Math.max(...known) : row.broker_rss_bytes;
 }
 
 // The values of a second, by the names of the lines.
@@ -131,7 +149,7 @@ export function valuesOf(row: SecondNews): [string, number | null][] {
     ["connected", row.connected],
     ["read", rate(row.bytes_in_per_s)],
     ["written", rate(row.bytes_out_per_s)],
-    ["broker", rate(row.broker_cpu_percent)],
+    ["broker", rate(busiest(row))],
     ["generator", rate(row.generator_cpu_percent)],
     ["round trip median", row.rtt_p50_us],
     ["round trip max", row.rtt_max_us],
@@ -210,53 +228,102 @@ export function hostPanels(rows: Growing): Panel[] {
 const SENT = "in ";
 const RECEIVED = "out ";
 const CONNECTED = "connected ";
-const ROUND_TRIP = "round trip of ";
 
-// The values of groups, or of brokers, by the names of the lines.
-export function valuesOfParts(
-  row: SecondNews, by: PartNews["by"],
-): [string, number | null][] {
-  const parts = (row.parts ?? []).filter((part) => part.by === by);
-  return parts.flatMap((part): [string, number | null][] => {
-    const name = part.name === "" ? "default" : part.name;
-    return [
-      [`${SENT}${name}`, row.length_s < 0.5 ? null : part.sent_per_s],
-      [`${RECEIVED}${name}`, row.length_s < 0.5 ? null : part.received_per_s],
-      [`${CONNECTED}${name}`, part.connected],
-      [`${ROUND_TRIP}${name}`, part.rtt_p50_us],
-    ];
-  });
+// The values of groups, by the names of the lines.
+export function valuesOfGroups(row: SecondNews): [string, number | null][] {
+  const groups = (row.parts ?? []).filter(({ by }) => by === "group");
+  return groups.flatMap(({ name, sent_per_s, received_per_s, connected }): [string, number | null][] => [
+    [`${SENT}${name}`, row.length_s < 0.5 ? null : sent_per_s],
+    [`${RECEIVED}${name}`, row.length_s < 0.5 ? null : received_per_s],
+    [`${CONNECTED}${name}`, connected],
+  ]);
 }
 
-// The charts of groups, or of brokers: those that something happened in.
-export function partPanels(rows: Growing, by: PartNews["by"]): Panel[] {
+// The charts of groups: those that something happened in.
+export function groupPanels(rows: Growing): Panel[] {
   const of = (start: string) =>
     rows.names().filter((name) => name.startsWith(start) && rows.hasMoved(name))
       .slice(0, COLOURS.length)
       .map((name, index) => ({ name, class: COLOURS[index]! }));
-  const group = by === "group";
   const panels: Panel[] = [
     {
-      title: group ? "Messages that groups publish" : "Messages to each broker",
+      title: "Messages that groups publish",
       axis: "messages per second",
       unit: "rate",
       lines: of(SENT),
     },
     {
-      title: group ? "Messages that groups receive" : "Messages from each broker",
+      title: "Messages that groups receive",
       axis: "messages per second",
       unit: "rate",
       lines: of(RECEIVED),
     },
     { title: "Clients connected", axis: "clients", unit: "number", lines: of(CONNECTED) },
-    { title: "Round trip, median", axis: "time", unit: "latency", lines: of(ROUND_TRIP) },
   ];
   return panels.filter((panel) => panel.lines.length > 0);
 }
 
+// The values of one of several brokers, by the names of the lines.
+export function valuesOfBroker(row: SecondNews, part: PartNews): [string, number | null][] {
+  const rate = (value?: number) => (row.length_s < 0.5 ? null : value ?? null);
+  return [
+    ["from clients", rate(part.sent_per_s)],
+    ["to clients", rate(part.received_per_s)],
+    ["from bridges of others", rate(part.bridged_in_per_s)],
+    ["by its bridges to others", rate(part.bridged_out_per_s)],
+    ["process", rate(part.cpu_percent)],
+    ["its cores, busy", rate(part.cores_busy_percent)],
+    ["resident", part.rss_bytes ?? null],
+    ["median", part.rtt_p50_us],
+    ["clients", part.connected],
+    ["connections of its bridges", part.bridge_connections_up ?? null],
+    ["waiting, or not acknowledged", part.bridge_waiting ?? null],
+  ];
+}
+
+const BROKER_PANELS: Panel[] = [
+  {
+    title: "Messages in and out",
+    axis: "messages per second",
+    unit: "rate",
+    lines: lines(
+      ["from clients", "c1"], ["to clients", "c3"], ["from bridges of others", "c5"],
+      ["by its bridges to others", "c2"],
+    ),
+  },
+  {
+    title: "CPU of the broker",
+    axis: "one core = 100 %",
+    unit: "percent",
+    lines: lines(["process", "c1"], ["its cores, busy", "c2"]),
+  },
+  { title: "Memory of the broker", axis: "bytes", unit: "bytes", lines: lines(["resident", "c1"]) },
+  { title: "Round trip to the broker", axis: "time", unit: "latency", lines: lines(["median", "c3"]) },
+  {
+    title: "Connections",
+    axis: "connections",
+    unit: "number",
+    lines: lines(["clients", "c1"], ["connections of its bridges", "c2"]),
+  },
+  {
+    title: "Messages that wait in its bridges",
+    axis: "messages",
+    unit: "number",
+    lines: lines(["waiting, or not acknowledged", "c2"]),
+  },
+];
+
+// The charts of one of several brokers, with the lines that have had values.
+export function brokerPanels(rows: Growing): Panel[] {
+  const seen = (name: string) => rows.column(name).some((value) => value !== null);
+  return BROKER_PANELS
+    .map((panel) => ({ ...panel, lines: panel.lines.filter(({ name }) => seen(name)) }))
+    .filter((panel) => panel.lines.length > 0);
+}
+
 // What a legend says: without what only tells lines of different charts apart.
 export function shownName(name: string): string {
-  for (const start of [NET, PROCESS, RESIDENT, SENT, RECEIVED, CONNECTED, ROUND_TRIP, "e2e ", "round trip "]) {
+  for (const start of [NET, PROCESS, RESIDENT, SENT, RECEIVED, CONNECTED, "e2e ", "round trip "]) {
     if (name.startsWith(start)) return name.slice(start.length);
   }
   return name.replace(/ p99$/, "");

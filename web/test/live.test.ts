@@ -4,7 +4,8 @@ import { test } from "node:test";
 import { Growing, Stretches } from "../src/growing";
 import type { HostNews, SecondNews } from "../src/news";
 import {
-  RUN_PANELS, chartOf, hostPanels, partPanels, shownName, valuesOf, valuesOfHost, valuesOfParts,
+  RUN_PANELS, brokerPanels, brokersOf, busiest, chartOf, groupPanels, hostPanels, largest, shownName,
+  valuesOf, valuesOfBroker, valuesOfGroups, valuesOfHost,
 } from "../src/panels";
 
 test("lines are interrupted where nothing came, and never turn back", () => {
@@ -44,15 +45,13 @@ function second(part: Partial<SecondNews>): Map<string, number | null> {
   return new Map(valuesOf(row));
 }
 
-test("groups and brokers have charts of what happened in them", () => {
-  const part = (by: "group" | "broker", name: string, sent: number, received: number) =>
-    ({ by, name, connected: 5, sent_per_s: sent, received_per_s: received, rtt_p50_us: null });
-  const row = { length_s: 1, parts: [
-    part("group", "pub", 50, 0), part("group", "sub", 0, 50), part("broker", "", 50, 50),
-  ] } as unknown as SecondNews;
+test("groups have charts of what happened in them", () => {
+  const part = (name: string, sent: number, received: number) =>
+    ({ by: "group", name, connected: 5, sent_per_s: sent, received_per_s: received, rtt_p50_us: null });
+  const row = { length_s: 1, parts: [part("pub", 50, 0), part("sub", 0, 50)] } as unknown as SecondNews;
   const rows = new Growing();
-  rows.push(1, valuesOfParts(row, "group"));
-  const panels = partPanels(rows, "group");
+  rows.push(1, valuesOfGroups(row));
+  const panels = groupPanels(rows);
   const names = ({ lines }: (typeof panels)[number]) => lines.map(({ name }) => shownName(name));
   const shown = panels.map((panel) => [panel.title, ...names(panel)]);
   assert.deepEqual(shown, [
@@ -61,8 +60,33 @@ test("groups and brokers have charts of what happened in them", () => {
     ["Clients connected", "pub", "sub"],
   ]);
   assert.deepEqual(rows.column("in pub"), [50]);
-  assert.equal(valuesOfParts(row, "broker")[0]![0], "in default");
-  assert.deepEqual(valuesOfParts({ length_s: 1 } as SecondNews, "broker"), []);
+  assert.deepEqual(valuesOfGroups({ length_s: 1 } as SecondNews), []);
+});
+
+test("each of several brokers has charts of its own, of what is known of it", () => {
+  const part = { by: "broker", name: "a", connected: 5, sent_per_s: 50, received_per_s: 40, rtt_p50_us: 70 };
+  const row = {
+    length_s: 1, broker_cpu_percent: 1, broker_rss_bytes: 2,
+    parts: [
+      part,
+      { ...part, name: "b", cpu_percent: 30, rss_bytes: 100, bridged_out_per_s: 50, bridge_waiting: 0 },
+    ],
+  } as unknown as SecondNews;
+  const titles = (index: number) => {
+    const rows = new Growing();
+    rows.push(1, valuesOfBroker(row, brokersOf(row)[index]!));
+    return brokerPanels(rows).map(({ title, lines }) => [title, lines.length]);
+  };
+  assert.deepEqual(titles(0), [
+    ["Messages in and out", 2], ["Round trip to the broker", 1], ["Connections", 1],
+  ]);
+  assert.deepEqual(titles(1), [
+    ["Messages in and out", 3], ["CPU of the broker", 1], ["Memory of the broker", 1],
+    ["Round trip to the broker", 1], ["Connections", 1], ["Messages that wait in its bridges", 1],
+  ]);
+  assert.deepEqual([busiest(row), largest(row)], [30, 100]);
+  const alone = { ...row, parts: [] } as unknown as SecondNews;
+  assert.deepEqual([busiest(alone), largest(alone)], [1, 2]);
 });
 
 test("every line of the run has its values", () => {

@@ -39,7 +39,8 @@ fn bridge() {
         sent: 200,
         received: 200,
     };
-    let record = small.run(&[]).expect("all came that must");
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = small.run_in(folder.path(), &[]).expect("all came that must");
     let targets = record["targets"].as_array().expect("targets");
     assert_eq!(targets.len(), 2, "{record:#}");
     for (target, name) in targets.iter().zip(["node1", "node2"]) {
@@ -54,6 +55,41 @@ fn bridge() {
             let rate = part[rate].as_f64().expect("a rate");
             assert!((rate - 50.0).abs() < 25.0, "{part:#}");
         }
+    }
+    rows_of_bridged_brokers(&read(folder.path(), "brokers.csv"));
+    let page = read(folder.path(), "report.html");
+    for words in
+        ["CPU of brokers and generator", "Broker node1", "Broker node2", "CPU of the broker"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    // Each has its own.
+    for words in ["from bridges of others", "Messages that wait in its bridges"] {
+        assert!(page.matches(words).count() >= 2, "{words}");
+    }
+}
+
+fn read(folder: &std::path::Path, name: &str) -> String {
+    fs::read_to_string(folder.join(name)).expect(name)
+}
+
+/// Each broker has the rates of all four legs, and the CPU and memory of its own process.
+fn rows_of_bridged_brokers(csv: &str) {
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = lines.next().expect("a head");
+    let rows: Vec<Vec<&str>> = lines.collect();
+    for name in ["node1", "node2"] {
+        let of = |column: &str| {
+            let at = head.iter().position(|known| *known == column).expect(column);
+            let own = rows.iter().filter(|row| row[3] == name && row[2] == "measure");
+            let values = own.filter_map(|row| row[at].parse::<f64>().ok());
+            values.reduce(f64::max).unwrap_or_else(|| panic!("{name} has no {column}: {csv}"))
+        };
+        let rates = ["sent_per_s", "received_per_s", "bridged_in_per_s", "bridged_out_per_s"];
+        for column in rates.into_iter().chain(["rss_bytes", "cpu_percent", "rtt_p50_us"]) {
+            assert!(of(column) > 0.0, "{name} {column}: {csv}");
+        }
+        assert_eq!((of("bridge_connections_up"), of("connected")), (4.0, 10.0), "{csv}");
     }
 }
 

@@ -275,3 +275,38 @@ fn requests_are_answered() {
         assert!(happened.headline("round_trip_p50") > 0.0);
     }
 }
+
+/// Two bridged brokers, one of which is killed while messages flow: all that was acknowledged comes.
+#[test]
+fn a_bridged_broker_that_is_killed_costs_nothing_that_was_acknowledged() {
+    for qos in ["qos=1", "qos=2"] {
+        let vars = [
+            qos,
+            "publishers=5",
+            "subscribers=5",
+            "target_throughput=50",
+            "connections=3",
+            "kill_at=1s",
+            "ramp_up=500ms",
+            "warmup=500ms",
+        ];
+        let happened = run("bridge-restart", &vars, &["--hold", "4s"]);
+        happened.nothing_broken();
+        let record = &happened.record;
+        let step = &record["steps"][0];
+        assert_eq!((&step["kills"], &step["sessions_lost"]), (&1.into(), &0.into()), "{record:#}");
+        assert!(step["received"].as_u64() > Some(100), "{step:#}");
+        let [action] = happened.actions() else { panic!("{record:#}") };
+        assert_eq!((&action["kind"], &action["phase"]), (&"kill".into(), &"measure".into()));
+        let restart = &record["restarts"][0];
+        assert_eq!(restart["target"], "node2");
+        assert!(restart["waiting_max"].as_u64() > Some(0), "{restart:#}");
+        assert!(happened.headline("restart_serving") > 0.0);
+        // All bridges are up again and empty, later than the broker serves.
+        assert!(happened.headline("bridge_drained") > happened.headline("restart_serving"));
+        assert!(happened.table.contains("waited in bridges at the worst"), "{}", happened.table);
+        for words in ["Broker node1", "Broker node2", "Messages that wait in its bridges"] {
+            assert!(happened.page.contains(words), "{words}");
+        }
+    }
+}

@@ -73,6 +73,14 @@ impl Bridges {
         self.all.iter().enumerate().find(|(_, bridge)| bridge.config.name == name)
     }
 
+    /// Who publishes what this client does: itself, or the bridge that the other broker's own one
+    /// is the counterpart of.
+    pub(crate) fn source_of(&self, client: &ClientKey) -> Source {
+        let mut all = self.all.iter();
+        let found = all.find(|bridge| bridge.config.is_counterpart(&client.client_id));
+        found.map_or_else(|| Source::of(client), |bridge| bridge.source)
+    }
+
     pub(crate) fn at(&self, place: usize) -> &Bridge {
         &self.all[place]
     }

@@ -59,6 +59,9 @@ pub struct BridgeConfig {
     /// 3.1.1: tells the other broker that this is a bridge, so that it does not send back what
     /// it gets from here. Given up for a connection that is refused for it.
     pub bridge_flag: bool,
+    /// Client identifier here of the other broker's own bridge to here, or the beginning of its
+    /// identifiers: what it publishes does not leave by this bridge.
+    pub counterpart: Option<String>,
     /// From here to there.
     pub egress: Vec<EgressRule>,
     /// From there to here.
@@ -146,6 +149,17 @@ impl BridgeConfig {
             (1, 0) => self.client_id.clone(),
             _ => format!("{}-{}", self.client_id, k + 1),
         }
+    }
+
+    /// Whether this client is a connection of the other broker's own bridge to here.
+    pub(crate) fn is_counterpart(&self, client_id: &str) -> bool {
+        let Some(rest) = self.counterpart.as_deref().and_then(|own| client_id.strip_prefix(own))
+        else {
+            return false;
+        };
+        // As a pool of ours numbers them.
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        rest.is_empty() || rest.strip_prefix('-').is_some_and(is_number)
     }
 
     /// What opens TLS to the other broker, if that is how it is reached. Reads the files.

@@ -15,7 +15,6 @@ use crate::bridge::Bridges;
 use crate::config::Durability;
 use crate::keys::ClientKey;
 use crate::memory::MESSAGE_BYTES;
-use crate::message::Source;
 use crate::shard::{
     Body, Copy, NO_GROUP, Scope, SubscriptionOptions, Target, merge_targets, rule_id,
 };
@@ -81,7 +80,8 @@ impl<'a> Rerouting<'a> {
     ) {
         for target in self.targets(open) {
             let session = &mut sessions[target.session as usize];
-            let is_own = Source::of(&session.record.key) == open.message.header().source;
+            let is_own =
+                self.bridges.source_of(&session.record.key) == open.message.header().source;
             let is_meant = match target.scope {
                 Scope::Everyone => true,
                 Scope::Others => !is_own,

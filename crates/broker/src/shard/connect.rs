@@ -393,7 +393,7 @@ impl Shard {
             machine,
             connection: None,
             version: Version::V5,
-            source: Source::of(&key),
+            source: self.shared.bridges.source_of(&key),
             packet_size_max: u32::MAX,
             is_particular: false,
             no_problem_information: false,

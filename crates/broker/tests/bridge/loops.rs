@@ -6,6 +6,7 @@ use tacho_codec::{ConnAckProperties, QoS, ReasonCode, Version};
 
 use crate::common::{ALL_QOS, Client, TestBroker, wait_until};
 use crate::other::Other;
+use crate::wire::Wire;
 use crate::{bridge, status, wait_up};
 
 /// The same topics both ways.
@@ -57,4 +58,40 @@ fn a_broker_that_knows_no_bridges_is_greeted_as_by_a_client() {
     let (link, asked) = other.accept();
     assert!(!asked.says_bridge, "it is known now");
     drop(link);
+}
+
+/// Each of two brokers has a bridge to the other for the same topics.
+#[test]
+fn two_bridges_that_know_each_other_do_not_send_messages_round_and_round() {
+    for connections in [1, 2] {
+        // Where it leads is known once both are there.
+        let to_one = Wire::to(([127, 0, 0, 1], 9).into());
+        to_one.unplug();
+        let end = |address, client_id: &str, counterpart: &str| {
+            format!(
+                "shards = 2\n[[bridges]]\nname = 'b'\naddress = 'mqtt://{address}'\n\
+                 client_id = '{client_id}'\ncounterpart = '{counterpart}'\nretry_longest_s = 1\n\
+                 connections = {connections}\n[[bridges.egress]]\nfilter = 't/#'\n"
+            )
+        };
+        let two = TestBroker::configured(&end(to_one.address, "from-two", "from-one"));
+        let one = TestBroker::configured(&end(two.address, "from-one", "from-two"));
+        to_one.plug(one.address);
+        wait_up(&one);
+        wait_up(&two);
+        let (mut one_s, mut two_s) = (subscriber(&one), subscriber(&two));
+        for qos in ALL_QOS {
+            for topic in ["t/a", "t/b", "t/c"] {
+                for (at, name) in [(&one, "one"), (&two, "two")] {
+                    at.connected("p", Version::V5).publish(topic, name.as_bytes(), qos, false);
+                    assert_eq!(one_s.receive_and_ack().payload, name.as_bytes());
+                    assert_eq!(two_s.receive_and_ack().payload, name.as_bytes());
+                }
+            }
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        one_s.expect_nothing();
+        two_s.expect_nothing();
+        assert_eq!((status(&one).figures.sent, status(&two).figures.sent), (9, 9));
+    }
 }

@@ -2,6 +2,7 @@
 //! towards a broker that says what a test wants.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
+mod aliases;
 #[path = "../common/mod.rs"]
 mod common;
 mod egress;

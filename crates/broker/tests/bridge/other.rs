@@ -34,6 +34,7 @@ pub(crate) struct Came {
     pub(crate) retain: bool,
     pub(crate) dup: bool,
     pub(crate) packet_id: Option<PacketId>,
+    pub(crate) alias: Option<u16>,
 }
 
 impl Other {
@@ -127,6 +128,7 @@ impl Link {
                 retain: publish.retain,
                 dup: publish.dup,
                 packet_id: publish.packet_id,
+                alias: publish.properties.topic_alias.map(u16::from),
             },
             other => panic!("expected PUBLISH, got {other:?}"),
         })

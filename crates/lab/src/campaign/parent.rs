@@ -317,6 +317,7 @@ impl Results {
             rows: &[],
             curves: &self.curves,
             hosts: &[],
+            brokers: &[],
             environment,
             lang,
         }))

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use hdrhistogram::Histogram;
 
 use super::{
-    HistogramLog, JtlWriter, ResourceWriter, SeriesWriter, junit, markdown, write_percentiles,
-    write_steps,
+    BrokerWriter, HistogramLog, JtlWriter, ResourceWriter, SeriesWriter, junit, markdown,
+    write_percentiles, write_steps,
 };
 use crate::clock::Timestamp;
 use crate::compare::{Comparison, SideCurve, comparison_junit, comparison_markdown};
@@ -25,7 +25,8 @@ pub struct OutputError {
 }
 
 /// Files that a run writes at its end: those of an earlier one must not stand beside its others.
-const STALE: [&str; 10] = [
+const STALE: [&str; 11] = [
+    "brokers.csv",
     "comparison.json",
     "summary.json",
     "summary.md",
@@ -45,6 +46,7 @@ const STALE: [&str; 10] = [
 /// | `scenario.toml` | the scenario, every variable replaced and every default spelled out |
 /// | `environment.json` | the machine and its settings |
 /// | `timeseries.csv` | a row per second |
+/// | `brokers.csv` | with several brokers: a row per second and broker |
 /// | `resources.csv` | what the watched hosts spent, a line per figure and second |
 /// | `latency.hlog` | a histogram per second and latency, HdrHistogram's interval log 1.3 |
 /// | `results.jtl` | connects, publications and receptions per second, for JMeter's listeners |
@@ -56,7 +58,7 @@ const STALE: [&str; 10] = [
 /// | `comparison.json` | of a comparison: its record |
 /// | `broker.log` | what the broker said, when the caller started one |
 ///
-/// The first two are written at the start and the next three as the run goes on, so that a run that
+/// The first two are written at the start and the next four as the run goes on, so that a run that
 /// is killed leaves what it measured.
 #[derive(Debug)]
 pub struct RunDirectory {
@@ -210,6 +212,15 @@ impl RunDirectory {
     pub fn series(&self) -> Result<SeriesWriter<BufWriter<File>>, OutputError> {
         SeriesWriter::new(self.open("timeseries.csv")?)
             .map_err(|source| self.error("timeseries.csv", source))
+    }
+
+    /// Begins `brokers.csv`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn brokers(&self) -> Result<BrokerWriter<BufWriter<File>>, OutputError> {
+        BrokerWriter::new(self.open("brokers.csv")?)
+            .map_err(|source| self.error("brokers.csv", source))
     }
 
     /// Begins `resources.csv`.

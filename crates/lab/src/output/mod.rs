@@ -1,5 +1,6 @@
 //! The files of a run directory.
 
+mod brokers;
 mod directory;
 mod hgrm;
 mod hlog;
@@ -10,6 +11,7 @@ mod resources;
 mod steps;
 mod timeseries;
 
+pub use brokers::BrokerWriter;
 pub(crate) use directory::json;
 pub use directory::{OutputError, RunDirectory};
 pub use hgrm::write_percentiles;

@@ -40,4 +40,10 @@ pub struct Restart {
     /// From the start of its new process until that answered a CONNECT, or where something lies
     /// between TCP and MQTT until it accepted connections, in milliseconds.
     pub serving_ms: f64,
+    /// Between bridged brokers of Tacho's own: messages that waited in all bridges at the worst
+    /// after the kill.
+    pub waiting_max: Option<u64>,
+    /// From the kill until all bridges were up again and no more waited than before it, in
+    /// milliseconds; absent when that was not seen.
+    pub drained_ms: Option<f64>,
 }

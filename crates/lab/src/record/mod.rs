@@ -28,7 +28,7 @@ pub use cpu::WhoseCpu;
 pub use headline::Headline;
 pub use hosts::{HostUse, MetricUse, MonitorRecord, ResourceRow};
 pub use latency::{CurvePoint, LatencyStats, curve, percentile};
-pub use series::{PartBy, PartRow, SeriesRow};
+pub use series::{BrokerRow, BrokerSpent, PartBy, PartRow, SeriesRow};
 pub use step::{Gate, LostRange, Step, StepGroup, ThresholdResult, ViolationCounts};
 
 /// Version of the record's form.

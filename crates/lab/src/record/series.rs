@@ -134,6 +134,51 @@ pub struct PartRow {
     pub received_per_s: f64,
     /// Median of the round trip to it, in microseconds.
     pub rtt_p50_us: Option<u64>,
+    /// What is known of a broker beside its clients.
+    #[serde(flatten)]
+    pub spent: BrokerSpent,
+}
+
+/// What a broker spent in one interval, and how its bridges to other brokers of the run stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct BrokerSpent {
+    /// CPU of its process, one core = 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<f64>,
+    /// 1 - idle - steal of its cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores_busy_percent: Option<f64>,
+    /// Its resident memory in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rss_bytes: Option<u64>,
+    /// Messages that bridges of others sent to it, per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bridged_in_per_s: Option<f64>,
+    /// Messages that its bridges sent to others, per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bridged_out_per_s: Option<f64>,
+    /// Messages that its bridges held at the interval's end: waiting, or sent and not acknowledged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bridge_waiting: Option<u64>,
+    /// Bytes of those that were not sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bridge_waiting_bytes: Option<u64>,
+    /// Connections of its bridges that were up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bridge_connections_up: Option<u64>,
+}
+
+/// One of several brokers in one interval: a row of `brokers.csv`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BrokerRow {
+    /// Start of the interval in seconds since the start of the run.
+    pub start_s: f64,
+    /// Its length in seconds.
+    pub length_s: f64,
+    /// The phase it belongs to.
+    pub phase: String,
+    /// What happened at the broker.
+    pub part: PartRow,
 }
 
 /// What a run is divided by.

@@ -2,13 +2,14 @@
 
 use super::Lang;
 use super::axis::{Scale, Unit, nines};
+use super::brokers;
 use super::chart::{Axis, Band, Chart, Line, Style, from_zero, greatest, least, logarithmic};
-use crate::record::{CurvePoint, SeriesRow};
+use crate::record::{BrokerRow, CurvePoint, PartRow, SeriesRow};
 use crate::run::StepCurves;
 
 /// Latency statistics of intervals shorter than this, in seconds, are left out: the last rest of a
 /// phase has too few messages to compare with whole seconds.
-const INTERVAL_SHOWN_S: f64 = 0.5;
+pub(super) const INTERVAL_SHOWN_S: f64 = 0.5;
 
 /// A figure of a second.
 pub(super) type Pick = fn(&SeriesRow) -> Option<f64>;
@@ -195,30 +196,38 @@ pub(super) fn round_trips(lang: Lang, rows: &[SeriesRow]) -> Option<Chart> {
     })
 }
 
-/// What broker and generator spent.
-pub(super) fn cpu(lang: Lang, rows: &[SeriesRow]) -> Chart {
-    let mut lines = vec![
-        line(rows, lang.broker_process(), 1, |row| row.broker_cpu_percent),
-        line(rows, lang.brokers_cores_busy(), 2, |row| row.broker_cores_busy_percent),
-        line(rows, lang.generator_threads(), 3, |row| Some(row.generator_cpu_percent)),
-    ];
+/// What broker and generator spent; of several brokers each.
+pub(super) fn cpu(lang: Lang, rows: &[SeriesRow], several: &[BrokerRow]) -> Chart {
+    let mut lines = match several {
+        [] => vec![
+            line(rows, lang.broker_process(), 1, |row| row.broker_cpu_percent),
+            line(rows, lang.brokers_cores_busy(), 2, |row| row.broker_cores_busy_percent),
+        ],
+        several => brokers::side_by_side(lang, several, |part| part.spent.cpu_percent),
+    };
+    let generator = |row: &SeriesRow| Some(row.generator_cpu_percent);
+    lines.push(line(rows, lang.generator_threads(), 3, generator));
     lines.retain(|line| !line.is_empty());
-    over_time(
-        lang,
-        rows,
-        lang.cpu_of_broker_and_generator(),
-        lang.percent_one_core_100(),
-        Unit::Percent,
-        lines,
-    )
+    let title = match several {
+        [] => lang.cpu_of_broker_and_generator(),
+        _ => lang.cpu_of_brokers_and_generator(),
+    };
+    over_time(lang, rows, title, lang.percent_one_core_100(), Unit::Percent, lines)
 }
 
-/// Resident memory of the broker.
-pub(super) fn memory(lang: Lang, rows: &[SeriesRow]) -> Option<Chart> {
-    let lines = vec![line(rows, lang.broker_rss(), 1, |row| us(row.broker_rss_bytes))];
-    (!lines[0].is_empty()).then(|| {
-        over_time(lang, rows, lang.memory_of_the_broker(), lang.bytes(), Unit::Bytes, lines)
-    })
+/// Resident memory of the broker; of several each.
+pub(super) fn memory(lang: Lang, rows: &[SeriesRow], several: &[BrokerRow]) -> Chart {
+    let (title, lines) = match several {
+        [] => {
+            let line = line(rows, lang.broker_rss(), 1, |row| us(row.broker_rss_bytes));
+            (lang.memory_of_the_broker(), vec![line])
+        }
+        several => {
+            let rss = |part: &PartRow| us(part.spent.rss_bytes);
+            (lang.memory_of_the_brokers(), brokers::side_by_side(lang, several, rss))
+        }
+    };
+    over_time(lang, rows, title, lang.bytes(), Unit::Bytes, lines)
 }
 
 /// Was the generator in time?

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::Lang;
 use super::grid::{Cell, Grid};
-use crate::format::{rate, thousands};
+use crate::format::{self, rate, thousands};
 use crate::record::{PhaseRecord, Restart, RunRecord, TargetRecord};
 
 /// One phase in cells.
@@ -28,6 +28,13 @@ pub(super) fn restart_cells(lang: Lang, restart: &Restart) -> [String; 4] {
         format!("{:.0} ms", restart.serving_ms),
         restart.target.clone(),
     ]
+}
+
+/// What became of bridges after a kill, in cells; `None` where there are none.
+pub(super) fn backlog_cells(lang: Lang, restart: &Restart) -> Option<[String; 2]> {
+    let drained = restart.drained_ms.map(|ms| format::latency(ms * 1e3));
+    let drained = drained.unwrap_or_else(|| lang.told("never, or too little to tell"));
+    Some([thousands(restart.waiting_max?), drained])
 }
 
 /// How Tacho's own broker keeps sessions.
@@ -64,14 +71,20 @@ pub(super) fn tables(lang: Lang, out: &mut String, record: &RunRecord) {
         return;
     }
     let _ = writeln!(out, "<h3>{}</h3>", lang.brokers_killed_and_started_again());
-    let mut restarts = Grid::new(&[
-        lang.phase_column(),
-        lang.killed_at(),
-        lang.serving_again_after(),
-        lang.broker(),
-    ]);
+    let mut heads =
+        vec![lang.phase_column(), lang.killed_at(), lang.serving_again_after(), lang.broker()];
+    let is_bridged = record.restarts.iter().any(|restart| restart.waiting_max.is_some());
+    if is_bridged {
+        heads.extend([lang.waited_at_the_worst(), lang.no_more_waited_after()]);
+    }
+    let mut restarts = Grid::new(&heads);
     for restart in &record.restarts {
-        restarts.row(false, restart_cells(lang, restart).map(Cell::text).to_vec());
+        let mut cells = restart_cells(lang, restart).map(Cell::text).to_vec();
+        if is_bridged {
+            let backlog = backlog_cells(lang, restart).unwrap_or_default();
+            cells.extend(backlog.map(Cell::text));
+        }
+        restarts.row(false, cells);
     }
     restarts.render(out);
 }

@@ -16,10 +16,11 @@ const SCRIPT: &str = include_str!("../../../../web/dist/report.js");
 type Label = fn(Lang) -> &'static str;
 
 /// Files that a run directory may have, with what they are for.
-const KNOWN_FILES: [(&str, Label); 16] = [
+const KNOWN_FILES: [(&str, Label); 17] = [
     ("comparison.json", Lang::comparison_json),
     ("summary.json", Lang::summary_json),
     ("timeseries.csv", Lang::timeseries_csv),
+    ("brokers.csv", Lang::brokers_csv),
     ("resources.csv", Lang::resources_csv),
     ("steps.csv", Lang::steps_csv),
     ("latency.hlog", Lang::latency_hlog),

@@ -2,6 +2,7 @@
 
 mod actions;
 pub(crate) mod axis;
+mod brokers;
 mod capacity;
 pub(crate) mod chart;
 mod charts;
@@ -27,7 +28,7 @@ mod text;
 mod words;
 
 use crate::environment::Environment;
-use crate::record::{ResourceRow, RunRecord, SeriesRow};
+use crate::record::{BrokerRow, ResourceRow, RunRecord, SeriesRow};
 use crate::run::StepCurves;
 
 pub use comparison::comparison_html;
@@ -48,6 +49,8 @@ pub struct ReportData<'a> {
     pub curves: &'a [StepCurves],
     /// The watched hosts, in the order of time; each row names its host.
     pub hosts: &'a [ResourceRow],
+    /// The seconds of each broker, where there are several.
+    pub brokers: &'a [BrokerRow],
     /// The machine.
     pub environment: &'a Environment,
     /// The language of its words.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::actions;
+use super::brokers;
 use super::charts;
 use super::course;
 use super::grid::{Cell, Grid};
@@ -46,12 +47,19 @@ pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
         page.section("requests", lang.response_times_throughput_and_failures());
         page.charts(services::charts(lang, data.rows));
         page.section("resources", lang.broker_network_and_generator());
-        let mut resources = vec![charts::cpu(lang, data.rows)];
-        resources.extend(charts::memory(lang, data.rows));
+        let mut resources = vec![
+            charts::cpu(lang, data.rows, data.brokers),
+            charts::memory(lang, data.rows, data.brokers),
+        ];
         resources.extend(charts::round_trips(lang, data.rows));
         resources.extend(charts::generator(lang, data.rows));
         resources.retain(|chart| !chart.is_empty());
         page.charts(resources);
+    }
+    let brokers = brokers::panels(lang, data.brokers, data.rows);
+    for (index, panels) in brokers.into_iter().enumerate() {
+        page.section(&format!("broker-{}", index + 1), &lang.broker_called(&panels.name));
+        page.charts(panels.charts);
     }
     for (index, panels) in hosts::panels(lang, data.hosts, data.rows).into_iter().enumerate() {
         page.section(&format!("host-{}", index + 1), &panels.title);
@@ -148,7 +156,7 @@ fn figures(lang: Lang, out: &mut String, step: &Step) {
     }
     out.push_str("</div>\n");
     groups(lang, out, step);
-    brokers(lang, out, step);
+    broker_table(lang, out, step);
     shared(lang, out, step);
     health(lang, out, step);
     let series = Series::default();
@@ -198,7 +206,7 @@ fn groups(lang: Lang, out: &mut String, step: &Step) {
     grid.render(out);
 }
 
-fn brokers(lang: Lang, out: &mut String, step: &Step) {
+fn broker_table(lang: Lang, out: &mut String, step: &Step) {
     if step.targets.is_empty() {
         return;
     }

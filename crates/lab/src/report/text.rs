@@ -83,8 +83,16 @@ fn course_text(out: &mut String, record: &RunRecord) {
     for restart in &record.restarts {
         let [phase, at, after, target] = course::restart_cells(LANG, restart);
         let target = if target.is_empty() { target } else { format!(" {target}") };
-        let _ =
-            writeln!(out, "  broker{target} killed at {at} ({phase}), serving again after {after}");
+        let backlog =
+            course::backlog_cells(LANG, restart).map_or_else(String::new, |[most, after]| {
+                format!(
+                    "; {most} waited in bridges at the worst, no more than before after {after}"
+                )
+            });
+        let _ = writeln!(
+            out,
+            "  broker{target} killed at {at} ({phase}), serving again after {after}{backlog}"
+        );
     }
 }
 

@@ -224,6 +224,11 @@ impl Collector {
                 phase: phase.map_or_else(String::new, |phase| phase.name.clone()),
                 at_s: round(at_s, 3),
                 serving_ms: round(again.serving_ns as f64 / 1e6, 1),
+                waiting_max: again.recovery.map(|recovery| recovery.waiting_max),
+                drained_ms: again
+                    .recovery
+                    .and_then(|recovery| recovery.drained_ns)
+                    .map(|ns| round(ns as f64 / 1e6, 1)),
             }
         }));
     }
@@ -389,6 +394,7 @@ impl Collector {
                 &self.facts.headlines,
                 &Sources {
                     actions: &actions,
+                    restarts: &self.restarts,
                     step: &step,
                     rows: &rows,
                     calm: &self.calm,

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::bridge_log::Recovery;
 use crate::clock;
 
 /// The process of one broker, which may become another one.
@@ -21,10 +22,15 @@ struct State {
 }
 
 /// Killed at a time, started again, and back after so long.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Again {
     pub(super) at_ns: u64,
+    /// From the start of the new process.
     pub(super) serving_ns: u64,
+    /// When it was back.
+    pub(super) back_ns: u64,
+    /// What became of bridges, where there are some.
+    pub(super) recovery: Option<Recovery>,
 }
 
 impl Course {
@@ -46,8 +52,10 @@ impl Course {
     /// The new process serves clients.
     pub fn serves(&self) {
         self.change(|state| {
-            let serving_ns = clock::now_ns().saturating_sub(state.started_ns);
-            state.restarts.push(Again { at_ns: state.killed_ns, serving_ns });
+            let back_ns = clock::now_ns();
+            let serving_ns = back_ns.saturating_sub(state.started_ns);
+            let at_ns = state.killed_ns;
+            state.restarts.push(Again { at_ns, serving_ns, back_ns, recovery: None });
         });
     }
 

@@ -16,6 +16,8 @@ pub struct Deeds(Vec<Planned>);
 #[derive(Clone, Debug)]
 struct Planned {
     after: Duration,
+    /// The broker that is killed, if one is; the default one's name is empty.
+    kills: Option<String>,
     record: ActionRecord,
 }
 
@@ -31,7 +33,11 @@ impl Deeds {
             let group = action.crowd().map_or("", |(group, _)| group).to_owned();
             let (kind, what) = (action.kind().to_owned(), action.sentence());
             let record = ActionRecord { kind, what, group, length_s, ..ActionRecord::default() };
-            Planned { after: scheduled.after, record }
+            let kills = match &action.deed {
+                Deed::Kill { target } => Some(target.clone().unwrap_or_default()),
+                _ => None,
+            };
+            Planned { after: scheduled.after, kills, record }
         };
         Self(scenario.schedule().into_iter().map(planned).collect())
     }
@@ -67,7 +73,7 @@ impl Deeds {
         restarts: &[Restart],
     ) -> Vec<ActionRecord> {
         let mut totals = totals.iter();
-        let mut restarts = restarts.iter();
+        let mut restarts: Vec<&Restart> = restarts.iter().collect();
         let mut records = Vec::with_capacity(self.0.len());
         for (number, planned) in self.0.iter().enumerate() {
             let mut record = planned.record.clone();
@@ -76,9 +82,12 @@ impl Deeds {
             match record.kind.as_str() {
                 "kill" => {
                     let due_s = record.at_s - 0.1;
-                    let Some(restart) = restarts.find(|restart| restart.at_s >= due_s) else {
-                        continue;
-                    };
+                    // The next one of this broker: each has its own, and some are drawn.
+                    let found = restarts.iter().position(|restart| {
+                        Some(&restart.target) == planned.kills.as_ref() && restart.at_s >= due_s
+                    });
+                    let Some(found) = found else { continue };
+                    let restart = restarts.remove(found);
                     record.at_s = restart.at_s;
                     record.phase.clone_from(&restart.phase);
                     record.length_s = Some(round(restart.serving_ms / 1e3, 3));
@@ -146,6 +155,42 @@ fn share_ms(histogram: &Histogram, all: u64, share: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::{Limits, SourceText};
+
+    #[test]
+    fn a_kill_is_that_of_its_broker() {
+        let text = "name = 'x'\n[targets.a]\n[targets.b]\n\
+            [groups.a]\ntarget = 'a'\nclients = 1\n[groups.b]\ntarget = 'b'\nclients = 1\n\
+            [[actions]]\nat = '2s'\nkill = { target = 'b' }\n\
+            [[actions]]\nat = '4s'\nevery = '2s'\ntimes = 2\nkill = { target = 'a' }\n";
+        let source = SourceText::new("x", text);
+        let scenario = Scenario::parse(&source, &[], Limits::NONE).expect("parses");
+        let restart = |target: &str, at_s, serving_ms| Restart {
+            target: target.to_owned(),
+            at_s,
+            serving_ms,
+            ..Restart::default()
+        };
+        // As they are told: broker by broker. The run's own kills count for no action.
+        let restarts = [
+            restart("a", 11.0, 1.0),
+            restart("a", 14.0, 2.0),
+            restart("a", 16.1, 3.0),
+            restart("b", 12.0, 4.0),
+        ];
+        let deeds = Deeds::of(&scenario);
+        let records = deeds.records(10.0, &[], (&[], 0), &restarts);
+        let found: Vec<_> =
+            records.iter().map(|record| (record.at_s, record.length_s, &*record.what)).collect();
+        let expected = [
+            (12.0, Some(0.004), "broker b is killed"),
+            (14.0, Some(0.002), "broker a is killed"),
+            (16.1, Some(0.003), "broker a is killed"),
+        ];
+        assert_eq!(found, expected);
+        // One that did not come back has none.
+        assert_eq!(deeds.records(10.0, &[], (&[], 0), &restarts[..3]).len(), 2);
+    }
 
     #[test]
     fn those_who_never_came_back_count() {

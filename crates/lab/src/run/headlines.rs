@@ -3,7 +3,7 @@
 use tacho_load::{Histogram, IntervalSnapshot};
 
 use super::collector::round;
-use crate::record::{ActionRecord, Headline, LatencyStats, SeriesRow, Step, StepGroup};
+use crate::record::{ActionRecord, Headline, LatencyStats, Restart, SeriesRow, Step, StepGroup};
 use crate::scenario::HeadlineKind;
 
 /// After something began or ended, seconds that belong to neither side.
@@ -42,6 +42,7 @@ impl CalmSecond {
 #[derive(Debug)]
 pub(super) struct Sources<'a> {
     pub(super) actions: &'a [ActionRecord],
+    pub(super) restarts: &'a [Restart],
     pub(super) step: &'a Step,
     /// Full seconds of the measured window.
     pub(super) rows: &'a [&'a SeriesRow],
@@ -68,6 +69,7 @@ impl Sources<'_> {
             HeadlineKind::RoundTrip => self.round_trip(),
             HeadlineKind::Drift => self.drift(),
             HeadlineKind::Groups => self.groups(),
+            HeadlineKind::Restart => self.restart(),
         }
     }
 
@@ -105,6 +107,32 @@ impl Sources<'_> {
             Headline::new(
                 ("failed_attempts", "attempts to connect that failed", "count"),
                 Some(failed),
+            ),
+        ]
+    }
+
+    fn restart(&self) -> Vec<Headline> {
+        let all = || self.restarts.iter();
+        let serving = all().map(|restart| restart.serving_ms).reduce(f64::max);
+        let backlog = all().filter_map(|restart| restart.waiting_max).max();
+        let drained: Option<Vec<f64>> = all().map(|restart| restart.drained_ms).collect();
+        let drained = drained.and_then(|all| all.into_iter().reduce(f64::max));
+        vec![
+            Headline::new(
+                ("restart_serving", "until a broker that was killed serves again", "milliseconds"),
+                serving,
+            ),
+            Headline::new(
+                ("bridge_backlog", "messages that waited in bridges at the worst", "count"),
+                backlog.map(|count| count as f64),
+            ),
+            Headline::new(
+                (
+                    "bridge_drained",
+                    "from the kill until no more waited in bridges than before",
+                    "milliseconds",
+                ),
+                drained,
             ),
         ]
     }
@@ -380,7 +408,8 @@ mod tests {
         };
         let figures = |actions: &[ActionRecord]| {
             let step = Step::default();
-            let sources = Sources { actions, step: &step, rows: &[], calm: &[], asking: &[] };
+            let sources =
+                Sources { actions, restarts: &[], step: &step, rows: &[], calm: &[], asking: &[] };
             headlines(&[HeadlineKind::Recovery], &sources)
         };
         let both = figures(&[action(Some(120.0)), action(Some(80.0))]);

@@ -4,7 +4,7 @@ use tacho_monitor::{
     HostRow, HostSampler, MonitorSpec, ProcessSelector, SourceReport, SourceSpec, WatchedProcess,
 };
 
-use super::parts_of_hosts::{Place, complete_targets};
+use super::parts_of_hosts::{Place, complete_targets, spent_by};
 use super::runner::RunTarget;
 use crate::record::{
     Finding, HostUse, MetricUse, MonitorRecord, ResourceRow, SeriesRow, Severity, Step,
@@ -130,6 +130,13 @@ impl Hosts {
             row.broker_cpu_percent = Some(process.cpu_percent);
             row.broker_rss_bytes = row.broker_rss_bytes.or(process.rss_bytes);
         }
+    }
+
+    /// CPU and memory of the broker `name`, as hosts told them last; `end_s` is now.
+    pub(super) fn process_of(&self, name: &str, end_s: f64) -> Option<(f64, Option<u64>)> {
+        let recent = self.rows.iter().rev().take(ROWS_LOOKED_AT);
+        let mut recent = recent.filter(|row| row.at_s > end_s - ROW_AGE_S_MAX);
+        recent.find_map(|row| spent_by(&row.host, name))
     }
 
     /// Completes a step whose window began at `start_s`: what every host spent, and for brokers
@@ -313,7 +320,8 @@ mod tests {
         };
         let record = TargetRecord { name: name.to_owned(), pid, ..TargetRecord::default() };
         let course = Arc::new(Course::new(pid, false));
-        RunTarget { record, addresses: vec![address], cores: Vec::new(), is_local, course }
+        let bridges = Arc::default();
+        RunTarget { record, addresses: vec![address], cores: Vec::new(), is_local, course, bridges }
     }
 
     #[test]

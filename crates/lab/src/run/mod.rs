@@ -1,5 +1,7 @@
 //! Running a scenario: the load generator is driven, sampled, recorded and judged.
 
+mod bridge_log;
+mod brokers;
 mod collector;
 mod commands;
 mod course;
@@ -17,6 +19,7 @@ mod runner;
 mod tests;
 mod window;
 
+pub use bridge_log::{BridgeFigures, BridgeLog, BridgeSample};
 pub use collector::{RunFacts, StepCurves};
 pub use commands::{CommandDone, Commands};
 pub use course::Course;

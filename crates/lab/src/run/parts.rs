@@ -3,7 +3,9 @@
 use tacho_load::{Counters, GroupTotals, IntervalSnapshot, SharedTotals, TargetTotals, Totals};
 
 use super::collector::{RunFacts, round};
-use crate::record::{LatencyStats, PartBy, PartRow, SharedFairness, StepGroup, StepTarget};
+use crate::record::{
+    BrokerSpent, LatencyStats, PartBy, PartRow, SharedFairness, StepGroup, StepTarget,
+};
 
 /// The part of each broker, when there are several. `acknowledged` says what the broker took: what
 /// it acknowledged, or what was written.
@@ -72,6 +74,7 @@ pub(super) fn of_interval(interval: &IntervalSnapshot, groups: &[String]) -> Vec
         sent_per_s: rate(counters.sent),
         received_per_s: rate(counters.received),
         rtt_p50_us: None,
+        spent: BrokerSpent::default(),
     };
     let mut parts = Vec::new();
     if groups.len() > 1 {

@@ -1,6 +1,6 @@
 //! With several brokers: what each of them spent, and the busier one for the step.
 
-use tacho_monitor::CoreRow;
+use tacho_monitor::{CoreRow, HostRow};
 
 use super::collector::round;
 use super::runner::RunTarget;
@@ -74,16 +74,9 @@ fn complete(
         target.host_cpu_percent = mean("cpu_not_idle_percent");
         target.host_memory_percent = mean("memory_used_percent");
     }
-    // The processes of the broker, by row: it may have several.
     let spent = |row: &ResourceRow| {
-        let own = || {
-            row.host.processes.iter().filter(|process| {
-                process.target.as_deref().or(row.host.target.as_deref()) == Some(&target.name)
-            })
-        };
-        own().next()?;
-        let cpu: f64 = own().filter_map(|process| process.cpu_percent).sum();
-        Some((cpu, own().filter_map(|process| process.rss_bytes).sum::<u64>()))
+        let (cpu, rss) = spent_by(&row.host, &target.name)?;
+        Some((cpu, rss.unwrap_or(0)))
     };
     let by_row: Vec<(&ResourceRow, (f64, u64))> =
         rows.iter().filter_map(|row| Some((*row, spent(row)?))).collect();
@@ -96,6 +89,19 @@ fn complete(
         target.broker_cores_busy_percent = mean(busy);
     }
     settle(target, place, rows);
+}
+
+/// CPU and memory of the processes of a broker in a row: it may have several.
+pub(super) fn spent_by(row: &HostRow, name: &str) -> Option<(f64, Option<u64>)> {
+    let own = || {
+        row.processes
+            .iter()
+            .filter(|process| process.target.as_deref().or(row.target.as_deref()) == Some(name))
+    };
+    own().next()?;
+    let cpu: f64 = own().filter_map(|process| process.cpu_percent).sum();
+    let rss = own().filter_map(|process| process.rss_bytes).reduce(|a, b| a + b);
+    Some((cpu, rss))
 }
 
 /// The CPU that objectives are about, as for a step with one broker.
@@ -136,7 +142,7 @@ fn mean<'a>(figures: impl Iterator<Item = (&'a ResourceRow, f64)>) -> Option<f64
 
 #[cfg(test)]
 mod tests {
-    use tacho_monitor::{CpuPercent, HostRow, ProcessRow};
+    use tacho_monitor::{CpuPercent, ProcessRow};
 
     use super::*;
 

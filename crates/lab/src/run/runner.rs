@@ -7,9 +7,11 @@ use std::time::Duration;
 use tacho_load::{End, Engine, Event, PhaseKind, PlanError, StartError};
 use tacho_monitor::{MonitorSpec, Watch, WatchError};
 
+use super::bridge_log::{self, BridgeLog};
+use super::brokers::Brokers;
 use super::collector::{Collector, RunFacts, StepCurves};
 use super::commands::Commands;
-use super::course::Course;
+use super::course::{Again, Course};
 use super::figures::FigureFiles;
 use super::hosts::{Hosts, specs};
 use super::parts;
@@ -18,7 +20,9 @@ use crate::environment::Environment;
 use crate::output::{OutputError, RunDirectory};
 use crate::plan::{PlanOptions, plan};
 use crate::probe::{Probe, Samples};
-use crate::record::{PartRow, Placement, ResourceRow, RunRecord, SeriesRow, TargetRecord};
+use crate::record::{
+    BrokerRow, PartRow, Placement, ResourceRow, RunRecord, SeriesRow, TargetRecord,
+};
 use crate::report::{self, Lang, ReportData};
 use crate::scenario::Scenario;
 
@@ -59,6 +63,8 @@ pub struct RunTarget {
     pub is_local: bool,
     /// What happens to it during the run.
     pub course: Arc<Course>,
+    /// How its bridges to other brokers of the run stand; nothing is told where it has none.
+    pub bridges: Arc<BridgeLog>,
 }
 
 /// News of a running run.
@@ -108,6 +114,8 @@ pub struct Outcome {
     pub curves: Vec<StepCurves>,
     /// What watched hosts told.
     pub hosts: Vec<ResourceRow>,
+    /// The seconds of each broker, where there are several.
+    pub brokers: Vec<BrokerRow>,
     /// The machine.
     pub environment: Environment,
     /// Why the engine ended.
@@ -182,6 +190,10 @@ pub fn run(
         config.targets.iter().map(|target| target.record.clone()).collect(),
         config.placement.clone(),
     );
+    let mut per_broker = match config.targets.len() {
+        0 | 1 => None,
+        _ => Some(directory.brokers()?),
+    };
     let clients = facts.clients;
     let url = config.targets.first().map_or("", |target| target.record.broker.as_str());
     let mut figures = FigureFiles::begin(directory, config.started, url, facts.acknowledged)?;
@@ -195,6 +207,8 @@ pub fn run(
     let started_ns = clock::now_ns();
     let mut collector = Collector::new(facts, started_ns, probe.sample());
     collector.hosts = Hosts::new(started_ns, &watched, &config.targets);
+    let mut brokers = Brokers::new(&config.targets, started_ns);
+    let mut broker_rows = Vec::new();
     let phases = plan.phases.clone();
     let groups: Vec<String> = plan.groups.iter().map(|group| group.name.clone()).collect();
     let engine = Engine::start(plan).map_err(|error| match error {
@@ -238,6 +252,12 @@ pub fn run(
                 let start_s = interval.start_ns.saturating_sub(started_ns) as f64 / 1e9;
                 figures.interval(start_s, interval)?;
                 parts = parts::of_interval(interval, &groups);
+                let rows = brokers.complete(interval, &mut parts, &collector.hosts);
+                if let Some(out) = &mut per_broker {
+                    let written = rows.iter().try_for_each(|row| out.write(row));
+                    written.map_err(|source| directory.error("brokers.csv", source))?;
+                }
+                broker_rows.extend(rows);
             }
             Event::Failed { client, why } | Event::Interrupted { client, why } => {
                 on_progress(Progress::Failed(format!("{}: {why}", names.client(*client))));
@@ -262,6 +282,9 @@ pub fn run(
         }
     };
     series.flush().map_err(|source| directory.error("timeseries.csv", source))?;
+    if let Some(out) = &mut per_broker {
+        out.flush().map_err(|source| directory.error("brokers.csv", source))?;
+    }
     figures.end()?;
     if end == End::Completed {
         let left_ns = collector.hosts_due_ns().saturating_sub(clock::now_ns());
@@ -275,8 +298,8 @@ pub fn run(
     resources.flush().map_err(|source| directory.error("resources.csv", source))?;
     collector.hosts.end(watch.stop());
 
-    for target in &config.targets {
-        collector.restarted(&target.record.name, &target.course.restarts());
+    for (target, restarts) in config.targets.iter().zip(restarts(&config.targets)) {
+        collector.restarted(&target.record.name, &restarts);
     }
     collector.commanded(config.commands.all());
     let (ending, aborted) = ending(end);
@@ -288,10 +311,24 @@ pub fn run(
         rows: &rows,
         curves: &curves,
         hosts: &hosts,
+        brokers: &broker_rows,
         environment: &environment,
         lang: config.lang,
     }))?;
-    Ok(Outcome { record, rows, curves, hosts, environment, ending })
+    Ok(Outcome { record, rows, curves, hosts, brokers: broker_rows, environment, ending })
+}
+
+/// The restarts of each broker, with what became of bridges.
+fn restarts(targets: &[RunTarget]) -> Vec<Vec<Again>> {
+    let logs: Vec<&BridgeLog> = targets.iter().map(|target| &*target.bridges).collect();
+    let mut all: Vec<Vec<Again>> = targets.iter().map(|target| target.course.restarts()).collect();
+    let kills: Vec<u64> = all.iter().flatten().map(|again| again.at_ns).collect();
+    for again in all.iter_mut().flatten() {
+        let next = kills.iter().copied().filter(|at_ns| *at_ns > again.at_ns).min();
+        let until_ns = next.unwrap_or(u64::MAX);
+        again.recovery = bridge_log::recovery(&logs, again.at_ns, again.back_ns, until_ns);
+    }
+    all
 }
 
 /// How the engine's end is told: the ending, and the reason for the verdict `aborted`.

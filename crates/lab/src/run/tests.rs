@@ -244,6 +244,7 @@ fn play(
         rows: &rows,
         curves: &curves,
         hosts: &[],
+        brokers: &[],
         environment: &environment,
         lang: Lang::En,
     });
@@ -389,7 +390,10 @@ fn a_broker_that_is_killed_is_not_judged_by_its_rates() {
     collector.handle(Event::Measured(Box::new(halved.clone())), samples(2));
     let why = Failure::SessionLost;
     collector.handle(Event::Failed { client: 3, why }, samples(2));
-    collector.restarted("", &[Again { at_ns: SECOND_NS / 2, serving_ns: 12_340_000 }]);
+    collector.restarted(
+        "",
+        &[Again { at_ns: SECOND_NS / 2, serving_ns: 12_340_000, ..Again::default() }],
+    );
     let (record, ..) = collector.finish(3.0, None);
     let step = &record.steps[0];
     assert_eq!((step.kills, step.sessions_lost), (1, 1));

@@ -26,11 +26,13 @@ pub enum HeadlineKind {
     Drift,
     /// The slowest group of clients.
     Groups,
+    /// How soon a broker that was killed serves again, and bridges have delivered what waited.
+    Restart,
 }
 
 impl HeadlineKind {
     /// All of them, by the names that files use.
-    pub const ALL: [(&'static str, Self); 10] = [
+    pub const ALL: [(&'static str, Self); 11] = [
         ("recovery", Self::Recovery),
         ("takeover", Self::Takeover),
         ("churn", Self::Churn),
@@ -41,6 +43,7 @@ impl HeadlineKind {
         ("round-trip", Self::RoundTrip),
         ("drift", Self::Drift),
         ("groups", Self::Groups),
+        ("restart", Self::Restart),
     ];
 
     /// The one that files call so.

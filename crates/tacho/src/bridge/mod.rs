@@ -11,7 +11,7 @@ use tacho_broker::{Config, RawConfig};
 
 use crate::exit::{self, Failure};
 
-pub(crate) use status::fetch;
+pub(crate) use status::Asker;
 
 /// Show how a broker's bridges stand, or try them out.
 ///

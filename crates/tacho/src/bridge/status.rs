@@ -22,12 +22,12 @@ pub(crate) struct Answer {
 /// One bridge.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Bridge {
-    name: String,
+    pub(crate) name: String,
     remote: String,
     state: String,
-    connected: u64,
+    pub(crate) connected: u64,
     #[serde(flatten)]
-    figures: Figures,
+    pub(crate) figures: Figures,
     connections: Vec<Connection>,
 }
 
@@ -43,14 +43,14 @@ struct Connection {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Figures {
+pub(crate) struct Figures {
     reconnects: u64,
-    sent: u64,
+    pub(crate) sent: u64,
     received: u64,
     acknowledged: u64,
-    buffered_messages: u64,
-    buffered_bytes: u64,
-    inflight: u64,
+    pub(crate) buffered_messages: u64,
+    pub(crate) buffered_bytes: u64,
+    pub(crate) inflight: u64,
     dropped_expired: u64,
     dropped_full: u64,
     dropped_refused: u64,
@@ -59,6 +59,11 @@ struct Figures {
 }
 
 impl Bridge {
+    /// How many connections it is to have.
+    pub(crate) fn connections(&self) -> u64 {
+        self.connections.len() as u64
+    }
+
     /// Are all of its connections made?
     pub(crate) fn is_up(&self) -> bool {
         self.state == "up"
@@ -90,18 +95,28 @@ impl fmt::Display for Bridge {
     }
 }
 
-/// Asks the broker that answers at `url`.
-pub(crate) fn fetch(url: &str) -> Result<Answer, String> {
-    parse(url, &get(url)?)
+/// Asks brokers again and again, over the same connections.
+#[derive(Debug)]
+pub(crate) struct Asker(ureq::Agent);
+
+impl Asker {
+    /// One who waits for so long for an answer.
+    pub(crate) fn new(timeout: Duration) -> Self {
+        let config = ureq::Agent::config_builder().timeout_global(Some(timeout)).build();
+        Self(ureq::Agent::new_with_config(config))
+    }
+
+    /// Asks the broker that answers at `url`.
+    pub(crate) fn ask(&self, url: &str) -> Result<Answer, String> {
+        parse(url, &get(&self.0, url)?)
+    }
 }
 
 fn parse(url: &str, text: &str) -> Result<Answer, String> {
     serde_json::from_str(text).map_err(|error| format!("{url} answers something else: {error}"))
 }
 
-fn get(url: &str) -> Result<String, String> {
-    let config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).build();
-    let agent = ureq::Agent::new_with_config(config);
+fn get(agent: &ureq::Agent, url: &str) -> Result<String, String> {
     let base = url.trim_end_matches('/');
     let base = base.strip_suffix("/bridges").unwrap_or(base);
     let base = if base.contains("://") { base.to_owned() } else { format!("http://{base}") };
@@ -131,7 +146,7 @@ pub(super) fn status(arguments: &StatusArguments) -> Result<u8, Failure> {
         (None, None) => return Err(Failure::new(exit::UNEXPECTED, "pass --url or --config")),
     };
     let unreachable = |sentence| Failure::new(exit::TARGET_UNREACHABLE, sentence);
-    let text = get(&url).map_err(unreachable)?;
+    let text = get(&Asker::new(TIMEOUT).0, &url).map_err(unreachable)?;
     let mut answer = parse(&url, &text).map_err(unreachable)?;
     if let Some(name) = &arguments.name {
         if !answer.bridges.iter().any(|bridge| bridge.name == *name) {

@@ -12,7 +12,7 @@ use tacho_lab::scenario::{Bridge, Scheme};
 
 use super::broker::{file_name, free_port};
 use super::unless_stopped;
-use crate::bridge::fetch;
+use crate::bridge::Asker;
 use crate::exit::{self, Failure};
 
 /// Connections of a bridge unless the scenario says otherwise.
@@ -21,7 +21,6 @@ const CONNECTIONS: u16 = 64;
 /// The published set-up, but for what the scenario says.
 const SETTINGS: &str = "\
 version = \"5\"
-clean_start = true
 keep_alive_s = 300
 inflight = 100
 buffer_bytes_max = 1073741824
@@ -33,6 +32,8 @@ health_check_s = 15
 /// How long bridges may take until all their connections are made.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long one answer may take.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Brokers of our own that know of each other, by name; empty where nothing is bridged.
 #[derive(Debug, Default)]
@@ -85,16 +86,18 @@ impl Network {
         Ok(Self(places))
     }
 
-    /// Writes the configuration of the broker `name`, which `bridges` lead away from.
+    /// Writes the configuration of the broker `name`, which `bridges` lead away from. Brokers that
+    /// keep sessions (`keeps`) keep those of bridges too, at both ends; others begin anew with each
+    /// connection, as the published ones do.
     pub(super) fn bridging(
         &self,
         name: &str,
-        bridges: &[Bridge],
+        (bridges, keeps): (&[Bridge], bool),
         directory: &RunDirectory,
     ) -> Result<Option<Bridging>, Failure> {
         let Some(place) = self.0.get(name) else { return Ok(None) };
         let config = directory.file(&file_name("bridges", name, ".toml"));
-        self.write(place, bridges, &config).map_err(|error| {
+        self.write(place, (bridges, keeps), &config).map_err(|error| {
             let sentence = format!("cannot write {}: {error}", config.display());
             Failure::new(exit::UNEXPECTED, sentence)
         })?;
@@ -102,7 +105,12 @@ impl Network {
         Ok(Some(Bridging { port: place.port, config, listen }))
     }
 
-    fn write(&self, place: &Place, bridges: &[Bridge], path: &Path) -> std::io::Result<()> {
+    fn write(
+        &self,
+        place: &Place,
+        (bridges, keeps): (&[Bridge], bool),
+        path: &Path,
+    ) -> std::io::Result<()> {
         let mut text = format!("metrics = \"{}\"\n", loopback(place.control));
         let mut by_end: BTreeMap<&str, Vec<&Bridge>> = BTreeMap::new();
         for bridge in bridges {
@@ -116,9 +124,10 @@ impl Network {
             let _ = write!(
                 text,
                 "\n[[bridges]]\nname = \"{}\"\naddress = \"mqtt://{address}\"\n\
-                 connections = {}\n{SETTINGS}",
+                 connections = {}\nclean_start = {}\n{SETTINGS}",
                 bridge_name(to),
                 connections.unwrap_or(CONNECTIONS),
+                !keeps,
             );
             for bridge in bridges {
                 let topic = format!("{}${{topic}}", bridge.prefix.replace("${", "$${"));
@@ -137,11 +146,12 @@ impl Network {
     /// Waits until all bridges are up.
     pub(super) fn wait(&self, stop: &AtomicBool) -> Result<(), Failure> {
         let deadline = Instant::now() + PATIENCE;
+        let asker = Asker::new(ANSWER_TIMEOUT);
         for (name, place) in &self.0 {
-            let url = format!("http://{}", loopback(place.control));
+            let url = url(place);
             loop {
                 unless_stopped(stop)?;
-                let complaint = match fetch(&url) {
+                let complaint = match asker.ask(&url) {
                     Ok(list) => match list.bridges.iter().find(|bridge| !bridge.is_up()) {
                         None => break,
                         Some(bridge) => bridge.to_string(),
@@ -160,6 +170,20 @@ impl Network {
         }
         Ok(())
     }
+
+    /// Where the broker `name` answers questions, if it is one of them.
+    pub(super) fn url(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(url)
+    }
+
+    /// The broker that a bridge of this name leads to.
+    pub(super) fn led_to(&self, bridge: &str) -> Option<&str> {
+        self.0.keys().find(|name| bridge_name(name) == bridge).map(String::as_str)
+    }
+}
+
+fn url(place: &Place) -> String {
+    format!("http://{}", loopback(place.control))
 }
 
 /// Names of scenarios may have what names of bridges may not.
@@ -201,7 +225,11 @@ mod tests {
             let directory = RunDirectory::create(&folder.path().join("run")).expect("a directory");
             let bridging = |name, other, connections| {
                 let bridges = [bridge(name, other, connections)];
-                network.bridging(name, &bridges, &directory).expect("is written").expect("known")
+                let keeps = name == "node2";
+                network
+                    .bridging(name, (&bridges, keeps), &directory)
+                    .expect("is written")
+                    .expect("known")
             };
             let (one, two) =
                 (bridging("node1", "node2", None), bridging("node2", "node1", Some(3)));
@@ -215,6 +243,8 @@ mod tests {
             let plain = two.listen.map_or(two.port, |address| address.port());
             assert_eq!(bridge.remote.to_string(), format!("mqtt://127.0.0.1:{plain}"));
             assert_eq!((bridge.connections, second.bridges[0].connections), (64, 3));
+            assert!(bridge.clean_start && !second.bridges[0].clean_start);
+            assert_eq!(network.led_to(&bridge.name), Some("node2"));
             assert_eq!((bridge.inflight, bridge.buffer_ttl_s, bridge.keep_alive_s), (100, 45, 300));
             let rule = &bridge.egress[0];
             assert_eq!(rule.filter.as_str(), "bridge/#");

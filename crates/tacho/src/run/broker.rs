@@ -196,7 +196,6 @@ impl Target {
     ) -> Result<Broker, Failure> {
         let Self { name, version, tls, kills, source, bridges } = self;
         let bridges = bridges.unwrap_or_default();
-        let bridging = network.bridging(&name, &bridges, directory)?;
         let unexpected = |sentence: String| Failure::new(exit::UNEXPECTED, sentence);
         let data = |wanted: bool| {
             let path = directory.file(&file_name("data", &name, ""));
@@ -207,6 +206,8 @@ impl Target {
             Source::BuiltIn { level, .. } => Some(*level),
             _ => None,
         };
+        let keeps = level.is_some_and(|level| level > Level::Memory);
+        let bridging = network.bridging(&name, (&bridges, keeps), directory)?;
         let (kind, launch, data) = match source {
             Source::Url { url, addresses, pid, transport } => {
                 let tls_verified = url.scheme.uses_tls().then_some(!tls.insecure);

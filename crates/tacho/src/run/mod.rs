@@ -2,6 +2,7 @@
 
 mod arguments;
 mod attached;
+mod bridge_watch;
 mod bridged;
 mod broker;
 mod commands;

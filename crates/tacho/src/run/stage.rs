@@ -14,6 +14,8 @@ use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
 use tacho_lab::scenario::{Scenario, Timing};
 use tacho_monitor::MonitorSpec;
 
+use super::bridge_watch::BridgeWatch;
+use super::bridged::Network;
 use super::broker::{Broker, Target};
 use super::commands::Runner;
 use super::cores::Cores;
@@ -28,6 +30,8 @@ use crate::web::{Live, RunNews, Running, RunningFile, Stop, UiArguments};
 pub(crate) struct Stage {
     brokers: Vec<Broker>,
     cores: Cores,
+    /// Brokers that know of each other.
+    network: Arc<Network>,
     monitors: Vec<MonitorSpec>,
     stop: Arc<AtomicBool>,
     quiet: bool,
@@ -210,6 +214,7 @@ impl Setting {
         Ok(Stage {
             brokers,
             cores,
+            network: Arc::new(network),
             monitors,
             stop: Arc::clone(&self.stop.flag),
             quiet: self.quiet,
@@ -248,6 +253,7 @@ impl Stage {
                     cores: self.cores.of_broker((index, self.brokers.len())).to_vec(),
                     is_local: broker.is_local(),
                     course: Arc::clone(&courses[index]),
+                    bridges: Arc::default(),
                 })
                 .collect(),
             commands: Arc::default(),
@@ -259,6 +265,12 @@ impl Stage {
         let first = self.brokers.first().map(|broker| (broker.pid(), broker.port()));
         let runner = Runner::of(&config, directory, first.unwrap_or_default(), &self.stop);
         let runner = runner.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+        let logs = config
+            .targets
+            .iter()
+            .map(|target| (target.record.name.as_str(), Arc::clone(&target.bridges)));
+        let watch = BridgeWatch::start(&self.network, logs)
+            .map_err(|error| Failure::new(exit::UNEXPECTED, format!("no thread: {error}")))?;
         let mut display = Display::new(self.quiet, &config, title.as_deref());
         let live = self.live.as_ref().map(|live| live.run(news_of(&config, title)));
         let outcome = tacho_lab::run::run(&config, directory, &self.stop, |news| {
@@ -274,6 +286,7 @@ impl Stage {
             display.show(news);
         });
         display.end();
+        drop(watch);
         killers.iter().for_each(|killer| killer.end());
         if let (Some(live), Ok(outcome)) = (&live, &outcome) {
             live.end(outcome);

@@ -18,13 +18,14 @@ const DEPTH_MAX: usize = 4;
 const CHUNK: usize = 64 << 10;
 
 /// The files of a run directory with their types.
-const FILES: [(&str, &str); 13] = [
+const FILES: [(&str, &str); 14] = [
     ("report.html", "text/html; charset=utf-8"),
     ("summary.json", "application/json"),
     ("environment.json", "application/json"),
     ("scenario.toml", "text/plain; charset=utf-8"),
     ("scenario-source.toml", "text/plain; charset=utf-8"),
     ("timeseries.csv", "text/csv; charset=utf-8"),
+    ("brokers.csv", "text/csv; charset=utf-8"),
     ("resources.csv", "text/csv; charset=utf-8"),
     ("steps.csv", "text/csv; charset=utf-8"),
     ("samples.csv", "text/csv; charset=utf-8"),
@@ -35,11 +36,12 @@ const FILES: [(&str, &str); 13] = [
 ];
 
 /// Files that are offered, where they are there.
-const OFFERED: [&str; 10] = [
+const OFFERED: [&str; 11] = [
     "report.html",
     "summary.json",
     "steps.csv",
     "timeseries.csv",
+    "brokers.csv",
     "resources.csv",
     "latency.hlog",
     "results.jtl",

@@ -70,6 +70,11 @@ impl Small {
     /// Runs it with further `arguments` and checks that all came of it that must; its record.
     pub(crate) fn run(&self, arguments: &[&str]) -> Result<Value, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        self.run_in(folder.path(), arguments)
+    }
+
+    /// The same with its files in a folder.
+    pub(crate) fn run_in(&self, folder: &Path, arguments: &[&str]) -> Result<Value, String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
         command.args(["run", self.scenario, "--quiet", "--hold", "2s"]).args(arguments);
         let short = match self.scenario {
@@ -77,10 +82,10 @@ impl Small {
             _ => &["--ramp-up", "500ms", "--warmup", "500ms"],
         };
         command.args(short).args(self.vars.iter().flat_map(|var| ["--var", var]));
-        command.arg("--dir").arg(folder.path()).stdin(Stdio::null());
+        command.arg("--dir").arg(folder).stdin(Stdio::null());
         let output = command.output().map_err(|error| error.to_string())?;
         let said = String::from_utf8_lossy(&output.stderr);
-        let record = read(folder.path()).ok_or_else(|| format!("no record; it said {said}"))?;
+        let record = read(folder).ok_or_else(|| format!("no record; it said {said}"))?;
         match self.check(&record) {
             Ok(()) => Ok(record),
             Err(complaint) => Err(format!(

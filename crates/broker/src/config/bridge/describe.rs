@@ -27,6 +27,9 @@ impl BridgeConfig {
             true => file.line("session_expiry_s", self.session_expiry_s),
             false => file.line("bridge_flag", self.bridge_flag),
         }
+        if let Some(id) = &self.counterpart {
+            file.text("counterpart", id);
+        }
         file.line("keep_alive_s", self.keep_alive_s);
         file.line("connect_timeout_s", self.connect_timeout_s);
         file.line("connections", self.connections);

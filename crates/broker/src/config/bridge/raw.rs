@@ -55,6 +55,8 @@ pub struct RawBridge {
     pub health_check_s: Option<Spanned<u64>>,
     /// 3.1.1: says that it is a bridge.
     pub bridge_flag: Option<Spanned<bool>>,
+    /// The other broker's own bridge to here.
+    pub counterpart: Option<Spanned<String>>,
     /// Certificates.
     pub tls: Option<Spanned<RawBridgeTls>>,
     /// From here to there.
@@ -262,10 +264,20 @@ impl RawBridge {
             retry_longest_s: retry_longest_s as u32,
             health_check_s: number("health_check_s", self.health_check_s, 15, (0, 65_535))? as u32,
             bridge_flag,
+            counterpart: counterpart(self.counterpart)?,
             egress: egress(self.egress)?,
             ingress: ingress(self.ingress, version)?,
             name,
         })
+    }
+}
+
+fn counterpart(id: Option<Spanned<String>>) -> Result<Option<String>, Wrong> {
+    match id {
+        Some(id) if id.get_ref().is_empty() => {
+            Err(wrong(id.span(), "`counterpart` must not be empty: leave it out for none"))
+        }
+        id => Ok(id.map(Spanned::into_inner)),
     }
 }
 

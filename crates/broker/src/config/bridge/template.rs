@@ -144,6 +144,12 @@ impl Template {
         matches!(&*self.parts, [Part::Variable(Variable::Topic)])
     }
 
+    /// Whether it always makes the same of a topic, whatever else the message is.
+    pub(crate) fn is_of_topic_alone(&self) -> bool {
+        let plain = |part: &Part| matches!(part, Part::Text(_) | Part::Variable(Variable::Topic));
+        self.parts.iter().all(plain)
+    }
+
     /// Whether it leaves payloads as they are.
     pub fn keeps_payload(&self) -> bool {
         matches!(&*self.parts, [Part::Variable(Variable::Payload)])
@@ -194,9 +200,8 @@ impl Template {
     /// before it and behind it.
     pub(super) fn around_topic(&self) -> Option<(&str, &str)> {
         let start = self.source.find("${topic}")?;
-        let plain = |part: &Part| matches!(part, Part::Text(_) | Part::Variable(Variable::Topic));
         let once = self.parts.iter().filter(|p| **p == Part::Variable(Variable::Topic)).count();
-        (once == 1 && self.parts.iter().all(plain) && !self.source.contains("$${"))
+        (once == 1 && self.is_of_topic_alone() && !self.source.contains("$${"))
             .then(|| (&self.source[..start], &self.source[start + "${topic}".len()..]))
     }
 

@@ -91,6 +91,7 @@ fn description_is_a_configuration_file_again() {
          [[bridges.ingress]]\nfilter = '$share/g/in/+'\ntopic = 'x/${{topic}}'\nqos = 1\n\
          retain = false\n[[bridges.egress]]\nfilter = 'out/#'\npayload = '<${{payload}}>'\n\
          [[bridges]]\nname = 'three'\naddress = 'b'\nversion = '3.1.1'\nbridge_flag = false\n\
+         counterpart = 'd'\n\
          [[bridges.ingress]]\nfilter = 'in'\n",
         file.path()
     );
@@ -139,6 +140,7 @@ fn what_cannot_be_is_explained_with_its_line() {
         ("version = '3.1'", "must be \"5\" or \"3.1.1\""),
         ("version = '3.1.1'\nsession_expiry_s = 5", "broker.toml:5: "),
         ("bridge_flag = true", "needs version 3.1.1"),
+        ("counterpart = ''", "must not be empty"),
         ("version = '3.1.1'\npassword = 'p'", "`username`"),
         ("password = 'p'\npassword_file = 'f'", "twice"),
         ("password_file = '/nowhere/at/all'", "broker.toml:4: bridge `x`: cannot read"),

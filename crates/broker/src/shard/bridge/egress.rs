@@ -2,7 +2,7 @@
 
 use tacho_codec::{PacketId, QoS};
 use tacho_net::ConnId;
-use tacho_session::{CommitToken, Delivery};
+use tacho_session::{AliasOut, CommitToken, Delivery};
 
 use crate::config::Values;
 use crate::memory::MESSAGE_BYTES;
@@ -129,8 +129,17 @@ impl Shard {
             qos: header.qos,
             retain: header.retain,
         };
+        let session = &mut *self.sessions[entry.slot as usize];
         let mut publish = message.as_publish(net.now_ns());
-        if !rule.mapping.topic.keeps_topic() {
+        // By the topic here, of which the template always makes the same one there.
+        let plan = match rule.mapping.topic.is_of_topic_alone() {
+            true => session.machine.plan_alias(&header.topic),
+            false => AliasOut::None,
+        };
+        if let AliasOut::Use(alias) = plan {
+            publish.topic = "";
+            publish.properties.topic_alias = Some(alias);
+        } else if !rule.mapping.topic.keeps_topic() {
             members.topic.clear();
             rule.mapping.topic.render_topic(&values, &mut members.topic);
             publish.topic = &members.topic;
@@ -148,9 +157,14 @@ impl Shard {
         if publish.topic.len() > TOPIC_BYTES_MAX {
             return Written::Unmapped;
         }
-        let session = &*self.sessions[entry.slot as usize];
         if !session.takes(&publish) {
             return Written::TooLarge;
+        }
+        let mut defined = None;
+        if let AliasOut::Define(alias) = plan {
+            publish.properties.topic_alias = Some(alias);
+            defined = Some(alias).filter(|_| session.takes(&publish));
+            publish.properties.topic_alias = defined;
         }
         self.stats.publishes_out_total.increment(publish.qos);
         self.stats.payload_bytes_out_total.add(publish.payload.len() as u64);
@@ -158,6 +172,12 @@ impl Shard {
         let bytes = output.as_vec_mut();
         if publish.encode_head(session.version, bytes).is_err() {
             return Written::Unmapped;
+        }
+        // Known there from now on: what is written is sent, or the connection ends.
+        if let Some(alias) = defined {
+            session.machine.define_alias(alias, &header.topic);
+        } else if publish.topic.is_empty() {
+            self.stats.publishes_aliased_out_total.increment();
         }
         if keeps_payload && publish.payload.len() >= BY_REFERENCE_BYTES {
             output.push_shared(SharedPayload(message.clone()));

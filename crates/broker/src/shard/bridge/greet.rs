@@ -113,12 +113,13 @@ impl Shard {
             return Flow::Stop;
         }
         let keep_alive_s = properties.server_keep_alive_s.unwrap_or(config.keep_alive_s);
+        let aliases_max = properties.topic_alias_maximum.unwrap_or(0);
         let params = ConnectParams {
             version: config.version,
             clean_start: false,
             receive_maximum: properties.receive_maximum.unwrap_or(u16::MAX),
             topic_alias_maximum_in: self.shared.limits.topic_alias_maximum,
-            topic_alias_maximum_out: 0,
+            topic_alias_maximum_out: aliases_max.min(self.shared.limits.outgoing_topic_aliases_max),
             keep_alive_s: 0,
             session_expiry_s: MEMBER_EXPIRY_S,
             will: None,

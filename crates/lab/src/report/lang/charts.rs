@@ -53,6 +53,24 @@ catalogue! {
     cpu_of_broker_and_generator: "CPU of broker and generator", "Broker 与负载生成器的 CPU";
     percent_one_core_100: "percent (one core = 100)", "百分比（单核 = 100）";
     broker_rss: "broker (RSS)", "Broker（RSS）";
+    cpu_of_brokers_and_generator: "CPU of brokers and generator", "各 Broker 与负载生成器的 CPU";
+    cpu_of_the_broker: "CPU of the broker", "Broker 的 CPU";
+    memory_of_the_brokers: "Memory of the brokers", "各 Broker 的内存";
+    default_broker: "default", "默认";
+    messages_of_the_broker: "Messages in and out", "流入与流出的消息";
+    from_clients: "from clients", "来自客户端";
+    to_clients: "to clients", "发往客户端";
+    from_bridges: "from bridges of others", "来自其他 Broker 的桥接";
+    to_bridges: "by its bridges to others", "经自身桥接发往其他 Broker";
+    what_bridged_messages_are:
+        "To and from clients as these count them; by bridges as brokers count them, repetitions included.",
+        "客户端消息由客户端计数；桥接消息由 Broker 计数，含重发。";
+    round_trip_to_the_broker: "Round trip to the broker", "到 Broker 的往返时间";
+    connections_of_the_broker: "Connections", "连接";
+    of_its_bridges: "of its bridges, up", "自身桥接（已建立）";
+    messages_that_wait_in_bridges: "Messages that wait in its bridges", "自身桥接中等待的消息";
+    messages: "messages", "消息";
+    waiting_or_in_flight: "waiting, or sent and not acknowledged", "等待中，或已发送未确认";
     memory_of_the_broker: "Memory of the broker", "Broker 的内存";
     bytes: "bytes", "字节";
     send_delay_of_the_generator: "Send delay of the generator", "负载生成器的发送延迟";

@@ -48,6 +48,12 @@ pub(super) const SENTENCES: &[(&str, &str)] = &[
     ("{} failed attempts", "{0} 次连接尝试失败"),
     ("{} given up", "放弃 {0} 个"),
     // Figures on top.
+    ("until a broker that was killed serves again", "被终止的 Broker 恢复服务所需时间"),
+    ("messages that waited in bridges at the worst", "桥接中等待的最大消息数"),
+    (
+        "from the kill until no more waited in bridges than before",
+        "从终止到桥接积压恢复到之前水平所需时间",
+    ),
     ("until 99 % are connected again", "99 % 恢复连接所需时间"),
     ("until 99 % have their subscriptions", "99 % 恢复订阅所需时间"),
     ("attempts to connect that failed", "失败的连接尝试"),

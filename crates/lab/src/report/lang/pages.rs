@@ -124,6 +124,8 @@ catalogue! {
     received_per_second: "received per second", "接收/秒";
     killed_at: "killed at", "终止于";
     serving_again_after: "serving again after", "恢复服务用时";
+    waited_at_the_worst: "waited in bridges at the worst", "桥接中等待的最大消息数";
+    no_more_waited_after: "no more than before after", "恢复到之前水平用时";
     brokers_killed_and_started_again: "Brokers killed and started again", "被终止并重新启动的 Broker";
     qos0_is_kept: "QoS 0 is kept for those who are away", "为离线客户端保留 QoS 0 消息";
     qos0_is_not_kept: "QoS 0 is not kept for those who are away", "不为离线客户端保留 QoS 0 消息";

@@ -417,6 +417,7 @@ forms! {
     source(name, hardware, load):
         "{name}: {hardware}. Load: {load}.", "{name}：{hardware}。负载：{load}。";
     host(host, target, source): "Host {host}{target}{source}", "主机 {host}{target}{source}";
+    broker_called(name): "Broker {name}", "Broker {name} 的各项指标";
     host_of_broker(name): ", broker {name}", "，Broker {name}";
     told_by(source): " (by {source})", "（来源：{source}）";
     interface_received(name): "{name} received", "{name} 接收";

@@ -9,10 +9,10 @@ use tacho_monitor::{
 
 use crate::environment::Environment;
 use crate::record::{
-    Capacity, DeclaredLost, Finding, Gate, HostUse, LatencyStats, LostRange, Placement, Position,
-    Recommendation, ResourceRow, RunKind, RunRecord, SCHEMA_VERSION, Series, SeriesRow, Severity,
-    SharedFairness, Skipped, Step, StepTarget, TargetRecord, ThresholdResult, Trial, TrialOutcome,
-    Verdict, curve,
+    BrokerRow, BrokerSpent, Capacity, DeclaredLost, Finding, Gate, HostUse, LatencyStats,
+    LostRange, PartBy, PartRow, Placement, Position, Recommendation, ResourceRow, Restart, RunKind,
+    RunRecord, SCHEMA_VERSION, Series, SeriesRow, Severity, SharedFairness, Skipped, Step,
+    StepTarget, TargetRecord, ThresholdResult, Trial, TrialOutcome, Verdict, curve,
 };
 use crate::run::StepCurves;
 use crate::scenario::VarValue;
@@ -23,6 +23,7 @@ pub(super) struct Sample {
     pub(super) rows: Vec<SeriesRow>,
     pub(super) curves: Vec<StepCurves>,
     pub(super) hosts: Vec<ResourceRow>,
+    pub(super) brokers: Vec<BrokerRow>,
     pub(super) environment: Environment,
 }
 
@@ -260,6 +261,37 @@ fn host(name: &str, target: Option<&str>, count: u64, noise: &mut Noise) -> Vec<
         .collect()
 }
 
+/// The seconds of two bridged brokers, of which the second is away for a while.
+fn brokers(count: u64, noise: &mut Noise) -> Vec<BrokerRow> {
+    let seconds = (0..count).flat_map(|second| [(second, "node1"), (second, "node2")]);
+    let row = |(second, name): (u64, &str)| {
+        let away = (20..22).contains(&second);
+        let here = !(away && name == "node2");
+        let rate = if second < 3 || !here { 0.0 } else { 5000.0 - noise.next() * 30.0 };
+        let spent = BrokerSpent {
+            cpu_percent: here.then(|| 25.0 + noise.next() * 4.0),
+            cores_busy_percent: Some(30.0),
+            rss_bytes: here.then_some((40 << 20) + second * 60_000),
+            bridged_in_per_s: (!away).then_some(rate),
+            bridged_out_per_s: (!away).then_some(rate),
+            bridge_waiting: here.then_some(if away { 5000 } else { 40 }),
+            bridge_waiting_bytes: Some(0),
+            bridge_connections_up: here.then_some(if away { 0 } else { 64 }),
+        };
+        let part = PartRow {
+            by: PartBy::Broker,
+            name: name.to_owned(),
+            connected: if here { 1000 } else { 0 },
+            sent_per_s: rate,
+            received_per_s: rate,
+            rtt_p50_us: here.then_some(60 + (noise.next() * 20.0) as u64),
+            spent,
+        };
+        BrokerRow { start_s: second as f64, length_s: 1.0, phase: "measure".to_owned(), part }
+    };
+    seconds.map(row).collect()
+}
+
 /// A run of `count` seconds with two watched hosts and everything that can go wrong a little.
 pub(super) fn single(count: u64) -> Sample {
     let mut noise = Noise(7);
@@ -306,6 +338,14 @@ pub(super) fn single(count: u64) -> Sample {
     step.acknowledged_lost = 2;
     step.sessions_lost = 1;
     step.kills = 1;
+    record.restarts = vec![Restart {
+        target: "node2".to_owned(),
+        phase: "measure".to_owned(),
+        at_s: 20.0,
+        serving_ms: 52.0,
+        waiting_max: Some(5040),
+        drained_ms: Some(2345.0),
+    }];
     step.declared_lost = DeclaredLost { count: 4, by: BTreeMap::from([("offline".to_owned(), 4)]) };
     record.verdict = Verdict::QosViolation;
     record.reasons = vec!["3 messages were lost at QoS 1".to_owned()];
@@ -338,6 +378,7 @@ pub(super) fn single(count: u64) -> Sample {
         rows: seconds(count, &mut noise),
         curves: vec![curves],
         hosts,
+        brokers: brokers(count, &mut noise),
         environment: environment(),
         record,
     }
@@ -397,6 +438,7 @@ pub(super) fn suite() -> Sample {
         rows: Vec::new(),
         curves: Vec::new(),
         hosts: Vec::new(),
+        brokers: Vec::new(),
         environment: environment(),
     };
     ladder(&mut sample, "symmetric-qos0", "QoS 0", 0, 9.0, &mut noise);
@@ -498,5 +540,12 @@ pub(super) fn capacity() -> Sample {
         ending: "The bounds are nearer than 10 %.".to_owned(),
         trials,
     });
-    Sample { record, rows: Vec::new(), curves, hosts: Vec::new(), environment: environment() }
+    Sample {
+        record,
+        rows: Vec::new(),
+        curves,
+        hosts: Vec::new(),
+        brokers: Vec::new(),
+        environment: environment(),
+    }
 }

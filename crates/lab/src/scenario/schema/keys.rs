@@ -57,7 +57,7 @@ pub(in crate::scenario) const SCENARIO: &[Key] = &[
     key(
         "headlines",
         Texts,
-        "Figures on top: recovery, takeover, churn, retained, wills, isolation, cost, round-trip, drift, groups.",
+        "Figures on top: recovery, takeover, churn, retained, wills, isolation, cost, round-trip, drift, groups, restart.",
     ),
     key("vars", Values, "Variables and their defaults; --var name=value changes them."),
     key("target", Table(TARGET), "The broker of the groups that name none."),

@@ -4,7 +4,7 @@ mod pair;
 
 use std::time::Duration;
 
-use libtest_mimic::Trial;
+use libtest_mimic::{Failed, Trial};
 
 use crate::operations::{get, promtool_checks};
 use crate::process::{Peer, wait_until};
@@ -48,6 +48,9 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
     }));
     let peers = [&PEERS[..], &[Peer::Promtool]].concat();
     trials.push(trial("bridge_to_mosquitto_tells_how_it_stands".into(), &peers, || tells(KIND)));
+    trials.push(trial("bridge_to_mosquitto_says_topics_once".into(), &PEERS, || {
+        aliases(Kind { connections: 1, ..KIND })
+    }));
 }
 
 fn numbered(what: &str, count: usize) -> Vec<String> {
@@ -212,6 +215,39 @@ fn logs_in(kind: Kind) -> Verdict {
         let status = pair.command("status", &[]);
         status.is_ok_and(|(code, said)| code == Some(99) && said.contains("authorized"))
     })
+}
+
+/// mosquitto takes ten aliases; more topics than that come with all of theirs.
+fn aliases(kind: Kind) -> Verdict {
+    const TOPICS: usize = 12;
+    const EACH: usize = 5;
+    let mut pair = Pair::up(kind)?;
+    let subscriber = pair.subscribe(Side::Theirs, "there/out/#", 2 * TOPICS * EACH)?;
+    let topics: Vec<String> = (0..TOPICS).map(|number| format!("out/of/{number}")).collect();
+    let lines = numbered("line", 2 * EACH);
+    let saved = || -> Result<u64, Failed> {
+        let metrics = get(pair.metrics(), "/metrics")?;
+        let counts =
+            metrics.lines().filter(|line| line.starts_with("tacho_publishes_aliased_out_total{"));
+        Ok(counts.filter_map(|line| line.split(' ').nth(1)?.parse::<u64>().ok()).sum())
+    };
+    for topic in &topics {
+        pair.publish(Side::Ours, topic, 2, &lines[..EACH])?;
+    }
+    wait_until("no topic was left out", || saved().is_ok_and(|count| count > EACH as u64))?;
+    // A new connection knows none of them.
+    pair.end_theirs()?;
+    for topic in &topics {
+        pair.publish(Side::Ours, topic, 2, &lines[EACH..])?;
+    }
+    pair.start(Side::Theirs)?;
+    let messages = subscriber.messages()?;
+    let wanted: Vec<_> = lines.iter().map(|line| format!("2 0 {line}")).collect();
+    for topic in &topics {
+        let topic = format!("there/{topic}");
+        expect(&topic, &of_topic(&messages, &topic), &wanted)?;
+    }
+    Ok(())
 }
 
 fn tells(kind: Kind) -> Verdict {
