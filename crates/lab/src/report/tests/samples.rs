@@ -10,9 +10,9 @@ use tacho_monitor::{
 use crate::environment::Environment;
 use crate::record::{
     BrokerRow, BrokerSpent, Capacity, DeclaredLost, Finding, Gate, HostUse, LatencyStats,
-    LostRange, PartBy, PartRow, Placement, Position, Recommendation, ResourceRow, Restart, RunKind,
-    RunRecord, SCHEMA_VERSION, Series, SeriesRow, Severity, SharedFairness, Skipped, Step,
-    StepTarget, TargetRecord, ThresholdResult, Trial, TrialOutcome, Verdict, curve,
+    LostRange, PartBy, PartRow, PhaseRecord, Placement, Position, Recommendation, ResourceRow,
+    Restart, RunKind, RunRecord, SCHEMA_VERSION, Series, SeriesRow, Severity, SharedFairness,
+    Skipped, Step, StepTarget, TargetRecord, ThresholdResult, Trial, TrialOutcome, Verdict, curve,
 };
 use crate::run::StepCurves;
 use crate::scenario::VarValue;
@@ -338,6 +338,14 @@ pub(super) fn single(count: u64) -> Sample {
     step.acknowledged_lost = 2;
     step.sessions_lost = 1;
     step.kills = 1;
+    record.phases = vec![PhaseRecord {
+        name: "measure".to_owned(),
+        start_s: 8.0,
+        length_s: count as f64 - 10.0,
+        sent: 500_000,
+        acknowledged: 499_990,
+        received: 499_990,
+    }];
     record.restarts = vec![Restart {
         target: "node2".to_owned(),
         phase: "measure".to_owned(),
