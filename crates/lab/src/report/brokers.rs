@@ -106,9 +106,9 @@ impl Of<'_> {
             lang.messages_of_the_broker(),
             (lang.messages_per_second(), Unit::Rate),
             &[
-                (lang.from_clients(), 1, |part| Some(part.sent_per_s)),
+                (lang.sent_by_clients(), 1, |part| Some(part.sent_per_s)),
                 (lang.to_clients(), 3, |part| Some(part.received_per_s)),
-                (lang.from_bridges(), 5, |part| part.spent.bridged_in_per_s),
+                (lang.sent_by_bridges_of_others(), 5, |part| part.spent.bridged_in_per_s),
                 (lang.to_bridges(), 2, |part| part.spent.bridged_out_per_s),
             ],
         );

@@ -98,7 +98,7 @@ impl Watched {
             // Somebody else may see it.
             let told = hosts.process_of(&self.name, end_s);
             spent.cpu_percent = told.map(|(cpu, _)| cpu);
-            spent.rss_bytes = spent.rss_bytes.or(told.and_then(|(_, rss)| rss));
+            spent.rss_bytes = spent.rss_bytes.or_else(|| told.and_then(|(_, rss)| rss));
         }
         spent.cpu_percent = spent.cpu_percent.map(|percent| round(percent, 2));
         spent.cores_busy_percent = spent.cores_busy_percent.map(|percent| round(percent, 2));

@@ -58,9 +58,9 @@ catalogue! {
     memory_of_the_brokers: "Memory of the brokers", "各 Broker 的内存";
     default_broker: "default", "默认";
     messages_of_the_broker: "Messages in and out", "流入与流出的消息";
-    from_clients: "from clients", "来自客户端";
+    sent_by_clients: "from clients", "来自客户端";
     to_clients: "to clients", "发往客户端";
-    from_bridges: "from bridges of others", "来自其他 Broker 的桥接";
+    sent_by_bridges_of_others: "from bridges of others", "来自其他 Broker 的桥接";
     to_bridges: "by its bridges to others", "经自身桥接发往其他 Broker";
     what_bridged_messages_are:
         "To and from clients as these count them; by bridges as brokers count them, repetitions included.",
