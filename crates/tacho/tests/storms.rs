@@ -276,7 +276,7 @@ fn requests_are_answered() {
     }
 }
 
-/// Two bridged brokers, one of which is killed while messages flow: all that was acknowledged comes.
+/// Two bridged brokers, one of which is killed while messages flow: what was acknowledged comes.
 #[test]
 fn a_bridged_broker_that_is_killed_costs_nothing_that_was_acknowledged() {
     for qos in ["qos=1", "qos=2"] {
