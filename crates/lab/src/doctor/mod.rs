@@ -76,8 +76,12 @@ mod tests {
 
     use super::*;
 
-    /// A machine with these files.
+    /// A machine with these files, and with broker and generator on it.
     fn examined(files: &[(&str, &str)], needs: &Needs) -> Vec<Row> {
+        examined_as(true, files, needs)
+    }
+
+    fn examined_as(one_machine: bool, files: &[(&str, &str)], needs: &Needs) -> Vec<Row> {
         let root = tempfile::tempdir().expect("a directory");
         for (path, text) in files {
             let path = root.path().join(path);
@@ -85,7 +89,7 @@ mod tests {
             fs::write(path, text).expect("is written");
         }
         let (files, descriptors_hard) = (Files(root.path()), Some(20_000));
-        let machine = Machine { files, descriptors_hard, one_machine: true };
+        let machine = Machine { files, descriptors_hard, one_machine };
         examine_machine(&machine, needs)
     }
 
@@ -112,7 +116,6 @@ mod tests {
                 ("proc/sys/fs/nr_open", "1048576\n"),
                 ("proc/sys/fs/file-max", "50000\n"),
                 ("proc/sys/fs/file-nr", "1000 0 50000\n"),
-                ("proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n"),
                 ("proc/sys/net/core/somaxconn", "1024\n"),
                 ("proc/sys/net/ipv4/tcp_max_syn_backlog", "4096\n"),
                 ("proc/sys/net/ipv4/tcp_rmem", "4096\t87380\t65536\n"),
@@ -125,7 +128,6 @@ mod tests {
         for (name, why, command) in [
             ("nofile", "30,064 open files", "ulimit -n 30064"),
             ("fs.file-max", "61,128 open files", "sysctl -w fs.file-max='61128'"),
-            ("net.ipv4.ip_local_port_range", "30,000 ports", "='1024 65535'"),
             ("net.core.somaxconn", "2,000 connections", "='2000'"),
             ("net.ipv4.tcp_rmem", "100,000 bytes", "='4096 87380 100000'"),
             ("net.netfilter.nf_conntrack_max", "30,005", "='30005'"),
@@ -139,6 +141,19 @@ mod tests {
             assert!(!find(&rows, name).limits, "{name}");
         }
         assert_eq!(find(&rows, "vm.max_map_count").current, None);
+    }
+
+    #[test]
+    fn ports_limit_clients_of_a_broker_elsewhere_only() {
+        let name = "net.ipv4.ip_local_port_range";
+        let files = [("proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n")];
+        let rows = examined_as(false, &files, &needs());
+        let row = find(&rows, name);
+        assert!(row.limits && row.why.contains("30,000 ports"), "{row:?}");
+        assert!(row.command.as_ref().is_some_and(|text| text.contains("='1024 65535'")), "{row:?}");
+        let rows = examined_as(true, &files, &needs());
+        let row = find(&rows, name);
+        assert!(!row.limits && row.why.contains("further addresses"), "{row:?}");
     }
 
     #[test]
