@@ -185,9 +185,8 @@ pub struct RawConfig {
     pub overload: Overload,
     /// Where sessions, their messages and retained messages are kept; in memory only unless given.
     pub data_dir: Option<PathBuf>,
-    /// What is kept there how safely.
-    #[serde(default)]
-    pub durability: Durability,
+    /// What is kept there how safely; of no effect without a data directory.
+    pub durability: Option<Durability>,
     /// Connections of the broker's own to other brokers.
     #[serde(default)]
     pub bridges: Vec<RawBridge>,
@@ -281,7 +280,8 @@ impl RawConfig {
         };
         self.limits.check()?;
         self.overload.check()?;
-        self.durability.check()?;
+        let durability = self.durability.unwrap_or_default();
+        durability.check()?;
         if self.data_dir.as_ref().is_some_and(|dir| dir.as_os_str().is_empty()) {
             return Err(ConfigError::NoDataDirectory);
         }
@@ -311,7 +311,7 @@ impl RawConfig {
             limits: self.limits,
             overload: self.overload,
             data_dir: self.data_dir,
-            durability: self.durability,
+            durability,
             bridges,
         })
     }
@@ -334,6 +334,11 @@ impl Config {
         let limits = toml::to_string(&self.limits).unwrap_or_default();
         let overload = toml::to_string(&self.overload).unwrap_or_default();
         let durability = toml::to_string(&self.durability).unwrap_or_default();
+        let durability = match self.data_dir {
+            Some(_) => format!("\n[durability]\n{durability}"),
+            // It would have no effect.
+            None => String::new(),
+        };
         let data_dir = self.data_dir.as_ref().map_or_else(String::new, |dir| {
             format!("data_dir = {}\n", toml::Value::String(dir.display().to_string()))
         });
@@ -344,8 +349,8 @@ impl Config {
         format!(
             "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\
              shared_subscription_strategy = \"{}\"\n{response}{metrics}{data_dir}sys_interval_s = {}\n\n\
-             [tls]\ncheck_s = {}\n\n[limits]\n{limits}\n[overload]\n{overload}\n\
-             [durability]\n{durability}{others}{bridges}",
+             [tls]\ncheck_s = {}\n\n[limits]\n{limits}\n[overload]\n{overload}\
+             {durability}{others}{bridges}",
             listen.join(", "),
             self.shards,
             self.pin_shards,

@@ -138,8 +138,9 @@ impl BrokerArgs {
             raw.data_dir.clone_from(&self.data_dir);
         }
         if let Some(level) = self.durability {
-            raw.durability.persistent_level = level;
-            raw.durability.retained_level = level;
+            let durability = raw.durability.get_or_insert_default();
+            durability.persistent_level = level;
+            durability.retained_level = level;
         }
         let limits = &mut raw.limits;
         limits.connections_max = self.connections_max.unwrap_or(limits.connections_max);
@@ -159,9 +160,13 @@ impl BrokerArgs {
             raw.tls.cert = Some(files.cert);
             raw.tls.key = Some(files.key);
         }
+        let is_useless = raw.durability.is_some() && raw.data_dir.is_none();
         let config = raw.resolve().map_err(|error| error.to_string())?;
         if self.durability.is_some() && config.data_dir.is_none() {
             return Err("--durability has no use without --data-dir (or `data_dir`)".to_owned());
+        }
+        if is_useless {
+            tracing::warn!("[durability] has no effect without --data-dir (or `data_dir`)");
         }
         if self.check_config {
             config.open_transports().map_err(|error| error.to_string())?;

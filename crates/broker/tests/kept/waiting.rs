@@ -156,7 +156,9 @@ fn a_message_for_sessions_of_two_shards_waits_for_both_and_is_written_once() {
 #[test]
 fn qos_0_to_an_absent_session_is_kept_only_if_the_settings_say_so() {
     for offline_qos0 in [false, true] {
-        let mut station = Station::configured(2, |raw| raw.durability.offline_qos0 = offline_qos0);
+        let mut station = Station::configured(2, |raw| {
+            raw.durability.get_or_insert_default().offline_qos0 = offline_qos0;
+        });
         let names = ["subscriber-a", "subscriber-b", "subscriber-c"];
         for name in names {
             let mut subscriber = station.lasting(name);

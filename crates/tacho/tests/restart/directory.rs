@@ -40,4 +40,15 @@ fn levels_need_a_data_directory() {
     let (status, said) = Process::refused(&["--data-dir", "/proc/none"]);
     assert_eq!(status.code(), Some(INVALID_CONFIG), "{said}");
     assert!(said.contains("/proc/none"), "{said}");
+    // Whoever writes this believes that something is kept.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("broker.toml");
+    std::fs::write(&file, "[durability]\npersistent_level = 'fsynced'\n").unwrap();
+    let file = file.to_str().unwrap();
+    let (status, said) = Process::refused(&["--config", file, "--check-config"]);
+    assert!(status.success() && said.contains("[durability] has no effect"), "{said}");
+    let data = folder.path().join("data");
+    let arguments = ["--config", file, "--data-dir", data.to_str().unwrap(), "--check-config"];
+    let (status, said) = Process::refused(&arguments);
+    assert!(status.success() && said.is_empty(), "{said}");
 }
