@@ -294,6 +294,30 @@ fn a_bridge_needs_brokers_that_have_one() {
 }
 
 #[test]
+fn bridges_that_cannot_be_asked_or_tried_are_told_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("is written");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let rule = "[[bridges.egress]]\nfilter = 'a/#'\n";
+    let nowhere = format!("[[bridges]]\nname = 'n'\naddress = 'mqtt://127.0.0.1:1'\n{rule}");
+    let (none, nowhere) = (file("none.toml", "shards = 1\n"), file("nowhere.toml", &nowhere));
+    fails(&["bridge", "status"], 1, &["--url"]);
+    fails(&["bridge", "status", "--url", "http://127.0.0.1:1"], 112, &["does not answer"]);
+    fails(&["bridge", "status", "-c", &none], 104, &["`metrics`", "--url"]);
+    fails(&["bridge", "test", &none], 104, &["has no bridges"]);
+    fails(&["bridge", "test", &nowhere, "m"], 104, &["no bridge 'm'", "n"]);
+    let output = output(&["bridge", "test", &nowhere]);
+    assert_eq!(output.status.code(), Some(112));
+    assert!(text(&output.stdout).contains("FAILED   cannot connect"), "{output:?}");
+    let rest = "address = 'mqtts://127.0.0.1:1'\n[bridges.tls]\nca = 'not-there.pem'\n";
+    let secure = file("secure.toml", &format!("[[bridges]]\nname = 's'\n{rest}{rule}"));
+    fails(&["bridge", "test", &secure], 104, &["bridge `s`", "not-there.pem"]);
+}
+
+#[test]
 fn named_targets_must_exist() {
     fails(&["run", "symmetric", "--broker", "node7=mqtt://127.0.0.1:1"], 104, &["named targets"]);
     fails(

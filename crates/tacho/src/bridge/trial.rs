@@ -35,6 +35,8 @@ pub(super) fn test(arguments: &TestArguments) -> Result<u8, Failure> {
         let sentence = format!("{} has no bridges", arguments.config.display());
         return Err(Failure::new(exit::INVALID_CONFIG, sentence));
     }
+    // What would not even start the broker needs no other one to be found out.
+    config.check_bridges().map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
     let wanted =
         |bridge: &&BridgeConfig| arguments.name.as_ref().is_none_or(|name| bridge.name == *name);
     let mut worst = exit::OK;
