@@ -169,7 +169,8 @@ fn inspect(directory: &Path) -> Result<u8, Failure> {
 
 fn check(directory: &Path) -> Result<u8, Failure> {
     let inspection = open(directory)?;
-    let problems = inspection.check();
+    let mut problems: Vec<String> = inspection.check().iter().map(ToString::to_string).collect();
+    problems.extend(nobodys(&inspection)?);
     let report = inspection.report();
     let mut out = io::stdout().lock();
     let written = (|| {
@@ -188,6 +189,20 @@ fn check(directory: &Path) -> Result<u8, Failure> {
     })();
     done(written)?;
     Ok(if problems.is_empty() { exit::OK } else { exit::THRESHOLD })
+}
+
+/// Messages of which nothing says any more whose they are: the segment that did is gone as a whole,
+/// and nothing in the log misses the oldest one.
+fn nobodys(inspection: &Inspection) -> Result<Vec<String>, Failure> {
+    let mut counts = Counts::default();
+    visit_records(inspection, false, &mut |record| counts.take(record))
+        .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+    let nobodys = counts.queues.iter().filter(|(_, queue)| queue.name.is_none());
+    let sentence = |(id, queue): (&u64, &Queue)| {
+        let messages = queue.queued + queue.unacknowledged;
+        format!("queue {id}: what says whose it is is lost, and so are its {messages} messages")
+    };
+    Ok(nobodys.map(sentence).collect())
 }
 
 fn export(directory: &Path) -> Result<u8, Failure> {

@@ -1,7 +1,7 @@
 //! `tacho journal` looks into what a broker has left.
 
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tacho_codec::QoS;
@@ -62,18 +62,40 @@ fn it_says_and_writes_what_there_is() {
     assert!(said.starts_with("sound: "), "{said}");
 }
 
+/// The files of the log and those that are made ready for it, the oldest first.
+fn segments(directory: &Path) -> Vec<PathBuf> {
+    let mut segments: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "segment"))
+        .collect();
+    segments.sort();
+    segments
+}
+
+#[test]
+fn messages_whose_session_was_in_a_segment_that_is_gone_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    filled(directory.path());
+    // What comes after a restart is in another segment.
+    let broker = Process::on(directory.path(), &[]);
+    broker.connected("publisher").publish("a/3", b"later", QoS::AtLeastOnce, false);
+    broker.kill();
+    let (code, said, _) = journal("check", directory.path());
+    assert_eq!(code, Some(0), "{said}");
+    std::fs::remove_file(&segments(directory.path())[0]).unwrap();
+    let (code, said, _) = journal("check", directory.path());
+    assert_eq!(code, Some(99), "{said}");
+    assert!(said.contains("whose it is is lost, and so are its 1 messages"), "{said}");
+}
+
 #[test]
 fn damage_is_named() {
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path());
     // The second frame of the first segment, from its header on: behind the records of a commit
     // are zeros up to the next block, and how many depends on what came together.
-    let mut segments: Vec<_> = std::fs::read_dir(directory.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "segment"))
-        .collect();
-    segments.sort();
+    let segments = segments(directory.path());
     let file = std::fs::OpenOptions::new().write(true).open(&segments[0]).unwrap();
     file.write_all_at(&[0xff; 64], 4096).unwrap();
     let (code, said, _) = journal("check", directory.path());
