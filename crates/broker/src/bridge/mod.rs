@@ -164,11 +164,26 @@ impl Bridge {
 
     /// What comes by this member: each rule by one, so that nothing comes twice.
     pub(crate) fn ingress_of(&self, member: u16) -> impl Iterator<Item = &IngressRule> {
+        self.ingress().filter_map(move |(owner, rule)| (owner == member).then_some(rule))
+    }
+
+    /// What comes by others than this member; `None` while one of them has not subscribed to its
+    /// rules yet.
+    pub(crate) fn ingress_of_others(&self, member: u16) -> Option<Vec<&IngressRule>> {
+        let others = self.ingress().filter(|(owner, _)| *owner != member);
+        let has_subscribed = |owner| self.stats(owner).is_some_and(MemberStats::has_subscribed);
+        others.map(|(owner, rule)| has_subscribed(owner).then_some(rule)).collect()
+    }
+
+    /// All rules of what comes, each with the member that it comes by.
+    fn ingress(&self) -> impl Iterator<Item = (u16, &IngressRule)> {
         let members = usize::from(self.config.connections.max(1));
         let rules = self.config.ingress.iter().zip(&self.ingress_brings_back).enumerate();
-        rules.filter_map(move |(place, (rule, brings_back))| {
-            let own = if *brings_back { 0 } else { place % members };
-            (own == usize::from(member)).then_some(rule)
+        rules.map(move |(place, (rule, brings_back))| {
+            let owner = if *brings_back { 0 } else { place % members };
+            // Invariant: it is below a `u16`.
+            #[allow(clippy::cast_possible_truncation)]
+            (owner as u16, rule)
         })
     }
 

@@ -1,7 +1,7 @@
 //! How bridges stand: counters of each connection, written by the shard that owns it and read by
 //! anyone.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::stats::Counter;
@@ -147,6 +147,8 @@ pub struct MemberStats {
     since_ns: AtomicU64,
     /// Written when a connection ends, read when somebody asks.
     problem: Mutex<Option<String>>,
+    /// Whether the other broker has granted its subscriptions since the start.
+    has_subscribed: AtomicBool,
     pub(crate) reconnects: Counter,
     pub(crate) sent: Counter,
     pub(crate) received: Counter,
@@ -190,6 +192,16 @@ impl MemberStats {
     /// The connection is up.
     pub fn set_up(&self, now_ns: u64, problem: Option<String>) {
         self.set(UP, now_ns, problem);
+    }
+
+    /// The other broker has granted the subscriptions.
+    pub(crate) fn set_subscribed(&self) {
+        self.has_subscribed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it ever has, since the start.
+    pub(crate) fn has_subscribed(&self) -> bool {
+        self.has_subscribed.load(Ordering::Relaxed)
     }
 
     /// There is no connection, and why.

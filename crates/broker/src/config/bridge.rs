@@ -7,6 +7,8 @@ mod remote;
 mod secret;
 mod template;
 
+use std::collections::HashSet;
+
 use tacho_codec::{QoS, Version};
 use tacho_net::tls::{TlsClient, TlsError};
 use tacho_topic::{Filter, TopicFilter};
@@ -160,6 +162,17 @@ impl BridgeConfig {
         // As a pool of ours numbers them.
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         rest.is_empty() || rest.strip_prefix('-').is_some_and(is_number)
+    }
+
+    /// A client identifier that both would have at the same other broker.
+    fn identifier_shared_with(&self, other: &Self) -> Option<String> {
+        let place = |remote: &Remote| (remote.host.to_ascii_lowercase(), remote.port);
+        if place(&self.remote) != place(&other.remote) {
+            return None;
+        }
+        let theirs: HashSet<String> =
+            (0..other.connections).map(|k| other.client_id_of(k)).collect();
+        (0..self.connections).map(|k| self.client_id_of(k)).find(|id| theirs.contains(id))
     }
 
     /// What opens TLS to the other broker, if that is how it is reached. Reads the files.

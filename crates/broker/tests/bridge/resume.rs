@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tacho_codec::{ConnAckProperties, QoS, ReasonCode, Version};
+use tacho_codec::{ConnAckProperties, Packet, QoS, ReasonCode, Version};
 
 use crate::common::{TestBroker, wait_until};
 use crate::other::Other;
@@ -101,6 +101,54 @@ fn subscriptions_are_made_again_whenever_the_other_broker_has_forgotten_them() {
                 false => link.expect_nothing(),
             }
         }
+    }
+}
+
+#[test]
+fn a_subscription_that_was_not_answered_is_made_again() {
+    for version in ["5", "3.1.1"] {
+        let other = Other::new();
+        let keys = format!("version = '{version}'\n[[bridges.ingress]]\nfilter = 'in/#'\n");
+        let _here = TestBroker::configured(&bridge(other.address, &keys));
+        let mut link = other.accepted(false);
+        link.expect(|packet| assert!(matches!(packet, Packet::Subscribe(_)), "{packet:?}"));
+        // Whether it knows of the subscription nobody can tell.
+        drop(link);
+        let mut link = other.accepted(true);
+        assert_eq!(link.subscribe(ReasonCode::GRANTED_QOS_2), ["in/#"]);
+    }
+}
+
+#[test]
+fn rules_that_another_connection_has_after_a_restart_bring_nothing_twice() {
+    let there = TestBroker::start(2);
+    let rule = |filter: &str| format!("[[bridges.ingress]]\nfilter = '{filter}'\n");
+    let here = |connections: usize, filters: [&str; 3]| {
+        let rules = filters.map(rule).concat();
+        let toml = bridge(there.address, &format!("connections = {connections}\n{rules}"));
+        let broker = TestBroker::configured(&format!("shards = 2\n{toml}"));
+        wait_up(&broker);
+        broker
+    };
+    let mut publisher = there.connected("p", Version::V5);
+    for (connections, filters) in
+        [(2, ["a/#", "b/#", "c/#"]), (2, ["c/#", "a/#", "b/#"]), (3, ["c/#", "a/#", "b/#"])]
+    {
+        let asked = there.counter("subscribes_total");
+        let mut broker = here(connections, filters);
+        wait_until("all have asked", || {
+            there.counter("subscribes_total") >= asked + connections as u64
+        });
+        // Whatever the sessions over there had.
+        wait_until("nothing is subscribed twice", || there.counter("subscriptions") == 3);
+        let mut subscriber = broker.connected("s", Version::V5);
+        subscriber.subscribe("#", QoS::ExactlyOnce);
+        for topic in ["a/1", "b/1", "c/1"] {
+            publisher.publish(topic, b"1", QoS::ExactlyOnce, false);
+            assert_eq!(subscriber.receive_and_ack().topic, topic);
+        }
+        subscriber.expect_nothing();
+        broker.stop();
     }
 }
 

@@ -154,6 +154,18 @@ pub(in crate::config) fn resolve(
             true => Err(wrong(name.span(), "there is another bridge of this name".to_owned())),
             false => bridge.resolve(),
         };
+        let resolved = resolved.and_then(|bridge| match bridges.iter().find_map(|other| {
+            bridge.identifier_shared_with(other).map(|id| (id, &other.name))
+        }) {
+            None => Ok(bridge),
+            Some((id, other)) => Err(wrong(
+                name.span(),
+                format!(
+                    "bridge `{other}` has the client identifier `{id}` at the same broker, too: \
+                     they would throw each other out; give this one another `client_id`"
+                ),
+            )),
+        });
         bridges.push(resolved.map_err(|Wrong { at, what }| ConfigError::Bridge {
             place: source.map(|source| source.place(at.start)).unwrap_or_default(),
             name: name.into_inner(),

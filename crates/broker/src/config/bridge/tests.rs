@@ -45,6 +45,34 @@ retain = "keep"
 "#;
 
 #[test]
+fn bridges_that_would_throw_each_other_out_are_refused() {
+    let bridge = |name: &str, address: &str, keys: &str| {
+        format!(
+            "[[bridges]]\nname = '{name}'\naddress = '{address}'\n{keys}\n\
+             [[bridges.egress]]\nfilter = 'a/#'\n"
+        )
+    };
+    let first = bridge("x", "mqtt://far.example", "client_id = 'c'\nconnections = 3");
+    for (address, keys, id) in [
+        ("mqtt://far.example:1883", "client_id = 'c'\nconnections = 2", Some("c-1")),
+        ("mqtt://FAR.example", "client_id = 'c-3'", Some("c-3")),
+        ("mqtt://far.example", "client_id = 'c'", None),
+        ("mqtt://far.example", "", None),
+        ("mqtt://far.example:1884", "client_id = 'c'\nconnections = 3", None),
+    ] {
+        let text = format!("{first}{}", bridge("y", address, keys));
+        match (parse(&text), id) {
+            (Ok(config), None) => assert_eq!(config.bridges.len(), 2),
+            (Err(error), Some(id)) => {
+                let words = ["broker.toml:9", "bridge `y`", "bridge `x`", &format!("`{id}`")];
+                assert!(words.iter().all(|word| error.contains(word)), "{error}");
+            }
+            (parsed, _) => panic!("{text}: {parsed:?}"),
+        }
+    }
+}
+
+#[test]
 fn the_published_set_up_can_be_written_down() {
     let bridge = one(PUBLISHED);
     assert_eq!(bridge.version, Version::V5);

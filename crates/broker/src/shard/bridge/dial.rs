@@ -7,7 +7,7 @@ use tacho_net::{Closed, ConnId};
 use tacho_session::LinkEvent;
 use tacho_session::server::End;
 
-use super::Stage;
+use super::{Asking, Stage};
 use crate::bridge::State;
 use crate::shard::connection::Connection;
 use crate::shard::durable::Keeping;
@@ -16,6 +16,8 @@ use crate::shard::{Net, Shard};
 
 /// Until the next look whether a name is known.
 const LOOK_UP_NS: u64 = 50_000_000;
+/// Until the next look whether other members have subscribed to their rules.
+const LOOK_AT_OTHERS_NS: u64 = 500_000_000;
 /// Without identifier and payload.
 const PINGREQ: [u8; 2] = [0xc0, 0x00];
 
@@ -42,6 +44,7 @@ impl Shard {
                 }
             }
         }
+        self.unsubscribe_there(net, member);
         self.arm_member(net, member);
     }
 
@@ -50,7 +53,10 @@ impl Shard {
         if let Some(timer) = entry.timer.take() {
             net.cancel_timer(timer);
         }
-        if let Some(deadline_ns) = entry.link.next_timeout() {
+        let waits = entry.stage == Stage::Up && entry.unsubscribing == Asking::Wanted;
+        let look_ns = waits.then(|| net.now_ns() + LOOK_AT_OTHERS_NS);
+        let due_ns = entry.link.next_timeout().into_iter().chain(look_ns).min();
+        if let Some(deadline_ns) = due_ns {
             let token = TimerToken::Member { member: member as u32 };
             entry.timer = Some(net.set_timer(deadline_ns, token.encode()));
         }
@@ -171,9 +177,9 @@ impl Shard {
         }
         let (name, number) = (&*bridge.config().name, entry.number);
         if bridge.is_news(State::Down) {
-            tracing::warn!(bridge = name, connection = number, "no connection: {why}");
+            tracing::warn!(bridge = name, connection = number + 1, "no connection: {why}");
         } else {
-            tracing::debug!(bridge = name, connection = number, "still no connection: {why}");
+            tracing::debug!(bridge = name, connection = number + 1, "still no connection: {why}");
         }
         if self.sessions.get(slot as usize).is_some_and(|session| session.connection.is_some()) {
             self.session_disconnected(net, slot, End::Lost);

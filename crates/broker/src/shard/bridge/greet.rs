@@ -1,13 +1,10 @@
-//! The beginning of a connection to another broker: CONNECT, what CONNACK says, SUBSCRIBE.
+//! The beginning of a connection to another broker: CONNECT, and what CONNACK says.
 
-use tacho_codec::{
-    ConnAck, Connect, ConnectProperties, Packet, QoS, ReasonCode, RetainHandling, SubAck,
-    Subscribe, SubscribeFilter, SubscribeOptions, UserProperties, Version,
-};
+use tacho_codec::{ConnAck, Connect, ConnectProperties, QoS, ReasonCode, Version};
 use tacho_net::ConnId;
 use tacho_session::server::ConnectParams;
 
-use super::{Stage, Subscribing};
+use super::{Asking, Stage};
 use crate::bridge::{Bridge, MEMBER_EXPIRY_S, State};
 use crate::shard::connection::Flow;
 use crate::shard::durable::Keeping;
@@ -132,17 +129,19 @@ impl Shard {
         entry.qos_max = qos_max;
         let has_rules = bridge.ingress_of(entry.number).next().is_some();
         // With 5.0 once more costs nothing; in 3.1.1 it would bring all retained messages again.
-        let is_subscribed = connack.session_present && entry.was_up && !config.version.is_v5();
-        entry.subscribing = match has_rules && !is_subscribed {
-            true => Subscribing::Wanted,
-            false => Subscribing::Done,
-        };
+        let is_subscribed = connack.session_present
+            && entry.was_up
+            && entry.subscribing == Asking::Done
+            && !config.version.is_v5();
+        entry.subscribing = Asking::wanted_if(has_rules && !is_subscribed);
+        let is_tidy = entry.was_up && entry.unsubscribing == Asking::Done;
+        entry.unsubscribing = Asking::wanted_if(connack.session_present && !is_tidy);
         let is_again = std::mem::replace(&mut entry.was_up, true);
         if let Some(stats) = bridge.stats(entry.number) {
             stats.reconnects.add(u64::from(is_again));
             stats.set_up(now_ns, None);
         }
-        let (name, connection) = (&*config.name, entry.number);
+        let (name, connection) = (&*config.name, entry.number + 1);
         let resumed = connack.session_present;
         if bridge.is_news(State::Up) {
             tracing::info!(bridge = name, connection, resumed, "connected");
@@ -179,68 +178,6 @@ impl Shard {
         self.bridges.all[member].link.again(net.now_ns());
         self.arm_member(net, member);
         Flow::Stop
-    }
-
-    /// Tells the other broker what is to come from there, if it is to be told. The exchanges of an
-    /// earlier connection may leave no identifier for it at first.
-    pub(super) fn subscribe_there(&mut self, net: &mut Net, member: usize) {
-        let entry = &mut self.bridges.all[member];
-        if entry.subscribing != Subscribing::Wanted {
-            return;
-        }
-        let bridge = self.shared.bridges.at(entry.bridge);
-        let session = &mut *self.sessions[entry.slot as usize];
-        let (Some(conn), Some(packet_id)) = (session.connection, session.machine.reserve_id())
-        else {
-            return;
-        };
-        entry.subscribing = Subscribing::Asked(packet_id);
-        let rules: Vec<(String, QoS)> = bridge
-            .ingress_of(entry.number)
-            .map(|rule| (rule.filter.to_string(), rule.subscription_qos()))
-            .collect();
-        let filters = rules.iter().map(|(filter, qos)| SubscribeFilter {
-            filter,
-            options: SubscribeOptions {
-                qos: *qos,
-                // Not with shared subscriptions [MQTT-3.8.3-4].
-                no_local: !filter.starts_with("$share/"),
-                retain_as_published: true,
-                retain_handling: RetainHandling::IfNew,
-            },
-        });
-        let subscribe = Subscribe {
-            packet_id,
-            subscription_id: None,
-            user_properties: UserProperties::EMPTY,
-            filters: filters.collect(),
-        };
-        let packet = Packet::Subscribe(subscribe);
-        if let Err(error) = packet.encode(session.version, net.out(conn).as_vec_mut()) {
-            let why = format!("SUBSCRIBE cannot be written: {error}");
-            self.break_off(net, member, &why);
-        }
-    }
-
-    /// SUBACK: what it refuses is said, and the rest works.
-    pub(super) fn subscribed_there(&mut self, net: &Net, member: usize, suback: &SubAck<'_>) {
-        let entry = &mut self.bridges.all[member];
-        if entry.subscribing != Subscribing::Asked(suback.packet_id) {
-            return;
-        }
-        entry.subscribing = Subscribing::Done;
-        self.sessions[entry.slot as usize].machine.release_id(suback.packet_id);
-        let bridge = self.shared.bridges.at(entry.bridge);
-        let rules = bridge.ingress_of(entry.number);
-        let refused = rules.zip(&suback.reasons).find(|(_, reason)| reason.is_error());
-        let Some((rule, reason)) = refused else { return };
-        let text = said(suback.reason_string);
-        let why = format!("it refused the subscription to `{}`: {reason}{text}", rule.filter);
-        let (name, connection) = (&*bridge.config().name, entry.number);
-        tracing::error!(bridge = name, connection, "{why}");
-        if let Some(stats) = bridge.stats(entry.number) {
-            stats.set_up(net.now_ns(), Some(why));
-        }
     }
 }
 

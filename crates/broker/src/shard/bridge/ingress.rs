@@ -73,6 +73,7 @@ impl Shard {
         }
         self.pump(net, slot);
         self.subscribe_there(net, member);
+        self.unsubscribe_there(net, member);
         self.note_member(member);
         if self.leave_if_done(net, member) {
             return data.len();
@@ -113,6 +114,10 @@ impl Shard {
             Ok(Packet::ConnAck(connack)) => self.greeted(net, conn, member, &connack),
             Ok(Packet::SubAck(suback)) if is_up => {
                 self.subscribed_there(net, member, &suback);
+                Flow::Continue
+            }
+            Ok(Packet::UnsubAck(unsuback)) if is_up => {
+                self.unsubscribed_there(member, unsuback.packet_id);
                 Flow::Continue
             }
             Ok(Packet::PingResp) if is_up => Flow::Continue,

@@ -12,7 +12,7 @@ use tacho_codec::QoS;
 use tacho_session::Link;
 use tacho_session::server::{self, Restored, SessionLimits};
 
-use super::{Member, Stage, Subscribing};
+use super::{Asking, Member, Stage};
 use crate::bridge::MEMBER_EXPIRY_S;
 use crate::config::Level;
 use crate::keys::{ClientKey, stable_hash};
@@ -120,7 +120,8 @@ impl Shard {
             is_leaving: number >= bridge.config().connections,
             attempts: 0,
             was_up: false,
-            subscribing: Subscribing::Done,
+            subscribing: Asking::Done,
+            unsubscribing: Asking::Done,
             refusals_told_ns: 0,
             retain_available: true,
             qos_max: QoS::ExactlyOnce,

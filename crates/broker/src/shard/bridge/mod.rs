@@ -6,14 +6,15 @@
 //! ([`super::routes`]), so that order holds whatever the number of members.
 //!
 //! [`members`] makes them and ends those that are not wanted any more, [`dial`] opens and loses
-//! connections, [`greet`] is CONNECT, CONNACK and SUBSCRIBE, [`egress`] sends messages there,
-//! [`ingress`] takes in what comes from there.
+//! connections, [`greet`] is CONNECT and CONNACK, [`subscribe`] SUBSCRIBE and UNSUBSCRIBE, [`egress`]
+//! sends messages there, [`ingress`] takes in what comes from there.
 
 mod dial;
 mod egress;
 mod greet;
 mod ingress;
 mod members;
+mod subscribe;
 
 use tacho_codec::{PacketId, QoS};
 use tacho_net::{ConnId, TimerId};
@@ -53,7 +54,10 @@ struct Member {
     is_leaving: bool,
     attempts: u32,
     was_up: bool,
-    subscribing: Subscribing,
+    subscribing: Asking,
+    /// The session there may have subscriptions of an earlier configuration, for rules that other
+    /// members have now: they are to be ended.
+    unsubscribing: Asking,
     /// Messages that it refused were said in the log until then.
     refusals_told_ns: u64,
     /// The other broker keeps retained messages.
@@ -79,14 +83,14 @@ enum Stage {
     Up,
 }
 
-/// Whether the other broker knows what is to come from there.
+/// Whether the other broker knows what is to come from there, or what is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Subscribing {
-    /// It does, or nothing is to come.
+enum Asking {
+    /// It does, or there is nothing to know.
     Done,
-    /// SUBSCRIBE is to be sent as soon as there is an identifier for it.
+    /// The packet is to be sent as soon as there is an identifier for it.
     Wanted,
-    /// SUBACK is to come.
+    /// SUBACK or UNSUBACK is to come.
     Asked(PacketId),
 }
 

@@ -1,0 +1,129 @@
+//! What is to come from another broker: SUBSCRIBE, and UNSUBSCRIBE for what an earlier
+//! configuration let come by another member.
+
+use tacho_codec::{
+    Packet, PacketId, QoS, RetainHandling, SubAck, Subscribe, SubscribeFilter, SubscribeOptions,
+    Unsubscribe, UserProperties,
+};
+
+use super::Asking;
+use super::greet::said;
+use crate::shard::{Net, Shard};
+
+impl Asking {
+    /// Whether it is to be asked.
+    pub(super) const fn wanted_if(is_wanted: bool) -> Self {
+        if is_wanted { Self::Wanted } else { Self::Done }
+    }
+}
+
+impl Shard {
+    /// Tells the other broker what is to come from there, if it is to be told. The exchanges of an
+    /// earlier connection may leave no identifier for it at first.
+    pub(super) fn subscribe_there(&mut self, net: &mut Net, member: usize) {
+        let entry = &mut self.bridges.all[member];
+        if entry.subscribing != Asking::Wanted {
+            return;
+        }
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let session = &mut *self.sessions[entry.slot as usize];
+        let (Some(conn), Some(packet_id)) = (session.connection, session.machine.reserve_id())
+        else {
+            return;
+        };
+        entry.subscribing = Asking::Asked(packet_id);
+        let rules: Vec<(String, QoS)> = bridge
+            .ingress_of(entry.number)
+            .map(|rule| (rule.filter.to_string(), rule.subscription_qos()))
+            .collect();
+        let filters = rules.iter().map(|(filter, qos)| SubscribeFilter {
+            filter,
+            options: SubscribeOptions {
+                qos: *qos,
+                // Not with shared subscriptions [MQTT-3.8.3-4].
+                no_local: !filter.starts_with("$share/"),
+                retain_as_published: true,
+                retain_handling: RetainHandling::IfNew,
+            },
+        });
+        let subscribe = Subscribe {
+            packet_id,
+            subscription_id: None,
+            user_properties: UserProperties::EMPTY,
+            filters: filters.collect(),
+        };
+        let packet = Packet::Subscribe(subscribe);
+        if let Err(error) = packet.encode(session.version, net.out(conn).as_vec_mut()) {
+            let why = format!("SUBSCRIBE cannot be written: {error}");
+            self.break_off(net, member, &why);
+        }
+    }
+
+    /// SUBACK: what it refuses is said, and the rest works.
+    pub(super) fn subscribed_there(&mut self, net: &Net, member: usize, suback: &SubAck<'_>) {
+        let entry = &mut self.bridges.all[member];
+        if entry.subscribing != Asking::Asked(suback.packet_id) {
+            return;
+        }
+        entry.subscribing = Asking::Done;
+        self.sessions[entry.slot as usize].machine.release_id(suback.packet_id);
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let rules = bridge.ingress_of(entry.number);
+        let refused = rules.zip(&suback.reasons).find(|(_, reason)| reason.is_error());
+        let Some((rule, reason)) = refused else {
+            if let Some(stats) = bridge.stats(entry.number) {
+                stats.set_subscribed();
+            }
+            return;
+        };
+        let text = said(suback.reason_string);
+        let why = format!("it refused the subscription to `{}`: {reason}{text}", rule.filter);
+        let (name, connection) = (&*bridge.config().name, entry.number + 1);
+        tracing::error!(bridge = name, connection, "{why}");
+        if let Some(stats) = bridge.stats(entry.number) {
+            stats.set_up(net.now_ns(), Some(why));
+        }
+    }
+
+    /// Ends what the session over there has subscribed to by an earlier configuration, for rules
+    /// that other members have now: all of it would come twice. Not before those have subscribed,
+    /// so that nothing is missing.
+    pub(super) fn unsubscribe_there(&mut self, net: &mut Net, member: usize) {
+        let Some(entry) = self.bridges.all.get_mut(member) else { return };
+        if entry.unsubscribing != Asking::Wanted {
+            return;
+        }
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let Some(rules) = bridge.ingress_of_others(entry.number) else { return };
+        if rules.is_empty() {
+            entry.unsubscribing = Asking::Done;
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(entry.slot as usize) else { return };
+        let (Some(conn), Some(packet_id)) = (session.connection, session.machine.reserve_id())
+        else {
+            return;
+        };
+        entry.unsubscribing = Asking::Asked(packet_id);
+        let filters: Vec<String> = rules.iter().map(|rule| rule.filter.to_string()).collect();
+        let packet = Packet::Unsubscribe(Unsubscribe {
+            packet_id,
+            user_properties: UserProperties::EMPTY,
+            filters: filters.iter().map(String::as_str).collect(),
+        });
+        if let Err(error) = packet.encode(session.version, net.out(conn).as_vec_mut()) {
+            let why = format!("UNSUBSCRIBE cannot be written: {error}");
+            self.break_off(net, member, &why);
+        }
+    }
+
+    /// UNSUBACK: whatever it says, there is nothing more to be done.
+    pub(super) fn unsubscribed_there(&mut self, member: usize, packet_id: PacketId) {
+        let entry = &mut self.bridges.all[member];
+        if entry.unsubscribing != Asking::Asked(packet_id) {
+            return;
+        }
+        entry.unsubscribing = Asking::Done;
+        self.sessions[entry.slot as usize].machine.release_id(packet_id);
+    }
+}
