@@ -182,7 +182,6 @@ impl Bridge {
         rules.map(move |(place, (rule, brings_back))| {
             let owner = if *brings_back { 0 } else { place % members };
             // Invariant: it is below a `u16`.
-            #[allow(clippy::cast_possible_truncation)]
             (owner as u16, rule)
         })
     }

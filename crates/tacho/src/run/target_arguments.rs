@@ -203,10 +203,21 @@ impl TargetArguments {
         let pids = self.broker_pids.iter().map(|named| ("--broker-pid", named.name.as_str()));
         let monitors = self.monitors.iter().filter_map(|spec| spec.target.as_deref());
         let monitors = monitors.map(|name| ("--monitor", name));
+        let known = || names.iter().copied().filter(|known| !known.is_empty());
+        for (flag, name) in urls.clone().chain(commands.clone()).chain(pids.clone()) {
+            // Or what was meant to be measured would not be.
+            if name.is_empty() && !names.contains(&name) {
+                let known: Vec<&str> = known().collect();
+                return complain(format!(
+                    "{flag} does not say which broker of the scenario it is about: write {flag} \
+                     NAME=..., with one of {}",
+                    known.join(", ")
+                ));
+            }
+        }
         for (flag, name) in urls.clone().chain(commands).chain(pids.clone()).chain(monitors) {
             if !names.contains(&name) && !name.is_empty() {
-                let known: Vec<&str> =
-                    names.iter().copied().filter(|known| !known.is_empty()).collect();
+                let known: Vec<&str> = known().collect();
                 return complain(match known.is_empty() {
                     true => format!("{flag} {name}=...: the scenario has no named targets"),
                     false => format!(
