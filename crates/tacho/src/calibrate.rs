@@ -1,5 +1,6 @@
 //! `tacho calibrate`: what the generator can do on this machine.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -102,6 +103,7 @@ impl Drop for Place {
 
 /// Measures, keeps, shows.
 pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<u8, Failure> {
+    check_kept(arguments)?;
     let place = place(arguments);
     let mut bench = Bench::begin(arguments, &place)?;
     let mut calibration = Calibration::new(Timestamp::now().rfc3339(), arguments.quick);
@@ -156,12 +158,40 @@ fn place(arguments: &CalibrateArguments) -> Place {
     }
 }
 
+/// Whether the result can be kept: said before a minute and a half of measuring, not after it.
+fn check_kept(arguments: &CalibrateArguments) -> Result<(), Failure> {
+    let Some(path) = path().filter(|_| !arguments.no_store) else { return Ok(()) };
+    let is_there = path.exists();
+    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let open = || File::options().append(true).create(true).open(&path);
+    if let Err(error) = folder.and_then(|()| open()) {
+        let sentence = format!(
+            "the result cannot be kept in {}: {error}; TACHO_CALIBRATION names another file, and \
+             --no-store keeps none",
+            path.display()
+        );
+        return Err(Failure::new(exit::UNEXPECTED, sentence));
+    }
+    if !is_there {
+        // It was only tried out.
+        let _ = std::fs::remove_file(&path);
+    }
+    Ok(())
+}
+
 fn publish(
     arguments: &CalibrateArguments,
     calibration: &Calibration,
     place: &Place,
 ) -> Result<(), Failure> {
     let unexpected = |error: String| Failure::new(exit::UNEXPECTED, error);
+    // First of all: what was measured is not lost with a file that cannot be written.
+    if arguments.json {
+        let json = serde_json::to_string_pretty(calibration);
+        println!("{}", json.map_err(|error| unexpected(error.to_string()))?);
+    } else {
+        print!("{}", calibration_text(calibration));
+    }
     if !place.is_temporary {
         let path = place.path.join("calibration.json");
         store(&path, calibration).map_err(|error| unexpected(error.to_string()))?;
@@ -178,12 +208,6 @@ fn publish(
             format!("kept in {}", path.display())
         }
     };
-    if arguments.json {
-        let json = serde_json::to_string_pretty(calibration);
-        println!("{}", json.map_err(|error| unexpected(error.to_string()))?);
-    } else {
-        print!("{}", calibration_text(calibration));
-    }
     if !arguments.quiet {
         eprintln!("calibration: {kept}");
     }

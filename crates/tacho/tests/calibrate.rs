@@ -53,3 +53,15 @@ fn a_quick_calibration_is_kept_and_used() {
     fs::write(&kept, other.to_string()).expect("writes");
     assert_eq!(text(&tacho(&["scenario", "check", "symmetric"], &kept).stderr), before);
 }
+
+#[test]
+fn a_result_that_cannot_be_kept_is_said_before_anything_is_measured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    fs::write(&file, "").expect("writes");
+    let output = tacho(&["calibrate"], &file.join("kept.json"));
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("cannot be kept") && said.contains("--no-store"), "{said}");
+    assert!(output.stdout.is_empty() && !said.contains("measure ("), "{said}");
+}
