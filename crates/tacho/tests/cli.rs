@@ -350,8 +350,8 @@ fn doctor_shows_every_setting_and_says_what_limits() {
     assert_eq!(all.status.code(), Some(if limits { 99 } else { 0 }), "{table}");
     assert_eq!(limits, table.contains("What limits can be set by"), "{table}");
 
-    // More clients than one address has ports for.
-    let vars = ["--var", "connections=100000", "--json"];
+    // More clients than one address has ports for, of a broker elsewhere.
+    let vars = ["--var", "connections=100000", "--remote-broker", "--json"];
     let json = output(&[&["doctor", "connect"][..], &vars].concat());
     assert_eq!(json.status.code(), Some(99), "{}", text(&json.stderr));
     let rows: serde_json::Value = serde_json::from_slice(&json.stdout).expect("is JSON");
