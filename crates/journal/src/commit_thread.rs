@@ -15,7 +15,7 @@ use crate::gc::CollectThread;
 use crate::id::Token;
 use crate::journal::{Shared, Trouble};
 use crate::options::Options;
-use share::Share;
+use share::{Share, Used};
 
 /// With so many records the load is not low: the commit waits for nobody.
 const LINGER_RECORDS: u32 = 64;
@@ -60,7 +60,7 @@ impl Committer {
         threads.keep = Some(thread::Builder::new().name("journal-keep".to_owned()).spawn(keeper)?);
         threads.collect = Some(CollectThread::spawn(Arc::clone(&threads.shared))?);
         let commit = move || {
-            let share = Share::new(Instant::now(), cpu_time());
+            let share = Share::new(Instant::now(), used());
             let driver = Driver { committer: self, notify, stop, deadline: None, alone: 0, share };
             driver.run()
         };
@@ -176,7 +176,7 @@ impl Driver {
         if !shared.signal.is_forced() || before >= BATCH_RECORDS {
             return;
         }
-        let busy = self.share.pause(Instant::now(), cpu_time(), linger_busy);
+        let busy = self.share.pause(Instant::now(), used(), linger_busy);
         if !busy.is_zero() {
             thread::sleep(busy.max(linger));
             return;
@@ -237,11 +237,14 @@ impl Driver {
     }
 }
 
-/// What the calling thread has taken of processors.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    // Invariant: no thread has taken less than nothing.
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+/// What the calling thread and its process have used of processors.
+fn used() -> Used {
+    let of = |clock| {
+        let time = clock_gettime(clock);
+        // Invariant: nobody has used less than nothing.
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    Used { thread: of(ClockId::ThreadCPUTime), process: of(ClockId::ProcessCPUTime) }
 }
 
 /// By default the system lets a sleep take 50 us longer.

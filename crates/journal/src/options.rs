@@ -54,7 +54,8 @@ pub struct Options {
     pub buffer_bytes_max: usize,
     /// At low load a commit waits this long for company.
     pub linger: Duration,
-    /// While commits take more than a tenth of a processor they wait for company up to this long.
+    /// While commits take more than a tenth of a processor and a quarter of what nobody uses of it,
+    /// they wait for company up to this long.
     pub linger_busy: Duration,
     /// What rides is committed at the latest after this.
     pub ride_max: Duration,
