@@ -40,7 +40,7 @@ pub(crate) fn campaign_help() -> String {
 }
 
 /// An error with its exit code.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     /// Exit code.
     pub(crate) code: u8,

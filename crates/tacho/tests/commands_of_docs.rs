@@ -35,13 +35,13 @@ const FOREIGN: [(&str, &str); 14] = [
 
 /// Our commands that are parsed, and why they are not run here.
 const PARSED: [(&str, &str); 22] = [
+    ("sysctl -w", "it changes the system; compare.rs has harmless commands before repeats"),
+    ("./old", "the reader's builds"),
     ("tacho broker", "it runs until it is stopped; every other test starts one"),
     ("tacho serve", "it runs until it is stopped; live.rs reads its pages"),
     ("tacho monitor", "it runs until it is stopped; monitor.rs reads its rows"),
     ("tacho journal", "it needs the directory of a broker; its own tests make one"),
     ("tacho bridge", "it needs a bridge and its remote broker; its own tests have them"),
-    ("tacho compare", "it makes many runs; its own tests make them small"),
-    ("tacho calibrate", "it measures for long; its own tests make it short"),
     ("tacho capacity", "a search makes many trials; campaigns.rs has a small one"),
     ("tacho run guide", "a whole suite; campaigns.rs runs rows of it"),
     ("tacho run bifromq", "a whole suite; campaigns.rs runs rows of it"),
@@ -99,7 +99,9 @@ fn every_command_in_a_block_works() {
         parse(arguments);
     }
     // Mostly they wait: for the schedule, and for a second to be over.
-    let queue = Mutex::new(to_run.iter().enumerate());
+    let is_greedy = |arguments: &&Vec<String>| arguments[0] == "calibrate";
+    let (greedy, others): (Vec<_>, Vec<_>) = to_run.iter().partition(is_greedy);
+    let queue = Mutex::new(others.into_iter().enumerate());
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -111,6 +113,10 @@ fn every_command_in_a_block_works() {
             });
         }
     });
+    // It takes all that the machine has.
+    for (number, arguments) in greedy.into_iter().enumerate() {
+        run(folder, number, arguments);
+    }
 }
 
 /// What stands in sentences has flags that exist, too.
@@ -175,7 +181,16 @@ fn how(document: &str, line: &str) -> Option<How> {
         }
         return None;
     };
-    let arguments = words(&line)[1..].to_vec();
+    let mut arguments = words(&line)[1..].to_vec();
+    if arguments[0] == "compare" {
+        // Any broker that is told where to listen does.
+        for word in &mut arguments {
+            let renamed =
+                word.replace("=mosquitto -p {port}", "=OURS").replace("mosquitto", "other");
+            *word = renamed.replace("OURS", &ours_as_command());
+        }
+    }
+    let line = format!("tacho {}", arguments.join(" "));
     let is_long = matches!(arguments[0].as_str(), "run" | "ladder")
         && !arguments.get(1).is_some_and(|name| SHORT.contains(&name.as_str()));
     if is_long || PARSED.iter().any(|(part, _)| line.contains(part)) {
@@ -188,8 +203,14 @@ fn how(document: &str, line: &str) -> Option<How> {
 fn small(mut arguments: Vec<String>) -> Vec<String> {
     let verb = arguments[0].clone();
     let scenario = arguments.get(1).cloned().unwrap_or_default();
-    if !matches!(verb.as_str(), "run" | "ladder") {
-        return arguments;
+    match verb.as_str() {
+        "run" | "ladder" => {}
+        "compare" if !scenario.contains('/') => {}
+        "calibrate" => {
+            arguments.extend(["--quick", "--no-store"].map(str::to_owned));
+            return arguments;
+        }
+        _ => return arguments,
     }
     set(&mut arguments, "--hold", "1s");
     set(&mut arguments, "--warmup", "0s");
@@ -201,6 +222,10 @@ fn small(mut arguments: Vec<String>) -> Vec<String> {
         }
         "persistent" => arguments.extend(["--var", "rate=50"].map(str::to_owned)),
         _ => {}
+    }
+    if verb == "compare" {
+        set(&mut arguments, "--repeats", "1");
+        set(&mut arguments, "--make-up", "0");
     }
     if verb == "ladder" {
         set(&mut arguments, "--pause", "0s");
@@ -239,7 +264,7 @@ fn run(folder: &Path, number: usize, arguments: &[String]) {
     let mut command = tacho();
     command.current_dir(folder).args(arguments.iter().map(to_us));
     let allowed: &[i32] = match arguments[0].as_str() {
-        "run" | "ladder" => {
+        "run" | "ladder" | "compare" => {
             command.args(["--dir", &format!("result-{number}")]);
             &VERDICTS
         }
@@ -251,6 +276,11 @@ fn run(folder: &Path, number: usize, arguments: &[String]) {
     let code = output.status.code();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(code.is_some_and(|code| allowed.contains(&code)), "{arguments:?}: {code:?}: {said}");
+}
+
+/// The command of our broker, for a place where the reader has another one's.
+fn ours_as_command() -> String {
+    format!("'{}' broker --listen 127.0.0.1:{{port}}", env!("CARGO_BIN_EXE_tacho"))
 }
 
 /// Flags exist and values are of their kinds: whatever stands before `--help` is parsed.
@@ -276,6 +306,33 @@ fn prepare(folder: &Path, all: &[Document]) {
     for (name, text) in [("mine.toml", &mine), ("my-scenario.toml", &mine), ("plan.jmx", &plan)] {
         std::fs::write(folder.join(name), text).expect("writes");
     }
+    for name in ["monday", "tuesday", "old1", "old2", "old3", "old4", "old5"] {
+        made_run(&folder.join("runs").join(name), "run");
+    }
+    for name in ["new1", "new2", "new3", "new4", "new5"] {
+        made_run(&folder.join("runs").join(name), "run");
+    }
+    for name in ["ladder-of-one", "ladder-of-another"] {
+        made_run(&folder.join("runs").join(name), "ladder");
+    }
+    for name in ["last-week", "this-week"] {
+        let folder = folder.join("runs").join(name);
+        made_run(&folder.join("steps/1"), "run");
+        let repeat = serde_json::json!([{ "directory": "steps/1" }]);
+        let sides = ["a", "b"].map(|name| serde_json::json!({ "name": name, "repeats": repeat }));
+        let comparison = serde_json::json!({ "sides": sides }).to_string();
+        std::fs::write(folder.join("comparison.json"), comparison).expect("writes");
+    }
+}
+
+/// The directory of a run that the reader has made.
+fn made_run(folder: &Path, kind: &str) {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/compare");
+    let summary = std::fs::read_to_string(fixture.join("summary.json")).expect("reads");
+    let mut summary: serde_json::Value = serde_json::from_str(&summary).expect("is JSON");
+    summary["kind"] = kind.into();
+    std::fs::create_dir_all(folder).expect("creates");
+    std::fs::write(folder.join("summary.json"), summary.to_string()).expect("writes");
 }
 
 /// The chores of the repository, by name.

@@ -63,6 +63,11 @@ fn a_session_makes_its_repeats_in_turns_and_leaves_a_record() {
         "--broker-args-b=--shared-strategy random",
         "--max-regression",
         "5%",
+        // A busy machine must not change what is made.
+        "--make-up",
+        "0",
+        "--lang",
+        "zh",
         "--junit",
         junit_name,
     ];
@@ -98,6 +103,8 @@ fn a_session_makes_its_repeats_in_turns_and_leaves_a_record() {
         repeats.iter().filter(|repeat| repeat["counts"] == true).count()
     };
     if counting(0) > 0 && counting(1) > 0 {
+        let shown = |name: &str| figures.iter().any(|row| row["name"] == name);
+        assert!(shown("connect_rate") && shown("time_to_connected"), "{record:#}");
         let tps = figures.iter().find(|row| row["name"] == "tps").expect("the rate");
         let values = |side: usize| tps["sides"][side]["values"].as_array().map(Vec::len);
         assert_eq!((values(0), values(1)), (Some(counting(0)), Some(counting(1))), "{record:#}");
@@ -118,10 +125,52 @@ fn a_session_makes_its_repeats_in_turns_and_leaves_a_record() {
         (&"comparison".into(), &"b".into())
     );
     let page = fs::read_to_string(dir.join("report.html")).expect("a report");
-    assert!(page.contains("What differs in the environment"));
+    assert!(page.contains("环境的差异") && page.contains("<html lang=\"zh\">"));
     assert!(page.contains("steps/03-b-2/report.html"));
     let xml = fs::read_to_string(&junit).expect("is written");
     assert!(xml.contains("no regression above 5%"), "{xml}");
+}
+
+/// Beside its own repeats, in a column and a series of their own.
+#[test]
+fn the_first_side_is_repeated_for_the_noise_floor() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("aa");
+    let log = folder.path().join("log");
+    let note = format!("echo $TACHO_SIDE $TACHO_REPEAT >> {}", log.display());
+    let arguments = [
+        "symmetric",
+        "--repeats",
+        "1",
+        "--aa",
+        "5",
+        "--make-up",
+        "0",
+        "--hold",
+        "300ms",
+        "--before-a",
+        &note,
+        "--quiet",
+    ];
+    let output = tacho(&[&arguments[..], &SMALL].concat(), &dir);
+    let said = text(&output.stderr);
+    // One repeat per side is too few for any verdict, and no condition asks for one.
+    assert!(matches!(output.status.code(), Some(0 | 111)), "{said}");
+    let record = read(&dir.join("comparison.json"));
+    let again = record["aa_repeats"].as_array().expect("repeats");
+    let directories: Vec<&str> = again.iter().filter_map(|one| one["directory"].as_str()).collect();
+    assert_eq!(directories[..2], ["steps/03-a-aa-1", "steps/04-a-aa-2"], "{record:#}");
+    assert_eq!((again.len(), &record["made_up"]), (5, &json!(0)));
+    let ran = fs::read_to_string(&log).expect("was written");
+    assert_eq!(ran, "a 1\na aa-1\na aa-2\na aa-3\na aa-4\na aa-5\n");
+    let summary = read(&dir.join("summary.json"));
+    assert_eq!(summary["series"][2]["name"], "a-aa");
+    let side = format!("{}@a", dir.to_str().expect("a name"));
+    let (again, other) = (folder.path().join("again"), five(folder.path(), "other", 1000));
+    let output = tacho(&[&side, &other], &again);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let record = read(&again.join("comparison.json"));
+    assert_eq!(record["aa_repeats"].as_array().map(Vec::len), Some(5));
 }
 
 /// Writes the directory of a run of a made-up broker.
@@ -216,6 +265,8 @@ fn what_makes_no_sense_is_refused() {
     refused(&[&one, &one, "--max-regression", "p98=5%"], 1, "no figure 'p98'");
     refused(&["symmetric", "--fail-if", "slow"], 1, "write worse or not-better");
     refused(&["symmetric", "--repeats", "0"], 1, "not in 1..=100");
+    refused(&["symmetric", "--aa", "3"], 1, "write 0, or 5 to 100");
+    refused(&[&one, &one, "--aa", "5"], 1, "the runs are made already");
     refused(&["no-such-scenario"], 104, "no-such-scenario");
     refused(&["symmetric", "--brokers", "builtin"], 104, "2 to 8 brokers");
     refused(&["symmetric", "--brokers", "builtin,elephant"], 104, "'elephant' is no URL");

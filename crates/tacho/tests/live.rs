@@ -317,6 +317,27 @@ fn a_run_that_ends_before_it_began_says_so() {
 }
 
 #[test]
+fn a_comparison_that_fails_says_so() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let directory = place.path().join("run");
+    let directory = directory.to_str().expect("UTF-8");
+    let small =
+        ["--scale", "0.01", "--scale-clients", "0.01", "--hold", "300ms", "--ramp-up", "50ms"];
+    let fails = ["--before-b", "echo there is no such setting; exit 3", "--make-up", "0"];
+    let page = ["--ui", "0", "--ui-wait", "--dir", directory];
+    let program = Program::start(&[&["compare", "symmetric"][..], &small, &fails, &page].concat());
+    let mut events = program.events();
+    assert_eq!(events.wait_for("hello")["kind"], "comparison");
+    let end = events.wait_for("end");
+    assert_eq!((&end["verdict"], &end["stays"]), (&"aborted".into(), &true.into()), "{end}");
+    assert!(end.to_string().contains("the command before repeat 1 of b failed"), "{end}");
+    let token = program.token();
+    assert_eq!(program.status(&format!("POST /stop\nX-Tacho-Token: {token}")), 202);
+    let (code, said) = program.end();
+    assert_eq!(code, Some(1), "{said}");
+}
+
+#[test]
 fn too_many_browsers_are_refused_and_the_run_goes_on() {
     let place = tempfile::tempdir().expect("temporary directory");
     let program = Program::run(&place.path().join("run"), &[]);

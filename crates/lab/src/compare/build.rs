@@ -156,12 +156,16 @@ pub fn compare(
         verdict: Judgement::together(points.iter().map(|point| point.verdict)),
         method,
         sides: sides.iter().map(side).collect(),
+        aa_repeats: sides[0].again.iter().map(repeat).collect(),
         environment: differences::environments(sides),
         scenario_differences: differences::scenarios(sides),
         points,
         command_line: crate::command_line::command_line(),
         ..Comparison::default()
     };
+    let all = comparison.sides.iter().flat_map(|side| &side.repeats);
+    let made_up = all.chain(&comparison.aa_repeats).filter(|repeat| repeat.made_up).count();
+    comparison.made_up = made_up as u64;
     comparison.notes = notes(sides, &comparison);
     comparison.conditions =
         conditions.iter().map(|condition| condition.judge(&comparison)).collect();
@@ -257,20 +261,23 @@ fn common_places(sides: &[Side]) -> Result<Vec<Place>, CompareError> {
 }
 
 fn point(sides: &[Side], place: &Place, method: &Method) -> Point {
-    let counted: Vec<(&str, Vec<&Step>)> = sides
-        .iter()
-        .map(|side| {
-            let here = side.runs.iter().flat_map(steps);
+    let values = |runs: &[Run], figure: &super::Figure| -> Vec<f64> {
+        let of_run = |run: &Run| -> Vec<f64> {
+            let here = steps(run).into_iter();
             let here = here.filter(|(known, _, verdict)| known == place && verdict.counts());
-            (side.name.as_str(), here.map(|(_, step, _)| step).collect())
-        })
-        .collect();
-    let row = |figure| -> Option<FigureRow> {
-        let figure: &super::Figure = figure;
-        let values = |steps: &Vec<&Step>| steps.iter().filter_map(|step| figure.of(step)).collect();
-        let sides: Vec<(&str, Vec<f64>)> =
-            counted.iter().map(|(name, steps)| (*name, values(steps))).collect();
-        judge(figure, &sides, method)
+            here.filter_map(|(_, step, _)| figure.of(&run.record, step)).collect()
+        };
+        runs.iter().flat_map(of_run).collect()
+    };
+    let row = |figure: &super::Figure| -> Option<FigureRow> {
+        let of_side = |side| {
+            let side: &Side = side;
+            (side.name.as_str(), values(&side.runs, figure))
+        };
+        let of_sides: Vec<(&str, Vec<f64>)> = sides.iter().map(of_side).collect();
+        // All sides are compared with the first, so that its noise is the one that matters.
+        let again = sides.first().map(|side| values(&side.again, figure)).unwrap_or_default();
+        judge(figure, &of_sides, &again, method)
     };
     let figures: Vec<FigureRow> = FIGURES.iter().filter_map(row).collect();
     let label = match (place.series.as_str(), place.label.as_str()) {
@@ -287,19 +294,30 @@ fn sides_have_one_series(sides: &[Side]) -> bool {
 }
 
 fn side(side: &Side) -> ComparisonSide {
-    let repeat = |run: &Run| Repeat {
-        directory: run.shown.clone(),
-        started_at: run.record.started_at.clone(),
-        verdict: run.record.verdict,
-        counts: steps(run).iter().any(|(_, _, verdict)| verdict.counts()),
-        reasons: run.record.reasons.clone(),
-        before: run.before.clone(),
-    };
     ComparisonSide {
         name: side.name.clone(),
         label: side.label.clone(),
         before: side.before.clone(),
         repeats: side.runs.iter().map(repeat).collect(),
+    }
+}
+
+fn repeat(run: &Run) -> Repeat {
+    Repeat {
+        directory: run.shown.clone(),
+        started_at: run.record.started_at.clone(),
+        verdict: run.record.verdict,
+        counts: run.counts(),
+        reasons: run.record.reasons.clone(),
+        made_up: run.made_up,
+        before: run.before.clone(),
+    }
+}
+
+impl Run {
+    /// Whether its figures, or those of one of its steps, say something about the broker.
+    pub fn counts(&self) -> bool {
+        steps(self).iter().any(|(_, _, verdict)| verdict.counts())
     }
 }
 
@@ -314,6 +332,12 @@ fn notes(sides: &[Side], comparison: &Comparison) -> Vec<String> {
             let of = side.repeats.len();
             notes.push(format!("{out} of {of} repeats of {} do not count{why}", side.name));
         }
+    }
+    if comparison.made_up > 0 {
+        notes.push(format!(
+            "{} repeats were made in place of such that do not count.",
+            comparison.made_up
+        ));
     }
     let most = |figures: &[FigureRow], index: usize| {
         figures.iter().filter_map(|row| Some(row.sides.get(index)?.values.len())).max()
@@ -331,6 +355,7 @@ fn notes(sides: &[Side], comparison: &Comparison) -> Vec<String> {
              {REPEATS_MIN}. The differences are shown, but none can be told from noise."
         ));
     }
+    notes.extend(unsteady(&comparison.points, &comparison.sides[0].name));
     if !comparison.interleaved {
         notes.push(
             "The runs were not made in turns: whatever else changed between them is in the \
@@ -344,6 +369,27 @@ fn notes(sides: &[Side], comparison: &Comparison) -> Vec<String> {
         notes.extend(named("The environments differ in", &comparison.environment));
     }
     notes
+}
+
+/// A condition that can be told apart from itself: what was measured on was not steady.
+fn unsteady(points: &[Point], first: &str) -> Option<String> {
+    let mut labels: Vec<&str> = Vec::new();
+    for row in points.iter().flat_map(|point| &point.figures) {
+        let apart = row
+            .aa
+            .as_ref()
+            .is_some_and(|aa| matches!(aa.change.verdict, Judgement::Better | Judgement::Worse));
+        if apart && !labels.contains(&row.label.as_str()) {
+            labels.push(&row.label);
+        }
+    }
+    (!labels.is_empty()).then(|| {
+        format!(
+            "A/A: the further repeats of {first} can be told apart from its others in {}; one in \
+             twenty figures may by chance, more say that the machine was not steady.",
+            labels.join("; ")
+        )
+    })
 }
 
 fn named(what: &str, differences: &[Difference]) -> Option<String> {

@@ -134,7 +134,7 @@ impl Condition {
             .map(|(label, row, change)| {
                 let place = if label.is_empty() { String::new() } else { format!("{label}: ") };
                 let shown = super::text::change_shown(row, change);
-                format!("{place}{} of {} is worse: {shown}", row.label, change.side)
+                format!("{place}{} is worse in {}: {shown}", change.side, row.label)
             })
             .collect();
         let mut failed = !reasons.is_empty();

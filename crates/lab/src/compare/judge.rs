@@ -1,18 +1,29 @@
 //! From the repeats' values of one figure to what its difference is worth.
 
 use super::figure::{Better, Figure};
-use super::record::{Change, FigureRow, Judgement, Method, Spread};
+use super::record::{Again, Change, FigureRow, Judgement, Method, Spread};
 use super::statistics::{REPEATS_MIN, Scale, median, shift};
 
-/// Judges one figure: `sides` has the values of each side's repeats, by the side's name. `None`
-/// where no side has any.
-pub fn judge(figure: &Figure, sides: &[(&str, Vec<f64>)], method: &Method) -> Option<FigureRow> {
+/// Judges one figure: `sides` has the values of each side's repeats, by the side's name, and `again`
+/// those of further repeats of the first condition. `None` where no side has any.
+pub fn judge(
+    figure: &Figure,
+    sides: &[(&str, Vec<f64>)],
+    again: &[f64],
+    method: &Method,
+) -> Option<FigureRow> {
     if sides.iter().all(|(_, values)| values.is_empty()) {
         return None;
     }
-    let (_, first) = sides.first()?;
-    let changes =
-        sides[1..].iter().map(|(name, values)| change(figure, first, name, values, method));
+    let (first_name, first) = sides.first()?;
+    let changes = sides[1..]
+        .iter()
+        .map(|(name, values)| change(figure, (first, again), name, values, method));
+    let aa = (!again.is_empty()).then(|| Again {
+        spread: spread(again),
+        // By itself: the floor must not have it inside.
+        change: change(figure, (first, &[]), first_name, again, method),
+    });
     Some(FigureRow {
         name: figure.name.to_owned(),
         label: figure.label.to_owned(),
@@ -21,6 +32,7 @@ pub fn judge(figure: &Figure, sides: &[(&str, Vec<f64>)], method: &Method) -> Op
         scale: figure.scale,
         changes: changes.collect(),
         sides: sides.iter().map(|(_, values)| spread(values)).collect(),
+        aa,
     })
 }
 
@@ -33,13 +45,19 @@ fn spread(values: &[f64]) -> Spread {
     }
 }
 
-fn change(figure: &Figure, first: &[f64], name: &str, second: &[f64], method: &Method) -> Change {
+fn change(
+    figure: &Figure,
+    (first, again): (&[f64], &[f64]),
+    name: &str,
+    second: &[f64],
+    method: &Method,
+) -> Change {
     let side = name.to_owned();
     // Figures have draws of their own, the same at every run of the same data.
     let seed = figure.name.bytes().fold(method.seed, |seed, byte| {
         seed.wrapping_mul(0x0100_0000_01b3).wrapping_add(u64::from(byte))
     });
-    let Some(found) = shift(first, second, figure.scale, seed) else {
+    let Some(found) = shift(first, again, second, figure.scale, seed) else {
         let reason = match (first.is_empty(), second.is_empty()) {
             (false, false) => "the first side's is zero",
             (true, false) => "not observed on the first side",
@@ -53,7 +71,7 @@ fn change(figure: &Figure, first: &[f64], name: &str, second: &[f64], method: &M
         }
         _ => figure.resolution,
     };
-    let floor = found.floor.map(|floor| floor.max(least));
+    let floor = found.floor.map(|floor| floor.height().max(least));
     let (verdict, reason) = match (found.interval, floor) {
         (Some((low, high)), Some(floor)) => weigh(figure.better, found.change, (low, high), floor),
         _ => {
@@ -68,6 +86,8 @@ fn change(figure: &Figure, first: &[f64], name: &str, second: &[f64], method: &M
         low: found.interval.map(|(low, _)| shown(low)),
         high: found.interval.map(|(_, high)| shown(high)),
         floor: floor.map(shown),
+        floor_drawn: found.floor.map(|floor| shown(floor.drawn)),
+        floor_seen: found.floor.and_then(|floor| floor.seen).map(shown),
         verdict,
         reason,
     }

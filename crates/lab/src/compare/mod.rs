@@ -7,8 +7,9 @@
 //!
 //! Every repeat is an ordinary run with figures of its own; percentiles are never averaged. A side
 //! is the median of its repeats. A difference is told from noise twice: its confidence interval,
-//! from resampled repeats, must exclude zero, and it must be larger than what the first side's own
-//! repeats differ by when they are compared with each other in the same way.
+//! from resampled repeats, must exclude zero, and it must be larger than what the first condition
+//! differs by from itself (A/A) when its repeats, and further ones that were made for this, are
+//! compared with each other in the same way.
 
 mod build;
 mod condition;
@@ -32,11 +33,12 @@ pub use judge::judge;
 pub use junit::comparison_junit;
 pub use read::{BeforeRun, Run, Side, read_side};
 pub use record::{
-    Change, Comparison, ComparisonSide, ConditionOutcome, ConditionResult, Difference, FigureRow,
-    Judgement, Method, Point, Repeat, Spread,
+    Again, Change, Comparison, ComparisonSide, ConditionOutcome, ConditionResult, Difference,
+    FigureRow, Judgement, Method, Point, Repeat, Spread,
 };
-pub use statistics::{REPEATS_MIN, Scale, Shift, median, shift};
+pub use statistics::{Floor, REPEATS_MIN, Scale, Shift, median, shift};
 pub(crate) use text::{
-    change_shown, change_words, floor_shown, interval_shown, spread_shown, verdict_sentence,
+    aa_counting, change_shown, ends_shown, floor_shown, interval_ends, median_shown,
+    verdict_sentence,
 };
 pub use text::{comparison_markdown, comparison_text};

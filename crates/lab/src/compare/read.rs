@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::build::CompareError;
-use super::record::Comparison;
+use super::record::{Comparison, Repeat};
 use crate::environment::Environment;
 use crate::record::{RunKind, RunRecord, SCHEMA_VERSION};
 
@@ -39,6 +39,8 @@ pub struct Side {
     pub before: Option<String>,
     /// The repeats.
     pub runs: Vec<Run>,
+    /// Further repeats of the same condition, for the noise floor where this side is the first.
+    pub again: Vec<Run>,
 }
 
 /// A run directory that was read.
@@ -56,6 +58,8 @@ pub struct Run {
     pub scenario: Option<toml::Table>,
     /// What was run before it.
     pub before: Option<BeforeRun>,
+    /// Was it made in place of one that does not count?
+    pub made_up: bool,
 }
 
 impl Run {
@@ -78,6 +82,7 @@ impl Run {
             environment: json(&path.join("environment.json"))?,
             scenario: scenario.and_then(|text| text.parse().ok()),
             before: None,
+            made_up: false,
             record,
         })
     }
@@ -92,16 +97,18 @@ pub fn read_side(name: &str, argument: &str) -> Result<Side, CompareError> {
     let mut side = Side { name: name.to_owned(), label: argument.to_owned(), ..Side::default() };
     // A directory may have a comma or an @ in its name.
     if Path::new(argument).is_dir() {
-        side.runs = repeats_of(argument, &mut side.before)?;
+        side.runs = repeats_of(argument, &mut side)?;
         return Ok(side);
     }
     for part in argument.split(',').filter(|part| !part.is_empty()) {
-        side.runs.extend(repeats_of(part, &mut side.before)?);
+        let more = repeats_of(part, &mut side)?;
+        side.runs.extend(more);
     }
     Ok(side)
 }
 
-fn repeats_of(argument: &str, before: &mut Option<String>) -> Result<Vec<Run>, CompareError> {
+/// The repeats that an argument names; what else a comparison knows about them goes to `into`.
+fn repeats_of(argument: &str, into: &mut Side) -> Result<Vec<Run>, CompareError> {
     let (folder, wanted) = match argument.rsplit_once('@') {
         Some((folder, side)) if !Path::new(argument).is_dir() => (folder, Some(side)),
         _ => (argument, None),
@@ -134,8 +141,8 @@ fn repeats_of(argument: &str, before: &mut Option<String>) -> Result<Vec<Run>, C
             known: format!("it is a comparison; write {}", choices.join(" or ")),
         });
     };
-    before.clone_from(&side.before);
-    let runs = side.repeats.iter().map(|repeat| {
+    into.before.clone_from(&side.before);
+    let read = |repeat: &Repeat| {
         let shown = match Path::new(&repeat.directory).is_absolute() {
             true => repeat.directory.clone(),
             false => format!("{folder}/{}", repeat.directory),
@@ -144,9 +151,15 @@ fn repeats_of(argument: &str, before: &mut Option<String>) -> Result<Vec<Run>, C
         let inside = path.join(&repeat.directory);
         let own = if inside.is_dir() { inside } else { PathBuf::from(&repeat.directory) };
         let run = Run::read(&own, &shown)?;
-        Ok(Run { before: repeat.before.clone(), ..run })
-    });
-    runs.collect()
+        Ok(Run { before: repeat.before.clone(), made_up: repeat.made_up, ..run })
+    };
+    // They are of the first condition.
+    if wanted == names.first().copied() {
+        let again: Result<Vec<Run>, CompareError> =
+            comparison.aa_repeats.iter().map(read).collect();
+        into.again.extend(again?);
+    }
+    side.repeats.iter().map(read).collect()
 }
 
 /// A file of JSON; `None` where there is none.

@@ -51,6 +51,11 @@ pub struct Comparison {
     pub method: Method,
     /// What is compared; all others are compared with the first.
     pub sides: Vec<ComparisonSide>,
+    /// Further repeats of the first condition, which only its noise floor knows.
+    pub aa_repeats: Vec<Repeat>,
+    /// Repeats that were made in place of such that do not count, those that do not count either
+    /// among them.
+    pub made_up: u64,
     /// One for a single scenario, one per step of ladders.
     pub points: Vec<Point>,
     /// What differs between the environments of the sides.
@@ -121,6 +126,8 @@ pub struct Repeat {
     pub counts: bool,
     /// Why its verdict is what it is.
     pub reasons: Vec<String>,
+    /// Was it made in place of one that does not count?
+    pub made_up: bool,
     /// What was run before it.
     pub before: Option<BeforeRun>,
 }
@@ -155,6 +162,8 @@ pub struct FigureRow {
     pub scale: Scale,
     /// Values of each side.
     pub sides: Vec<Spread>,
+    /// The first condition against itself; absent without repeats for it.
+    pub aa: Option<Again>,
     /// The changes of all sides but the first.
     pub changes: Vec<Change>,
 }
@@ -173,6 +182,16 @@ pub struct Spread {
     pub max: Option<f64>,
 }
 
+/// Further repeats of the first condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Again {
+    /// Their values.
+    pub spread: Spread,
+    /// What they differ by from the first side, judged as if they were another one.
+    pub change: Change,
+}
+
 /// A side against the first one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -185,8 +204,14 @@ pub struct Change {
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
-    /// What it must exceed to be told from noise.
+    /// What it must exceed to be told from noise: the greatest of the following two, of one
+    /// percent and of the figure's resolution.
     pub floor: Option<f64>,
+    /// What 95 % of A/A comparisons drawn from all repeats of the first condition stay below.
+    pub floor_drawn: Option<f64>,
+    /// An A/A comparison that was made: the first side with its further repeats, or every other of
+    /// its own with those between.
+    pub floor_seen: Option<f64>,
     /// What it is worth.
     pub verdict: Judgement,
     /// Why, in a few words.

@@ -28,8 +28,24 @@ pub struct Shift {
     pub change: f64,
     /// The 95 % confidence interval; absent with fewer than [`REPEATS_MIN`] repeats on a side.
     pub interval: Option<(f64, f64)>,
-    /// What 95 % of comparisons of the first side with itself stay below.
-    pub floor: Option<f64>,
+    /// What the first condition differs by from itself; absent where the interval is.
+    pub floor: Option<Floor>,
+}
+
+/// What a condition differs by from itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Floor {
+    /// What 95 % of the A/A comparisons that were drawn stay below.
+    pub drawn: f64,
+    /// The A/A comparison that was made; absent where the scale has nothing to refer to.
+    pub seen: Option<f64>,
+}
+
+impl Floor {
+    /// A change must exceed both.
+    pub fn height(&self) -> f64 {
+        self.seen.map_or(self.drawn, |seen| seen.max(self.drawn))
+    }
 }
 
 /// The median; `None` without values.
@@ -48,36 +64,71 @@ fn median_of(values: &mut [f64]) -> Option<f64> {
 }
 
 /// The difference of the medians of `second` and `first`, with its percentile bootstrap interval
-/// and the noise floor; `None` where a side has no values or the scale has nothing to refer to.
+/// and what the first condition differs by from itself; `None` where a side has no values or the
+/// scale has nothing to refer to. `again` has further repeats of the first condition, perhaps none.
 ///
-/// Both sides are drawn anew from their repeats, independently. For the floor both sides are drawn
-/// from `first`: the differences that there would be if nothing had changed. The same `seed` gives
-/// the same result.
-pub fn shift(first: &[f64], second: &[f64], scale: Scale, seed: u64) -> Option<Shift> {
+/// For the interval both sides are drawn anew from their repeats, independently. For the floor both
+/// are drawn, as large as they are, from all repeats of the first condition: A/A comparisons as
+/// there would be if nothing had changed. What draws cannot show, since they know no order, is
+/// taken from an A/A comparison that was really made: of `first` with `again`, or without enough of
+/// these of every other repeat of `first` with the ones between. The same `seed` gives the same
+/// result.
+pub fn shift(
+    first: &[f64],
+    again: &[f64],
+    second: &[f64],
+    scale: Scale,
+    seed: u64,
+) -> Option<Shift> {
     let change = difference(median(first)?, median(second)?, scale)?;
     if first.len() < REPEATS_MIN || second.len() < REPEATS_MIN {
         return Some(Shift { change, interval: None, floor: None });
     }
     let mut random = fastrand::Rng::with_seed(seed);
-    let changes = draws(first, second, scale, &mut random);
-    let nulls = draws(first, first, scale, &mut random);
+    let sizes = (first.len(), second.len());
+    let changes = draws((first, second), sizes, scale, &mut random);
+    let same: Vec<f64> = first.iter().chain(again).copied().collect();
+    let nulls = draws((&same, &same), sizes, scale, &mut random);
     let tail = (1.0 - CONFIDENCE) / 2.0;
     let interval = quantile(&changes, tail).zip(quantile(&changes, 1.0 - tail));
-    let mut sizes: Vec<f64> = nulls.iter().map(|change| change.abs()).collect();
-    sizes.sort_unstable_by(f64::total_cmp);
-    Some(Shift { change, interval, floor: quantile(&sizes, CONFIDENCE) })
+    let mut distances: Vec<f64> = nulls.iter().map(|change| change.abs()).collect();
+    distances.sort_unstable_by(f64::total_cmp);
+    let floor = quantile(&distances, CONFIDENCE)
+        .map(|drawn| Floor { drawn, seen: seen(first, again, second.len(), scale) });
+    Some(Shift { change, interval, floor })
 }
 
-/// Differences of resampled medians, sorted.
-fn draws(first: &[f64], second: &[f64], scale: Scale, random: &mut fastrand::Rng) -> Vec<f64> {
+/// How far apart two groups of repeats of the first condition are.
+fn seen(first: &[f64], again: &[f64], second: usize, scale: Scale) -> Option<f64> {
+    if again.len() >= REPEATS_MIN {
+        return difference(median(first)?, median(again)?, scale).map(f64::abs);
+    }
+    // Made in turns, every other one was the first of its turn, and those between the last.
+    let every_other =
+        |from: usize| -> Vec<f64> { first.iter().skip(from).step_by(2).copied().collect() };
+    let (odd, even) = (every_other(0), every_other(1));
+    let apart = difference(median(&odd)?, median(&even)?, scale)?.abs();
+    // Medians of fewer repeats scatter more: as of groups as large as the sides.
+    let scatter = |one: usize, other: usize| (1.0 / one as f64 + 1.0 / other as f64).sqrt();
+    Some(apart * scatter(first.len(), second) / scatter(odd.len(), even.len()))
+}
+
+/// Differences of medians of groups of these sizes, drawn with replacement; sorted.
+fn draws(
+    (first, second): (&[f64], &[f64]),
+    sizes: (usize, usize),
+    scale: Scale,
+    random: &mut fastrand::Rng,
+) -> Vec<f64> {
     let mut scratch = Vec::new();
-    let mut drawn = |values: &[f64]| {
+    let mut drawn = |values: &[f64], size: usize| {
         scratch.clear();
-        scratch.extend(values.iter().map(|_| values[random.usize(..values.len())]));
+        scratch.extend((0..size).map(|_| values[random.usize(..values.len())]));
         median_of(&mut scratch)
     };
-    let mut changes: Vec<f64> =
-        (0..DRAWS).filter_map(|_| difference(drawn(first)?, drawn(second)?, scale)).collect();
+    let mut changes: Vec<f64> = (0..DRAWS)
+        .filter_map(|_| difference(drawn(first, sizes.0)?, drawn(second, sizes.1)?, scale))
+        .collect();
     changes.sort_unstable_by(f64::total_cmp);
     changes
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::record::{LatencyStats, RunKind, RunRecord, Step, TargetRecord, Verdict};
+use crate::record::{Headline, LatencyStats, RunKind, RunRecord, Step, TargetRecord, Verdict};
 
 /// Normal variates by the sum of twelve.
 fn normal(random: &mut fastrand::Rng) -> f64 {
@@ -20,8 +20,14 @@ fn figure(name: &str) -> &'static Figure {
 }
 
 fn judged(name: &str, first: Vec<f64>, second: Vec<f64>) -> Change {
+    judged_with(name, first, &[], second)
+}
+
+/// With further repeats of the first condition.
+fn judged_with(name: &str, first: Vec<f64>, again: &[f64], second: Vec<f64>) -> Change {
     let method = Method::default();
-    let row = judge(figure(name), &[("a", first), ("b", second)], &method).expect("values");
+    let sides = [("a", first), ("b", second)];
+    let row = judge(figure(name), &sides, again, &method).expect("values");
     row.changes.into_iter().next().expect("a change")
 }
 
@@ -34,18 +40,73 @@ fn medians() {
 
 #[test]
 fn equals_are_told_apart_in_fewer_than_one_in_twenty() {
-    for (count, spread) in [(5, 3.0), (7, 3.0), (5, 20.0), (10, 10.0)] {
+    let cases = [(5, 0, 3.0), (7, 0, 3.0), (5, 0, 20.0), (10, 0, 10.0), (5, 5, 1.0)];
+    for (count, further, spread) in cases {
         let mut random = fastrand::Rng::with_seed(7);
         let trials = 200;
         let told = (0..trials)
             .filter(|_| {
                 let first = values(&mut random, count, 1000.0, spread);
+                let again = values(&mut random, further, 1000.0, spread);
                 let second = values(&mut random, count, 1000.0, spread);
-                judged("e2e_p99", first, second).verdict != Judgement::NoChange
+                judged_with("e2e_p99", first, &again, second).verdict != Judgement::NoChange
             })
             .count();
-        assert!(told <= trials / 20, "{told} of {trials} with {count} repeats, {spread} %");
+        let case = format!("{count} repeats, {further} A/A, {spread} %");
+        assert!(told <= trials / 20, "{told} of {trials} with {case}");
     }
+}
+
+#[test]
+fn five_percent_are_found_where_repeats_scatter_by_one() {
+    for further in [0, 5] {
+        let mut random = fastrand::Rng::with_seed(5);
+        let found = (0..100)
+            .filter(|_| {
+                let first = values(&mut random, 5, 1000.0, 1.0);
+                let again = values(&mut random, further, 1000.0, 1.0);
+                let second = values(&mut random, 5, 1050.0, 1.0);
+                judged_with("e2e_p99", first, &again, second).verdict == Judgement::Worse
+            })
+            .count();
+        assert!(found >= 95, "{found} of 100 with {further} A/A repeats");
+    }
+}
+
+/// A machine on which the first side differs from itself has a floor as high as that.
+#[test]
+fn what_the_first_side_differs_by_from_itself_is_no_change() {
+    let near = |mean: f64| [0.998, 1.001, 1.0, 0.999, 1.002].map(|part| mean * part).to_vec();
+    let (first, second) = (near(1000.0), near(1040.0));
+    assert_eq!(judged("e2e_p99", first.clone(), second.clone()).verdict, Judgement::Worse);
+    let again = near(1060.0);
+    let change = judged_with("e2e_p99", first.clone(), &again, second);
+    assert_eq!(
+        (change.verdict, change.reason.as_str()),
+        (Judgement::NoChange, "below the noise floor")
+    );
+    let (drawn, seen) = (change.floor_drawn.expect("drawn"), change.floor_seen.expect("made"));
+    assert_eq!((change.floor, (seen * 10.0).round()), (Some(drawn.max(seen)), 60.0));
+    // The same two groups beside each other.
+    let sides = [("a", first.clone()), ("b", first)];
+    let row = judge(figure("e2e_p99"), &sides, &again, &Method::default()).expect("values");
+    let aa = row.aa.expect("was made");
+    assert_eq!((aa.change.verdict, aa.spread.values.len()), (Judgement::Worse, 5));
+    assert_eq!(aa.change.change.map(f64::round), Some(6.0));
+}
+
+/// Every other repeat follows one of the other side: when that leaves traces, halves show it.
+#[test]
+fn an_order_that_matters_raises_the_floor() {
+    let first = vec![1000.0, 1100.0, 1000.0, 1100.0, 1000.0];
+    let change = judged("e2e_p99", first.clone(), vec![1050.0; 5]);
+    let seen = change.floor_seen.expect("was made");
+    // 10 % between groups of three and two, as of groups of five.
+    assert!((seen - 10.0 * (0.4_f64 / (1.0 / 3.0 + 0.5)).sqrt()).abs() < 0.01, "{seen}");
+    assert!(change.floor >= Some(seen));
+    // Too few further repeats are no group; they are drawn from all the same.
+    let with_few = judged_with("e2e_p99", first, &[1000.0; 4], vec![1050.0; 5]);
+    assert_eq!(with_few.floor_seen, change.floor_seen);
 }
 
 #[test]
@@ -76,9 +137,9 @@ fn the_same_data_gives_the_same_result() {
     let mut random = fastrand::Rng::with_seed(3);
     let first = values(&mut random, 6, 10.0, 5.0);
     let second = values(&mut random, 6, 11.0, 5.0);
-    let once = shift(&first, &second, Scale::Percent, 9);
-    assert_eq!(once, shift(&first, &second, Scale::Percent, 9));
-    assert_ne!(once, shift(&first, &second, Scale::Percent, 10));
+    let once = shift(&first, &[], &second, Scale::Percent, 9);
+    assert_eq!(once, shift(&first, &[], &second, Scale::Percent, 9));
+    assert_ne!(once, shift(&first, &[], &second, Scale::Percent, 10));
 }
 
 #[test]
@@ -93,7 +154,9 @@ fn degenerate_values() {
     // Too few, or none.
     assert_eq!(verdict("e2e_p50", &[50.0; 4], &[500.0; 9]), Judgement::Unclear);
     assert_eq!(verdict("e2e_p50", &[], &[500.0; 9]), Judgement::Unclear);
-    assert!(judge(figure("cpu"), &[("a", vec![]), ("b", vec![])], &Method::default()).is_none());
+    assert!(
+        judge(figure("cpu"), &[("a", vec![]), ("b", vec![])], &[], &Method::default()).is_none()
+    );
     // Nothing to be in percent of; zero is a usual value of others.
     let zero = judged("e2e_p50", vec![0.0; 5], vec![9.0; 5]);
     assert_eq!((zero.change, zero.verdict), (None, Judgement::Unclear));
@@ -131,11 +194,18 @@ fn run(p99_us: u64, verdict: Verdict) -> Run {
         environment: None,
         scenario: "seed = 1\n[target]\nbroker = 'x'\n[vars]\nqos = 1".parse().ok(),
         before: None,
+        made_up: false,
     }
 }
 
 fn side(name: &str, runs: Vec<Run>) -> Side {
-    Side { name: name.to_owned(), label: format!("broker {name}"), before: None, runs }
+    Side {
+        name: name.to_owned(),
+        label: format!("broker {name}"),
+        before: None,
+        runs,
+        again: Vec::new(),
+    }
 }
 
 fn sides(first: &[u64], second: &[u64]) -> [Side; 2] {
@@ -173,7 +243,7 @@ fn a_regression_is_told_and_fails_its_conditions() {
     assert_eq!(outcomes, [Failed, Failed, Holds, Failed, Holds, Undecided]);
     let text = comparison_text(&comparison);
     assert!(text.contains("verdict: worse\n"), "{text}");
-    assert!(text.contains("latency, 99th percentile of new is worse: +30.0 %"), "{text}");
+    assert!(text.contains("new is worse in latency, 99th percentile: +30.0 %"), "{text}");
     let xml = comparison_junit(&comparison);
     let document = roxmltree::Document::parse(&xml).expect("is XML");
     let count = |name| document.descendants().filter(|node| node.has_tag_name(name)).count();
@@ -264,6 +334,71 @@ fn steps_of_ladders_are_compared_one_by_one() {
 }
 
 #[test]
+fn what_was_made_again_is_counted_and_said() {
+    let [mut first, mut second] = sides(&GOOD, &GOOD);
+    first.again = BAD.iter().map(|p99| run(*p99, Verdict::Ok)).collect();
+    let mut bound = run(5000, Verdict::GeneratorBound);
+    bound.record.reasons = vec!["the generator was busy".to_owned()];
+    second.runs.insert(0, bound);
+    second.runs[1].made_up = true;
+    let comparison = compare(&[first, second], &about(), &[]).expect("comparable");
+    assert_eq!((comparison.made_up, comparison.aa_repeats.len()), (1, 5));
+    assert!(comparison.sides[1].repeats[1].made_up && !comparison.sides[1].repeats[0].counts);
+    let note = |words: &str| comparison.notes.iter().any(|note| note.contains(words));
+    assert!(note("1 of 6 repeats of new do not count: the generator was busy"));
+    assert!(note("1 repeats were made in place of such that do not count"));
+    assert!(note("A/A: the further repeats of old can be told apart from its others in latency"));
+    let text = comparison_text(&comparison);
+    for words in ["A/A        the first side once more", "1.30 ms", "its A/A repeats", "5 of 6"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let page = comparison_markdown(&comparison);
+    let table: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
+    let columns = |line: &str| line.matches('|').count();
+    assert!(table[0].contains("| old | new | A/A | change |"), "{page}");
+    assert!(table.iter().all(|line| columns(line) == columns(table[0])), "{page}");
+}
+
+#[test]
+fn names_stay_text_in_markdown() {
+    let [mut first, second] = sides(&GOOD, &BAD);
+    first.name = "o*l_d`".to_owned();
+    first.label = "[x](y) #1\n<b>".to_owned();
+    let page = comparison_markdown(&compare(&[first, second], &about(), &[]).expect("comparable"));
+    assert!(page.contains("- o\\*l\\_d\\`: \\[x\\](y) \\#1 &lt;b>\n"), "{page}");
+    assert!(page.contains("| figure | o\\*l\\_d\\` | new |"), "{page}");
+}
+
+#[test]
+fn connecting_is_compared() {
+    let sides = [("old", 500.0, 4.0, 120.0), ("new", 1000.0, 2.0, 60.0)];
+    let sides = sides.map(|(name, rate, seconds, storm_ms)| {
+        let mut runs: Vec<Run> = GOOD.iter().map(|p99| run(*p99, Verdict::Ok)).collect();
+        for run in &mut runs {
+            let step = &mut run.record.steps[0];
+            (step.connect_per_s, step.connect_s) = (Some(rate), Some(seconds));
+            run.record.headlines = vec![Headline {
+                name: "time_to_99_percent_connected".to_owned(),
+                value: Some(storm_ms),
+                unit: "milliseconds".to_owned(),
+                ..Headline::default()
+            }];
+        }
+        side(name, runs)
+    });
+    let comparison = compare(&sides, &about(), &[]).expect("comparable");
+    let shown = |name: &str| {
+        let row = comparison.points[0].figures.iter().find(|row| row.name == name);
+        let row = row.unwrap_or_else(|| panic!("{name} is compared"));
+        let median = row.sides[1].median.expect("was measured");
+        (row.unit.show(median), row.changes[0].verdict)
+    };
+    assert_eq!(shown("connect_rate"), ("1,000/s".to_owned(), Judgement::Better));
+    assert_eq!(shown("time_to_connected"), ("2.00 s".to_owned(), Judgement::Better));
+    assert_eq!(shown("time_to_reconnected"), ("60.0 ms".to_owned(), Judgement::Better));
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused() {
     let refused = |sides: &[Side]| {
         let error = compare(sides, &about(), &[]).expect_err("is refused");
@@ -349,13 +484,16 @@ fn sides_are_read_from_directories() {
             repeats: vec![Repeat { directory: "steps/1".to_owned(), ..Repeat::default() }],
             ..ComparisonSide::default()
         }],
+        aa_repeats: vec![Repeat { directory: "steps/2".to_owned(), ..Repeat::default() }],
         ..Comparison::default()
     };
     let text = serde_json::to_string(&comparison).expect("is JSON");
     let whole = write("whole", "comparison.json", &text);
     write("whole/steps/1", "summary.json", &record(300));
+    write("whole/steps/2", "summary.json", &record(310));
     let side = read_side("b", &format!("{whole}@a")).expect("reads");
     assert_eq!(side.runs[0].record.steps[0].latency_us.p99, Some(300));
+    assert_eq!(side.again[0].record.steps[0].latency_us.p99, Some(310));
     let empty = write("empty", "notes.txt", "");
     let broken = write("broken", "summary.json", "{");
     let mut newer = run(1, Verdict::Ok).record;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::record::{Change, Comparison, FigureRow, Judgement, Point, Spread};
-use super::statistics::Scale;
+use super::record::{Change, Comparison, FigureRow, Judgement, Point, Repeat, Spread};
+use super::statistics::{REPEATS_MIN, Scale};
+use crate::output::markdown_text as safe;
 
 /// A change with sign and unit.
 pub(crate) fn change_shown(row: &FigureRow, change: &Change) -> String {
@@ -12,10 +13,14 @@ pub(crate) fn change_shown(row: &FigureRow, change: &Change) -> String {
 
 /// Its confidence interval.
 pub(crate) fn interval_shown(row: &FigureRow, change: &Change) -> String {
-    match (change.low, change.high) {
-        (Some(low), Some(high)) => format!("{} to {}", signed(row, low), signed(row, high)),
-        _ => "–".to_owned(),
-    }
+    interval_ends(row, change)
+        .map_or_else(|| "–".to_owned(), |(low, high)| format!("{low} to {high}"))
+}
+
+/// The ends of its confidence interval.
+pub(crate) fn interval_ends(row: &FigureRow, change: &Change) -> Option<(String, String)> {
+    let (low, high) = change.low.zip(change.high)?;
+    Some((signed(row, low), signed(row, high)))
 }
 
 /// The noise floor.
@@ -27,28 +32,15 @@ pub(crate) fn floor_shown(row: &FigureRow, change: &Change) -> String {
     change.floor.map_or_else(|| "–".to_owned(), shown)
 }
 
-/// All of it in a sentence.
-pub(crate) fn change_words(row: &FigureRow, change: &Change) -> String {
-    format!(
-        "{}: {} ({}), floor {}: {}",
-        row.label,
-        change_shown(row, change),
-        interval_shown(row, change),
-        floor_shown(row, change),
-        change.verdict.words()
-    )
+/// The median.
+pub(crate) fn median_shown(row: &FigureRow, spread: &Spread) -> String {
+    spread.median.map_or_else(|| "–".to_owned(), |value| row.unit.show(value))
 }
 
-/// A median with the least and the greatest value of the repeats.
-pub(crate) fn spread_shown(row: &FigureRow, spread: &Spread) -> (String, String) {
-    let median = spread.median.map_or_else(|| "–".to_owned(), |value| row.unit.show(value));
-    let range = match (spread.min, spread.max) {
-        (Some(min), Some(max)) if spread.values.len() > 1 => {
-            format!("{} to {}", row.unit.show(min), row.unit.show(max))
-        }
-        _ => String::new(),
-    };
-    (median, range)
+/// The least and the greatest value of the repeats, where there are several.
+pub(crate) fn ends_shown(row: &FigureRow, spread: &Spread) -> Option<(String, String)> {
+    let (min, max) = spread.min.zip(spread.max).filter(|_| spread.values.len() > 1)?;
+    Some((row.unit.show(min), row.unit.show(max)))
 }
 
 fn signed(row: &FigureRow, value: f64) -> String {
@@ -81,7 +73,7 @@ pub(crate) fn verdict_sentence(comparison: &Comparison) -> String {
         Judgement::Better => format!("{against}: better in {}.", told(Judgement::Better)),
         Judgement::Worse => format!("{against}: worse in {}.", told(Judgement::Worse)),
         Judgement::Mixed => format!(
-            "{against}: better in {}; worse in {}.",
+            "{against}: better in {}. Worse in {}.",
             told(Judgement::Better),
             told(Judgement::Worse)
         ),
@@ -94,24 +86,60 @@ pub(crate) fn verdict_sentence(comparison: &Comparison) -> String {
     }
 }
 
+/// The noise floor in a sentence.
+pub(crate) fn floor_sentence(comparison: &Comparison) -> String {
+    let first = comparison.sides.first().map_or("", |side| side.name.as_str());
+    let made = match aa_counting(comparison) >= REPEATS_MIN {
+        true => "the first side against its A/A repeats",
+        false => "every other repeat of the first side against those between",
+    };
+    format!(
+        "floor: what {first} differs by from itself (A/A). 95 % of A/A comparisons drawn from its \
+         repeats stay below, and so does one that was made: {made}. It is at least {} % and the \
+         figure's resolution.",
+        comparison.method.floor_percent_min
+    )
+}
+
+/// A/A repeats that count.
+pub(crate) fn aa_counting(comparison: &Comparison) -> usize {
+    comparison.aa_repeats.iter().filter(|repeat| repeat.counts).count()
+}
+
+/// How many of the repeats count.
+fn counting(repeats: &[Repeat]) -> String {
+    let counting = repeats.iter().filter(|repeat| repeat.counts).count();
+    match repeats.len() {
+        all if all == counting => all.to_string(),
+        all => format!("{counting} of {all}"),
+    }
+}
+
 /// The comparison as plain text, every figure with its unit.
 pub fn comparison_text(comparison: &Comparison) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}: {}", comparison.scenario, comparison.description);
     for side in &comparison.sides {
         let before = side.before.as_ref().map_or_else(String::new, |c| format!(", after '{c}'"));
-        let counting = side.repeats.iter().filter(|repeat| repeat.counts).count();
-        let of = side.repeats.len();
-        let repeats = if counting == of { of.to_string() } else { format!("{counting} of {of}") };
+        let repeats = counting(&side.repeats);
         let _ = writeln!(
             out,
             "{:<10} {}{before}; repeats that count: {repeats}",
             side.name, side.label
         );
     }
+    if !comparison.aa_repeats.is_empty() {
+        let _ = writeln!(
+            out,
+            "{:<10} the first side once more; repeats that count: {}",
+            "A/A",
+            counting(&comparison.aa_repeats)
+        );
+    }
     for point in &comparison.points {
         point_text(&mut out, comparison, point);
     }
+    let _ = writeln!(out, "{}", floor_sentence(comparison));
     if !comparison.environment.is_empty() {
         let _ = writeln!(out, "\nENVIRONMENTS DIFFER");
         for difference in &comparison.environment {
@@ -152,6 +180,10 @@ fn point_text(out: &mut String, comparison: &Comparison, point: &Point) {
         let name: String = side.name.chars().take(14).collect();
         let _ = write!(out, "{name:>15}");
     }
+    let with_aa = !comparison.aa_repeats.is_empty();
+    if with_aa {
+        let _ = write!(out, "{:>15}", "A/A");
+    }
     let _ = writeln!(out, "{:>12}  {:<22}{:>8}  verdict", "change", "95 % interval", "floor");
     for row in &point.figures {
         for (index, change) in row.changes.iter().enumerate() {
@@ -161,9 +193,11 @@ fn point_text(out: &mut String, comparison: &Comparison, point: &Point) {
                 _ => format!("    {}", change.side),
             };
             let _ = write!(out, "{label:<42}");
-            for spread in &row.sides {
-                let median = match index {
-                    0 => spread_shown(row, spread).0,
+            let aa = with_aa.then(|| row.aa.as_ref().map(|aa| &aa.spread));
+            for spread in row.sides.iter().map(Some).chain(aa) {
+                let median = match (index, spread) {
+                    (0, Some(spread)) => median_shown(row, spread),
+                    (0, None) => "–".to_owned(),
                     _ => String::new(),
                 };
                 let _ = write!(out, "{median:>15}");
@@ -183,7 +217,6 @@ fn point_text(out: &mut String, comparison: &Comparison, point: &Point) {
 /// The comparison as Markdown, for a job's page.
 pub fn comparison_markdown(comparison: &Comparison) -> String {
     let mut out = String::new();
-    let safe = |text: &str| text.replace('|', "\\|").replace('_', "\\_").replace('<', "&lt;");
     let _ = writeln!(out, "## Comparison of {}\n", safe(&comparison.scenario));
     let words = comparison.verdict.words();
     let _ = writeln!(out, "**{words}**: {}\n", safe(&verdict_sentence(comparison)));
@@ -194,7 +227,9 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         if !point.label.is_empty() {
             let _ = write!(out, "\n### {}\n", safe(&point.label));
         }
-        let names: Vec<String> = comparison.sides.iter().map(|side| safe(&side.name)).collect();
+        let mut names: Vec<String> = comparison.sides.iter().map(|side| safe(&side.name)).collect();
+        let with_aa = !comparison.aa_repeats.is_empty();
+        names.extend(with_aa.then(|| "A/A".to_owned()));
         let columns = "---:|".repeat(names.len() + 3);
         let _ = writeln!(
             out,
@@ -207,8 +242,13 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
                     1 => row.label.clone(),
                     _ => format!("{}: {}", row.label, change.side),
                 };
-                let medians = row.sides.iter().map(|spread| spread_shown(row, spread).0);
-                let medians: Vec<String> = medians.collect();
+                let aa = row.aa.as_ref().map(|aa| &aa.spread);
+                let medians = row.sides.iter().map(|spread| median_shown(row, spread));
+                let medians: Vec<String> = medians
+                    .chain(with_aa.then(|| {
+                        aa.map_or_else(|| "–".to_owned(), |spread| median_shown(row, spread))
+                    }))
+                    .collect();
                 let _ = writeln!(
                     out,
                     "| {} | {} | {} | {} | {} | {} |",
@@ -224,12 +264,13 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     }
     for result in &comparison.conditions {
         let why = result.reasons.join("; ");
+        let why = if why.is_empty() { why } else { format!(": {why}") };
         let (condition, outcome) = (&result.condition, result.outcome.words());
-        let _ = write!(out, "\n- {}: {outcome} {}", safe(condition), safe(&why));
+        let _ = write!(out, "\n- {}: {outcome}{}", safe(condition), safe(&why));
     }
+    let _ = write!(out, "\n\n{}\n", safe(&floor_sentence(comparison)));
     for note in &comparison.notes {
         let _ = write!(out, "\n> {}\n", safe(note));
     }
-    out.push('\n');
     out
 }

@@ -14,7 +14,7 @@ use crate::clock::Timestamp;
 use crate::compare::{Comparison, SideCurve, comparison_junit, comparison_markdown};
 use crate::environment::Environment;
 use crate::record::RunRecord;
-use crate::report::{comparison_html, with_files};
+use crate::report::{Lang, comparison_html, with_files};
 
 /// A file of the run directory that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -189,8 +189,8 @@ impl RunDirectory {
         self.write("report.html", &with_files(html, &names.collect::<Vec<_>>()))
     }
 
-    /// Writes the files of a comparison: `comparison.json`, `junit.xml`, `summary.md` and
-    /// `report.html`.
+    /// Writes the files of a comparison: `comparison.json`, `junit.xml`, `summary.md` and, in
+    /// `lang`, `report.html`.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -198,11 +198,12 @@ impl RunDirectory {
         &self,
         comparison: &Comparison,
         curves: &[SideCurve],
+        lang: Lang,
     ) -> Result<(), OutputError> {
         self.write("junit.xml", &comparison_junit(comparison))?;
         self.write("summary.md", &comparison_markdown(comparison))?;
         self.write("comparison.json", &json(comparison))?;
-        self.write_report(&comparison_html(comparison, curves))
+        self.write_report(&comparison_html(comparison, curves, lang))
     }
 
     /// Begins `timeseries.csv`.

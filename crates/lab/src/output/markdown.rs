@@ -121,7 +121,7 @@ fn list(out: &mut String, lines: impl Iterator<Item = String>) {
 }
 
 /// Text that Markdown takes as it is.
-fn text(plain: &str) -> String {
+pub(crate) fn text(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len());
     for c in plain.chars() {
         match c {

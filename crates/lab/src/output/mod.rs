@@ -19,6 +19,7 @@ pub use hlog::HistogramLog;
 pub use jtl::JtlWriter;
 pub use junit::junit;
 pub use markdown::markdown;
+pub(crate) use markdown::text as markdown_text;
 pub use resources::ResourceWriter;
 pub use steps::write_steps;
 pub use timeseries::SeriesWriter;

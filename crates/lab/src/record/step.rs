@@ -60,6 +60,12 @@ pub struct Step {
     /// From TCP connect to CONNACK, of the run that the step belongs to.
     #[serde(default)]
     pub connect_us: LatencyStats,
+    /// Connections per second from the first connect to the last CONNACK, of the same run.
+    #[serde(default)]
+    pub connect_per_s: Option<f64>,
+    /// From the first connect to the last CONNACK, in seconds, of the same run.
+    #[serde(default)]
+    pub connect_s: Option<f64>,
     /// Messages sent that were due in the window.
     pub sent: u64,
     /// Deliveries that they had to cause.

@@ -13,22 +13,20 @@ use super::page::Page;
 use super::single::quoted;
 use super::steps_table::verdict_words;
 use crate::compare::{
-    Comparison, Difference, FIGURES, FigureRow, FigureUnit, Judgement, Point, SideCurve,
-    change_shown, floor_shown, interval_shown, spread_shown, verdict_sentence,
+    Change, Comparison, ComparisonSide, Difference, FIGURES, FigureRow, FigureUnit, Judgement,
+    Point, Repeat, SideCurve, Spread, change_shown, ends_shown, floor_shown, interval_ends,
+    median_shown, verdict_sentence,
 };
 use crate::format::capitalised;
 
 /// Figures that stand on top, and that are drawn repeat by repeat.
 const KEY_FIGURES: [&str; 4] = ["tps", "e2e_p99", "broker_cpu_per_message", "broker_rss"];
 
-/// The page speaks English only.
-const LANG: Lang = Lang::En;
-
 /// The whole page.
-pub fn comparison_html(comparison: &Comparison, curves: &[SideCurve]) -> String {
+pub fn comparison_html(comparison: &Comparison, curves: &[SideCurve], lang: Lang) -> String {
     let mut head = String::new();
-    header(&mut head, comparison);
-    let mut page = Page::new(LANG);
+    header(lang, &mut head, comparison);
+    let mut page = Page::new(lang);
     differences(&mut page, comparison);
     percentiles(&mut page, comparison, curves);
     over_steps(&mut page, comparison);
@@ -36,17 +34,17 @@ pub fn comparison_html(comparison: &Comparison, curves: &[SideCurve]) -> String 
     surroundings(&mut page, comparison);
     repeats(&mut page, comparison);
     method(&mut page, comparison);
-    let words = comparison.verdict.words();
-    let title = format!("{} – {words}", comparison.name);
+    let title = format!("{} – {}", comparison.name, lang.judgement(comparison.verdict));
     document(&title, &head, page, &comparison.tool_version)
 }
 
-fn header(out: &mut String, comparison: &Comparison) {
+fn header(lang: Lang, out: &mut String, comparison: &Comparison) {
     let mut facts = vec![comparison.name.clone(), comparison.started_at.clone()];
     if comparison.elapsed_s > 0.0 {
-        facts.push(LANG.duration(comparison.elapsed_s));
+        facts.push(lang.duration(comparison.elapsed_s));
     }
-    banner(out, "Comparison", (&comparison.scenario, &comparison.description), &facts);
+    let description = lang.told(&comparison.description);
+    banner(out, lang.comparison(), (&comparison.scenario, &description), &facts);
     let class = match comparison.verdict {
         Judgement::Better | Judgement::NoChange => "class=\"verdict ok\"",
         Judgement::Worse | Judgement::Mixed => "class=\"verdict\"",
@@ -58,29 +56,33 @@ fn header(out: &mut String, comparison: &Comparison) {
         Judgement::Unclear => " style=\"color:var(--warn)\"",
         _ => "",
     };
+    let sentence = lang.told(&verdict_sentence(comparison));
     let _ = write!(
         out,
         "<section {class}><b{colour}>{}</b><p>{}</p><ul>",
-        capitalised(comparison.verdict.words()),
-        escape(&capitalised(&verdict_sentence(comparison)))
+        capitalised(lang.judgement(comparison.verdict)),
+        escape(&capitalised(&sentence))
     );
-    for (index, side) in comparison.sides.iter().enumerate() {
-        let before = side.before.as_ref().map_or_else(String::new, |c| format!(", after '{c}'"));
+    let mut sides = Vec::new();
+    for side in &comparison.sides {
+        let before = side.before.as_ref();
+        let before = before.map_or_else(String::new, |command| lang.after_command(command));
+        sides.push((side.name.as_str(), format!("{}{before}", lang.told(&side.label))));
+    }
+    if !comparison.aa_repeats.is_empty() {
+        sides.push(("A/A", lang.the_first_side_once_more().to_owned()));
+    }
+    for (index, (name, label)) in sides.iter().enumerate() {
         let _ = write!(
             out,
-            "<li class=\"c{}\"><b style=\"color:var(--line);font-size:inherit\">{}</b> {}{}</li>",
+            "<li class=\"c{}\"><b style=\"color:var(--line);font-size:inherit\">{}</b> {}</li>",
             index % 8 + 1,
-            escape(&side.name),
-            escape(&side.label),
-            escape(&before)
+            escape(name),
+            escape(label)
         );
     }
     for result in &comparison.conditions {
-        let why = result.reasons.join("; ");
-        let sentence = match why.is_empty() {
-            true => format!("{}: {}", result.condition, result.outcome.words()),
-            false => format!("{}: {}: {why}", result.condition, result.outcome.words()),
-        };
+        let sentence = lang.condition_was((&result.condition, result.outcome), &result.reasons);
         let _ = write!(out, "<li>{}</li>", escape(&sentence));
     }
     out.push_str("</ul></section>\n");
@@ -88,7 +90,8 @@ fn header(out: &mut String, comparison: &Comparison) {
         let key = |name: &&str| point.figures.iter().find(|row| row.name == *name);
         let tile = |row: &FigureRow| {
             let change = row.changes.first()?;
-            let words = format!("{}: {}", row.label, change.verdict.words());
+            let (figure, verdict) = (lang.told(&row.label), lang.judgement(change.verdict));
+            let words = format!("{figure}{}{verdict}", lang.colon());
             Some((change_shown(row, change), words))
         };
         let shown: Vec<_> = KEY_FIGURES.iter().filter_map(key).filter_map(tile).collect();
@@ -97,52 +100,50 @@ fn header(out: &mut String, comparison: &Comparison) {
         }
     }
     for note in &comparison.notes {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(&lang.told(note)));
     }
 }
 
 fn differences(page: &mut Page, comparison: &Comparison) {
-    page.section("differences", "Differences");
-    page.note(
-        "Medians of the repeats, with the least and the greatest below. The dot is the change, \
-         the line its 95 % confidence interval, the grey band what comparisons of the first side \
-         with itself come to. Better or worse is said only when the line leaves zero out and the \
-         dot the band.",
-    );
+    let lang = page.lang;
+    page.section("differences", lang.differences());
+    page.note(lang.about_differences());
     for point in &comparison.points {
         if !point.label.is_empty() {
-            let words = capitalised(point.verdict.words());
-            let _ = writeln!(page.out, "<h3>{}: {words}</h3>", escape(&point.label));
+            let words = capitalised(lang.judgement(point.verdict));
+            let colon = lang.colon();
+            let _ = writeln!(page.out, "<h3>{}{colon}{words}</h3>", escape(&point.label));
         }
-        table(&mut page.out, comparison, point);
+        table(lang, &mut page.out, comparison, point);
     }
 }
 
-fn table(out: &mut String, comparison: &Comparison, point: &Point) {
+fn table(lang: Lang, out: &mut String, comparison: &Comparison, point: &Point) {
     let span = Span::of(&point.figures);
-    out.push_str(
-        "<div class=\"scroll\"><table class=\"grid\"><thead><tr><th scope=\"col\">figure</th>",
-    );
-    for side in &comparison.sides {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&side.name));
+    let with_aa = point.figures.iter().any(|row| row.aa.is_some());
+    let names = comparison.sides.iter().map(|side| side.name.as_str());
+    let heads = std::iter::once(lang.figure()).chain(names).chain(with_aa.then_some("A/A"));
+    out.push_str("<div class=\"scroll\"><table class=\"grid\"><thead><tr>");
+    for head in heads.chain([lang.change()]) {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
     }
     let _ = write!(
         out,
-        "<th scope=\"col\">change</th><th scope=\"col\" style=\"text-align:center\">{}</th>\
-         <th scope=\"col\">95 % interval</th><th scope=\"col\">floor</th>\
-         <th scope=\"col\"></th></tr></thead><tbody>",
-        span.head()
+        "<th scope=\"col\" style=\"text-align:center\">{}</th><th scope=\"col\">{}</th>\
+         <th scope=\"col\">{}</th><th scope=\"col\"></th></tr></thead><tbody>",
+        span.head(),
+        lang.interval_95(),
+        lang.noise_floor()
     );
     for row in &point.figures {
         for (index, change) in row.changes.iter().enumerate() {
-            let label = match index {
-                0 => row.label.as_str(),
-                _ => "",
-            };
-            let _ = write!(out, "<tr><th>{}</th>", escape(label));
-            for spread in &row.sides {
-                let (median, range) = match index {
-                    0 => spread_shown(row, spread),
+            let label = if index == 0 { lang.told(&row.label) } else { String::new() };
+            let _ = write!(out, "<tr><th>{}</th>", escape(&label));
+            let aa = with_aa.then(|| row.aa.as_ref().map(|aa| &aa.spread));
+            for spread in row.sides.iter().map(Some).chain(aa) {
+                let (median, range) = match (index, spread) {
+                    (0, Some(spread)) => spread_cell(lang, row, spread),
+                    (0, None) => ("–".to_owned(), String::new()),
                     _ => (String::new(), String::new()),
                 };
                 let _ = write!(
@@ -152,57 +153,74 @@ fn table(out: &mut String, comparison: &Comparison, point: &Point) {
                     escape(&range)
                 );
             }
-            let colour = match change.verdict {
-                Judgement::Better => "color:var(--good);font-weight:600",
-                Judgement::Worse => "color:var(--bad);font-weight:600",
-                _ => "color:var(--ink-2)",
-            };
-            let verdict = match row.changes.len() {
-                1 => change.verdict.words().to_owned(),
-                _ => format!("{}: {}", change.side, change.verdict.words()),
-            };
-            let _ = write!(
-                out,
-                "<td>{}</td><td style=\"text-align:center\">{}</td><td>{}</td><td>{}</td>\
-                 <td style=\"{colour}\" title=\"{}\">{}</td></tr>",
-                escape(&change_shown(row, change)),
-                drawn(row, change, span),
-                escape(&interval_shown(row, change)),
-                escape(&floor_shown(row, change)),
-                escape(&change.reason),
-                escape(&verdict)
-            );
+            change_cells(lang, out, (row, change), span);
         }
     }
     out.push_str("</tbody></table></div>\n");
 }
 
+/// The median, and the least and the greatest value.
+fn spread_cell(lang: Lang, row: &FigureRow, spread: &Spread) -> (String, String) {
+    let range = ends_shown(row, spread).map(|(min, max)| lang.range(min, max));
+    (median_shown(row, spread), range.unwrap_or_default())
+}
+
+fn change_cells(lang: Lang, out: &mut String, (row, change): (&FigureRow, &Change), span: Span) {
+    let colour = match change.verdict {
+        Judgement::Better => "color:var(--good);font-weight:600",
+        Judgement::Worse => "color:var(--bad);font-weight:600",
+        _ => "color:var(--ink-2)",
+    };
+    let words = lang.judgement(change.verdict);
+    let verdict = match row.changes.len() {
+        1 => words.to_owned(),
+        _ => format!("{}{}{words}", change.side, lang.colon()),
+    };
+    let interval = interval_ends(row, change)
+        .map_or_else(|| "–".to_owned(), |(low, high)| lang.range(low, high));
+    let (shown, floor) = (change_shown(row, change), floor_shown(row, change));
+    let figure = lang.told(&row.label);
+    let sentence = lang.change_was((&figure, &shown, change.verdict), &interval, &floor);
+    let _ = write!(
+        out,
+        "<td>{}</td><td style=\"text-align:center\">{}</td><td>{}</td><td>{}</td>\
+         <td style=\"{colour}\" title=\"{}\">{}</td></tr>",
+        escape(&shown),
+        drawn(row, change, span, &sentence),
+        escape(&interval),
+        escape(&floor),
+        escape(&lang.told(&change.reason)),
+        escape(&verdict)
+    );
+}
+
 fn percentiles(page: &mut Page, comparison: &Comparison, curves: &[SideCurve]) {
+    let lang = page.lang;
     let mut lines = Vec::new();
     for (index, side) in curves.iter().enumerate() {
         let repeats = comparison.sides.get(index).map_or(0, |side| side.repeats.len());
         let name = match repeats {
             1 => side.name.clone(),
-            _ => format!("{}: all messages of its repeats", side.name),
+            _ => lang.all_messages_of(&side.name),
         };
         lines.push(curve(&name, index + 1, &side.pooled));
         if !side.slowest.is_empty() {
-            let name = format!("{}: slowest repeat", side.name);
+            let name = lang.slowest_repeat_of(&side.name);
             lines.push(curve(&name, index + 1, &side.slowest).style(Style::Dashed));
         }
     }
     if lines.iter().all(Line::is_empty) {
         return;
     }
-    page.section("percentiles", "Latency by percentile");
-    let chart = quantile_chart(LANG, "End-to-end latency by percentile", lines);
+    page.section("percentiles", lang.latency_by_percentile());
+    let chart = quantile_chart(lang, lang.end_to_end_latency_by_percentile(), lines);
     page.charts(vec![Chart { wide: true, ..chart }]);
 }
 
 /// What a figure is on an axis.
 const fn axis_unit(unit: FigureUnit) -> Unit {
     match unit {
-        FigureUnit::MessagesPerS => Unit::Rate,
+        FigureUnit::MessagesPerS | FigureUnit::PerSecond => Unit::Rate,
         FigureUnit::Microseconds | FigureUnit::CpuMicroseconds => Unit::Latency,
         FigureUnit::Percent => Unit::Percent,
         FigureUnit::Bytes => Unit::Bytes,
@@ -212,6 +230,7 @@ const fn axis_unit(unit: FigureUnit) -> Unit {
 
 /// With ladders: medians of each step.
 fn over_steps(page: &mut Page, comparison: &Comparison) {
+    let lang = page.lang;
     let points: Vec<(f64, &Point)> =
         comparison.points.iter().filter_map(|point| Some((point.x?, point))).collect();
     // Several series have the same places on the axis.
@@ -220,7 +239,7 @@ fn over_steps(page: &mut Page, comparison: &Comparison) {
     }
     let chart = |name: &&'static str| {
         let figure = FIGURES.iter().find(|figure| figure.name == *name)?;
-        let line = |(index, side): (usize, &crate::compare::ComparisonSide)| {
+        let line = |(index, side): (usize, &ComparisonSide)| {
             let value = |(x, point): &(f64, &Point)| {
                 let row = point.figures.iter().find(|row| row.name == figure.name);
                 (*x, row.and_then(|row| row.sides.get(index)?.median))
@@ -233,144 +252,140 @@ fn over_steps(page: &mut Page, comparison: &Comparison) {
         let from = points.first().map_or(0.0, |(x, _)| *x);
         let to = points.last().map_or(1.0, |(x, _)| *x);
         let scale = AxisScale::exactly(from, to, Unit::Number);
-        let x = Axis { title: "step".to_owned(), scale, unit: Unit::Number };
-        let y = from_zero(figure.label, unit, &lines);
-        Some(Chart::new(&capitalised(figure.label), x, y, lines))
+        let x = Axis { title: lang.step_axis().to_owned(), scale, unit: Unit::Number };
+        let label = lang.told(figure.label);
+        let y = from_zero(&label, unit, &lines);
+        Some(Chart::new(&capitalised(&label), x, y, lines))
     };
     let charts: Vec<Chart> =
         KEY_FIGURES.iter().filter_map(chart).filter(|chart| !chart.is_empty()).collect();
     if !charts.is_empty() {
-        page.section("steps", "Medians over the steps");
+        page.section("steps", lang.medians_over_the_steps());
         page.charts(charts);
     }
 }
 
 /// The repeats one by one: a trend is none of the brokers'.
 fn over_repeats(page: &mut Page, comparison: &Comparison) {
+    let lang = page.lang;
     let [point] = &comparison.points[..] else { return };
     let chart = |name: &&'static str| {
         let row = point.figures.iter().find(|row| row.name == *name)?;
-        let longest = row.sides.iter().map(|side| side.values.len()).max().unwrap_or(0);
+        let names = comparison.sides.iter().map(|side| side.name.as_str());
+        let mut shown: Vec<(&str, &Spread)> = names.zip(&row.sides).collect();
+        shown.extend(row.aa.as_ref().map(|aa| ("A/A", &aa.spread)));
+        let longest = shown.iter().map(|(_, spread)| spread.values.len()).max().unwrap_or(0);
         if longest < 2 {
             return None;
         }
-        let sides = comparison.sides.iter().zip(&row.sides).enumerate();
-        let lines: Vec<Line> = sides
-            .map(|(index, (side, spread))| {
+        let lines: Vec<Line> = shown
+            .iter()
+            .enumerate()
+            .map(|(index, (name, spread))| {
                 let values = spread.values.iter().enumerate();
                 let points = values.map(|(repeat, value)| ((repeat + 1) as f64, Some(*value)));
-                let line = Line::plain(&side.name, index + 1, points.collect());
+                let line = Line::plain(name, index + 1, points.collect());
                 Line { marker: Marker::Dot, ..line }
             })
             .collect();
         let unit = axis_unit(row.unit);
         let scale = AxisScale::exactly(1.0, longest as f64, Unit::Number);
-        let x = Axis { title: "repeats that count".to_owned(), scale, unit: Unit::Number };
-        let y = from_zero(&row.label, unit, &lines);
-        Some(Chart::new(&capitalised(&row.label), x, y, lines))
+        let x = Axis { title: lang.repeats_that_count().to_owned(), scale, unit: Unit::Number };
+        let label = lang.told(&row.label);
+        let y = from_zero(&label, unit, &lines);
+        Some(Chart::new(&capitalised(&label), x, y, lines))
     };
     let charts: Vec<Chart> = KEY_FIGURES.iter().filter_map(chart).collect();
     if !charts.is_empty() {
-        page.section("course", "Repeat by repeat");
+        page.section("course", lang.repeat_by_repeat());
         page.charts(charts);
     }
 }
 
 fn surroundings(page: &mut Page, comparison: &Comparison) {
+    let lang = page.lang;
     let table = |page: &mut Page, differences: &[Difference]| {
         let mut heads = vec![""];
         heads.extend(comparison.sides.iter().map(|side| side.name.as_str()));
         let mut grid = Grid::new(&heads);
         for difference in differences {
-            let values = difference.values.iter().map(|value| Cell::prose(value.clone()));
-            let name = Cell::text(difference.name.clone());
+            let values = difference.values.iter().map(|value| Cell::prose(lang.told(value)));
+            let name = Cell::text(lang.told(&difference.name));
             grid.row(false, std::iter::once(name).chain(values).collect());
         }
         grid.render(&mut page.out);
     };
-    page.section("environment", "What differs in the environment");
+    page.section("environment", lang.differs_in_the_environment());
     match comparison.environment.is_empty() {
-        true => page.note("Nothing that is recorded: machine, kernel settings, versions, pinning."),
+        true => page.note(lang.environments_are_the_same()),
         false => table(page, &comparison.environment),
     }
     if !comparison.scenario_differences.is_empty() {
-        page.section("scenarios", "What differs in the scenario");
+        page.section("scenarios", lang.differs_in_the_scenario());
         table(page, &comparison.scenario_differences);
     }
 }
 
 fn repeats(page: &mut Page, comparison: &Comparison) {
-    page.section("repeats", "Repeats");
+    let lang = page.lang;
+    page.section("repeats", lang.repeats_section());
     let with_command = comparison.sides.iter().any(|side| side.before.is_some());
-    let mut heads = vec!["side", "repeat", "started", "verdict", "why"];
+    let mut heads =
+        vec![lang.side(), lang.repeat_column(), lang.started(), lang.verdict(), lang.why()];
     if with_command {
-        heads.push("command before");
+        heads.push(lang.command_before());
     }
     let mut grid = Grid::new(&heads);
-    let mut all: Vec<_> = comparison
-        .sides
-        .iter()
-        .flat_map(|side| side.repeats.iter().enumerate().map(move |repeat| (side, repeat)))
+    let of_sides = comparison.sides.iter().map(|side| (side.name.as_str(), &side.repeats));
+    let groups = of_sides.chain([(lang.once_more(), &comparison.aa_repeats)]);
+    let mut all: Vec<(&str, usize, &Repeat)> = groups
+        .flat_map(|(name, repeats)| {
+            repeats.iter().enumerate().map(move |(index, repeat)| (name, index, repeat))
+        })
         .collect();
     if comparison.interleaved {
-        all.sort_by(|left, right| left.1.1.started_at.cmp(&right.1.1.started_at));
+        all.sort_by(|left, right| left.2.started_at.cmp(&right.2.started_at));
     }
-    for (side, (index, repeat)) in all {
+    for (side, index, repeat) in all {
         let inside = !repeat.directory.starts_with('/') && comparison.interleaved;
-        let number = (index + 1).to_string();
+        let mut number = (index + 1).to_string();
+        if repeat.made_up {
+            number.push_str(lang.in_place_of_another());
+        }
         let link = match inside {
             true => Cell::link(&number, &format!("{}/report.html", repeat.directory)),
             false => Cell::text(format!("{number} ({})", repeat.directory)),
         };
+        let reasons: Vec<String> = repeat.reasons.iter().map(|reason| lang.told(reason)).collect();
         let mut cells = vec![
-            Cell::text(side.name.clone()),
+            Cell::text(side.to_owned()),
             link,
             Cell::text(repeat.started_at.clone()),
-            Cell::text(verdict_words(LANG, repeat.verdict).to_owned()),
-            Cell::prose(repeat.reasons.join("; ")),
+            Cell::text(verdict_words(lang, repeat.verdict).to_owned()),
+            Cell::prose(reasons.join(lang.between_reasons())),
         ];
         if with_command {
             let ran = repeat.before.as_ref().map(|before| {
-                let output = before.output.trim();
-                let said = if output.is_empty() { String::new() } else { format!(": {output}") };
-                let code = before.exit_code.map_or_else(|| "?".to_owned(), |code| code.to_string());
-                format!("{} (exit code {code}, {:.1} s){said}", before.command, before.seconds)
+                let about = (before.command.as_str(), before.exit_code, before.seconds);
+                lang.command_ran(about, before.output.trim())
             });
             cells.push(Cell::prose(ran.unwrap_or_default()));
         }
         grid.row(!repeat.counts, cells);
     }
     grid.render(&mut page.out);
-    if comparison.sides.iter().flat_map(|side| &side.repeats).any(|repeat| !repeat.counts) {
-        page.note("Hatched repeats do not count: they say nothing about the broker.");
+    let all = comparison.sides.iter().flat_map(|side| &side.repeats);
+    if all.chain(&comparison.aa_repeats).any(|repeat| !repeat.counts) {
+        page.note(lang.hatched_repeats());
     }
 }
 
 fn method(page: &mut Page, comparison: &Comparison) {
-    let method = &comparison.method;
-    page.section("method", "How differences are told from noise");
-    let turns = match comparison.interleaved {
-        true => {
-            "Repeats were made in turns (first, second, second, first, and so on), so that what \
-             drifts meets all sides. "
-        }
-        false => "",
-    };
-    page.note(&format!(
-        "{turns}A side is the median of its repeats; percentiles of repeats are never averaged. \
-         The interval comes from {} draws of the repeats of both sides anew (percentile \
-         bootstrap, seed {}). The floor is what {:.0} % of such differences stay below when both \
-         sides are drawn from the first one, at least {:.0} % and the resolution of the figure. \
-         With {} figures one may differ by chance: a change that matters shows again when the \
-         comparison is repeated.",
-        method.draws,
-        method.seed,
-        method.confidence * 100.0,
-        method.floor_percent_min,
-        comparison.points.first().map_or(0, |point| point.figures.len()),
-    ));
-    page.section("reproduce", "How to reproduce");
-    page.note("The command, with passwords and tokens left out:");
+    let lang = page.lang;
+    page.section("method", lang.how_differences_are_told());
+    page.note(&lang.method(comparison));
+    page.section("reproduce", lang.how_to_reproduce());
+    page.note(lang.the_command_with_passwords_and_tokens_left_out());
     let line: Vec<String> = comparison.command_line.iter().map(|word| quoted(word)).collect();
     let _ = writeln!(page.out, "<pre>{}</pre>", escape(&line.join(" ")));
     files(page);

@@ -48,8 +48,8 @@ fn reach(change: &Change) -> f64 {
     ends.into_iter().flatten().map(f64::abs).fold(0.0, f64::max)
 }
 
-/// The picture of one change.
-pub(super) fn drawn(row: &FigureRow, change: &Change, span: Span) -> String {
+/// The picture of one change; `words` says the same.
+pub(super) fn drawn(row: &FigureRow, change: &Change, span: Span, words: &str) -> String {
     let Some(value) = change.change else { return String::new() };
     let span = match row.scale {
         Scale::Percent => span.0,
@@ -59,7 +59,7 @@ pub(super) fn drawn(row: &FigureRow, change: &Change, span: Span) -> String {
     let half = WIDTH / 2.0 - MARGIN;
     let x = |value: f64| WIDTH / 2.0 + (value / span).clamp(-1.0, 1.0) * half;
     let middle = HEIGHT / 2.0;
-    let label = escape(&crate::compare::change_words(row, change));
+    let label = escape(words);
     let mut out = format!(
         "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\" \
          aria-label=\"{label}\"><title>{label}</title>"
@@ -132,7 +132,7 @@ mod tests {
         let row = FigureRow { changes: vec![inside.clone()], ..FigureRow::default() };
         let span = Span::of(std::slice::from_ref(&row));
         assert_eq!(span.head(), "-20 % … 0 … +20 %");
-        let picture = drawn(&row, &inside, span);
+        let picture = drawn(&row, &inside, span, "");
         assert_eq!((picture.matches("v8").count(), picture.matches("l4 4").count()), (2, 0));
         assert!(picture.contains("var(--bad)"), "{picture}");
         // A figure that is only noise has less to say about the scale.
@@ -140,14 +140,14 @@ mod tests {
         let row = FigureRow { changes: vec![noise.clone()], ..FigureRow::default() };
         let span = Span::of(std::slice::from_ref(&row));
         assert_eq!(span.head(), "-10 % … 0 … +10 %");
-        assert_eq!(drawn(&row, &noise, span).matches("v8").count(), 0);
+        assert_eq!(drawn(&row, &noise, span, "").matches("v8").count(), 0);
         let far = change(-10.0, 300.0, 900.0, Judgement::NoChange);
         let row = FigureRow { changes: vec![far.clone()], ..FigureRow::default() };
         let span = Span::of(std::slice::from_ref(&row));
         assert_eq!(span.head(), "-100 % … 0 … +100 %");
-        let picture = drawn(&row, &far, span);
+        let picture = drawn(&row, &far, span, "");
         assert_eq!((picture.matches("v8").count(), picture.matches("l4 4").count()), (1, 1));
         let nothing = Change::default();
-        assert_eq!(drawn(&row, &nothing, span), "");
+        assert_eq!(drawn(&row, &nothing, span, ""), "");
     }
 }

@@ -338,6 +338,11 @@ impl Collector {
         };
         let summary = self.summary;
         let connect_us = stats(summary.as_ref().map(|summary| &summary.connect));
+        let connecting = summary.as_ref().filter(|summary| summary.connect_span_ns > 0);
+        let connect_s = connecting.map(|summary| summary.connect_span_ns as f64 / 1e9);
+        let connect_per_s = connecting
+            .zip(connect_s)
+            .map(|(summary, seconds)| round(summary.connected as f64 / seconds, 1));
         let actions = match self.starts_s.last() {
             Some(start_s) => self.facts.deeds.records(
                 *start_s,
@@ -354,6 +359,8 @@ impl Collector {
         for ((phase_index, mut step), start_s) in self.steps.into_iter().zip(&self.starts_s) {
             self.hosts.complete_step(&mut step, *start_s);
             step.connect_us = connect_us;
+            step.connect_per_s = connect_per_s;
+            step.connect_s = connect_s.map(|seconds| round(seconds, 6));
             step.sessions_lost = self.sessions_lost;
             step.kills = self.restarts.len() as u64;
             if step.kills > 0 {
@@ -452,11 +459,6 @@ impl Collector {
                 self.interruptions, self.first_interruption
             ));
         }
-        let connect_per_s = summary
-            .as_ref()
-            .filter(|summary| summary.connect_span_ns > 0)
-            .map(|summary| summary.connected as f64 * 1e9 / summary.connect_span_ns as f64)
-            .map(|rate| round(rate, 1));
         let record = RunRecord {
             schema_version: SCHEMA_VERSION,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -272,6 +272,7 @@ fn a_good_run() {
     assert_eq!(step.broker_rss_bytes, Some(10 << 20));
     assert_eq!((record.clients_connected, record.connect_us.p50), (2000, Some(900)));
     assert_eq!(record.connect_per_s, Some(500.0));
+    assert_eq!((step.connect_per_s, step.connect_s), (Some(500.0), Some(4.0)));
     let step = &record.steps[0];
     assert_eq!((step.rtt_us.p50, step.shared[0].gini), (Some(80), 0.25));
     assert_eq!((&*step.shared[0].filter, step.shared[0].received_max), ("$share/g/t", 3));

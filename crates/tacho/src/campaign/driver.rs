@@ -266,11 +266,6 @@ pub(crate) struct Closed {
 }
 
 impl Closed {
-    /// Why the campaign could not go on.
-    pub(crate) fn failure(self) -> Option<Failure> {
-        self.failed
-    }
-
     /// Ends the live page; returns the exit code.
     pub(crate) fn conclude(mut self) -> u8 {
         if let Some(failure) = &self.failed {

@@ -39,6 +39,20 @@ pub(crate) struct CompareArguments {
           value_parser = clap::value_parser!(u16).range(1..=100))]
     pub(super) repeats: u16,
 
+    /// Further repeats of the first side, made in turns with the others (A/A): the noise floor is
+    /// then what it really differs by from itself. None, or 5 and more
+    ///
+    /// They stand in a column of their own and are not part of the first side's median. Without them
+    /// the floor comes from the first side's own repeats.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = further)]
+    pub(super) aa: u16,
+
+    /// Make at most so many repeats in place of such that do not count, where the generator or the
+    /// network was the bottleneck; each of them twice at most
+    #[arg(long = "make-up", value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u16).range(0..=100))]
+    pub(super) make_up: u16,
+
     /// Run this command before each repeat of the first side, such as 'sysctl -w NAME=VALUE'
     ///
     /// It is run by sh, before the broker is started, with TACHO_SIDE and TACHO_REPEAT in its
@@ -69,8 +83,8 @@ pub(crate) struct CompareArguments {
     /// 'e2e_p99=10%'; may be given several times
     ///
     /// Figures: tps, e2e_p50, e2e_p99, e2e_p999, e2e_max, ack_p99, broker_cpu_per_message, cpu,
-    /// broker_rss, connect_p50, connect_p99, loss (in percent of the messages), acknowledged_lost
-    /// (a number).
+    /// broker_rss, connect_rate, time_to_connected, time_to_reconnected, connect_p50, connect_p99,
+    /// loss (in percent of the messages), acknowledged_lost (a number).
     #[arg(long = "max-regression", value_name = "[FIGURE=]LIMIT",
           value_parser = Regression::parse)]
     pub(super) regressions: Vec<Regression>,
@@ -83,6 +97,15 @@ pub(crate) struct CompareArguments {
 
     #[command(flatten)]
     pub(super) output: OutputArguments,
+}
+
+/// Reads how many further repeats there are.
+fn further(text: &str) -> Result<u16, String> {
+    let least = tacho_lab::compare::REPEATS_MIN;
+    match text.parse::<u16>() {
+        Ok(count) if count == 0 || (least..=100).contains(&usize::from(count)) => Ok(count),
+        _ => Err(format!("write 0, or {least} to 100: fewer say nothing about noise")),
+    }
 }
 
 /// What says something about runs that are to be made, with nothing said.
@@ -104,7 +127,7 @@ impl CompareArguments {
         // What is as if nothing had been said looks like it too.
         let silent = Silent::try_parse_from(["tacho"]).ok();
         given
-            || self.repeats != 5
+            || (self.repeats, self.aa, self.make_up) != (5, 0, 5)
             || silent.is_some_and(|silent| {
                 format!("{:?}", silent.targets) != format!("{:?}", self.targets)
                     || format!("{:?}", silent.load) != format!("{:?}", self.load)

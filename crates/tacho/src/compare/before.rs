@@ -18,7 +18,7 @@ const OUTPUT_MAX: usize = 4096;
 /// Runs `command` for the repeat `number` of `side`, its output in `log`.
 pub(super) fn run(
     command: &str,
-    (side, number): (&str, usize),
+    (side, number): (&str, &str),
     log: &Path,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<BeforeRun, Failure> {
@@ -35,7 +35,7 @@ pub(super) fn run(
     shell
         .args(["-c", command])
         .env("TACHO_SIDE", side)
-        .env("TACHO_REPEAT", number.to_string())
+        .env("TACHO_REPEAT", number)
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors);
@@ -78,14 +78,14 @@ mod tests {
         let place = tempfile::tempdir().expect("temporary directory");
         let log = place.path().join("log");
         let command = "echo $TACHO_SIDE $TACHO_REPEAT; echo bad >&2";
-        let ran = run(command, ("a", 3), &log, &|| false).expect("runs");
+        let ran = run(command, ("a", "3"), &log, &|| false).expect("runs");
         assert_eq!((ran.exit_code, ran.output.as_str()), (Some(0), "a 3\nbad\n"));
-        let failure = run("echo no; exit 7", ("b", 1), &log, &|| false).expect_err("fails");
+        let failure = run("echo no; exit 7", ("b", "1"), &log, &|| false).expect_err("fails");
         assert_eq!(failure.code, exit::UNEXPECTED);
         for words in ["repeat 1 of b failed", "7", "\nno"] {
             assert!(failure.message.contains(words), "{}", failure.message);
         }
-        let failure = run("sleep 50", ("b", 1), &log, &|| true).expect_err("is stopped");
+        let failure = run("sleep 50", ("b", "1"), &log, &|| true).expect_err("is stopped");
         assert_eq!(failure.code, exit::ABORTED);
     }
 }

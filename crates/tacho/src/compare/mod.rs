@@ -5,6 +5,7 @@ mod before;
 mod session;
 mod sides;
 mod stored;
+mod turns;
 
 use tacho_lab::compare::{
     Comparison, Condition, ConditionOutcome, ConditionResult, Judgement, SideCurve,
@@ -41,7 +42,7 @@ fn publish(
 ) -> Result<(), Failure> {
     let unexpected = |error: String| Failure::new(exit::UNEXPECTED, error);
     directory
-        .write_comparison(comparison, curves)
+        .write_comparison(comparison, curves, output.lang)
         .map_err(|error| unexpected(error.to_string()))?;
     output.write_texts(|| comparison_junit(comparison), || comparison_markdown(comparison))?;
     if output.json {

@@ -4,19 +4,22 @@ use std::path::PathBuf;
 
 use tacho_lab::Timestamp;
 use tacho_lab::campaign::Place;
-use tacho_lab::compare::{About, BeforeRun, Run, Side, compare, side_curves};
+use tacho_lab::compare::{
+    About, BeforeRun, Comparison, Run, Side, SideCurve, compare, side_curves,
+};
 use tacho_lab::record::{RunKind, Series, Verdict};
 
 use super::arguments::CompareArguments;
 use super::sides::{SidePlan, plan};
+use super::turns::{Turn, Turns, Whose};
 use super::{before, code_of_conditions, conditions, failed_conditions, is_lost, publish};
 use crate::campaign::{Driver, Step};
 use crate::exit::{self, Failure};
+use crate::run::OutputArguments;
 
 /// A repeat that left a directory.
 struct Made {
-    /// Which side it is of.
-    side: usize,
+    turn: Turn,
     /// Its directory below that of the comparison.
     directory: String,
     before: Option<BeforeRun>,
@@ -35,14 +38,20 @@ pub(super) fn session(arguments: &CompareArguments, scenario: &str) -> Result<u8
     let about = (first.name.as_str(), first.description.as_str());
     let kinds: Vec<_> = sides.iter().map(|side| (&side.targets, &side.scenario)).collect();
     let mut driver = Driver::begin_sides(RunKind::Comparison, about, &kinds, &arguments.output)?;
-    for side in &sides {
+    let mut series = |name: &str, label: &str| {
         driver.campaign.series(Series {
-            name: side.name.clone(),
-            label: format!("{}: {}", side.name, side.label),
+            name: name.to_owned(),
+            label: format!("{name}: {label}"),
             figure: "comparison".to_owned(),
             scenario: first.name.clone(),
             ..Series::default()
         });
+    };
+    for side in &sides {
+        series(&side.name, &side.label);
+    }
+    if arguments.aa > 0 {
+        series(&again_name(&sides), &sides[0].label);
     }
     let mut made = Vec::new();
     let failed = repeat(arguments, &sides, &mut driver, &mut made).err();
@@ -59,34 +68,54 @@ pub(super) fn session(arguments: &CompareArguments, scenario: &str) -> Result<u8
             comparison.map_err(|error| Failure::new(exit::INVALID_RUN, error.to_string()))?;
         Ok((comparison, side_curves(&read)))
     });
+    end(driver, comparison, failed, &arguments.output)
+}
+
+/// Ends: what went wrong is in the record, on the terminal and on the live page.
+fn end(
+    mut driver: Driver<'_>,
+    comparison: Result<(Comparison, Vec<SideCurve>), Failure>,
+    failed: Option<Failure>,
+    output: &OutputArguments,
+) -> Result<u8, Failure> {
     if let Ok((comparison, _)) = &comparison {
         for sentence in failed_conditions(comparison) {
             driver.campaign.reason(Verdict::ThresholdFailed, sentence);
         }
     }
+    // A broker that is gone, or a signal, is named when the campaign is closed.
+    let unmade = comparison.as_ref().err().filter(|_| !driver.is_over()).cloned();
+    let failed = failed.or(unmade);
     if let Some(failure) = &failed {
         let sentence = failure.message.trim_start_matches("error: ").to_owned();
         driver.campaign.reason(Verdict::Aborted, sentence);
     }
     let closed = driver.close(None)?;
-    let comparison = match (comparison, failed) {
-        (Ok((comparison, curves)), failed) => {
-            publish(&comparison, &curves, &closed.directory, &arguments.output)?;
-            match failed {
-                None => comparison,
-                Some(failure) => return Err(failure),
+    let written = comparison
+        .as_ref()
+        .ok()
+        .map(|(comparison, curves)| publish(comparison, curves, &closed.directory, output));
+    let failed = failed.or(written.transpose().err());
+    // It is said before a page that stays waits for its reader.
+    if let Some(failure) = &failed {
+        eprintln!("{}", failure.message);
+    }
+    let code = closed.conclude();
+    Ok(match (failed, comparison) {
+        (Some(failure), _) => failure.code,
+        (None, Ok((comparison, _))) if matches!(code, exit::OK | exit::THRESHOLD) => {
+            match code_of_conditions(&comparison) {
+                exit::OK if is_lost(&comparison) => exit::INVALID_RUN,
+                code => code,
             }
         }
-        (Err(_), Some(failure)) => return Err(failure),
-        (Err(failure), None) => return closed.failure().map_or(Err(failure), Err),
-    };
-    Ok(match closed.conclude() {
-        exit::OK | exit::THRESHOLD => match code_of_conditions(&comparison) {
-            exit::OK if is_lost(&comparison) => exit::INVALID_RUN,
-            code => code,
-        },
-        code => code,
+        (None, _) => code,
     })
+}
+
+/// What the repeats of the first side once more are called.
+fn again_name(sides: &[SidePlan]) -> String {
+    format!("{}-aa", sides[0].name)
 }
 
 /// Makes all repeats, in turns.
@@ -96,58 +125,71 @@ fn repeat(
     driver: &mut Driver<'_>,
     made: &mut Vec<Made>,
 ) -> Result<(), Failure> {
-    let repeats = usize::from(arguments.repeats);
-    let total = repeats * sides.len();
-    for round in 0..repeats {
-        // a b, then b a: what drifts meets both.
-        let mut order: Vec<usize> = (0..sides.len()).collect();
-        if round % 2 == 1 {
-            order.reverse();
+    let [repeats, again, make_up] =
+        [arguments.repeats, arguments.aa, arguments.make_up].map(usize::from);
+    let mut turns = Turns::new(sides.len(), repeats, again, make_up);
+    let mut counted = true;
+    while let Some(turn) = turns.next(counted) {
+        if driver.is_over() {
+            return Ok(());
         }
-        for index in order {
-            if driver.is_over() {
-                return Ok(());
-            }
-            let side = &sides[index];
-            driver.fresh_stage(&side.targets);
-            let log = driver.file(&format!("before-{}-{}.log", side.name, round + 1));
-            let stopped = || driver.is_over();
-            let run =
-                |command: &String| before::run(command, (&side.name, round + 1), &log, &stopped);
-            let ran = side.before.as_ref().map(run).transpose()?;
-            let label = format!("{}-{}", side.name, round + 1);
-            let place = Place {
-                series: side.name.clone(),
-                rung: index,
-                label: label.clone(),
-                ..Place::default()
-            };
-            let number = made.len() + 1;
-            let title = format!("repeat {number} of {total}: {} #{}", side.name, round + 1);
-            let step = Step { scenario: side.scenario.clone(), place, title };
-            let Some((outcome, _)) = driver.run(step)? else { return Ok(()) };
-            driver.blame(&outcome);
-            let directory = driver.last_directory().to_owned();
-            made.push(Made { side: index, directory, before: ran });
-        }
+        let (index, name) = match turn.whose {
+            Whose::Side(index) => (index, sides[index].name.clone()),
+            Whose::Again => (0, again_name(sides)),
+        };
+        let side = &sides[index];
+        let nth = made.iter().filter(|made| made.turn.whose == turn.whose).count() + 1;
+        let label = format!("{name}-{nth}");
+        let repeat = match turn.whose {
+            Whose::Side(_) => nth.to_string(),
+            Whose::Again => format!("aa-{nth}"),
+        };
+        driver.fresh_stage(&side.targets);
+        let log = driver.file(&format!("before-{label}.log"));
+        let stopped = || driver.is_over();
+        let run = |command: &String| before::run(command, (&side.name, &repeat), &log, &stopped);
+        let ran = side.before.as_ref().map(run).transpose()?;
+        let (number, total) = (made.len() + 1, turns.total());
+        let again = if turn.made_up { ", in place of one that does not count" } else { "" };
+        let title = format!("repeat {number} of {total}: {name} #{nth}{again}");
+        let place = Place {
+            series: name,
+            rung: match turn.whose {
+                Whose::Side(index) => index,
+                Whose::Again => sides.len(),
+            },
+            label,
+            ..Place::default()
+        };
+        let step = Step { scenario: side.scenario.clone(), place, title };
+        let Some((outcome, position)) = driver.run(step)? else { return Ok(()) };
+        driver.blame(&outcome);
+        counted = position.is_some() && outcome.record.verdict.counts();
+        let directory = driver.last_directory().to_owned();
+        made.push(Made { turn, directory, before: ran });
     }
     Ok(())
 }
 
 /// The repeats as they lie in their directories.
 fn read(sides: &[SidePlan], made: &[Made], driver: &Driver<'_>) -> Result<Vec<Side>, Failure> {
-    let of = |(index, plan): (usize, &SidePlan)| {
-        let runs = made.iter().filter(|made| made.side == index).map(|made| {
+    let of = |whose: Whose| -> Result<Vec<Run>, Failure> {
+        let made = made.iter().filter(|made| made.turn.whose == whose);
+        let read = |made: &Made| {
             let run = Run::read(&driver.file(&made.directory), &made.directory);
             let run = run.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
-            Ok(Run { before: made.before.clone(), ..run })
-        });
+            Ok(Run { before: made.before.clone(), made_up: made.turn.made_up, ..run })
+        };
+        made.map(read).collect()
+    };
+    let side = |(index, plan): (usize, &SidePlan)| {
         Ok(Side {
             name: plan.name.clone(),
             label: plan.label.clone(),
             before: plan.before.clone(),
-            runs: runs.collect::<Result<_, Failure>>()?,
+            runs: of(Whose::Side(index))?,
+            again: if index == 0 { of(Whose::Again)? } else { Vec::new() },
         })
     };
-    sides.iter().enumerate().map(of).collect()
+    sides.iter().enumerate().map(side).collect()
 }

@@ -63,9 +63,13 @@ fn record(comparison: &Comparison, sides: &[Side]) -> RunRecord {
     if !record.reasons.is_empty() {
         record.verdict = Verdict::ThresholdFailed;
     }
-    for side in sides {
+    let again = sides.iter().take(1).filter(|side| !side.again.is_empty());
+    let groups = sides.iter().map(|side| (side.name.clone(), &side.label, &side.runs));
+    let groups =
+        groups.chain(again.map(|side| (format!("{}-aa", side.name), &side.label, &side.again)));
+    for (name, title, runs) in groups {
         let first = record.steps.len();
-        for (number, run) in side.runs.iter().enumerate() {
+        for (number, run) in runs.iter().enumerate() {
             if record.targets.is_empty() {
                 record.target = run.record.target.clone();
                 record.targets.clone_from(&run.record.targets);
@@ -73,17 +77,17 @@ fn record(comparison: &Comparison, sides: &[Side]) -> RunRecord {
             }
             for step in &run.record.steps {
                 let mut step = step.clone();
-                let label = format!("{}-{} {}", side.name, number + 1, step.label);
+                let label = format!("{name}-{} {}", number + 1, step.label);
                 step.label = label.trim().to_owned();
-                step.series.clone_from(&side.name);
+                step.series.clone_from(&name);
                 // It is relative to the run that it came from.
                 step.directory.clear();
                 record.steps.push(step);
             }
         }
         record.series.push(Series {
-            name: side.name.clone(),
-            label: format!("{}: {}", side.name, side.label),
+            label: format!("{name}: {title}"),
+            name,
             figure: "comparison".to_owned(),
             scenario: comparison.scenario.clone(),
             steps: (first..record.steps.len()).collect(),

@@ -5,6 +5,7 @@
 //! along (scenarios, topics, hosts) stay as they are, and so do numbers with their units.
 
 mod charts;
+mod compared;
 mod files;
 mod happened;
 mod pages;
@@ -70,7 +71,7 @@ use catalogue;
 /// All labels, for tests.
 #[cfg(test)]
 pub(super) fn labels() -> impl Iterator<Item = (&'static str, &'static str)> {
-    [pages::ALL, charts::ALL, files::ALL, tables::ALL].into_iter().flatten().copied()
+    [pages::ALL, charts::ALL, files::ALL, tables::ALL, compared::ALL].into_iter().flatten().copied()
 }
 
 #[cfg(test)]

@@ -25,8 +25,13 @@ fn of_step(text: &str) -> Option<String> {
     Some(format!("{label}：{}", translated(sentence)?))
 }
 
+/// All sentences that are known.
+fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    SENTENCES.iter().chain(super::happened::SENTENCES).chain(super::compared::SENTENCES)
+}
+
 fn translated(text: &str) -> Option<String> {
-    SENTENCES.iter().chain(super::happened::SENTENCES).find_map(|(english, chinese)| {
+    all().find_map(|(english, chinese)| {
         let figures = figures(english, text)?;
         let mut out = String::new();
         let mut rest = *chinese;
@@ -374,7 +379,7 @@ mod tests {
 
     #[test]
     fn patterns_and_translations_have_the_same_figures() {
-        for (english, chinese) in SENTENCES.iter().chain(crate::report::lang::happened::SENTENCES) {
+        for (english, chinese) in all() {
             let places = english.matches("{}").count();
             for place in 0..places {
                 assert!(chinese.contains(&format!("{{{place}}}")), "{english}");

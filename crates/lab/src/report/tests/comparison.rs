@@ -1,10 +1,11 @@
 //! The page of a comparison.
 
+use super::languages::texts;
 use super::{content, keep};
 use crate::compare::{About, BeforeRun, Condition, FailIf, Run, Side, SideCurve, compare};
 use crate::output::RunDirectory;
 use crate::record::{CurvePoint, LatencyStats, RunKind, RunRecord, Step, TargetRecord, Verdict};
-use crate::report::{comparison_html, with_files};
+use crate::report::{Lang, comparison_html, with_files};
 
 /// A repeat whose figures are near those of its side.
 fn run(number: usize, factor: f64, kind: RunKind) -> Run {
@@ -59,6 +60,7 @@ fn run(number: usize, factor: f64, kind: RunKind) -> Run {
             seconds: 0.1,
             output: "x = 1\n".to_owned(),
         }),
+        made_up: number == 5,
     }
 }
 
@@ -70,12 +72,19 @@ fn sides(kind: RunKind) -> Vec<Side> {
             last.record.reasons = vec!["the generator was busy".to_owned()];
         }
         let before = Some("sysctl -w x=1".to_owned());
-        Side { name: name.to_owned(), label: format!("broker {name}"), before, runs }
+        let again = Vec::new();
+        Side { name: name.to_owned(), label: format!("broker {name}"), before, runs, again }
     };
-    vec![side("old", 1.0), side("new", 1.25)]
+    let mut both = vec![side("old", 1.0), side("new", 1.25)];
+    both[0].again = (7..=12).map(|number| run(number, 1.0, kind)).collect();
+    both
 }
 
 fn page(sides: &[Side]) -> String {
+    page_in(Lang::En, sides)
+}
+
+fn page_in(lang: Lang, sides: &[Side]) -> String {
     let about = About {
         name: "20260101-compare-symmetric".to_owned(),
         started_at: "2026-01-01T00:00:00Z".to_owned(),
@@ -84,7 +93,9 @@ fn page(sides: &[Side]) -> String {
         seed: 1,
     };
     let conditions = [Condition::FailIf(FailIf::Worse)];
-    let comparison = compare(sides, &about, &conditions).expect("comparable");
+    let mut comparison = compare(sides, &about, &conditions).expect("comparable");
+    // That of the test's own process.
+    comparison.command_line = ["tacho", "compare", "symmetric"].map(str::to_owned).into();
     let curve = |factor: f64| {
         let point = |step: u32| {
             let quantile = 1.0 - 10_f64.powf(-f64::from(step) / 20.0);
@@ -98,7 +109,7 @@ fn page(sides: &[Side]) -> String {
         pooled: curve(factor),
         slowest: curve(factor * 1.1),
     });
-    let page = comparison_html(&comparison, &curves);
+    let page = comparison_html(&comparison, &curves, lang);
     with_files(&page, &["comparison.json".to_owned(), "junit.xml".to_owned()])
 }
 
@@ -122,6 +133,9 @@ fn both_sides_stand_beside_each_other() {
         "href=\"steps/01/report.html\"",
         "href=\"comparison.json\"",
         "class=\"invalid\"",
+        "A/A (the first side once more)",
+        "the first side against its 6 A/A repeats",
+        "5 (in place of another)",
     ] {
         assert!(page.contains(words), "{words}");
     }
@@ -129,6 +143,55 @@ fn both_sides_stand_beside_each_other() {
     assert!(page.matches("role=\"img\" aria-label=\"latency,").count() >= 3);
     for outside in ["http:", "https:", "@import", "url(", "<link", "<img", "<iframe", " src="] {
         assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+/// What a page says itself is Chinese; what the run brought is not.
+#[test]
+fn a_comparison_speaks_chinese() {
+    let sides = sides(RunKind::Run);
+    let page = page_in(Lang::Zh, &sides);
+    keep("comparison-zh.html", &page);
+    assert!(page.contains("<html lang=\"zh\">"));
+    for words in [
+        "部分指标更好，部分更差",
+        "延迟的第 99 百分位",
+        "变差即失败：不满足：new 的",
+        "new：各次重复的全部消息",
+        "old 的 6 次重复中有 1 次不计入结果：",
+        "第一方与其 6 次 A/A 重复相比",
+        "对比结果：本页全部数据",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    let brought = [
+        "symmetric",
+        "broker old",
+        "broker new",
+        "20260101-compare-symmetric",
+        "sysctl -w x=1",
+        "the generator was busy",
+        "broker -p {port} --speed",
+        "{port}",
+        "compare",
+        "tacho",
+        "junit.xml",
+        "comparison.json",
+        "Each publisher sends to one subscriber.",
+        "Broker",
+    ];
+    let mut left: Vec<String> = texts(&page).into_iter().collect();
+    for text in &mut left {
+        for known in brought {
+            *text = text.replace(known, "");
+        }
+    }
+    left.retain(|text| {
+        text.split(|c: char| !c.is_ascii_lowercase()).any(|word| word.len() > 3 && word != "json")
+    });
+    assert!(left.is_empty(), "{left:#?}");
+    for figure in crate::compare::FIGURES {
+        assert_ne!(Lang::Zh.told(figure.label), figure.label);
     }
 }
 
@@ -168,7 +231,7 @@ fn the_files_are_written() {
     let directory = RunDirectory::create(place.path()).expect("creates");
     let about = About { name: "n".to_owned(), seed: 1, ..About::default() };
     let comparison = compare(&sides(RunKind::Run), &about, &[]).expect("comparable");
-    directory.write_comparison(&comparison, &[]).expect("writes");
+    directory.write_comparison(&comparison, &[], Lang::En).expect("writes");
     let text = std::fs::read_to_string(place.path().join("comparison.json")).expect("reads");
     let back: crate::compare::Comparison = serde_json::from_str(&text).expect("is JSON");
     assert_eq!((&back.sides, back.verdict), (&comparison.sides, comparison.verdict));

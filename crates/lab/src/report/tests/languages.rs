@@ -7,7 +7,7 @@ use super::{Lang, content, keep, page, page_in};
 use crate::report::{escape, lang};
 
 /// Everything that is read on a page: text between tags, and what the script's data say.
-fn texts(page: &str) -> BTreeSet<String> {
+pub(super) fn texts(page: &str) -> BTreeSet<String> {
     let page = content(page);
     let (before, rest) = page.split_once("id=\"chart-data\">").expect("has data");
     let (json, behind) = rest.split_once("</script>").expect("ends");
