@@ -95,7 +95,7 @@ fn end(
         .as_ref()
         .ok()
         .map(|(comparison, curves)| publish(comparison, curves, &closed.directory, output));
-    let failed = failed.or(written.transpose().err());
+    let failed = failed.or_else(|| written.transpose().err());
     // It is said before a page that stays waits for its reader.
     if let Some(failure) = &failed {
         eprintln!("{}", failure.message);
