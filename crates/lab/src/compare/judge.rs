@@ -4,8 +4,8 @@ use super::figure::{Better, Figure};
 use super::record::{Again, Change, FigureRow, Judgement, Method, Spread};
 use super::statistics::{REPEATS_MIN, Scale, median, shift};
 
-/// Judges one figure: `sides` has the values of each side's repeats, by the side's name, and `again`
-/// those of further repeats of the first condition. `None` where no side has any.
+/// Judges one figure: `sides` has the values of each side's repeats, by the side's name, and
+/// `again` those of further repeats of the first condition. `None` where no side has any.
 pub fn judge(
     figure: &Figure,
     sides: &[(&str, Vec<f64>)],

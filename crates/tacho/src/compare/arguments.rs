@@ -42,8 +42,8 @@ pub(crate) struct CompareArguments {
     /// Further repeats of the first side, made in turns with the others (A/A): the noise floor is
     /// then what it really differs by from itself. None, or 5 and more
     ///
-    /// They stand in a column of their own and are not part of the first side's median. Without them
-    /// the floor comes from the first side's own repeats.
+    /// They stand in a column of their own and are not part of the first side's median. Without
+    /// them the floor comes from the first side's own repeats.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = further)]
     pub(super) aa: u16,
 

@@ -155,13 +155,13 @@ impl Lang {
                 format!(
                     "{turns}A side is the median of its repeats; percentiles of repeats are never \
                      averaged. The interval comes from {draws} draws of the repeats of both sides \
-                     anew (percentile bootstrap, {confidence:.0} %, seed {seed}). The floor is what \
-                     the first side differs by from itself (A/A), the greatest of four: what \
+                     anew (percentile bootstrap, {confidence:.0} %, seed {seed}). The floor is \
+                     what the first side differs by from itself (A/A), the greatest of four: what \
                      {confidence:.0} % of {draws} A/A comparisons stay below, whose two groups, as \
                      large as the sides, are drawn from all repeats of the first side; an A/A \
                      comparison that was made ({made}); {least:.0} %; and the resolution of the \
-                     figure. With {figures} figures one may differ by chance: a change that matters \
-                     shows again when the comparison is repeated."
+                     figure. With {figures} figures one may differ by chance: a change that \
+                     matters shows again when the comparison is repeated."
                 )
             }
             Self::Zh => {
