@@ -123,6 +123,12 @@ fn headline(run: &RunRecord, name: &str) -> Option<f64> {
     Some(found.value? * us)
 }
 
+/// Earlier records have it of the run only.
+fn connect_per_s(run: &RunRecord, step: &Step) -> Option<f64> {
+    let of_run = run.connect_per_s.filter(|rate| run.kind == RunKind::Run && *rate > 0.0);
+    step.connect_per_s.or(of_run)
+}
+
 /// A latency is known to the microsecond.
 const TIME: (FigureUnit, f64) = (FigureUnit::Microseconds, 1.0);
 
@@ -172,11 +178,12 @@ pub const FIGURES: [Figure; 16] = [
             "connect_rate",
             "connections per second",
             (FigureUnit::PerSecond, 0.1),
-            |_, step| step.connect_per_s,
+            connect_per_s,
         )
     },
-    lower("time_to_connected", "time until all are connected", TIME, |_, step| {
-        step.connect_s.map(|seconds| seconds * 1e6)
+    lower("time_to_connected", "time until all are connected", TIME, |run, step| {
+        let spread = || Some(run.clients_connected as f64 / connect_per_s(run, step)?);
+        step.connect_s.or_else(spread).map(|seconds| seconds * 1e6)
     }),
     // Clients whose connections a scenario ends.
     lower(

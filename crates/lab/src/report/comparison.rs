@@ -61,7 +61,7 @@ fn header(lang: Lang, out: &mut String, comparison: &Comparison) {
         out,
         "<section {class}><b{colour}>{}</b><p>{}</p><ul>",
         capitalised(lang.judgement(comparison.verdict)),
-        escape(&capitalised(&sentence))
+        escape(&sentence)
     );
     let mut sides = Vec::new();
     for side in &comparison.sides {
@@ -129,8 +129,8 @@ fn table(lang: Lang, out: &mut String, comparison: &Comparison, point: &Point) {
     }
     let _ = write!(
         out,
-        "<th scope=\"col\" style=\"text-align:center\">{}</th><th scope=\"col\">{}</th>\
-         <th scope=\"col\">{}</th><th scope=\"col\"></th></tr></thead><tbody>",
+        "<th scope=\"col\" style=\"text-align:center\">{}</th><th scope=\"col\"></th>\
+         <th scope=\"col\">{}</th><th scope=\"col\">{}</th></tr></thead><tbody>",
         span.head(),
         lang.interval_95(),
         lang.noise_floor()
@@ -183,14 +183,14 @@ fn change_cells(lang: Lang, out: &mut String, (row, change): (&FigureRow, &Chang
     let sentence = lang.change_was((&figure, &shown, change.verdict), &interval, &floor);
     let _ = write!(
         out,
-        "<td>{}</td><td style=\"text-align:center\">{}</td><td>{}</td><td>{}</td>\
-         <td style=\"{colour}\" title=\"{}\">{}</td></tr>",
+        "<td>{}</td><td style=\"text-align:center\">{}</td>\
+         <td style=\"{colour}\" title=\"{}\">{}</td><td>{}</td><td>{}</td></tr>",
         escape(&shown),
         drawn(row, change, span, &sentence),
-        escape(&interval),
-        escape(&floor),
         escape(&lang.told(&change.reason)),
-        escape(&verdict)
+        escape(&verdict),
+        escape(&interval),
+        escape(&floor)
     );
 }
 

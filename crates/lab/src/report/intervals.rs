@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::html::escape;
 use crate::compare::{Change, FigureRow, Judgement, Scale};
 
-const WIDTH: f64 = 260.0;
+const WIDTH: f64 = 170.0;
 const HEIGHT: f64 = 24.0;
 /// Room at either side for an arrow, where an interval leaves the picture.
 const MARGIN: f64 = 8.0;
