@@ -102,6 +102,14 @@ fn sentences(calibration: &Calibration) -> Vec<String> {
             ));
         }
     }
+    if !sentences.is_empty() {
+        sentences.push(
+            "These are messages that share system calls: 50 pairs with 20 under way each. Where \
+             many clients send one now and then, each is a system call of its own on either side \
+             and costs about ten times as much: see the send delay of a run."
+                .to_owned(),
+        );
+    }
     let waiting = |cell: &&RateCell| cell.thread_busy_percent < BUSY_PERCENT;
     if calibration.rates.iter().any(|cell| waiting(&cell)) {
         sentences.push(
