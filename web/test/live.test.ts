@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { Growing, Stretches } from "../src/growing";
 import type { HostNews, SecondNews } from "../src/news";
 import {
-  RUN_PANELS, brokerPanels, brokersOf, busiest, chartOf, groupPanels, hostPanels, largest, shownName,
-  valuesOf, valuesOfBroker, valuesOfGroups, valuesOfHost,
+  RUN_PANELS, brokerPanels, brokersOf, busiest, chartOf, groupPanels, hostPanels, largest,
+  shownName, valuesOf, valuesOfBroker, valuesOfGroups, valuesOfHost,
 } from "../src/panels";
 
 test("lines are interrupted where nothing came, and never turn back", () => {

@@ -218,8 +218,8 @@ impl Buffers {
 
     /// Takes what all writers have; what is appended from now on is in the next cut.
     ///
-    /// With `anyway` there is a cut even when they have nothing. `spares` are empty pieces, given to
-    /// writers for those that they had something in.
+    /// With `anyway` there is a cut even when they have nothing. `spares` are empty pieces, given
+    /// to writers for those that they had something in.
     pub(crate) fn cut(&self, anyway: bool, spares: &mut Vec<Vec<u8>>) -> Option<Cut> {
         let mut all = lock(&self.all);
         let All { buffers, token } = &mut *all;

@@ -4,9 +4,9 @@
 //! a whole when that is over: either all of it survives or nothing. The tokens that sessions wait
 //! for number these groups; which commit took a group is known once it was handed over.
 //!
-//! A shard that has work asks for a commit only when that is done, or after a few milliseconds: what
-//! came together meanwhile is written at once, and a message that its receiver has acknowledged by
-//! then is not written at all.
+//! A shard that has work asks for a commit only when that is done, or after a few milliseconds:
+//! what came together meanwhile is written at once, and a message that its receiver has
+//! acknowledged by then is not written at all.
 //!
 //! The commit thread tells a shard of a commit only if the shard has said that it waits for one.
 //! All sessions for which a commit was good are then served together, once each.

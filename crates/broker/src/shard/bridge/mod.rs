@@ -6,8 +6,8 @@
 //! ([`super::routes`]), so that order holds whatever the number of members.
 //!
 //! [`members`] makes them and ends those that are not wanted any more, [`dial`] opens and loses
-//! connections, [`greet`] is CONNECT and CONNACK, [`subscribe`] SUBSCRIBE and UNSUBSCRIBE, [`egress`]
-//! sends messages there, [`ingress`] takes in what comes from there.
+//! connections, [`greet`] is CONNECT and CONNACK, [`subscribe`] SUBSCRIBE and UNSUBSCRIBE,
+//! [`egress`] sends messages there, [`ingress`] takes in what comes from there.
 
 mod dial;
 mod egress;
