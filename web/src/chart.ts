@@ -293,18 +293,30 @@ export class Chart {
 
   private drawBands(u: uPlot): void {
     const { left, top, width, height } = u.bbox;
+    const right = left + width;
+    const px = uPlot.pxRatio;
+    const place = (at: number) => Math.min(Math.max(u.valToPos(at, "x", true), left), right);
     u.ctx.save();
+    u.ctx.font = scaled(FONT);
+    u.ctx.textBaseline = "bottom";
     for (const [from, to, name] of this.data.bands) {
-      const x0 = Math.min(Math.max(u.valToPos(from, "x", true), left), left + width);
-      const x1 = Math.min(Math.max(u.valToPos(to, "x", true), left), left + width);
+      const [x0, x1] = [place(from), place(to)];
+      if (x1 <= x0) continue;
       u.ctx.fillStyle = this.colour("band");
       u.ctx.fillRect(x0, top, x1 - x0, height);
-      u.ctx.font = scaled(FONT);
       u.ctx.fillStyle = this.colour("ink-3");
-      u.ctx.textAlign = "center";
-      u.ctx.textBaseline = "bottom";
-      if (u.ctx.measureText(name).width < x1 - x0) {
-        u.ctx.fillText(name, (x0 + x1) / 2, top - 4 * uPlot.pxRatio);
+      const length = u.ctx.measureText(name).width;
+      if (length < x1 - x0) {
+        u.ctx.textAlign = "center";
+        u.ctx.fillText(name, (x0 + x1) / 2, top - 4 * px);
+        continue;
+      }
+      // The name of a moment stands beside it, where the next one leaves room.
+      const others = this.data.bands.map(([start]) => start).filter((start) => start > from);
+      const room = others.length > 0 ? place(Math.min(...others)) : right;
+      if (x1 + length + 6 * px < room) {
+        u.ctx.textAlign = "left";
+        u.ctx.fillText(name, x1 + 3 * px, top + 13 * px);
       }
     }
     u.ctx.restore();

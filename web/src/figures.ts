@@ -2,6 +2,7 @@
 
 import type { Chart } from "./chart";
 import { enhance } from "./chart";
+import type { Deeds } from "./deeds";
 import type { Growing, Stretches } from "./growing";
 import type { Panel } from "./panels";
 import { chartOf, shownName } from "./panels";
@@ -41,12 +42,15 @@ class Figure {
     figure.dataset["lines"] = String(panel.lines.length);
   }
 
-  draw(bands: [number, number, string][]): void {
-    this.chart?.update(chartOf(this.panel, this.rows, this.span(), bands), [this.rows.places]);
+  draw(bands: [number, number, string][], deeds: Deeds): void {
+    const span = this.span();
+    const all = [...bands, ...deeds.bands(...span)];
+    this.chart?.update(chartOf(this.panel, this.rows, span, all), [this.rows.places]);
     // For whoever wants to know, tests above all: how many values are drawn.
     const drawn = this.panel.lines.reduce(
       (sum, { name }) => sum + this.rows.column(name).filter((value) => value !== null).length, 0);
     this.chart?.plot.root.setAttribute("data-points", String(drawn));
+    this.chart?.plot.root.setAttribute("data-marks", String(all.length - bands.length));
   }
 
   resize(): void {
@@ -75,6 +79,7 @@ export class Board {
     heading: string,
     private readonly rows: Growing,
     private readonly bands: Stretches,
+    private readonly deeds: Deeds,
     private readonly panels: () => Panel[],
   ) {
     if (heading !== "") {
@@ -96,7 +101,7 @@ export class Board {
       this.figures = panels.map((panel) => new Figure(this.charts, panel, this.rows));
     }
     const bands = this.bands.all.filter(([, , name]) => name === "measure");
-    for (const figure of this.figures) figure.draw(bands);
+    for (const figure of this.figures) figure.draw(bands, this.deeds);
   }
 
   resize(): void {

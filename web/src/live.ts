@@ -1,10 +1,11 @@
 // The page of a run while it runs.
 
+import { Deeds } from "./deeds";
 import { Board } from "./figures";
 import { latency, rate, thousands, bytes } from "./format";
 import { Growing, Stretches } from "./growing";
 import type {
-  EndNews, FailedNews, Hello, HostNews, PhaseNews, RunNews, SecondNews, StepNews,
+  DeedNews, EndNews, FailedNews, Hello, HostNews, PhaseNews, RunNews, SecondNews, StepNews,
 } from "./news";
 import type { Panel } from "./panels";
 import {
@@ -39,6 +40,7 @@ function percent(value: number | null): string {
 class Page {
   private rows = new Growing();
   private bands = new Stretches();
+  private deeds = new Deeds();
   private run: RunNews | null = null;
   private phase: PhaseNews | null = null;
   private end: EndNews | null = null;
@@ -57,6 +59,7 @@ class Page {
   hello(hello: Hello): void {
     this.rows = new Growing();
     this.bands = new Stretches();
+    this.deeds = new Deeds();
     this.hosts = new Map();
     this.parts = new Map();
     this.boards = [];
@@ -65,9 +68,10 @@ class Page {
     element("steps").querySelector("tbody")?.replaceChildren();
     element("failures").querySelector("ul")?.replaceChildren();
     element("steps").hidden = true;
+    element("deeds").hidden = true;
     element("failures").hidden = true;
     this.boards.push(
-      new Board(element("charts"), "", this.rows, this.bands, () => RUN_PANELS));
+      new Board(element("charts"), "", this.rows, this.bands, this.deeds, () => RUN_PANELS));
     document.title = `${hello.name} - Tacho`;
     element("name").textContent = hello.name;
     element("kind").textContent = hello.kind === "run" ? "Live run" : `Live ${hello.kind}`;
@@ -82,6 +86,8 @@ class Page {
       const count = hello.failures_count - hello.failures.length + index + 1;
       this.failed({ count, sentence });
     });
+    hello.deeds.forEach((deed) => this.deeds.take(deed));
+    this.drawDeeds();
     hello.steps.forEach((step) => this.step(step));
     if (hello.end !== null) this.ended(hello.end);
     this.draw();
@@ -136,7 +142,7 @@ class Page {
       rows = grown;
       this.parts.set(heading, grown);
       this.boards.push(
-        new Board(element("charts"), heading, grown, this.bands, () => panels(grown)));
+        new Board(element("charts"), heading, grown, this.bands, this.deeds, () => panels(grown)));
     }
     rows.push(end, values);
   }
@@ -152,7 +158,8 @@ class Page {
       const of = target === null ? "" : `, broker ${target}`;
       const name = host === "" ? source : `${host} (${source}${of})`;
       this.boards.push(
-        new Board(element("charts"), `Host ${name}`, grown, this.bands, () => hostPanels(grown)));
+        new Board(
+          element("charts"), `Host ${name}`, grown, this.bands, this.deeds, () => hostPanels(grown)));
     }
     rows.push(row.at_s, valuesOfHost(row));
     this.draw();
@@ -165,6 +172,12 @@ class Page {
     const list = section.querySelector("ul");
     list?.append(text("li", news.sentence));
     while (list !== null && list.childElementCount > 20) list.firstElementChild?.remove();
+    this.draw();
+  }
+
+  acted(deed: DeedNews): void {
+    this.deeds.take(deed);
+    this.drawDeeds();
     this.draw();
   }
 
@@ -292,6 +305,20 @@ class Page {
     if (at >= this.now.at || at === 0) this.now = { at, came: performance.now() };
   }
 
+  private drawDeeds(): void {
+    const all = this.deeds.all();
+    const section = element("deeds");
+    section.hidden = all.length === 0;
+    section.querySelector("tbody")?.replaceChildren(...all.map((deed) => {
+      const row = document.createElement("tr");
+      const about = deed.kind === "kill" || deed.kind === "run" ? "" : thousands(deed.clients);
+      row.append(
+        text("th", `${deed.at_s.toFixed(1)} s`), text("td", deed.what), text("td", about),
+        text("td", deed.followed));
+      return row;
+    }));
+  }
+
   private drawTiles(): void {
     const row = this.second;
     const several = row !== null && brokersOf(row).length > 0;
@@ -337,6 +364,7 @@ function listen(page: Page): void {
   on<SecondNews>("second", (news) => page.secondPassed(news));
   on<HostNews>("host", (news) => page.hostTold(news));
   on<FailedNews>("failed", (news) => page.failed(news));
+  on<DeedNews>("deed", (news) => page.acted(news));
   on<StepNews>("step", (news) => page.step(news));
   on<EndNews>("end", (news) => page.ended(news));
   on<number>("missed", (rows) => page.lost(rows));

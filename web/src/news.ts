@@ -30,6 +30,18 @@ export interface StepNews {
   cpu_percent: number | null;
 }
 
+// A timed action that has begun.
+export interface DeedNews {
+  run: number;
+  number: number;
+  kind: string;
+  what: string;
+  at_s: number;
+  length_s: number | null;
+  clients: number;
+  followed: string;
+}
+
 export interface EndNews {
   verdict: string | null;
   reasons: string[];
@@ -45,6 +57,7 @@ export interface Hello {
   phase: PhaseNews | null;
   failures: string[];
   failures_count: number;
+  deeds: DeedNews[];
   steps: StepNews[];
   end: EndNews | null;
   forgotten: number;

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { Deeds } from "../src/deeds";
 import { Growing, Stretches } from "../src/growing";
-import type { HostNews, SecondNews } from "../src/news";
+import type { DeedNews, HostNews, SecondNews } from "../src/news";
 import {
   RUN_PANELS, brokerPanels, brokersOf, busiest, chartOf, groupPanels, hostPanels, largest,
   shownName, valuesOf, valuesOfBroker, valuesOfGroups, valuesOfHost,
@@ -38,6 +39,24 @@ test("phases of several runs are several stretches", () => {
   assert.deepEqual(phases.all, [
     [0, 2, "measure"], [2, 2.1, "drain"], [9, 10, "measure"], [20, 21, "measure"],
   ]);
+});
+
+test("of each action the newest is known, and it has its mark", () => {
+  const deeds = new Deeds();
+  const deed = (part: Partial<DeedNews>): DeedNews => ({
+    run: 1, number: 0, kind: "disconnect", what: "all of a break off", at_s: 10, length_s: null,
+    clients: 5, followed: "0 of 5 back", ...part,
+  });
+  deeds.take(deed({}));
+  deeds.take(deed({ number: 1, kind: "pause", at_s: 12, length_s: 3 }));
+  deeds.take(deed({ followed: "5 of 5 back" }));
+  assert.deepEqual(deeds.all().map(({ followed }) => followed), ["0 of 5 back", "5 of 5 back"]);
+  assert.deepEqual(deeds.bands(0, 100), [[10, 10.3, "disconnect"], [12, 15, "pause"]]);
+  // Nothing is drawn beyond the axis.
+  assert.deepEqual(deeds.bands(0, 13)[1], [12, 13, "pause"]);
+  for (let number = 0; number < 1000; number += 1) deeds.take(deed({ run: 2, number }));
+  assert.equal(deeds.all().length, 1000);
+  assert.ok(deeds.all().every(({ run }) => run === 2));
 });
 
 function second(part: Partial<SecondNews>): Map<string, number | null> {

@@ -81,3 +81,36 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use clap::Parser as _;
+
+    use super::{Arguments, shell, tidy};
+
+    /// What documents tell readers to type.
+    #[test]
+    fn chores_in_documents_are_there_with_their_flags() {
+        let root = shell::root();
+        let names = tidy::files(&root).expect("the working tree can be read");
+        let mut count = 0;
+        for name in names.iter().filter(|name| name.ends_with(".md")) {
+            let text = std::fs::read_to_string(root.join(name)).expect("reads");
+            for line in text.lines() {
+                let Some(rest) = line.trim().strip_prefix("cargo xtask ") else { continue };
+                let (command, _) = rest.split_once(" # ").unwrap_or((rest, ""));
+                let mut words = vec!["xtask"];
+                for (part, text) in command.split('\'').enumerate() {
+                    match part % 2 {
+                        0 => words.extend(text.split_whitespace()),
+                        _ => words.push(text),
+                    }
+                }
+                let parsed = Arguments::try_parse_from(&words);
+                assert!(parsed.is_ok(), "{name}: {line}: {}", parsed.err().expect("failed"));
+                count += 1;
+            }
+        }
+        assert!(count >= 15, "{count} chores in all documents");
+    }
+}

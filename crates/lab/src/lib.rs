@@ -35,6 +35,7 @@ pub mod format;
 pub mod jmx;
 pub mod needs;
 pub mod output;
+pub mod past;
 pub mod plan;
 mod probe;
 pub mod published;

@@ -8,7 +8,7 @@ use tacho_codec::ReasonCode;
 mod actions;
 mod figures;
 
-pub use actions::ActionTotals;
+pub use actions::{ActionCounts, ActionTotals};
 pub use figures::{
     GroupInterval, GroupTotals, Outcomes, SharedTotals, TargetInterval, TargetTotals,
 };
@@ -257,6 +257,9 @@ pub struct IntervalSnapshot {
     pub targets: Vec<TargetInterval>,
     /// What each generator thread used in the interval.
     pub threads: Vec<ThreadUsage>,
+    /// What came of [actions](crate::Plan::actions) in the interval, by their position in the plan:
+    /// of those only that something came of. To be [added up](ActionCounts::add).
+    pub actions: Vec<(usize, ActionCounts)>,
 }
 
 /// Verdict on messages, by the window in which their intended time lies.

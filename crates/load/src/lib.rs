@@ -28,9 +28,9 @@ mod worker;
 
 pub use engine::{AbortHandle, Engine, StartError};
 pub use events::{
-    ActionTotals, Counters, Delivery, End, Event, Failure, Gap, GroupInterval, GroupTotals,
-    Histogram, IntervalSnapshot, Outcomes, PhaseKind, SharedTotals, Summary, TargetInterval,
-    TargetTotals, ThreadUsage, Totals, Violations,
+    ActionCounts, ActionTotals, Counters, Delivery, End, Event, Failure, Gap, GroupInterval,
+    GroupTotals, Histogram, IntervalSnapshot, Outcomes, PhaseKind, SharedTotals, Summary,
+    TargetInterval, TargetTotals, ThreadUsage, Totals, Violations,
 };
 pub use payload::{Template, TemplateError};
 pub use plan::{

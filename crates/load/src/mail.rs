@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::events::{Failure, Histogram, PhaseKind, ThreadUsage};
+use crate::events::{ActionCounts, Failure, Histogram, PhaseKind, ThreadUsage};
 use crate::plan::{ClientIndex, Receiver, Scale, StreamIndex};
 use crate::recorder::Sample;
 use crate::verifier::{Books, StreamEnds};
@@ -114,6 +114,8 @@ pub(crate) struct Interval {
     pub(crate) len_ns: u64,
     pub(crate) sample: Sample,
     pub(crate) usage: ThreadUsage,
+    /// What came of actions, by their position.
+    pub(crate) actions: Vec<(usize, ActionCounts)>,
 }
 
 /// How far a thread is.

@@ -120,8 +120,8 @@ pub struct Group {
     /// All clients leave in [`Phase::Offline`] and come back to their sessions in
     /// [`Phase::Resume`].
     pub absent: bool,
-    /// Answer requests at QoS 0 with their own payload, each to its response topic and with its
-    /// correlation data.
+    /// Answer requests with their own payload, each to its response topic, with its correlation
+    /// data and at the QoS at which it came.
     pub answers: bool,
     /// What follows an unexpected end of a connection; without it the client has failed.
     pub reconnect: Option<Reconnect>,

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tacho_codec::QoS;
@@ -38,6 +39,17 @@ pub(crate) struct Streams {
     pub(crate) infos: Vec<StreamInfo>,
     /// Payloads and clients of wills, by topic.
     wills: HashMap<Box<str>, (Vec<u8>, ClientIndex)>,
+    responders: Responders,
+}
+
+/// Whether those who answer requests could answer all that reached them: else nobody knows which
+/// answers the broker owes.
+#[derive(Debug, Default)]
+struct Responders {
+    /// Some are away from their sessions.
+    away: AtomicU32,
+    /// Some answers were given up.
+    owe: AtomicBool,
 }
 
 /// The correlation data of a request.
@@ -57,15 +69,15 @@ pub(crate) struct StreamInfo {
 }
 
 impl StreamInfo {
+    fn is_answer(&self, received: &Received<'_>) -> bool {
+        self.response.as_deref() == Some(received.topic)
+    }
+
     /// Does it belong to its request, if it is an answer?
     #[inline]
     fn is_correlated(&self, header: &Header, received: &Received<'_>) -> bool {
-        match self.response.as_deref() {
-            Some(topic) if topic == received.topic => {
-                received.correlation == Some(&correlation(header.stream, header.seq)[..])
-            }
-            _ => true,
-        }
+        !self.is_answer(received)
+            || received.correlation == Some(&correlation(header.stream, header.seq)[..])
     }
 
     /// The topics under which its messages may arrive.
@@ -98,7 +110,15 @@ impl Streams {
             let (will, topic) = group.will.as_ref().zip(client.will_topic.as_deref())?;
             Some((topic.into(), (will.payload.clone(), index)))
         });
-        Self { run: plan.run_id & 0x00FF_FFFF, contents, infos, wills: wills.collect() }
+        let responders = Responders::default();
+        Self { run: plan.run_id & 0x00FF_FFFF, contents, infos, wills: wills.collect(), responders }
+    }
+
+    /// May answers to the stream's requests be missing that the broker never had?
+    fn owes_answers(&self, stream: StreamIndex) -> bool {
+        let Responders { away, owe } = &self.responders;
+        self.infos[stream as usize].response.is_some()
+            && (owe.load(Ordering::Relaxed) || away.load(Ordering::Relaxed) > 0)
     }
 
     /// The client of the plan whose will it is.
@@ -194,6 +214,8 @@ struct ClientState {
     failed: bool,
     /// A session of it has ended: what members of its shared groups miss may have been for it.
     has_left: bool,
+    /// It answers requests.
+    answers: bool,
     /// When it came back from its last absence.
     back_ns: u64,
     is_away: bool,
@@ -224,6 +246,26 @@ impl Verifier {
     /// The client's connection failed: what it misses is counted, but no violation.
     pub(crate) fn set_failed(&mut self, client: usize) {
         self.clients[client].failed = true;
+        if self.clients[client].answers {
+            self.owe_answers();
+        }
+    }
+
+    /// An answer was given up that a request had reached somebody for.
+    pub(crate) fn owe_answers(&self) {
+        self.streams.responders.owe.store(true, Ordering::Relaxed);
+    }
+
+    fn set_is_away(&mut self, client: usize, is_away: bool) {
+        let state = &mut self.clients[client];
+        if state.answers && state.is_away != is_away {
+            let away = &self.streams.responders.away;
+            match is_away {
+                true => away.fetch_add(1, Ordering::Relaxed),
+                false => away.fetch_sub(1, Ordering::Relaxed),
+            };
+        }
+        state.is_away = is_away;
     }
 
     pub(crate) fn is_failed(&self, client: usize) -> bool {
@@ -232,13 +274,14 @@ impl Verifier {
 
     /// The client is away from its session, until [`Verifier::set_back`].
     pub(crate) fn set_away(&mut self, client: usize) {
-        self.clients[client].is_away = true;
+        self.set_is_away(client, true);
     }
 
     /// The client is back in its session, which holds what was published meanwhile.
     pub(crate) fn set_back(&mut self, client: usize, now_ns: u64) {
+        self.set_is_away(client, false);
         let state = &mut self.clients[client];
-        (state.is_away, state.back_ns) = (false, now_ns);
+        state.back_ns = now_ns;
         for entry in &mut self.entries[state.routes.range()] {
             entry.absence = entry.absence.max(Absence::Kept);
         }
@@ -247,8 +290,12 @@ impl Verifier {
     /// The client's session ends. What was under way to it, and what is published until
     /// [`Verifier::renew`], is promised to nobody.
     pub(crate) fn end_session(&mut self, client: usize) {
+        self.set_is_away(client, true);
         let state = &mut self.clients[client];
-        (state.is_away, state.has_left) = (true, true);
+        state.has_left = true;
+        if state.answers {
+            self.streams.responders.owe.store(true, Ordering::Relaxed);
+        }
         for entry in &mut self.entries[state.routes.range()] {
             entry.absence = Absence::Ended;
         }
@@ -256,9 +303,9 @@ impl Verifier {
 
     /// The client has its subscriptions again, if its session had ended.
     pub(crate) fn renew(&mut self, client: usize, now_ns: u64) {
-        let state = &mut self.clients[client];
-        if std::mem::take(&mut state.is_away) {
-            state.back_ns = now_ns;
+        if self.clients[client].is_away {
+            self.set_is_away(client, false);
+            self.clients[client].back_ns = now_ns;
         }
     }
 
@@ -287,10 +334,12 @@ impl Verifier {
         let matches = |stream: u32, filter: &str| {
             streams[stream as usize].topics().any(|topic| tacho_topic::matches(filter, topic))
         };
+        let mut is_lower = false;
         match shared {
             None => {
                 for entry in &mut self.entries[state.routes.range()] {
                     if matches(entry.stream, filter) {
+                        is_lower |= qos < entry.qos;
                         entry.qos = entry.qos.min(qos);
                     }
                 }
@@ -300,11 +349,16 @@ impl Verifier {
                     let table = &self.shared[group.table as usize];
                     for entry in &mut self.shared_entries[table.range()] {
                         if matches(entry.stream, filter) {
+                            is_lower |= qos < entry.qos;
                             entry.qos = entry.qos.min(qos);
                         }
                     }
                 }
             }
+        }
+        // Its answers are of lower QoS then, too: they may be lost.
+        if is_lower && state.answers {
+            self.owe_answers();
         }
     }
 
@@ -369,8 +423,11 @@ impl Verifier {
         let settled = match judged {
             Some((Observation::New { skipped }, ..)) => 1 + skipped,
             Some((Observation::OutOfOrder, ..)) => {
-                delivery.out_of_order += 1;
-                violations.out_of_order += u64::from(!state.failed);
+                // Several who answer keep no order among them.
+                if !self.streams.infos[header.stream as usize].is_answer(received) {
+                    delivery.out_of_order += 1;
+                    violations.out_of_order += u64::from(!state.failed);
+                }
                 0
             }
             Some((Observation::Duplicate, qos, overlapping)) => {

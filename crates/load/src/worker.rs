@@ -18,6 +18,7 @@ use crate::recorder::{Recorder, Scope};
 use crate::verifier::{Streams, Verifier, Window};
 
 mod act;
+mod answer;
 mod client;
 mod connect;
 mod input;

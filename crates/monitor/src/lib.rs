@@ -21,6 +21,7 @@ mod collectd;
 mod cpus;
 mod error;
 mod find;
+mod from_metrics;
 mod host;
 mod kernel;
 mod machine;

@@ -250,6 +250,20 @@ mod tests {
     }
 
     #[test]
+    fn a_row_is_read_back_from_its_figures() {
+        let row = full();
+        let mut again = HostRow::default();
+        for metric in row.metrics() {
+            assert!(again.take(metric.name, metric.instance.as_deref(), metric.value));
+        }
+        assert!(!again.take("net_of_somebody", Some("eth0"), 1.0));
+        assert!(!again.take("cpu", None, 1.0));
+        let memory = row.memory.map(|memory| MemoryBytes { available: None, ..memory });
+        let (cores, processes) = (Vec::new(), Vec::new());
+        assert_eq!(again, HostRow { memory, cores, processes, ..row });
+    }
+
+    #[test]
     fn a_full_row_has_every_metric_in_order() {
         let metrics = full().metrics();
         let names: Vec<&str> = metrics.iter().map(|metric| metric.name).collect();

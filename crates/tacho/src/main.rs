@@ -13,6 +13,7 @@ mod exit;
 mod journal_command;
 mod monitor;
 mod plan_arguments;
+mod report_command;
 mod results_command;
 mod run;
 mod scenario;
@@ -73,6 +74,7 @@ enum Command {
     Journal(journal_command::JournalArguments),
     Monitor(Box<monitor::MonitorArguments>),
     Serve(web::ServeArguments),
+    Report(report_command::ReportArguments),
     #[command(hide = true)]
     Results(results_command::ResultsArguments),
     /// Become a shell command that ends with the process that started it.
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         Command::Journal(arguments) => journal_command::journal(arguments),
         Command::Monitor(arguments) => monitor::monitor(arguments),
         Command::Serve(arguments) => web::serve(arguments),
+        Command::Report(arguments) => report_command::report(arguments),
         Command::Attached(arguments) => run::attached(arguments),
         Command::Results(arguments) => results_command::results(arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(arguments),

@@ -1,22 +1,27 @@
 //! Every command in the documents works: it is run with a small load and a short hold, or, where a
 //! table below says why it cannot be, its subcommand, flags and values are parsed.
 //!
-//! Commands are the lines of `sh` blocks in README.md, README.zh.md and docs/*.md, and what stands
-//! in backticks in their sentences and begins with `tacho`.
+//! Commands are the lines of `sh` blocks in README.md, README.zh.md, docs/*.md and
+//! docs/results/*/README.md, and what stands in backticks in their sentences and begins with `tacho`.
+//! What runs until it is stopped is started, asked for a connection, and stopped. `cargo xtask` has
+//! its own test of chores in documents.
 
 mod documents;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use documents::{Document, commands, documents, inline, toml_called, words};
 
 /// Other programs, with why a test of the documents does not run them. A command that begins with
 /// none of these and is not ours is a mistake.
-const FOREIGN: [(&str, &str); 14] = [
+const FOREIGN: [(&str, &str); 15] = [
+    ("PROGRAM", "another broker, as the reports of results start it"),
     ("cargo install", "it installs what the tests have built"),
     ("cargo xtask", "chores have tests of their own; their names are checked"),
     ("apt-get", "it changes the system"),
@@ -34,43 +39,52 @@ const FOREIGN: [(&str, &str); 14] = [
 ];
 
 /// Our commands that are parsed, and why they are not run here.
-const PARSED: [(&str, &str); 22] = [
-    ("sysctl -w", "it changes the system; compare.rs has harmless commands before repeats"),
-    ("./old", "the reader's builds"),
-    ("tacho broker", "it runs until it is stopped; every other test starts one"),
-    ("tacho serve", "it runs until it is stopped; live.rs reads its pages"),
-    ("tacho monitor", "it runs until it is stopped; monitor.rs reads its rows"),
+const PARSED: [(&str, &str); 16] = [
+    ("broker.toml", "it names files and brokers of the reader; bridges have tests of their own"),
     ("tacho journal", "it needs the directory of a broker; its own tests make one"),
     ("tacho bridge", "it needs a bridge and its remote broker; its own tests have them"),
-    ("tacho capacity", "a search makes many trials; campaigns.rs has a small one"),
-    ("tacho run guide", "a whole suite; campaigns.rs runs rows of it"),
-    ("tacho run bifromq", "a whole suite; campaigns.rs runs rows of it"),
+    ("tacho monitor --port", "what listens there is the reader's; monitor.rs watches processes"),
+    ("tacho monitor collectd", "collectd's port is the system's; tests with collectd use another"),
+    ("tacho compare connect --before", "it changes the system; compare.rs has such commands"),
+    ("tacho run bifromq", "rows of 100 clients and more; campaigns.rs runs rows of suites"),
+    ("plan.jmx --var", "variables are those of the reader's plan; jmx.rs sets those of a plan"),
     ("tacho run bridge", "it needs two bridged brokers; its own tests have them"),
-    ("tacho run plan.jmx", "the plan is the reader's; jmx.rs runs plans"),
-    ("tacho ladder symmetric payload_size", "campaigns.rs walks such ladders"),
-    ("tacho ladder fan-in", "campaigns.rs walks such ladders"),
-    ("mosquitto", "it starts another program; tests against mosquitto are named after it"),
-    ("--transport", "transports.rs has every transport"),
-    ("kills=5", "persistent.rs kills brokers"),
+    ("tacho capacity connect", "clients in thousands; campaigns.rs has small searches"),
+    ("mosquitto.sh", "mosquitto keeps sessions by a file of the reader"),
+    ("tls.conf", "mosquitto has certificates by a file of the reader"),
     ("://broker.example", "the reader's broker"),
     ("://10.0.0.", "the reader's broker"),
-    ("mqtts://", "a broker with certificates; transports.rs has one"),
     ("--ui-wait", "it waits for Ctrl-C"),
     ("--broker-pid", "the process is the reader's"),
 ];
 
-/// Scenarios that make sense within a second. Others have actions or absences at times of their
-/// own, and tests of their own: they are parsed.
-const SHORT: [&str; 6] =
-    ["symmetric", "fan-in", "fan-out", "persistent", "mine.toml", "meters.toml"];
+/// Scenarios that can be made small. What else comes with the program has tests of its own, at
+/// small size: here it is parsed.
+const SHORT: [&str; 10] = [
+    "symmetric",
+    "fan-in",
+    "fan-out",
+    "guide",
+    "persistent",
+    "reconnect-storm",
+    "mine.toml",
+    "meters.toml",
+    "plan.jmx",
+    "connect",
+];
 
 /// Exit codes that a run may have on a busy machine: its verdict is `ok`, a figure is not good
 /// enough, or the machine was the bottleneck.
 const VERDICTS: [i32; 3] = [0, 99, 111];
 
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// How a command of ours is checked.
 enum How {
     Run(Vec<String>),
+    /// Until it is stopped.
+    Serve(Vec<String>),
     Parse(Vec<String>),
 }
 
@@ -80,7 +94,8 @@ fn every_command_in_a_block_works() {
     let folder = place.path();
     let all = documents();
     prepare(folder, &all);
-    let (mut to_run, mut to_parse) = (BTreeSet::new(), BTreeSet::new());
+    let (mut to_run, mut to_serve) = (BTreeSet::new(), BTreeSet::new());
+    let mut to_parse = BTreeSet::new();
     for document in &all {
         for command in commands(&document.text) {
             if let Some((file, content)) = &command.file {
@@ -89,21 +104,34 @@ fn every_command_in_a_block_works() {
             }
             match how(&document.name, &command.line) {
                 Some(How::Run(arguments)) => to_run.insert(arguments),
+                Some(How::Serve(arguments)) => to_serve.insert(arguments),
                 Some(How::Parse(arguments)) => to_parse.insert(arguments),
                 None => false,
             };
         }
     }
-    assert!(to_run.len() > 15 && to_parse.len() > 20, "{to_run:#?} {to_parse:#?}");
+    let counts = (to_run.len(), to_serve.len(), to_parse.len());
+    assert!(counts.0 > 40 && counts.1 > 4, "{to_run:#?} {to_serve:#?} {to_parse:#?}");
+    // What is left to parse is an exception.
+    assert!(counts.2 < 35, "{to_parse:#?}");
     for arguments in &to_parse {
         parse(arguments);
     }
-    // Mostly they wait: for the schedule, and for a second to be over.
+    // First: they leave certificates that others use.
+    for arguments in &to_serve {
+        serve(folder, arguments);
+    }
+    // Mostly they wait: for the schedule, and for a second to be over. Those of many runs come first.
     let is_greedy = |arguments: &&Vec<String>| arguments[0] == "calibrate";
     let (greedy, others): (Vec<_>, Vec<_>) = to_run.iter().partition(is_greedy);
-    let queue = Mutex::new(others.into_iter().enumerate());
+    let mut in_order: Vec<_> = others.into_iter().enumerate().collect();
+    let is_one = |(_, arguments): &(usize, &Vec<String>)| {
+        !matches!(arguments[0].as_str(), "capacity" | "compare")
+    };
+    in_order.sort_by_key(is_one);
+    let queue = Mutex::new(in_order.into_iter());
     std::thread::scope(|scope| {
-        for _ in 0..4 {
+        for _ in 0..6 {
             scope.spawn(|| {
                 loop {
                     let next = queue.lock().expect("nobody panics with it").next();
@@ -166,10 +194,10 @@ fn chinese_documents_have_the_same_commands() {
 
 /// How a line is checked; `None` for another program that may stand there.
 fn how(document: &str, line: &str) -> Option<How> {
-    let ours = line
-        .strip_prefix("cargo run --release -- ")
-        .map(|rest| format!("tacho {rest}"))
-        .or_else(|| line.starts_with("tacho ").then(|| line.to_owned()));
+    let ours = [("cargo run --release -- ", ""), ("tacho ", ""), ("PROGRAM broker", "broker")];
+    let ours = ours
+        .into_iter()
+        .find_map(|(start, verb)| Some(format!("tacho {verb}{}", line.strip_prefix(start)?)));
     let Some(line) = ours else {
         let is_known = FOREIGN.iter().any(|(start, _)| {
             line.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
@@ -181,57 +209,97 @@ fn how(document: &str, line: &str) -> Option<How> {
         }
         return None;
     };
-    let mut arguments = words(&line)[1..].to_vec();
-    if arguments[0] == "compare" {
-        // Any broker that is told where to listen does.
-        for word in &mut arguments {
-            let renamed =
-                word.replace("=mosquitto -p {port}", "=OURS").replace("mosquitto", "other");
-            *word = renamed.replace("OURS", &ours_as_command());
-        }
-    }
-    let line = format!("tacho {}", arguments.join(" "));
-    let is_long = matches!(arguments[0].as_str(), "run" | "ladder")
+    let arguments = words(&line)[1..].to_vec();
+    let verb = arguments[0].as_str();
+    let is_long = matches!(verb, "run" | "ladder" | "capacity")
         && !arguments.get(1).is_some_and(|name| SHORT.contains(&name.as_str()));
-    if is_long || PARSED.iter().any(|(part, _)| line.contains(part)) {
+    // All rows of it.
+    let is_whole = arguments == ["run", "guide"];
+    if is_long || is_whole || PARSED.iter().any(|(part, _)| line.contains(part)) {
         return Some(How::Parse(arguments));
     }
-    Some(How::Run(small(arguments)))
+    let serves = matches!(verb, "broker" | "serve")
+        || verb == "monitor" && arguments.iter().any(|word| word == "--listen");
+    Some(if serves { How::Serve(arguments) } else { How::Run(small(arguments)) })
 }
 
 /// The same command with little load that ends soon.
 fn small(mut arguments: Vec<String>) -> Vec<String> {
     let verb = arguments[0].clone();
     let scenario = arguments.get(1).cloned().unwrap_or_default();
+    // Whatever broker the reader has: one that is always there stands for it.
+    let ours = format!("'{}' broker --listen 127.0.0.1:{{port}}", env!("CARGO_BIN_EXE_tacho"));
+    for theirs in ["mosquitto -p {port}", "./old {port}", "./new {port}"] {
+        arguments.iter_mut().for_each(|word| *word = word.replace(theirs, &ours));
+    }
     match verb.as_str() {
-        "run" | "ladder" => {}
-        "compare" if !scenario.contains('/') => {}
+        "monitor" => set(&mut arguments, "--count", "2"),
+        "compare" if !scenario.starts_with("runs/") => {
+            set(&mut arguments, "--repeats", "1");
+            set(&mut arguments, "--make-up", "0");
+        }
         "calibrate" => {
             arguments.extend(["--quick", "--no-store"].map(str::to_owned));
             return arguments;
         }
+        "run" | "ladder" | "capacity" => {}
         _ => return arguments,
     }
-    set(&mut arguments, "--hold", "1s");
-    set(&mut arguments, "--warmup", "0s");
-    set(&mut arguments, "--scale", "0.02");
+    if matches!(verb.as_str(), "monitor") || scenario.starts_with("runs/") {
+        return arguments;
+    }
+    if let Some(at) = arguments.iter().position(|word| word == "--duration") {
+        arguments.drain(at..at + 2);
+    }
+    let hold = if matches!(verb.as_str(), "capacity" | "compare") { "500ms" } else { "1s" };
+    for (flag, value) in [("--hold", hold), ("--warmup", "0s")] {
+        set(&mut arguments, flag, value);
+    }
+    match verb.as_str() {
+        // A search has bounds of its own.
+        "capacity" => {
+            for (flag, value) in [("--from", "40"), ("--to", "80"), ("--trial", "500ms")] {
+                set(&mut arguments, flag, value);
+            }
+            for (flag, value) in [("--confirm", "1"), ("--pause", "0s")] {
+                set(&mut arguments, flag, value);
+            }
+            arguments.push("--no-profile".to_owned());
+            set(&mut arguments, "--scale-clients", "0.05");
+        }
+        _ => set(&mut arguments, "--scale", "0.02"),
+    }
     match scenario.as_str() {
         "symmetric" | "fan-in" | "fan-out" => {
             set(&mut arguments, "--scale-clients", "0.05");
             arguments.extend(["--var", "ramp_up=100ms"].map(str::to_owned));
         }
+        "guide" => {
+            // A row stands for its figure.
+            while let Some(at) = arguments.iter().position(|word| word == "--only") {
+                arguments.drain(at..at + 2);
+            }
+            set(&mut arguments, "--only", "qos1/10K");
+            set(&mut arguments, "--scale-clients", "0.01");
+        }
+        "reconnect-storm" => {
+            let vars = ["first_storm=200ms", "storms=1", "ramp_up=100ms"];
+            arguments.extend(vars.iter().flat_map(|var| ["--var", var]).map(str::to_owned));
+            set(&mut arguments, "--scale-clients", "0.01");
+        }
+        "plan.jmx" if !arguments.iter().any(|word| word == "--broker") => {
+            // The plan names a broker that is the reader's.
+            set(&mut arguments, "--broker", "builtin");
+        }
         "persistent" => arguments.extend(["--var", "rate=50"].map(str::to_owned)),
         _ => {}
-    }
-    if verb == "compare" {
-        set(&mut arguments, "--repeats", "1");
-        set(&mut arguments, "--make-up", "0");
     }
     if verb == "ladder" {
         set(&mut arguments, "--pause", "0s");
         // A step is as good as many.
-        let values = arguments[2].split_once('=').map(|(name, _)| format!("{name}=20"));
-        arguments[2] = values.expect("NAME=VALUES");
+        let (name, _) = arguments[2].split_once('=').expect("NAME=VALUES");
+        let value = if name == "payload_size" { "128" } else { "20" };
+        arguments[2] = format!("{name}={value}");
         if let Some(at) = arguments.iter().position(|word| word == "--repeat") {
             arguments.drain(at..at + 2);
         }
@@ -254,17 +322,20 @@ fn tacho() -> Command {
 }
 
 fn run(folder: &Path, number: usize, arguments: &[String]) {
-    let reader_has = ["127.0.0.1:1883", "127.0.0.1:1884"];
+    let reader_has = ["127.0.0.1:1883", "127.0.0.1:1884", "127.0.0.1:8883"];
     let is_theirs = |word: &String| reader_has.iter().any(|place| word.contains(place));
     // One each: two runs at the same broker would take over each other's clients.
-    let broker = arguments.iter().any(is_theirs).then(Broker::start);
+    let broker = arguments.iter().find(|word| is_theirs(word)).map(|url| {
+        let scheme = if url.starts_with("mqtts") { "tls" } else { "tcp" };
+        Broker::start(folder, scheme)
+    });
     let here =
         broker.as_ref().map_or_else(String::new, |broker| format!("127.0.0.1:{}", broker.port));
     let to_us = |word: &String| reader_has.iter().fold(word.clone(), |w, at| w.replace(at, &here));
     let mut command = tacho();
     command.current_dir(folder).args(arguments.iter().map(to_us));
     let allowed: &[i32] = match arguments[0].as_str() {
-        "run" | "ladder" | "compare" => {
+        "run" | "ladder" | "capacity" | "compare" => {
             command.args(["--dir", &format!("result-{number}")]);
             &VERDICTS
         }
@@ -278,9 +349,49 @@ fn run(folder: &Path, number: usize, arguments: &[String]) {
     assert!(code.is_some_and(|code| allowed.contains(&code)), "{arguments:?}: {code:?}: {said}");
 }
 
-/// The command of our broker, for a place where the reader has another one's.
-fn ours_as_command() -> String {
-    format!("'{}' broker --listen 127.0.0.1:{{port}}", env!("CARGO_BIN_EXE_tacho"))
+/// Starts it at a free port, waits until it listens there, and stops it as Ctrl-C does.
+fn serve(folder: &Path, arguments: &[String]) {
+    let mut arguments = arguments.to_vec();
+    if arguments.iter().all(|word| word != "--listen") {
+        arguments.extend(["--listen", "127.0.0.1:0"].map(str::to_owned));
+    }
+    let listen = arguments.iter().position(|word| word == "--listen").expect("is there") + 1;
+    let (place, _) = arguments[listen].rsplit_once(':').expect("ADDRESS:PORT");
+    let place = place.replace("0.0.0.0", "127.0.0.1");
+    // Somebody else may take the port in between: then it ends at once, and another one will do.
+    for _ in 0..5 {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let address = free.expect("a free port");
+        arguments[listen] = format!("{place}:{}", address.port());
+        let here = folder.join("data").display().to_string();
+        let words = arguments.iter().map(|word| word.replace("{dir}", &here));
+        let mut command = tacho();
+        command.current_dir(folder).args(words).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = Kept(command.spawn().expect("starts"));
+        let deadline = Instant::now() + PATIENCE;
+        while child.0.try_wait().expect("is ours").is_none() {
+            assert!(Instant::now() < deadline, "{arguments:?} does not listen");
+            if TcpStream::connect(address).is_ok() {
+                let pid = rustix::process::Pid::from_child(&child.0);
+                rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("is ours");
+                let status = child.0.wait().expect("ends");
+                assert_eq!(status.code(), Some(0), "{arguments:?}");
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    panic!("{arguments:?} does not stay");
+}
+
+/// A process that does not outlive the test.
+struct Kept(Child);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Flags exist and values are of their kinds: whatever stands before `--help` is parsed.
@@ -303,9 +414,15 @@ fn prepare(folder: &Path, all: &[Document]) {
     let mine = toml_called(&scenarios.expect("is there").text, "mine").expect("has the example");
     let plan = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/fixtures/pairs.jmx");
     let plan = std::fs::read_to_string(plan).expect("reads the plan");
-    for (name, text) in [("mine.toml", &mine), ("my-scenario.toml", &mine), ("plan.jmx", &plan)] {
+    for (name, text) in [
+        ("mine.toml", mine.as_str()),
+        ("my-scenario.toml", &mine),
+        ("plan.jmx", &plan),
+        ("token", "0123456789abcdef0123\n"),
+    ] {
         std::fs::write(folder.join(name), text).expect("writes");
     }
+    // Runs that readers have made.
     for name in ["monday", "tuesday", "old1", "old2", "old3", "old4", "old5"] {
         made_run(&folder.join("runs").join(name), "run");
     }
@@ -333,6 +450,13 @@ fn made_run(folder: &Path, kind: &str) {
     summary["kind"] = kind.into();
     std::fs::create_dir_all(folder).expect("creates");
     std::fs::write(folder.join("summary.json"), summary.to_string()).expect("writes");
+    for file in ["environment.json", "scenario.toml", "e2e.hgrm"] {
+        std::fs::copy(fixture.join(file), folder.join(file)).expect("copies");
+    }
+    // Without seconds: what they look like is not what these tests are about.
+    for table in ["timeseries.csv", "resources.csv"] {
+        std::fs::write(folder.join(table), "").expect("writes");
+    }
 }
 
 /// The chores of the repository, by name.
@@ -347,14 +471,18 @@ fn chores() -> BTreeSet<String> {
 
 /// A broker that readers have running.
 struct Broker {
-    child: Child,
+    _child: Kept,
     port: u16,
 }
 
 impl Broker {
-    fn start() -> Self {
+    fn start(folder: &Path, scheme: &str) -> Self {
         let mut command = tacho();
-        command.args(["broker", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
+        command.args(["broker", "--listen", &format!("{scheme}://127.0.0.1:0")]);
+        if scheme == "tls" {
+            command.args(["--self-signed", "certificates"]);
+        }
+        command.current_dir(folder).stderr(Stdio::piped());
         let mut child = command.spawn().expect("starts");
         let mut lines = BufReader::new(child.stderr.take().expect("is piped")).lines();
         let port = lines.find_map(|line| {
@@ -364,13 +492,6 @@ impl Broker {
         });
         // Whatever else it says goes nowhere, but must not block it.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, port: port.expect("it says where it listens") }
-    }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        Self { _child: Kept(child), port: port.expect("it says where it listens") }
     }
 }

@@ -232,6 +232,63 @@ fn the_page_shows_the_run_and_stops_it() {
     assert!(directory.join("report.html").is_file());
 }
 
+const STORM: [&str; 14] = [
+    "--var",
+    "clients=6",
+    "--var",
+    "bystanders=2",
+    "--var",
+    "first_storm=1s",
+    "--var",
+    "between=2s",
+    "--var",
+    "storms=2",
+    "--var",
+    "ramp_up=100ms",
+    "--var",
+    "warmup=200ms",
+];
+
+#[test]
+fn actions_are_told_as_they_happen_and_to_those_who_come_later() {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let directory = place.path().join("run");
+    let path = directory.to_str().expect("UTF-8");
+    let mut arguments = vec!["run", "reconnect-storm", "--ui", "0", "--hold", "10m", "--dir", path];
+    arguments.extend(STORM);
+    let mut program = Program::start(&arguments);
+    let mut events = program.events();
+    let hello = events.wait_for("hello");
+    assert_eq!(hello["deeds"], serde_json::json!([]), "{hello}");
+    let mut begun = f64::MAX;
+    let mut last = serde_json::Value::Null;
+    while last["number"] != 1 || !last["followed"].as_str().is_some_and(|so| so.starts_with("6 of"))
+    {
+        let (kind, told) = events.next_of(&["deed", "phase"]).expect("an event");
+        if kind == "phase" && told["name"] == "measure" {
+            begun = told["at_s"].as_f64().expect("a time");
+        }
+        if kind == "deed" {
+            assert_eq!((&told["run"], &told["kind"]), (&1.into(), &"disconnect".into()), "{told}");
+            assert_eq!(
+                (&told["what"], &told["clients"]),
+                (&"all of storm break off".into(), &6.into())
+            );
+            last = told;
+        }
+    }
+    // On the page's axis, one second and three seconds after the measured phase began; a busy
+    // machine may tell of the phase late.
+    let at_s = last["at_s"].as_f64().expect("a time");
+    assert!(at_s < begun + 3.5, "{last} {begun}");
+    let hello = program.events().wait_for("hello");
+    let known = hello["deeds"].as_array().expect("deeds");
+    assert_eq!(known.len(), 2, "{hello}");
+    assert_eq!((known[0]["number"].clone(), &known[1]), (0.into(), &last), "{hello}");
+    program.interrupt();
+    events.wait_for("end");
+}
+
 #[test]
 fn names_that_are_not_ours_are_refused_and_pages_are_fenced() {
     let place = tempfile::tempdir().expect("temporary directory");

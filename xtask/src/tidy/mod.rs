@@ -1,9 +1,11 @@
 //! `cargo xtask tidy`: the repository's style as a test.
 //!
 //! What rustfmt and clippy cannot say: words that must not stay, lengths, clocks that must not be
-//! read, who may depend on whom, and whether the page on conformance is up to date.
+//! read, who may depend on whom, links that lead nowhere, and whether the page on conformance is up
+//! to date.
 
 mod crates;
+mod links;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -50,12 +52,20 @@ pub(crate) fn print(findings: &[Finding]) {
 /// Checks all files.
 fn check(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    for name in files(root)? {
-        let Ok(bytes) = fs::read(root.join(&name)) else { continue };
+    let names = files(root)?;
+    let mut documents = Vec::new();
+    for name in &names {
+        let Ok(bytes) = fs::read(root.join(name)) else { continue };
         // Binary files (fuzz corpora, pictures) have no style.
         let Ok(text) = String::from_utf8(bytes) else { continue };
-        source::check(&name, &text, &mut findings);
+        source::check(name, &text, &mut findings);
+        if name.ends_with(".md") {
+            documents.push((name.as_str(), text));
+        }
     }
+    let texts = documents.iter().map(|(name, text)| (*name, text.as_str()));
+    let links = links::Links::new(names.iter().map(String::as_str), texts.clone());
+    texts.for_each(|(name, text)| links.check(name, text, &mut findings));
     crates::check(root, &mut findings)?;
     conformance::check(root, &mut findings)?;
     Ok(findings)

@@ -55,6 +55,11 @@ fn curve_of(side: &Side) -> SideCurve {
     SideCurve { name: side.name.clone(), pooled, slowest }
 }
 
+/// The curve of one `.hgrm` file; `None` where there is no such file.
+pub(crate) fn curve_of_file(path: &Path) -> Option<Vec<CurvePoint>> {
+    Some(points(&read(path)?))
+}
+
 /// Reads value and total count of each line; `None` where there is no such file.
 fn read(path: &Path) -> Option<Cumulative> {
     let text = fs::read_to_string(path).ok()?;

@@ -27,10 +27,12 @@ mod text;
 
 pub use build::{About, CompareError, compare};
 pub use condition::{Condition, FailIf, Regression};
+pub(crate) use curves::curve_of_file;
 pub use curves::{SideCurve, side_curves};
 pub use figure::{Better, FIGURES, Figure, FigureUnit};
 pub use judge::judge;
 pub use junit::comparison_junit;
+pub(crate) use read::json;
 pub use read::{BeforeRun, Run, Side, read_side};
 pub use record::{
     Again, Change, Comparison, ComparisonSide, ConditionOutcome, ConditionResult, Difference,

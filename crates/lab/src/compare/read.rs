@@ -163,7 +163,7 @@ fn repeats_of(argument: &str, into: &mut Side) -> Result<Vec<Run>, CompareError>
 }
 
 /// A file of JSON; `None` where there is none.
-fn json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, CompareError> {
+pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, CompareError> {
     let unreadable = |source| CompareError::Unreadable { path: path.to_owned(), source };
     match fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

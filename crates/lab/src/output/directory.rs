@@ -87,6 +87,11 @@ impl RunDirectory {
         Ok(directory)
     }
 
+    /// The directory of a run that has ended; its files stay as they are.
+    pub fn existing(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
     /// `<time>-<name>`, with only characters that every file system takes.
     pub fn run_name(started: Timestamp, name: &str) -> String {
         let usable = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);

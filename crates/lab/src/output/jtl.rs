@@ -190,6 +190,7 @@ mod tests {
             groups: Vec::new(),
             targets: Vec::new(),
             threads: Vec::new(),
+            actions: Vec::new(),
         }
     }
 

@@ -1,12 +1,19 @@
 //! What commands of a scenario did, told by whoever runs them.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock;
 
 /// The commands of one run.
 #[derive(Debug, Default)]
-pub struct Commands(Mutex<Vec<CommandDone>>);
+pub struct Commands(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Position in the schedule and time of those that have begun.
+    begun: Vec<(usize, u64)>,
+    done: Vec<CommandDone>,
+}
 
 /// A command that has ended, or was ended.
 #[derive(Clone, Debug, Default)]
@@ -31,13 +38,30 @@ impl Commands {
         clock::now_ns()
     }
 
+    /// The one at this position of the schedule begins.
+    pub fn began(&self, scheduled: usize, at_ns: u64) {
+        self.state().begun.push((scheduled, at_ns));
+    }
+
     /// One has ended.
     pub fn done(&self, done: CommandDone) {
-        // Every change is whole by itself.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(done);
+        self.state().done.push(done);
     }
 
     pub(super) fn all(&self) -> Vec<CommandDone> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state().done.clone()
+    }
+
+    /// When the one at this position of the schedule began, and how it ended.
+    pub(super) fn so_far(&self, scheduled: usize) -> Option<(u64, Option<CommandDone>)> {
+        let state = self.state();
+        let (_, at_ns) = state.begun.iter().find(|(position, _)| *position == scheduled)?;
+        let done = state.done.iter().find(|done| done.scheduled == scheduled);
+        Some((*at_ns, done.cloned()))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change is whole by itself.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -72,6 +72,20 @@ impl Course {
         self.change(|state| state.restarts.clone())
     }
 
+    /// When it was killed each time, and how long it took from its new start until it served
+    /// clients; nothing while it does not.
+    pub(super) fn kills(&self) -> Vec<(u64, Option<u64>)> {
+        self.change(|state| {
+            let back = state.restarts.iter();
+            let mut kills: Vec<_> =
+                back.map(|again| (again.at_ns, Some(again.serving_ns))).collect();
+            if state.restarts.last().map_or(0, |last| last.at_ns) < state.killed_ns {
+                kills.push((state.killed_ns, None));
+            }
+            kills
+        })
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         // Every change is whole by itself.
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))

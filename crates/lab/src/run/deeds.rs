@@ -14,14 +14,24 @@ use crate::scenario::{Deed, Scenario};
 pub struct Deeds(Vec<Planned>);
 
 #[derive(Clone, Debug)]
-struct Planned {
-    after: Duration,
-    /// The broker that is killed, if one is; the default one's name is empty.
-    kills: Option<String>,
-    record: ActionRecord,
+pub(super) struct Planned {
+    pub(super) after: Duration,
+    /// The broker that is killed.
+    pub(super) target: String,
+    pub(super) record: ActionRecord,
+}
+
+impl Planned {
+    /// Is it about clients, so that it is the load's?
+    pub(super) const fn is_of_load(&self) -> bool {
+        !self.record.group.is_empty()
+    }
 }
 
 impl Deeds {
+    /// A kill may come so much before its time by the clock of the load.
+    pub(super) const EARLY_NS: u64 = 100_000_000;
+
     /// Those of a scenario.
     pub(super) fn of(scenario: &Scenario) -> Self {
         let planned = |scheduled: crate::scenario::Scheduled<'_>| {
@@ -31,13 +41,13 @@ impl Deeds {
                 _ => None,
             };
             let group = action.crowd().map_or("", |(group, _)| group).to_owned();
+            let target = match &action.deed {
+                Deed::Kill { target } => target.clone().unwrap_or_default(),
+                _ => String::new(),
+            };
             let (kind, what) = (action.kind().to_owned(), action.sentence());
             let record = ActionRecord { kind, what, group, length_s, ..ActionRecord::default() };
-            let kills = match &action.deed {
-                Deed::Kill { target } => Some(target.clone().unwrap_or_default()),
-                _ => None,
-            };
-            Planned { after: scheduled.after, kills, record }
+            Planned { after: scheduled.after, target, record }
         };
         Self(scenario.schedule().into_iter().map(planned).collect())
     }
@@ -45,6 +55,11 @@ impl Deeds {
     /// Is anything planned?
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// All, in order of time.
+    pub(super) fn planned(&self) -> &[Planned] {
+        &self.0
     }
 
     /// How many are planned.
@@ -59,7 +74,7 @@ impl Deeds {
 
     /// What the number in the load's plan is called.
     pub(super) fn sentence(&self, of_load: usize) -> &str {
-        let mut about = self.0.iter().filter(|planned| !planned.record.group.is_empty());
+        let mut about = self.0.iter().filter(|planned| planned.is_of_load());
         about.nth(of_load).map_or("", |planned| planned.record.what.as_str())
     }
 
@@ -73,6 +88,7 @@ impl Deeds {
         restarts: &[Restart],
     ) -> Vec<ActionRecord> {
         let mut totals = totals.iter();
+        // Each is what came of one kill at most.
         let mut restarts: Vec<&Restart> = restarts.iter().collect();
         let mut records = Vec::with_capacity(self.0.len());
         for (number, planned) in self.0.iter().enumerate() {
@@ -81,12 +97,11 @@ impl Deeds {
             record.at_s = round(start_s + planned.after.as_secs_f64(), 3);
             match record.kind.as_str() {
                 "kill" => {
-                    let due_s = record.at_s - 0.1;
-                    // The next one of this broker: each has its own, and some are drawn.
-                    let found = restarts.iter().position(|restart| {
-                        Some(&restart.target) == planned.kills.as_ref() && restart.at_s >= due_s
-                    });
-                    let Some(found) = found else { continue };
+                    let due_s = record.at_s - Self::EARLY_NS as f64 / 1e9;
+                    let is_it = |restart: &&Restart| {
+                        restart.target == planned.target && restart.at_s >= due_s
+                    };
+                    let Some(found) = restarts.iter().position(is_it) else { continue };
                     let restart = restarts.remove(found);
                     record.at_s = restart.at_s;
                     record.phase.clone_from(&restart.phase);

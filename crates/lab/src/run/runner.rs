@@ -12,6 +12,7 @@ use super::brokers::Brokers;
 use super::collector::{Collector, RunFacts, StepCurves};
 use super::commands::Commands;
 use super::course::{Again, Course};
+use super::deeds_so_far::{DeedNews, DeedsSoFar};
 use super::figures::FigureFiles;
 use super::hosts::{Hosts, specs};
 use super::parts;
@@ -101,6 +102,8 @@ pub enum Progress {
         /// To how many clients.
         clients: u64,
     },
+    /// More is known of a timed action that has begun.
+    Deed(Box<DeedNews>),
 }
 
 /// A finished run.
@@ -209,6 +212,10 @@ pub fn run(
     collector.hosts = Hosts::new(started_ns, &watched, &config.targets);
     let mut brokers = Brokers::new(&config.targets, started_ns);
     let mut broker_rows = Vec::new();
+    let courses = config.targets.iter();
+    let courses = courses.map(|target| (target.record.name.clone(), Arc::clone(&target.course)));
+    let commands = Arc::clone(&config.commands);
+    let mut so_far = DeedsSoFar::new(&deeds, started_ns, courses.collect(), commands);
     let phases = plan.phases.clone();
     let groups: Vec<String> = plan.groups.iter().map(|group| group.name.clone()).collect();
     let engine = Engine::start(plan).map_err(|error| match error {
@@ -269,6 +276,9 @@ pub fn run(
             Event::Measured(totals) => figures.measured(totals),
             Event::Finished(_) => {}
         }
+        so_far.take(&event);
+        let is_told =
+            matches!(event, Event::Interval(_) | Event::Acted { .. } | Event::Finished(_));
         let finished = match &event {
             Event::Finished(summary) => Some(summary.end.clone()),
             _ => None,
@@ -276,6 +286,9 @@ pub fn run(
         if let Some(row) = collector.handle(event, samples) {
             series.write(&row).map_err(|source| directory.error("timeseries.csv", source))?;
             on_progress(Progress::Second { row: Box::new(row), clients, parts });
+        }
+        if is_told {
+            so_far.news().into_iter().for_each(|news| on_progress(Progress::Deed(Box::new(news))));
         }
         if let Some(end) = finished {
             break end;

@@ -117,6 +117,7 @@ fn interval(second: u64, latency_us: u64, received: u64) -> Event {
             cpu_ns: SECOND_NS / 5,
             idle_spin_ns: 0,
         }],
+        actions: Vec::new(),
     }))
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::cells::Cells;
 use crate::events::{
-    Counters, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, PhaseKind, SharedTotals,
-    TargetInterval, TargetTotals, ThreadUsage, Totals, histogram,
+    ActionCounts, Counters, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, PhaseKind,
+    SharedTotals, TargetInterval, TargetTotals, ThreadUsage, Totals, histogram,
 };
 use crate::mail::Interval;
 use crate::plan::{ClientIndex, Plan};
@@ -40,6 +40,7 @@ struct Merged {
     end_ns: u64,
     sample: Sample,
     threads: Vec<ThreadUsage>,
+    actions: BTreeMap<usize, ActionCounts>,
 }
 
 /// What belongs to the measured window.
@@ -79,11 +80,15 @@ impl Intervals {
             end_ns: interval.start_ns,
             sample: Sample::new(cells),
             threads: vec![ThreadUsage::default(); threads],
+            actions: BTreeMap::new(),
         });
         merged.start_ns = merged.start_ns.min(interval.start_ns);
         merged.end_ns = merged.end_ns.max(interval.start_ns + interval.len_ns);
         merged.sample.add(&interval.sample);
         merged.threads[thread] = interval.usage;
+        for (action, counts) in &interval.actions {
+            merged.actions.entry(*action).or_default().add(counts);
+        }
         self.heads[thread] = Some(key);
         let slowest = self.heads.iter().min().copied().flatten();
         let mut complete = Vec::new();
@@ -112,7 +117,7 @@ impl Intervals {
 
     /// The interval as it is reported.
     fn finish(&mut self, (phase_index, _): Key, merged: Merged) -> IntervalSnapshot {
-        let Merged { kind, start_ns, end_ns, sample, threads } = merged;
+        let Merged { kind, start_ns, end_ns, sample, threads, actions } = merged;
         let rtt = self.rtt_until(end_ns, kind == PhaseKind::Measure);
         let Common { plan, cells, .. } = &*self.common;
         let mut groups = vec![GroupInterval::default(); plan.groups.len()];
@@ -155,6 +160,7 @@ impl Intervals {
             groups,
             targets,
             threads,
+            actions: actions.into_iter().collect(),
         }
     }
 
@@ -359,6 +365,7 @@ mod tests {
             len_ns: 1_000,
             sample,
             usage: ThreadUsage { wall_ns: 1_000, ..ThreadUsage::default() },
+            actions: vec![(3, ActionCounts { clients: sent, ..ActionCounts::default() })],
         }
     }
 
@@ -370,6 +377,8 @@ mod tests {
         let complete = intervals.add(1, &interval(0, 0, 10));
         assert_eq!(complete.len(), 1);
         assert_eq!((complete[0].counters.sent, complete[0].connected), (11, 2));
+        let clients = ActionCounts { clients: 11, ..ActionCounts::default() };
+        assert_eq!(complete[0].actions, [(3, clients)]);
         // Thread 1 went over to the next phase without a second interval in this one.
         let complete = intervals.add(1, &interval(1, 0, 20));
         assert_eq!(complete.len(), 1);

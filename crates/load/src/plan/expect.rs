@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use tacho_codec::QoS;
 
-use super::{Client, Group, Plan, Receiver, Route, Stream, Will};
+use super::{Client, Group, Plan, Receiver, Route, Stream, Subscription, Will};
 
 /// A shared group of the plan: all subscriptions with the same group name and filter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -123,21 +123,23 @@ impl Plan {
         found: &mut Vec<Interest<'a>>,
     ) {
         let Some(topic) = stream.response_topic.as_deref() else { return };
-        let hears = |(group, client): (&Group, &Client)| {
-            group.answers
-                && broker_of(group) == broker
-                && client.subscriptions.iter().any(|subscription| {
-                    let shared = SharedGroup::of(&subscription.filter);
-                    let filter = shared.map_or(subscription.filter.as_str(), |of| of.filter);
-                    tacho_topic::matches(filter, &stream.topic)
-                })
+        let responders =
+            self.groups.iter().filter(|group| group.answers && broker_of(group) == broker);
+        let hears = |subscription: &&Subscription| {
+            let shared = SharedGroup::of(&subscription.filter);
+            let filter = shared.map_or(subscription.filter.as_str(), |of| of.filter);
+            tacho_topic::matches(filter, &stream.topic)
         };
-        if self.clients().any(hears) {
-            let from = found.len();
-            interests.find(broker, topic, found);
-            for interest in &mut found[from..] {
-                interest.qos = QoS::AtMostOnce;
-            }
+        let heard = responders
+            .flat_map(|group| &group.clients)
+            .flat_map(|client| &client.subscriptions)
+            .filter(hears);
+        // Responders may ask for different QoS, at which they answer: the lowest is certain.
+        let Some(answered) = heard.map(|subscription| subscription.qos).min() else { return };
+        let from = found.len();
+        interests.find(broker, topic, found);
+        for interest in &mut found[from..] {
+            interest.qos = interest.qos.min(answered);
         }
     }
 

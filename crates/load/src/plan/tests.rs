@@ -19,8 +19,11 @@ fn answers_go_to_those_who_ask() {
     let shared = (Receiver::Shared(0), QoS::AtLeastOnce);
     assert_eq!(receivers(&plan), [shared]);
     plan.groups[1].answers = true;
-    // Answers are given at QoS 0.
-    assert_eq!(receivers(&plan), [(Receiver::Client(0), QoS::AtMostOnce), shared]);
+    // Answers are given at the QoS at which requests come.
+    assert_eq!(receivers(&plan), [(Receiver::Client(0), QoS::AtLeastOnce), shared]);
+    plan.groups[1].clients[0].subscriptions[0].qos = QoS::AtMostOnce;
+    let lower = [Receiver::Client(0), Receiver::Shared(0)].map(|to| (to, QoS::AtMostOnce));
+    assert_eq!(receivers(&plan), lower);
     plan.groups[1].clients = vec![hears("other/+")];
     assert_eq!(receivers(&plan), []);
 }

@@ -142,6 +142,7 @@ impl Verifier {
                     .collect(),
                 failed: false,
                 has_left: false,
+                answers: groups_of_plan[index as usize].answers,
                 back_ns: 0,
                 is_away: false,
                 policy: Policy::of(groups_of_plan[index as usize]),

@@ -254,7 +254,9 @@ impl Verifier {
                     stream: entry.stream,
                     qos: entry.qos,
                     // Its messages wait for it: that breaks no promise yet.
-                    failed: client.failed || client.is_away,
+                    failed: client.failed
+                        || client.is_away
+                        || self.streams.owes_answers(entry.stream),
                     policy: client.policy,
                     ends,
                 };

@@ -8,7 +8,7 @@ use tacho_net::{ConnId, Net, clock};
 
 use super::client::State;
 use super::{Failure, Worker};
-use crate::events::ActionTotals;
+use crate::events::{ActionCounts, ActionTotals};
 use crate::mail::ReportBody;
 use crate::plan::{Action, ClientIndex, Deed};
 use crate::recorder::record;
@@ -37,6 +37,10 @@ pub(super) struct Acts {
     start_ns: u64,
     /// By action.
     totals: Vec<ActionTotals>,
+    /// Retained messages that came so far, by action.
+    retained: Vec<u64>,
+    /// What was told of each action.
+    told: Vec<ActionCounts>,
     /// Actions and receivers that have a client's will.
     wills: HashSet<(usize, u32, ClientIndex)>,
 }
@@ -66,6 +70,18 @@ impl Acts {
     fn of(&mut self, action: u32) -> &mut ActionTotals {
         &mut self.totals[action as usize]
     }
+
+    /// What came of actions since this was asked last.
+    pub(super) fn news(&mut self) -> Vec<(usize, ActionCounts)> {
+        let now = self.totals.iter().zip(&self.retained).map(|(of, came)| of.counts(*came));
+        let both = now.zip(&mut self.told).enumerate();
+        both.filter_map(|(action, (now, told))| {
+            let news = now.since(told)?;
+            *told = now;
+            Some((action, news))
+        })
+        .collect()
+    }
 }
 
 impl Worker {
@@ -74,6 +90,8 @@ impl Worker {
         let actions = &self.common.plan.actions;
         self.acts.start_ns = start_ns;
         self.acts.totals = vec![ActionTotals::default(); actions.len()];
+        self.acts.retained = vec![0; actions.len()];
+        self.acts.told = vec![ActionCounts::default(); actions.len()];
         self.acts.wills.clear();
         let begin = |(number, action): (usize, &Action)| {
             let at_ns = start_ns.saturating_add(action.after_ns);
@@ -303,6 +321,7 @@ impl Worker {
         if let Some(acting) = self.clients[local].acting.as_mut() {
             acting.retained += 1;
             acting.retained_ns = now_ns;
+            self.acts.retained[acting.action as usize] += 1;
         }
     }
 

@@ -9,6 +9,7 @@ use tacho_session::Payload;
 use tacho_session::client::{ClientLimits, Session};
 
 use super::act::Acting;
+use super::answer::Answers;
 use crate::plan::{ClientIndex, Group};
 
 /// A message as the session keeps it until it is acknowledged. The payload is made again when
@@ -23,7 +24,16 @@ pub(super) struct Message {
     pub(super) sent_ns: u64,
 }
 
-impl Payload for Message {}
+/// What the session keeps of a client's publication.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Published {
+    /// A message of one of its streams.
+    Message(Message),
+    /// The answer with this number.
+    Answer(u32),
+}
+
+impl Payload for Published {}
 
 /// Where a client is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +83,7 @@ pub(super) struct VirtualClient {
     pub(super) state: State,
     /// When the TCP connection was there, if something lies between it and MQTT.
     pub(super) opened_ns: u64,
-    pub(super) session: Session<Message>,
+    pub(super) session: Session<Published>,
     first_stream: u32,
     end_stream: u32,
     /// Streams that wait for the inflight window or the socket, in the order of their messages.
@@ -97,8 +107,8 @@ pub(super) struct VirtualClient {
     pub(super) timer: Option<TimerId>,
     /// The last reason with which the broker refused a message.
     pub(super) refusal: Option<ReasonCode>,
-    /// Answers requests.
-    pub(super) answers: bool,
+    /// Its answers, if it answers requests.
+    pub(super) answers: Option<Box<Answers>>,
     /// What an action did to it.
     pub(super) acting: Option<Box<Acting>>,
 }
@@ -135,7 +145,7 @@ impl VirtualClient {
             attempts: 0,
             timer: None,
             refusal: None,
-            answers: group.answers,
+            answers: group.answers.then(Box::default),
             acting: None,
         }
     }

@@ -1,13 +1,12 @@
 //! What arrives from the broker.
 
 use tacho_codec::{
-    Ack, AckKind, Direction, Frame, Packet, PacketType, Publish, PublishProperties, QoS,
-    ReasonCode, split_frame,
+    Ack, AckKind, Direction, Frame, Packet, PacketType, Publish, ReasonCode, split_frame,
 };
 use tacho_net::{ConnId, Net, clock};
 use tacho_session::{Inbound, Transmit};
 
-use super::client::Message;
+use super::client::{Message, Published};
 use super::{Failure, Worker};
 use crate::mail::{Mail, ReportBody};
 use crate::verifier::{Received, Verdict};
@@ -43,6 +42,7 @@ impl Worker {
                 now_ns = clock::now_ns();
             }
         }
+        self.send_answers(net, client, conn, now_ns);
         self.write_pending(net, client, conn, now_ns);
         used
     }
@@ -125,7 +125,7 @@ impl Worker {
             // The same QoS 2 exchange again: the protocol's own repetition, never a delivery.
             return Ok(());
         }
-        let answers = state.answers;
+        let answers = state.answers.is_some();
         let received = Received {
             topic: publish.topic,
             payload: publish.payload,
@@ -160,32 +160,6 @@ impl Worker {
         Ok(())
     }
 
-    /// Answers a request with its own payload.
-    fn answer(
-        &mut self,
-        net: &mut Net<Self>,
-        client: usize,
-        request: &Publish<'_>,
-    ) -> Result<(), Failure> {
-        let Some(topic) = request.properties.response_topic else { return Ok(()) };
-        let client = &self.clients[client];
-        let Some(conn) = client.conn else { return Ok(()) };
-        let answer = Publish {
-            qos: QoS::AtMostOnce,
-            topic,
-            payload: request.payload,
-            properties: PublishProperties {
-                correlation_data: request.properties.correlation_data,
-                ..PublishProperties::default()
-            },
-            ..Publish::default()
-        };
-        self.traffic.packets += 1;
-        answer
-            .encode(client.version, net.out(conn).as_vec_mut())
-            .map_err(|error| Failure::Protocol(format!("a request without an answer: {error}")))
-    }
-
     /// PUBACK, PUBREC or PUBCOMP.
     #[inline]
     fn handle_ack(
@@ -204,12 +178,15 @@ impl Worker {
             }
         };
         let done = done.map_err(|error| Failure::Protocol(error.to_string()))?;
-        if let Some(message) = done {
+        if let Some(published) = done {
             // A broker that knows nothing of a PUBREL any more has had it before.
             let ended =
                 kind == AckKind::PubComp && ack.reason == ReasonCode::PACKET_IDENTIFIER_NOT_FOUND;
             let refused = Some(ack.reason).filter(|reason| reason.is_error() && !ended);
-            self.finish(client, &message, refused, now_ns);
+            match published {
+                Published::Message(message) => self.finish(client, &message, refused, now_ns),
+                Published::Answer(number) => self.answered(client, number, refused.is_some()),
+            }
         }
         Ok(())
     }
@@ -265,10 +242,17 @@ impl Worker {
                 Transmit::PubRel { packet_id, reason } => {
                     Self::encode_ack(AckKind::PubRel, Ack::new(packet_id, reason), version, out);
                 }
-                Transmit::Publish { delivery, packet_id, dup } => {
-                    let stream = &self.streams[delivery.message.stream as usize];
-                    stream.write(&self.common.streams, &delivery.message, packet_id, dup, out);
-                }
+                Transmit::Publish { delivery, packet_id, dup } => match delivery.message {
+                    Published::Message(message) => {
+                        let stream = &self.streams[message.stream as usize];
+                        stream.write(&self.common.streams, &message, packet_id, dup, out);
+                    }
+                    Published::Answer(number) => {
+                        if let Some(answers) = &state.answers {
+                            answers.write(number, version, (packet_id, dup), out);
+                        }
+                    }
+                },
             }
         }
     }

@@ -3,7 +3,7 @@
 use tacho_codec::{Disconnect, ReasonCode};
 use tacho_net::Net;
 
-use super::client::State;
+use super::client::{Published, State};
 use super::{Failure, Worker};
 use crate::events::PhaseKind;
 use crate::mail::ReportBody;
@@ -199,19 +199,18 @@ impl Worker {
     }
 
     /// Messages whose fate the client does not know: their session is gone.
-    pub(super) fn abandon(
-        &mut self,
-        local: usize,
-        messages: &[super::client::Message],
-        now_ns: u64,
-    ) {
-        if messages.is_empty() {
-            return;
-        }
+    pub(super) fn abandon(&mut self, local: usize, published: &[Published], now_ns: u64) {
         let cell = self.clients[local].cell;
-        self.totals.unacked -= messages.len() as u64;
-        self.recorder.cell(cell).unanswered += messages.len() as u64;
-        for message in messages {
+        for published in published {
+            let message = match published {
+                Published::Message(message) => message,
+                Published::Answer(number) => {
+                    self.answered(local, *number, true);
+                    continue;
+                }
+            };
+            self.totals.unacked -= 1;
+            self.recorder.cell(cell).unanswered += 1;
             self.recorder.not_acked(message.intended_ns, message.sent_ns, now_ns);
             self.streams[message.stream as usize].is_lenient = true;
             self.credit_ack(message.stream, now_ns);

@@ -280,6 +280,7 @@ impl Worker {
             len_ns: at_ns - start_ns,
             sample,
             usage: self.phase.usage.read(cpu),
+            actions: self.acts.news(),
         };
         self.report(ReportBody::Interval(Box::new(interval)));
     }

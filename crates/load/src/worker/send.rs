@@ -8,7 +8,7 @@ use tacho_session::Transmit;
 use tacho_session::client;
 
 use super::Worker;
-use super::client::Message;
+use super::client::{Message, Published};
 use super::stream::VirtualStream;
 use crate::payload::Header;
 use crate::verifier::{Streams, correlation};
@@ -174,10 +174,10 @@ impl Worker {
         let client = &mut self.clients[stream.client as usize];
         let seq = if probe { 0 } else { stream.next_seq as u32 };
         let message = Message { stream: local, seq, probe, intended_ns, sent_ns: now_ns };
-        match client.session.publish(now_ns, stream.qos, message) {
-            client::Publish::Send(Transmit::Publish { delivery, packet_id, dup }) => {
+        match client.session.publish(now_ns, stream.qos, Published::Message(message)) {
+            client::Publish::Send(Transmit::Publish { packet_id, dup, .. }) => {
                 let out = net.out(conn).as_vec_mut();
-                stream.write(&self.common.streams, &delivery.message, packet_id, dup, out);
+                stream.write(&self.common.streams, &message, packet_id, dup, out);
             }
             // What is ahead of it is written first, by `write_pending`.
             client::Publish::Send(_) | client::Publish::Queued => {}

@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tacho_codec::{
-    Ack, ConnAck, Connect, Direction, Disconnect, Packet, PacketId, Publish, QoS, ReasonCode,
-    SubAck, Version, split_frame,
+    Ack, ConnAck, Connect, Direction, Disconnect, Packet, PacketId, Publish, PublishProperties,
+    QoS, ReasonCode, SubAck, Version, split_frame,
 };
 use tacho_load::payload::Header;
 use tacho_load::{
@@ -53,6 +53,8 @@ pub(crate) struct Behaviour {
     pub(crate) queue_max: usize,
     /// Forgets sessions when their connection ends.
     pub(crate) forgets: bool,
+    /// Hears the topic and QoS of everything that is published.
+    pub(crate) hears: Box<dyn FnMut(&str, QoS) + Send>,
 }
 
 impl Default for Behaviour {
@@ -66,6 +68,7 @@ impl Default for Behaviour {
             pubcomp: ReasonCode::SUCCESS,
             queue_max: usize::MAX,
             forgets: false,
+            hears: Box::new(|_, _| {}),
         }
     }
 }
@@ -100,6 +103,7 @@ impl Broker {
                 subscriptions: Vec::new(),
                 turns: HashMap::new(),
                 sessions: HashMap::new(),
+                requests: HashMap::new(),
                 unreleased: HashSet::new(),
             };
             event_loop.run(&mut responder).expect("loop runs");
@@ -118,6 +122,9 @@ impl Drop for Broker {
 }
 
 type Message = (String, Vec<u8>, QoS);
+
+/// Where a request is answered, and its correlation data.
+type Request = (Option<String>, Option<Vec<u8>>);
 
 struct Peer {
     version: Version,
@@ -151,6 +158,8 @@ struct Responder {
     subscriptions: Vec<Interest>,
     turns: HashMap<String, usize>,
     sessions: HashMap<String, Session>,
+    /// Requests and answers, by topic and payload.
+    requests: HashMap<(String, Vec<u8>), Request>,
     /// Messages of QoS 2 that were taken and not released: sent again, they are not taken again.
     unreleased: HashSet<(String, PacketId)>,
 }
@@ -236,7 +245,14 @@ impl Responder {
         if let Some(packet_id) = packet_id {
             peer.unacked.push((packet_id, (topic.into(), payload.into(), qos)));
         }
-        let publish = Publish { qos, topic, packet_id, payload, ..Publish::default() };
+        let request = self.requests.get(&(topic.to_owned(), payload.to_owned())).cloned();
+        let (response, correlation) = request.unwrap_or_default();
+        let properties = PublishProperties {
+            response_topic: response.as_deref(),
+            correlation_data: correlation.as_deref(),
+            ..PublishProperties::default()
+        };
+        let publish = Publish { qos, topic, packet_id, payload, properties, ..Publish::default() };
         self.send(net, conn, &Packet::Publish(publish));
         if let Some((topic, payload, qos)) = held {
             self.deliver(net, conn, &topic, &payload, qos);
@@ -247,6 +263,14 @@ impl Responder {
         let done = |packet_id| Ack::new(packet_id, ReasonCode::SUCCESS);
         match packet {
             Packet::Publish(publish) => {
+                (self.behaviour.hears)(publish.topic, publish.qos);
+                let PublishProperties { response_topic, correlation_data, .. } = publish.properties;
+                if response_topic.or(correlation_data.map(|_| "")).is_some() {
+                    let key = (publish.topic.to_owned(), publish.payload.to_owned());
+                    let request =
+                        (response_topic.map(str::to_owned), correlation_data.map(<[u8]>::to_vec));
+                    self.requests.insert(key, request);
+                }
                 if let Some(packet_id) = publish.packet_id.filter(|_| !self.behaviour.mute) {
                     let answer = match publish.qos {
                         QoS::ExactlyOnce => Packet::PubRec(done(packet_id)),

@@ -130,6 +130,7 @@ fn go_on(
                 _ => {}
             }
         }
+        commands.began(command.scheduled, Commands::now_ns());
         commands.done(command.run(&is_over));
     }
 }

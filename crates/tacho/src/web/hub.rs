@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 
-use super::news::{EndNews, News, PhaseNews, RunNews, StepNews};
+use super::news::{DeedNews, EndNews, News, PhaseNews, RunNews, StepNews};
 
 /// Browsers at a time.
 pub(super) const SUBSCRIBERS_MAX: usize = 16;
@@ -24,6 +24,8 @@ const HISTORY_ROWS_MAX: usize = 7200;
 const HISTORY_BYTES_MAX: usize = 24 << 20;
 /// Ended runs that are kept.
 const STEPS_MAX: usize = 1000;
+/// Timed actions that are kept: as many as a scenario has at most.
+const DEEDS_MAX: usize = 1000;
 /// Failures of clients that are kept; the report has more.
 const FAILURES_MAX: usize = 20;
 
@@ -43,6 +45,7 @@ struct Known {
     phase: Option<PhaseNews>,
     failures: VecDeque<String>,
     failures_count: u64,
+    deeds: VecDeque<DeedNews>,
     steps: VecDeque<StepNews>,
     end: Option<EndNews>,
     /// Rows that are in the history no more.
@@ -132,6 +135,20 @@ impl Message {
     }
 }
 
+impl Known {
+    /// The newest about an action replaces what was known of it.
+    fn deed(&mut self, deed: DeedNews) {
+        let key = |news: &DeedNews| (news.run, news.deed.number);
+        match self.deeds.iter_mut().rev().find(|known| key(known) == key(&deed)) {
+            Some(known) => *known = deed,
+            None => self.deeds.push_back(deed),
+        }
+        if self.deeds.len() > DEEDS_MAX {
+            self.deeds.pop_front();
+        }
+    }
+}
+
 impl Inner {
     fn take(&mut self, news: News) {
         let known = &mut self.known;
@@ -160,6 +177,11 @@ impl Inner {
                 if known.failures.len() > FAILURES_MAX {
                     known.failures.pop_front();
                 }
+                message
+            }
+            News::Deed(deed) => {
+                let message = Message { kind: "deed", json: json(&deed) };
+                known.deed(deed);
                 message
             }
             News::Step(step) => {
@@ -256,6 +278,28 @@ mod tests {
         assert_eq!(inner.known.failures.len(), FAILURES_MAX);
         assert_eq!(inner.known.failures_count, FAILURES_MAX as u64 + 5);
         assert_eq!(inner.bytes, inner.rows.iter().map(|row| row.json.len()).sum::<usize>());
+    }
+
+    #[test]
+    fn of_an_action_the_newest_counts_and_the_oldest_actions_are_forgotten() {
+        let deed = |run: u64, number: usize, followed: &str| {
+            let followed = followed.to_owned();
+            let deed = tacho_lab::run::DeedNews { number, followed, ..Default::default() };
+            News::Deed(DeedNews { run, deed })
+        };
+        let hub = Hub::new("x", "run");
+        hub.lock().take(deed(1, 7, "0 of 5 back"));
+        hub.lock().take(deed(2, 7, "another run"));
+        hub.lock().take(deed(1, 7, "5 of 5 back"));
+        let followed = |inner: &Inner| -> Vec<String> {
+            inner.known.deeds.iter().map(|news| news.deed.followed.clone()).collect()
+        };
+        assert_eq!(followed(&hub.lock()), ["5 of 5 back", "another run"]);
+        for number in 0..DEEDS_MAX {
+            hub.lock().take(deed(3, number, ""));
+        }
+        let inner = hub.lock();
+        assert_eq!((inner.known.deeds.len(), inner.known.deeds[0].run), (DEEDS_MAX, 3));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use super::arguments::UiArguments;
 use super::files;
 use super::hub::{Hub, SUBSCRIBERS_MAX};
-use super::news::{EndNews, News, PhaseNews, RunNews, SecondNews, StepNews};
+use super::news::{DeedNews, EndNews, News, PhaseNews, RunNews, SecondNews, StepNews};
 use super::page;
 use super::server::{self, Server};
 use crate::exit::{self, Failure};
@@ -216,6 +216,12 @@ impl LiveRun {
                 News::Host(row)
             }
             Progress::Failed(sentence) => News::Failed(sentence.clone()),
+            Progress::Deed(deed) => {
+                let mut deed = deed.as_ref().clone();
+                deed.at_s += self.at_s;
+                News::Deed(DeedNews { run: self.number, deed })
+            }
+            // It is told as a deed as well.
             Progress::Acted { .. } => return,
         };
         self.live.tell(news);

@@ -11,6 +11,7 @@ pub(super) enum News {
     Second(Box<SecondNews>),
     Host(Box<ResourceRow>),
     Failed(String),
+    Deed(DeedNews),
     Step(StepNews),
     End(EndNews),
 }
@@ -56,6 +57,15 @@ pub(super) struct SecondNews {
     pub(super) parts: Vec<PartRow>,
     #[serde(flatten)]
     pub(super) row: SeriesRow,
+}
+
+/// More is known of a timed action; its time is on the page's axis.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct DeedNews {
+    /// The run's number.
+    pub(super) run: u64,
+    #[serde(flatten)]
+    pub(super) deed: tacho_lab::run::DeedNews,
 }
 
 /// A run ended.

@@ -16,7 +16,7 @@ pub(crate) struct Line {
     pub(crate) file: Option<(String, String)>,
 }
 
-/// README.md, README.zh.md and docs/*.md.
+/// README.md, README.zh.md, docs/*.md and docs/results/*/README.md.
 pub(crate) fn documents() -> Vec<Document> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut paths: Vec<PathBuf> =
@@ -25,14 +25,20 @@ pub(crate) fn documents() -> Vec<Document> {
     let mut inside: Vec<_> = entries.map(|entry| entry.expect("reads").path()).collect();
     inside.sort();
     paths.extend(inside.into_iter().filter(|path| path.extension().is_some_and(|e| e == "md")));
+    paths.extend(
+        ["guide", "bifromq"].map(|report| root.join("docs/results").join(report).join("README.md")),
+    );
     let read = |path: PathBuf| {
         let text = std::fs::read_to_string(&path);
         let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // The index of the documents is no other README.
-        let in_docs = path.parent().is_some_and(|parent| parent.ends_with("docs"));
-        let index = in_docs && name == "README.md";
-        Document { name: if index { "docs/README.md".to_owned() } else { name.into_owned() }, text }
+        // Indices of folders are no other README.
+        let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let is_index = name == "README.md" && path.parent() != Some(root.as_path());
+        Document {
+            name: if is_index { format!("{folder}/{name}") } else { name.into_owned() },
+            text,
+        }
     };
     paths.into_iter().map(read).collect()
 }

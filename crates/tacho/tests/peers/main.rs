@@ -8,6 +8,8 @@ mod another_host;
 mod bridges;
 mod broker;
 mod collectd;
+#[path = "../common/storms.rs"]
+mod happened;
 mod mosquitto_clients;
 mod node_exporter;
 mod operations;
@@ -23,6 +25,7 @@ mod scenarios;
 mod scripts;
 #[path = "../common/small.rs"]
 mod small;
+mod storms;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -41,6 +44,7 @@ fn main() {
     node_exporter::register(&mut trials);
     operations::register(&mut trials);
     scenarios::register(&mut trials);
+    storms::register(&mut trials);
     plans::register(&mut trials);
     persistent_sessions::register(&mut trials);
     another_host::register(&mut trials);

@@ -1,7 +1,8 @@
-// Drives the pages in headless Chromium: live|ladder|past <url> [folder for pictures].
+// Drives the pages in headless Chromium: live|actions|ladder|past <url> [folder for pictures].
 //
 // `live` watches a run until its charts have values, looks at it in two widths, in light and dark,
-// and stops the run with the page's button. `ladder` waits until all steps have ended, opens the
+// and stops the run with the page's button. `actions` waits until clients that were dropped are back, and
+// stops the run. `ladder` waits until all steps have ended, opens the
 // report and closes the page. `past` follows the list of runs to a report. Errors on the console, or
 // a page that is wider than the screen, fail.
 
@@ -89,6 +90,21 @@ async function live(page, pictures) {
   await lookAt(page, "ended", pictures);
 }
 
+async function actions(page, pictures) {
+  const rows = page.locator("#deeds tbody tr");
+  // The newest is first.
+  await rows.nth(1).locator("td", { hasText: "5 of 5 back" }).waitFor({ timeout: PATIENCE_MS });
+  check((await rows.first().textContent()).includes("all of storm break off"), "what has happened?");
+  await page.locator('.uplot[data-marks="2"]').first().waitFor({ timeout: PATIENCE_MS });
+  await lookAt(page, "actions", pictures);
+  await page.reload();
+  await rows.nth(1).waitFor({ timeout: PATIENCE_MS });
+  const stop = page.locator("#stop");
+  await stop.click();
+  await stop.click();
+  await page.locator("#verdict").waitFor({ state: "visible", timeout: PATIENCE_MS });
+}
+
 async function ladder(page, pictures, url) {
   await page.locator("#title", { hasText: "step 2 of 2" }).waitFor({ timeout: PATIENCE_MS });
   const link = page.locator("#verdict a", { hasText: "Open the report" });
@@ -128,7 +144,7 @@ async function main() {
     });
     page.on("pageerror", (error) => complaints.push(String(error)));
     await page.goto(url);
-    await { live, ladder, past }[what](page, pictures, url);
+    await { live, actions, ladder, past }[what](page, pictures, url);
     check(complaints.length === 0, `the browser complains: ${complaints.join("; ")}`);
   } finally {
     await browser.close();

@@ -11,6 +11,7 @@ use crate::{Verdict, trial};
 pub(crate) fn register(trials: &mut Vec<Trial>) {
     let peers = [Peer::Chromium, Peer::Playwright];
     trials.push(trial("chromium_watches_a_run_and_stops_it".to_owned(), &peers, watch));
+    trials.push(trial("chromium_sees_what_happens_to_clients".to_owned(), &peers, actions));
     trials.push(trial("chromium_watches_a_ladder".to_owned(), &peers, ladder));
     trials.push(trial("chromium_lists_past_runs".to_owned(), &peers, past));
 }
@@ -84,6 +85,20 @@ fn watch() -> Verdict {
         return Err(format!("no partial report: {summary}").into());
     }
     Ok(())
+}
+
+fn actions() -> Verdict {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("run").to_string_lossy().into_owned();
+    let arguments = ["run", "reconnect-storm", "--ui", "0", "--dir", &path];
+    let vars = ["clients=5", "bystanders=2", "first_storm=2s", "between=1s", "duration=10m"];
+    let mut program = tacho(&arguments, &[&vars[..], &["ramp_up=100ms", "warmup=1s"]].concat())?;
+    let address = address_of(&mut program)?;
+    let (status, said) = browse_to_the_end(program, "actions", &address)?;
+    match status.code() {
+        Some(105) => Ok(()),
+        _ => Err(format!("it ended with {status}: {said:#?}").into()),
+    }
 }
 
 fn ladder() -> Verdict {

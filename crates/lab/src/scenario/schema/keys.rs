@@ -189,7 +189,7 @@ const GROUP: &[Key] = &[
     key("will", Table(WILL), "The message that the broker publishes for a lost client."),
     key("offline", Table(OFFLINE), "They leave once during the load and come back."),
     key("absent", Flag, "They leave before the load and come back when it is over; false."),
-    key("answers", Flag, "They answer requests at QoS 0 with their own payload (MQTT 5); false."),
+    key("answers", Flag, "They answer requests with their own payload and QoS (MQTT 5); false."),
     key("reconnect", Table(RECONNECT), "What follows an unexpected end of a connection."),
     key("publish", Tables(PUBLISH), "What each of them publishes."),
     key("subscribe", Tables(SUBSCRIBE), "What each of them subscribes to."),
