@@ -159,7 +159,8 @@ class Page {
       const name = host === "" ? source : `${host} (${source}${of})`;
       this.boards.push(
         new Board(
-          element("charts"), `Host ${name}`, grown, this.bands, this.deeds, () => hostPanels(grown)));
+          element("charts"), `Host ${name}`, grown, this.bands, this.deeds,
+          () => hostPanels(grown)));
     }
     rows.push(row.at_s, valuesOfHost(row));
     this.draw();

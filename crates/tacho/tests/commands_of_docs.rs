@@ -2,7 +2,8 @@
 //! table below says why it cannot be, its subcommand, flags and values are parsed.
 //!
 //! Commands are the lines of `sh` blocks in README.md, README.zh.md, docs/*.md and
-//! docs/results/*/README.md, and what stands in backticks in their sentences and begins with `tacho`.
+//! docs/results/*/README.md, and what stands in backticks in their sentences and begins with
+//! `tacho`.
 //! What runs until it is stopped is started, asked for a connection, and stopped. `cargo xtask` has
 //! its own test of chores in documents.
 
@@ -121,7 +122,8 @@ fn every_command_in_a_block_works() {
     for arguments in &to_serve {
         serve(folder, arguments);
     }
-    // Mostly they wait: for the schedule, and for a second to be over. Those of many runs come first.
+    // Mostly they wait: for the schedule, and for a second to be over. Those of many runs come
+    // first.
     let is_greedy = |arguments: &&Vec<String>| arguments[0] == "calibrate";
     let (greedy, others): (Vec<_>, Vec<_>) = to_run.iter().partition(is_greedy);
     let mut in_order: Vec<_> = others.into_iter().enumerate().collect();

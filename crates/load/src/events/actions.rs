@@ -94,7 +94,7 @@ impl ActionCounts {
         self.longest(other, |mine, theirs| *mine = (*mine).max(theirs));
     }
 
-    /// What came since these were `before`; `None` when nothing did. The longest stay what they are.
+    /// What came since these were `before`; `None` when nothing did. The longest stay as they are.
     pub(crate) fn since(&self, before: &Self) -> Option<Self> {
         let mut news = *self;
         news.counts(before, |now, before| *now -= before);

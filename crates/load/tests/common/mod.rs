@@ -1,5 +1,4 @@
-//! A tiny MQTT broker for tests, which can drop, double and reorder on purpose, and plans for
-//! it.
+//! A tiny MQTT broker for tests, which can drop, double and reorder on purpose, and its plans.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -35,6 +34,7 @@ pub(crate) enum Fault {
 }
 
 type Decide = Box<dyn FnMut(&Header) -> Fault + Send>;
+type Hear = Box<dyn FnMut(&str, QoS) + Send>;
 
 /// How the broker behaves.
 pub(crate) struct Behaviour {
@@ -54,7 +54,7 @@ pub(crate) struct Behaviour {
     /// Forgets sessions when their connection ends.
     pub(crate) forgets: bool,
     /// Hears the topic and QoS of everything that is published.
-    pub(crate) hears: Box<dyn FnMut(&str, QoS) + Send>,
+    pub(crate) hears: Hear,
 }
 
 impl Default for Behaviour {
@@ -75,10 +75,9 @@ impl Default for Behaviour {
 
 /// Deals with load messages only; probes are always delivered.
 pub(crate) fn with_fault(mut fault: impl FnMut(&Header) -> Fault + Send + 'static) -> Behaviour {
-    Behaviour {
-        fault: Box::new(move |header| if header.probe { Fault::None } else { fault(header) }),
-        ..Behaviour::default()
-    }
+    let fault: Decide =
+        Box::new(move |header| if header.probe { Fault::None } else { fault(header) });
+    Behaviour { fault, ..Behaviour::default() }
 }
 
 /// A running broker; stops when dropped.
@@ -122,8 +121,6 @@ impl Drop for Broker {
 }
 
 type Message = (String, Vec<u8>, QoS);
-
-/// Where a request is answered, and its correlation data.
 type Request = (Option<String>, Option<Vec<u8>>);
 
 struct Peer {
@@ -158,7 +155,6 @@ struct Responder {
     subscriptions: Vec<Interest>,
     turns: HashMap<String, usize>,
     sessions: HashMap<String, Session>,
-    /// Requests and answers, by topic and payload.
     requests: HashMap<(String, Vec<u8>), Request>,
     /// Messages of QoS 2 that were taken and not released: sent again, they are not taken again.
     unreleased: HashSet<(String, PacketId)>,
@@ -245,8 +241,8 @@ impl Responder {
         if let Some(packet_id) = packet_id {
             peer.unacked.push((packet_id, (topic.into(), payload.into(), qos)));
         }
-        let request = self.requests.get(&(topic.to_owned(), payload.to_owned())).cloned();
-        let (response, correlation) = request.unwrap_or_default();
+        let request = self.requests.get(&(topic.to_owned(), payload.to_owned()));
+        let (response, correlation) = request.cloned().unwrap_or_default();
         let properties = PublishProperties {
             response_topic: response.as_deref(),
             correlation_data: correlation.as_deref(),
@@ -265,11 +261,10 @@ impl Responder {
             Packet::Publish(publish) => {
                 (self.behaviour.hears)(publish.topic, publish.qos);
                 let PublishProperties { response_topic, correlation_data, .. } = publish.properties;
-                if response_topic.or(correlation_data.map(|_| "")).is_some() {
+                if correlation_data.is_some() {
                     let key = (publish.topic.to_owned(), publish.payload.to_owned());
-                    let request =
-                        (response_topic.map(str::to_owned), correlation_data.map(<[u8]>::to_vec));
-                    self.requests.insert(key, request);
+                    let response = response_topic.map(str::to_owned);
+                    self.requests.insert(key, (response, correlation_data.map(<[u8]>::to_vec)));
                 }
                 if let Some(packet_id) = publish.packet_id.filter(|_| !self.behaviour.mute) {
                     let answer = match publish.qos {
