@@ -14,33 +14,7 @@ use crate::mailbox::MailRoom;
 use crate::pool::BufferPool;
 use crate::stream::Stream;
 use crate::timers::{TimerId, Wheel};
-use crate::{Closed, ConnId, Filter, Handler, LoopConfig, Output};
-
-/// What a loop has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counters {
-    /// Turns taken.
-    pub turns: u64,
-    /// Turns that began by sleeping.
-    pub sleeps: u64,
-    /// Time in which the loop did not sleep, without the turn in progress.
-    pub busy_ns: u64,
-    /// Connections accepted.
-    pub accepted: u64,
-    /// Connections closed at once because descriptors had run out.
-    pub refused: u64,
-    /// Reads of sockets.
-    pub reads: u64,
-    /// Bytes read from sockets.
-    pub read_bytes: u64,
-    /// Writes to sockets.
-    pub writes: u64,
-    /// Bytes written to sockets.
-    pub written_bytes: u64,
-    /// Wake-ups sent to other shards.
-    pub wakes: u64,
-}
+use crate::{Closed, ConnId, Counters, Filter, Handler, LoopConfig, Output};
 
 /// Closing a socket takes microseconds, and after a storm thousands are due at one time.
 const LINGERING_DROPPED_PER_TURN_MAX: usize = 256;
