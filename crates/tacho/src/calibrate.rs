@@ -25,8 +25,15 @@ use crate::scenario::failure;
 
 /// Publishers, and as many subscribers, of a rate.
 const PAIRS: u32 = 50;
+/// The same of a rate at which each message is sent at its own time.
+const SCHEDULED_PAIRS: u32 = 500;
+/// That rate: this part of what a core reaches with system calls shared, about half of what it
+/// reaches without.
+const SCHEDULED_SHARE: f64 = 0.04;
 /// Messages that each publisher has under way.
 const WINDOW: u32 = 20;
+/// Payload of such messages.
+const SCHEDULED_PAYLOAD_BYTES: u64 = 32;
 /// Clients of the larger of the two runs that only connect: fewer than a listener's backlog.
 const CLIENTS: u64 = 4000;
 const CLIENTS_QUICK: u64 = 1000;
@@ -50,7 +57,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 Exit codes: 0 it was measured, 1 something unexpected, 105 stopped by a signal, 112 the responder \
 went away.")]
 pub(crate) struct CalibrateArguments {
-    /// Fewer kinds of messages and a second each: about 20 seconds instead of a minute and a half
+    /// Fewer kinds of messages and a second each: about half a minute instead of two
     #[arg(long)]
     quick: bool,
 
@@ -118,6 +125,11 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<u8, Failure> {
         calibration.generator_threads = record.placement.generator_threads;
         calibration.rates.push(cell((*qos, *payload), &step));
     }
+    for fastest in calibration.rates.clone() {
+        if fastest.payload_bytes == SCHEDULED_PAYLOAD_BYTES {
+            calibration.scheduled.push(bench.scheduled(&fastest)?);
+        }
+    }
     let easy = calibration.planned_per_core(0, 32).unwrap_or(f64::MAX) * EASY_SHARE;
     let count = if arguments.quick { 1 } else { LATENESS_RATES.len() };
     for rate in &LATENESS_RATES[..count] {
@@ -158,7 +170,7 @@ fn place(arguments: &CalibrateArguments) -> Place {
     }
 }
 
-/// Whether the result can be kept: said before a minute and a half of measuring, not after it.
+/// Whether the result can be kept: said before two minutes of measuring, not after it.
 fn check_kept(arguments: &CalibrateArguments) -> Result<(), Failure> {
     let Some(path) = path().filter(|_| !arguments.no_store) else { return Ok(()) };
     let is_there = path.exists();
@@ -284,6 +296,24 @@ impl Bench {
         let mut scenario = scenario("symmetric", &vars, self.hold)?;
         scenario.close(WINDOW);
         self.run(scenario, &format!("QoS {qos}, {payload} bytes, as fast as it goes"))
+    }
+
+    /// Many clients that send each message at its own time, at a rate that a core carries.
+    fn scheduled(&mut self, fastest: &RateCell) -> Result<RateCell, Failure> {
+        let (qos, payload) = (fastest.qos, fastest.payload_bytes);
+        // In and out: half of the messages are sent.
+        let rate = (fastest.per_core * SCHEDULED_SHARE / 2.0).max(f64::from(SCHEDULED_PAIRS));
+        let vars = pairs(
+            SCHEDULED_PAIRS,
+            &[
+                ("qos", qos.to_string()),
+                ("payload_size", payload.to_string()),
+                ("target_throughput", format!("{rate:.0}")),
+            ],
+        );
+        let scenario = scenario("symmetric", &vars, self.hold)?;
+        let (_, step) = self.run(scenario, &format!("QoS {qos}, {payload} bytes, scheduled"))?;
+        Ok(cell((qos, payload), &step))
     }
 
     fn lateness(&mut self, rate: f64) -> Result<LatenessCell, Failure> {

@@ -33,7 +33,10 @@ fn a_quick_calibration_is_kept_and_used() {
         .map(|cell| (cell["qos"].as_u64().expect("QoS"), cell["payload_bytes"].as_u64()))
         .collect();
     assert_eq!(kinds, [(0, Some(32)), (1, Some(32)), (1, Some(1024)), (2, Some(32))]);
-    for cell in rates {
+    let scheduled = record["scheduled"].as_array().expect("rates");
+    let kinds: Vec<_> = scheduled.iter().map(|cell| cell["qos"].as_u64()).collect();
+    assert_eq!(kinds, [Some(0), Some(1), Some(2)]);
+    for cell in rates.iter().chain(scheduled) {
         let figure = |name: &str| cell[name].as_f64().expect("a number");
         assert!(figure("messages_per_s") > 0.0 && figure("per_core") > 0.0, "{cell}");
     }

@@ -31,8 +31,10 @@ pub struct Calibration {
     pub quick: bool,
     /// Threads of the generator, each on a core of its own where there are enough.
     pub generator_threads: usize,
-    /// Rates by QoS and payload.
+    /// Rates by QoS and payload of a few clients that send as fast as it goes.
     pub rates: Vec<RateCell>,
+    /// Rates by QoS of many clients that send each message at its own time, as scenarios do.
+    pub scheduled: Vec<RateCell>,
     /// How late messages were sent, at rates that the generator carries with ease.
     pub lateness: Vec<LatenessCell>,
     /// Connections and what they take; absent where they could not be opened.
@@ -55,7 +57,7 @@ pub struct Machine {
     pub kernel: Option<String>,
 }
 
-/// The highest rate of one kind of message.
+/// What one kind of message takes of the generator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RateCell {
@@ -140,13 +142,29 @@ impl Calibration {
         Self { schema_version: SCHEMA_VERSION, measured_at, machine, quick, ..Self::default() }
     }
 
-    /// Messages per second, sent and received, that can be planned per core; of the payload that
-    /// was measured next to `payload_bytes`.
+    /// Messages per second, sent and received, that can be planned per core, of clients that send
+    /// at their own time. What a payload of another size takes more or less is known from
+    /// messages that were sent as fast as it goes.
     pub fn planned_per_core(&self, qos: u8, payload_bytes: u64) -> Option<f64> {
-        let of_qos = self.rates.iter().filter(|cell| cell.qos == qos && cell.per_core > 0.0);
-        let nearest = of_qos.min_by_key(|cell| cell.payload_bytes.abs_diff(payload_bytes))?;
-        Some(nearest.per_core * PLANNED_SHARE)
+        let fastest = nearest(&self.rates, qos, payload_bytes);
+        let Some(scheduled) = nearest(&self.scheduled, qos, payload_bytes) else {
+            return Some(fastest?.per_core * PLANNED_SHARE);
+        };
+        let like = nearest(&self.rates, qos, scheduled.payload_bytes);
+        let more = fastest.zip(like).map_or(0.0, |(this, like)| seconds(this) - seconds(like));
+        Some(PLANNED_SHARE / (seconds(scheduled) + more.max(0.0)))
     }
+}
+
+/// The cell of the payload that is next to `payload_bytes`.
+fn nearest(cells: &[RateCell], qos: u8, payload_bytes: u64) -> Option<&RateCell> {
+    let of_qos = cells.iter().filter(|cell| cell.qos == qos && cell.per_core > 0.0);
+    of_qos.min_by_key(|cell| cell.payload_bytes.abs_diff(payload_bytes))
+}
+
+/// Time of a core that a message takes.
+fn seconds(cell: &RateCell) -> f64 {
+    cell.per_core.recip()
 }
 
 #[cfg(test)]
@@ -193,6 +211,22 @@ mod tests {
         assert_eq!(calibration.planned_per_core(2, 32), None);
         let connections = calibration.connections.expect("has them");
         assert_eq!(connections.clients_per_gib(), Some(524_288.0));
+    }
+
+    #[test]
+    fn plans_are_of_messages_that_are_sent_at_their_own_time() {
+        let mut calibration = calibration();
+        let of_32 = calibration.rates[0];
+        calibration.scheduled.push(RateCell { per_core: 20_000.0, ..of_32 });
+        assert_eq!(calibration.planned_per_core(1, 100), Some(16_000.0));
+        // 50 us, and the 5 us that 1 KiB takes more than 32 B.
+        let planned = calibration.planned_per_core(1, 900).expect("measured");
+        assert!((planned - 0.8 / 55e-6).abs() < 0.01, "{planned}");
+        // What was not measured that way is as fast as it goes.
+        assert_eq!(calibration.planned_per_core(0, 900), Some(320_000.0));
+        let text = calibration_text(&calibration);
+        assert!(text.contains("About 16,000 messages per second at QoS 1"), "{text}");
+        assert!(text.contains("SCHEDULED"), "{text}");
     }
 
     #[test]
