@@ -46,7 +46,9 @@ impl Shard {
         self.ledger.settle(memory, retained, net.buffered_bytes());
         let (queues, buffers) = (memory.queues(), memory.buffers());
         self.overload.buffers_full = buffers >= memory.buffers_max;
-        self.queues_full = queues >= memory.queues_max;
+        // With what is too little to be told, as before a read: or a publisher that is let go on
+        // for it would be held back again at once, turn after turn.
+        self.queues_full = self.ledger.queues_bytes(memory) >= memory.queues_max;
         self.stats.waiting.set(self.ledger.places_bytes / PLACE_BYTES);
         self.stats.buffers_bytes.set(net.buffered_bytes() as u64);
         if self.id == 0 {

@@ -366,9 +366,10 @@ impl Handler for Shard {
         self.continue_fan_outs(net);
         let owes_answers = self.answer_replays(net);
         self.serve_committed(net);
-        self.release_publishers(net);
         self.stats.route_cache_evictions_total.set(self.routes.evictions);
         self.watch_load(net);
+        // After it is known what room there is now: nothing else may happen for a while.
+        self.release_publishers(net);
         self.hand_over(net);
         if self.stopping {
             return self.finish_stopping(net);

@@ -5,7 +5,7 @@
 //! the simulation delays mail, events and bytes, stalls shards and refuses connections. What they
 //! see is checked against the promises of the broker, see [`ledger`]; at the end everything must
 //! have been given back. [`bridged`] has a bridge to another broker. [`fuzz`] sends single
-//! connections whatever packets there are.
+//! connections whatever packets there are. [`held`] looks at one case by itself.
 //!
 //! A failing seed is printed with the command that runs it again. `TACHO_SIM_SEED=n` runs one seed,
 //! `TACHO_SIM_SEEDS=n` so many, `TACHO_SIM_SECONDS=n` as many as possible in that time, beginning
@@ -15,6 +15,7 @@
 mod bridged;
 mod client;
 mod fuzz;
+mod held;
 mod ledger;
 #[path = "../../../codec/tests/support/packets.rs"]
 mod packets;
