@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tacho_codec::{
-    ConnAck, ConnAckProperties, Direction, Packet, PacketId, QoS, ReasonCode, SubAck,
+    ConnAck, ConnAckProperties, Direction, Packet, PacketId, QoS, ReasonCode, SubAck, UnsubAck,
     UserProperties, Version, split_frame,
 };
 use tacho_net::sim::Peer;
@@ -330,6 +330,22 @@ impl Seat {
                     &Packet::SubAck(SubAck {
                         packet_id: subscribe.packet_id,
                         reasons: vec![ReasonCode::GRANTED_QOS_2; subscribe.filters.len()],
+                        reason_string: None,
+                        user_properties: UserProperties::EMPTY,
+                    }),
+                    version,
+                ));
+            }
+            Packet::Unsubscribe(unsubscribe) => {
+                // For rules that another connection of the bridge has, and this one never had.
+                assert!(!self.subscribed, "it ends what it has asked for: {unsubscribe:?}");
+                return self.write(&encode(
+                    &Packet::UnsubAck(UnsubAck {
+                        packet_id: unsubscribe.packet_id,
+                        reasons: vec![
+                            ReasonCode::NO_SUBSCRIPTION_EXISTED;
+                            unsubscribe.filters.len()
+                        ],
                         reason_string: None,
                         user_properties: UserProperties::EMPTY,
                     }),

@@ -189,14 +189,13 @@ impl Ledger {
         copies.assured += u32::from(got.qos != QoS::AtMostOnce);
         copies.once += u32::from(got.qos == QoS::ExactlyOnce);
         let Copies { all: count, once, .. } = *copies;
+        // What came before a crash may come again: each message that this one was taken for.
+        let again = self.crashes_since(&message) * message.times();
         let allowed = match got.qos {
             QoS::AtMostOnce if message.qos == QoS::AtMostOnce => copies_allowed(&message, &spans),
             // Those of less were sent before a crash, and before it wanted them with QoS 2.
-            QoS::ExactlyOnce => {
-                copies_allowed(&message, &spans) + self.crashes_since(&message).min(count - once)
-            }
-            // What it was sent before a crash may come again.
-            _ => copies_allowed(&message, &spans) + self.crashes_since(&message),
+            QoS::ExactlyOnce => copies_allowed(&message, &spans) + again.min(count - once),
+            _ => copies_allowed(&message, &spans) + again,
         };
         assert!(count <= allowed, "copy {count}, {allowed} allowed: {}", said());
         if spans.iter().any(|span| is_shared(span.filter)) {

@@ -28,33 +28,45 @@ fn message() -> Message {
     }
 }
 
+const VIEWER: Viewer = Viewer { client: 1, epoch: 1, version: Version::V5 };
+
+/// Somebody has subscribed to the topic.
+fn ledger() -> Ledger {
+    let mut ledger = Ledger::default();
+    let wish = Wish { qos: QoS::AtLeastOnce, no_local: false, retain_as_published: false, id: 0 };
+    let subscribing =
+        ledger.subscribing((VIEWER.client, VIEWER.epoch), TOPIC, wish, (false, false));
+    ledger.subscribed(subscribing);
+    ledger
+}
+
+/// That subscriber gets a message.
+fn delivered(ledger: &mut Ledger, id: u32) {
+    let got = Received {
+        topic: TOPICS[TOPIC].to_owned(),
+        alias: None,
+        qos: QoS::AtLeastOnce,
+        retain: false,
+        dup: false,
+        packet_id: None,
+        subscription_ids: Vec::new(),
+        expiry_s: None,
+        payload: vec![0; 4],
+    };
+    ledger.delivered(VIEWER, id, TOPICS[TOPIC], &got);
+}
+
 /// A publisher sends two messages, and the first one again when the broker has refused so many; a
 /// subscriber gets the second one first.
 fn repeated_behind_a_newer_one(refusals: u64) {
-    let mut ledger = Ledger::default();
-    let wish = Wish { qos: QoS::AtLeastOnce, no_local: false, retain_as_published: false, id: 0 };
-    let subscribing = ledger.subscribing((1, 1), TOPIC, wish, (false, false));
-    ledger.subscribed(subscribing);
+    let mut ledger = ledger();
     ledger.published(message());
     ledger.published(message());
     ledger.sent(0, 3);
     ledger.sent(1, 3 + refusals);
     ledger.sent(0, 3 + refusals);
-    let viewer = Viewer { client: 1, epoch: 1, version: Version::V5 };
-    for id in [1, 0] {
-        let got = Received {
-            topic: TOPICS[TOPIC].to_owned(),
-            alias: None,
-            qos: QoS::AtLeastOnce,
-            retain: false,
-            dup: false,
-            packet_id: None,
-            subscription_ids: Vec::new(),
-            expiry_s: None,
-            payload: vec![0; 4],
-        };
-        ledger.delivered(viewer, id, TOPICS[TOPIC], &got);
-    }
+    delivered(&mut ledger, 1);
+    delivered(&mut ledger, 0);
 }
 
 #[test]
@@ -66,6 +78,34 @@ fn what_was_refused_at_first_may_come_behind_newer_messages() {
 #[should_panic(expected = "it came after 1")]
 fn what_was_not_refused_keeps_its_place_although_it_is_repeated() {
     repeated_behind_a_newer_one(0);
+}
+
+/// A message is sent so often, and there are so many copies of it, one crash among them.
+fn comes_again_after_a_crash(sends: u32, copies: u32) {
+    let mut ledger = ledger();
+    ledger.published(message());
+    (0..sends).for_each(|_| ledger.sent(0, 0));
+    (0..sends).for_each(|_| delivered(&mut ledger, 0));
+    ledger.crashed();
+    (sends..copies).for_each(|_| delivered(&mut ledger, 0));
+}
+
+#[test]
+fn each_message_that_one_was_taken_for_may_come_again_after_a_crash() {
+    comes_again_after_a_crash(1, 2);
+    comes_again_after_a_crash(2, 4);
+}
+
+#[test]
+#[should_panic(expected = "copy 3, 2 allowed")]
+fn a_message_that_was_sent_once_comes_again_once() {
+    comes_again_after_a_crash(1, 3);
+}
+
+#[test]
+#[should_panic(expected = "copy 5, 4 allowed")]
+fn a_message_that_was_sent_twice_comes_again_twice() {
+    comes_again_after_a_crash(2, 5);
 }
 
 /// A session is resumed with a will, there are so many commits, and then the broker dies. Returns
