@@ -79,8 +79,10 @@ pub(crate) struct Client {
     pub(crate) abandoned: Vec<Peer>,
     /// The sessions that the broker had for this client, counted.
     pub(crate) epoch: u32,
-    /// A CONNECT with clean start was sent and not answered.
+    /// A CONNECT with clean start was sent and not answered, or has to be.
     pub(crate) wants_clean: bool,
+    /// The last CONNECT got no answer: the broker may have had it at any time since.
+    pub(crate) unanswered: bool,
     /// The broker certainly has the session for a CONNECT that it gets before this time.
     pub(crate) safe_until_ns: u64,
     pub(crate) requests: HashMap<PacketId, Request>,
@@ -111,6 +113,7 @@ impl Client {
             abandoned: Vec::new(),
             epoch: 0,
             wants_clean: nature.version.is_v5(),
+            unanswered: false,
             safe_until_ns: 0,
             requests: HashMap::new(),
             seen: HashMap::new(),
@@ -125,6 +128,14 @@ impl Client {
 
     pub(crate) fn version(&self) -> Version {
         self.nature.version
+    }
+
+    /// Whether its next CONNECT has to be with clean start. One that was not answered may have come
+    /// at any time until now: did it come too late for the session, it has made a new one, and a
+    /// client that does not know could take that for the one it had.
+    pub(crate) fn must_start_anew(&mut self, now_ns: u64) -> bool {
+        self.wants_clean |= self.unanswered && self.safe_until_ns <= now_ns;
+        self.wants_clean
     }
 
     pub(crate) fn is_online(&self) -> bool {

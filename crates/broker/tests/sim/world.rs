@@ -222,8 +222,8 @@ impl World {
 
     fn dial(&mut self, client: usize) {
         let version = self.clients[client].version();
-        let clean_start =
-            self.clients[client].wants_clean || self.rng.below(100) < self.setup.clean_percent;
+        let clean_start = self.clients[client].must_start_anew(self.cluster.now_ns())
+            || self.rng.below(100) < self.setup.clean_percent;
         // Before 5.0 one flag says both.
         let ephemeral = if version.is_v5() { self.rng.percent(10) } else { clean_start };
         let will = self.draw_will(client, version, ephemeral);
@@ -343,9 +343,7 @@ impl World {
         known.machine.disconnected();
         known.requests.clear();
         if stage == Stage::Connecting {
-            // Was it accepted? Then the session is perhaps a new one: a client that does not know
-            // has to start anew.
-            known.wants_clean |= known.safe_until_ns <= self.cluster.now_ns();
+            known.unanswered = true;
         } else {
             let expiry_ns = u64::from(known.nature.expiry_s) * SECOND_NS;
             known.safe_until_ns = match (opening.ephemeral, known.version(), known.nature.expiry_s)

@@ -192,7 +192,11 @@ impl Ledger {
         // What came before a crash may come again: each message that this one was taken for.
         let again = self.crashes_since(&message) * message.times();
         let allowed = match got.qos {
-            QoS::AtMostOnce if message.qos == QoS::AtMostOnce => copies_allowed(&message, &spans),
+            QoS::AtMostOnce if message.qos == QoS::AtMostOnce => {
+                // A will may be published again if that it was is not kept (DURABILITY.md, "What is
+                // not promised").
+                copies_allowed(&message, &spans) + if message.is_will { again } else { 0 }
+            }
             // Those of less were sent before a crash, and before it wanted them with QoS 2.
             QoS::ExactlyOnce => copies_allowed(&message, &spans) + again.min(count - once),
             _ => copies_allowed(&message, &spans) + again,

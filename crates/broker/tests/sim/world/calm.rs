@@ -59,7 +59,7 @@ impl World {
 
     /// Connects a client without faults and waits until it is done.
     pub(super) fn connect_calmly(&mut self, client: usize) {
-        let clean_start = self.clients[client].wants_clean;
+        let clean_start = self.clients[client].must_start_anew(self.cluster.now_ns());
         let ephemeral = clean_start && !self.clients[client].version().is_v5();
         self.open(client, Opening { clean_start, ephemeral, will: None });
         for _ in 0..ROUNDS_MAX {

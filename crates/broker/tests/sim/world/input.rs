@@ -194,7 +194,7 @@ impl World {
             known.unreceived.clear();
             known.subscribed.clear();
         }
-        known.wants_clean = false;
+        (known.wants_clean, known.unanswered) = (false, false);
         known.abandoned.clear();
         let params = ConnAckParams {
             session_present,
