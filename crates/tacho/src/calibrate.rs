@@ -57,7 +57,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 Exit codes: 0 it was measured, 1 something unexpected, 105 stopped by a signal, 112 the responder \
 went away.")]
 pub(crate) struct CalibrateArguments {
-    /// Fewer kinds of messages and a second each: about half a minute instead of two
+    /// Fewer kinds of messages and a second each: about 20 seconds instead of 75
     #[arg(long)]
     quick: bool,
 
@@ -170,7 +170,7 @@ fn place(arguments: &CalibrateArguments) -> Place {
     }
 }
 
-/// Whether the result can be kept: said before two minutes of measuring, not after it.
+/// Whether the result can be kept: said before a minute of measuring, not after it.
 fn check_kept(arguments: &CalibrateArguments) -> Result<(), Failure> {
     let Some(path) = path().filter(|_| !arguments.no_store) else { return Ok(()) };
     let is_there = path.exists();
