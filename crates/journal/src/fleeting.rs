@@ -87,7 +87,7 @@ impl Fleeting {
         let is_whole = taken.iter().all(|records| self.look_at(&index, records));
         drop(index);
         self.keep_early();
-        let left_out = match is_whole && self.fates.iter().any(|fate| fate.is_left_out()) {
+        let left_out = match is_whole {
             true => self.append_rest(taken, into),
             false => append_all(taken, into),
         };
