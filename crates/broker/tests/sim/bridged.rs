@@ -21,7 +21,7 @@ use crate::client::{Client, Request, Stage};
 use crate::rng::Rng;
 use crate::setup::{Bridged, Nature, PLAIN, Setup, Wish};
 use crate::wire::{self, Event, Opening, Outgoing, Received};
-use crate::world::SECOND_NS;
+use crate::world::{SECOND_NS, let_shards_work};
 use other::{Manners, Other};
 use promises::{Promises, Way};
 
@@ -304,17 +304,7 @@ impl World {
             }
             Event::Publish(received) => self.received(client, &received),
             Event::Ack { kind, packet_id, reason } => {
-                let Client { machine, unreceived, .. } = &mut self.clients[client];
-                let done = match kind {
-                    AckKind::PubAck => machine.handle_puback(packet_id, reason),
-                    AckKind::PubRec => {
-                        let id = unreceived.remove(&packet_id);
-                        machine.handle_pubrec(packet_id, reason).map(|_| id)
-                    }
-                    AckKind::PubComp => machine.handle_pubcomp(packet_id, reason).map(|_| None),
-                    AckKind::PubRel => machine.handle_pubrel(packet_id).map(|()| None),
-                };
-                if let Some(id) = done.expect("the broker answers what was sent") {
+                if let Some(id) = self.clients[client].acknowledged(kind, packet_id, reason) {
                     self.promises.acknowledged(id, reason.is_error());
                 }
             }
@@ -432,13 +422,7 @@ impl World {
                 });
                 self.exchange(client);
             }
-            for _ in 0..100 {
-                if !self.cluster.loops().step() {
-                    break;
-                }
-                moved = true;
-                self.cluster.loops().advance(1_000);
-            }
+            moved |= let_shards_work(&mut self.cluster);
             moved |= self.commit();
             if !moved {
                 return;

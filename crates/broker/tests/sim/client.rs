@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tacho_broker::sim::Cluster;
-use tacho_codec::{PacketId, Version};
+use tacho_codec::{AckKind, PacketId, ReasonCode, Version};
 use tacho_journal::{Condition, Journal};
 use tacho_net::sim::Peer;
 use tacho_session::client::{ClientLimits, Session};
@@ -150,6 +150,27 @@ impl Client {
         if let Some(link) = &self.link {
             link.peer.send(bytes);
         }
+    }
+
+    /// An acknowledgement of the broker came: the message that it has now.
+    pub(crate) fn acknowledged(
+        &mut self,
+        kind: AckKind,
+        packet_id: PacketId,
+        reason: ReasonCode,
+    ) -> Option<u32> {
+        let machine = &mut self.machine;
+        let done = match kind {
+            AckKind::PubAck => machine.handle_puback(packet_id, reason),
+            AckKind::PubRec => {
+                let id = self.unreceived.remove(&packet_id);
+                machine.handle_pubrec(packet_id, reason).map(|_| id)
+            }
+            // PUBREC has promised it already.
+            AckKind::PubComp => machine.handle_pubcomp(packet_id, reason).map(|_| None),
+            AckKind::PubRel => machine.handle_pubrel(packet_id).map(|()| None),
+        };
+        done.expect("the broker answers what was sent")
     }
 
     /// Begins a connection: its CONNECT is on the way. The client's own side of the one before must

@@ -5,7 +5,7 @@ use tacho_session::Transmit;
 use tacho_session::client::{Publish, TimeoutEvent};
 
 use super::World;
-use crate::client::{Client, Request, Stage, is_stuck};
+use crate::client::{Request, Stage, is_stuck};
 use crate::ledger::{Ending, Message, NEVER};
 use crate::setup::{FILTERS, PLAIN, QOS, RETAINED, SHARED, Wish, wish};
 use crate::wire::{self, Outgoing};
@@ -271,19 +271,7 @@ impl World {
         packet_id: PacketId,
         reason: ReasonCode,
     ) {
-        let Client { machine, unreceived, .. } = &mut self.clients[client];
-        let done = match kind {
-            AckKind::PubAck => machine.handle_puback(packet_id, reason),
-            AckKind::PubRec => {
-                let id = unreceived.remove(&packet_id);
-                machine.handle_pubrec(packet_id, reason).map(|_| id)
-            }
-            // PUBREC has promised it already.
-            AckKind::PubComp => machine.handle_pubcomp(packet_id, reason).map(|_| None),
-            AckKind::PubRel => machine.handle_pubrel(packet_id).map(|()| None),
-        };
-        let done = done.expect("the broker answers what was sent");
-        if let Some(id) = done {
+        if let Some(id) = self.clients[client].acknowledged(kind, packet_id, reason) {
             self.ledger.acknowledged(id, reason.is_error());
         }
     }
