@@ -16,7 +16,7 @@ pub(super) struct Curve<'a> {
 
 /// Where CPU reaches 75 %, as far as that was seen.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Recommended {
+enum Recommended {
     /// Between two steps.
     At(f64),
     /// It was never reached: the most that was measured, with its CPU.
@@ -74,29 +74,27 @@ impl<'a> Curve<'a> {
         lines
     }
 
-    /// The load at which CPU reaches 75 %, by a straight line between the neighbouring steps.
-    pub(super) fn recommended(&self) -> Recommended {
-        self.reached(|row| !row.is_invalid())
+    /// The load at which CPU reaches 75 %, and where steps that count do not tell it, what is
+    /// probable with those that the broker carried although the generator was late.
+    pub(super) fn recommended(&self) -> String {
+        let sure = self.reached(|row| !row.is_invalid());
+        sure.cell_with(&self.reached(|row| !row.is_invalid() || row.is_carried_late()))
     }
 
-    /// The same, with steps that the broker carried although the generator was late.
-    pub(super) fn probable(&self) -> Recommended {
-        self.reached(|row| !row.is_invalid() || row.is_carried_late())
+    /// The highest step that counts, and a higher one that was carried although it came late.
+    pub(super) fn most_carried(&self) -> String {
+        let sure = self.highest(|row| row.worth() == Worth::Counts);
+        let probable = |row: &Row| row.worth() == Worth::Counts || row.is_carried_late();
+        sure.cell_with(&self.highest(probable))
     }
 
-    /// What the table says: where steps that count do not reach 75 %, what is probable as well.
-    pub(super) fn cell(&self) -> String {
-        let (sure, probable) = (self.recommended(), self.probable());
-        match (&sure, &probable) {
-            (Recommended::At(_) | Recommended::Ended(..), _) | (_, Recommended::Unknown) => {
-                sure.cell()
-            }
-            _ if sure == probable => sure.cell(),
-            (_, Recommended::At(tps)) => format!("{}, probably {}", sure.cell(), round(*tps)),
-            _ => format!("{}, probably {}", sure.cell(), probable.cell()),
-        }
+    fn highest(&self, counts: fn(&Row) -> bool) -> Recommended {
+        let row = self.rows.iter().rev().find(|row| counts(row));
+        let figures = row.and_then(|row| Some((tps(row)?, cpu(row)?)));
+        figures.map_or(Recommended::Unknown, |(tps, cpu)| Recommended::MoreThan(tps, cpu))
     }
 
+    /// By a straight line between the neighbouring steps.
     fn reached(&self, counts: fn(&Row) -> bool) -> Recommended {
         let points: Vec<LoadPoint> = self
             .rows
@@ -131,8 +129,17 @@ impl<'a> Curve<'a> {
 }
 
 impl Recommended {
-    /// As a cell of a table.
-    pub(super) fn cell(&self) -> String {
+    /// As a cell of a table, with what is probable where this is a bound only.
+    fn cell_with(&self, probable: &Self) -> String {
+        match (self, probable) {
+            (Self::At(_) | Self::Ended(..), _) | (_, Self::Unknown) => self.cell(),
+            _ if self == probable => self.cell(),
+            (_, Self::At(tps)) => format!("{}, probably {}", self.cell(), round(*tps)),
+            _ => format!("{}, probably {}", self.cell(), probable.cell()),
+        }
+    }
+
+    fn cell(&self) -> String {
         match self {
             Self::At(tps) => format!("**{}**", round(*tps)),
             Self::MoreThan(tps, cpu) => format!("more than {} (at {cpu:.0} %)", round(*tps)),

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::curve::{self, Curve, Recommended};
+use super::curve::{self, Curve};
 use super::picture::{self, Entry};
-use super::record::{Broker, Results, Row, Worth};
+use super::record::{Broker, Results, Row};
 use super::{Documents, sheet};
 use crate::format;
 use crate::published::{self, GUIDE, GuidePoint};
@@ -144,32 +144,14 @@ fn recommended(results: &Results) -> String {
             let cell = match (curve.rows.is_empty(), test.series) {
                 (true, _) => "cannot".to_owned(),
                 // 75 % of a core of its own is more than the half that each has here.
-                (false, "bridge") => most_carried(&curve),
-                (false, _) => curve.cell(),
+                (false, "bridge") => curve.most_carried(),
+                (false, _) => curve.recommended(),
             };
             let _ = write!(out, " {cell} |");
         }
         out.push('\n');
     }
     out
-}
-
-/// The highest step that counts, and a higher one that was carried although it came late.
-fn most_carried(curve: &Curve<'_>) -> String {
-    let highest = |counts: fn(&Row) -> bool| {
-        let row = curve.rows.iter().rev().find(|row| counts(row))?;
-        Some((curve::tps(row)?, curve::cpu(row)?))
-    };
-    let cell = |found: Option<(f64, f64)>| match found {
-        Some((tps, cpu)) => Recommended::MoreThan(tps, cpu).cell(),
-        None => Recommended::Unknown.cell(),
-    };
-    let sure = highest(|row| row.worth() == Worth::Counts);
-    let probable = highest(|row| row.worth() == Worth::Counts || row.is_carried_late());
-    match sure == probable {
-        true => cell(sure),
-        false => format!("{}, probably {}", cell(sure), cell(probable)),
-    }
 }
 
 /// The rows of a test, and who of another series belongs to it.
