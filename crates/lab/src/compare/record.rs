@@ -168,6 +168,15 @@ pub struct FigureRow {
     pub changes: Vec<Change>,
 }
 
+impl FigureRow {
+    /// The values of all sides and, `with_aa`, those of the first condition's further repeats,
+    /// which may have none of this figure.
+    pub(crate) fn spreads(&self, with_aa: bool) -> impl Iterator<Item = Option<&Spread>> {
+        let aa = with_aa.then(|| self.aa.as_ref().map(|aa| &aa.spread));
+        self.sides.iter().map(Some).chain(aa)
+    }
+}
+
 /// The repeats of one side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

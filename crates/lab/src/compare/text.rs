@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::record::{Change, Comparison, FigureRow, Judgement, Point, Repeat, Spread};
+use super::record::{
+    Change, Comparison, ConditionResult, FigureRow, Judgement, Point, Repeat, Spread,
+};
 use super::statistics::{REPEATS_MIN, Scale};
 use crate::output::markdown_text as safe;
 
@@ -32,9 +34,10 @@ pub(crate) fn floor_shown(row: &FigureRow, change: &Change) -> String {
     change.floor.map_or_else(|| "–".to_owned(), shown)
 }
 
-/// The median.
-pub(crate) fn median_shown(row: &FigureRow, spread: &Spread) -> String {
-    spread.median.map_or_else(|| "–".to_owned(), |value| row.unit.show(value))
+/// The median, where there is one.
+pub(crate) fn median_shown(row: &FigureRow, spread: Option<&Spread>) -> String {
+    let median = spread.and_then(|spread| spread.median);
+    median.map_or_else(|| "–".to_owned(), |value| row.unit.show(value))
 }
 
 /// The least and the greatest value of the repeats, where there are several.
@@ -103,16 +106,26 @@ pub(crate) fn floor_sentence(comparison: &Comparison) -> String {
 
 /// A/A repeats that count.
 pub(crate) fn aa_counting(comparison: &Comparison) -> usize {
-    comparison.aa_repeats.iter().filter(|repeat| repeat.counts).count()
+    counting(&comparison.aa_repeats)
+}
+
+fn counting(repeats: &[Repeat]) -> usize {
+    repeats.iter().filter(|repeat| repeat.counts).count()
 }
 
 /// How many of the repeats count.
-fn counting(repeats: &[Repeat]) -> String {
-    let counting = repeats.iter().filter(|repeat| repeat.counts).count();
-    match repeats.len() {
-        all if all == counting => all.to_string(),
-        all => format!("{counting} of {all}"),
+fn counting_words(repeats: &[Repeat]) -> String {
+    match (counting(repeats), repeats.len()) {
+        (counting, all) if all == counting => all.to_string(),
+        (counting, all) => format!("{counting} of {all}"),
     }
+}
+
+/// What came of a condition, and why.
+fn condition_sentence(result: &ConditionResult) -> String {
+    let why = result.reasons.join("; ");
+    let why = if why.is_empty() { why } else { format!(": {why}") };
+    format!("{}: {}{why}", result.condition, result.outcome.words())
 }
 
 /// The comparison as plain text, every figure with its unit.
@@ -121,7 +134,7 @@ pub fn comparison_text(comparison: &Comparison) -> String {
     let _ = writeln!(out, "{}: {}", comparison.scenario, comparison.description);
     for side in &comparison.sides {
         let before = side.before.as_ref().map_or_else(String::new, |c| format!(", after '{c}'"));
-        let repeats = counting(&side.repeats);
+        let repeats = counting_words(&side.repeats);
         let _ = writeln!(
             out,
             "{:<10} {}{before}; repeats that count: {repeats}",
@@ -133,7 +146,7 @@ pub fn comparison_text(comparison: &Comparison) -> String {
             out,
             "{:<10} the first side once more; repeats that count: {}",
             "A/A",
-            counting(&comparison.aa_repeats)
+            counting_words(&comparison.aa_repeats)
         );
     }
     for point in &comparison.points {
@@ -155,11 +168,7 @@ pub fn comparison_text(comparison: &Comparison) -> String {
     }
     let _ = writeln!(out);
     for result in &comparison.conditions {
-        let why = match result.reasons.is_empty() {
-            true => String::new(),
-            false => format!(": {}", result.reasons.join("; ")),
-        };
-        let _ = writeln!(out, "{}: {}{why}", result.condition, result.outcome.words());
+        let _ = writeln!(out, "{}", condition_sentence(result));
     }
     for note in &comparison.notes {
         let _ = writeln!(out, "note: {note}");
@@ -193,13 +202,8 @@ fn point_text(out: &mut String, comparison: &Comparison, point: &Point) {
                 _ => format!("    {}", change.side),
             };
             let _ = write!(out, "{label:<42}");
-            let aa = with_aa.then(|| row.aa.as_ref().map(|aa| &aa.spread));
-            for spread in row.sides.iter().map(Some).chain(aa) {
-                let median = match (index, spread) {
-                    (0, Some(spread)) => median_shown(row, spread),
-                    (0, None) => "–".to_owned(),
-                    _ => String::new(),
-                };
+            for spread in row.spreads(with_aa) {
+                let median = if index == 0 { median_shown(row, spread) } else { String::new() };
                 let _ = write!(out, "{median:>15}");
             }
             let _ = writeln!(
@@ -242,13 +246,8 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
                     1 => row.label.clone(),
                     _ => format!("{}: {}", row.label, change.side),
                 };
-                let aa = row.aa.as_ref().map(|aa| &aa.spread);
-                let medians = row.sides.iter().map(|spread| median_shown(row, spread));
-                let medians: Vec<String> = medians
-                    .chain(with_aa.then(|| {
-                        aa.map_or_else(|| "–".to_owned(), |spread| median_shown(row, spread))
-                    }))
-                    .collect();
+                let medians = row.spreads(with_aa).map(|spread| median_shown(row, spread));
+                let medians: Vec<String> = medians.collect();
                 let _ = writeln!(
                     out,
                     "| {} | {} | {} | {} | {} | {} |",
@@ -263,10 +262,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         }
     }
     for result in &comparison.conditions {
-        let why = result.reasons.join("; ");
-        let why = if why.is_empty() { why } else { format!(": {why}") };
-        let (condition, outcome) = (&result.condition, result.outcome.words());
-        let _ = write!(out, "\n- {}: {outcome}{}", safe(condition), safe(&why));
+        let _ = write!(out, "\n- {}", safe(&condition_sentence(result)));
     }
     let _ = write!(out, "\n\n{}\n", safe(&floor_sentence(comparison)));
     for note in &comparison.notes {

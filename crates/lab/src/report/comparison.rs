@@ -139,11 +139,9 @@ fn table(lang: Lang, out: &mut String, comparison: &Comparison, point: &Point) {
         for (index, change) in row.changes.iter().enumerate() {
             let label = if index == 0 { lang.told(&row.label) } else { String::new() };
             let _ = write!(out, "<tr><th>{}</th>", escape(&label));
-            let aa = with_aa.then(|| row.aa.as_ref().map(|aa| &aa.spread));
-            for spread in row.sides.iter().map(Some).chain(aa) {
-                let (median, range) = match (index, spread) {
-                    (0, Some(spread)) => spread_cell(lang, row, spread),
-                    (0, None) => ("–".to_owned(), String::new()),
+            for spread in row.spreads(with_aa) {
+                let (median, range) = match index {
+                    0 => spread_cell(lang, row, spread),
                     _ => (String::new(), String::new()),
                 };
                 let _ = write!(
@@ -160,9 +158,10 @@ fn table(lang: Lang, out: &mut String, comparison: &Comparison, point: &Point) {
 }
 
 /// The median, and the least and the greatest value.
-fn spread_cell(lang: Lang, row: &FigureRow, spread: &Spread) -> (String, String) {
-    let range = ends_shown(row, spread).map(|(min, max)| lang.range(min, max));
-    (median_shown(row, spread), range.unwrap_or_default())
+fn spread_cell(lang: Lang, row: &FigureRow, spread: Option<&Spread>) -> (String, String) {
+    let range = spread.and_then(|spread| ends_shown(row, spread));
+    let range = range.map_or_else(String::new, |(min, max)| lang.range(min, max));
+    (median_shown(row, spread), range)
 }
 
 fn change_cells(lang: Lang, out: &mut String, (row, change): (&FigureRow, &Change), span: Span) {
