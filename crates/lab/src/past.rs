@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use tacho_monitor::HostRow;
 
-use crate::compare::{CompareError, curve_of_file, json};
+use crate::compare::{CompareError, curve_of_file, json, run_record};
 use crate::environment::Environment;
 use crate::output::{OutputError, RunDirectory};
 use crate::record::{
-    BrokerRow, BrokerSpent, PartBy, PartRow, ResourceRow, RunKind, RunRecord, SCHEMA_VERSION,
-    SeriesRow, Step,
+    BrokerRow, BrokerSpent, PartBy, PartRow, ResourceRow, RunKind, RunRecord, SeriesRow, Step,
 };
 use crate::report::{self, Lang, ReportData};
 use crate::run::StepCurves;
@@ -75,12 +74,8 @@ impl Past {
     /// When something is missing or damaged.
     pub fn read(path: &Path) -> Result<Self, PastError> {
         let missing = |file, what| PastError::Missing { path: path.to_owned(), file, what };
-        let record: Option<RunRecord> = json(&path.join("summary.json"))?;
+        let record = run_record(path)?;
         let record = record.ok_or_else(|| missing("summary.json", "the record of a run"))?;
-        if record.schema_version > SCHEMA_VERSION {
-            let (path, version) = (path.to_owned(), record.schema_version);
-            return Err(CompareError::Newer { path, version, ours: SCHEMA_VERSION }.into());
-        }
         if record.kind == RunKind::Comparison {
             return Err(PastError::Comparison { path: path.to_owned() });
         }

@@ -32,8 +32,8 @@ pub use curves::{SideCurve, side_curves};
 pub use figure::{Better, FIGURES, Figure, FigureUnit};
 pub use judge::judge;
 pub use junit::comparison_junit;
-pub(crate) use read::json;
 pub use read::{BeforeRun, Run, Side, read_side};
+pub(crate) use read::{json, run_record};
 pub use record::{
     Again, Change, Comparison, ComparisonSide, ConditionOutcome, ConditionResult, Difference,
     FigureRow, Judgement, Method, Point, Repeat, Spread,

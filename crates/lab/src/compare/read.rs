@@ -68,13 +68,10 @@ impl Run {
     /// # Errors
     /// When it is not the directory of a run that has ended, or of a newer version.
     pub fn read(path: &Path, shown: &str) -> Result<Self, CompareError> {
-        let record: RunRecord = json(&path.join("summary.json"))?.ok_or_else(|| {
-            CompareError::NoRun { path: path.to_owned(), why: "it has no summary.json" }
+        let record = run_record(path)?.ok_or_else(|| CompareError::NoRun {
+            path: path.to_owned(),
+            why: "it has no summary.json",
         })?;
-        if record.schema_version > SCHEMA_VERSION {
-            let (path, version) = (path.to_owned(), record.schema_version);
-            return Err(CompareError::Newer { path, version, ours: SCHEMA_VERSION });
-        }
         let scenario = fs::read_to_string(path.join("scenario.toml")).ok();
         Ok(Self {
             path: path.to_owned(),
@@ -160,6 +157,17 @@ fn repeats_of(argument: &str, into: &mut Side) -> Result<Vec<Run>, CompareError>
         into.again.extend(again?);
     }
     side.repeats.iter().map(read).collect()
+}
+
+/// The record in the run directory `path`; `None` where there is none.
+pub(crate) fn run_record(path: &Path) -> Result<Option<RunRecord>, CompareError> {
+    let record: Option<RunRecord> = json(&path.join("summary.json"))?;
+    let newer = |record: &&RunRecord| record.schema_version > SCHEMA_VERSION;
+    if let Some(record) = record.as_ref().filter(newer) {
+        let (path, version) = (path.to_owned(), record.schema_version);
+        return Err(CompareError::Newer { path, version, ours: SCHEMA_VERSION });
+    }
+    Ok(record)
 }
 
 /// A file of JSON; `None` where there is none.
