@@ -3,8 +3,8 @@
 
 use super::Lang;
 use super::axis::Unit;
-use super::chart::{Chart, Line, from_zero, logarithmic};
-use super::charts::{INTERVAL_SHOWN_S, bands, time_axis};
+use super::chart::{Chart, Line};
+use super::charts::{float, line_of, log_over_time, over_time};
 use crate::record::{BrokerRow, PartRow, SeriesRow};
 
 /// The panels of one broker.
@@ -63,16 +63,8 @@ pub(super) fn side_by_side(lang: Lang, brokers: &[BrokerRow], pick: Pick) -> Vec
 }
 
 fn line(own: &[&BrokerRow], name: &str, colour: usize, pick: Pick) -> Line {
-    let points = own
-        .iter()
-        .filter(|row| row.length_s >= INTERVAL_SHOWN_S)
-        // A value stands in the middle of the interval that it describes.
-        .map(|row| (row.start_s + row.length_s / 2.0, pick(&row.part)));
-    Line::plain(name, colour, points.collect())
-}
-
-fn float(value: Option<u64>) -> Option<f64> {
-    value.map(|value| value as f64)
+    let values = own.iter().map(|row| (row.start_s, row.length_s, pick(&row.part)));
+    line_of(name, colour, values)
 }
 
 impl Of<'_> {
@@ -90,14 +82,11 @@ impl Of<'_> {
     }
 
     fn chart(&self, title: &str, y: (&str, Unit), lines: &[(&str, usize, Pick)]) -> Chart {
-        let lines: Vec<Line> = lines
+        let lines = lines
             .iter()
             .map(|(name, colour, pick)| line(&self.own, name, *colour, *pick))
-            .filter(|line| !line.is_empty())
-            .collect();
-        let axis = from_zero(y.0, y.1, &lines);
-        let bands = bands(self.lang, self.rows);
-        Chart { bands, ..Chart::new(title, time_axis(self.lang, self.rows), axis, lines) }
+            .filter(|line| !line.is_empty());
+        over_time(self.lang, self.rows, title, y.0, y.1, lines.collect())
     }
 
     fn messages(&self) -> Chart {
@@ -141,14 +130,8 @@ impl Of<'_> {
 
     fn round_trip(&self) -> Chart {
         let lang = self.lang;
-        let p50: Pick = |part| float(part.rtt_p50_us);
-        let mut chart = self.chart(
-            lang.round_trip_to_the_broker(),
-            (lang.latency(), Unit::Latency),
-            &[(lang.round_trip_p50(), 3, p50)],
-        );
-        chart.y = logarithmic(lang, lang.latency(), Unit::Latency, &chart.lines);
-        chart
+        let p50 = line(&self.own, lang.round_trip_p50(), 3, |part| float(part.rtt_p50_us));
+        log_over_time(lang, self.rows, lang.round_trip_to_the_broker(), vec![p50])
     }
 
     fn clients(&self) -> Chart {

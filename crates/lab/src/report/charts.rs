@@ -9,18 +9,27 @@ use crate::run::StepCurves;
 
 /// Latency statistics of intervals shorter than this, in seconds, are left out: the last rest of a
 /// phase has too few messages to compare with whole seconds.
-pub(super) const INTERVAL_SHOWN_S: f64 = 0.5;
+const INTERVAL_SHOWN_S: f64 = 0.5;
 
 /// A figure of a second.
 pub(super) type Pick = fn(&SeriesRow) -> Option<f64>;
 
 /// A line over the time of the run.
 pub(super) fn line(rows: &[SeriesRow], name: &str, colour: usize, pick: Pick) -> Line {
-    let points = rows
-        .iter()
-        .filter(|row| row.length_s >= INTERVAL_SHOWN_S)
+    let values = rows.iter().map(|row| (row.start_s, row.length_s, pick(row)));
+    line_of(name, colour, values)
+}
+
+/// A line over the time of the run, of starts and lengths of intervals with their values.
+pub(super) fn line_of(
+    name: &str,
+    colour: usize,
+    values: impl Iterator<Item = (f64, f64, Option<f64>)>,
+) -> Line {
+    let points = values
+        .filter(|(_, length_s, _)| *length_s >= INTERVAL_SHOWN_S)
         // A value stands in the middle of the interval that it describes.
-        .map(|row| (row.start_s + row.length_s / 2.0, pick(row)));
+        .map(|(start_s, length_s, value)| (start_s + length_s / 2.0, value));
     Line::plain(name, colour, points.collect())
 }
 
@@ -88,8 +97,8 @@ pub(super) fn log_over_time(
     Chart { bands: bands(lang, rows), ..Chart::new(title, time_axis(lang, rows), y, lines) }
 }
 
-fn us(value: Option<u64>) -> Option<f64> {
-    value.map(|us| us as f64)
+pub(super) fn float(value: Option<u64>) -> Option<f64> {
+    value.map(|value| value as f64)
 }
 
 /// Rates and latencies over time: the first two charts that a reader sees.
@@ -111,10 +120,10 @@ pub(super) fn overview(lang: Lang, rows: &[SeriesRow]) -> Vec<Chart> {
         rows,
         lang.end_to_end_latency(),
         vec![
-            line(rows, lang.max(), 4, |row| us(row.e2e_max_us)),
-            line(rows, "p99", 2, |row| us(row.e2e_p99_us)),
-            line(rows, "p95", 6, |row| us(row.e2e_p95_us)),
-            line(rows, "p50", 1, |row| us(row.e2e_p50_us)),
+            line(rows, lang.max(), 4, |row| float(row.e2e_max_us)),
+            line(rows, "p99", 2, |row| float(row.e2e_p99_us)),
+            line(rows, "p95", 6, |row| float(row.e2e_p95_us)),
+            line(rows, "p50", 1, |row| float(row.e2e_p50_us)),
         ],
     );
     lang.latency_is_since_due().clone_into(&mut latency.note);
@@ -137,8 +146,8 @@ pub(super) fn four_graphs(lang: Lang, rows: &[SeriesRow]) -> Vec<Chart> {
             vec![line(rows, lang.received(), 3, |row| Some(row.received_per_s))],
         ),
         single(lang.mean_latency_title(), 1, |row| row.e2e_mean_us),
-        single(lang.p99_of_latency(), 2, |row| us(row.e2e_p99_us)),
-        single(lang.greatest_latency(), 4, |row| us(row.e2e_max_us)),
+        single(lang.p99_of_latency(), 2, |row| float(row.e2e_p99_us)),
+        single(lang.greatest_latency(), 4, |row| float(row.e2e_max_us)),
     ];
     // A run without deliveries has no latencies.
     charts.retain(|chart| !chart.is_empty());
@@ -185,10 +194,12 @@ pub(super) fn round_trips(lang: Lang, rows: &[SeriesRow]) -> Option<Chart> {
             rows,
             lang.round_trip_to_the_broker_beside_latency(),
             vec![
-                line(rows, lang.latency_p99(), 2, |row| us(row.e2e_p99_us)),
-                line(rows, lang.latency_p50(), 1, |row| us(row.e2e_p50_us)),
-                line(rows, lang.round_trip_max(), 7, |row| us(row.rtt_max_us)).style(Style::Dashed),
-                line(rows, lang.round_trip_p50(), 3, |row| us(row.rtt_p50_us)).style(Style::Dashed),
+                line(rows, lang.latency_p99(), 2, |row| float(row.e2e_p99_us)),
+                line(rows, lang.latency_p50(), 1, |row| float(row.e2e_p50_us)),
+                line(rows, lang.round_trip_max(), 7, |row| float(row.rtt_max_us))
+                    .style(Style::Dashed),
+                line(rows, lang.round_trip_p50(), 3, |row| float(row.rtt_p50_us))
+                    .style(Style::Dashed),
             ],
         );
         lang.what_round_trips_are().clone_into(&mut chart.note);
@@ -219,11 +230,11 @@ pub(super) fn cpu(lang: Lang, rows: &[SeriesRow], several: &[BrokerRow]) -> Char
 pub(super) fn memory(lang: Lang, rows: &[SeriesRow], several: &[BrokerRow]) -> Chart {
     let (title, lines) = match several {
         [] => {
-            let line = line(rows, lang.broker_rss(), 1, |row| us(row.broker_rss_bytes));
+            let line = line(rows, lang.broker_rss(), 1, |row| float(row.broker_rss_bytes));
             (lang.memory_of_the_broker(), vec![line])
         }
         several => {
-            let rss = |part: &PartRow| us(part.spent.rss_bytes);
+            let rss = |part: &PartRow| float(part.spent.rss_bytes);
             (lang.memory_of_the_brokers(), brokers::side_by_side(lang, several, rss))
         }
     };
@@ -236,7 +247,7 @@ pub(super) fn generator(lang: Lang, rows: &[SeriesRow]) -> Vec<Chart> {
         lang,
         rows,
         lang.send_delay_of_the_generator(),
-        vec![line(rows, "p99", 3, |row| us(row.send_delay_p99_us))],
+        vec![line(rows, "p99", 3, |row| float(row.send_delay_p99_us))],
     );
     let late = over_time(
         lang,
