@@ -118,9 +118,8 @@ impl Hosts {
             return;
         }
         let end_s = row.start_s + row.length_s;
-        let last = self.rows.iter().rev().take(ROWS_LOOKED_AT);
-        let recent = last.filter(|row| row.at_s > end_s - ROW_AGE_S_MAX);
-        let used = HostUse::of_rows(&recent.cloned().collect::<Vec<_>>(), f64::MIN, f64::MAX);
+        let recent: Vec<ResourceRow> = self.recent(end_s).cloned().collect();
+        let used = HostUse::of_rows(&recent, f64::MIN, f64::MAX);
         if let (None, Some(host)) = (row.host_cpu_percent, busiest(&used)) {
             row.host_cpu_percent = mean(host, "cpu_not_idle_percent");
             row.host_steal_percent = mean(host, "cpu_steal_percent");
@@ -134,9 +133,13 @@ impl Hosts {
 
     /// CPU and memory of the broker `name`, as hosts told them last; `end_s` is now.
     pub(super) fn process_of(&self, name: &str, end_s: f64) -> Option<(f64, Option<u64>)> {
-        let recent = self.rows.iter().rev().take(ROWS_LOOKED_AT);
-        let mut recent = recent.filter(|row| row.at_s > end_s - ROW_AGE_S_MAX);
-        recent.find_map(|row| spent_by(&row.host, name))
+        self.recent(end_s).find_map(|row| spent_by(&row.host, name))
+    }
+
+    /// What hosts said last, the newest first.
+    fn recent(&self, end_s: f64) -> impl Iterator<Item = &ResourceRow> {
+        let last = self.rows.iter().rev().take(ROWS_LOOKED_AT);
+        last.filter(move |row| row.at_s > end_s - ROW_AGE_S_MAX)
     }
 
     /// Completes a step whose window began at `start_s`: what every host spent, and for brokers
