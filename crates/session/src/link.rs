@@ -139,12 +139,6 @@ impl Link {
         self.phase = Phase::Closed;
     }
 
-    /// Whether the connection has been accepted.
-    #[must_use]
-    pub const fn is_up(&self) -> bool {
-        matches!(self.phase, Phase::Up { .. })
-    }
-
     fn draw(&mut self) -> u64 {
         let mut x = self.random;
         x ^= x << 13;
@@ -217,14 +211,14 @@ mod tests {
         let mut link = Link::new(SETTINGS, S, 1);
         due(&mut link);
         link.accepted(2 * S, 60);
-        assert!(link.is_up());
+        assert!(matches!(link.phase, Phase::Up { .. }));
         for ping in 1..5 {
             assert_eq!(due(&mut link), ((2 + 10 * ping) * S, Some(LinkEvent::Ping)));
             link.heard();
         }
         assert_eq!(due(&mut link), (52 * S, Some(LinkEvent::Ping)));
         assert_eq!(due(&mut link), (62 * S, Some(LinkEvent::Silent)));
-        assert!(!link.is_up());
+        assert!(!matches!(link.phase, Phase::Up { .. }));
         assert_eq!(due(&mut link).1, Some(LinkEvent::Dial));
     }
 

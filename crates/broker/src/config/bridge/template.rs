@@ -1,13 +1,12 @@
 //! What a bridge makes of topics and payloads: text with `${topic}` and its kin in it.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use tacho_codec::QoS;
 
 /// A template, parsed once. Rendering it copies bytes and does nothing else; one that is only
-/// `${topic}` or `${payload}` copies nothing.
+/// `${topic}` or `${payload}` need not be rendered.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Template {
     source: Box<str>,
@@ -176,26 +175,6 @@ impl Template {
         }
     }
 
-    /// The topic that it makes of a message; borrowed if that is the same.
-    pub fn topic<'a>(&self, values: &Values<'a>) -> Cow<'a, str> {
-        if self.keeps_topic() {
-            return Cow::Borrowed(values.topic);
-        }
-        let mut topic = String::with_capacity(self.source.len() + values.topic.len());
-        self.render_topic(values, &mut topic);
-        Cow::Owned(topic)
-    }
-
-    /// The payload that it makes of a message; borrowed if that is the same.
-    pub fn payload<'a>(&self, values: &Values<'a>) -> Cow<'a, [u8]> {
-        if self.keeps_payload() {
-            return Cow::Borrowed(values.payload);
-        }
-        let mut payload = Vec::with_capacity(self.source.len() + values.payload.len());
-        self.render(values, &mut payload);
-        Cow::Owned(payload)
-    }
-
     /// Whether topics that it makes are text, `${topic}` as a whole, and nothing else: what stands
     /// before it and behind it.
     pub(super) fn around_topic(&self) -> Option<(&str, &str)> {
@@ -277,6 +256,7 @@ mod tests {
             ("remote/${topic}", &b"remote/a/b"[..]),
             ("${topic}${topic}", b"a/ba/b"),
             ("${qos}-${retain}-${payload}.", b"2-true-p\xff."),
+            ("<${payload}>", b"<p\xff>"),
             ("plain", b"plain"),
             ("", b""),
             ("$ $topic {topic} $${topic} }", b"$ $topic {topic} ${topic} }"),
@@ -287,17 +267,14 @@ mod tests {
             assert_eq!(out, expected, "{text}");
             assert_eq!(template(text).to_string(), text);
         }
-        assert_eq!(template("x/${topic}/${qos}").topic(&VALUES), "x/a/b/2");
-        assert_eq!(template("<${payload}>").payload(&VALUES), &b"<p\xff>"[..]);
+        let mut topic = String::new();
+        template("x/${topic}/${qos}").render_topic(&VALUES, &mut topic);
+        assert_eq!(topic, "x/a/b/2");
     }
 
     #[test]
-    fn what_stays_as_it_is_is_not_copied() {
-        assert!(matches!(template("${topic}").topic(&VALUES), Cow::Borrowed("a/b")));
-        let payload = template("${payload}").payload(&VALUES);
-        assert!(
-            matches!(payload, Cow::Borrowed(bytes) if bytes.as_ptr() == VALUES.payload.as_ptr())
-        );
+    fn what_stays_as_it_is_is_known() {
+        assert!(template("${topic}").keeps_topic() && template("${payload}").keeps_payload());
         assert!(!template("${payload} ").keeps_payload() && !template("x").keeps_topic());
         assert_eq!(template("${topic}"), Template::same_topic());
         assert_eq!(template("${payload}"), Template::same_payload());
