@@ -293,11 +293,11 @@ impl Verifier {
         self.set_is_away(client, true);
         let state = &mut self.clients[client];
         state.has_left = true;
-        if state.answers {
-            self.streams.responders.owe.store(true, Ordering::Relaxed);
-        }
         for entry in &mut self.entries[state.routes.range()] {
             entry.absence = Absence::Ended;
+        }
+        if state.answers {
+            self.owe_answers();
         }
     }
 

@@ -47,27 +47,19 @@ impl Answer {
     }
 
     fn publish(&self, packet_id: Option<PacketId>, dup: bool) -> Publish<'_> {
-        Publish {
-            dup,
-            qos: self.qos,
-            topic: &self.topic,
-            packet_id,
-            payload: &self.payload,
-            properties: PublishProperties {
-                correlation_data: self.correlation.as_deref(),
-                ..PublishProperties::default()
-            },
-            ..Publish::default()
-        }
+        let answer = publish(&self.topic, &self.payload, self.correlation.as_deref());
+        Publish { dup, qos: self.qos, packet_id, ..answer }
     }
 }
 
-impl Answers {
-    /// The broker has taken it, or never will.
-    pub(super) fn done(&mut self, number: u32) {
-        self.open.remove(&number);
-    }
+/// The PUBLISH of an answer, at QoS 0.
+fn publish<'a>(topic: &'a str, payload: &'a [u8], correlation: Option<&'a [u8]>) -> Publish<'a> {
+    let properties =
+        PublishProperties { correlation_data: correlation, ..PublishProperties::default() };
+    Publish { topic, payload, properties, ..Publish::default() }
+}
 
+impl Answers {
     /// Appends the PUBLISH of an open one.
     pub(super) fn write(
         &self,
@@ -96,15 +88,7 @@ impl Worker {
         let Some(conn) = client.conn else { return Ok(()) };
         if request.qos == QoS::AtMostOnce {
             self.traffic.packets += 1;
-            let answer = Publish {
-                topic,
-                payload: request.payload,
-                properties: PublishProperties {
-                    correlation_data: request.properties.correlation_data,
-                    ..PublishProperties::default()
-                },
-                ..Publish::default()
-            };
+            let answer = publish(topic, request.payload, request.properties.correlation_data);
             return answer.encode(client.version, net.out(conn).as_vec_mut()).map_err(|error| {
                 Failure::Protocol(format!("a request without an answer: {error}"))
             });
@@ -155,7 +139,7 @@ impl Worker {
     pub(super) fn answered(&mut self, local: usize, number: u32, refused: bool) {
         self.totals.unacked -= 1;
         if let Some(answers) = self.clients[local].answers.as_deref_mut() {
-            answers.done(number);
+            answers.open.remove(&number);
         }
         if refused {
             self.verifier.owe_answers();
