@@ -125,9 +125,9 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<u8, Failure> {
         calibration.generator_threads = record.placement.generator_threads;
         calibration.rates.push(cell((*qos, *payload), &step));
     }
-    for fastest in calibration.rates.clone() {
+    for fastest in &calibration.rates {
         if fastest.payload_bytes == SCHEDULED_PAYLOAD_BYTES {
-            calibration.scheduled.push(bench.scheduled(&fastest)?);
+            calibration.scheduled.push(bench.scheduled(fastest)?);
         }
     }
     let easy = calibration.planned_per_core(0, 32).unwrap_or(f64::MAX) * EASY_SHARE;

@@ -80,6 +80,13 @@ struct Queue {
 }
 
 impl Counts {
+    fn of(inspection: &Inspection) -> Result<Self, Failure> {
+        let mut counts = Self::default();
+        visit_records(inspection, false, &mut |record| counts.take(record))
+            .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+        Ok(counts)
+    }
+
     fn take(&mut self, record: KeptRecord) {
         match record {
             KeptRecord::Session { queue, client_id, connected, .. } => {
@@ -111,9 +118,7 @@ impl Counts {
 
 fn inspect(directory: &Path) -> Result<u8, Failure> {
     let inspection = open(directory)?;
-    let mut counts = Counts::default();
-    visit_records(&inspection, false, &mut |record| counts.take(record))
-        .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+    let counts = Counts::of(&inspection)?;
     let summary = inspection.summary();
     let report = inspection.report();
     let queued: u64 = counts.queues.values().map(|queue| queue.queued).sum();
@@ -194,9 +199,7 @@ fn check(directory: &Path) -> Result<u8, Failure> {
 /// Messages of which nothing says any more whose they are: the segment that did is gone as a whole,
 /// and nothing in the log misses the oldest one.
 fn nobodys(inspection: &Inspection) -> Result<Vec<String>, Failure> {
-    let mut counts = Counts::default();
-    visit_records(inspection, false, &mut |record| counts.take(record))
-        .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+    let counts = Counts::of(inspection)?;
     let nobodys = counts.queues.iter().filter(|(_, queue)| queue.name.is_none());
     let sentence = |(id, queue): (&u64, &Queue)| {
         let messages = queue.queued + queue.unacknowledged;

@@ -55,6 +55,11 @@ fn publish(
     Ok(())
 }
 
+/// What the repeats of the `first` side once more are called.
+fn again_name(first: &str) -> String {
+    format!("{first}-aa")
+}
+
 /// What the conditions come to: 99 when one does not hold, 111 when one cannot be told.
 fn code_of_conditions(comparison: &Comparison) -> u8 {
     let any = |wanted| comparison.conditions.iter().any(|result| result.outcome == wanted);

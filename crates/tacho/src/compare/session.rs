@@ -12,7 +12,9 @@ use tacho_lab::record::{RunKind, Series, Verdict};
 use super::arguments::CompareArguments;
 use super::sides::{SidePlan, plan};
 use super::turns::{Turn, Turns, Whose};
-use super::{before, code_of_conditions, conditions, failed_conditions, is_lost, publish};
+use super::{
+    again_name, before, code_of_conditions, conditions, failed_conditions, is_lost, publish,
+};
 use crate::campaign::{Driver, Step};
 use crate::exit::{self, Failure};
 use crate::run::OutputArguments;
@@ -51,7 +53,7 @@ pub(super) fn session(arguments: &CompareArguments, scenario: &str) -> Result<u8
         series(&side.name, &side.label);
     }
     if arguments.aa > 0 {
-        series(&again_name(&sides), &sides[0].label);
+        series(&again_name(&sides[0].name), &sides[0].label);
     }
     let mut made = Vec::new();
     let failed = repeat(arguments, &sides, &mut driver, &mut made).err();
@@ -113,11 +115,6 @@ fn end(
     })
 }
 
-/// What the repeats of the first side once more are called.
-fn again_name(sides: &[SidePlan]) -> String {
-    format!("{}-aa", sides[0].name)
-}
-
 /// Makes all repeats, in turns.
 fn repeat(
     arguments: &CompareArguments,
@@ -135,7 +132,7 @@ fn repeat(
         }
         let (index, name) = match turn.whose {
             Whose::Side(index) => (index, sides[index].name.clone()),
-            Whose::Again => (0, again_name(sides)),
+            Whose::Again => (0, again_name(&sides[0].name)),
         };
         let side = &sides[index];
         let nth = made.iter().filter(|made| made.turn.whose == turn.whose).count() + 1;

@@ -8,7 +8,7 @@ use tacho_lab::output::RunDirectory;
 use tacho_lab::record::{RunKind, RunRecord, SCHEMA_VERSION, Series, Verdict};
 
 use super::arguments::CompareArguments;
-use super::{code_of_conditions, conditions, failed_conditions, publish};
+use super::{again_name, code_of_conditions, conditions, failed_conditions, publish};
 use crate::exit::{self, Failure};
 use crate::run::create;
 
@@ -65,8 +65,7 @@ fn record(comparison: &Comparison, sides: &[Side]) -> RunRecord {
     }
     let again = sides.iter().take(1).filter(|side| !side.again.is_empty());
     let groups = sides.iter().map(|side| (side.name.clone(), &side.label, &side.runs));
-    let groups =
-        groups.chain(again.map(|side| (format!("{}-aa", side.name), &side.label, &side.again)));
+    let groups = groups.chain(again.map(|side| (again_name(&side.name), &side.label, &side.again)));
     for (name, title, runs) in groups {
         let first = record.steps.len();
         for (number, run) in runs.iter().enumerate() {

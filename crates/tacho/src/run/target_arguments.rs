@@ -182,12 +182,16 @@ impl TargetArguments {
 
     /// All names that something is said about, with the flag that says it.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let monitors = self.monitors.iter().filter_map(|spec| spec.target.as_deref());
+        self.names_of_brokers().chain(monitors.map(|name| ("--monitor", name)))
+    }
+
+    /// The names of brokers, not of hosts, that something is said about.
+    fn names_of_brokers(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let urls = self.brokers.iter().map(|named| ("--broker", named.name.as_str()));
         let commands = self.broker_cmds.iter().map(|named| ("--broker-cmd", named.name.as_str()));
         let pids = self.broker_pids.iter().map(|named| ("--broker-pid", named.name.as_str()));
-        let monitors = self.monitors.iter().filter_map(|spec| spec.target.as_deref());
-        let monitors = monitors.map(|name| ("--monitor", name));
-        urls.chain(commands).chain(pids).chain(monitors)
+        urls.chain(commands).chain(pids)
     }
 
     /// The command that starts the default broker.
@@ -198,16 +202,10 @@ impl TargetArguments {
     /// Checks what is said about targets against the names that the scenario has.
     pub(crate) fn check(&self, names: &[&str]) -> Result<(), Failure> {
         let complain = |sentence: String| Err(Failure::new(exit::INVALID_CONFIG, sentence));
-        let urls = self.brokers.iter().map(|named| ("--broker", named.name.as_str()));
-        let commands = self.broker_cmds.iter().map(|named| ("--broker-cmd", named.name.as_str()));
-        let pids = self.broker_pids.iter().map(|named| ("--broker-pid", named.name.as_str()));
-        let monitors = self.monitors.iter().filter_map(|spec| spec.target.as_deref());
-        let monitors = monitors.map(|name| ("--monitor", name));
-        let known = || names.iter().copied().filter(|known| !known.is_empty());
-        for (flag, name) in urls.clone().chain(commands.clone()).chain(pids.clone()) {
+        let known: Vec<&str> = names.iter().copied().filter(|known| !known.is_empty()).collect();
+        for (flag, name) in self.names_of_brokers() {
             // Or what was meant to be measured would not be.
             if name.is_empty() && !names.contains(&name) {
-                let known: Vec<&str> = known().collect();
                 return complain(format!(
                     "{flag} does not say which broker of the scenario it is about: write {flag} \
                      NAME=..., with one of {}",
@@ -215,9 +213,8 @@ impl TargetArguments {
                 ));
             }
         }
-        for (flag, name) in urls.clone().chain(commands).chain(pids.clone()).chain(monitors) {
+        for (flag, name) in self.names() {
             if !names.contains(&name) && !name.is_empty() {
-                let known: Vec<&str> = known().collect();
                 return complain(match known.is_empty() {
                     true => format!("{flag} {name}=...: the scenario has no named targets"),
                     false => format!(
@@ -227,14 +224,14 @@ impl TargetArguments {
                 });
             }
         }
-        for (flag, name) in pids {
-            if !urls.clone().any(|(_, known)| known == name) {
+        for Named { name, .. } in &self.broker_pids {
+            if Named::of(&self.brokers, name).is_none() {
                 return complain(format!(
-                    "{flag} of the target '{name}' needs the --broker that it belongs to"
+                    "--broker-pid of the target '{name}' needs the --broker that it belongs to"
                 ));
             }
         }
-        for (_, name) in urls {
+        for Named { name, .. } in &self.brokers {
             if Named::of(&self.broker_cmds, name).is_some() {
                 let of = if name.is_empty() { String::new() } else { format!(" of '{name}'") };
                 return Err(Failure::new(
