@@ -235,24 +235,22 @@ fn small(mut arguments: Vec<String>) -> Vec<String> {
         arguments.iter_mut().for_each(|word| *word = word.replace(theirs, &ours));
     }
     match verb.as_str() {
-        "monitor" => set(&mut arguments, "--count", "2"),
+        "run" | "ladder" | "capacity" => {}
         "compare" if !scenario.starts_with("runs/") => {
             set(&mut arguments, "--repeats", "1");
             set(&mut arguments, "--make-up", "0");
+        }
+        "monitor" => {
+            set(&mut arguments, "--count", "2");
+            return arguments;
         }
         "calibrate" => {
             arguments.extend(["--quick", "--no-store"].map(str::to_owned));
             return arguments;
         }
-        "run" | "ladder" | "capacity" => {}
         _ => return arguments,
     }
-    if matches!(verb.as_str(), "monitor") || scenario.starts_with("runs/") {
-        return arguments;
-    }
-    if let Some(at) = arguments.iter().position(|word| word == "--duration") {
-        arguments.drain(at..at + 2);
-    }
+    unset(&mut arguments, "--duration");
     let hold = if matches!(verb.as_str(), "capacity" | "compare") { "500ms" } else { "1s" };
     for (flag, value) in [("--hold", hold), ("--warmup", "0s")] {
         set(&mut arguments, flag, value);
@@ -278,9 +276,7 @@ fn small(mut arguments: Vec<String>) -> Vec<String> {
         }
         "guide" => {
             // A row stands for its figure.
-            while let Some(at) = arguments.iter().position(|word| word == "--only") {
-                arguments.drain(at..at + 2);
-            }
+            unset(&mut arguments, "--only");
             set(&mut arguments, "--only", "qos1/10K");
             set(&mut arguments, "--scale-clients", "0.01");
         }
@@ -302,9 +298,7 @@ fn small(mut arguments: Vec<String>) -> Vec<String> {
         let (name, _) = arguments[2].split_once('=').expect("NAME=VALUES");
         let value = if name == "payload_size" { "128" } else { "20" };
         arguments[2] = format!("{name}={value}");
-        if let Some(at) = arguments.iter().position(|word| word == "--repeat") {
-            arguments.drain(at..at + 2);
-        }
+        unset(&mut arguments, "--repeat");
     }
     arguments
 }
@@ -314,6 +308,13 @@ fn set(arguments: &mut Vec<String>, flag: &str, value: &str) {
     match arguments.iter().position(|word| word == flag) {
         Some(at) => value.clone_into(&mut arguments[at + 1]),
         None => arguments.extend([flag.to_owned(), value.to_owned()]),
+    }
+}
+
+/// Takes a flag away, each time with its value.
+fn unset(arguments: &mut Vec<String>, flag: &str) {
+    while let Some(at) = arguments.iter().position(|word| word == flag) {
+        arguments.drain(at..at + 2);
     }
 }
 
@@ -425,10 +426,9 @@ fn prepare(folder: &Path, all: &[Document]) {
         std::fs::write(folder.join(name), text).expect("writes");
     }
     // Runs that readers have made.
-    for name in ["monday", "tuesday", "old1", "old2", "old3", "old4", "old5"] {
-        made_run(&folder.join("runs").join(name), "run");
-    }
-    for name in ["new1", "new2", "new3", "new4", "new5"] {
+    let days = ["monday", "tuesday"].map(str::to_owned);
+    let numbered = (1..=5).flat_map(|number| [format!("old{number}"), format!("new{number}")]);
+    for name in days.into_iter().chain(numbered) {
         made_run(&folder.join("runs").join(name), "run");
     }
     for name in ["ladder-of-one", "ladder-of-another"] {
