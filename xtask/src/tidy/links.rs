@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::Finding;
+use super::source::prose;
 
 /// The documents of the repository, and everything that they may lead to.
 pub(super) struct Links<'a> {
@@ -71,16 +72,6 @@ fn resolved(from: &str, path: &str) -> Option<String> {
         }
     }
     Some(parts.join("/"))
-}
-
-/// The lines of a document that are not in a block of code, with their numbers.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut fenced = false;
-    (1..).zip(text.lines()).filter(move |(_, line)| {
-        let is_fence = line.trim_start().starts_with("```");
-        fenced ^= is_fence;
-        !fenced && !is_fence
-    })
 }
 
 /// Where links lead, with their lines.

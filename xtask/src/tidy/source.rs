@@ -139,18 +139,20 @@ fn clocks(name: &str, text: &str, findings: &mut Vec<Finding>) {
 }
 
 fn headings(name: &str, text: &str, findings: &mut Vec<Finding>) {
-    let mut fenced = false;
-    let mut titles = 0;
-    for line in text.lines() {
-        if line.starts_with("```") {
-            fenced = !fenced;
-        } else if !fenced && line.starts_with("# ") {
-            titles += 1;
-        }
-    }
+    let titles = prose(text).filter(|(_, line)| line.starts_with("# ")).count();
     if titles != 1 {
         findings.push(Finding::new(name, 0, format!("{titles} titles (`# `), must be one")));
     }
+}
+
+/// The lines of a document that are not in a block of code, with their numbers.
+pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut fenced = false;
+    (1..).zip(text.lines()).filter(move |(_, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        fenced ^= is_fence;
+        !fenced && !is_fence
+    })
 }
 
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
