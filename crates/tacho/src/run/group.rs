@@ -5,8 +5,6 @@ use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use super::process::pid_of;
-
 /// How often to see whether a command has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -56,9 +54,8 @@ impl Group {
     }
 
     fn end(&mut self) {
-        if let Some(pid) = pid_of(&self.0) {
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-        }
+        let pid = rustix::process::Pid::from_child(&self.0);
+        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

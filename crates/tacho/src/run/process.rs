@@ -91,9 +91,8 @@ impl Process {
     /// Ends it without a warning, and what it started with it.
     pub(super) fn kill(&mut self) {
         #[cfg(unix)]
-        if let Some(pid) = pid_of(&self.child)
-            && matches!(self.child.try_wait(), Ok(None))
-        {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let pid = rustix::process::Pid::from_child(&self.child);
             // It leads a group of its own, see `start`.
             let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
         }
@@ -207,18 +206,12 @@ impl Launched {
     }
 }
 
-#[cfg(unix)]
-pub(super) fn pid_of(child: &Child) -> Option<rustix::process::Pid> {
-    i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw)
-}
-
 impl Drop for Process {
     /// SIGTERM, a bounded wait, then SIGKILL.
     fn drop(&mut self) {
         #[cfg(unix)]
-        if let Some(pid) = pid_of(&self.child)
-            && matches!(self.child.try_wait(), Ok(None))
-        {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let pid = rustix::process::Pid::from_child(&self.child);
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
             let deadline = Instant::now() + STOP_TIMEOUT;
             while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
