@@ -42,7 +42,7 @@ pub use find::find_processes;
 pub use host::{CoreTimes, HostSample, HostSampler, LoadAverage};
 pub use machine::MachineSampler;
 pub use metric::{METRICS, Metric};
-pub use process::{CpuSource, ProcessSample, ProcessSampler, ThreadSample};
+pub use process::{CpuSource, ProcessSample, ProcessSampler, ThreadSample, resident_bytes};
 pub use root::ProcRoot;
 pub use row::{
     CoreRow, CpuPercent, HostRow, InterfaceRates, MemoryBytes, Pressure, ProcessRow, TcpRates,

@@ -68,6 +68,15 @@ pub struct ProcessSample {
     pub cores_allowed: Vec<usize>,
 }
 
+/// Resident memory of process `pid` of this machine, in bytes.
+///
+/// # Errors
+/// [`MonitorError::ProcessGone`] when there is no such process; other errors when its `status`
+/// cannot be read or understood.
+pub fn resident_bytes(pid: u32) -> Result<u64, MonitorError> {
+    ProcessSampler::new(pid).resident_bytes()
+}
+
 impl ProcessSampler {
     /// A sampler for process `pid` of this machine.
     pub fn new(pid: u32) -> Self {
@@ -97,13 +106,12 @@ impl ProcessSampler {
         let status: Status = self.parse("status")?;
         let threads = self.threads()?;
         let (cpu_ns, cpu_source) = self.account(&threads, (stat.utime + stat.stime) * TICK_NS);
-        let kib = |value: Option<u64>| value.unwrap_or(0) * 1024;
         Ok(ProcessSample {
             at_ns: now_ns,
             cpu_ns,
             cpu_source,
-            rss_bytes: kib(status.vmrss),
-            rss_max_bytes: kib(status.vmhwm),
+            rss_bytes: kib_as_bytes(status.vmrss),
+            rss_max_bytes: kib_as_bytes(status.vmhwm),
             threads,
             open_fds: open_fds(&self.path("fd")),
             cores_allowed: status
@@ -113,6 +121,15 @@ impl ProcessSampler {
                 .flat_map(|(first, last)| first as usize..=last as usize)
                 .collect(),
         })
+    }
+
+    /// Resident memory now, in bytes.
+    ///
+    /// # Errors
+    /// As for [`ProcessSampler::sample`].
+    pub fn resident_bytes(&self) -> Result<u64, MonitorError> {
+        let status: Status = self.parse("status")?;
+        Ok(kib_as_bytes(status.vmrss))
     }
 
     /// Adds up the threads and compares with the process total of `PID/stat`.
@@ -182,6 +199,11 @@ impl ProcessSampler {
             _ => error,
         }
     }
+}
+
+/// A `Vm..` field of `status`. The kernel omits them for processes without an address space.
+fn kib_as_bytes(field: Option<u64>) -> u64 {
+    field.unwrap_or(0) * 1024
 }
 
 /// How many descriptors are open. Since Linux 6.2 the size of the folder tells; counting the

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use tacho_monitor::{CpuSource, HostSampler, MonitorError, ProcRoot, ProcessSampler};
+use tacho_monitor::{
+    CpuSource, HostSampler, MonitorError, ProcRoot, ProcessSampler, resident_bytes,
+};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -54,6 +56,7 @@ fn sums_the_threads_of_a_process() {
     assert_eq!(first.cpu_source, CpuSource::Schedstat);
     assert_eq!(first.rss_bytes, 8000 * 1024);
     assert_eq!(first.rss_max_bytes, 9000 * 1024);
+    assert_eq!(sampler.resident_bytes().expect("status"), first.rss_bytes);
     assert_eq!(first.open_fds, Some(2));
     assert_eq!(first.cores_allowed, [0, 1, 3]);
     assert_eq!(first.threads[0].name, "shard-0");
@@ -180,6 +183,7 @@ fn the_real_thing() {
         }
         assert!(std::time::Instant::now() < give_up, "work leaves no trace: {second:?}");
     };
+    assert!(resident_bytes(std::process::id()).expect("status") > 0);
     assert!(second.rss_bytes > 0 && !second.threads.is_empty() && !second.cores_allowed.is_empty());
     let host = HostSampler::default().sample(0).expect("sample");
     assert!(host.memory_total_bytes > 0 && !host.cores.is_empty());
