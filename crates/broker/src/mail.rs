@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tacho_journal::{MessageId, ReadError, Token};
+use tacho_journal::{CommitSeq, MessageId, ReadError};
 use tacho_topic::{Group, RetainedCursor, TopicFilter};
 
 use crate::authentication::{AuthStep, ExchangeRef};
@@ -21,7 +21,7 @@ pub(crate) enum Mail {
     /// there is one.
     Deliver(Message, Option<Receipt>),
     /// A message was delivered in the sender's shard, and is safe there with this commit.
-    Stored(Receipt, Token),
+    Stored(Receipt, CommitSeq),
     /// Everything up to this is committed: for a shard that has said that it waits.
     Committed,
     /// Members of a shared subscription came or went or have room again: for its owner.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use tacho_journal::{
-    Journal, Level, MessageId, Opened, Options, QueueId, Record, Token, Urgency, Visitor,
+    CommitSeq, Journal, Level, MessageId, Opened, Options, QueueId, Record, Urgency, Visitor,
 };
 
 const QUEUES: u64 = 1_000;
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn fill(directory: &Path) -> Result<(), Box<dyn Error>> {
     let Opened { journal, committer, .. } = Journal::open(directory, Options::default())?;
-    let thread = committer.spawn(Arc::new(|_: Token| {}))?;
+    let thread = committer.spawn(Arc::new(|_: CommitSeq| {}))?;
     let mut writer = journal.writer();
     let body = [7; BYTES];
     for seq in 0..MESSAGES {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use tacho_journal::{
-    CommitThread, Journal, Level, Opened, Options, QueueId, Record, Token, Urgency, Writer,
+    CommitSeq, CommitThread, Journal, Level, Opened, Options, QueueId, Record, Urgency, Writer,
 };
 
 /// Messages that wait for their commit at full speed: 100 publishers with 16 each.
@@ -102,7 +102,7 @@ struct Case {
 /// What the commit thread tells.
 #[derive(Default)]
 struct Told {
-    commits: VecDeque<(Token, Instant)>,
+    commits: VecDeque<(CommitSeq, Instant)>,
     cpu: Duration,
 }
 
@@ -114,7 +114,7 @@ struct Producer {
     body: Vec<u8>,
     sent: u64,
     /// Messages whose commit is not complete, and when they were appended.
-    waiting: VecDeque<(Token, Instant)>,
+    waiting: VecDeque<(CommitSeq, Instant)>,
     told: Arc<Mutex<Told>>,
     latencies_us: Vec<u64>,
 }
@@ -125,12 +125,12 @@ impl Case {
         let Opened { journal, committer, .. } = Journal::open(&directory, Options::default())?;
         let told = Arc::new(Mutex::new(Told::default()));
         let tell = Arc::clone(&told);
-        let threads = committer.spawn(Arc::new(move |token| {
+        let threads = committer.spawn(Arc::new(move |commit| {
             let cpu = clock_gettime(ClockId::ThreadCPUTime);
             // Invariant: nobody panics under this lock.
             let mut told = tell.lock().expect("no panic under the lock");
             told.cpu = Duration::new(cpu.tv_sec as u64, cpu.tv_nsec as u32);
-            told.commits.push_back((token, Instant::now()));
+            told.commits.push_back((commit, Instant::now()));
         }))?;
         // Segments are ready, as they are in a broker that has just been started.
         thread::sleep(Duration::from_secs(1));
@@ -192,8 +192,8 @@ impl Producer {
             meta: &[1, 2, 3, 4],
         };
         self.writer.append(message, Level::Fsynced, Urgency::Rides);
-        let token = self.writer.append(entry, Level::Fsynced, Urgency::Forces);
-        self.waiting.push_back((token, Instant::now()));
+        let commit = self.writer.append(entry, Level::Fsynced, Urgency::Forces);
+        self.waiting.push_back((commit, Instant::now()));
         if self.sent > QUEUED {
             let remove = Record::Remove { queue: self.queue, seq: self.sent - QUEUED };
             self.writer.append(remove, Level::Fsynced, Urgency::Rides);
@@ -204,7 +204,8 @@ impl Producer {
         // Invariant: nobody panics under this lock.
         let mut told = self.told.lock().expect("no panic under the lock");
         while let Some((committed, at)) = told.commits.pop_front() {
-            while let Some((_, since)) = self.waiting.pop_front_if(|(token, _)| *token <= committed)
+            while let Some((_, since)) =
+                self.waiting.pop_front_if(|(commit, _)| *commit <= committed)
             {
                 self.latencies_us.push(at.saturating_duration_since(since).as_micros() as u64);
             }

@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::committer::{Committer, Step};
 use crate::gc::CollectThread;
-use crate::id::Token;
+use crate::id::CommitSeq;
 use crate::journal::{Shared, Trouble};
 use crate::options::Options;
 use share::{Share, Used};
@@ -27,7 +27,7 @@ const BATCH_RECORDS: u32 = 512;
 const ALONE_COMMITS: u32 = 15;
 
 /// What is called with each commit.
-type Notify = Arc<dyn Fn(Token) + Send + Sync>;
+type Notify = Arc<dyn Fn(CommitSeq) + Send + Sync>;
 
 /// A committer that runs in threads of its own.
 pub struct CommitThread {
@@ -199,10 +199,10 @@ impl Driver {
         signal.begin();
         signal.arm(self.deadline.is_some());
         let step = self.committer.step();
-        if let Step::Committed(token) = step {
+        if let Step::Committed(commit) = step {
             self.committer.shared.signal.arm(true);
             self.deadline = Some(Instant::now() + self.committer.shared.options.ride_max);
-            (self.notify)(token);
+            (self.notify)(commit);
         }
         step
     }

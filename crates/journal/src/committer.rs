@@ -12,7 +12,7 @@ use crate::error::OpenError;
 use crate::fleeting::Fleeting;
 use crate::frame::Header;
 use crate::gc::Collector;
-use crate::id::{SegmentId, Token};
+use crate::id::{CommitSeq, SegmentId};
 use crate::index::FrameAt;
 use crate::journal::{Shared, Trouble};
 use crate::keeper::Unused;
@@ -30,7 +30,7 @@ pub enum Step {
     /// There was nothing to commit.
     Idle,
     /// Everything up to this is committed.
-    Committed(Token),
+    Committed(CommitSeq),
     /// The disk is full or failing: what was taken is kept. Try again after a while.
     Held,
 }
@@ -343,10 +343,10 @@ impl Committer {
     }
 
     /// Everything is where it was to be: the index learns of it, then everybody else.
-    fn complete(&mut self) -> Token {
+    fn complete(&mut self) -> CommitSeq {
         let Some(frame) = self.pending.take() else {
             self.end_trouble();
-            return Token::new(self.next - 1);
+            return CommitSeq::new(self.next - 1);
         };
         let shared = Arc::clone(&self.shared);
         let number = frame.header.number;
@@ -373,7 +373,7 @@ impl Committer {
         self.bytes.end(KEPT_BYTES);
         self.give_back_freed();
         self.count_segments();
-        Token::new(number)
+        CommitSeq::new(number)
     }
 
     fn end_trouble(&self) {

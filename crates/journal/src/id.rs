@@ -42,13 +42,14 @@ impl QueueId {
     }
 }
 
-/// A commit: complete once [`Journal::committed`](crate::Journal::committed) is at least this.
+/// The number of a commit: complete once [`Journal::committed`](crate::Journal::committed) is at
+/// least this.
 ///
-/// It is the number of the frame, so tokens grow with time, also across restarts.
+/// It is the number of the frame, so it grows with time, also across restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Token(u64);
+pub struct CommitSeq(u64);
 
-impl Token {
+impl CommitSeq {
     /// Complete from the beginning: what waits for nothing.
     pub const DONE: Self = Self(0);
 

@@ -9,7 +9,7 @@ use std::thread::Thread;
 
 use crate::committer::Committer;
 use crate::error::OpenError;
-use crate::id::{MessageId, QueueId, Token};
+use crate::id::{CommitSeq, MessageId, QueueId};
 use crate::index::Index;
 use crate::keeper::{Pool, Unused};
 use crate::lock::Lock;
@@ -107,8 +107,8 @@ impl Journal {
 
     /// Everything up to this commit is complete.
     #[must_use]
-    pub fn committed(&self) -> Token {
-        Token::new(self.shared.committed.load(Ordering::Acquire))
+    pub fn committed(&self) -> CommitSeq {
+        CommitSeq::new(self.shared.committed.load(Ordering::Acquire))
     }
 
     /// How it is doing: one load.
@@ -187,7 +187,7 @@ impl Shared {
             stats,
             state: State::default(),
             signal: Signal::default(),
-            buffers: Buffers::new(Token::new(recovery.last_frame + 1)),
+            buffers: Buffers::new(CommitSeq::new(recovery.last_frame + 1)),
             pool: Pool::new(recovery.next_segment, unused),
             segments,
             tail_room: AtomicU64::new(0),

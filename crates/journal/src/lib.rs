@@ -5,7 +5,7 @@
 //! with values, per queue. [`Record`] says what can be told to it.
 //!
 //! - **Writing.** Every shard has a [`Writer`]; [`Writer::append`] encodes a record into the
-//!   shard's own buffer and returns the [`Token`] of the commit that will take it. The
+//!   shard's own buffer and returns the [`CommitSeq`] of the commit that will take it. The
 //!   [`Committer`] takes the buffers of all writers at one instant and writes them as one frame:
 //!   what was appended before something else is in the same frame or in an earlier one. A frame is
 //!   there as a whole or not at all. [`Journal::committed`] tells up to where commits are complete.
@@ -55,7 +55,7 @@ mod writer;
 pub use commit_thread::CommitThread;
 pub use committer::{Committer, Step};
 pub use error::{OpenError, ReadError};
-pub use id::{MessageId, QueueId, SegmentId, Token};
+pub use id::{CommitSeq, MessageId, QueueId, SegmentId};
 pub use inspect::{Inspection, Problem, SegmentSummary, Summary};
 pub use journal::{Journal, Opened};
 pub use options::{Condition, Level, Options, Urgency};

@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::id::Token;
+use crate::id::CommitSeq;
 use crate::journal::Shared;
 use crate::options::{Level, Urgency};
 use crate::record::Record;
@@ -47,11 +47,11 @@ impl Writer {
         Self { shared, buffer, group: Group::default() }
     }
 
-    /// Appends a record; it is committed once the token is.
+    /// Appends a record and returns the commit that will take it.
     ///
     /// Of two records the one that was appended first is in the same commit or in an earlier one,
     /// whichever writers they went to. Never blocks for longer than it takes to exchange buffers.
-    pub fn append(&mut self, record: Record<'_>, level: Level, urgency: Urgency) -> Token {
+    pub fn append(&mut self, record: Record<'_>, level: Level, urgency: Urgency) -> CommitSeq {
         let mut buffer = lock(&self.buffer);
         let piece = buffer.piece(0);
         let before = piece.len();
@@ -60,11 +60,11 @@ impl Writer {
         buffer.bytes += more;
         buffer.records += 1;
         buffer.synced |= level == Level::Fsynced;
-        let token = buffer.token;
+        let commit = buffer.commit;
         let bytes = buffer.bytes;
         drop(buffer);
         self.tell(record.body_bytes(), bytes, urgency);
-        token
+        commit
     }
 
     /// Adds a record to the present group. Nobody else knows of it until [`Writer::close`].
@@ -79,7 +79,7 @@ impl Writer {
 
     /// Appends the group that was gathered: one commit takes all of it, so that all of it survives
     /// or nothing. The order among what all writers append is that of this call.
-    pub fn close(&mut self, urgency: Urgency) -> Token {
+    pub fn close(&mut self, urgency: Urgency) -> CommitSeq {
         let Group { records, synced, body_bytes, .. } = self.group;
         let mut gathered = mem::take(&mut self.group.bytes);
         let mut buffer = lock(&self.buffer);
@@ -93,12 +93,12 @@ impl Writer {
         }
         buffer.records += records;
         buffer.synced |= synced;
-        let token = buffer.token;
+        let commit = buffer.commit;
         let bytes = buffer.bytes;
         drop(buffer);
         self.group = Group { bytes: gathered, ..Group::default() };
         self.tell(body_bytes, bytes, urgency);
-        token
+        commit
     }
 
     /// Something was appended, with so many bytes of bodies; `waiting` bytes are in the buffer.
@@ -127,13 +127,13 @@ struct Buffer {
     /// Something in it asks for [`Level::Fsynced`].
     synced: bool,
     /// The commit that will take it.
-    token: Token,
+    commit: CommitSeq,
 }
 
 impl Buffer {
-    fn new(token: Token) -> Self {
+    fn new(commit: CommitSeq) -> Self {
         let (pieces, spares) = (Vec::new(), Vec::new());
-        Self { pieces, bytes: 0, spares, records: 0, synced: false, token }
+        Self { pieces, bytes: 0, spares, records: 0, synced: false, commit }
     }
 
     /// Where to append so many bytes.
@@ -167,7 +167,7 @@ pub(crate) struct Buffers {
 struct All {
     buffers: Vec<Arc<Mutex<Buffer>>>,
     /// The commit that will take what is appended now.
-    token: Token,
+    commit: CommitSeq,
 }
 
 /// What a cut took.
@@ -182,14 +182,14 @@ pub(crate) struct Cut {
 
 impl Buffers {
     /// The first cut will be this one.
-    pub(crate) fn new(first: Token) -> Self {
-        let all = All { buffers: Vec::new(), token: first };
+    pub(crate) fn new(first: CommitSeq) -> Self {
+        let all = All { buffers: Vec::new(), commit: first };
         Self { all: Mutex::new(all), pressed: AtomicBool::new(false) }
     }
 
     fn add(&self) -> Arc<Mutex<Buffer>> {
         let mut all = lock(&self.all);
-        let buffer = Arc::new(Mutex::new(Buffer::new(all.token)));
+        let buffer = Arc::new(Mutex::new(Buffer::new(all.commit)));
         all.buffers.push(Arc::clone(&buffer));
         buffer
     }
@@ -210,10 +210,10 @@ impl Buffers {
     }
 
     /// The commit that has, or will have, all that was appended so far.
-    pub(crate) fn appended(&self) -> Token {
+    pub(crate) fn appended(&self) -> CommitSeq {
         let all = lock(&self.all);
         let waiting = all.buffers.iter().any(|buffer| lock(buffer).records > 0);
-        if waiting { all.token } else { Token::new(all.token.get() - 1) }
+        if waiting { all.commit } else { CommitSeq::new(all.commit.get() - 1) }
     }
 
     /// Takes what all writers have; what is appended from now on is in the next cut.
@@ -222,7 +222,7 @@ impl Buffers {
     /// to writers for those that they had something in.
     pub(crate) fn cut(&self, anyway: bool, spares: &mut Vec<Vec<u8>>) -> Option<Cut> {
         let mut all = lock(&self.all);
-        let All { buffers, token } = &mut *all;
+        let All { buffers, commit } = &mut *all;
         // While all are locked nobody can append after what is in the cut and be in an earlier one.
         let mut locked: Vec<_> = buffers.iter().map(|buffer| lock(buffer)).collect();
         if !anyway && locked.iter().all(|buffer| buffer.records == 0) {
@@ -232,9 +232,9 @@ impl Buffers {
             return None;
         }
         let mut cut = Cut { taken: Vec::new(), records: 0, synced: false };
-        *token = Token::new(token.get() + 1);
+        *commit = CommitSeq::new(commit.get() + 1);
         for buffer in &mut locked {
-            buffer.token = *token;
+            buffer.commit = *commit;
             if buffer.records > 0 {
                 cut.records += mem::take(&mut buffer.records);
                 cut.synced |= mem::take(&mut buffer.synced);

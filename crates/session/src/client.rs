@@ -9,7 +9,7 @@ use crate::alias::{AliasesIn, AliasesOut};
 use crate::incoming::Incoming;
 use crate::outgoing::{Outgoing, OutgoingLimits};
 use crate::{
-    AliasOut, CommitToken, Counters, Delivery, InMemory, Inbound, Offer, Payload, ProtocolError,
+    AliasOut, BatchSeq, Counters, Delivery, InMemory, Inbound, Offer, Payload, ProtocolError,
     Transmit,
 };
 
@@ -255,7 +255,7 @@ impl<M: Payload> Session<M> {
                 qos,
                 packet_id,
                 ReasonCode::SUCCESS,
-                CommitToken::DONE,
+                BatchSeq::DONE,
                 &mut InMemory,
             ),
             Inbound::Duplicate => self.outgoing.counters.duplicates_suppressed += 1,
@@ -315,11 +315,11 @@ impl<M: Payload> Session<M> {
     /// The next packet to write: acknowledgements, PUBREL, repetitions.
     #[inline]
     pub fn poll_transmit(&mut self, now_ns: u64) -> Option<Transmit<M>> {
-        let transmit = match self.incoming.poll_ack(CommitToken::DONE) {
+        let transmit = match self.incoming.poll_ack(BatchSeq::DONE) {
             Some(ack) => {
                 Transmit::Ack { kind: ack.kind, packet_id: ack.packet_id, reason: ack.reason }
             }
-            None => self.outgoing.poll(now_ns, CommitToken::DONE, &mut InMemory)?,
+            None => self.outgoing.poll(now_ns, BatchSeq::DONE, &mut InMemory)?,
         };
         self.pinger.sent_ns = now_ns;
         Some(transmit)
@@ -329,7 +329,7 @@ impl<M: Payload> Session<M> {
     #[inline]
     #[must_use]
     pub fn has_output(&self) -> bool {
-        self.incoming.has_ack(CommitToken::DONE) || self.outgoing.has_output(CommitToken::DONE)
+        self.incoming.has_ack(BatchSeq::DONE) || self.outgoing.has_output(BatchSeq::DONE)
     }
 
     /// When to call [`Session::handle_timeout`]; it may move later by itself, never earlier,

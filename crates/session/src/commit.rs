@@ -1,27 +1,27 @@
-//! The durability seam: records out, commit tokens back.
+//! The durability seam: records out, the numbers of their record batches back.
 
 use tacho_codec::PacketId;
 
 use crate::Delivery;
 
-/// A point in the commit order of one shard.
+/// The number of a record batch: the records that a shard appends while it handles one event.
 ///
-/// Tokens grow monotonically; a record is durable once its token is not greater than the shard's
-/// committed token.
+/// Numbers grow monotonically within a shard. A record is durable once its batch is not greater
+/// than the newest batch that the shard knows to be committed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CommitToken(u64);
+pub struct BatchSeq(u64);
 
-impl CommitToken {
-    /// The token of what needs no waiting.
+impl BatchSeq {
+    /// Nothing to wait for.
     pub const DONE: Self = Self(0);
 
-    /// The token number `value` of a shard.
+    /// Batch number `value` of a shard.
     #[must_use]
     pub const fn new(value: u64) -> Self {
         Self(value)
     }
 
-    /// The number of this token.
+    /// The number of this batch.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
@@ -33,18 +33,18 @@ impl CommitToken {
 /// The implementation knows which session it stands for; records carry no session key. It may lose
 /// what is not committed, but never a record before one that it keeps.
 pub trait Persist<M> {
-    /// Puts `record` into the next batch and says which commit will make it durable.
-    fn persist(&mut self, record: Record<'_, M>) -> CommitToken;
+    /// Appends `record` to the current batch and returns the number of that batch.
+    fn persist(&mut self, record: Record<'_, M>) -> BatchSeq;
 }
 
-/// Keeps nothing: every record is complete at once.
+/// Stores nothing: every record counts as committed at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InMemory;
 
 impl<M> Persist<M> for InMemory {
     #[inline]
-    fn persist(&mut self, _record: Record<'_, M>) -> CommitToken {
-        CommitToken::DONE
+    fn persist(&mut self, _record: Record<'_, M>) -> BatchSeq {
+        BatchSeq::DONE
     }
 }
 

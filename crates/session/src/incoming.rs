@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use tacho_codec::{AckKind, PacketId, QoS, ReasonCode};
 
-use crate::{CommitToken, Persist, ProtocolError, Record};
+use crate::{BatchSeq, Persist, ProtocolError, Record};
 
 /// Bound on waiting acknowledgements: no honest peer has more exchanges than identifiers, each
 /// with one PUBREC and one PUBCOMP.
@@ -36,7 +36,7 @@ struct AckSlot {
     accepted: bool,
     /// Sending it ends the exchange and returns one unit of the receive maximum.
     returns_credit: bool,
-    token: CommitToken,
+    batch: BatchSeq,
 }
 
 /// An incoming QoS 2 exchange between PUBLISH and PUBREL.
@@ -49,7 +49,7 @@ struct Exchange {
     slot_waits: bool,
     /// It counts for the receive maximum of this connection.
     counted: bool,
-    token: CommitToken,
+    batch: BatchSeq,
 }
 
 impl Exchange {
@@ -58,7 +58,7 @@ impl Exchange {
     fn record<M>(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
         if !self.recorded {
             self.recorded = true;
-            self.token = persist.persist(Record::InboundReceived { packet_id });
+            self.batch = persist.persist(Record::InboundReceived { packet_id });
         }
     }
 }
@@ -71,7 +71,7 @@ pub(crate) struct Incoming {
     /// So many slots at the front of `acks` are accepted; the next one, if any, is not.
     accepted_len: usize,
     /// The last commit that an identifier's release waits for.
-    released: CommitToken,
+    released: BatchSeq,
     receive_maximum: u16,
     /// Exchanges begun on this connection whose last acknowledgement has not left.
     unacked: u32,
@@ -83,7 +83,7 @@ impl Incoming {
             acks: VecDeque::new(),
             exchanges: HashMap::with_hasher(RandomState::default()),
             accepted_len: 0,
-            released: CommitToken::DONE,
+            released: BatchSeq::DONE,
             receive_maximum: receive_maximum.max(1),
             unacked: 0,
         }
@@ -97,7 +97,7 @@ impl Incoming {
             recorded: true,
             slot_waits: false,
             counted: false,
-            token: CommitToken::DONE,
+            batch: BatchSeq::DONE,
         };
         let received = received.into_iter().map(|packet_id| (packet_id, exchange()));
         incoming.exchanges.extend(received);
@@ -185,8 +185,8 @@ impl Incoming {
                     self.unacked += 1;
                 }
                 if exchange.accepted {
-                    let token = exchange.token;
-                    self.push_ack(AckKind::PubRec, packet_id, ReasonCode::SUCCESS, token, false)?;
+                    let batch = exchange.batch;
+                    self.push_ack(AckKind::PubRec, packet_id, ReasonCode::SUCCESS, batch, false)?;
                 } else if !exchange.slot_waits {
                     exchange.slot_waits = true;
                     self.reserve_ack(AckKind::PubRec, packet_id);
@@ -203,7 +203,7 @@ impl Incoming {
                     recorded: false,
                     slot_waits: true,
                     counted: true,
-                    token: CommitToken::DONE,
+                    batch: BatchSeq::DONE,
                 },
             );
             self.reserve_ack(AckKind::PubRec, packet_id);
@@ -217,38 +217,38 @@ impl Incoming {
         Ok(Inbound::New)
     }
 
-    /// Releases the acknowledgement of a new message, to leave once `token` is committed.
+    /// Releases the acknowledgement of a new message, to leave once `batch` is committed.
     #[inline]
     pub(crate) fn accept_publish<M>(
         &mut self,
         qos: QoS,
         packet_id: Option<PacketId>,
         reason: ReasonCode,
-        token: CommitToken,
+        batch: BatchSeq,
         persist: &mut impl Persist<M>,
     ) {
         let Some(packet_id) = packet_id else { return };
         match qos {
             QoS::AtMostOnce => {}
-            QoS::AtLeastOnce => self.fill_ack(AckKind::PubAck, packet_id, reason, token, true),
+            QoS::AtLeastOnce => self.fill_ack(AckKind::PubAck, packet_id, reason, batch, true),
             QoS::ExactlyOnce => {
                 let refused = reason.is_error();
-                let mut token = token;
+                let mut batch = batch;
                 let mut returns_credit = false;
                 if refused {
                     // The sender frees the identifier when it sees the error.
                     if let Some(exchange) = self.exchanges.remove(&packet_id) {
-                        token = token.max(self.release(packet_id, &exchange, persist));
+                        batch = batch.max(self.release(packet_id, &exchange, persist));
                         returns_credit = exchange.counted;
                     }
                 } else if let Some(exchange) = self.exchanges.get_mut(&packet_id) {
                     exchange.record(packet_id, persist);
-                    token = token.max(exchange.token);
+                    batch = batch.max(exchange.batch);
                     exchange.accepted = true;
                     exchange.slot_waits = false;
-                    exchange.token = token;
+                    exchange.batch = batch;
                 }
-                self.fill_ack(AckKind::PubRec, packet_id, reason, token, returns_credit);
+                self.fill_ack(AckKind::PubRec, packet_id, reason, batch, returns_credit);
             }
         }
     }
@@ -266,13 +266,13 @@ impl Incoming {
         packet_id: PacketId,
         exchange: &Exchange,
         persist: &mut impl Persist<M>,
-    ) -> CommitToken {
+    ) -> BatchSeq {
         if !exchange.recorded {
-            return CommitToken::DONE;
+            return BatchSeq::DONE;
         }
-        let token = persist.persist(Record::InboundReleased { packet_id });
-        self.released = self.released.max(token);
-        token
+        let batch = persist.persist(Record::InboundReleased { packet_id });
+        self.released = self.released.max(batch);
+        batch
     }
 
     /// Queues PUBCOMP; an unknown identifier is answered with 0x92 (MQTT 5.0, 4.3.3).
@@ -295,13 +295,13 @@ impl Incoming {
     }
 
     #[inline]
-    pub(crate) fn has_ack(&self, committed: CommitToken) -> bool {
-        self.accepted_len > 0 && self.acks.front().is_some_and(|slot| slot.token <= committed)
+    pub(crate) fn has_ack(&self, committed: BatchSeq) -> bool {
+        self.accepted_len > 0 && self.acks.front().is_some_and(|slot| slot.batch <= committed)
     }
 
     /// The next acknowledgement whose promise is kept.
     #[inline]
-    pub(crate) fn poll_ack(&mut self, committed: CommitToken) -> Option<Ack> {
+    pub(crate) fn poll_ack(&mut self, committed: BatchSeq) -> Option<Ack> {
         if !self.has_ack(committed) {
             return None;
         }
@@ -319,7 +319,7 @@ impl Incoming {
             ack: Ack { kind, packet_id, reason: ReasonCode::SUCCESS },
             accepted: false,
             returns_credit: false,
-            token: CommitToken::DONE,
+            batch: BatchSeq::DONE,
         });
     }
 
@@ -328,7 +328,7 @@ impl Incoming {
         kind: AckKind,
         packet_id: PacketId,
         reason: ReasonCode,
-        token: CommitToken,
+        batch: BatchSeq,
         returns_credit: bool,
     ) -> Result<(), ProtocolError> {
         if self.acks.len() >= ACKS_LEN_MAX {
@@ -338,7 +338,7 @@ impl Incoming {
             self.accepted_len += 1;
         }
         let ack = Ack { kind, packet_id, reason };
-        self.acks.push_back(AckSlot { ack, accepted: true, returns_credit, token });
+        self.acks.push_back(AckSlot { ack, accepted: true, returns_credit, batch });
         Ok(())
     }
 
@@ -349,7 +349,7 @@ impl Incoming {
         kind: AckKind,
         packet_id: PacketId,
         reason: ReasonCode,
-        token: CommitToken,
+        batch: BatchSeq,
         returns_credit: bool,
     ) {
         let waiting = self.acks.range_mut(self.accepted_len..).find(|slot| {
@@ -359,7 +359,7 @@ impl Incoming {
         let Some(slot) = waiting else { return };
         slot.accepted = true;
         slot.ack.reason = reason;
-        slot.token = token;
+        slot.batch = batch;
         slot.returns_credit = returns_credit;
         while self.acks.get(self.accepted_len).is_some_and(|slot| slot.accepted) {
             self.accepted_len += 1;

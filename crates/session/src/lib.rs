@@ -18,9 +18,9 @@
 //! # Durability
 //!
 //! Whatever a session promises to its peer it first hands to [`Persist`] as a [`Record`]; the
-//! [`CommitToken`] that comes back says when the record is safe. Packets that make a promise
-//! wait inside the session until `poll_transmit` is told of a commit that covers their token.
-//! In memory, [`InMemory`] completes every token at once and nothing waits. From the records an
+//! [`BatchSeq`] that comes back says when the record is safe. Packets that make a promise
+//! wait inside the session until `poll_transmit` is told that their batch is committed.
+//! In memory, [`InMemory`] returns [`BatchSeq::DONE`] and nothing waits. From the records an
 //! owner knows what [`server::Session::restore`] needs to go on after a crash. Messages that wait
 //! need not be in memory meanwhile, see [`Payload`].
 //!
@@ -46,7 +46,7 @@ pub mod server;
 
 pub use alias::AliasOut;
 pub use authentication::{AuthAnswer, AuthRequest, AuthVerdict, Authentication};
-pub use commit::{CommitToken, InMemory, Persist, Record};
+pub use commit::{BatchSeq, InMemory, Persist, Record};
 pub use counters::{Counters, DropReason};
 pub use delivery::{Delivery, Offer, SubscriptionIdList, Transmit};
 pub use error::ProtocolError;

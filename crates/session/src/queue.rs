@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tacho_codec::QoS;
 
-use crate::{CommitToken, Delivery, DropReason, Payload};
+use crate::{BatchSeq, Delivery, DropReason, Payload};
 
 /// An empty queue that was longer than this returns its memory at once.
 const CAPACITY_KEPT_MAX: usize = 256;
@@ -29,7 +29,7 @@ pub(crate) struct Queue<M> {
     qos0_len: u32,
     /// So many messages of QoS 0 at the front are reported as gone, and leave after that commit.
     departing_len: usize,
-    departing_token: CommitToken,
+    departing_batch: BatchSeq,
 }
 
 impl<M> Queue<M> {
@@ -41,7 +41,7 @@ impl<M> Queue<M> {
             len_max,
             qos0_len: 0,
             departing_len: 0,
-            departing_token: CommitToken::DONE,
+            departing_batch: BatchSeq::DONE,
         }
     }
 
@@ -104,8 +104,8 @@ impl<M> Queue<M> {
 
     /// The commit that the front waits for, if it is reported as gone.
     #[inline]
-    pub(crate) fn departing_token(&self) -> Option<CommitToken> {
-        self.is_departing().then_some(self.departing_token)
+    pub(crate) fn departing_batch(&self) -> Option<BatchSeq> {
+        self.is_departing().then_some(self.departing_batch)
     }
 
     /// Takes out the messages that are `wanted`; the others keep their order. What was reported as
@@ -176,13 +176,13 @@ impl<M: Payload> Queue<M> {
 
     /// Reports the messages of QoS 0 at the front as gone, as far as they are loaded, so that they
     /// leave together: after a crash none of them may come twice.
-    pub(crate) fn depart(&mut self, mut report: impl FnMut(&Queued<M>) -> CommitToken) {
+    pub(crate) fn depart(&mut self, mut report: impl FnMut(&Queued<M>) -> BatchSeq) {
         let leaves = |d: &Delivery<M>| d.qos == QoS::AtMostOnce && d.message.is_loaded();
         for entry in self.entries.iter().take(DEPARTING_LEN_MAX) {
             if !leaves(&entry.delivery) {
                 break;
             }
-            self.departing_token = report(entry);
+            self.departing_batch = report(entry);
             self.departing_len += 1;
         }
     }

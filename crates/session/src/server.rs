@@ -18,7 +18,7 @@ use crate::keep_alive::KeepAlive;
 use crate::lifetime::{Due, Lifetime};
 use crate::outgoing::{Outgoing, OutgoingLimits};
 use crate::{
-    AliasOut, CommitToken, Counters, Delivery, DropReason, Inbound, Offer, Payload, Persist,
+    AliasOut, BatchSeq, Counters, Delivery, DropReason, Inbound, Offer, Payload, Persist,
     ProtocolError, Transmit, WillState,
 };
 
@@ -294,7 +294,7 @@ impl<M: Payload> Session<M> {
         Ok(inbound)
     }
 
-    /// A new message was routed (or refused, with an error `reason`); `token` is the commit of
+    /// A new message was routed (or refused, with an error `reason`); `batch` is the batch of
     /// everything that was stored for it.
     ///
     /// Its PUBACK or PUBREC leaves after those of the messages before it and not before the
@@ -305,10 +305,10 @@ impl<M: Payload> Session<M> {
         qos: QoS,
         packet_id: Option<PacketId>,
         reason: ReasonCode,
-        token: CommitToken,
+        batch: BatchSeq,
         persist: &mut impl Persist<M>,
     ) {
-        self.incoming.accept_publish(qos, packet_id, reason, token, persist);
+        self.incoming.accept_publish(qos, packet_id, reason, batch, persist);
     }
 
     /// A new message of QoS 2 is stored, but [`Session::accept_publish`] has to wait for more:
@@ -435,7 +435,7 @@ impl<M: Payload> Session<M> {
     pub fn poll_transmit(
         &mut self,
         now_ns: u64,
-        committed: CommitToken,
+        committed: BatchSeq,
         persist: &mut impl Persist<M>,
     ) -> Option<Transmit<M>> {
         if let Some(ack) = self.incoming.poll_ack(committed) {
@@ -451,7 +451,7 @@ impl<M: Payload> Session<M> {
     /// Whether [`Session::poll_transmit`] has something to do.
     #[inline]
     #[must_use]
-    pub fn has_output(&self, committed: CommitToken) -> bool {
+    pub fn has_output(&self, committed: BatchSeq) -> bool {
         self.incoming.has_ack(committed) || self.outgoing.has_output(committed)
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tacho_codec::{PacketId, QoS, ReasonCode, Version};
 use tacho_session::server::{ConnectParams, Session, SessionLimits};
-use tacho_session::{CommitToken, Delivery, EXPIRY_NEVER, InMemory, Offer, Transmit, client};
+use tacho_session::{BatchSeq, Delivery, EXPIRY_NEVER, InMemory, Offer, Transmit, client};
 
 struct Counting;
 
@@ -82,8 +82,8 @@ fn exchange(
     else {
         panic!("the window is open");
     };
-    publisher.accept_publish(qos, id, ReasonCode::SUCCESS, CommitToken::DONE, &mut InMemory);
-    while publisher.poll_transmit(1, CommitToken::DONE, &mut InMemory).is_some() {}
+    publisher.accept_publish(qos, id, ReasonCode::SUCCESS, BatchSeq::DONE, &mut InMemory);
+    while publisher.poll_transmit(1, BatchSeq::DONE, &mut InMemory).is_some() {}
     let (Some(id), Some(packet_id)) = (id, packet_id) else { return };
     let ok = ReasonCode::SUCCESS;
     if qos == QoS::AtLeastOnce {
@@ -91,9 +91,9 @@ fn exchange(
     } else {
         publisher.handle_pubrel(id, &mut InMemory).expect("PUBREL");
         subscriber.handle_pubrec(packet_id, ok, &mut InMemory).expect("PUBREC");
-        while subscriber.poll_transmit(1, CommitToken::DONE, &mut InMemory).is_some() {}
+        while subscriber.poll_transmit(1, BatchSeq::DONE, &mut InMemory).is_some() {}
         subscriber.handle_pubcomp(packet_id, ok, &mut InMemory).expect("PUBCOMP");
-        while publisher.poll_transmit(1, CommitToken::DONE, &mut InMemory).is_some() {}
+        while publisher.poll_transmit(1, BatchSeq::DONE, &mut InMemory).is_some() {}
     }
 }
 

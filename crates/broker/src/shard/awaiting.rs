@@ -1,7 +1,7 @@
 //! Commits: what this shard has handed to the journal, and who waits until it is safe.
 //!
 //! What a shard appends while it handles one event (a read, a mail, a timer) goes to the journal as
-//! a whole when that is over: either all of it survives or nothing. The tokens that sessions wait
+//! a whole when that is over: either all of it survives or nothing. The batches that sessions wait
 //! for number these groups; which commit took a group is known once it was handed over.
 //!
 //! A shard that has work asks for a commit only when that is done, or after a few milliseconds:
@@ -14,8 +14,8 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-use tacho_journal::{Token, Urgency};
-use tacho_session::CommitToken;
+use tacho_journal::{CommitSeq, Urgency};
+use tacho_session::BatchSeq;
 
 use super::{Net, Shard};
 
@@ -30,20 +30,20 @@ pub(super) struct Commits {
     /// What is in it: nothing yet, or how urgent it is.
     urgency: Option<Urgency>,
     /// Groups handed over: the last one that a commit took, and that commit. Both grow.
-    handed_over: VecDeque<(u64, Token)>,
+    handed_over: VecDeque<(u64, CommitSeq)>,
     /// Somebody waits for a group handed over, and the journal was not asked for its commit.
     owes: bool,
     /// Since this turn.
     owes_since_ns: u64,
-    committed: CommitToken,
-    /// First in, first out; nearly in the order of tokens.
+    committed: BatchSeq,
+    /// First in, first out; nearly in the order of batches.
     waiting: VecDeque<Waiting>,
 }
 
 /// A session that waits for a commit.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    token: CommitToken,
+    batch: BatchSeq,
     slot: u32,
     generation: u32,
 }
@@ -56,18 +56,18 @@ impl Commits {
             handed_over: VecDeque::new(),
             owes: false,
             owes_since_ns: u64::MAX,
-            committed: CommitToken::DONE,
+            committed: BatchSeq::DONE,
             waiting: VecDeque::new(),
         }
     }
 
     /// Something was put into the present group.
     #[inline]
-    pub(super) fn appended(&mut self, urgency: Urgency) -> CommitToken {
+    pub(super) fn appended(&mut self, urgency: Urgency) -> BatchSeq {
         if self.urgency != Some(Urgency::Forces) {
             self.urgency = Some(urgency);
         }
-        CommitToken::new(self.group)
+        BatchSeq::new(self.group)
     }
 
     /// How urgent the present group is, if there is anything in it.
@@ -77,7 +77,7 @@ impl Commits {
     }
 
     /// The present group went to the journal, and this commit will take it.
-    pub(super) fn handed_over(&mut self, commit: Token) {
+    pub(super) fn handed_over(&mut self, commit: CommitSeq) {
         self.owes |= self.urgency.take() == Some(Urgency::Forces);
         match self.handed_over.back_mut() {
             Some((last, known)) if *known == commit => *last = self.group,
@@ -86,43 +86,43 @@ impl Commits {
         self.group += 1;
     }
 
-    /// A token of this shard that is complete no earlier than a commit which another shard named.
-    pub(super) fn elsewhere(&mut self, commit: Token, complete: Token) -> CommitToken {
+    /// A batch of this shard that is complete no earlier than a commit which another shard named.
+    pub(super) fn elsewhere(&mut self, commit: CommitSeq, complete: CommitSeq) -> BatchSeq {
         if commit <= complete {
-            return CommitToken::DONE;
+            return BatchSeq::DONE;
         }
         if self.urgency.is_some() {
             // It goes with the present group, whose commit is the same one or a later one.
             return self.appended(Urgency::Forces);
         }
-        let newest = self.handed_over.back().map_or(Token::DONE, |&(_, commit)| commit);
-        let token = CommitToken::new(self.group);
+        let newest = self.handed_over.back().map_or(CommitSeq::DONE, |&(_, commit)| commit);
+        let batch = BatchSeq::new(self.group);
         self.handed_over(commit.max(newest));
-        token
+        batch
     }
 
-    /// Which commit has to be complete for the token of a group that was handed over.
-    pub(super) fn commit_of(&self, token: CommitToken) -> Token {
-        if token <= self.committed {
-            return Token::DONE;
+    /// Which commit has to be complete for the batch of a group that was handed over.
+    pub(super) fn commit_of(&self, batch: BatchSeq) -> CommitSeq {
+        if batch <= self.committed {
+            return CommitSeq::DONE;
         }
-        let at = self.handed_over.partition_point(|&(last, _)| last < token.get());
-        self.handed_over.get(at).map_or(Token::DONE, |&(_, commit)| commit)
+        let at = self.handed_over.partition_point(|&(last, _)| last < batch.get());
+        self.handed_over.get(at).map_or(CommitSeq::DONE, |&(_, commit)| commit)
     }
 
     /// Up to this commit all are complete.
-    pub(super) fn complete(&mut self, complete: Token) {
+    pub(super) fn complete(&mut self, complete: CommitSeq) {
         while let Some(&(last, commit)) = self.handed_over.front()
             && commit <= complete
         {
-            self.committed = CommitToken::new(last);
+            self.committed = BatchSeq::new(last);
             self.handed_over.pop_front();
         }
     }
 
     /// Everything up to this is safe.
     #[inline]
-    pub(super) fn committed(&self) -> CommitToken {
+    pub(super) fn committed(&self) -> BatchSeq {
         self.committed
     }
 
@@ -145,8 +145,8 @@ impl Commits {
     fn wait(&mut self, waiting: Waiting) {
         // Often the one before is the same session with the next message of the same read.
         if self.waiting.back().is_some_and(|last| {
-            (last.token, last.slot, last.generation)
-                == (waiting.token, waiting.slot, waiting.generation)
+            (last.batch, last.slot, last.generation)
+                == (waiting.batch, waiting.slot, waiting.generation)
         }) {
             return;
         }
@@ -154,7 +154,7 @@ impl Commits {
     }
 
     fn next_due(&mut self) -> Option<Waiting> {
-        self.waiting.pop_front_if(|waiting| waiting.token <= self.committed)
+        self.waiting.pop_front_if(|waiting| waiting.batch <= self.committed)
     }
 
     /// The slots of sessions that wait, some more than once.
@@ -171,21 +171,21 @@ impl Commits {
 impl Shard {
     /// Everything of this shard up to this is safe.
     #[inline]
-    pub(super) fn committed(&self) -> CommitToken {
-        self.journal.as_ref().map_or(CommitToken::DONE, |journal| journal.commits.committed())
+    pub(super) fn committed(&self) -> BatchSeq {
+        self.journal.as_ref().map_or(BatchSeq::DONE, |journal| journal.commits.committed())
     }
 
-    /// Sees to it that a session is served once `token` is committed.
+    /// Sees to it that a session is served once `batch` is committed.
     #[inline]
-    pub(super) fn await_commit(&mut self, slot: u32, token: CommitToken) {
-        if token == CommitToken::DONE {
+    pub(super) fn await_commit(&mut self, slot: u32, batch: BatchSeq) {
+        if batch == BatchSeq::DONE {
             return;
         }
         let generation = self.sessions[slot as usize].generation;
         if let Some(journal) = &mut self.journal
-            && token > journal.commits.committed()
+            && batch > journal.commits.committed()
         {
-            journal.commits.wait(Waiting { token, slot, generation });
+            journal.commits.wait(Waiting { batch, slot, generation });
         }
     }
 
@@ -260,8 +260,8 @@ impl Shard {
 mod tests {
     use super::*;
 
-    fn token(number: u64) -> CommitToken {
-        CommitToken::new(number)
+    fn batch(number: u64) -> BatchSeq {
+        BatchSeq::new(number)
     }
 
     #[test]
@@ -271,45 +271,45 @@ mod tests {
         let first = commits.appended(Urgency::Forces);
         assert_eq!(commits.appended(Urgency::Rides), first);
         assert_eq!(commits.urgency(), Some(Urgency::Forces));
-        commits.handed_over(Token::new(10));
+        commits.handed_over(CommitSeq::new(10));
         let second = commits.appended(Urgency::Rides);
-        commits.handed_over(Token::new(10));
+        commits.handed_over(CommitSeq::new(10));
         let third = commits.appended(Urgency::Forces);
-        commits.handed_over(Token::new(12));
+        commits.handed_over(CommitSeq::new(12));
         assert!(first < second && second < third);
-        assert_eq!(commits.commit_of(second), Token::new(10));
-        assert_eq!(commits.commit_of(third), Token::new(12));
-        commits.complete(Token::new(9));
-        assert_eq!(commits.committed(), CommitToken::DONE);
-        commits.complete(Token::new(11));
+        assert_eq!(commits.commit_of(second), CommitSeq::new(10));
+        assert_eq!(commits.commit_of(third), CommitSeq::new(12));
+        commits.complete(CommitSeq::new(9));
+        assert_eq!(commits.committed(), BatchSeq::DONE);
+        commits.complete(CommitSeq::new(11));
         assert_eq!(commits.committed(), second);
-        assert_eq!(commits.commit_of(second), Token::DONE);
-        assert_eq!(commits.commit_of(third), Token::new(12));
-        commits.complete(Token::new(12));
+        assert_eq!(commits.commit_of(second), CommitSeq::DONE);
+        assert_eq!(commits.commit_of(third), CommitSeq::new(12));
+        commits.complete(CommitSeq::new(12));
         assert_eq!(commits.committed(), third);
-        assert_eq!(commits.commit_of(third), Token::DONE);
+        assert_eq!(commits.commit_of(third), CommitSeq::DONE);
     }
 
     #[test]
     fn a_commit_of_another_shard_is_waited_for_like_an_own_one() {
         let mut commits = Commits::new();
-        assert_eq!(commits.elsewhere(Token::new(4), Token::new(4)), CommitToken::DONE);
-        let other = commits.elsewhere(Token::new(5), Token::new(4));
-        commits.complete(Token::new(4));
+        assert_eq!(commits.elsewhere(CommitSeq::new(4), CommitSeq::new(4)), BatchSeq::DONE);
+        let other = commits.elsewhere(CommitSeq::new(5), CommitSeq::new(4));
+        commits.complete(CommitSeq::new(4));
         assert!(commits.committed() < other);
-        commits.complete(Token::new(5));
+        commits.complete(CommitSeq::new(5));
         assert_eq!(commits.committed(), other);
         // Behind a later one of our own it waits for that.
         commits.appended(Urgency::Forces);
-        commits.handed_over(Token::new(7));
-        let other = commits.elsewhere(Token::new(6), Token::new(5));
-        commits.complete(Token::new(6));
+        commits.handed_over(CommitSeq::new(7));
+        let other = commits.elsewhere(CommitSeq::new(6), CommitSeq::new(5));
+        commits.complete(CommitSeq::new(6));
         assert!(commits.committed() < other);
-        commits.complete(Token::new(7));
+        commits.complete(CommitSeq::new(7));
         assert_eq!(commits.committed(), other);
         // And beside one that is not handed over yet, with that.
         let own = commits.appended(Urgency::Rides);
-        assert_eq!(commits.elsewhere(Token::new(8), Token::new(7)), own);
+        assert_eq!(commits.elsewhere(CommitSeq::new(8), CommitSeq::new(7)), own);
         assert_eq!(commits.urgency(), Some(Urgency::Forces), "somebody waits for it now");
     }
 
@@ -317,12 +317,12 @@ mod tests {
     fn a_commit_is_asked_for_once_when_somebody_has_waited_for_long() {
         let mut commits = Commits::new();
         commits.appended(Urgency::Rides);
-        commits.handed_over(Token::new(3));
+        commits.handed_over(CommitSeq::new(3));
         assert_eq!(commits.is_time(1_000), None, "nobody waits");
         assert!(!commits.asks());
         commits.appended(Urgency::Forces);
         assert_eq!(commits.is_time(1_000), None, "it is not handed over");
-        commits.handed_over(Token::new(3));
+        commits.handed_over(CommitSeq::new(3));
         assert_eq!(commits.is_time(1_000), Some(false));
         assert_eq!(commits.is_time(1_000 + ASKS_AFTER_NS - 1), Some(false));
         assert_eq!(commits.is_time(1_000 + ASKS_AFTER_NS), Some(true));
@@ -331,10 +331,10 @@ mod tests {
         assert_eq!(commits.is_time(1_000 + ASKS_AFTER_NS), None);
         // The next one has its own time.
         commits.appended(Urgency::Forces);
-        commits.handed_over(Token::new(4));
+        commits.handed_over(CommitSeq::new(4));
         assert_eq!(commits.is_time(1_001 + ASKS_AFTER_NS), Some(false));
         // Somebody else has asked for it.
-        commits.complete(Token::new(4));
+        commits.complete(CommitSeq::new(4));
         assert!(!commits.asks());
     }
 
@@ -342,13 +342,13 @@ mod tests {
     fn those_who_wait_are_due_in_their_order() {
         let mut commits = Commits::new();
         for (slot, number) in [(1, 1), (1, 1), (2, 1), (1, 2)] {
-            commits.wait(Waiting { token: token(number), slot, generation: 0 });
+            commits.wait(Waiting { batch: batch(number), slot, generation: 0 });
         }
         assert_eq!(commits.waiting_len(), 3);
         assert!(commits.next_due().is_none());
         commits.appended(Urgency::Forces);
-        commits.handed_over(Token::new(3));
-        commits.complete(Token::new(3));
+        commits.handed_over(CommitSeq::new(3));
+        commits.complete(CommitSeq::new(3));
         assert_eq!(commits.next_due().map(|waiting| waiting.slot), Some(1));
         assert_eq!(commits.next_due().map(|waiting| waiting.slot), Some(2));
         assert!(commits.next_due().is_none());

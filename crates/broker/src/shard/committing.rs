@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use tacho_codec::{Connect, Packet, ReasonCode, split_frame};
 use tacho_net::ConnId;
-use tacho_session::{CommitToken, WillState};
+use tacho_session::{BatchSeq, WillState};
 
 use super::answers::encode_within;
 use super::connection::{Connection, Flow};
@@ -41,7 +41,7 @@ impl Promises {
 /// A CONNECT that waits for its commit.
 pub(super) struct Promised {
     pub(super) conn: ConnId,
-    pub(super) token: CommitToken,
+    pub(super) batch: BatchSeq,
     /// Without the bit of bridges, so that it can be decoded again.
     pub(super) packet: Vec<u8>,
     /// Goes into CONNACK in the place of what the client sent.
@@ -53,14 +53,14 @@ pub(super) struct Promised {
 impl Shard {
     /// Lets a connection wait for the commit of its session.
     pub(super) fn promise_connection(&mut self, net: &mut Net, slot: u32, promised: Promised) {
-        let (conn, token) = (promised.conn, promised.token);
+        let (conn, batch) = (promised.conn, promised.batch);
         if let Some(timer) = self.connections[conn.index()].timer() {
             self.set_connection(conn, Connection::Committing { timer, session: slot });
         }
         net.pause_read(conn);
         let session = &mut self.sessions[slot as usize];
         session.promises.get_or_insert_default().connect = Some(promised);
-        self.await_commit(slot, token);
+        self.await_commit(slot, batch);
         self.watch_unanswered(net);
     }
 
@@ -109,13 +109,13 @@ impl Shard {
         let Some(promises) = &mut session.promises else { return };
         if let Some(conn) = session.connection {
             while let Some(answer) =
-                promises.answers.pop_front_if(|answer| answer.token <= committed)
+                promises.answers.pop_front_if(|answer| answer.batch <= committed)
             {
                 net.out(conn).extend_from_slice(&answer.bytes);
             }
         }
         let promised = match &promises.connect {
-            Some(promised) if promised.token <= committed => promises.connect.take(),
+            Some(promised) if promised.batch <= committed => promises.connect.take(),
             _ => None,
         };
         if promises.connect.is_none() && promises.answers.is_empty() {
@@ -140,7 +140,7 @@ impl Shard {
         net.resume_read(conn);
     }
 
-    /// Sends SUBACK or UNSUBACK once `token` is committed, and what was asked before is answered.
+    /// Sends SUBACK or UNSUBACK once `batch` is committed, and what was asked before is answered.
     /// `changed` is what SUBSCRIBE has changed.
     pub(super) fn answer_after(
         &mut self,
@@ -148,12 +148,12 @@ impl Shard {
         conn: ConnId,
         slot: u32,
         packet: Packet<'_>,
-        (token, changed): (CommitToken, Vec<Changed>),
+        (batch, changed): (BatchSeq, Vec<Changed>),
     ) -> Flow {
         let committed = self.committed();
         let session = &mut *self.sessions[slot as usize];
         let waits = session.promises.as_ref().is_some_and(|p| !p.answers.is_empty());
-        if token <= committed && !waits {
+        if batch <= committed && !waits {
             return self.answer(net, conn, slot, packet);
         }
         let packet = match session.no_problem_information {
@@ -174,8 +174,8 @@ impl Shard {
         if answers.len() >= ANSWERS_MAX {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
-        answers.push_back(Answer { token, bytes, packet_id, reasons, changed });
-        self.await_commit(slot, token);
+        answers.push_back(Answer { batch, bytes, packet_id, reasons, changed });
+        self.await_commit(slot, batch);
         self.watch_unanswered(net);
         Flow::Continue
     }

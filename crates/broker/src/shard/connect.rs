@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use tacho_codec::{ConnAck, Connect, Frame, Packet, QoS, ReasonCode, Version, Will, split_frame};
 use tacho_net::ConnId;
 use tacho_session::server::{self, ConnectParams, End, SessionLimits};
-use tacho_session::{CommitToken, WillState};
+use tacho_session::{BatchSeq, WillState};
 
 use super::budget::Held;
 use super::committing::Promised;
@@ -206,7 +206,7 @@ impl Shard {
             return Flow::Stop;
         }
         let (slot, ended) = match existing {
-            Some(slot) => (slot, CommitToken::DONE),
+            Some(slot) => (slot, BatchSeq::DONE),
             None => {
                 let ended = self.end_of_former(&key);
                 let kept = self.place_in_journal(level);
@@ -218,14 +218,14 @@ impl Shard {
         self.sessions[slot as usize].is_kin = says_bridge(packet);
         let waits = admission == Admission::Committed;
         let opened = Opened { version: connect.version, expiry_s, will: will.as_ref(), waits };
-        let token = self.keep_opened(slot, &opened).max(ended);
-        if token <= self.committed() || !waits {
+        let batch = self.keep_opened(slot, &opened).max(ended);
+        if batch <= self.committed() || !waits {
             self.open_session(net, conn, slot, connect, will, assigned);
             return Flow::Continue;
         }
         let packet = without_bridge_bit(packet).unwrap_or_else(|| packet.to_vec());
         let authentication_data = connect.properties.authentication_data.map(Into::into);
-        let promised = Promised { conn, token, packet, authentication_data, assigned, will };
+        let promised = Promised { conn, batch, packet, authentication_data, assigned, will };
         self.promise_connection(net, slot, promised);
         Flow::Continue
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tacho_codec::{Ack, AckKind, PacketId, Publish, QoS, Version};
 use tacho_net::ConnId;
-use tacho_session::{AliasOut, CommitToken, Delivery, DropReason, InMemory, Offer, Transmit};
+use tacho_session::{AliasOut, BatchSeq, Delivery, DropReason, InMemory, Offer, Transmit};
 
 use super::distribution::{Acknowledge, Receipt};
 use super::durable::Keeping;
@@ -32,7 +32,7 @@ pub(crate) struct FanOut {
     /// It is a part of a message's distribution.
     pub(super) receipt: Option<Receipt>,
     /// The last of what was written for it.
-    pub(super) token: CommitToken,
+    pub(super) batch: BatchSeq,
     /// The newest session when the targets were matched. A later one may have got the slot of a
     /// target that ended meanwhile.
     newest_session: u32,
@@ -50,7 +50,7 @@ impl FanOut {
             position: 0,
             acknowledge,
             receipt: None,
-            token: CommitToken::DONE,
+            batch: BatchSeq::DONE,
             newest_session: 0,
         }
     }
@@ -62,12 +62,12 @@ pub(super) struct Offered {
     /// It was sent or has a place in the queue.
     pub(super) is_taken: bool,
     /// It is safe once this is committed.
-    pub(super) token: CommitToken,
+    pub(super) batch: BatchSeq,
 }
 
 impl Offered {
-    const DROPPED: Self = Self { is_taken: false, token: CommitToken::DONE };
-    const TAKEN: Self = Self { is_taken: true, token: CommitToken::DONE };
+    const DROPPED: Self = Self { is_taken: false, batch: BatchSeq::DONE };
+    const TAKEN: Self = Self { is_taken: true, batch: BatchSeq::DONE };
 }
 
 impl Shard {
@@ -164,12 +164,12 @@ impl Shard {
                 Scope::Others | Scope::Bridge if own => continue,
                 Scope::Own if !own => continue,
                 Scope::Bridge => {
-                    let token = self.deliver_to_bridge(net, target, &fan_out.message);
-                    fan_out.token = fan_out.token.max(token);
+                    let batch = self.deliver_to_bridge(net, target, &fan_out.message);
+                    fan_out.batch = fan_out.batch.max(batch);
                 }
                 _ => {
-                    let token = self.deliver_to(net, target, &fan_out.message);
-                    fan_out.token = fan_out.token.max(token);
+                    let batch = self.deliver_to(net, target, &fan_out.message);
+                    fan_out.batch = fan_out.batch.max(batch);
                 }
             }
         }
@@ -181,16 +181,16 @@ impl Shard {
         if let Some(publisher) = fan_out.acknowledge
             && self.is_session(publisher)
         {
-            self.accept_from(publisher, fan_out.token);
+            self.accept_from(publisher, fan_out.batch);
         }
         if let Some(receipt) = fan_out.receipt {
-            self.part_ended(net, receipt, fan_out.token);
+            self.part_ended(net, receipt, fan_out.batch);
         }
         true
     }
 
     #[inline]
-    fn deliver_to(&mut self, net: &mut Net, target: &Target, message: &Message) -> CommitToken {
+    fn deliver_to(&mut self, net: &mut Net, target: &Target, message: &Message) -> BatchSeq {
         let header = message.header();
         let delivery = Delivery {
             message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
@@ -205,7 +205,7 @@ impl Shard {
         if header.retain && offered.is_taken {
             self.note_live_retained(net, target.session, message);
         }
-        offered.token
+        offered.batch
     }
 
     /// Gives a session one message: sent at once if it can be, else queued or dropped by the
@@ -242,9 +242,9 @@ impl Shard {
         let session = &mut *self.sessions[slot as usize];
         let mut keeping = Keeping::of(&mut self.journal, session);
         let offer = session.machine.offer(now_ns, delivery, &mut keeping);
-        let (token, waits_for) = (keeping.written(), keeping.waits_for());
+        let (batch, waits_for) = (keeping.written(), keeping.waits_for());
         self.await_commit(slot, waits_for);
-        Offered { token, ..self.offered(net, slot, offer) }
+        Offered { batch, ..self.offered(net, slot, offer) }
     }
 
     #[inline]
@@ -313,7 +313,7 @@ impl Shard {
     pub(super) fn pump(&mut self, net: &mut Net, slot: u32) {
         let now_ns = net.now_ns();
         let committed = self.committed();
-        let mut waits_for = CommitToken::DONE;
+        let mut waits_for = BatchSeq::DONE;
         loop {
             let Some(session) = self.sessions.get_mut(slot as usize) else { return };
             let Some(conn) = session.connection else { return };

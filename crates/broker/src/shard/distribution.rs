@@ -12,8 +12,8 @@
 //! replaces the other in one commit.
 
 use tacho_codec::{PacketId, QoS, ReasonCode};
-use tacho_journal::{MessageId, Record, Token, Urgency};
-use tacho_session::CommitToken;
+use tacho_journal::{CommitSeq, MessageId, Record, Urgency};
+use tacho_session::BatchSeq;
 use tacho_topic::Group;
 
 use super::durable::{Keeping, Place};
@@ -42,7 +42,7 @@ pub(crate) struct Receipt {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
     pub(super) receipt: Receipt,
-    pub(super) token: CommitToken,
+    pub(super) batch: BatchSeq,
 }
 
 /// What keeps a message for one member of a shared subscription while it is on its way.
@@ -76,7 +76,7 @@ pub(super) struct Distribution {
     message: MessageId,
     /// Receipts that have not come.
     missing: u32,
-    token: CommitToken,
+    batch: BatchSeq,
     acknowledge: Option<Acknowledge>,
 }
 
@@ -84,13 +84,13 @@ pub(super) struct Distribution {
 pub(super) struct Sending {
     pub(super) acknowledge: Option<Acknowledge>,
     /// Of what was written for it so far.
-    pub(super) token: CommitToken,
+    pub(super) batch: BatchSeq,
     distribution: Option<u32>,
 }
 
 impl Sending {
     pub(super) fn new(acknowledge: Option<Acknowledge>) -> Self {
-        Self { acknowledge, token: CommitToken::DONE, distribution: None }
+        Self { acknowledge, batch: BatchSeq::DONE, distribution: None }
     }
 }
 
@@ -150,7 +150,7 @@ impl Shard {
             return sending.distribution;
         }
         let id = self.note_open(message)?;
-        let mut token = CommitToken::DONE;
+        let mut batch = BatchSeq::DONE;
         if let Some(publisher) = sending.acknowledge
             && publisher.qos == QoS::ExactlyOnce
         {
@@ -159,10 +159,10 @@ impl Shard {
             let mut keeping = Keeping::of(&mut self.journal, session);
             session.machine.record_publish(publisher.packet_id, &mut keeping);
             // All receipts may be in before this is safe.
-            token = keeping.waits_for();
+            batch = keeping.waits_for();
         }
         let distribution =
-            Distribution { message: id, missing: 1, token, acknowledge: sending.acknowledge };
+            Distribution { message: id, missing: 1, batch, acknowledge: sending.acknowledge };
         let index = self.journal.as_mut()?.distributions.insert(distribution) as u32;
         sending.distribution = Some(index);
         Some(index)
@@ -183,38 +183,38 @@ impl Shard {
         Some(id)
     }
 
-    /// A part of a distribution is where it belongs, and safe with `token`.
-    pub(super) fn part_ended(&mut self, net: &mut Net, receipt: Receipt, token: CommitToken) {
+    /// A part of a distribution is where it belongs, and safe with `batch`.
+    pub(super) fn part_ended(&mut self, net: &mut Net, receipt: Receipt, batch: BatchSeq) {
         if usize::from(receipt.shard) == self.id {
-            self.receipt_came(net, receipt, token);
+            self.receipt_came(net, receipt, batch);
         } else if let Some(journal) = &mut self.journal {
-            journal.answers.push(Answer { receipt, token });
+            journal.answers.push(Answer { receipt, batch });
         }
     }
 
     /// Another shard says which commit its part of a distribution is safe with.
-    pub(super) fn stored_elsewhere(&mut self, net: &mut Net, receipt: Receipt, commit: Token) {
+    pub(super) fn stored_elsewhere(&mut self, net: &mut Net, receipt: Receipt, commit: CommitSeq) {
         let Some(journal) = &mut self.journal else { return };
         let complete = journal.journal.committed();
-        let token = journal.commits.elsewhere(commit, complete);
-        self.receipt_came(net, receipt, token);
+        let batch = journal.commits.elsewhere(commit, complete);
+        self.receipt_came(net, receipt, batch);
     }
 
-    fn receipt_came(&mut self, net: &mut Net, receipt: Receipt, token: CommitToken) {
+    fn receipt_came(&mut self, net: &mut Net, receipt: Receipt, batch: BatchSeq) {
         let Some(journal) = &mut self.journal else { return };
         let index = receipt.distribution as usize;
         let Some(distribution) = journal.distributions.get_mut(index) else { return };
-        distribution.token = distribution.token.max(token);
+        distribution.batch = distribution.batch.max(batch);
         distribution.missing -= 1;
         if distribution.missing > 0 {
             return;
         }
-        let Distribution { message, token, acknowledge, .. } = journal.distributions.remove(index);
+        let Distribution { message, batch, acknowledge, .. } = journal.distributions.remove(index);
         self.note_done(message);
         if let Some(publisher) = acknowledge
             && self.is_session(publisher)
         {
-            self.accept_from(publisher, token);
+            self.accept_from(publisher, batch);
             self.pump(net, publisher.slot);
         }
     }
@@ -227,10 +227,10 @@ impl Shard {
     }
 
     /// A message for one member has found its place, or is given up: what kept it lets go of it.
-    pub(super) fn settle(&mut self, net: &mut Net, owed: Owed, token: CommitToken) {
+    pub(super) fn settle(&mut self, net: &mut Net, owed: Owed, batch: BatchSeq) {
         match owed {
             Owed::Nothing => {}
-            Owed::Receipt(receipt) => self.part_ended(net, receipt, token),
+            Owed::Receipt(receipt) => self.part_ended(net, receipt, batch),
             Owed::Place(place) => {
                 if let Some(journal) = &mut self.journal {
                     journal.remove(place, Urgency::Rides);
@@ -247,15 +247,15 @@ impl Shard {
         if is_journaled && durable.has_sessions(self.id) { message.copied() } else { message }
     }
 
-    /// Accepts a publisher's message: it is acknowledged once `token` is committed.
-    pub(super) fn accept_from(&mut self, publisher: Acknowledge, token: CommitToken) {
+    /// Accepts a publisher's message: it is acknowledged once `batch` is committed.
+    pub(super) fn accept_from(&mut self, publisher: Acknowledge, batch: BatchSeq) {
         let Acknowledge { slot, qos, packet_id, .. } = publisher;
         let session = &mut *self.sessions[slot as usize];
         let mut keeping = Keeping::of(&mut self.journal, session);
         let reason = ReasonCode::SUCCESS;
-        session.machine.accept_publish(qos, Some(packet_id), reason, token, &mut keeping);
-        let token = token.max(keeping.waits_for());
-        self.await_commit(slot, token);
+        session.machine.accept_publish(qos, Some(packet_id), reason, batch, &mut keeping);
+        let batch = batch.max(keeping.waits_for());
+        self.await_commit(slot, batch);
     }
 
     /// Whether a publisher's session is still the one that published.

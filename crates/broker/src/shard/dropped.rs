@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use tacho_journal::{Record, Urgency};
-use tacho_session::CommitToken;
+use tacho_session::BatchSeq;
 
 use super::Shard;
 use super::keeping::Kept;
@@ -15,27 +15,27 @@ use crate::keys::ClientKey;
 /// Sessions that ended a short while ago: as many at most as end between two commits.
 #[derive(Default)]
 pub(super) struct Dropped {
-    by_client: HashMap<ClientKey, (CommitToken, Kept), RandomState>,
+    by_client: HashMap<ClientKey, (BatchSeq, Kept), RandomState>,
     /// In the order of their ends.
-    order: VecDeque<(CommitToken, ClientKey)>,
+    order: VecDeque<(BatchSeq, ClientKey)>,
 }
 
 impl Dropped {
-    /// A client's session is gone once `token` is committed; others may be by now.
-    fn note(&mut self, key: ClientKey, kept: Kept, token: CommitToken, committed: CommitToken) {
-        while let Some((token, key)) = self.order.pop_front_if(|(token, _)| *token <= committed) {
-            if self.by_client.get(&key).is_some_and(|(last, _)| *last == token) {
+    /// A client's session is gone once `batch` is committed; others may be by now.
+    fn note(&mut self, key: ClientKey, kept: Kept, batch: BatchSeq, committed: BatchSeq) {
+        while let Some((batch, key)) = self.order.pop_front_if(|(batch, _)| *batch <= committed) {
+            if self.by_client.get(&key).is_some_and(|(last, _)| *last == batch) {
                 self.by_client.remove(&key);
             }
         }
-        self.by_client.insert(key.clone(), (token, kept));
-        self.order.push_back((token, key));
+        self.by_client.insert(key.clone(), (batch, kept));
+        self.order.push_back((batch, key));
     }
 
     /// The client's last session, if its end is not safe.
-    fn unsafe_end(&self, key: &ClientKey, committed: CommitToken) -> Option<Kept> {
-        let (token, kept) = self.by_client.get(key)?;
-        (*token > committed).then_some(*kept)
+    fn unsafe_end(&self, key: &ClientKey, committed: BatchSeq) -> Option<Kept> {
+        let (batch, kept) = self.by_client.get(key)?;
+        (*batch > committed).then_some(*kept)
     }
 }
 
@@ -47,10 +47,10 @@ impl Shard {
             durable.session_went(self.id);
         }
         let record = Record::DropQueue { queue: kept.queue };
-        let token = self.append(record, kept.level, Urgency::Rides);
+        let batch = self.append(record, kept.level, Urgency::Rides);
         if let Some(journal) = &mut self.journal {
             let committed = journal.commits.committed();
-            journal.dropped.note(key, kept, token, committed);
+            journal.dropped.note(key, kept, batch, committed);
         }
     }
 
@@ -62,10 +62,10 @@ impl Shard {
     }
 
     /// What a client waits for who is told that it has no session of former times.
-    pub(super) fn end_of_former(&mut self, key: &ClientKey) -> CommitToken {
-        let Some(journal) = &self.journal else { return CommitToken::DONE };
+    pub(super) fn end_of_former(&mut self, key: &ClientKey) -> BatchSeq {
+        let Some(journal) = &self.journal else { return BatchSeq::DONE };
         let former = journal.dropped.unsafe_end(key, journal.commits.committed());
-        let Some(Kept { queue, level, .. }) = former else { return CommitToken::DONE };
+        let Some(Kept { queue, level, .. }) = former else { return BatchSeq::DONE };
         // Once more, which changes nothing, but now somebody waits for it.
         self.append(Record::DropQueue { queue }, level, Urgency::Forces)
     }
@@ -83,19 +83,19 @@ mod tests {
     fn ends_are_forgotten_once_they_are_safe() {
         let key = |name: &str| ClientKey { tenant: TenantId::DEFAULT, client_id: name.into() };
         let kept = |n| Kept { queue: QueueId::new(n), level: Level::Fsynced, has_will: false };
-        let token = CommitToken::new;
+        let batch = BatchSeq::new;
         let mut dropped = Dropped::default();
-        dropped.note(key("a"), kept(1), token(1), CommitToken::DONE);
-        dropped.note(key("b"), kept(2), token(2), CommitToken::DONE);
-        dropped.note(key("a"), kept(3), token(3), CommitToken::DONE);
-        assert_eq!(dropped.unsafe_end(&key("a"), token(2)), Some(kept(3)));
-        assert_eq!(dropped.unsafe_end(&key("b"), token(1)), Some(kept(2)));
-        assert_eq!(dropped.unsafe_end(&key("b"), token(2)), None);
-        assert_eq!(dropped.unsafe_end(&key("c"), CommitToken::DONE), None);
-        dropped.note(key("c"), kept(4), token(4), token(2));
-        assert_eq!(dropped.unsafe_end(&key("a"), token(2)), Some(kept(3)));
+        dropped.note(key("a"), kept(1), batch(1), BatchSeq::DONE);
+        dropped.note(key("b"), kept(2), batch(2), BatchSeq::DONE);
+        dropped.note(key("a"), kept(3), batch(3), BatchSeq::DONE);
+        assert_eq!(dropped.unsafe_end(&key("a"), batch(2)), Some(kept(3)));
+        assert_eq!(dropped.unsafe_end(&key("b"), batch(1)), Some(kept(2)));
+        assert_eq!(dropped.unsafe_end(&key("b"), batch(2)), None);
+        assert_eq!(dropped.unsafe_end(&key("c"), BatchSeq::DONE), None);
+        dropped.note(key("c"), kept(4), batch(4), batch(2));
+        assert_eq!(dropped.unsafe_end(&key("a"), batch(2)), Some(kept(3)));
         assert_eq!((dropped.by_client.len(), dropped.order.len()), (2, 2));
-        dropped.note(key("d"), kept(5), token(5), token(4));
+        dropped.note(key("d"), kept(5), batch(5), batch(4));
         assert_eq!((dropped.by_client.len(), dropped.order.len()), (1, 1));
     }
 }

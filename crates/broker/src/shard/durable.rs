@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use slab::Slab;
 use tacho_codec::QoS;
 use tacho_journal::{Condition, Journal, MessageId, QueueId, Record as Entry, Urgency, Writer};
-use tacho_session::{CommitToken, Delivery, Persist, Record};
+use tacho_session::{BatchSeq, Delivery, Persist, Record};
 use tacho_topic::Group;
 
 use super::awaiting::Commits;
@@ -71,13 +71,8 @@ impl ShardJournal {
 
     /// Puts a record into the present group. At the level of memory nothing is written.
     #[inline]
-    pub(super) fn append(
-        &mut self,
-        record: Entry<'_>,
-        level: Level,
-        urgency: Urgency,
-    ) -> CommitToken {
-        let Some(level) = level.of_journal() else { return CommitToken::DONE };
+    pub(super) fn append(&mut self, record: Entry<'_>, level: Level, urgency: Urgency) -> BatchSeq {
+        let Some(level) = level.of_journal() else { return BatchSeq::DONE };
         self.stats.journal_records_total.increment();
         self.writer.gather(record, level);
         self.commits.appended(urgency)
@@ -118,7 +113,7 @@ impl ShardJournal {
         delivery: &Delivery<Copy>,
         stage: Stage,
         urgency: Urgency,
-    ) -> CommitToken {
+    ) -> BatchSeq {
         let message = self.id_of(&delivery.message, place.level);
         let group = delivery.message.group;
         let group = match group {
@@ -129,12 +124,12 @@ impl ShardJournal {
         entry::encode(delivery, group, self.wall, &mut meta);
         let Place { queue, seq, level } = place;
         let record = Entry::Entry { queue, seq, message, state: stage.encode(), meta: &meta };
-        let token = self.append(record, level, urgency);
+        let batch = self.append(record, level, urgency);
         self.meta = meta;
-        token
+        batch
     }
 
-    pub(super) fn remove(&mut self, place: Place, urgency: Urgency) -> CommitToken {
+    pub(super) fn remove(&mut self, place: Place, urgency: Urgency) -> BatchSeq {
         let Place { queue, seq, level } = place;
         self.append(Entry::Remove { queue, seq }, level, urgency)
     }
@@ -183,7 +178,7 @@ impl ShardJournal {
     #[inline]
     pub(super) fn persist(&mut self, kept: &Kept, is_connected: bool) -> JournalPersist<'_> {
         let Kept { queue, level, .. } = *kept;
-        let none = CommitToken::DONE;
+        let none = BatchSeq::DONE;
         JournalPersist { queue, level, is_connected, journal: self, written: none, waits_for: none }
     }
 
@@ -241,9 +236,9 @@ pub(super) struct JournalPersist<'a> {
     level: Level,
     is_connected: bool,
     /// Of a message that was offered.
-    written: CommitToken,
+    written: BatchSeq,
     /// The last of what the session itself waits for.
-    waits_for: CommitToken,
+    waits_for: BatchSeq,
 }
 
 impl JournalPersist<'_> {
@@ -251,21 +246,21 @@ impl JournalPersist<'_> {
         Place { queue: self.queue, seq, level: self.level }
     }
 
-    fn state(&mut self, seq: u64, stage: Stage, urgency: Urgency) -> CommitToken {
+    fn state(&mut self, seq: u64, stage: Stage, urgency: Urgency) -> BatchSeq {
         let keep_message = !matches!(stage, Stage::Released(_));
         let (queue, state) = (self.queue, stage.encode());
         let record = Entry::State { queue, seq, state, keep_message };
         self.journal.append(record, self.level, urgency)
     }
 
-    fn remove(&mut self, seq: u64, urgency: Urgency) -> CommitToken {
+    fn remove(&mut self, seq: u64, urgency: Urgency) -> BatchSeq {
         let place = self.place(seq);
         self.journal.remove(place, urgency)
     }
 
-    fn waited_for(&mut self, token: CommitToken) -> CommitToken {
-        self.waits_for = self.waits_for.max(token);
-        token
+    fn waited_for(&mut self, batch: BatchSeq) -> BatchSeq {
+        self.waits_for = self.waits_for.max(batch);
+        batch
     }
 
     /// Whether a message that waits in the queue has a place there in the journal too: one of QoS 0
@@ -281,12 +276,12 @@ impl JournalPersist<'_> {
 }
 
 impl Persist<Copy> for JournalPersist<'_> {
-    fn persist(&mut self, record: Record<'_, Copy>) -> CommitToken {
+    fn persist(&mut self, record: Record<'_, Copy>) -> BatchSeq {
         match record {
             Record::Enqueued { seq, delivery } => {
                 let is_qos0 = delivery.qos == QoS::AtMostOnce;
                 if is_qos0 && !self.journal.takes_qos0(self.is_connected) {
-                    return CommitToken::DONE;
+                    return BatchSeq::DONE;
                 }
                 let urgency = if is_qos0 { Urgency::Rides } else { Urgency::Forces };
                 let place = self.place(seq);
@@ -295,7 +290,7 @@ impl Persist<Copy> for JournalPersist<'_> {
             }
             Record::Sent { seq, packet_id, delivery, from_queue } => {
                 let waits = delivery.qos == QoS::ExactlyOnce;
-                let token = if from_queue {
+                let batch = if from_queue {
                     // What was queued is safe; QoS 1 may come twice, with another identifier too.
                     let urgency = if waits { Urgency::Forces } else { Urgency::Rides };
                     self.state(seq, Stage::Sent(packet_id), urgency)
@@ -305,16 +300,16 @@ impl Persist<Copy> for JournalPersist<'_> {
                     self.written = self.journal.enter(place, delivery, stage, Urgency::Forces);
                     self.written
                 };
-                if waits { self.waited_for(token) } else { token }
+                if waits { self.waited_for(batch) } else { batch }
             }
             Record::Released { seq, packet_id } => {
-                let token = self.state(seq, Stage::Released(packet_id), Urgency::Forces);
-                self.waited_for(token)
+                let batch = self.state(seq, Stage::Released(packet_id), Urgency::Forces);
+                self.waited_for(batch)
             }
             // At most once also if the broker dies now: it leaves when it is out of the journal.
             Record::Dispatched { seq, delivery } if self.is_journaled(delivery) => {
-                let token = self.remove(seq, Urgency::Forces);
-                self.waited_for(token)
+                let batch = self.remove(seq, Urgency::Forces);
+                self.waited_for(batch)
             }
             Record::Removed { seq, delivery }
             | Record::Expired { seq, delivery }
@@ -324,23 +319,23 @@ impl Persist<Copy> for JournalPersist<'_> {
                 self.remove(seq, Urgency::Rides)
             }
             Record::Lapsed { seq, .. } => {
-                let token = self.remove(seq, Urgency::Forces);
-                self.waited_for(token)
+                let batch = self.remove(seq, Urgency::Forces);
+                self.waited_for(batch)
             }
             Record::Acked { seq, .. } => self.remove(seq, Urgency::Rides),
             Record::InboundReceived { packet_id } => {
                 let (queue, key) = (self.queue, &keys::inbound(packet_id));
                 let record = Entry::Put { queue, key, version: 0, value: &[], message: None };
-                let token = self.journal.append(record, self.level, Urgency::Forces);
-                self.waited_for(token)
+                let batch = self.journal.append(record, self.level, Urgency::Forces);
+                self.waited_for(batch)
             }
             Record::InboundReleased { packet_id } => {
                 let (queue, key) = (self.queue, &keys::inbound(packet_id));
                 let record = Entry::Delete { queue, key, version: 0 };
-                let token = self.journal.append(record, self.level, Urgency::Forces);
-                self.waited_for(token)
+                let batch = self.journal.append(record, self.level, Urgency::Forces);
+                self.waited_for(batch)
             }
-            _ => CommitToken::DONE,
+            _ => BatchSeq::DONE,
         }
     }
 }
@@ -367,10 +362,10 @@ impl<'a> Keeping<'a> {
 
     /// What a publisher waits for whose message was offered.
     #[inline]
-    pub(super) fn written(&self) -> CommitToken {
+    pub(super) fn written(&self) -> BatchSeq {
         match &self.0 {
             Keeper::Session(persist) => persist.written,
-            Keeper::Nobody | Keeper::Groups(_) => CommitToken::DONE,
+            Keeper::Nobody | Keeper::Groups(_) => BatchSeq::DONE,
         }
     }
 
@@ -384,9 +379,9 @@ impl<'a> Keeping<'a> {
 
     /// The last of what the session itself now waits for.
     #[inline]
-    pub(super) fn waits_for(&self) -> CommitToken {
+    pub(super) fn waits_for(&self) -> BatchSeq {
         match &self.0 {
-            Keeper::Nobody => CommitToken::DONE,
+            Keeper::Nobody => BatchSeq::DONE,
             Keeper::Session(persist) => persist.waits_for,
             Keeper::Groups(persist) => persist.waits_for(),
         }
@@ -403,9 +398,9 @@ impl<'a> Keeping<'a> {
 
 impl Persist<Copy> for Keeping<'_> {
     #[inline]
-    fn persist(&mut self, record: Record<'_, Copy>) -> CommitToken {
+    fn persist(&mut self, record: Record<'_, Copy>) -> BatchSeq {
         match &mut self.0 {
-            Keeper::Nobody => CommitToken::DONE,
+            Keeper::Nobody => BatchSeq::DONE,
             Keeper::Session(persist) => persist.persist(record),
             Keeper::Groups(persist) => persist.persist(record),
         }
@@ -435,14 +430,9 @@ impl Shard {
     }
 
     /// Puts a record into the present group.
-    pub(super) fn append(
-        &mut self,
-        record: Entry<'_>,
-        level: Level,
-        urgency: Urgency,
-    ) -> CommitToken {
+    pub(super) fn append(&mut self, record: Entry<'_>, level: Level, urgency: Urgency) -> BatchSeq {
         let journal = self.journal.as_mut();
-        journal.map_or(CommitToken::DONE, |journal| journal.append(record, level, urgency))
+        journal.map_or(BatchSeq::DONE, |journal| journal.append(record, level, urgency))
     }
 
     /// Hands the records of the event that was just handled to the journal, and tells other shards
@@ -459,27 +449,27 @@ impl Shard {
 
     fn send_answers(&mut self, net: &mut Net) {
         let Some(journal) = &mut self.journal else { return };
-        for Answer { receipt, token } in journal.answers.drain(..) {
-            let commit = journal.commits.commit_of(token);
+        for Answer { receipt, batch } in journal.answers.drain(..) {
+            let commit = journal.commits.commit_of(batch);
             net.post(receipt.shard.into(), Mail::Stored(receipt, commit));
         }
     }
 
     /// Keeps a message as the retained one of its topic, or notes that there is none any more.
-    pub(super) fn keep_retained(&mut self, message: &Message) -> CommitToken {
+    pub(super) fn keep_retained(&mut self, message: &Message) -> BatchSeq {
         let header = message.header();
         let (Some(durable), Some(journal)) = (&self.shared.durable, &mut self.journal) else {
-            return CommitToken::DONE;
+            return BatchSeq::DONE;
         };
         if !is_retained_durably(durable, &header.topic) {
-            return CommitToken::DONE;
+            return BatchSeq::DONE;
         }
         let level = durable.settings.retained_level;
         let waits = header.qos != QoS::AtMostOnce;
         if !waits && !journal.is_fine() {
             // Nobody is told, and it must not pile up in memory.
             self.stats.journal_skipped_total.increment();
-            return CommitToken::DONE;
+            return BatchSeq::DONE;
         }
         let urgency = if waits { Urgency::Forces } else { Urgency::Rides };
         let version = durable.retained_version(header.retained_version);

@@ -3,7 +3,7 @@
 
 use tacho_codec::Version;
 use tacho_journal::{MessageId, QueueId, Record, Urgency};
-use tacho_session::{CommitToken, WillState};
+use tacho_session::{BatchSeq, WillState};
 use tacho_topic::Filter;
 
 use super::Shard;
@@ -42,9 +42,9 @@ impl Shard {
     }
 
     /// Writes down that a session's client is about to be told that it is connected.
-    pub(super) fn keep_opened(&mut self, slot: u32, opened: &Opened<'_>) -> CommitToken {
+    pub(super) fn keep_opened(&mut self, slot: u32, opened: &Opened<'_>) -> BatchSeq {
         let session = &self.sessions[slot as usize];
-        let Some(kept) = session.kept else { return CommitToken::DONE };
+        let Some(kept) = session.kept else { return BatchSeq::DONE };
         let record = SessionRecord {
             key: session.key.clone(),
             version: opened.version,
@@ -53,9 +53,9 @@ impl Shard {
             state: Connectedness::Connected,
         };
         let urgency = if opened.waits { Urgency::Forces } else { Urgency::Rides };
-        let token = self.put(kept, keys::SESSION, &record.encode(), urgency);
+        let batch = self.put(kept, keys::SESSION, &record.encode(), urgency);
         let will = opened.will.map(|will| (will.clone(), None));
-        token.max(self.keep_will(slot, will, urgency))
+        batch.max(self.keep_will(slot, will, urgency))
     }
 
     /// Writes down how a session stands that has no connection, and what became of its will.
@@ -86,16 +86,16 @@ impl Shard {
         slot: u32,
         will: Option<(WillState<Copy>, Option<u64>)>,
         urgency: Urgency,
-    ) -> CommitToken {
+    ) -> BatchSeq {
         let (Some(durable), Some(kept)) = (&self.shared.durable, self.sessions[slot as usize].kept)
         else {
-            return CommitToken::DONE;
+            return BatchSeq::DONE;
         };
         let wall = durable.wall;
         let has_will = will.is_some();
-        let token = match will {
+        let batch = match will {
             Some((WillState { message, delay_s }, due_ns)) => {
-                let Body::Here(message) = &message.message else { return CommitToken::DONE };
+                let Body::Here(message) = &message.message else { return BatchSeq::DONE };
                 let due_unix_ns = due_ns.map(|due_ns| wall.to_unix(due_ns));
                 let id = self.will_id(message, kept.level);
                 let record = Record::Put {
@@ -108,12 +108,12 @@ impl Shard {
                 self.append(record, kept.level, urgency)
             }
             None if kept.has_will => self.delete(kept, keys::WILL, urgency),
-            None => CommitToken::DONE,
+            None => BatchSeq::DONE,
         };
         if let Some(kept) = &mut self.sessions[slot as usize].kept {
             kept.has_will = has_will;
         }
-        token
+        batch
     }
 
     /// The number of a will's message, whose expiry has not begun.
@@ -136,10 +136,10 @@ impl Shard {
         slot: u32,
         filter: &Filter,
         mut options: SubscriptionOptions,
-    ) -> CommitToken {
+    ) -> BatchSeq {
         let (Some(durable), Some(kept)) = (&self.shared.durable, self.sessions[slot as usize].kept)
         else {
-            return CommitToken::DONE;
+            return BatchSeq::DONE;
         };
         if options.since > 0 {
             options.since = durable.route_version(options.since);
@@ -149,19 +149,19 @@ impl Shard {
     }
 
     /// Writes down that a subscription is over.
-    pub(super) fn forget_subscription(&mut self, slot: u32, filter: &Filter) -> CommitToken {
-        let Some(kept) = self.sessions[slot as usize].kept else { return CommitToken::DONE };
+    pub(super) fn forget_subscription(&mut self, slot: u32, filter: &Filter) -> BatchSeq {
+        let Some(kept) = self.sessions[slot as usize].kept else { return BatchSeq::DONE };
         self.delete(kept, &keys::subscription(filter), Urgency::Forces)
     }
 
-    fn put(&mut self, kept: Kept, key: &[u8], value: &[u8], urgency: Urgency) -> CommitToken {
+    fn put(&mut self, kept: Kept, key: &[u8], value: &[u8], urgency: Urgency) -> BatchSeq {
         let queue = kept.queue;
         // One shard writes them, in order: of equal versions the later one counts.
         let record = Record::Put { queue, key, version: 0, value, message: None };
         self.append(record, kept.level, urgency)
     }
 
-    fn delete(&mut self, kept: Kept, key: &[u8], urgency: Urgency) -> CommitToken {
+    fn delete(&mut self, kept: Kept, key: &[u8], urgency: Urgency) -> BatchSeq {
         let record = Record::Delete { queue: kept.queue, key, version: 0 };
         self.append(record, kept.level, urgency)
     }

@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use tacho_codec::QoS;
 use tacho_journal::Urgency;
-use tacho_session::{CommitToken, Persist, Record};
+use tacho_session::{BatchSeq, Persist, Record};
 
 use super::Shard;
 use super::durable::{Place, ShardJournal};
@@ -31,15 +31,15 @@ pub(super) struct LentPersist<'a> {
     /// Of messages that were taken out, in their order: each with its place, if it has one.
     taken: Vec<Option<Place>>,
     /// The last of what the session itself waits for.
-    waits_for: CommitToken,
+    waits_for: BatchSeq,
 }
 
 impl<'a> LentPersist<'a> {
     pub(super) fn new(journal: &'a mut ShardJournal, lent: u32) -> Self {
-        Self { journal, lent, taken: Vec::new(), waits_for: CommitToken::DONE }
+        Self { journal, lent, taken: Vec::new(), waits_for: BatchSeq::DONE }
     }
 
-    pub(super) fn waits_for(&self) -> CommitToken {
+    pub(super) fn waits_for(&self) -> BatchSeq {
         self.waits_for
     }
 
@@ -52,22 +52,22 @@ impl<'a> LentPersist<'a> {
     }
 
     /// The message leaves the group's queue, before it leaves for the client.
-    fn leave(&mut self, place: Place) -> CommitToken {
-        let token = self.journal.remove(place, Urgency::Forces);
-        self.waits_for = self.waits_for.max(token);
-        token
+    fn leave(&mut self, place: Place) -> BatchSeq {
+        let batch = self.journal.remove(place, Urgency::Forces);
+        self.waits_for = self.waits_for.max(batch);
+        batch
     }
 }
 
 impl Persist<Copy> for LentPersist<'_> {
-    fn persist(&mut self, record: Record<'_, Copy>) -> CommitToken {
+    fn persist(&mut self, record: Record<'_, Copy>) -> BatchSeq {
         match record {
             Record::Enqueued { seq, delivery } if delivery.qos != QoS::AtMostOnce => {
                 let lent = self.lent();
                 if let Some(place) = lent.offered.take() {
                     lent.places.insert(seq, place);
                 }
-                CommitToken::DONE
+                BatchSeq::DONE
             }
             Record::Sent { seq, delivery, from_queue, .. } => {
                 let is_exact = delivery.qos == QoS::ExactlyOnce;
@@ -81,24 +81,24 @@ impl Persist<Copy> for LentPersist<'_> {
                     Some(place) if is_exact => self.leave(place),
                     Some(place) => {
                         lent.places.insert(seq, place);
-                        CommitToken::DONE
+                        BatchSeq::DONE
                     }
-                    None => CommitToken::DONE,
+                    None => BatchSeq::DONE,
                 }
             }
             Record::Removed { seq, .. } => {
                 let place = self.lent().places.remove(&seq);
                 self.taken.push(place);
-                CommitToken::DONE
+                BatchSeq::DONE
             }
             Record::Acked { seq, .. }
             | Record::Lapsed { seq, .. }
             | Record::Expired { seq, .. }
             | Record::Discarded { seq, .. } => match self.lent().places.remove(&seq) {
                 Some(place) => self.journal.remove(place, Urgency::Rides),
-                None => CommitToken::DONE,
+                None => BatchSeq::DONE,
             },
-            _ => CommitToken::DONE,
+            _ => BatchSeq::DONE,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tacho_journal::{MessageId, ReadError};
-use tacho_session::CommitToken;
+use tacho_session::BatchSeq;
 use tacho_topic::Group;
 
 use super::distribution::{ForOne, Owed};
@@ -182,7 +182,7 @@ impl Shard {
             let owed = Owed::Place(place);
             match self.decoded(*id, read) {
                 Some(message) => self.route_to_group(net, group, ForOne { message, owed }),
-                None => self.settle(net, owed, CommitToken::DONE),
+                None => self.settle(net, owed, BatchSeq::DONE),
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tacho_codec::{PacketId, Publish, QoS, ReasonCode};
 use tacho_net::ConnId;
-use tacho_session::{CommitToken, Inbound};
+use tacho_session::{BatchSeq, Inbound};
 use tacho_topic::owner_shard;
 
 use super::connection::Flow;
@@ -85,10 +85,10 @@ impl Shard {
     ) {
         let session = &mut *self.sessions[slot as usize];
         let mut keeping = Keeping::of(&mut self.journal, session);
-        let token = CommitToken::DONE;
-        session.machine.accept_publish(qos, packet_id, reason, token, &mut keeping);
-        let token = keeping.waits_for();
-        self.await_commit(slot, token);
+        let batch = BatchSeq::DONE;
+        session.machine.accept_publish(qos, packet_id, reason, batch, &mut keeping);
+        let batch = keeping.waits_for();
+        self.await_commit(slot, batch);
     }
 
     /// Publishes a will, with the same rights and routes as any message.
@@ -169,7 +169,7 @@ impl Shard {
     ) {
         let mut sending = Sending::new(acknowledge);
         if message.header().retain {
-            sending.token = self.keep_retained(&message);
+            sending.batch = self.keep_retained(&message);
             self.send_to_retained_owner(net, &message);
         }
         for group in to.groups.iter().flat_map(|groups| groups.iter()) {
@@ -186,9 +186,9 @@ impl Shard {
             self.open_for_later(&mut sending, &message);
         }
         let receipt = self.own_receipt(&mut sending);
-        let (token, acknowledge) = (sending.token, sending.acknowledge);
+        let (batch, acknowledge) = (sending.batch, sending.acknowledge);
         let mut fan_out = FanOut::new(message, to.local, acknowledge);
-        (fan_out.receipt, fan_out.token) = (receipt, token);
+        (fan_out.receipt, fan_out.batch) = (receipt, batch);
         self.fan_out(net, fan_out);
     }
 

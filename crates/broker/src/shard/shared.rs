@@ -405,7 +405,7 @@ impl Shard {
         if is_lent {
             self.settle_lent(net, slot, owed);
         } else {
-            self.settle(net, owed, offered.token);
+            self.settle(net, owed, offered.batch);
         }
         if let Some(standing) = self.standing(net, slot) {
             let more = self.groups.at(local).members.served(member, standing);

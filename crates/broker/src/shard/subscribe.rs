@@ -7,7 +7,7 @@ use tacho_codec::{
     Version,
 };
 use tacho_net::ConnId;
-use tacho_session::CommitToken;
+use tacho_session::BatchSeq;
 use tacho_topic::{Filter, RouteChange};
 
 use super::connection::Flow;
@@ -95,7 +95,7 @@ impl Shard {
         }
         self.refresh_routes();
         self.note_visible(slot, &replays);
-        let token = self.keep_subscriptions(slot, &granted);
+        let batch = self.keep_subscriptions(slot, &granted);
         let changed = granted.into_iter().map(|(changed, _)| changed).collect();
         let packet_id = subscribe.packet_id;
         let suback = SubAck {
@@ -107,7 +107,7 @@ impl Shard {
         let suback = Packet::SubAck(suback);
         let flow = match is_stuck {
             true => self.answer(net, conn, slot, suback),
-            false => self.answer_after(net, conn, slot, suback, (token, changed)),
+            false => self.answer_after(net, conn, slot, suback, (batch, changed)),
         };
         if flow == Flow::Stop {
             return Flow::Stop;
@@ -137,16 +137,16 @@ impl Shard {
         &mut self,
         slot: u32,
         granted: &[(Changed, SubscriptionOptions)],
-    ) -> CommitToken {
-        let mut token = CommitToken::DONE;
+    ) -> BatchSeq {
+        let mut batch = BatchSeq::DONE;
         if self.sessions[slot as usize].kept.is_none() {
-            return token;
+            return batch;
         }
         for (Changed { filter, .. }, options) in granted {
             let options = self.kept_options(slot, filter).unwrap_or(*options);
-            token = token.max(self.keep_subscription(slot, filter, options));
+            batch = batch.max(self.keep_subscription(slot, filter, options));
         }
-        token
+        batch
     }
 
     /// The options of a durable session's subscription, if it has it.
@@ -254,7 +254,7 @@ impl Shard {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
         let mut changes = Vec::new();
-        let mut token = CommitToken::DONE;
+        let mut batch = BatchSeq::DONE;
         let mut reasons = Vec::with_capacity(unsubscribe.filters.len());
         for name in &unsubscribe.filters {
             let subscriptions = &mut self.sessions[slot as usize].subscriptions;
@@ -262,7 +262,7 @@ impl Shard {
                 Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
                 Ok(filter) if subscriptions.remove(&filter) => {
                     self.remove_subscription(net, slot, &filter, &mut changes);
-                    token = token.max(self.forget_subscription(slot, &filter));
+                    batch = batch.max(self.forget_subscription(slot, &filter));
                     ReasonCode::SUCCESS
                 }
                 Ok(_) => ReasonCode::NO_SUBSCRIPTION_EXISTED,
@@ -280,7 +280,7 @@ impl Shard {
         self.stats.unsubscribes_total.increment();
         // Also while the journal takes nothing: it says that they are gone for good.
         let unsuback = Packet::UnsubAck(unsuback);
-        self.answer_after(net, conn, slot, unsuback, (token, Vec::new()))
+        self.answer_after(net, conn, slot, unsuback, (batch, Vec::new()))
     }
 
     fn remove_subscription(

@@ -11,7 +11,7 @@ use tacho_codec::{
     Connect, Packet, PacketId, ReasonCode, SubAck, UnsubAck, UserProperties, Version,
 };
 use tacho_net::{ConnId, TimerId};
-use tacho_session::CommitToken;
+use tacho_session::BatchSeq;
 use tacho_session::server::End;
 use tacho_topic::Filter;
 
@@ -39,7 +39,7 @@ pub(crate) struct Unanswered {
 
 /// An answer that waits for a commit, and what is said instead if there is none.
 pub(super) struct Answer {
-    pub(super) token: CommitToken,
+    pub(super) batch: BatchSeq,
     pub(super) bytes: Vec<u8>,
     pub(super) packet_id: PacketId,
     pub(super) reasons: Vec<ReasonCode>,
@@ -132,13 +132,13 @@ impl Shard {
         let committed = self.committed();
         let mut answers = promises.into_answers();
         // The last one first: so each finds what it has changed.
-        for answer in answers.iter_mut().rev().filter(|answer| answer.token > committed) {
+        for answer in answers.iter_mut().rev().filter(|answer| answer.batch > committed) {
             match &mut answer.changed {
                 Some(changed) => self.take_back(net, slot, std::mem::take(changed)),
                 None => self.stats.journal_unconfirmed_unsubscribes_total.increment(),
             }
         }
-        let cannot_tell = |answer: &Answer| answer.token > committed && answer.changed.is_none();
+        let cannot_tell = |answer: &Answer| answer.batch > committed && answer.changed.is_none();
         if version != Version::V5 && answers.iter().any(cannot_tell) {
             // UNSUBACK of 3.x can only say that it is over.
             self.say_goodbye(net, conn, ReasonCode::QUOTA_EXCEEDED);
@@ -146,7 +146,7 @@ impl Shard {
             return;
         }
         for answer in answers {
-            if answer.token <= committed {
+            if answer.batch <= committed {
                 net.out(conn).extend_from_slice(&answer.bytes);
                 continue;
             }

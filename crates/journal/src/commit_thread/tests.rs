@@ -33,7 +33,7 @@ fn message(number: u64, bytes: usize) -> (MessageId, Vec<u8>) {
     (MessageId::new(number).expect("not 0"), vec![number as u8; bytes])
 }
 
-fn append(writer: &mut Writer, number: u64, urgency: Urgency) -> (Token, Vec<u8>) {
+fn append(writer: &mut Writer, number: u64, urgency: Urgency) -> (CommitSeq, Vec<u8>) {
     let (id, body) = message(number, 100);
     let record = Record::Message { id, body: &[&body] };
     let mut bytes = Vec::new();
@@ -52,14 +52,14 @@ fn what_is_forced_is_committed_and_told() {
         Journal::open(directory.path(), options()).expect("opened");
     let told = Arc::new(Mutex::new(Vec::new()));
     let tell = Arc::clone(&told);
-    let threads = committer.spawn(Arc::new(move |token| {
-        tell.lock().expect("no panic").push(token);
+    let threads = committer.spawn(Arc::new(move |commit| {
+        tell.lock().expect("no panic").push(commit);
     }));
     let threads = threads.expect("started");
     let mut writer = journal.writer();
     for number in 1..=20 {
-        let (token, _) = append(&mut writer, number, Urgency::Forces);
-        until("it is committed", || journal.committed() >= token);
+        let (commit, _) = append(&mut writer, number, Urgency::Forces);
+        until("it is committed", || journal.committed() >= commit);
     }
     assert!(threads.stop());
     let told = told.lock().expect("no panic");
@@ -77,8 +77,8 @@ fn what_rides_is_committed_though_nobody_forces_it() {
     let threads = committer.spawn(nobody()).expect("started");
     let mut writer = journal.writer();
     for number in 1..=5 {
-        let (token, _) = append(&mut writer, number, Urgency::Rides);
-        until("it is committed", || journal.committed() >= token);
+        let (commit, _) = append(&mut writer, number, Urgency::Rides);
+        until("it is committed", || journal.committed() >= commit);
         // From one that looks for riders to one that sleeps until it is woken.
         thread::sleep(options().ride_max * u32::from(number % 2 == 0) * 3);
     }
@@ -92,16 +92,16 @@ fn what_waits_is_committed_when_somebody_asks_for_it() {
         Journal::open(directory.path(), options()).expect("opened");
     let threads = committer.spawn(nobody()).expect("started");
     let mut writer = journal.writer();
-    let (token, _) = append(&mut writer, 1, Urgency::Waits);
+    let (commit, _) = append(&mut writer, 1, Urgency::Waits);
     thread::sleep(options().ride_max * 3);
-    assert!(journal.committed() < token, "nobody asked");
+    assert!(journal.committed() < commit, "nobody asked");
     journal.force();
-    until("it is committed", || journal.committed() >= token);
+    until("it is committed", || journal.committed() >= commit);
     // Much of it asks by itself.
     let (id, body) = message(2, 5 << 20);
     let record = Record::Message { id, body: &[&body] };
-    let token = writer.append(record, Level::Fsynced, Urgency::Waits);
-    until("it is committed", || journal.committed() >= token);
+    let commit = writer.append(record, Level::Fsynced, Urgency::Waits);
+    until("it is committed", || journal.committed() >= commit);
     assert!(threads.stop());
 }
 
@@ -121,12 +121,12 @@ fn what_was_appended_before_is_never_in_a_later_commit() {
                 for number in 1..=2000 {
                     let urgency = if number % 3 == 0 { Urgency::Forces } else { Urgency::Rides };
                     let before = newest.load(Ordering::SeqCst);
-                    let (token, bytes) = append(&mut writer, number, urgency);
-                    assert!(token.get() >= before, "{token:?} was appended after {before}");
-                    newest.fetch_max(token.get(), Ordering::SeqCst);
+                    let (commit, bytes) = append(&mut writer, number, urgency);
+                    assert!(commit.get() >= before, "{commit:?} was appended after {before}");
+                    newest.fetch_max(commit.get(), Ordering::SeqCst);
                     let mut told = told.lock().expect("no panic");
-                    let commit = told.entry(token.get()).or_default();
-                    commit.entry(shard).or_default().extend_from_slice(&bytes);
+                    let records = told.entry(commit.get()).or_default();
+                    records.entry(shard).or_default().extend_from_slice(&bytes);
                 }
             });
         }
@@ -154,14 +154,14 @@ fn a_disk_that_is_full_for_a_while_loses_nothing() {
     disk.set_capacity(Some(0));
     let (id, body) = message(2, 8 << 20);
     let record = Record::Message { id, body: &[&body] };
-    let token = writer.append(record, Level::Fsynced, Urgency::Forces);
+    let commit = writer.append(record, Level::Fsynced, Urgency::Forces);
     until("it is full", || journal.condition() == Condition::Full);
-    assert!(journal.committed() < token);
+    assert!(journal.committed() < commit);
     disk.set_capacity(None);
-    until("it is committed", || journal.committed() >= token);
+    until("it is committed", || journal.committed() >= commit);
     until("all is well", || journal.condition() == Condition::Fine);
     assert!(threads.stop());
-    assert_eq!(Log::read(&disk.power_cut()).last(), token.get());
+    assert_eq!(Log::read(&disk.power_cut()).last(), commit.get());
 }
 
 #[test]

@@ -30,7 +30,7 @@ struct Bench {
     /// The bytes of the records of each commit, by writer.
     told: BTreeMap<u64, Vec<Vec<u8>>>,
     /// The commits that must be on the disk once they are complete.
-    synced: Vec<Token>,
+    synced: Vec<CommitSeq>,
     next: u64,
 }
 
@@ -58,33 +58,37 @@ impl Bench {
     }
 
     /// Appends a message of so many bytes.
-    fn append(&mut self, writer: usize, bytes: usize, level: Level) -> Token {
+    fn append(&mut self, writer: usize, bytes: usize, level: Level) -> CommitSeq {
         self.next += 1;
         let body = vec![self.next as u8; bytes];
         let id = MessageId::new(self.next).expect("not 0");
         let record = Record::Message { id, body: &[&body] };
-        let token = self.writers[writer].append(record, level, Urgency::Forces);
-        let told = self.told.entry(token.get()).or_default();
+        let commit = self.writers[writer].append(record, level, Urgency::Forces);
+        let told = self.told.entry(commit.get()).or_default();
         told.resize(self.writers.len(), Vec::new());
         record.encode(&mut told[writer]);
         if level == Level::Fsynced {
-            self.synced.push(token);
+            self.synced.push(commit);
         }
-        token
+        commit
     }
 
     /// Appends and commits, which must work.
-    fn commit(&mut self, bytes: usize, level: Level) -> Token {
-        let token = self.append(0, bytes, level);
-        assert_eq!(self.committer.step(), Step::Committed(token));
-        assert_eq!(self.journal.committed(), token);
-        token
+    fn commit(&mut self, bytes: usize, level: Level) -> CommitSeq {
+        let commit = self.append(0, bytes, level);
+        assert_eq!(self.committer.step(), Step::Committed(commit));
+        assert_eq!(self.journal.committed(), commit);
+        commit
     }
 
     /// The newest commit that must survive a power cut.
     fn safe(&self) -> u64 {
         let committed = self.journal.committed();
-        self.synced.iter().filter(|token| **token <= committed).max().map_or(0, |token| token.get())
+        self.synced
+            .iter()
+            .filter(|commit| **commit <= committed)
+            .max()
+            .map_or(0, |commit| commit.get())
     }
 
     /// What the disk has is what was told, up to some commit not below `at_least`.
@@ -129,17 +133,17 @@ fn one_record_that_asks_for_it_brings_all_before_it_onto_the_disk() {
     let mut bench = Bench::new(1, 2);
     bench.commit(10, Level::Written);
     bench.append(0, 10, Level::Written);
-    let token = bench.append(1, 10, Level::Fsynced);
-    assert_eq!(bench.committer.step(), Step::Committed(token));
+    let commit = bench.append(1, 10, Level::Fsynced);
+    assert_eq!(bench.committer.step(), Step::Committed(commit));
     assert_eq!(bench.check(&bench.disk.power_cut(), 2), 2);
 }
 
 #[test]
 fn all_writers_are_in_one_frame() {
     let mut bench = Bench::new(1, 3);
-    let tokens = [0, 1, 2].map(|writer| bench.append(writer, 10, Level::Fsynced));
-    assert_eq!(tokens, [Token::new(1); 3]);
-    assert_eq!(bench.committer.step(), Step::Committed(Token::new(1)));
+    let commits = [0, 1, 2].map(|writer| bench.append(writer, 10, Level::Fsynced));
+    assert_eq!(commits, [CommitSeq::new(1); 3]);
+    assert_eq!(bench.committer.step(), Step::Committed(CommitSeq::new(1)));
     assert_eq!(bench.committer.step(), Step::Idle);
     bench.check(&bench.disk.power_cut(), 1);
 }
@@ -147,9 +151,9 @@ fn all_writers_are_in_one_frame() {
 #[test]
 fn what_a_writer_left_behind_is_committed() {
     let mut bench = Bench::new(1, 2);
-    let token = bench.append(1, 10, Level::Fsynced);
+    let commit = bench.append(1, 10, Level::Fsynced);
     drop(bench.writers.pop());
-    assert_eq!(bench.committer.step(), Step::Committed(token));
+    assert_eq!(bench.committer.step(), Step::Committed(commit));
     assert_eq!(bench.committer.step(), Step::Idle);
     bench.commit(10, Level::Fsynced);
 }
@@ -187,7 +191,7 @@ fn a_writer_with_too_much_says_so_until_the_next_commit() {
         assert!(bench.journal.is_pressed());
     }
     assert_eq!(bench.journal.stats().pressed.get(), 1);
-    assert_eq!(bench.committer.step(), Step::Committed(Token::new(1)));
+    assert_eq!(bench.committer.step(), Step::Committed(CommitSeq::new(1)));
     assert!(!bench.journal.is_pressed());
 }
 

@@ -127,8 +127,8 @@ fn a_segment_taken_in_a_hurry_is_left_for_the_first_that_is_prepared() {
     let mut commit = || {
         let (queue, key) = (QueueId::COMMON, &[keys.next().unwrap_or(0)][..]);
         let record = Record::Put { queue, key, version: 0, value: &[], message: None };
-        let token = writer.append(record, Level::Fsynced, Urgency::Forces);
-        assert_eq!(committer.step(), Step::Committed(token));
+        let commit = writer.append(record, Level::Fsynced, Urgency::Forces);
+        assert_eq!(committer.step(), Step::Committed(commit));
     };
     commit();
     commit();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use tacho_journal::{
-    Journal, Level, MessageId, QueueId, Record, Recovered, Token, Urgency, Writer,
+    CommitSeq, Journal, Level, MessageId, QueueId, Record, Recovered, Urgency, Writer,
 };
 
 use crate::body;
@@ -15,9 +15,9 @@ pub(crate) struct Teller {
     rng: Rng,
     state: State,
     /// What is live after each commit; a commit without records is as the one before.
-    after: BTreeMap<Token, State>,
+    after: BTreeMap<CommitSeq, State>,
     /// The newest commit that survives everything once it is complete.
-    pub(crate) asked: BTreeSet<Token>,
+    pub(crate) asked: BTreeSet<CommitSeq>,
     queues: Vec<QueueId>,
     seq: u64,
     version: u64,
@@ -31,7 +31,7 @@ impl Teller {
         Self {
             rng: Rng::with_seed(seed),
             state: State::default(),
-            after: BTreeMap::from([(Token::DONE, State::default())]),
+            after: BTreeMap::from([(CommitSeq::DONE, State::default())]),
             asked: BTreeSet::new(),
             queues: Vec::new(),
             seq: 0,
@@ -45,10 +45,10 @@ impl Teller {
     pub(crate) fn tell(&mut self, journal: &Journal, writer: &mut Writer) {
         let level = if self.rng.u8(..3) == 0 { Level::Written } else { Level::Fsynced };
         for _ in 0..self.rng.u8(1..4) {
-            let token = self.tell_one(journal, writer, level);
-            self.after.insert(token, self.state.clone());
+            let commit = self.tell_one(journal, writer, level);
+            self.after.insert(commit, self.state.clone());
             if level == Level::Fsynced {
-                self.asked.insert(token);
+                self.asked.insert(commit);
             }
         }
     }
@@ -85,7 +85,7 @@ impl Teller {
         self.gather(writer, level, &Action::Entry { queue, seq, entry, counts: true });
     }
 
-    fn tell_one(&mut self, journal: &Journal, writer: &mut Writer, level: Level) -> Token {
+    fn tell_one(&mut self, journal: &Journal, writer: &mut Writer, level: Level) -> CommitSeq {
         match self.rng.u8(..20) {
             0..6 => {
                 let id = self.new_message(journal, writer, level);
@@ -176,7 +176,7 @@ impl Teller {
 
     /// The journal was opened: it must say what it was told up to its newest commit, which is not
     /// before `safe`. From now on nothing behind that was ever said.
-    pub(crate) fn check(&mut self, journal: &Journal, recovered: &mut Recovered, safe: Token) {
+    pub(crate) fn check(&mut self, journal: &Journal, recovered: &mut Recovered, safe: CommitSeq) {
         let newest = journal.committed();
         assert!(newest >= safe, "the log ends with {newest:?}, {safe:?} was safe");
         let report = recovered.report().clone();
@@ -188,8 +188,8 @@ impl Teller {
         // There is one writer, so it is certain who was served.
         assert_eq!(shown.opens, state.opens, "after {newest:?}");
         self.state = state.clone();
-        self.after.retain(|token, _| *token <= newest);
-        self.asked.retain(|token| *token <= newest);
+        self.after.retain(|commit, _| *commit <= newest);
+        self.asked.retain(|commit| *commit <= newest);
         // What was lost with the tail may be given out again.
         let messages = self.state.messages();
         self.newest_message = messages.last().map_or(0, |id| id.get());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tacho_journal::sim::Disk;
-use tacho_journal::{Journal, Opened, Options, Step, Token};
+use tacho_journal::{CommitSeq, Journal, Opened, Options, Step};
 
 use crate::disk::{Trap, Trapped};
 use crate::model::Teller;
@@ -32,9 +32,9 @@ fn options() -> Options {
 #[derive(Clone, Copy, Debug)]
 struct Lived {
     /// The newest commit that was complete and has to survive a power cut.
-    safe: Token,
+    safe: CommitSeq,
     /// The newest complete one.
-    complete: Token,
+    complete: CommitSeq,
     /// Segments that were used again, and records that were moved.
     recycled: u64,
     moved: u64,
@@ -42,13 +42,13 @@ struct Lived {
 
 impl Lived {
     /// What has to survive such an end.
-    fn must(self, end: End) -> Token {
+    fn must(self, end: End) -> CommitSeq {
         if end == End::Kill { self.complete } else { self.safe }
     }
 }
 
 /// A life from its opening to its end. `None`: it died while it was opened.
-fn live(disk: &Trapped, teller: &mut Teller, safe: Token, steps: usize) -> Option<Lived> {
+fn live(disk: &Trapped, teller: &mut Teller, safe: CommitSeq, steps: usize) -> Option<Lived> {
     let mut tries = 0;
     let opened = loop {
         match Journal::open_on(disk.clone(), options()) {
@@ -87,7 +87,7 @@ fn live(disk: &Trapped, teller: &mut Teller, safe: Token, steps: usize) -> Optio
         }
     }
     let complete = journal.committed();
-    let safe = teller.asked.range(..=complete).next_back().copied().unwrap_or(Token::DONE);
+    let safe = teller.asked.range(..=complete).next_back().copied().unwrap_or(CommitSeq::DONE);
     let stats = journal.stats();
     let (recycled, moved) = (stats.recycled_segments.get(), stats.relocated_records.get());
     Some(Lived { safe, complete, recycled, moved })
@@ -104,9 +104,9 @@ fn end(disk: &Trapped, how: End) -> Disk {
 fn run(seed: u64, trap: Option<(u64, Trap)>, how: End) -> (u64, Option<Lived>) {
     let mut teller = Teller::new(seed);
     let disk = Trapped::new(Disk::new(seed), trap);
-    let first = live(&disk, &mut teller, Token::DONE, STEPS);
+    let first = live(&disk, &mut teller, CommitSeq::DONE, STEPS);
     let count = disk.done();
-    let safe = first.map_or(Token::DONE, |lived| lived.must(how));
+    let safe = first.map_or(CommitSeq::DONE, |lived| lived.must(how));
     let second = Trapped::new(end(&disk, how), None);
     let lived = live(&second, &mut teller, safe, 8).expect("nothing fails");
     let third = Trapped::new(end(&second, how), None);
@@ -168,9 +168,9 @@ fn opening_may_be_cut_off_at_any_operation() {
             loop {
                 let mut teller = Teller::new(seed);
                 let disk = Trapped::new(Disk::new(seed), Some((first, Trap::Dies)));
-                let lived = live(&disk, &mut teller, Token::DONE, STEPS);
+                let lived = live(&disk, &mut teller, CommitSeq::DONE, STEPS);
                 let how = if first % 2 == 0 { End::PowerCut } else { End::Kill };
-                let safe = lived.map_or(Token::DONE, |lived| lived.must(how));
+                let safe = lived.map_or(CommitSeq::DONE, |lived| lived.must(how));
                 let again = Trapped::new(end(&disk, how), Some((at, Trap::Dies)));
                 let opened = Journal::open_on(again.clone(), options()).is_ok();
                 let once_more = Trapped::new(end(&again, how), Some((at / 2, Trap::Dies)));

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tacho_journal::sim::{Disk, Faults};
 use tacho_journal::{
-    Committer, Journal, Level, MessageId, Opened, Options, QueueId, ReadError, Record, Recovered,
-    Step, Token, Urgency, Visitor, Writer,
+    CommitSeq, Committer, Journal, Level, MessageId, Opened, Options, QueueId, ReadError, Record,
+    Recovered, Step, Urgency, Visitor, Writer,
 };
 
 use crate::body;
@@ -35,13 +35,13 @@ impl Bench {
         Self { journal, committer, recovered, writer }
     }
 
-    fn append(&mut self, record: Record<'_>) -> Token {
+    fn append(&mut self, record: Record<'_>) -> CommitSeq {
         self.writer.append(record, Level::Fsynced, Urgency::Forces)
     }
 
     fn commit(&mut self, record: Record<'_>) {
-        let token = self.append(record);
-        while self.journal.committed() < token {
+        let commit = self.append(record);
+        while self.journal.committed() < commit {
             assert_ne!(self.committer.step(), Step::Idle, "it waits for ever");
         }
     }
@@ -202,8 +202,8 @@ fn what_another_writer_removes_at_once_is_gone() {
     for seq in 1..4 {
         let entry = Record::Entry { queue, seq, message, state: 0, meta: &[] };
         bench.append(entry);
-        let token = early.append(Record::Remove { queue, seq }, Level::Fsynced, Urgency::Forces);
-        assert_eq!(bench.committer.step(), Step::Committed(token));
+        let commit = early.append(Record::Remove { queue, seq }, Level::Fsynced, Urgency::Forces);
+        assert_eq!(bench.committer.step(), Step::Committed(commit));
     }
     let mut again = Bench::open(&disk.power_cut());
     assert_eq!(again.shown(), Shown::default());

@@ -33,8 +33,8 @@ fn log(seed: u64) -> Disk {
     for seq in 1..=COMMITS {
         let bytes = if seq == 20 { 50_000 } else { rng.usize(..4_000) };
         let message = bench.message(&vec![seq as u8; bytes]);
-        let token = bench.entry(QUEUE, seq, message);
-        assert_eq!((bench.committer.step(), token.get()), (Step::Committed(token), seq));
+        let commit = bench.entry(QUEUE, seq, message);
+        assert_eq!((bench.committer.step(), commit.get()), (Step::Committed(commit), seq));
     }
     bench.disk.kill()
 }

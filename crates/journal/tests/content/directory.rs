@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use tacho_journal::{
-    CommitThread, Inspection, Journal, Level, MessageId, OpenError, Opened, Options, Problem,
-    QueueId, Record, Recovered, Token, Urgency, Writer,
+    CommitSeq, CommitThread, Inspection, Journal, Level, MessageId, OpenError, Opened, Options,
+    Problem, QueueId, Record, Recovered, Urgency, Writer,
 };
 
 use super::model::Seen;
@@ -40,19 +40,19 @@ impl Running {
         let Opened { journal, committer, recovered } = opened;
         let committed: Committed = Arc::default();
         let told = Arc::clone(&committed);
-        let notify = move |token: Token| {
-            *told.0.lock().expect("not poisoned") = token.get();
+        let notify = move |commit: CommitSeq| {
+            *told.0.lock().expect("not poisoned") = commit.get();
             told.1.notify_all();
         };
         let thread = committer.spawn(Arc::new(notify)).expect("a thread");
         Self { writer: journal.writer(), journal, recovered, thread, committed }
     }
 
-    fn append(&mut self, record: Record<'_>) -> Token {
+    fn append(&mut self, record: Record<'_>) -> CommitSeq {
         self.writer.append(record, Level::Written, Urgency::Forces)
     }
 
-    fn publish(&mut self, queue: QueueId, seq: u64, body: &[u8]) -> (MessageId, Token) {
+    fn publish(&mut self, queue: QueueId, seq: u64, body: &[u8]) -> (MessageId, CommitSeq) {
         let id = self.journal.new_message_id();
         self.writer.gather(Record::Message { id, body: &[body] }, Level::Written);
         let entry = Record::Entry { queue, seq, message: id, state: 0, meta: b"" };
@@ -60,9 +60,9 @@ impl Running {
         (id, self.writer.close(Urgency::Forces))
     }
 
-    fn wait(&self, token: Token) {
+    fn wait(&self, commit: CommitSeq) {
         let guard = self.committed.0.lock().expect("not poisoned");
-        let wait = self.committed.1.wait_timeout_while(guard, PATIENCE, |at| *at < token.get());
+        let wait = self.committed.1.wait_timeout_while(guard, PATIENCE, |at| *at < commit.get());
         assert!(!wait.expect("not poisoned").1.timed_out(), "not committed");
     }
 
@@ -97,9 +97,9 @@ fn what_is_old_is_moved_by_a_thread_and_read_meanwhile() {
     while !moved(&running) {
         assert!(Instant::now() < end, "nothing was moved");
         let queue = running.journal.new_queue_id();
-        let (_, token) = running.publish(queue, 0, &[8; 3_000]);
+        let (_, commit) = running.publish(queue, 0, &[8; 3_000]);
         running.append(Record::DropQueue { queue });
-        running.wait(token);
+        running.wait(commit);
         let id = old[seq % old.len()];
         let (_, body) = running.journal.read(&[id]).pop().expect("an answer");
         assert_eq!(*body.expect("readable while it is moved"), [7; 2_000]);
@@ -121,8 +121,8 @@ fn a_damaged_file_is_put_into_quarantine_once() {
     let still = Options { log_bytes_min: u64::MAX, ..options() };
     let mut running = Running::open_with(directory.path(), still.clone());
     for seq in 0..20 {
-        let (_, token) = running.publish(QUEUE, seq, &[seq as u8; 3_000]);
-        running.wait(token);
+        let (_, commit) = running.publish(QUEUE, seq, &[seq as u8; 3_000]);
+        running.wait(commit);
     }
     assert!(running.thread.stop());
     drop((running.journal, running.writer, running.recovered));
@@ -160,8 +160,8 @@ fn a_directory_is_inspected_only_while_no_broker_uses_it() {
     let directory = tempfile::tempdir().expect("a directory");
     assert!(matches!(Inspection::open(directory.path()), Err(OpenError::NoJournal { .. })));
     let mut running = Running::open(directory.path());
-    let (id, token) = running.publish(QUEUE, 1, b"body");
-    running.wait(token);
+    let (id, commit) = running.publish(QUEUE, 1, b"body");
+    running.wait(commit);
     assert!(matches!(Inspection::open(directory.path()), Err(OpenError::Locked { .. })));
     assert!(matches!(Journal::open(directory.path(), options()), Err(OpenError::Locked { .. })));
     assert!(running.thread.stop());

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use tacho_journal::sim::Disk;
 use tacho_journal::{
-    Committer, Journal, Level, MessageId, Opened, Options, QueueId, Record, Recovered, Step, Token,
-    Urgency, Writer,
+    CommitSeq, Committer, Journal, Level, MessageId, Opened, Options, QueueId, Record, Recovered,
+    Step, Urgency, Writer,
 };
 
 /// Small segments, and a log that is made smaller early.
@@ -54,7 +54,7 @@ impl Bench {
         Self { disk, journal, committer, recovered, writers }
     }
 
-    fn append(&mut self, record: Record<'_>) -> Token {
+    fn append(&mut self, record: Record<'_>) -> CommitSeq {
         self.writers[0].append(record, Level::Fsynced, Urgency::Forces)
     }
 
@@ -65,7 +65,7 @@ impl Bench {
         id
     }
 
-    fn entry(&mut self, queue: QueueId, seq: u64, message: MessageId) -> Token {
+    fn entry(&mut self, queue: QueueId, seq: u64, message: MessageId) -> CommitSeq {
         self.append(Record::Entry { queue, seq, message, state: 0, meta: b"meta" })
     }
 
@@ -84,7 +84,7 @@ impl Bench {
     }
 
     /// Commits what was appended; as a frame takes all, once is enough.
-    fn commit(&mut self) -> Token {
+    fn commit(&mut self) -> CommitSeq {
         self.settle();
         self.journal.committed()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tacho_journal::{Level, MessageId, QueueId, Record, Token, Urgency, Visitor, Writer};
+use tacho_journal::{CommitSeq, Level, MessageId, QueueId, Record, Urgency, Visitor, Writer};
 
 /// A record that owns its parts.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ fn id(number: u64) -> MessageId {
 }
 
 impl Op {
-    pub(crate) fn append(&self, writer: &mut Writer, level: Level) -> Token {
+    pub(crate) fn append(&self, writer: &mut Writer, level: Level) -> CommitSeq {
         let queue = |queue: &u64| QueueId::new(*queue);
         let mut append = |record| writer.append(record, level, Urgency::Forces);
         match self {

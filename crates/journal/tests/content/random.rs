@@ -135,12 +135,12 @@ impl Run {
 
     fn append(&mut self, writer: usize, op: Op) {
         let level = if self.rng.bool() { Level::Fsynced } else { Level::Written };
-        let token = op.append(&mut self.bench.writers[writer], level).get();
+        let commit = op.append(&mut self.bench.writers[writer], level).get();
         if level == Level::Fsynced {
-            self.synced.insert(token);
+            self.synced.insert(commit);
         }
         self.ahead.apply(&op);
-        self.appended.push((token, op));
+        self.appended.push((commit, op));
     }
 
     fn any_writer(&mut self) -> usize {
@@ -319,8 +319,8 @@ impl Run {
         let committed = self.bench.journal.committed().get();
         let needed = self.at(committed).messages();
         let written = |id: &u64| {
-            !self.appended.iter().any(|(token, op)| {
-                *token > committed && matches!(op, Op::Message { id: other, .. } if other == id)
+            !self.appended.iter().any(|(commit, op)| {
+                *commit > committed && matches!(op, Op::Message { id: other, .. } if other == id)
             })
         };
         let (there, not_yet): (Vec<_>, Vec<_>) =
@@ -335,9 +335,9 @@ impl Run {
             }
         }
         for (id, body) in self.bench.journal.read(&ids(not_yet)) {
-            let again = self.appended.iter().any(|(token, op)| {
+            let again = self.appended.iter().any(|(commit, op)| {
                 let same = matches!(op, Op::Message { id: other, .. } if *other == id.get());
-                same && *token <= committed
+                same && *commit <= committed
             });
             assert!(again || matches!(body, Err(ReadError::NotYet)), "message {id:?}: {body:?}");
         }
@@ -345,7 +345,7 @@ impl Run {
 
     fn at(&self, commit: u64) -> Model {
         let mut model = self.base.clone();
-        let until = self.appended.iter().take_while(|(token, _)| *token <= commit);
+        let until = self.appended.iter().take_while(|(at, _)| *at <= commit);
         until.for_each(|(_, op)| model.apply(op));
         model
     }
@@ -364,7 +364,8 @@ impl Run {
         } else {
             (self.bench.disk.kill(), committed)
         };
-        let at_most = self.appended.last().map_or(committed, |(token, _)| (*token).max(committed));
+        let at_most =
+            self.appended.last().map_or(committed, |(commit, _)| (*commit).max(committed));
         let writers = self.rng.usize(1..=4);
         self.bench = Bench::open(disk, writers);
         let report = self.bench.recovered.report();

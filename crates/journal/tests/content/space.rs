@@ -211,8 +211,8 @@ fn the_last_room_of_a_full_disk_is_not_used_up_by_moving() {
         for seq in (0..all).filter(|seq| which(*seq)) {
             bench.append(Record::Remove { queue: OLD, seq });
         }
-        let token = bench.journal.committed().get() + 1;
-        assert_eq!(bench.committer.step(), Step::Committed(tacho_journal::Token::new(token)));
+        let commit = bench.journal.committed().get() + 1;
+        assert_eq!(bench.committer.step(), Step::Committed(tacho_journal::CommitSeq::new(commit)));
         bench.steps(200);
     };
     remove(&mut bench, &|seq| seq % 2 == 1);

@@ -1,7 +1,7 @@
 //! One after the other: what must not come back, what may come in any order, what can be read.
 
 use tacho_journal::{
-    Counter, Level, MessageId, QueueId, ReadError, Record, Step, Token, Urgency, Writer,
+    CommitSeq, Counter, Level, MessageId, QueueId, ReadError, Record, Step, Urgency, Writer,
 };
 
 use super::Bench;
@@ -137,7 +137,7 @@ fn an_equal_version_replaces_and_an_older_one_does_not() {
 }
 
 /// Within a frame the records of the first writer come first.
-fn append(writer: &mut Writer, record: Record<'_>) -> Token {
+fn append(writer: &mut Writer, record: Record<'_>) -> CommitSeq {
     writer.append(record, Level::Written, Urgency::Rides)
 }
 
@@ -217,7 +217,7 @@ fn a_message_can_be_read_from_its_commit_on_until_nothing_needs_it() {
     let never = bench.journal.new_message_id();
     assert!(matches!(body(&bench, never), Err(ReadError::NotYet)));
     bench.message(b"z");
-    assert_eq!(bench.committer.step(), Step::Committed(Token::new(2)));
+    assert_eq!(bench.committer.step(), Step::Committed(CommitSeq::new(2)));
     bench.message(b"more");
     assert!(matches!(body(&bench, never), Err(ReadError::Gone)), "not asked for ever");
     bench.append(Record::Remove { queue: QUEUE, seq: 1 });

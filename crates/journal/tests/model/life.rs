@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fastrand::Rng;
 use tacho_journal::sim::{Disk, Faults};
 use tacho_journal::{
-    Committer, Journal, Level, MessageId, Opened, Options, QueueId, ReadError, Step, Token,
+    CommitSeq, Committer, Journal, Level, MessageId, Opened, Options, QueueId, ReadError, Step,
     Urgency, Writer,
 };
 
@@ -31,18 +31,18 @@ pub(crate) struct Run {
     /// Queues that have an entry of a message, or had one, by these.
     had: BTreeMap<MessageId, BTreeSet<QueueId>>,
     /// The records behind that, with their commits.
-    open: Vec<(Token, Action)>,
+    open: Vec<(CommitSeq, Action)>,
     /// Ids of messages that are in the log, or may be.
     used: BTreeSet<MessageId>,
     /// Queues, and which writer owns them.
     queues: BTreeMap<QueueId, usize>,
     /// In which commit a message was opened, and by whom. Once: who ends it does not say which.
-    opened: BTreeMap<MessageId, (Token, usize)>,
+    opened: BTreeMap<MessageId, (CommitSeq, usize)>,
     version: u64,
     seq: u64,
     /// The newest commit that must survive a power cut, and all that were asked to.
-    safe: Token,
-    to_be_safe: Vec<Token>,
+    safe: CommitSeq,
+    to_be_safe: Vec<CommitSeq>,
     counts: Counts,
 }
 
@@ -73,7 +73,7 @@ impl Run {
             opened: BTreeMap::new(),
             version: 10,
             seq: 0,
-            safe: Token::DONE,
+            safe: CommitSeq::DONE,
             to_be_safe: Vec::new(),
             counts: Counts::default(),
         }
@@ -151,18 +151,18 @@ impl Run {
     }
 
     fn step(&mut self, life: &mut Life) {
-        if let Step::Committed(token) = life.committer.step() {
-            assert_eq!(token, life.journal.committed());
-            let safe = self.to_be_safe.iter().copied().filter(|safe| *safe <= token).max();
-            self.be_certain(safe.unwrap_or(Token::DONE));
+        if let Step::Committed(commit) = life.committer.step() {
+            assert_eq!(commit, life.journal.committed());
+            let safe = self.to_be_safe.iter().copied().filter(|safe| *safe <= commit).max();
+            self.be_certain(safe.unwrap_or(CommitSeq::DONE));
         }
     }
 
     /// Whatever happens, this commit stays.
-    fn be_certain(&mut self, token: Token) {
-        self.safe = self.safe.max(token);
+    fn be_certain(&mut self, commit: CommitSeq) {
+        self.safe = self.safe.max(commit);
         let open = std::mem::take(&mut self.open);
-        let (certain, open): (Vec<_>, _) = open.into_iter().partition(|(of, _)| *of <= token);
+        let (certain, open): (Vec<_>, _) = open.into_iter().partition(|(of, _)| *of <= commit);
         self.open = open;
         for (_, action) in &certain {
             self.certain.apply(action);
@@ -343,23 +343,23 @@ impl Run {
     fn tell(&mut self, life: &mut Life, owner: usize, mut action: Action) {
         let level = if self.rng.u8(..3) == 0 { Level::Written } else { Level::Fsynced };
         let writer = &mut life.writers[owner];
-        let token = action.with_record(|record| writer.append(record, level, Urgency::Forces));
+        let commit = action.with_record(|record| writer.append(record, level, Urgency::Forces));
         if level == Level::Fsynced {
-            self.to_be_safe.push(token);
+            self.to_be_safe.push(commit);
         }
         match &mut action {
             Action::Open { message, .. } => {
-                self.opened.insert(*message, (token, owner));
+                self.opened.insert(*message, (commit, owner));
             }
             Action::Entry { entry, counts, .. } => {
                 // In one commit only the order of each writer is known.
                 let opened = entry.message.and_then(|message| self.opened.get(&message));
-                *counts = opened.is_none_or(|(at, by)| *at < token || *by == owner);
+                *counts = opened.is_none_or(|(at, by)| *at < commit || *by == owner);
             }
             _ => {}
         }
         self.newest.apply(&action);
-        self.open.push((token, action));
+        self.open.push((commit, action));
     }
 
     fn change_faults(&mut self) {

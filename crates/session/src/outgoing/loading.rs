@@ -5,7 +5,7 @@ use tacho_codec::{PacketId, QoS, ReasonCode};
 use super::Outgoing;
 use super::slot::{Slot, Stage};
 use crate::queue::Queued;
-use crate::{CommitToken, Delivery, Payload, Persist, Record, Transmit};
+use crate::{BatchSeq, Delivery, Payload, Persist, Record, Transmit};
 
 impl<M: Payload> Outgoing<M> {
     /// The messages that are not loaded and their numbers, in the order of sending.
@@ -52,9 +52,9 @@ impl<M: Payload> Outgoing<M> {
     pub(crate) fn discard(&mut self, seq: u64, persist: &mut impl Persist<M>) -> bool {
         if let Some((packet_id, slot)) = self.find_unloaded(seq) {
             if slot.sent && slot.qos() == Some(QoS::ExactlyOnce) {
-                let token = slot.release(packet_id, persist);
+                let batch = slot.release(packet_id, persist);
                 slot.delivery = None;
-                self.released = self.released.max(token);
+                self.released = self.released.max(batch);
             } else {
                 self.finish(packet_id, persist);
             }
@@ -73,10 +73,10 @@ impl<M: Payload> Outgoing<M> {
     /// PUBREL of an exchange behind a PUBLISH that is not loaded: they need not wait for it, only
     /// for each other.
     #[cold]
-    pub(super) fn poll_release_behind(&mut self, committed: CommitToken) -> Option<Transmit<M>> {
+    pub(super) fn poll_release_behind(&mut self, committed: BatchSeq) -> Option<Transmit<M>> {
         let mut unsent = self.window.unsent_mut();
         let (packet_id, slot) = unsent.find(|(_, slot)| slot.stage == Stage::Released)?;
-        if slot.token > committed {
+        if slot.batch > committed {
             return None;
         }
         slot.on_wire = true;
@@ -85,8 +85,8 @@ impl<M: Payload> Outgoing<M> {
 
     /// Whether `poll_release_behind` would yield something.
     #[cold]
-    pub(super) fn has_release_behind(&self, committed: CommitToken) -> bool {
+    pub(super) fn has_release_behind(&self, committed: BatchSeq) -> bool {
         let mut released = self.window.unsent().filter(|slot| slot.stage == Stage::Released);
-        released.next().is_some_and(|slot| slot.token <= committed)
+        released.next().is_some_and(|slot| slot.batch <= committed)
     }
 }

@@ -13,7 +13,7 @@ use tacho_codec::{PacketId, QoS, ReasonCode};
 
 use crate::queue::{Queue, Queued};
 use crate::{
-    CommitToken, Counters, Delivery, DropReason, Offer, Payload, Persist, ProtocolError, Record,
+    BatchSeq, Counters, Delivery, DropReason, Offer, Payload, Persist, ProtocolError, Record,
     Transmit,
 };
 use slot::{Slot, Stage};
@@ -38,7 +38,7 @@ pub(crate) struct OutgoingLimits {
 struct Release {
     packet_id: PacketId,
     reason: ReasonCode,
-    token: CommitToken,
+    batch: BatchSeq,
 }
 
 /// The sending side of one session.
@@ -48,9 +48,9 @@ pub(crate) struct Outgoing<M> {
     queue: Queue<M>,
     releases: VecDeque<Release>,
     /// The last commit that a release waits for.
-    released: CommitToken,
+    released: BatchSeq,
     /// The commit of what expired in the window: nothing behind it leaves before.
-    lapsed: CommitToken,
+    lapsed: BatchSeq,
     pub(crate) counters: Counters,
     /// The number of the next message.
     next_seq: u64,
@@ -71,8 +71,8 @@ impl<M: Payload> Outgoing<M> {
             window: Window::new(),
             queue: Queue::new(limits.queue_len_max, limits.queue_bytes_max),
             releases: VecDeque::new(),
-            released: CommitToken::DONE,
-            lapsed: CommitToken::DONE,
+            released: BatchSeq::DONE,
+            lapsed: BatchSeq::DONE,
             counters: Counters::default(),
             next_seq: 1,
             credit_used: 0,
@@ -218,14 +218,13 @@ impl<M: Payload> Outgoing<M> {
     /// Puts a message into the window, and sends it if nothing is ahead of it.
     #[inline]
     fn admit_and_send(&mut self, delivery: Delivery<M>, persist: &mut impl Persist<M>) -> Offer<M> {
-        let leaves_now = self.window.is_sent()
-            && self.lapsed == CommitToken::DONE
-            && delivery.message.is_loaded();
+        let leaves_now =
+            self.window.is_sent() && self.lapsed == BatchSeq::DONE && delivery.message.is_loaded();
         let copy = if leaves_now { Some(delivery.clone()) } else { None };
         let entry = Queued { seq: self.take_seq(), delivery };
-        let (packet_id, token) = self.admit(entry, false, persist);
+        let (packet_id, batch) = self.admit(entry, false, persist);
         match copy {
-            Some(delivery) if token == CommitToken::DONE => {
+            Some(delivery) if batch == BatchSeq::DONE => {
                 self.window.send_newest();
                 self.credit_used += 1;
                 let packet_id = Some(packet_id);
@@ -243,16 +242,16 @@ impl<M: Payload> Outgoing<M> {
         Queued { seq, delivery }: Queued<M>,
         from_queue: bool,
         persist: &mut impl Persist<M>,
-    ) -> (PacketId, CommitToken) {
+    ) -> (PacketId, BatchSeq) {
         let waits = delivery.qos == QoS::ExactlyOnce;
         let (packet_id, slot) = self.window.push(Slot::publish(seq, delivery));
         if let Some(delivery) = &slot.delivery {
-            let token = persist.persist(Record::Sent { seq, packet_id, delivery, from_queue });
+            let batch = persist.persist(Record::Sent { seq, packet_id, delivery, from_queue });
             if waits {
-                slot.token = token;
+                slot.batch = batch;
             }
         }
-        (packet_id, slot.token)
+        (packet_id, slot.batch)
     }
 
     fn enqueue(
@@ -299,11 +298,11 @@ impl<M: Payload> Outgoing<M> {
 
     /// Whether `poll` would yield something or let go of something.
     #[inline]
-    pub(crate) fn has_output(&self, committed: CommitToken) -> bool {
+    pub(crate) fn has_output(&self, committed: BatchSeq) -> bool {
         if !self.connected {
             return false;
         }
-        if self.releases.front().is_some_and(|release| release.token <= committed) {
+        if self.releases.front().is_some_and(|release| release.batch <= committed) {
             return true;
         }
         let unsent = if self.window.is_sent() { None } else { self.window.peek_unsent() };
@@ -316,7 +315,7 @@ impl<M: Payload> Outgoing<M> {
         }
         self.queue.front().is_some_and(|delivery| match delivery.qos {
             QoS::AtMostOnce => {
-                let waits = self.queue.departing_token().is_some_and(|token| token > committed);
+                let waits = self.queue.departing_batch().is_some_and(|batch| batch > committed);
                 delivery.message.is_loaded() && !waits
             }
             _ => self.takes_more(),
@@ -330,9 +329,9 @@ impl<M: Payload> Outgoing<M> {
     }
 
     #[inline]
-    fn may_send(&self, slot: &Slot<M>, committed: CommitToken) -> bool {
+    fn may_send(&self, slot: &Slot<M>, committed: BatchSeq) -> bool {
         let may_publish = || slot.is_loaded() && self.credit_used < self.width;
-        slot.token.max(self.lapsed) <= committed && (slot.stage == Stage::Released || may_publish())
+        slot.batch.max(self.lapsed) <= committed && (slot.stage == Stage::Released || may_publish())
     }
 
     /// The next PUBLISH or PUBREL.
@@ -340,7 +339,7 @@ impl<M: Payload> Outgoing<M> {
     pub(crate) fn poll(
         &mut self,
         now_ns: u64,
-        committed: CommitToken,
+        committed: BatchSeq,
         persist: &mut impl Persist<M>,
     ) -> Option<Transmit<M>> {
         if !self.connected {
@@ -376,15 +375,15 @@ impl<M: Payload> Outgoing<M> {
                 persist.persist(Record::Dispatched { seq: *seq, delivery })
             });
         }
-        if self.queue.departing_token().is_some_and(|token| token > committed) {
+        if self.queue.departing_batch().is_some_and(|batch| batch > committed) {
             return None;
         }
         let Queued { delivery, .. } = self.queue.pop()?;
         Some(Transmit::Publish { delivery, packet_id: None, dup: false })
     }
 
-    fn poll_release(&mut self, committed: CommitToken) -> Option<Transmit<M>> {
-        while self.releases.front().is_some_and(|release| release.token <= committed) {
+    fn poll_release(&mut self, committed: BatchSeq) -> Option<Transmit<M>> {
+        while self.releases.front().is_some_and(|release| release.batch <= committed) {
             let Release { packet_id, reason, .. } = self.releases.pop_front()?;
             if reason == ReasonCode::SUCCESS {
                 // PUBCOMP may have come before PUBREL left; then there is nothing to release.
@@ -414,7 +413,7 @@ impl<M: Payload> Outgoing<M> {
     fn poll_window(
         &mut self,
         now_ns: u64,
-        committed: CommitToken,
+        committed: BatchSeq,
         persist: &mut impl Persist<M>,
     ) -> Option<Transmit<M>> {
         let credit_left = self.credit_used < self.width;
@@ -422,9 +421,9 @@ impl<M: Payload> Outgoing<M> {
             if self.lapsed > committed {
                 return None;
             }
-            self.lapsed = CommitToken::DONE;
+            self.lapsed = BatchSeq::DONE;
             let (packet_id, slot) = self.window.next_unsent()?;
-            if slot.token > committed {
+            if slot.batch > committed {
                 return None;
             }
             if slot.stage == Stage::Released {
@@ -490,8 +489,8 @@ impl<M: Payload> Outgoing<M> {
         let Some(slot) = self.window.get_mut(packet_id) else {
             self.counters.acks_unexpected += 1;
             if !reason.is_error() {
-                let token = self.released;
-                self.push_release(packet_id, ReasonCode::PACKET_IDENTIFIER_NOT_FOUND, token)?;
+                let batch = self.released;
+                self.push_release(packet_id, ReasonCode::PACKET_IDENTIFIER_NOT_FOUND, batch)?;
             }
             return Ok(None);
         };
@@ -500,22 +499,22 @@ impl<M: Payload> Outgoing<M> {
                 if reason.is_error() {
                     return Ok(self.finish(packet_id, persist));
                 }
-                let token = slot.release(packet_id, persist);
+                let batch = slot.release(packet_id, persist);
                 if !self.keep_released {
                     slot.delivery = None;
                 }
-                self.released = self.released.max(token);
+                self.released = self.released.max(batch);
                 // Not sent on this connection yet: PUBREL takes the place of the repetition.
                 if slot.on_wire {
                     slot.release_waits = true;
-                    self.push_release(packet_id, ReasonCode::SUCCESS, token)?;
+                    self.push_release(packet_id, ReasonCode::SUCCESS, batch)?;
                 }
                 Ok(None)
             }
             Stage::Released if slot.on_wire && !slot.release_waits => {
                 slot.release_waits = true;
-                let token = slot.token;
-                self.push_release(packet_id, ReasonCode::SUCCESS, token)?;
+                let batch = slot.batch;
+                self.push_release(packet_id, ReasonCode::SUCCESS, batch)?;
                 Ok(None)
             }
             Stage::Released => Ok(None),
@@ -565,12 +564,12 @@ impl<M: Payload> Outgoing<M> {
         &mut self,
         packet_id: PacketId,
         reason: ReasonCode,
-        token: CommitToken,
+        batch: BatchSeq,
     ) -> Result<(), ProtocolError> {
         if self.releases.len() >= RELEASES_LEN_MAX {
             return Err(mismatch("the peer sends PUBREC faster than it reads PUBREL"));
         }
-        self.releases.push_back(Release { packet_id, reason, token });
+        self.releases.push_back(Release { packet_id, reason, batch });
         Ok(())
     }
 

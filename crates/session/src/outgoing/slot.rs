@@ -2,7 +2,7 @@
 
 use tacho_codec::{PacketId, QoS};
 
-use crate::{CommitToken, Delivery, Payload, Persist, Record};
+use crate::{BatchSeq, Delivery, Payload, Persist, Record};
 
 /// Where an outgoing exchange stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct Slot<M> {
     /// The number of its message; 0 for none.
     pub(crate) seq: u64,
     /// The next packet of this exchange waits for this commit.
-    pub(crate) token: CommitToken,
+    pub(crate) batch: BatchSeq,
     /// The message; the broker drops it once the exchange is released.
     pub(crate) delivery: Option<Delivery<M>>,
 }
@@ -59,7 +59,7 @@ impl<M> Slot<M> {
             on_wire: false,
             release_waits: false,
             seq: 0,
-            token: CommitToken::DONE,
+            batch: BatchSeq::DONE,
             delivery: None,
         }
     }
@@ -73,7 +73,7 @@ impl<M> Slot<M> {
             on_wire: false,
             release_waits: false,
             seq,
-            token: CommitToken::DONE,
+            batch: BatchSeq::DONE,
             delivery: Some(delivery),
         }
     }
@@ -118,10 +118,10 @@ impl<M> Slot<M> {
         &mut self,
         packet_id: PacketId,
         persist: &mut impl Persist<M>,
-    ) -> CommitToken {
+    ) -> BatchSeq {
         self.stage = Stage::Released;
-        self.token = persist.persist(Record::Released { seq: self.seq, packet_id });
-        self.token
+        self.batch = persist.persist(Record::Released { seq: self.seq, packet_id });
+        self.batch
     }
 }
 

@@ -14,11 +14,11 @@ fn receive(session: &mut Session<&'static str>, qos: QoS, packet_id: u16) -> Inb
 }
 
 fn accept(session: &mut Session<&'static str>, qos: QoS, packet_id: u16) {
-    session.accept_publish(qos, PacketId::new(packet_id), OK, CommitToken::DONE, &mut InMemory);
+    session.accept_publish(qos, PacketId::new(packet_id), OK, BatchSeq::DONE, &mut InMemory);
 }
 
 fn poll_at(session: &mut Session<&'static str>, committed: u64) -> Option<Transmit<&'static str>> {
-    session.poll_transmit(0, CommitToken::new(committed), &mut InMemory)
+    session.poll_transmit(0, BatchSeq::new(committed), &mut InMemory)
 }
 
 // [MQTT-2.2.1-5] [MQTT-3.3.4-1] [MQTT-4.3.2-4] [MQTT-4.3.3-8] [MQTT-4.3.3-11]
@@ -44,7 +44,7 @@ fn the_reason_of_the_owner_goes_out() {
     for (packet_id, reason) in (1..).zip(reasons) {
         receive(&mut session, AtLeastOnce, packet_id);
         let packet_id = PacketId::new(packet_id);
-        let done = CommitToken::DONE;
+        let done = BatchSeq::DONE;
         session.accept_publish(AtLeastOnce, packet_id, reason, done, &mut InMemory);
     }
     let expected = [ack(PubAck, 1, reasons[0]), ack(PubAck, 2, reasons[1])];
@@ -59,7 +59,7 @@ fn acknowledgements_leave_in_the_order_of_the_publishes() {
     receive(&mut session, AtLeastOnce, 3);
     accept(&mut session, AtLeastOnce, 3);
     accept(&mut session, ExactlyOnce, 2);
-    assert!(!session.has_output(CommitToken::DONE));
+    assert!(!session.has_output(BatchSeq::DONE));
     assert_eq!(poll_all(&mut session), []);
     accept(&mut session, AtLeastOnce, 1);
     let expected = [ack(PubAck, 1, OK), ack(PubRec, 2, OK), ack(PubAck, 3, OK)];
@@ -69,10 +69,10 @@ fn acknowledgements_leave_in_the_order_of_the_publishes() {
 #[test]
 fn an_acknowledgement_waits_for_its_commit_and_holds_those_behind_it() {
     let mut session = connected();
-    for (packet_id, token) in [(1, 5), (2, 0)] {
+    for (packet_id, batch) in [(1, 5), (2, 0)] {
         receive(&mut session, AtLeastOnce, packet_id);
-        let (packet_id, token) = (PacketId::new(packet_id), CommitToken::new(token));
-        session.accept_publish(AtLeastOnce, packet_id, OK, token, &mut InMemory);
+        let (packet_id, batch) = (PacketId::new(packet_id), BatchSeq::new(batch));
+        session.accept_publish(AtLeastOnce, packet_id, OK, batch, &mut InMemory);
     }
     assert_eq!(poll_at(&mut session, 4), None);
     assert_eq!(poll_at(&mut session, 5), Some(ack(PubAck, 1, OK)));
@@ -84,7 +84,7 @@ fn pubrec_and_pubcomp_wait_for_their_own_records() {
     let mut session = connected();
     let mut log = Log::default();
     receive(&mut session, ExactlyOnce, 1);
-    session.accept_publish(ExactlyOnce, PacketId::new(1), OK, CommitToken::DONE, &mut log);
+    session.accept_publish(ExactlyOnce, PacketId::new(1), OK, BatchSeq::DONE, &mut log);
     assert_eq!(poll_at(&mut session, 0), None);
     assert_eq!(poll_at(&mut session, 1), Some(ack(PubRec, 1, OK)));
     session.handle_pubrel(id(1), &mut log).expect("PUBREL");
@@ -162,7 +162,7 @@ fn a_refused_qos_2_publish_frees_its_identifier() {
     let mut session = connected();
     let refusal = ReasonCode::NOT_AUTHORIZED;
     receive(&mut session, ExactlyOnce, 1);
-    let done = CommitToken::DONE;
+    let done = BatchSeq::DONE;
     session.accept_publish(ExactlyOnce, PacketId::new(1), refusal, done, &mut InMemory);
     assert_eq!(poll_all(&mut session), [ack(PubRec, 1, refusal)]);
     assert_eq!(session.inbound_unacked(), 0);

@@ -6,7 +6,7 @@ use tacho_session::Payload;
 use tacho_session::server::End;
 
 use super::{
-    CommitToken, Delivery, EXPIRY_NEVER, InMemory, Log, Offer, PacketId, QoS, ReasonCode, Session,
+    BatchSeq, Delivery, EXPIRY_NEVER, InMemory, Log, Offer, PacketId, QoS, ReasonCode, Session,
     SessionLimits, Transmit, id, params,
 };
 
@@ -43,8 +43,8 @@ fn offer(session: &mut Session<Body>, qos: QoS, body: Body) -> Offer<Body> {
 }
 
 fn poll(session: &mut Session<Body>) -> Option<Transmit<Body>> {
-    let transmit = session.poll_transmit(0, CommitToken::DONE, &mut InMemory);
-    assert!(transmit.is_some() || !session.has_output(CommitToken::DONE));
+    let transmit = session.poll_transmit(0, BatchSeq::DONE, &mut InMemory);
+    assert!(transmit.is_some() || !session.has_output(BatchSeq::DONE));
     transmit
 }
 
@@ -92,7 +92,7 @@ fn what_is_not_loaded_stops_the_messages_behind_it_and_nothing_else() {
     assert!(session.is_starved());
     session.handle_pubrec(id(2), OK, &mut InMemory).expect("PUBREC");
     session.handle_publish(AtLeastOnce, PacketId::new(9)).expect("PUBLISH");
-    let done = CommitToken::DONE;
+    let done = BatchSeq::DONE;
     session.accept_publish(AtLeastOnce, PacketId::new(9), OK, done, &mut InMemory);
     let ack = Transmit::Ack { kind: PubAck, packet_id: id(9), reason: OK };
     assert_eq!(poll(&mut session), Some(ack));
@@ -100,7 +100,7 @@ fn what_is_not_loaded_stops_the_messages_behind_it_and_nothing_else() {
     assert_eq!(unloaded(&session), [(3, 3)]);
     assert_eq!(load(&mut session, 5), [3]);
     assert!(!session.is_starved());
-    assert!(session.has_output(CommitToken::DONE));
+    assert!(session.has_output(BatchSeq::DONE));
     assert_eq!(poll_all(&mut session), [3, 4]);
 }
 
@@ -214,8 +214,8 @@ fn what_expires_before_it_is_loaded_makes_way() {
     let mortal = Delivery { expires_at_ns: 5, ..Delivery::new(AtLeastOnce, Stored(1)) };
     session.offer(0, mortal, &mut InMemory);
     offer(&mut session, AtLeastOnce, Here(2));
-    assert_eq!(session.poll_transmit(4, CommitToken::DONE, &mut InMemory), None);
-    let sent = session.poll_transmit(5, CommitToken::DONE, &mut InMemory);
+    assert_eq!(session.poll_transmit(4, BatchSeq::DONE, &mut InMemory), None);
+    let sent = session.poll_transmit(5, BatchSeq::DONE, &mut InMemory);
     assert!(
         matches!(sent, Some(Transmit::Publish { delivery, .. }) if delivery.message == Here(2))
     );
@@ -266,7 +266,7 @@ fn qos_2_that_was_sent_and_cannot_be_loaded_ends_with_pubrel() {
     assert_eq!(poll_all(&mut session), []);
     assert!(session.discard(1, &mut log));
     assert_eq!(log.names, ["Released"]);
-    let committed = CommitToken::new(log.last);
+    let committed = BatchSeq::new(log.last);
     let pubrel = session.poll_transmit(0, committed, &mut log);
     assert_eq!(pubrel, Some(Transmit::PubRel { packet_id: id(1), reason: OK }));
     session.handle_pubcomp(id(1), OK, &mut log).expect("PUBCOMP");

@@ -14,9 +14,7 @@ mod restored;
 
 use tacho_codec::{AckKind, PacketId, QoS, ReasonCode, Version};
 use tacho_session::server::{ConnectParams, Session, SessionLimits};
-use tacho_session::{
-    CommitToken, Delivery, EXPIRY_NEVER, InMemory, Offer, Persist, Record, Transmit,
-};
+use tacho_session::{BatchSeq, Delivery, EXPIRY_NEVER, InMemory, Offer, Persist, Record, Transmit};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -61,7 +59,7 @@ fn offer(
 
 /// Everything that may leave with all commits done.
 fn poll_all(session: &mut Session<&'static str>) -> Vec<Transmit<&'static str>> {
-    let all = CommitToken::new(u64::MAX);
+    let all = BatchSeq::new(u64::MAX);
     std::iter::from_fn(|| session.poll_transmit(0, all, &mut InMemory)).collect()
 }
 
@@ -78,7 +76,7 @@ fn pubrel(packet_id: u16) -> Transmit<&'static str> {
     Transmit::PubRel { packet_id: id(packet_id), reason: ReasonCode::SUCCESS }
 }
 
-/// Gives every record the next token, and remembers what it was.
+/// Gives every record the next batch, and remembers what it was.
 #[derive(Default)]
 struct Log {
     last: u64,
@@ -86,10 +84,10 @@ struct Log {
 }
 
 impl<M: std::fmt::Debug> Persist<M> for Log {
-    fn persist(&mut self, record: Record<'_, M>) -> CommitToken {
+    fn persist(&mut self, record: Record<'_, M>) -> BatchSeq {
         self.last += 1;
         let name = format!("{record:?}");
         self.names.push(name.split([' ', '{']).next().unwrap_or_default().to_owned());
-        CommitToken::new(self.last)
+        BatchSeq::new(self.last)
     }
 }

@@ -119,10 +119,10 @@ fn the_clients_receive_maximum_limits_qos_1_and_2_but_not_qos_0() {
     assert!(matches!(offer(&mut session, ExactlyOnce, "b"), Offer::SendNow(_)));
     assert_eq!(offer(&mut session, AtLeastOnce, "c"), Offer::Queued);
     assert!(matches!(offer(&mut session, AtMostOnce, "d"), Offer::SendNow(_)));
-    assert!(!session.has_output(CommitToken::DONE));
+    assert!(!session.has_output(BatchSeq::DONE));
     assert_eq!(poll_all(&mut session), []);
     session.handle_puback(id(1), OK, &mut InMemory).expect("PUBACK");
-    assert!(session.has_output(CommitToken::DONE));
+    assert!(session.has_output(BatchSeq::DONE));
     assert_eq!(poll_all(&mut session), [publish(AtLeastOnce, "c", 3, false)]);
     // PUBREC alone returns nothing.
     assert_eq!(offer(&mut session, AtLeastOnce, "e"), Offer::Queued);
@@ -216,9 +216,9 @@ fn an_outgoing_qos_2_publish_and_its_pubrel_wait_for_their_commits() {
     let delivery = Delivery::new(ExactlyOnce, "a");
     assert_eq!(session.offer(0, delivery, &mut log), Offer::Queued);
     let poll = |session: &mut Session<_>, committed| {
-        session.poll_transmit(0, CommitToken::new(committed), &mut Log::default())
+        session.poll_transmit(0, BatchSeq::new(committed), &mut Log::default())
     };
-    assert!(!session.has_output(CommitToken::DONE));
+    assert!(!session.has_output(BatchSeq::DONE));
     assert_eq!(poll(&mut session, 0), None);
     assert_eq!(poll(&mut session, 1), Some(publish(ExactlyOnce, "a", 1, false)));
     session.handle_pubrec(id(1), OK, &mut log).expect("PUBREC");

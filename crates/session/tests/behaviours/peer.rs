@@ -31,9 +31,9 @@ fn a_peer_that_knows_the_session_gets_repetitions() {
 fn a_peer_that_has_forgotten_gets_new_messages_and_not_those_that_it_had() {
     struct Said(Vec<String>);
     impl Persist<&'static str> for Said {
-        fn persist(&mut self, record: Record<'_, &'static str>) -> CommitToken {
+        fn persist(&mut self, record: Record<'_, &'static str>) -> BatchSeq {
             self.0.push(format!("{record:?}"));
-            CommitToken::DONE
+            BatchSeq::DONE
         }
     }
     let mut session = on_their_way();
@@ -65,7 +65,7 @@ fn identifiers_that_the_peer_had_not_released_are_free_when_it_has_forgotten() {
     };
     assert_eq!(receive(&mut session), tacho_session::Inbound::New);
     let (qos, reason) = (QoS::ExactlyOnce, ReasonCode::SUCCESS);
-    session.accept_publish(qos, Some(id(5)), reason, CommitToken::DONE, &mut InMemory);
+    session.accept_publish(qos, Some(id(5)), reason, BatchSeq::DONE, &mut InMemory);
     session.disconnect(0, End::Lost);
     session.connect(0, params());
     assert_eq!(receive(&mut session), tacho_session::Inbound::Duplicate);
@@ -86,7 +86,7 @@ fn a_peer_without_qos_2_gets_everything_with_qos_1() {
     let new = new.map(|(message, id)| publish(QoS::AtLeastOnce, message, id, false));
     assert_eq!(poll_all(&mut session), new);
     session.handle_puback(id(3), ReasonCode::SUCCESS, &mut InMemory).expect("QoS 1");
-    assert!(!session.has_output(CommitToken::DONE));
+    assert!(!session.has_output(BatchSeq::DONE));
 }
 
 #[test]

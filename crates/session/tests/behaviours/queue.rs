@@ -70,7 +70,7 @@ fn expired_messages_vanish_from_the_queue_and_are_counted() {
     }
     session.connect(10, params());
     let mut sent = Vec::new();
-    while let Some(transmit) = session.poll_transmit(10, CommitToken::DONE, &mut log) {
+    while let Some(transmit) = session.poll_transmit(10, BatchSeq::DONE, &mut log) {
         if let Transmit::Publish { delivery, .. } = transmit {
             sent.push(delivery.message);
         }
@@ -162,7 +162,7 @@ fn what_expires_in_the_window_before_it_was_sent_is_dropped_and_what_was_sent_is
     offer(&mut session, QoS::AtLeastOnce, "immortal");
     session.set_congested(false);
     // The first look moves all three into the window and takes one out; then time passes.
-    let all = CommitToken::DONE;
+    let all = BatchSeq::DONE;
     let first = session.poll_transmit(0, all, &mut InMemory);
     assert!(
         matches!(first, Some(Transmit::Publish { delivery, .. }) if delivery.message == "unsent")
@@ -190,8 +190,8 @@ fn what_expires_in_the_window_makes_room_for_what_waits() {
     assert_eq!(session.offer(0, short, &mut log), Offer::Queued, "its commit is not done");
     let other = Delivery::new(AtLeastOnce, "b");
     assert_eq!(session.offer(0, other, &mut log), Offer::Queued);
-    let sent = session.poll_transmit(10, CommitToken::new(log.last), &mut InMemory);
+    let sent = session.poll_transmit(10, BatchSeq::new(log.last), &mut InMemory);
     let Some(Transmit::Publish { delivery, .. }) = sent else { panic!("{sent:?}") };
     assert_eq!(delivery.message, "b");
-    assert!(!session.has_output(CommitToken::new(log.last)));
+    assert!(!session.has_output(BatchSeq::new(log.last)));
 }

@@ -16,7 +16,7 @@ struct Words {
 }
 
 impl Persist<&'static str> for Words {
-    fn persist(&mut self, record: Record<'_, &'static str>) -> CommitToken {
+    fn persist(&mut self, record: Record<'_, &'static str>) -> BatchSeq {
         self.last += 1;
         self.lines.push(match record {
             Record::Enqueued { seq, delivery } => format!("enqueued {seq} {}", delivery.message),
@@ -33,7 +33,7 @@ impl Persist<&'static str> for Words {
             Record::InboundReleased { packet_id } => format!("freed {packet_id}"),
             other => format!("{other:?}"),
         });
-        CommitToken::new(self.last)
+        BatchSeq::new(self.last)
     }
 }
 
@@ -47,7 +47,7 @@ impl Words {
     }
 
     fn poll_all(&mut self, session: &mut Session<&'static str>) -> usize {
-        let all = CommitToken::new(u64::MAX);
+        let all = BatchSeq::new(u64::MAX);
         std::iter::from_fn(|| session.poll_transmit(0, all, self)).count()
     }
 }
@@ -85,7 +85,7 @@ fn an_error_in_pubrec_and_expiry_in_the_window_end_an_entry() {
     words.poll_all(&mut session);
     let delivery = Delivery { expires_at_ns: 5, ..Delivery::new(ExactlyOnce, "b") };
     session.offer(0, delivery, &mut words);
-    assert_eq!(session.poll_transmit(5, CommitToken::new(9), &mut words), None);
+    assert_eq!(session.poll_transmit(5, BatchSeq::new(9), &mut words), None);
     session.handle_pubrec(id(1), ReasonCode::QUOTA_EXCEEDED, &mut words).expect("PUBREC");
     assert_eq!(words.take(), ["sent 1 as 1", "sent 2 as 2", "lapsed 2 as 2", "acked 1 as 1"]);
 }
@@ -97,12 +97,12 @@ fn nothing_passes_what_expired_in_the_window_before_that_is_committed() {
     let delivery = Delivery { expires_at_ns: 5, ..Delivery::new(ExactlyOnce, "a") };
     session.offer(0, delivery, &mut words);
     words.offer(&mut session, AtLeastOnce, "b");
-    assert_eq!(session.poll_transmit(5, CommitToken::new(2), &mut words), None);
+    assert_eq!(session.poll_transmit(5, BatchSeq::new(2), &mut words), None);
     assert_eq!(words.take(), ["sent 1 as 1", "sent 2 as 2", "lapsed 1 as 1"]);
     words.offer(&mut session, AtLeastOnce, "c");
-    assert!(!session.has_output(CommitToken::new(2)));
-    assert!(session.has_output(CommitToken::new(3)));
-    let mut poll = || session.poll_transmit(5, CommitToken::new(3), &mut words);
+    assert!(!session.has_output(BatchSeq::new(2)));
+    assert!(session.has_output(BatchSeq::new(3)));
+    let mut poll = || session.poll_transmit(5, BatchSeq::new(3), &mut words);
     assert_eq!(poll(), Some(publish(AtLeastOnce, "b", 2, false)));
     assert_eq!(poll(), Some(publish(AtLeastOnce, "c", 3, false)));
     let sent = Offer::SendNow(publish(AtLeastOnce, "d", 4, false));
@@ -120,11 +120,11 @@ fn queued_qos_0_has_records_too_and_leaves_after_their_commit() {
     assert_eq!(words.take(), ["enqueued 1 a", "enqueued 2 b", "enqueued 3 c"]);
     session.connect(0, params());
     let mut poll = |session: &mut Session<_>, committed| {
-        session.poll_transmit(0, CommitToken::new(committed), &mut words)
+        session.poll_transmit(0, BatchSeq::new(committed), &mut words)
     };
-    assert!(session.has_output(CommitToken::DONE));
+    assert!(session.has_output(BatchSeq::DONE));
     assert_eq!(poll(&mut session, 3), None, "they might come twice after a crash");
-    assert!(!session.has_output(CommitToken::new(4)));
+    assert!(!session.has_output(BatchSeq::new(4)));
     // Between the connections nothing is reported again.
     session.disconnect(0, End::Lost);
     assert_eq!(session.take_queued(|_| true, &mut Log::default()).len(), 1, "only what is here");
@@ -157,15 +157,15 @@ fn what_is_taken_out_is_reported() {
 fn received_identifiers_are_reported_once_each_way() {
     let (mut session, mut words) = (connected(), Words::default());
     let poll = |session: &mut Session<_>, committed| {
-        session.poll_transmit(0, CommitToken::new(committed), &mut InMemory)
+        session.poll_transmit(0, BatchSeq::new(committed), &mut InMemory)
     };
     session.handle_publish(ExactlyOnce, PacketId::new(1)).expect("PUBLISH");
     session.record_publish(id(1), &mut words);
     session.record_publish(id(1), &mut words);
     assert_eq!(words.take(), ["received 1"]);
     assert_eq!(poll(&mut session, 9), None, "it is not accepted");
-    let token = CommitToken::new(7);
-    session.accept_publish(ExactlyOnce, PacketId::new(1), OK, token, &mut words);
+    let batch = BatchSeq::new(7);
+    session.accept_publish(ExactlyOnce, PacketId::new(1), OK, batch, &mut words);
     assert_eq!(poll(&mut session, 6), None);
     assert_eq!(poll(&mut session, 7), Some(ack(PubRec, 1, OK)));
     session.handle_pubrel(id(1), &mut words).expect("PUBREL");
@@ -178,8 +178,8 @@ fn a_record_of_a_message_not_accepted_yet_holds_its_pubrec() {
     let (mut session, mut words) = (connected(), Words::default());
     session.handle_publish(ExactlyOnce, PacketId::new(1)).expect("PUBLISH");
     session.record_publish(id(1), &mut words);
-    session.accept_publish(ExactlyOnce, PacketId::new(1), OK, CommitToken::DONE, &mut words);
-    let mut poll = |committed| session.poll_transmit(0, CommitToken::new(committed), &mut words);
+    session.accept_publish(ExactlyOnce, PacketId::new(1), OK, BatchSeq::DONE, &mut words);
+    let mut poll = |committed| session.poll_transmit(0, BatchSeq::new(committed), &mut words);
     assert_eq!(poll(0), None);
     assert_eq!(poll(1), Some(ack(PubRec, 1, OK)));
 }
@@ -194,11 +194,11 @@ fn a_message_refused_after_its_record_frees_its_identifier_first() {
         if is_recorded {
             session.record_publish(id(packet_id), &mut words);
         }
-        let (packet_id, done) = (PacketId::new(packet_id), CommitToken::DONE);
+        let (packet_id, done) = (PacketId::new(packet_id), BatchSeq::DONE);
         session.accept_publish(ExactlyOnce, packet_id, refusal, done, &mut words);
     }
     assert_eq!(words.take(), ["received 1", "freed 1"]);
-    let mut poll = |committed| session.poll_transmit(0, CommitToken::new(committed), &mut words);
+    let mut poll = |committed| session.poll_transmit(0, BatchSeq::new(committed), &mut words);
     assert_eq!(poll(1), None);
     assert_eq!(poll(2), Some(ack(PubRec, 1, refusal)));
     assert_eq!(poll(2), Some(ack(PubRec, 2, refusal)));
@@ -209,7 +209,7 @@ fn a_clean_start_and_an_end_report_nothing_piece_by_piece() {
     let (mut session, mut words) = (connected(), Words::default());
     words.offer(&mut session, AtLeastOnce, "a");
     session.handle_publish(ExactlyOnce, PacketId::new(1)).expect("PUBLISH");
-    session.accept_publish(ExactlyOnce, PacketId::new(1), OK, CommitToken::DONE, &mut words);
+    session.accept_publish(ExactlyOnce, PacketId::new(1), OK, BatchSeq::DONE, &mut words);
     words.take();
     session.disconnect(0, End::TakenOver { clean_start: true });
     session.connect(0, ConnectParams { clean_start: true, ..params() });
@@ -223,10 +223,10 @@ fn a_clean_start_and_an_end_report_nothing_piece_by_piece() {
 #[test]
 fn acknowledgements_keep_their_order_whichever_commit_each_waits_for() {
     let (mut session, mut words) = (connected(), Words::default());
-    let accept = |session: &mut Session<_>, words: &mut Words, qos, packet_id, token| {
+    let accept = |session: &mut Session<_>, words: &mut Words, qos, packet_id, batch| {
         let packet_id = PacketId::new(packet_id);
         session.handle_publish(qos, packet_id).expect("PUBLISH");
-        session.accept_publish(qos, packet_id, OK, CommitToken::new(token), words);
+        session.accept_publish(qos, packet_id, OK, BatchSeq::new(batch), words);
     };
     accept(&mut session, &mut words, ExactlyOnce, 1, 0);
     accept(&mut session, &mut words, AtLeastOnce, 2, 8);
@@ -234,8 +234,8 @@ fn acknowledgements_keep_their_order_whichever_commit_each_waits_for() {
     accept(&mut session, &mut words, ExactlyOnce, 4, 0);
     session.handle_pubrel(id(1), &mut words).expect("PUBREL");
     let mut leaves = |committed| {
-        let token = CommitToken::new(committed);
-        let all = std::iter::from_fn(|| session.poll_transmit(0, token, &mut InMemory));
+        let batch = BatchSeq::new(committed);
+        let all = std::iter::from_fn(|| session.poll_transmit(0, batch, &mut InMemory));
         all.collect::<Vec<_>>()
     };
     assert_eq!(leaves(0), []);

@@ -93,7 +93,7 @@ fn a_restored_session_knows_what_it_received() {
     assert_eq!(session.handle_publish(ExactlyOnce, Some(id(7))), Ok(Inbound::Duplicate));
     assert_eq!(session.handle_publish(ExactlyOnce, Some(id(8))), Ok(Inbound::New));
     session.handle_pubrel(id(3), &mut InMemory).expect("PUBREL");
-    session.accept_publish(ExactlyOnce, Some(id(8)), OK, CommitToken::DONE, &mut InMemory);
+    session.accept_publish(ExactlyOnce, Some(id(8)), OK, BatchSeq::DONE, &mut InMemory);
     let expected = [ack(PubRec, 7, OK), ack(PubRec, 8, OK), ack(PubComp, 3, OK)];
     assert_eq!(poll_all(&mut session), expected);
     assert_eq!(session.handle_publish(ExactlyOnce, Some(id(3))), Ok(Inbound::New));
@@ -242,7 +242,7 @@ fn what_expired_while_the_server_was_away_is_not_sent() {
     });
     session.connect(100 * SECOND_NS, params());
     let mut log = Log::default();
-    assert_eq!(session.poll_transmit(100 * SECOND_NS, CommitToken::DONE, &mut log), None);
+    assert_eq!(session.poll_transmit(100 * SECOND_NS, BatchSeq::DONE, &mut log), None);
     assert_eq!(log.names, ["Expired", "Expired"]);
     session.disconnect(0, End::Lost);
     assert_eq!((session.queue_len(), session.counters().dropped(DropReason::Expired)), (0, 2));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tacho_codec::{PacketId, QoS};
 use tacho_session::server::{ExchangeStage, Restored, RestoredExchange};
-use tacho_session::{CommitToken, Delivery, Payload, Persist, Record};
+use tacho_session::{BatchSeq, Delivery, Payload, Persist, Record};
 
 use crate::ledger::Msg;
 use crate::rng::Rng;
@@ -188,14 +188,14 @@ pub(crate) struct Journal {
     delayed: bool,
     /// QoS 0 in the queue survives a crash.
     keeps_qos0: bool,
-    pub(crate) committed: CommitToken,
-    last: CommitToken,
+    pub(crate) committed: BatchSeq,
+    last: BatchSeq,
     /// The records of now have one fate.
     joined: bool,
     /// What the records say, also the newest ones.
     books: Books,
     /// The records since the start or the last crash, and what all before them said.
-    log: Vec<(CommitToken, Op)>,
+    log: Vec<(BatchSeq, Op)>,
     base: Books,
 }
 
@@ -203,19 +203,19 @@ pub(crate) struct Journal {
 struct Books {
     state: State,
     /// The newest record of a kind.
-    tokens: HashMap<(Kind, PacketId), CommitToken>,
+    batches: HashMap<(Kind, PacketId), BatchSeq>,
     /// The first storing of each incoming message, which is what an acknowledgement promises.
-    routed: HashMap<u32, CommitToken>,
+    routed: HashMap<u32, BatchSeq>,
     /// All incoming messages that were stored, in their order.
     stored: Vec<(Msg, QoS)>,
 }
 
 impl Books {
-    fn note(&mut self, token: CommitToken, op: &Op) {
+    fn note(&mut self, batch: BatchSeq, op: &Op) {
         self.state.apply(op);
         let key = match op {
             Op::Routed(msg, qos) => {
-                self.routed.entry(msg.id).or_insert(token);
+                self.routed.entry(msg.id).or_insert(batch);
                 self.stored.push((*msg, *qos));
                 return;
             }
@@ -225,7 +225,7 @@ impl Books {
             Op::InboundReleased(packet_id) => (Kind::InboundReleased, *packet_id),
             _ => return,
         };
-        self.tokens.insert(key, token);
+        self.batches.insert(key, batch);
     }
 }
 
@@ -240,7 +240,7 @@ impl Journal {
 
     /// What comes until `part` is committed together.
     pub(crate) fn join(&mut self) {
-        self.last = CommitToken::new(self.last.get() + 1);
+        self.last = BatchSeq::new(self.last.get() + 1);
         self.joined = true;
     }
 
@@ -248,9 +248,9 @@ impl Journal {
         self.joined = false;
     }
 
-    fn append(&mut self, op: Op) -> CommitToken {
+    fn append(&mut self, op: Op) -> BatchSeq {
         if !self.joined {
-            self.last = CommitToken::new(self.last.get() + 1);
+            self.last = BatchSeq::new(self.last.get() + 1);
         }
         self.books.note(self.last, &op);
         self.log.push((self.last, op));
@@ -258,7 +258,7 @@ impl Journal {
             return self.last;
         }
         self.committed = self.last;
-        CommitToken::DONE
+        BatchSeq::DONE
     }
 
     /// The session by its records.
@@ -267,7 +267,7 @@ impl Journal {
     }
 
     /// Stores an inbound message.
-    pub(crate) fn route(&mut self, msg: Msg, qos: QoS) -> CommitToken {
+    pub(crate) fn route(&mut self, msg: Msg, qos: QoS) -> BatchSeq {
         self.append(Op::Routed(msg, qos))
     }
 
@@ -280,7 +280,7 @@ impl Journal {
     /// Completes all but `keep` of the waiting records.
     pub(crate) fn commit(&mut self, keep: u64) {
         let committed = self.last.get().saturating_sub(keep);
-        self.committed = self.committed.max(CommitToken::new(committed));
+        self.committed = self.committed.max(BatchSeq::new(committed));
     }
 
     pub(crate) fn waiting(&self) -> u64 {
@@ -289,7 +289,7 @@ impl Journal {
 
     /// Loses what is not committed, all of it or from some record on. Returns what was lost.
     pub(crate) fn crash(&mut self, rng: &mut Rng) -> Vec<Op> {
-        let committed = self.log.partition_point(|(token, _)| *token <= self.committed);
+        let committed = self.log.partition_point(|(batch, _)| *batch <= self.committed);
         let mut kept = committed;
         if rng.percent(50) {
             kept += rng.below((self.log.len() - committed) as u64 + 1) as usize;
@@ -302,8 +302,8 @@ impl Journal {
             }
         }
         let lost = self.log.split_off(kept);
-        for (token, op) in self.log.drain(..) {
-            self.base.note(token, &op);
+        for (batch, op) in self.log.drain(..) {
+            self.base.note(batch, &op);
         }
         if !self.base.state.exists {
             self.base.state = State::default();
@@ -322,25 +322,25 @@ impl Journal {
 
     /// Fails if the record that a packet promises is not committed.
     pub(crate) fn require(&self, kind: Kind, packet_id: PacketId) {
-        let token = self.books.tokens.get(&(kind, packet_id)).copied();
-        let token = token.unwrap_or_else(|| panic!("no record {kind:?} for {packet_id}"));
-        assert!(token <= self.committed, "{kind:?} of {packet_id} left before its commit");
+        let batch = self.books.batches.get(&(kind, packet_id)).copied();
+        let batch = batch.unwrap_or_else(|| panic!("no record {kind:?} for {packet_id}"));
+        assert!(batch <= self.committed, "{kind:?} of {packet_id} left before its commit");
     }
 
     pub(crate) fn require_if_any(&self, kind: Kind, packet_id: PacketId) {
-        if self.books.tokens.contains_key(&(kind, packet_id)) {
+        if self.books.batches.contains_key(&(kind, packet_id)) {
             self.require(kind, packet_id);
         }
     }
 
     pub(crate) fn require_routed(&self, id: u32) {
-        let token = self.books.routed.get(&id).expect("an accepted message was routed");
-        assert!(*token <= self.committed, "message {id} was acknowledged before its commit");
+        let batch = self.books.routed.get(&id).expect("an accepted message was routed");
+        assert!(*batch <= self.committed, "message {id} was acknowledged before its commit");
     }
 }
 
 impl Persist<Kept> for Journal {
-    fn persist(&mut self, record: Record<'_, Kept>) -> CommitToken {
+    fn persist(&mut self, record: Record<'_, Kept>) -> BatchSeq {
         let mut is_volatile = false;
         let mut look = |delivery: &Delivery<Kept>| is_volatile = delivery.qos == QoS::AtMostOnce;
         let op = match record {
@@ -372,7 +372,7 @@ impl Persist<Kept> for Journal {
             Record::InboundReleased { packet_id } => Op::InboundReleased(packet_id),
             other => panic!("the simulation does not know {other:?}"),
         };
-        let token = self.append(op);
-        if is_volatile && !self.keeps_qos0 { CommitToken::DONE } else { token }
+        let batch = self.append(op);
+        if is_volatile && !self.keeps_qos0 { BatchSeq::DONE } else { batch }
     }
 }

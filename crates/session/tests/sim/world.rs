@@ -7,7 +7,7 @@ mod server_side;
 use std::collections::{HashMap, VecDeque};
 
 use tacho_codec::{Direction, PacketId, QoS, Version};
-use tacho_session::{CommitToken, Delivery, client, server};
+use tacho_session::{BatchSeq, Delivery, client, server};
 
 use crate::journal::{Journal, Kept};
 use crate::ledger::{Ledger, Msg, ReceiverRules, SenderRules, TOPICS};
@@ -44,7 +44,7 @@ struct Waiting {
     msg: Msg,
     qos: QoS,
     packet_id: Option<PacketId>,
-    token: CommitToken,
+    batch: BatchSeq,
 }
 
 pub(crate) struct World {

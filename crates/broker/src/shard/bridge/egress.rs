@@ -2,7 +2,7 @@
 
 use tacho_codec::{PacketId, QoS};
 use tacho_net::ConnId;
-use tacho_session::{AliasOut, CommitToken, Delivery};
+use tacho_session::{AliasOut, BatchSeq, Delivery};
 
 use crate::config::Values;
 use crate::memory::MESSAGE_BYTES;
@@ -30,15 +30,15 @@ impl Shard {
         net: &mut Net,
         target: &Target,
         message: &Message,
-    ) -> CommitToken {
+    ) -> BatchSeq {
         let slot = target.session;
         let session = &*self.sessions[slot as usize];
-        let Some(member) = session.member.map(usize::from) else { return CommitToken::DONE };
+        let Some(member) = session.member.map(usize::from) else { return BatchSeq::DONE };
         let entry = &mut self.bridges.all[member];
         let bridge = self.shared.bridges.at(entry.bridge);
         let rule = target.subscription_ids.as_slice().first();
         let rule = rule.and_then(|id| bridge.config().egress.get(*id as usize - 1));
-        let Some(rule) = rule else { return CommitToken::DONE };
+        let Some(rule) = rule else { return BatchSeq::DONE };
         let (header, now_ns) = (message.header(), net.now_ns());
         let size_bytes = u32::try_from(message.size_bytes() + MESSAGE_BYTES).unwrap_or(u32::MAX);
         if !session.machine.takes_now() && !bridge.has_room(size_bytes) {
@@ -46,7 +46,7 @@ impl Shard {
             self.stats.dropped_queue_full_total.increment();
             self.note_dropped_for(slot);
             self.note_member(member);
-            return CommitToken::DONE;
+            return BatchSeq::DONE;
         }
         let delivery = Delivery {
             message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
@@ -61,7 +61,7 @@ impl Shard {
         if !offered.is_taken || self.sessions[slot as usize].machine.queue_bytes() != held_bytes {
             self.note_member(member);
         }
-        offered.token
+        offered.batch
     }
 
     /// Writes a message as the other broker is to have it.

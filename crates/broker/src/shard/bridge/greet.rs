@@ -154,7 +154,7 @@ impl Shard {
         if !connack.session_present {
             session.machine.forgotten_by_peer(&mut keeping);
         }
-        let token = keeping.waits_for();
+        let batch = keeping.waits_for();
         if qos_max < QoS::ExactlyOnce {
             session.machine.limit_qos(qos_max);
         }
@@ -166,7 +166,7 @@ impl Shard {
             pressure.held.ahead = 0;
         }
         self.stats.sessions_connected.add(1);
-        self.await_commit(slot, token);
+        self.await_commit(slot, batch);
         self.arm_member(net, member);
         self.subscribe_there(net, member);
         Flow::Continue

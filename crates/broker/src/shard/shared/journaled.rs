@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tacho_codec::QoS;
 use tacho_journal::{QueueId, Record, Urgency};
-use tacho_session::{CommitToken, Delivery, SubscriptionIdList};
+use tacho_session::{BatchSeq, Delivery, SubscriptionIdList};
 use tacho_topic::Group;
 
 use crate::durable::entry::Stage;
@@ -57,8 +57,8 @@ impl Shard {
             expires_at_ns: header.expires_at_ns,
             message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
         };
-        let token = journal.enter(place, &delivery, Stage::Queued, Urgency::Forces);
-        self.settle(net, owed, token);
+        let batch = journal.enter(place, &delivery, Stage::Queued, Urgency::Forces);
+        self.settle(net, owed, batch);
         ForOne { message, owed: Owed::Place(place) }
     }
 
@@ -89,9 +89,9 @@ impl Shard {
         match owed {
             Owed::Place(_) => {
                 let place = self.not_lent(slot);
-                self.settle(net, place.map_or(Owed::Nothing, Owed::Place), CommitToken::DONE);
+                self.settle(net, place.map_or(Owed::Nothing, Owed::Place), BatchSeq::DONE);
             }
-            owed => self.settle(net, owed, CommitToken::DONE),
+            owed => self.settle(net, owed, BatchSeq::DONE),
         }
     }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use tacho_codec::{PacketId, QoS};
-use tacho_session::CommitToken;
+use tacho_session::BatchSeq;
 use tacho_topic::{Choice, Group, ShardSet};
 
 use super::Chosen;
@@ -93,7 +93,7 @@ impl Shard {
             }
             None => {
                 self.stats.dropped_too_large_total.increment();
-                self.settle(net, one.owed, CommitToken::DONE);
+                self.settle(net, one.owed, BatchSeq::DONE);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tacho_session::CommitToken;
+use tacho_session::BatchSeq;
 use tacho_topic::{Group, ShardSet};
 
 use super::waiting::WaitingLimits;
@@ -21,7 +21,7 @@ impl Shard {
         if self.snapshot.group(group.shared_filter()).is_none() {
             // The last member anywhere has unsubscribed since.
             group.waited(1);
-            self.settle(net, one.owed, CommitToken::DONE);
+            self.settle(net, one.owed, BatchSeq::DONE);
             return;
         }
         let limits = WaitingLimits {
@@ -40,7 +40,7 @@ impl Shard {
         } else {
             group.waited(1);
             self.stats.dropped_shared_queue_full_total.increment();
-            self.settle(net, one.owed, CommitToken::DONE);
+            self.settle(net, one.owed, BatchSeq::DONE);
         }
         self.release_waiting(net, local);
     }
@@ -53,7 +53,7 @@ impl Shard {
         if self.snapshot.group(group.shared_filter()).is_none() {
             while let Some(one) = self.pop_waiting(local) {
                 group.waited(1);
-                self.settle(net, one.owed, CommitToken::DONE);
+                self.settle(net, one.owed, BatchSeq::DONE);
             }
             self.forget_group_queue(group);
             self.groups.forget_if_unused(local);
@@ -121,7 +121,7 @@ impl Shard {
         {
             self.groups.at(local).group.waited(1);
             self.stats.dropped_expired_total.increment();
-            self.settle(net, one.owed, CommitToken::DONE);
+            self.settle(net, one.owed, BatchSeq::DONE);
         }
     }
 

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use tacho_codec::QoS;
-use tacho_session::{CommitToken, Delivery};
+use tacho_session::{BatchSeq, Delivery};
 use tacho_topic::Group;
 
 use super::LeftGroups;
@@ -66,7 +66,7 @@ impl Shard {
         for Left { group, body, place } in left {
             // Without its group nobody else is to get it.
             let Some(group) = group else {
-                self.settle(net, place.map_or(Owed::Nothing, Owed::Place), CommitToken::DONE);
+                self.settle(net, place.map_or(Owed::Nothing, Owed::Place), BatchSeq::DONE);
                 continue;
             };
             match (body, place) {

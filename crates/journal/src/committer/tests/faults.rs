@@ -32,12 +32,12 @@ fn after_a_failed_sync_the_frame_is_written_to_another_file() {
         bench.commit(5000, Level::Fsynced);
         bench.committer.step();
         bench.disk.set_faults(always(|faults| faults.sync_error = 1.0));
-        let token = bench.append(0, 5000, Level::Fsynced);
+        let commit = bench.append(0, 5000, Level::Fsynced);
         assert_eq!(bench.committer.step(), Step::Held);
         assert_eq!(bench.journal.condition(), Condition::Failing);
-        assert!(bench.journal.committed() < token);
+        assert!(bench.journal.committed() < commit);
         bench.disk.set_faults(Faults::default());
-        assert_eq!(bench.committer.step(), Step::Committed(token));
+        assert_eq!(bench.committer.step(), Step::Committed(commit));
         while bench.committer.step() != Step::Idle {}
         assert_eq!(bench.journal.condition(), Condition::Fine);
         assert_eq!(bench.journal.stats().sync_errors.get(), 1);
@@ -54,14 +54,14 @@ fn written_commits_move_along_when_their_file_fails() {
             bench.commit(3000, Level::Written);
         }
         bench.disk.set_faults(always(|faults| faults.sync_error = 1.0));
-        let token = bench.append(0, 100, Level::Fsynced);
+        let commit = bench.append(0, 100, Level::Fsynced);
         for _ in 0..5 {
             assert_eq!(bench.committer.step(), Step::Held);
         }
         bench.disk.set_faults(Faults::default());
-        assert_eq!(bench.committer.step(), Step::Committed(token));
+        assert_eq!(bench.committer.step(), Step::Committed(commit));
         assert_eq!(bench.journal.stats().lost_frames.get(), 0);
-        assert_eq!(bench.check(&bench.disk.power_cut(), token.get()), token.get());
+        assert_eq!(bench.check(&bench.disk.power_cut(), commit.get()), commit.get());
     }
 }
 
@@ -77,7 +77,7 @@ fn a_written_commit_that_cannot_be_saved_leaves_no_gap() {
     }));
     assert_eq!(bench.committer.step(), Step::Held);
     bench.disk.set_faults(Faults::default());
-    assert_eq!(bench.committer.step(), Step::Committed(Token::new(3)));
+    assert_eq!(bench.committer.step(), Step::Committed(CommitSeq::new(3)));
     assert_eq!(bench.journal.stats().lost_frames.get(), 1);
     bench.told.insert(lost.get(), Vec::new());
     assert_eq!(bench.check(&bench.disk.power_cut(), 3), 3);
@@ -89,13 +89,13 @@ fn a_write_that_fails_is_done_again_elsewhere() {
         let mut bench = Bench::new(seed, 1);
         bench.commit(5000, Level::Fsynced);
         bench.disk.set_faults(always(|faults| faults.write_error = 1.0));
-        let token = bench.append(0, 9000, Level::Fsynced);
+        let commit = bench.append(0, 9000, Level::Fsynced);
         for _ in 0..3 {
             assert_eq!(bench.committer.step(), Step::Held);
         }
         assert_eq!(bench.journal.condition(), Condition::Failing);
         bench.disk.set_faults(Faults::default());
-        assert_eq!(bench.committer.step(), Step::Committed(token));
+        assert_eq!(bench.committer.step(), Step::Committed(commit));
         while bench.committer.step() != Step::Idle {}
         assert_eq!(bench.journal.condition(), Condition::Fine);
         assert_eq!(bench.check(&bench.disk.power_cut(), 2), 2);
@@ -110,9 +110,9 @@ fn a_full_disk_holds_commits_until_there_is_space() {
     // What is prepared can still be written: room for what makes space.
     let mut commits = 1;
     let held = loop {
-        let token = bench.append(0, 1000, Level::Fsynced);
+        let commit = bench.append(0, 1000, Level::Fsynced);
         if bench.committer.step() == Step::Held {
-            break token;
+            break commit;
         }
         commits += 1;
     };
@@ -172,8 +172,8 @@ fn names_that_cannot_be_made_are_tried_again() {
         let mut committed = 0;
         for _ in 0..200 {
             bench.append(0, 2000, Level::Fsynced);
-            if let Step::Committed(token) = bench.committer.step() {
-                committed = token.get();
+            if let Step::Committed(commit) = bench.committer.step() {
+                committed = commit.get();
             }
         }
         assert!(committed > 0);
@@ -188,10 +188,10 @@ fn after_a_failure_nothing_is_complete_before_it_is_synced() {
         let mut bench = Bench::new(seed, 1);
         bench.commit(5000, Level::Fsynced);
         bench.disk.set_faults(always(|faults| faults.write_error = 1.0));
-        let token = bench.append(0, 5000, Level::Written);
+        let commit = bench.append(0, 5000, Level::Written);
         assert_eq!(bench.committer.step(), Step::Held);
         bench.disk.set_faults(Faults::default());
-        assert_eq!(bench.committer.step(), Step::Committed(token));
+        assert_eq!(bench.committer.step(), Step::Committed(commit));
         assert_eq!(bench.check(&bench.disk.power_cut(), 2), 2, "seed {seed}");
     }
 }
@@ -253,6 +253,6 @@ fn what_was_taken_over_in_part_does_not_count() {
     tail.sync().expect("synced");
     bench.disk.damage(&file_name(id), 2 * BLOCK, BLOCK);
     let mut bench = Bench::open(bench.disk.kill(), 1);
-    assert_eq!(bench.journal.committed(), Token::new(2));
-    assert_eq!(bench.commit(10, Level::Fsynced), Token::new(3));
+    assert_eq!(bench.journal.committed(), CommitSeq::new(2));
+    assert_eq!(bench.commit(10, Level::Fsynced), CommitSeq::new(3));
 }

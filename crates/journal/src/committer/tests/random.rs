@@ -91,7 +91,7 @@ impl Run {
         let next = bench.next;
         self.bench = Bench::open(disk, writers);
         // What the last life was sure of, this one is too.
-        self.bench.synced = synced.into_iter().filter(|token| token.get() <= at_least).collect();
+        self.bench.synced = synced.into_iter().filter(|commit| commit.get() <= at_least).collect();
         self.bench.synced.push(self.bench.journal.committed());
         self.bench.next = next;
     }

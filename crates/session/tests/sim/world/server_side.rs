@@ -1,7 +1,7 @@
 //! What the server does in a run, with the routing and the journal behind it.
 
 use tacho_codec::{AckKind, Direction, PacketId, QoS, ReasonCode, Version};
-use tacho_session::{AliasOut, CommitToken, Delivery, Inbound, Offer, Transmit, server};
+use tacho_session::{AliasOut, BatchSeq, Delivery, Inbound, Offer, Transmit, server};
 
 use super::{Waiting, World, topic_number};
 use crate::journal::{Kept, Kind};
@@ -296,17 +296,17 @@ impl World {
     }
 
     pub(super) fn route(&mut self, msg: Msg, qos: QoS, packet_id: Option<PacketId>) {
-        let mut token = CommitToken::DONE;
+        let mut batch = BatchSeq::DONE;
         self.journal.join();
         if !self.is_refused(msg) {
             self.up.delivered(msg, qos);
-            token = self.journal.route(msg, qos);
+            batch = self.journal.route(msg, qos);
             // Nobody's storing may matter but that of the identifier.
             if qos == QoS::ExactlyOnce && self.rng.percent(20) {
-                token = CommitToken::DONE;
+                batch = BatchSeq::DONE;
             }
         }
-        let waiting = Waiting { msg, qos, packet_id, token };
+        let waiting = Waiting { msg, qos, packet_id, batch };
         if self.setup.accept_late || self.rng.percent(30) {
             if let Some(packet_id) = packet_id.filter(|_| !self.is_refused(msg)) {
                 self.server.record_publish(packet_id, &mut self.journal);
@@ -318,10 +318,10 @@ impl World {
         self.journal.part();
     }
 
-    pub(super) fn accept(&mut self, Waiting { msg, qos, packet_id, token }: Waiting) {
+    pub(super) fn accept(&mut self, Waiting { msg, qos, packet_id, batch }: Waiting) {
         let reason =
             if self.is_refused(msg) { ReasonCode::QUOTA_EXCEEDED } else { ReasonCode::SUCCESS };
-        self.server.accept_publish(qos, packet_id, reason, token, &mut self.journal);
+        self.server.accept_publish(qos, packet_id, reason, batch, &mut self.journal);
     }
 }
 
