@@ -13,10 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tacho_codec::ReasonCode;
-use tacho_net::Remote;
 use tacho_session::AuthVerdict;
-
-use crate::mail::Mail;
 
 /// A method of enhanced authentication.
 pub trait AuthMethod: Send + Sync {
@@ -102,42 +99,39 @@ pub(crate) struct ExchangeRef {
     pub(crate) number: u64,
 }
 
-/// The answer to one step, to be given once, from any thread. Dropped without an answer it refuses
-/// with [`AuthFailure::Unavailable`].
+/// The answer to one step, to be given once, from any thread. If it is dropped without an answer,
+/// the step fails with [`AuthFailure::Unavailable`].
 pub struct AuthReply {
-    remote: Remote<Mail>,
-    shard: usize,
-    exchange: ExchangeRef,
-    given: bool,
+    /// Absent once the answer is given.
+    send: Option<Box<dyn FnOnce(AuthStep) + Send>>,
 }
 
 impl AuthReply {
-    pub(crate) const fn new(remote: Remote<Mail>, shard: usize, exchange: ExchangeRef) -> Self {
-        Self { remote, shard, exchange, given: false }
+    pub(crate) fn new(send: impl FnOnce(AuthStep) + Send + 'static) -> Self {
+        Self { send: Some(Box::new(send)) }
     }
 
-    /// Gives the answer. It is ignored if the client has gone.
+    /// Gives the answer. It is ignored if the client has disconnected.
     pub fn send(mut self, step: AuthStep) {
-        self.post(step);
+        self.answer(step);
     }
 
-    fn post(&mut self, step: AuthStep) {
-        self.given = true;
-        self.remote.post(self.shard, Mail::Authenticated(self.exchange, step));
+    fn answer(&mut self, step: AuthStep) {
+        if let Some(send) = self.send.take() {
+            send(step);
+        }
     }
 }
 
 impl Drop for AuthReply {
     fn drop(&mut self) {
-        if !self.given {
-            self.post(AuthStep::Failure(AuthFailure::Unavailable));
-        }
+        self.answer(AuthStep::Failure(AuthFailure::Unavailable));
     }
 }
 
 impl fmt::Debug for AuthReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuthReply").field("exchange", &self.exchange).finish_non_exhaustive()
+        f.debug_struct("AuthReply").finish_non_exhaustive()
     }
 }
 
@@ -158,12 +152,6 @@ impl AuthMethods {
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<dyn AuthMethod>> {
         self.by_name.get(name)
     }
-}
-
-/// The methods, and how their answers come back to the shards.
-pub(crate) struct Authenticators {
-    pub(crate) methods: AuthMethods,
-    pub(crate) remote: Remote<Mail>,
 }
 
 impl fmt::Debug for AuthMethods {

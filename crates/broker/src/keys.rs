@@ -6,8 +6,6 @@ use std::sync::Arc;
 use foldhash::quality::FixedState;
 use tacho_topic::owner_shard;
 
-use crate::bridge::owner_of_member;
-
 /// A tenant. Part of every key from the first day; there is one so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TenantId(pub(crate) u32);
@@ -24,26 +22,26 @@ pub(crate) struct ClientKey {
     pub(crate) client_id: Arc<str>,
 }
 
-/// What the client identifiers of bridges' members begin with here. No client gets one.
-pub(crate) const MEMBER_PREFIX: &str = "$bridge/";
+/// What the client identifiers of bridges' links begin with here. No client gets one.
+pub(crate) const LINK_PREFIX: &str = "$bridge/";
 
 impl ClientKey {
-    /// A member of a bridge.
-    pub(crate) fn of_member(bridge: &str, member: u16) -> Self {
-        let client_id = format!("{MEMBER_PREFIX}{bridge}/{member}").into();
+    /// A link of a bridge.
+    pub(crate) fn for_link(bridge: &str, link: u16) -> Self {
+        let client_id = format!("{LINK_PREFIX}{bridge}/{link}").into();
         Self { tenant: TenantId::DEFAULT, client_id }
     }
 
-    /// Which bridge's member it is, if it is one.
-    pub(crate) fn member(&self) -> Option<(&str, u16)> {
-        let (bridge, member) = self.client_id.strip_prefix(MEMBER_PREFIX)?.rsplit_once('/')?;
-        Some((bridge, member.parse().ok()?))
+    /// Which bridge's link it is, if it is one.
+    pub(crate) fn link(&self) -> Option<(&str, u16)> {
+        let (bridge, link) = self.client_id.strip_prefix(LINK_PREFIX)?.rsplit_once('/')?;
+        Some((bridge, link.parse().ok()?))
     }
 
     /// The shard that owns its session.
     pub(crate) fn owner(&self, shards: usize) -> usize {
-        match self.member() {
-            Some((bridge, member)) => owner_of_member(bridge, member, shards),
+        match self.link() {
+            Some((bridge, link)) => owner_of_link(bridge, link, shards),
             None => owner_shard(self.tenant.0, self.client_id.as_bytes(), shards),
         }
     }
@@ -55,6 +53,13 @@ pub(crate) struct SessionRef {
     pub(crate) shard: u16,
     pub(crate) slot: u32,
     pub(crate) generation: u32,
+}
+
+/// The shard of a bridge's link. Links are assigned round robin from a shard that depends on the
+/// bridge's name, so that no shard has two links while another has none.
+pub(crate) fn owner_of_link(bridge: &str, link: u16, shards: usize) -> usize {
+    let first = stable_hash(bridge.as_bytes()) % shards.max(1) as u64;
+    (first as usize + usize::from(link)) % shards.max(1)
 }
 
 /// A hash that all shards agree on.
@@ -69,15 +74,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_of_bridges_have_names_that_say_so_and_go_round_the_shards() {
-        let key = ClientKey::of_member("to/b", 7);
-        assert_eq!(key.member(), Some(("to/b", 7)));
-        let owners: Vec<usize> = (0..4).map(|k| ClientKey::of_member("b", k).owner(2)).collect();
+    fn links_of_bridges_have_names_that_say_so_and_go_round_the_shards() {
+        let key = ClientKey::for_link("to/b", 7);
+        assert_eq!(key.link(), Some(("to/b", 7)));
+        let owners: Vec<usize> = (0..4).map(|k| ClientKey::for_link("b", k).owner(2)).collect();
         assert_eq!((owners[0], owners[1]), (owners[2], owners[3]));
         assert_ne!(owners[0], owners[1]);
         for other in ["$bridge/b", "bridge/b/1", "$bridge/b/x", "c"] {
             let key = ClientKey { tenant: TenantId::DEFAULT, client_id: other.into() };
-            assert_eq!(key.member(), None, "{other}");
+            assert_eq!(key.link(), None, "{other}");
         }
     }
 }

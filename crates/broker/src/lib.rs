@@ -9,16 +9,19 @@ pub mod bridge;
 mod certificates;
 mod config;
 mod control;
+mod delivery;
 mod durable;
 mod keys;
 mod mail;
 mod memory;
 mod message;
+mod query;
 mod server;
 mod shard;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod stats;
+mod subscription;
 
 pub use authentication::{
     AuthClient, AuthExchange, AuthFailure, AuthMethod, AuthMethods, AuthReply, AuthStep,
@@ -30,6 +33,7 @@ pub use config::{
     RawRule, RawTls, Remote, SHARDS_MAX, Secret, SharedStrategy, SourceText, Template,
     TemplateError, Transport, Values,
 };
+pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};
-pub use server::{Broker, JournalError, SharedSubscription, StartError, Stopper};
+pub use server::{Broker, SharedSubscription, StartError, Stopper};
 pub use stats::{ByQos, ByReason, Counter, Histogram, ShardStats};

@@ -6,10 +6,13 @@ use tacho_journal::{CommitSeq, MessageId, ReadError};
 use tacho_topic::{Group, RetainedCursor, TopicFilter};
 
 use crate::authentication::{AuthStep, ExchangeRef};
-use crate::control::Ask;
+use crate::delivery::{ForOne, LargeShared, Place, Receipt};
 use crate::keys::SessionRef;
-use crate::message::Message;
-use crate::shard::{Detached, ForOne, LargeShared, Place, Receipt};
+use crate::message::{Message, SharedPayload};
+use crate::query::Query;
+
+/// A connection on its way to another shard.
+pub(crate) type Detached = tacho_net::Detached<SharedPayload>;
 
 /// One entry of a shard's mailbox.
 pub(crate) enum Mail {
@@ -46,7 +49,7 @@ pub(crate) enum Mail {
     /// Publish the broker's own figures.
     PublishSys(Box<[SysValue]>),
     /// Answer a question of the control plane.
-    Ask(Box<Ask>),
+    Ask(Box<Query>),
     /// A message to this topic had to wait in the sender's shard although the budget of all that
     /// waits is used up.
     Clogged(Arc<str>),

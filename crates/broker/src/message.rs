@@ -7,7 +7,7 @@ use tacho_codec::{Publish, PublishProperties, QoS, UserPropertiesBuf, Will};
 use tacho_journal::MessageId;
 use triomphe::ThinArc;
 
-use crate::keys::{ClientKey, MEMBER_PREFIX, stable_hash};
+use crate::keys::{ClientKey, LINK_PREFIX, stable_hash};
 use crate::memory::{Charge, MESSAGE_BYTES};
 
 /// Who published a message: a hash of the client identifier, the same on all shards.
@@ -21,13 +21,13 @@ impl Source {
     /// The broker itself: a value that no client identifier is known to have.
     pub(crate) const BROKER: Self = Self(u64::MAX);
 
-    pub(crate) fn of(client: &ClientKey) -> Self {
+    pub(crate) fn for_client(client: &ClientKey) -> Self {
         Self(stable_hash(client.client_id.as_bytes()))
     }
 
     /// A bridge, whichever of its members.
-    pub(crate) fn of_bridge(name: &str) -> Self {
-        Self(stable_hash(format!("{MEMBER_PREFIX}{name}").as_bytes()))
+    pub(crate) fn for_bridge(name: &str) -> Self {
+        Self(stable_hash(format!("{LINK_PREFIX}{name}").as_bytes()))
     }
 
     /// The hash, for what is bound to a publisher.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -13,15 +13,16 @@ use tacho_net::{
 };
 use tacho_topic::Group;
 
-use crate::authentication::{AuthMethods, Authenticators};
+use crate::authentication::AuthMethods;
 use crate::bridge::{self, Bridges};
 use crate::certificates::{Certificates, Watcher};
 use crate::config::{Config, ConfigError};
 use crate::control::{Control, View};
-use crate::durable::keeper::{Keeper, Keeping};
-use crate::durable::start::Part;
+use crate::durable::JournalError;
+use crate::durable::start::ShardPart;
+use crate::durable::threads::{IdleJournal, JournalThreads};
 use crate::mail::Mail;
-use crate::shard::{Shard, Shared};
+use crate::shard::{Authenticators, Shard, Shared};
 use crate::stats::ShardStats;
 
 /// Pending connections the kernel keeps per listener; it lowers this to `net.core.somaxconn`.
@@ -72,20 +73,6 @@ pub enum StartError {
     },
 }
 
-/// Why a data directory cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// It cannot be opened.
-    #[error(transparent)]
-    Open(#[from] tacho_journal::OpenError),
-    /// What is in it cannot be read.
-    #[error("{0}")]
-    Read(#[from] tacho_journal::ReadError),
-    /// A thread that works with it cannot be started.
-    #[error("a thread for it cannot be started: {0}")]
-    Thread(#[from] io::Error),
-}
-
 fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
@@ -112,7 +99,7 @@ pub struct Broker {
     /// Ends with the broker; present once it has started.
     control: Option<Control>,
     /// Where there is a data directory.
-    keeper: Option<Keeper>,
+    journal: Option<JournalThreads>,
 }
 
 /// A shared subscription as it is at a moment. With messages on their way between shards the
@@ -132,7 +119,7 @@ pub struct SharedSubscription {
 }
 
 impl SharedSubscription {
-    fn of(group: &Group) -> Self {
+    fn from_group(group: &Group) -> Self {
         let loads = || (0..group.shards()).map(|shard| group.load(shard));
         Self {
             filter: group.shared_filter().to_string(),
@@ -181,9 +168,9 @@ impl Broker {
         shared.authenticators =
             Some(Authenticators { methods: auth_methods, remote: remote.clone() });
         shared.bridges = Arc::new(Bridges::open(&config)?);
-        let (keeping, parts) = Keeping::start(&config, &mut shared, &remote)?;
+        let (idle_journal, parts) = open_journal(&config, &mut shared, &remote)?;
         let shared = Arc::new(shared);
-        let keeper = keeping.map(|keeping| keeping.spawn(&shared, &remote)).transpose()?;
+        let journal = start_journal(&config, idle_journal, &shared, &remote)?;
         let check = Duration::from_secs(u64::from(config.certificates_check_s));
         let watcher = Watcher::start(&certificates, check)
             .map_err(|source| StartError::Shard { shard: 0, source })?;
@@ -192,45 +179,65 @@ impl Broker {
             connections_max,
             remote,
             threads: Vec::new(),
-            shared: Arc::clone(&shared),
+            shared,
             stats: Vec::new(),
             certificates,
             _watcher: watcher,
             control: None,
-            keeper,
+            journal,
         };
-        // Nobody is served before everybody has what is theirs.
-        let mut go = Vec::new();
-        for ((id, mailbox), part) in boxes.into_iter().enumerate().zip(parts) {
+        broker.start_shards(&config, &listeners, boxes, parts)?;
+        broker.start_control(&config, metrics)?;
+        Ok(broker)
+    }
+
+    /// Starts the shards' threads, and lets them run once each has restored its sessions: a shard
+    /// that runs may ask any other for them.
+    fn start_shards(
+        &mut self,
+        config: &Config,
+        listeners: &[TcpListener],
+        mailboxes: Vec<Mailbox<Mail>>,
+        parts: Vec<ShardPart>,
+    ) -> Result<(), StartError> {
+        let mut ready = Vec::new();
+        for ((id, mailbox), part) in mailboxes.into_iter().enumerate().zip(parts) {
             let stats = Arc::new(ShardStats::default());
-            broker.stats.push(Arc::clone(&stats));
-            let loop_config = loop_config(&config, id, &listeners)?;
-            let shard = NewShard { id, shared: Arc::clone(&shared), stats, part };
+            self.stats.push(Arc::clone(&stats));
+            let loop_config = loop_config(config, id, listeners)?;
+            let shard = NewShard { id, shared: Arc::clone(&self.shared), stats, part };
             match start_shard(loop_config, mailbox, shard) {
-                Ok((thread, ready)) => {
-                    broker.threads.push(thread);
-                    go.push(ready);
+                Ok((thread, shard)) => {
+                    self.threads.push(thread);
+                    ready.push(shard);
                 }
                 Err(source) => {
-                    drop(go);
-                    broker.stopper().stop();
+                    drop(ready);
+                    self.stop();
                     return Err(StartError::Shard { shard: id, source });
                 }
             }
         }
-        broker.let_run(go)?;
-        let mut view = View::new(broker.stats.clone(), broker.remote.clone(), connections_max);
-        view.journal = shared.durable.as_ref().map(|durable| durable.journal.clone());
-        view.bridges = Arc::clone(&shared.bridges);
+        self.let_run(ready)
+    }
+
+    fn start_control(
+        &mut self,
+        config: &Config,
+        metrics: Option<TcpListener>,
+    ) -> Result<(), StartError> {
+        let mut view = View::new(self.stats.clone(), self.remote.clone(), self.connections_max);
+        view.journal = self.shared.durable.as_ref().map(|durable| durable.journal.clone());
+        view.bridges = Arc::clone(&self.shared.bridges);
         let sys_interval = Duration::from_secs(u64::from(config.sys_interval_s));
         match Control::start(view, metrics, sys_interval) {
-            Ok(control) => broker.control = Some(control),
+            Ok(control) => self.control = Some(control),
             Err(error) => {
-                broker.stop();
+                self.stop();
                 return Err(StartError::Control(error));
             }
         }
-        Ok(broker)
+        Ok(())
     }
 
     /// Lets all shards run once each has taken over what is its own.
@@ -276,7 +283,12 @@ impl Broker {
 
     /// The shared subscriptions that have members, in no particular order.
     pub fn shared_subscriptions(&self) -> Vec<SharedSubscription> {
-        self.shared.routes.groups().iter().map(|group| SharedSubscription::of(group)).collect()
+        self.shared
+            .routes
+            .groups()
+            .iter()
+            .map(|group| SharedSubscription::from_group(group))
+            .collect()
     }
 
     /// How its bridges stand, in the order of the configuration.
@@ -311,8 +323,8 @@ impl Broker {
         }
         drop(self.control);
         drop(self.shared);
-        if let Some(keeper) = self.keeper {
-            keeper.stop();
+        if let Some(journal) = self.journal {
+            journal.stop();
         }
         result
     }
@@ -325,6 +337,46 @@ impl Stopper {
             self.remote.post(shard, Mail::Shutdown);
         }
     }
+}
+
+/// Opens the data directory, if there is one, and reads it back: returns its threads, not running
+/// yet, and what each shard starts with.
+fn open_journal(
+    config: &Config,
+    shared: &mut Shared,
+    remote: &Remote<Mail>,
+) -> Result<(Option<IdleJournal>, Vec<ShardPart>), StartError> {
+    let Some(directory) = &config.data_dir else {
+        return Ok((None, (0..config.shards).map(|_| ShardPart::default()).collect()));
+    };
+    let opened = IdleJournal::open(directory.clone(), &shared.recovery_context(config), remote);
+    let (journal, durable, parts) = opened.map_err(|source| unusable(directory, source))?;
+    shared.durable = Some(durable);
+    Ok((Some(journal), parts))
+}
+
+/// Starts the journal's threads. Shards that wait for commits are notified by mail.
+fn start_journal(
+    config: &Config,
+    journal: Option<IdleJournal>,
+    shared: &Arc<Shared>,
+    remote: &Remote<Mail>,
+) -> Result<Option<JournalThreads>, StartError> {
+    let (Some(journal), Some(directory)) = (journal, &config.data_dir) else { return Ok(None) };
+    // Weak, since the shards end before their last records are committed.
+    let (shared, remote) = (Arc::downgrade(shared), remote.clone());
+    let committed = move || {
+        if let Some(shared) = shared.upgrade()
+            && let Some(durable) = &shared.durable
+        {
+            durable.committed(&remote);
+        }
+    };
+    journal.spawn(committed).map(Some).map_err(|source| unusable(directory, source))
+}
+
+fn unusable(directory: &Path, source: JournalError) -> StartError {
+    StartError::Journal { directory: directory.to_path_buf(), source }
 }
 
 fn bind_all(config: &Config) -> Result<Vec<TcpListener>, StartError> {
@@ -395,7 +447,7 @@ struct NewShard {
     id: usize,
     shared: Arc<Shared>,
     stats: Arc<ShardStats>,
-    part: Part,
+    part: ShardPart,
 }
 
 /// A shard that is about to run.

@@ -16,12 +16,12 @@ use tacho_net::{LoopConfig, Mailbox, Remote, mailboxes};
 
 use crate::bridge::Bridges;
 use crate::config::{Config, ConfigError};
-use crate::durable::keeper::install;
 use crate::durable::reader::Reader;
-use crate::durable::start::{self, Part};
-use crate::durable::{Durable, WallClock};
+use crate::durable::start::{ShardPart, journal_options};
+use crate::durable::threads::{RecoveredBroker, recover};
+use crate::durable::{Durable, JournalError, WallClock};
 use crate::mail::Mail;
-use crate::server::{JournalError, loop_limits};
+use crate::server::loop_limits;
 use crate::shard::{Shard, Shared};
 use crate::stats::ShardStats;
 
@@ -35,6 +35,9 @@ pub struct Cluster {
     remote: Remote<Mail>,
     committer: Option<Committer>,
 }
+
+/// The journal's committer, if there is a journal, and what each shard starts with.
+type Started = (Option<Committer>, Vec<ShardPart>);
 
 /// Small, so that segments come and go in short runs too.
 const SEGMENT_BYTES: u32 = 64 * 1024;
@@ -107,7 +110,7 @@ impl Cluster {
         let options = Options {
             segment_bytes: SEGMENT_BYTES,
             log_bytes_min: LOG_BYTES_MIN,
-            ..start::options(&config.durability)
+            ..journal_options(&config.durability)
         };
         let opened = Journal::open_on(storage, options)?;
         Self::on_journal(config, bounds, seeds, opened, unix_ns)
@@ -127,7 +130,9 @@ impl Cluster {
         Self::start(config, bounds, seeds, |shared, remote| {
             let clock = (WallClock::new(seeds.now_ns, unix_ns), seeds.now_ns);
             let reader = Reader::AtOnce(remote.clone());
-            let (committer, parts) = install(opened, config, shared, clock, reader)?;
+            let RecoveredBroker { committer, durable, parts } =
+                recover(opened, &shared.recovery_context(config), clock, reader)?;
+            shared.durable = Some(durable);
             Ok((Some(committer), parts))
         })
     }
@@ -136,7 +141,7 @@ impl Cluster {
         config: &Config,
         bounds: impl Fn(LoopConfig) -> LoopConfig,
         seeds: Seeds,
-        start: impl FnOnce(&mut Shared, &Remote<Mail>) -> Result<(Option<Committer>, Vec<Part>), E>,
+        start: impl FnOnce(&mut Shared, &Remote<Mail>) -> Result<Started, E>,
     ) -> Result<Self, E> {
         let connections_max = match config.limits.connections_max {
             0 => usize::MAX / 2,

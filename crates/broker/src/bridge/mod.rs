@@ -11,11 +11,11 @@ use tacho_session::server::SessionLimits;
 use tacho_session::{EXPIRY_NEVER, LinkSettings};
 
 use crate::config::{BridgeConfig, Config, ConfigError, EgressRule, IngressRule, Limits};
-use crate::keys::{ClientKey, stable_hash};
+use crate::keys::{ClientKey, owner_of_link, stable_hash};
 use crate::message::Source;
 
 pub(crate) use addresses::Addresses;
-pub use status::{Figures, MemberStats, MemberStatus, State, Status};
+pub use status::{Figures, LinkStats, LinkStatus, State, Status};
 
 /// All bridges of a broker, in the order of the configuration.
 #[derive(Debug, Default)]
@@ -32,12 +32,12 @@ pub struct Bridge {
     pub(crate) addresses: Addresses,
     /// What comes by it counts as published by this.
     pub(crate) source: Source,
-    /// Bytes that wait in all its members.
+    /// Bytes that wait in all its links.
     buffered: AtomicU64,
-    members: Box<[MemberStats]>,
+    links: Box<[LinkStats]>,
     /// What was said last in the log: a [`State`]'s number.
     said: AtomicU8,
-    /// The rules by which something could come back, see [`Bridge::member_of`].
+    /// The rules by which something could come back, see [`Bridge::link_of`].
     egress_comes_back: Box<[bool]>,
     ingress_brings_back: Box<[bool]>,
 }
@@ -78,16 +78,16 @@ impl Bridges {
     pub(crate) fn source_of(&self, client: &ClientKey) -> Source {
         let mut all = self.all.iter();
         let found = all.find(|bridge| bridge.config.is_counterpart(&client.client_id));
-        found.map_or_else(|| Source::of(client), |bridge| bridge.source)
+        found.map_or_else(|| Source::for_client(client), |bridge| bridge.source)
     }
 
     pub(crate) fn at(&self, place: usize) -> &Bridge {
         &self.all[place]
     }
 
-    /// The shard of a bridge's member.
-    pub(crate) fn shard_of(&self, bridge: &Bridge, member: u16) -> usize {
-        owner_of_member(&bridge.config.name, member, self.shards)
+    /// The shard of a bridge's link.
+    pub(crate) fn shard_of(&self, bridge: &Bridge, link: u16) -> usize {
+        owner_of_link(&bridge.config.name, link, self.shards)
     }
 }
 
@@ -98,13 +98,6 @@ impl<'a> IntoIterator for &'a Bridges {
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
-}
-
-/// The shard of a bridge's member: they go round, beginning somewhere, so that two members are
-/// never on one of two shards.
-pub(crate) fn owner_of_member(bridge: &str, member: u16, shards: usize) -> usize {
-    let first = stable_hash(bridge.as_bytes()) % shards.max(1) as u64;
-    (first as usize + usize::from(member)) % shards.max(1)
 }
 
 impl Bridge {
@@ -121,10 +114,10 @@ impl Bridge {
             ingress_brings_back: brings_back.collect(),
             tls,
             addresses: Addresses::new(&config.remote),
-            source: Source::of_bridge(&config.name),
+            source: Source::for_bridge(&config.name),
             buffered: AtomicU64::new(0),
             said: AtomicU8::new(State::Connecting as u8),
-            members: (0..config.connections).map(|_| MemberStats::default()).collect(),
+            links: (0..config.connections).map(|_| LinkStats::default()).collect(),
             config: config.clone(),
         })
     }
@@ -136,12 +129,12 @@ impl Bridge {
 
     /// How it stands.
     pub fn status(&self) -> Status {
-        Status::of(&self.config.name, &self.config.remote.to_string(), &self.members)
+        Status::of(&self.config.name, &self.config.remote.to_string(), &self.links)
     }
 
-    /// The counters of a member; none of one that is here no longer, but for what it still holds.
-    pub(crate) fn stats(&self, member: u16) -> Option<&MemberStats> {
-        self.members.get(usize::from(member))
+    /// The counters of a link; none of one that is here no longer, but for what it still holds.
+    pub(crate) fn stats(&self, link: u16) -> Option<&LinkStats> {
+        self.links.get(usize::from(link))
     }
 
     /// The rule that a topic leaves by, and its place: filters of one bridge do not overlap.
@@ -149,49 +142,49 @@ impl Bridge {
         self.config.egress.iter().enumerate().find(|(_, rule)| rule.filter.matches(topic))
     }
 
-    /// The member that carries a topic by a rule, always the same.
+    /// The link that carries a topic by a rule, always the same.
     ///
     /// The other broker sends nothing back to the connection that it came by, but to others it
-    /// does. So one member has all rules of both ways that could play into each other's hands.
-    pub(crate) fn member_of(&self, rule: usize, topic: &str) -> u16 {
+    /// does. So one link has all rules of both ways that could play into each other's hands.
+    pub(crate) fn link_of(&self, rule: usize, topic: &str) -> u16 {
         if self.egress_comes_back.get(rule).is_some_and(|comes_back| *comes_back) {
             return 0;
         }
-        let members = u64::from(self.config.connections.max(1));
+        let links = u64::from(self.config.connections.max(1));
         // Invariant: below a `u16`.
-        (stable_hash(topic.as_bytes()) % members) as u16
+        (stable_hash(topic.as_bytes()) % links) as u16
     }
 
-    /// What comes by this member: each rule by one, so that nothing comes twice.
-    pub(crate) fn ingress_of(&self, member: u16) -> impl Iterator<Item = &IngressRule> {
-        self.ingress().filter_map(move |(owner, rule)| (owner == member).then_some(rule))
+    /// What comes by this link: each rule by one, so that nothing comes twice.
+    pub(crate) fn ingress_of(&self, link: u16) -> impl Iterator<Item = &IngressRule> {
+        self.ingress().filter_map(move |(owner, rule)| (owner == link).then_some(rule))
     }
 
-    /// What comes by others than this member; `None` while one of them has not subscribed to its
+    /// What comes by others than this link; `None` while one of them has not subscribed to its
     /// rules yet.
-    pub(crate) fn ingress_of_others(&self, member: u16) -> Option<Vec<&IngressRule>> {
-        let others = self.ingress().filter(|(owner, _)| *owner != member);
-        let has_subscribed = |owner| self.stats(owner).is_some_and(MemberStats::has_subscribed);
+    pub(crate) fn ingress_of_others(&self, link: u16) -> Option<Vec<&IngressRule>> {
+        let others = self.ingress().filter(|(owner, _)| *owner != link);
+        let has_subscribed = |owner| self.stats(owner).is_some_and(LinkStats::has_subscribed);
         others.map(|(owner, rule)| has_subscribed(owner).then_some(rule)).collect()
     }
 
-    /// All rules of what comes, each with the member that it comes by.
+    /// All rules of what comes, each with the link that it comes by.
     fn ingress(&self) -> impl Iterator<Item = (u16, &IngressRule)> {
-        let members = usize::from(self.config.connections.max(1));
+        let links = usize::from(self.config.connections.max(1));
         let rules = self.config.ingress.iter().zip(&self.ingress_brings_back).enumerate();
         rules.map(move |(place, (rule, brings_back))| {
-            let owner = if *brings_back { 0 } else { place % members };
+            let owner = if *brings_back { 0 } else { place % links };
             // Invariant: it is below a `u16`.
             (owner as u16, rule)
         })
     }
 
-    /// Who a member is here.
-    pub(crate) fn key_of(&self, member: u16) -> ClientKey {
-        ClientKey::of_member(&self.config.name, member)
+    /// Who a link is here.
+    pub(crate) fn key_of(&self, link: u16) -> ClientKey {
+        ClientKey::for_link(&self.config.name, link)
     }
 
-    /// What the session of a member may hold.
+    /// What the session of a link may hold.
     pub(crate) fn session_limits(&self, limits: &Limits) -> SessionLimits {
         SessionLimits {
             // Bytes bound it: places count too.
@@ -229,13 +222,13 @@ impl Bridge {
         buffered.saturating_add(bytes.into()) <= self.config.buffer_bytes_max
     }
 
-    /// Whether the log has not been told this yet, of any member, since it was told otherwise: a
+    /// Whether the log has not been told this yet, of any link, since it was told otherwise: a
     /// pool that is lost together is said once.
     pub(crate) fn is_news(&self, state: State) -> bool {
         self.said.swap(state as u8, Ordering::Relaxed) != state as u8
     }
 
-    /// A member holds another number of bytes now.
+    /// A link holds another number of bytes now.
     pub(crate) fn holds(&self, before: u64, now: u64) {
         if now >= before {
             self.buffered.fetch_add(now - before, Ordering::Relaxed);
@@ -245,5 +238,5 @@ impl Bridge {
     }
 }
 
-/// Sessions of members end with their bridge only.
-pub(crate) const MEMBER_EXPIRY_S: u32 = EXPIRY_NEVER;
+/// Sessions of links end with their bridge only.
+pub(crate) const LINK_EXPIRY_S: u32 = EXPIRY_NEVER;

@@ -101,12 +101,12 @@ pub struct Status {
     /// Sums over its connections.
     pub figures: Figures,
     /// Each connection.
-    pub members: Vec<MemberStatus>,
+    pub links: Vec<LinkStatus>,
 }
 
 /// How one connection of a bridge stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemberStatus {
+pub struct LinkStatus {
     /// How it stands.
     pub state: State,
     /// Since when, on the clock of the loops; 0 before the first attempt.
@@ -119,13 +119,13 @@ pub struct MemberStatus {
 }
 
 impl Status {
-    pub(super) fn of(name: &str, remote: &str, members: &[MemberStats]) -> Self {
-        let members: Vec<MemberStatus> = members.iter().map(MemberStats::status).collect();
+    pub(super) fn of(name: &str, remote: &str, links: &[LinkStats]) -> Self {
+        let links: Vec<LinkStatus> = links.iter().map(LinkStats::status).collect();
         let mut figures = Figures::default();
-        members.iter().for_each(|member| figures.add(&member.figures));
-        let count = |state| members.iter().filter(|member| member.state == state).count();
+        links.iter().for_each(|link| figures.add(&link.figures));
+        let count = |state| links.iter().filter(|link| link.state == state).count();
         let connected = count(State::Up);
-        let state = if connected == members.len() {
+        let state = if connected == links.len() {
             State::Up
         } else if connected > 0 {
             State::Partly
@@ -135,14 +135,14 @@ impl Status {
             State::Connecting
         };
         let (name, remote) = (name.to_owned(), remote.to_owned());
-        Self { name, remote, state, connected, figures, members }
+        Self { name, remote, state, connected, figures, links }
     }
 }
 
 /// The counters of one connection. Its shard alone writes them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct MemberStats {
+pub struct LinkStats {
     state: AtomicU8,
     since_ns: AtomicU64,
     /// Written when a connection ends, read when somebody asks.
@@ -163,9 +163,9 @@ pub struct MemberStats {
     pub(crate) inflight: Counter,
 }
 
-impl MemberStats {
+impl LinkStats {
     /// How the connection stands.
-    pub fn status(&self) -> MemberStatus {
+    pub fn status(&self) -> LinkStatus {
         let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let state = match self.state.load(Ordering::Relaxed) {
             UP => State::Up,
@@ -186,7 +186,7 @@ impl MemberStats {
             buffered_bytes: self.buffered_bytes.value(),
             inflight: self.inflight.value(),
         };
-        MemberStatus { state, since_ns: self.since_ns.load(Ordering::Relaxed), problem, figures }
+        LinkStatus { state, since_ns: self.since_ns.load(Ordering::Relaxed), problem, figures }
     }
 
     /// The connection is up.
@@ -217,7 +217,7 @@ impl MemberStats {
     }
 }
 
-/// What [`MemberStats`] keeps of a state.
+/// What [`LinkStats`] keeps of a state.
 const UP: u8 = State::Up as u8;
 const DOWN: u8 = State::Down as u8;
 
@@ -227,30 +227,30 @@ mod tests {
 
     #[test]
     fn a_bridge_is_up_when_all_its_connections_are() {
-        let members: Vec<MemberStats> = (0..2).map(|_| MemberStats::default()).collect();
-        let status = || Status::of("a", "mqtt://b:1883", &members);
+        let links: Vec<LinkStats> = (0..2).map(|_| LinkStats::default()).collect();
+        let status = || Status::of("a", "mqtt://b:1883", &links);
         assert_eq!((status().state, status().connected), (State::Connecting, 0));
-        members[0].set_down(5, "refused".to_owned());
+        links[0].set_down(5, "refused".to_owned());
         assert_eq!(status().state, State::Down);
-        assert_eq!(status().members[0].problem.as_deref(), Some("refused"));
-        members[0].set_down(7, "refused again".to_owned());
-        assert_eq!(status().members[0].since_ns, 5);
-        members[1].set_up(9, None);
+        assert_eq!(status().links[0].problem.as_deref(), Some("refused"));
+        links[0].set_down(7, "refused again".to_owned());
+        assert_eq!(status().links[0].since_ns, 5);
+        links[1].set_up(9, None);
         assert_eq!((status().state, status().connected), (State::Partly, 1));
-        members[0].set_up(11, None);
-        assert_eq!((status().state, status().members[0].problem.clone()), (State::Up, None));
+        links[0].set_up(11, None);
+        assert_eq!((status().state, status().links[0].problem.clone()), (State::Up, None));
     }
 
     #[test]
     fn figures_are_summed_over_connections() {
-        let members: Vec<MemberStats> = (0..2).map(|_| MemberStats::default()).collect();
-        for member in &members {
-            member.sent.add(3);
-            member.buffered_bytes.set(10);
-            member.dropped_full.increment();
-            member.dropped_expired.increment();
+        let links: Vec<LinkStats> = (0..2).map(|_| LinkStats::default()).collect();
+        for link in &links {
+            link.sent.add(3);
+            link.buffered_bytes.set(10);
+            link.dropped_full.increment();
+            link.dropped_expired.increment();
         }
-        let status = Status::of("a", "mqtt://b:1883", &members);
+        let status = Status::of("a", "mqtt://b:1883", &links);
         assert_eq!((status.figures.sent, status.figures.buffered_bytes), (6, 20));
         assert_eq!(status.figures.dropped(), 4);
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use tacho_codec::QoS;
 
 use super::{ConfigError, check_range};
 
@@ -97,6 +98,11 @@ impl Default for Durability {
 const JOURNAL_BYTES_MIN: u64 = 256 << 20;
 
 impl Durability {
+    /// Whether the journal keeps a delivery of this QoS to a durable session.
+    pub(crate) fn keeps(&self, qos: QoS) -> bool {
+        qos != QoS::AtMostOnce || self.offline_qos0
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         if self.journal_bytes_max != 0 {
             let (key, value) = ("durability.journal_bytes_max", self.journal_bytes_max);

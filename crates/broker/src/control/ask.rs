@@ -1,82 +1,16 @@
-//! Questions to shards, and how long one waits for answers.
+//! Queries to shards, with a timeout on their answers.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use serde::Serialize;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::View;
 use crate::mail::Mail;
+use crate::query::{ClientScan, Query, ScannedClients};
 
 /// How long a shard may take: far longer than the longest turn that is still healthy.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// A question to one shard; it answers in its next turn.
-pub(crate) enum Ask {
-    /// Does it take turns?
-    Pulse(oneshot::Sender<()>),
-    /// Who are its clients?
-    Clients(Clients, oneshot::Sender<ClientsAnswer>),
-}
-
-/// Asks for some of a shard's sessions.
-pub(crate) struct Clients {
-    /// The first slot to look at. The shard looks at a bounded number of slots from there on.
-    pub(crate) from: usize,
-    /// Rows wanted, at most.
-    pub(crate) limit: usize,
-    pub(crate) order: Order,
-}
-
-/// Which sessions are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// All, by slot.
-    Slot,
-    /// The slowest connected ones, of the slots that were looked at.
-    Slowest,
-}
-
-/// Some sessions of a shard.
-#[derive(Debug)]
-pub(crate) struct ClientsAnswer {
-    pub(crate) rows: Vec<ClientRow>,
-    /// Where to go on; `None` after the last slot.
-    pub(crate) next: Option<usize>,
-}
-
-/// One session as users see it.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct ClientRow {
-    pub(crate) client_id: String,
-    pub(crate) shard: usize,
-    pub(crate) connected: bool,
-    /// Of the peer, while connected.
-    pub(crate) address: Option<SocketAddr>,
-    /// Of MQTT, at its last CONNECT.
-    pub(crate) version: String,
-    pub(crate) subscriptions: usize,
-    /// Messages that wait for it to take or acknowledge others.
-    pub(crate) queue_len: usize,
-    pub(crate) queue_bytes: u64,
-    /// Messages of QoS 1 and 2 sent and not acknowledged.
-    pub(crate) inflight: usize,
-    /// Bytes that its connection has not taken.
-    pub(crate) output_bytes: usize,
-    /// Messages to it that were dropped, for whatever reason.
-    pub(crate) dropped: u64,
-    /// For how long its connection has been above its limit of output; 0 while it is not.
-    pub(crate) blocked_ms: u64,
-}
-
-impl ClientRow {
-    /// By how much it is behind: orders the slowest.
-    pub(super) fn waiting_bytes(&self) -> u64 {
-        self.queue_bytes + self.output_bytes as u64
-    }
-}
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -89,24 +23,24 @@ pub(super) enum NoAnswer {
 
 impl View {
     pub(super) async fn pulse(&self, shard: usize) -> Result<(), NoAnswer> {
-        self.ask(shard, Ask::Pulse).await
+        self.ask(shard, Query::Pulse).await
     }
 
     pub(super) async fn clients(
         &self,
         shard: usize,
-        question: Clients,
-    ) -> Result<ClientsAnswer, NoAnswer> {
-        self.ask(shard, |reply| Ask::Clients(question, reply)).await
+        scan: ClientScan,
+    ) -> Result<ScannedClients, NoAnswer> {
+        self.ask(shard, |reply| Query::Clients(scan, reply)).await
     }
 
     async fn ask<T>(
         &self,
         shard: usize,
-        ask: impl FnOnce(oneshot::Sender<T>) -> Ask,
+        query: impl FnOnce(oneshot::Sender<T>) -> Query,
     ) -> Result<T, NoAnswer> {
         let (reply, answer) = oneshot::channel();
-        if !self.remote.post(shard, Mail::Ask(Box::new(ask(reply)))) {
+        if !self.remote.post(shard, Mail::Ask(Box::new(query(reply)))) {
             return Err(NoAnswer::Ended(shard));
         }
         match timeout(PATIENCE, answer).await {

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use tacho_net::clock;
 
 use super::exposition::{Exposition, Kind};
-use crate::bridge::{Bridges, Figures, MemberStatus, State, Status};
+use crate::bridge::{Bridges, Figures, LinkStatus, State, Status};
 
 type Pick = fn(&Figures) -> u64;
 
@@ -111,13 +111,13 @@ impl Answer {
 
 impl Row {
     fn of(status: Status, now_ns: u64) -> Self {
-        let connection = |(at, member): (usize, MemberStatus)| Connection {
+        let connection = |(at, link): (usize, LinkStatus)| Connection {
             connection: at + 1,
-            state: member.state.name(),
-            for_s: (member.since_ns > 0)
-                .then(|| now_ns.saturating_sub(member.since_ns) / 1_000_000_000),
-            problem: member.problem,
-            figures: Flat(member.figures),
+            state: link.state.name(),
+            for_s: (link.since_ns > 0)
+                .then(|| now_ns.saturating_sub(link.since_ns) / 1_000_000_000),
+            problem: link.problem,
+            figures: Flat(link.figures),
         };
         Self {
             name: status.name,
@@ -125,7 +125,7 @@ impl Row {
             state: status.state.name(),
             connected: status.connected,
             figures: Flat(status.figures),
-            connections: status.members.into_iter().enumerate().map(connection).collect(),
+            connections: status.links.into_iter().enumerate().map(connection).collect(),
         }
     }
 }
@@ -143,7 +143,7 @@ pub(super) fn write(exposition: &mut Exposition, bridges: &Bridges) {
         }
     };
     let help = "Connections of the bridge, by the configuration.";
-    family("connections", help, Kind::Gauge, &|status| status.members.len() as u64);
+    family("connections", help, Kind::Gauge, &|status| status.links.len() as u64);
     let help = "Connections of the bridge that are up.";
     family("connections_up", help, Kind::Gauge, &|status| status.connected as u64);
     for figure in &FIGURES {
@@ -174,7 +174,7 @@ pub(super) fn figures(bridges: &Bridges) -> Vec<(String, String)> {
         let up = u8::from(state == State::Up);
         values.push((format!("connection/{name}/state"), up.to_string()));
         values.push((format!("bridges/{name}/state"), state.name().to_owned()));
-        values.push((format!("bridges/{name}/connections"), status.members.len().to_string()));
+        values.push((format!("bridges/{name}/connections"), status.links.len().to_string()));
         values.push((format!("bridges/{name}/connected"), status.connected.to_string()));
         for figure in &FIGURES {
             let value = (figure.pick)(&figures).to_string();
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn answers_have_every_figure_once() {
         let figures = Figures { sent: 7, dropped_refused: 2, ..Figures::default() };
-        let member = |state, problem: Option<&str>, since_ns| MemberStatus {
+        let link = |state, problem: Option<&str>, since_ns| LinkStatus {
             state,
             since_ns,
             problem: problem.map(str::to_owned),
@@ -204,9 +204,9 @@ mod tests {
             state: State::Partly,
             connected: 1,
             figures,
-            members: vec![
-                member(State::Up, None, 1_000_000_000),
-                member(State::Down, Some("refused"), 0),
+            links: vec![
+                link(State::Up, None, 1_000_000_000),
+                link(State::Down, Some("refused"), 0),
             ],
         };
         let json = serde_json::to_value(Row::of(status, 5_500_000_000)).unwrap();

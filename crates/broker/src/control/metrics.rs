@@ -4,9 +4,9 @@ use std::fmt::Display;
 
 use tacho_codec::ReasonCode;
 
-use super::ask::ClientRow;
 use super::exposition::{Exposition, Kind};
 use super::{View, bridges, journal, process};
+use crate::query::ClientRow;
 use crate::stats::{ByQos, ByReason, Histogram, ShardStats};
 
 /// Nanoseconds and bytes as Prometheus wants them.

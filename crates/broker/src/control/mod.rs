@@ -31,7 +31,6 @@ use crate::bridge::Bridges;
 use crate::mail::Mail;
 use crate::stats::{Counter, ShardStats};
 
-pub(crate) use ask::{Ask, ClientRow, Clients, ClientsAnswer, Order};
 use sys::Sys;
 
 /// What the control plane sees of the broker.

@@ -17,11 +17,12 @@ use tacho_net::is_own_name;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::ask::{ClientRow, Clients, NoAnswer, Order};
+use super::ask::NoAnswer;
 use super::connection::Bounded;
 use super::exposition::CONTENT_TYPE;
 use super::slow::{Remembered, Slowest};
 use super::{View, bridges, metrics};
+use crate::query::{ClientRow, ClientScan, ScanOrder};
 
 /// Rows per answer, at most.
 const ROWS_MAX: usize = 1_000;
@@ -189,7 +190,7 @@ async fn page(view: &View, start: Place, limit: usize) -> Result<Page, NoAnswer>
             break;
         }
         let limit = left.min(ROWS_PER_QUESTION);
-        let question = Clients { from: place.slot, limit, order: Order::Slot };
+        let question = ClientScan { from: place.slot, limit, order: ScanOrder::Slot };
         let answer = view.clients(place.shard, question).await?;
         clients.extend(answer.rows);
         place = match answer.next {

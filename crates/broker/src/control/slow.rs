@@ -9,7 +9,8 @@ use tacho_net::clock;
 use tokio::time::{sleep, timeout};
 
 use super::View;
-use super::ask::{ClientRow, Clients, NoAnswer, Order};
+use super::ask::NoAnswer;
+use crate::query::{ClientRow, ClientScan, ScanOrder};
 
 /// Between two questions to a shard: it has its clients to serve.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -51,7 +52,7 @@ impl View {
     ) -> Result<(), NoAnswer> {
         let mut next = Some(0);
         while let Some(from) = next {
-            let question = Clients { from, limit, order: Order::Slowest };
+            let question = ClientScan { from, limit, order: ScanOrder::Slowest };
             let answer = self.clients(shard, question).await?;
             found.extend(answer.rows);
             found.sort_by_key(|row| Reverse((row.waiting_bytes(), row.dropped)));

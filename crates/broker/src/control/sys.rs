@@ -11,7 +11,7 @@ use super::load::{Averages, SPANS};
 use super::process::Memory;
 use super::{View, bridges};
 use crate::mail::{Mail, SysValue};
-use crate::stats::ByQos;
+use crate::stats::{ByQos, ShardStats};
 
 /// What all topics begin with.
 const PREFIX: &str = "$SYS/broker/";
@@ -138,8 +138,7 @@ struct Figures {
 
 impl Figures {
     fn of(view: &View) -> Self {
-        let publishes =
-            |by_qos: fn(&crate::ShardStats) -> &ByQos| view.sum(|stats| by_qos(stats).total());
+        let publishes = |by_qos: fn(&ShardStats) -> &ByQos| view.sum(|stats| by_qos(stats).total());
         let publishes_out = publishes(|stats| &stats.publishes_out_total);
         let refused = view.sum(|stats| stats.refused_connects_total.total());
         let connects = view.total(|stats| &stats.connects_total);

@@ -14,7 +14,7 @@ use tacho_topic::{Filter, SharedFilter};
 use super::bytes::Rest;
 use crate::config::Level;
 use crate::keys::{ClientKey, TenantId};
-use crate::shard::SubscriptionOptions;
+use crate::subscription::SubscriptionOptions;
 
 /// The one version of values so far.
 const VALUE_VERSION: u8 = 1;

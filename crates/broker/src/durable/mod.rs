@@ -6,7 +6,6 @@
 pub(crate) mod body;
 mod bytes;
 pub(crate) mod entry;
-pub(crate) mod keeper;
 pub(crate) mod keys;
 pub(crate) mod open;
 pub(crate) mod reader;
@@ -14,6 +13,7 @@ pub(crate) mod records;
 pub(crate) mod recovery;
 mod reroute;
 pub(crate) mod start;
+pub(crate) mod threads;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -26,6 +26,20 @@ use tacho_net::Remote;
 use crate::config::{Durability, Level, SessionLevels};
 use crate::mail::Mail;
 use reader::Reader;
+
+/// Why a data directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// It cannot be opened.
+    #[error(transparent)]
+    Open(#[from] tacho_journal::OpenError),
+    /// What is in it cannot be read.
+    #[error("{0}")]
+    Read(#[from] tacho_journal::ReadError),
+    /// A thread that works with it cannot be started.
+    #[error("a thread for it cannot be started: {0}")]
+    Thread(#[from] std::io::Error),
+}
 
 /// The journal as all shards share it.
 pub(crate) struct Durable {

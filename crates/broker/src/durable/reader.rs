@@ -30,13 +30,13 @@ pub(crate) enum Reader {
 }
 
 /// A thread that is not started yet.
-pub(crate) struct Waiting {
+pub(crate) struct ReaderThread {
     journal: Journal,
     remote: Remote<Mail>,
     requests: Receiver<LoadRequest>,
 }
 
-impl Waiting {
+impl ReaderThread {
     /// Starts the thread. It ends when nobody can ask it any more.
     pub(crate) fn spawn(self) -> io::Result<JoinHandle<()>> {
         let Self { journal, remote, requests } = self;
@@ -50,9 +50,9 @@ impl Waiting {
 
 impl Reader {
     /// A reader, and its thread.
-    pub(crate) fn new(journal: Journal, remote: Remote<Mail>) -> (Self, Waiting) {
+    pub(crate) fn new(journal: Journal, remote: Remote<Mail>) -> (Self, ReaderThread) {
         let (sender, requests) = sync_channel(REQUESTS_MAX);
-        (Self::Thread(sender), Waiting { journal, remote, requests })
+        (Self::Thread(sender), ReaderThread { journal, remote, requests })
     }
 
     /// Asks for messages; the request comes back if it has to be made again later.

@@ -18,8 +18,9 @@ use super::entry::{EntryMeta, Stage};
 use super::keys::{self, Connectedness, Key, SessionRecord, WillRecord};
 use super::open;
 use super::{WallClock, body, first_seq};
+use crate::delivery::{Body, Copy, GroupRef, NO_GROUP};
 use crate::message::Message;
-use crate::shard::{Body, Copy, GroupRef, NO_GROUP, SubscriptionOptions};
+use crate::subscription::SubscriptionOptions;
 
 /// Everything that was found, by queue.
 #[derive(Default)]

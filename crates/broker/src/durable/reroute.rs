@@ -9,15 +9,13 @@ use tacho_session::{Delivery, SubscriptionIdList};
 use tacho_topic::{Filter, SubscriptionIndex};
 
 use super::recovery::{FoundGroup, FoundSession, OpenMessage, Sorted};
-use super::start::is_kept;
 use super::{WallClock, entry};
 use crate::bridge::Bridges;
 use crate::config::Durability;
+use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::keys::ClientKey;
 use crate::memory::MESSAGE_BYTES;
-use crate::shard::{
-    Body, Copy, NO_GROUP, Scope, SubscriptionOptions, Target, merge_targets, rule_id,
-};
+use crate::subscription::{Scope, SubscriptionOptions, Target, merge_targets, rule_id};
 
 /// Gives each of the messages to the durable sessions and shared subscriptions that are to have it
 /// and have not.
@@ -44,8 +42,8 @@ struct Rerouting<'a> {
     subscriptions: SubscriptionIndex<u32, SubscriptionOptions>,
     settings: &'a Durability,
     bridges: &'a Bridges,
-    /// The places of the sessions of bridges' members.
-    members: HashMap<ClientKey, usize, RandomState>,
+    /// The places of the sessions of bridges' links.
+    links: HashMap<ClientKey, usize, RandomState>,
     wall: WallClock,
     meta: Vec<u8>,
 }
@@ -66,9 +64,9 @@ impl<'a> Rerouting<'a> {
             }
         }
         let keys = sessions.iter().map(|session| &session.record.key).enumerate();
-        let members = keys.filter(|(_, key)| key.member().is_some());
-        let members = members.map(|(place, key)| (key.clone(), place)).collect();
-        Self { subscriptions, settings, bridges, members, wall, meta: Vec::new() }
+        let links = keys.filter(|(_, key)| key.link().is_some());
+        let links = links.map(|(place, key)| (key.clone(), place)).collect();
+        Self { subscriptions, settings, bridges, links, wall, meta: Vec::new() }
     }
 
     fn give_sessions(
@@ -91,7 +89,7 @@ impl<'a> Rerouting<'a> {
             };
             let is_meant = is_meant && open.routed.is_none_or(|routed| target.since <= routed);
             let qos = open.message.header().qos.min(target.qos);
-            if !is_meant || !is_kept(qos, self.settings) || open.served.contains(&session.queue) {
+            if !is_meant || !self.settings.keeps(qos) || open.served.contains(&session.queue) {
                 continue;
             }
             let mut delivery = delivery(open, id);
@@ -112,13 +110,13 @@ impl<'a> Rerouting<'a> {
         let header = open.message.header();
         for bridge in self.bridges {
             let Some((place, rule)) = bridge.egress(&header.topic) else { continue };
-            let member = bridge.key_of(bridge.member_of(place, &header.topic));
+            let link = bridge.key_of(bridge.link_of(place, &header.topic));
             // One that is made anew begins with what is published from now on.
-            let Some(&session) = self.members.get(&member) else { continue };
+            let Some(&session) = self.links.get(&link) else { continue };
             let session = &mut sessions[session];
             let qos = rule.mapping.qos(header.qos);
             let is_own = bridge.source == header.source;
-            if is_own || !is_kept(qos, self.settings) || open.served.contains(&session.queue) {
+            if is_own || !self.settings.keeps(qos) || open.served.contains(&session.queue) {
                 continue;
             }
             let mut delivery = delivery(open, id);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use tacho_codec::QoS;
 use tacho_journal::{
     Journal, Level, MessageId, Options, QueueId, ReadError, Record, Recovered, Urgency, Writer,
 };
@@ -16,17 +15,26 @@ use super::recovery::{Collector, FoundGroup, FoundSession, Sorted};
 use super::reroute::reroute;
 use super::{RETAINED_VERSION_BITS, WallClock, body, keys};
 use crate::bridge::Bridges;
-use crate::config::Durability;
+use crate::config::{Config, Durability};
+use crate::delivery::{GroupRef, NO_GROUP};
 use crate::keys::TenantId;
+use crate::memory::Memory;
 use crate::message::Message;
-use crate::shard::{GroupRef, NO_GROUP};
 
 /// Messages read at once.
 const READ_MAX: usize = 1_024;
 
+/// What recovery needs to know of the broker that starts.
+pub(crate) struct RecoveryContext<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) routes: &'a RouteMap,
+    pub(crate) bridges: &'a Bridges,
+    pub(crate) memory: &'a Memory,
+}
+
 /// What one shard is to have from the beginning.
 #[derive(Default)]
-pub(crate) struct Part {
+pub(crate) struct ShardPart {
     pub(crate) sessions: Vec<FoundSession>,
     pub(crate) retained: Vec<Message>,
     pub(crate) groups: Vec<WaitingGroup>,
@@ -44,13 +52,13 @@ pub(crate) struct ReadBack {
     /// How often the broker has started here, this time included.
     pub(crate) starts: u64,
     /// By shard.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ShardPart>,
     /// The queues of shared subscriptions, by the numbers of these in the route map.
     pub(crate) groups: Vec<(u64, QueueId)>,
 }
 
 /// The journal's settings.
-pub(crate) fn options(settings: &Durability) -> Options {
+pub(crate) fn journal_options(settings: &Durability) -> Options {
     let max = settings.journal_bytes_max;
     Options {
         linger: std::time::Duration::from_micros(settings.linger_us.into()),
@@ -64,12 +72,11 @@ pub(crate) fn options(settings: &Durability) -> Options {
 pub(crate) fn read_back(
     journal: &Journal,
     recovered: &mut Recovered,
-    routes: &RouteMap,
-    shards: usize,
-    settings: &Durability,
-    bridges: &Bridges,
+    context: &RecoveryContext<'_>,
     (wall, now_ns): (WallClock, u64),
 ) -> Result<ReadBack, ReadError> {
+    let &RecoveryContext { config, routes, bridges, .. } = context;
+    let (shards, settings) = (config.shards, &config.durability);
     let mut collector = Collector::new(wall);
     recovered.visit(&mut collector)?;
     let mut found = collector.found;
@@ -92,7 +99,7 @@ pub(crate) fn read_back(
             sorted.orphans.len()
         );
     }
-    let mut parts: Vec<Part> = (0..shards).map(|_| Part::default()).collect();
+    let mut parts: Vec<ShardPart> = (0..shards).map(|_| ShardPart::default()).collect();
     for message in found.retained {
         let owner = owner_shard(TenantId::DEFAULT.0, message.topic().as_bytes(), shards);
         parts[owner].retained.push(message);
@@ -199,11 +206,6 @@ fn read_all(
         }
     }
     messages
-}
-
-/// Whether a delivery of this QoS is kept in the journal for a durable session.
-pub(crate) fn is_kept(qos: QoS, settings: &Durability) -> bool {
-    qos != QoS::AtMostOnce || settings.offline_qos0
 }
 
 #[cfg(test)]

@@ -15,10 +15,16 @@ use super::answers::encode_within;
 use super::connection::{Connection, Flow};
 use super::{Net, Shard};
 use crate::authentication::{
-    AuthClient, AuthExchange, AuthMethod, AuthReply, AuthStep, ExchangeRef,
+    AuthClient, AuthExchange, AuthMethod, AuthMethods, AuthReply, AuthStep, ExchangeRef,
 };
 use crate::keys::ClientKey;
 use crate::mail::Mail;
+
+/// The authentication methods, and the mailboxes that their answers go to.
+pub(crate) struct Authenticators {
+    pub(crate) methods: AuthMethods,
+    pub(crate) remote: Remote<Mail>,
+}
 
 /// The authentication of one connection, for as long as the connection lasts.
 pub(crate) struct Exchange {
@@ -68,7 +74,7 @@ impl Shard {
         });
         self.next_exchange += 1;
         let number = self.next_exchange;
-        let reply = AuthReply::new(remote.clone(), self.id, exchange_ref(conn, number));
+        let reply = reply_by_mail(remote.clone(), self.id, exchange_ref(conn, number));
         state.step(connect.properties.authentication_data, reply);
         let exchange = Exchange {
             number,
@@ -152,7 +158,7 @@ impl Shard {
             self.next_exchange = next;
         }
         let to = exchange_ref(conn, exchange.number);
-        let reply = AuthReply::new(exchange.remote.clone(), self.id, to);
+        let reply = reply_by_mail(exchange.remote.clone(), self.id, to);
         // Invariant: the rules let AUTH through only while an exchange is under way.
         if let Some(state) = &mut exchange.state {
             state.step(auth.data, reply);
@@ -252,4 +258,11 @@ impl Shard {
 
 fn exchange_ref(conn: ConnId, number: u64) -> ExchangeRef {
     ExchangeRef { connection: conn.index() as u32, number }
+}
+
+/// A method's answer comes back to the shard as mail, from whichever thread gives it.
+fn reply_by_mail(remote: Remote<Mail>, shard: usize, to: ExchangeRef) -> AuthReply {
+    AuthReply::new(move |step| {
+        remote.post(shard, Mail::Authenticated(to, step));
+    })
 }

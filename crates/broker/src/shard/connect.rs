@@ -18,7 +18,7 @@ use super::session::{Body, Copy, NO_GROUP, Session};
 use super::stuck::{Admission, Asked};
 use super::{Net, Shard};
 use crate::config::{Level, Limits};
-use crate::keys::{ClientKey, MEMBER_PREFIX, TenantId};
+use crate::keys::{ClientKey, LINK_PREFIX, TenantId};
 use crate::mail::Mail;
 use crate::message::{Message, Source};
 
@@ -98,7 +98,7 @@ impl Shard {
             // [MQTT-3.1.3-8], [MQTT-3.1.1: 3.1.3-9]
             return Some(ReasonCode::CLIENT_IDENTIFIER_NOT_VALID);
         }
-        if connect.client_id.starts_with(MEMBER_PREFIX) {
+        if connect.client_id.starts_with(LINK_PREFIX) {
             return Some(ReasonCode::CLIENT_IDENTIFIER_NOT_VALID); // They are the broker's own.
         }
         if connect.will.is_some() && self.queues_full && self.is_far_over_budget() {

@@ -1,11 +1,11 @@
 //! What a shard tells the control plane: its loop's figures after each turn, and answers to its
-//! questions, each bounded so that clients do not notice.
+//! scans, each bounded so that clients do not notice.
 
 use super::session::Session;
 use super::{Net, Shard};
-use crate::control::{Ask, ClientRow, Clients, ClientsAnswer, Order};
+use crate::query::{ClientRow, ClientScan, Query, ScanOrder, ScannedClients};
 
-/// Sessions looked at for one question: a few hundred microseconds.
+/// Sessions looked at for one scan: a few hundred microseconds.
 const SESSIONS_LOOKED_AT: usize = 1_024;
 
 impl Shard {
@@ -28,38 +28,37 @@ impl Shard {
 
     /// Answers. Who asked may have given up meanwhile, which is fine.
     #[cold]
-    pub(super) fn asked(&self, net: &Net, ask: Ask) {
-        match ask {
-            Ask::Pulse(reply) => drop(reply.send(())),
-            Ask::Clients(question, reply) => drop(reply.send(self.clients(net, &question))),
+    pub(super) fn asked(&self, net: &Net, query: Query) {
+        match query {
+            Query::Pulse(reply) => drop(reply.send(())),
+            Query::Clients(scan, reply) => drop(reply.send(self.clients(net, &scan))),
         }
     }
 
-    fn clients(&self, net: &Net, question: &Clients) -> ClientsAnswer {
+    fn clients(&self, net: &Net, scan: &ClientScan) -> ScannedClients {
         // Slots are never above the capacity.
         let slots = self.sessions.capacity();
-        let end = question.from.saturating_add(SESSIONS_LOOKED_AT).min(slots);
-        let candidates =
-            (question.from..end).filter_map(|slot| Some((slot, self.sessions.get(slot)?)));
-        match question.order {
-            Order::Slot => {
+        let end = scan.from.saturating_add(SESSIONS_LOOKED_AT).min(slots);
+        let candidates = (scan.from..end).filter_map(|slot| Some((slot, self.sessions.get(slot)?)));
+        match scan.order {
+            ScanOrder::Slot => {
                 let mut candidates = candidates.peekable();
                 let rows = candidates
                     .by_ref()
-                    .take(question.limit)
+                    .take(scan.limit)
                     .map(|(_, session)| self.client_row(net, session))
                     .collect();
                 let left = candidates.peek().map(|(slot, _)| *slot);
-                ClientsAnswer { rows, next: left.or_else(|| (end < slots).then_some(end)) }
+                ScannedClients { rows, next: left.or_else(|| (end < slots).then_some(end)) }
             }
-            Order::Slowest => {
+            ScanOrder::Slowest => {
                 let mut slow: Vec<(Slowness, &Session)> = candidates
                     .filter_map(|(_, session)| Some((slowness(net, session)?, &**session)))
                     .collect();
                 slow.sort_by_key(|(slowness, _)| std::cmp::Reverse(*slowness));
-                slow.truncate(question.limit);
+                slow.truncate(scan.limit);
                 let rows = slow.iter().map(|(_, session)| self.client_row(net, session)).collect();
-                ClientsAnswer { rows, next: (end < slots).then_some(end) }
+                ScannedClients { rows, next: (end < slots).then_some(end) }
             }
         }
     }

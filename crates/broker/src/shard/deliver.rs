@@ -11,10 +11,10 @@ use tacho_session::{AliasOut, BatchSeq, Delivery, DropReason, InMemory, Offer, T
 use super::distribution::{Acknowledge, Receipt};
 use super::durable::Keeping;
 use super::publish::effective_qos;
-use super::routes::{Scope, Target};
 use super::session::{Body, Copy, NO_GROUP, Session};
 use super::{Net, Shard};
 use crate::message::{Message, SharedPayload};
+use crate::subscription::{Scope, Target};
 
 /// Payloads from this size on go to the socket by reference instead of being copied.
 pub(super) const BY_REFERENCE_BYTES: usize = 4096;

@@ -16,11 +16,12 @@ use tacho_journal::{CommitSeq, MessageId, Record, Urgency};
 use tacho_session::BatchSeq;
 use tacho_topic::Group;
 
-use super::durable::{Keeping, Place};
+use super::durable::Keeping;
 use super::{Net, Shard};
 use crate::durable::open;
-use crate::durable::start::is_kept;
 use crate::message::Message;
+
+pub(super) use crate::delivery::{ForOne, Owed, Receipt};
 
 /// The acknowledgement a publisher gets once its message has been handed to every receiver.
 #[derive(Clone, Copy, Debug)]
@@ -31,43 +32,11 @@ pub(crate) struct Acknowledge {
     pub(crate) packet_id: PacketId,
 }
 
-/// What a part of a distribution ends with: it goes back to where the message came from, once.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Receipt {
-    pub(crate) shard: u16,
-    distribution: u32,
-}
-
 /// A receipt that waits for the commit of its group to be known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
     pub(super) receipt: Receipt,
     pub(super) batch: BatchSeq,
-}
-
-/// What keeps a message for one member of a shared subscription while it is on its way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Owed {
-    /// Nothing does: it lives in memory.
-    Nothing,
-    /// It is part of an open message's distribution.
-    Receipt(Receipt),
-    /// It has a place in a queue of the journal.
-    Place(Place),
-}
-
-/// A message for one member of a shared subscription, and what keeps it on its way there.
-#[derive(Debug)]
-pub(crate) struct ForOne {
-    pub(super) message: Message,
-    pub(super) owed: Owed,
-}
-
-impl Owed {
-    /// Whether the journal is sure to have the message.
-    pub(super) fn is_kept(self) -> bool {
-        !matches!(self, Self::Nothing)
-    }
 }
 
 /// A message on its way.
@@ -243,7 +212,7 @@ impl Shard {
     /// written it may be through with it, so these get a record of their own.
     pub(super) fn unkept(&self, message: Message) -> Message {
         let Some(durable) = &self.shared.durable else { return message };
-        let is_journaled = is_kept(message.header().qos, &durable.settings);
+        let is_journaled = durable.settings.keeps(message.header().qos);
         if is_journaled && durable.has_sessions(self.id) { message.copied() } else { message }
     }
 

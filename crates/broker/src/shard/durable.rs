@@ -27,6 +27,8 @@ use crate::mail::Mail;
 use crate::message::Message;
 use crate::stats::ShardStats;
 
+pub(super) use crate::delivery::Place;
+
 /// A shard's side of the journal.
 pub(super) struct ShardJournal {
     pub(super) journal: Journal,
@@ -220,14 +222,6 @@ impl ShardJournal {
 
 /// No message waits at this place of a queue.
 const SERVED_SEQ: u64 = 0;
-
-/// A place in a queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(super) queue: QueueId,
-    pub(super) seq: u64,
-    pub(super) level: Level,
-}
 
 /// Takes the records of one durable session.
 pub(super) struct JournalPersist<'a> {

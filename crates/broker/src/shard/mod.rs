@@ -47,7 +47,6 @@ mod shared;
 mod slow;
 mod stuck;
 mod subscribe;
-mod subscriptions;
 mod throttle;
 mod unanswered;
 
@@ -63,16 +62,18 @@ use tacho_codec::SubscriptionIdsBuf;
 use tacho_net::{Closed, ConnId, Handler, Next, ServerTransport, TimerId};
 use tacho_topic::{RouteMap, RouteSnapshot, SubscriptionIndex};
 
-use crate::authentication::Authenticators;
 use crate::bridge::Bridges;
 use crate::config::{self, Config, Limits, SharedStrategy};
 use crate::durable::Durable;
+use crate::durable::start::RecoveryContext;
 use crate::keys::{ClientKey, SessionRef};
-use crate::mail::Mail;
+use crate::mail::{Detached, Mail};
 use crate::memory::{Ledger, Memory};
 use crate::message::SharedPayload;
 use crate::stats::ShardStats;
+use crate::subscription::{self as subscriptions, SubscriptionOptions};
 
+pub(crate) use authenticate::Authenticators;
 use authenticate::Exchange;
 use bridge::Members;
 use connection::Connection;
@@ -83,24 +84,16 @@ use loading::Loading;
 use overload::Overload;
 use retained::{OpenRequest, RetainedStore, RetainedTotals, RetainedVersions};
 use routes::RouteCache;
-pub(crate) use routes::{Scope, Target, rule_id};
 use session::Session;
-pub(crate) use session::{Body, Copy, GroupRef, NO_GROUP};
 use shared::LocalGroups;
 use slow::DropReport;
-pub(crate) use subscriptions::{SubscriptionOptions, merge_targets};
 use throttle::Throttle;
 use unanswered::Unanswered;
 
 #[cfg(feature = "sim")]
 pub use inspect::{Held, OverLimit, Totals};
 
-pub(crate) use distribution::{ForOne, Receipt};
-pub(crate) use durable::Place;
-pub(crate) use shared::LargeShared;
-
 pub(crate) type Net = tacho_net::Net<Shard>;
-pub(crate) type Detached = tacho_net::Detached<SharedPayload>;
 
 /// What all shards share.
 pub(crate) struct Shared {
@@ -167,6 +160,12 @@ impl Shared {
             durable: None,
             bridges: Arc::default(),
         }
+    }
+
+    /// What recovery needs to know before the shards run.
+    pub(crate) fn recovery_context<'a>(&'a self, config: &'a Config) -> RecoveryContext<'a> {
+        let (routes, bridges, memory) = (&self.routes, &*self.bridges, &self.memory);
+        RecoveryContext { config, routes, bridges, memory }
     }
 }
 

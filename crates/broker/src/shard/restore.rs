@@ -17,15 +17,15 @@ use super::{Net, Shard};
 use crate::config::Level;
 use crate::durable::Durable;
 use crate::durable::recovery::FoundSession;
-use crate::durable::start::{Part, WaitingGroup};
+use crate::durable::start::{ShardPart, WaitingGroup};
 
 /// Shared subscriptions by their numbers.
 type Groups = HashMap<u64, Arc<Group>, RandomState>;
 
 impl Shard {
     /// Takes over what this shard owns. The route map has the subscriptions already.
-    pub(crate) fn restore(&mut self, part: Part) {
-        let Part { sessions, retained, groups } = part;
+    pub(crate) fn restore(&mut self, part: ShardPart) {
+        let ShardPart { sessions, retained, groups } = part;
         self.refresh_routes();
         let all = self.shared.routes.groups().into_iter().map(|group| (group.id(), group));
         let all: Groups = all.collect();

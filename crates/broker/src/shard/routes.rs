@@ -6,36 +6,10 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashTable};
 use tacho_codec::QoS;
-use tacho_session::SubscriptionIdList;
 use tacho_topic::{Group, RouteSnapshot, ShardSet, SubscriptionIndex, TopicFilter, TopicHash};
 
-use super::subscriptions::{SubscriptionOptions, merge_targets};
 use crate::bridge::Bridges;
-
-/// One local session that gets a copy.
-#[derive(Clone, Debug)]
-pub(crate) struct Target {
-    pub(crate) session: u32,
-    /// The highest QoS among the session's matching subscriptions.
-    pub(crate) qos: QoS,
-    pub(crate) retain_as_published: bool,
-    pub(crate) scope: Scope,
-    /// Retained messages routed before this version of the route map are a replay's.
-    pub(crate) since: u64,
-    /// Those of all the session's matching subscriptions.
-    pub(crate) subscription_ids: SubscriptionIdList,
-}
-
-/// Whose publishes a target gets: a session that mixes No Local with other subscriptions to one
-/// topic has two targets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
-    Everyone,
-    Others,
-    Own,
-    /// Of a bridge: everything that has not come by the same bridge.
-    Bridge,
-}
+use crate::subscription::{Scope, SubscriptionOptions, Target, merge_targets, rule_id};
 
 /// Where one topic's messages go. Cheap to clone, so that routing borrows nothing.
 #[derive(Clone, Debug)]
@@ -102,7 +76,7 @@ impl BridgeRoutes {
     fn find(&self, topic: &str, shard: usize, remote: &mut ShardSet, targets: &mut Vec<Target>) {
         for (place, bridge) in self.bridges.iter().enumerate() {
             let Some((rule, _)) = bridge.egress(topic) else { continue };
-            let member = bridge.member_of(rule, topic);
+            let member = bridge.link_of(rule, topic);
             let owner = self.bridges.shard_of(bridge, member);
             if owner != shard {
                 remote.insert(owner);
@@ -118,11 +92,6 @@ impl BridgeRoutes {
             }
         }
     }
-}
-
-/// The rule that a message leaves by, as a delivery carries it.
-pub(crate) fn rule_id(rule: usize) -> SubscriptionIdList {
-    SubscriptionIdList::one(rule as u32 + 1)
 }
 
 /// When this shard's own wildcard subscriptions changed last, by the literal levels in front of the

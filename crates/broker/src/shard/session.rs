@@ -3,13 +3,12 @@
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use tacho_codec::{Publish, Version};
-use tacho_journal::MessageId;
 use tacho_net::{ConnId, TimerId};
-use tacho_session::{Payload, server};
+use tacho_session::server;
 use tacho_topic::Filter;
 
 use crate::keys::ClientKey;
-use crate::message::{Message, Source};
+use crate::message::Source;
 
 use super::budget::Held;
 use super::committing::Promises;
@@ -18,49 +17,7 @@ use super::overload::Inflow;
 use super::retained::Replays;
 use super::shared::{LeftGroups, Membership};
 
-/// A message on its way to one session, and the shared subscription it came through, if any.
-///
-/// The group matters when the session ends with the message undelivered: it goes to another member.
-#[derive(Clone, Debug)]
-pub(crate) struct Copy {
-    pub(crate) message: Body,
-    /// `NO_GROUP` for an ordinary subscription.
-    pub(crate) group: GroupRef,
-}
-
-/// A message, or where it is.
-#[derive(Clone, Debug)]
-pub(crate) enum Body {
-    /// In memory.
-    Here(Message),
-    /// In the journal: it has to be read before it can be sent.
-    Stored(MessageId),
-}
-
-impl Body {
-    /// The message, if it is in memory.
-    #[inline]
-    pub(crate) const fn here(&self) -> Option<&Message> {
-        match self {
-            Self::Here(message) => Some(message),
-            Self::Stored(_) => None,
-        }
-    }
-}
-
-impl Payload for Copy {
-    #[inline]
-    fn is_loaded(&self) -> bool {
-        matches!(self.message, Body::Here(_))
-    }
-}
-
-/// A shared subscription by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GroupRef(pub(crate) u64);
-
-/// No shared subscription: their numbers begin with 1.
-pub(crate) const NO_GROUP: GroupRef = GroupRef(0);
+pub(crate) use crate::delivery::{Body, Copy, GroupRef, NO_GROUP};
 
 /// One session, connected or not. Boxed, so that an idle one costs no more than it is.
 pub(crate) struct Session {

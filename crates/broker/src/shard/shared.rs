@@ -38,7 +38,6 @@ use crate::message::Message;
 use members::{Members, Rank, Standing};
 use waiting::Waiting;
 
-pub(crate) use large::LargeShared;
 pub(crate) use left::LeftGroups;
 
 /// Publishers whose shard, or whose member, is remembered, at most; beyond it all are forgotten.

@@ -91,7 +91,7 @@ fn sixty_four_connections_keep_the_order_of_every_topic() {
     wait_empty(&here);
     let status = status(&here);
     assert_eq!((status.connected, status.figures.sent), (64, (TOPICS * EACH) as u64));
-    let busy = status.members.iter().filter(|member| member.figures.sent > 0).count();
+    let busy = status.links.iter().filter(|link| link.figures.sent > 0).count();
     assert!(busy > 10, "{busy} connections carried something");
 }
 
@@ -194,13 +194,13 @@ fn a_broker_that_refuses_is_tried_again_and_its_reason_told() {
     assert_eq!(&*asked.client_id, "b");
     link.refuse(ReasonCode::NOT_AUTHORIZED);
     wait_until("the refusal is told", || {
-        let problem = status(&here).members.remove(0).problem;
+        let problem = status(&here).links.remove(0).problem;
         problem.is_some_and(|problem| problem.contains("0x87"))
     });
     assert_eq!(status(&here).state, State::Down);
     let _link = other.accepted(false);
     wait_up(&here);
-    assert_eq!(status(&here).members.remove(0).problem, None);
+    assert_eq!(status(&here).links.remove(0).problem, None);
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn a_bridge_by_tls_believes_whom_it_is_told_to_believe() {
     drop(here);
     let here = TestBroker::configured(&toml(&tls(&other_ca)));
     wait_until("the reason is told", || {
-        let problem = status(&here).members.remove(0).problem;
+        let problem = status(&here).links.remove(0).problem;
         problem.is_some_and(|problem| problem.contains("not trusted"))
     });
 }

@@ -92,7 +92,7 @@ fn a_refused_subscription_is_said_and_the_rest_works() {
     let mut link = other.accepted(false);
     assert_eq!(link.subscribe(ReasonCode::NOT_AUTHORIZED), ["in/#"]);
     wait_until("the refusal is told", || {
-        let problem = status(&here).members.remove(0).problem;
+        let problem = status(&here).links.remove(0).problem;
         problem.is_some_and(|problem| problem.contains("`in/#`"))
     });
     wait_up(&here);

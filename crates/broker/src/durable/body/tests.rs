@@ -13,7 +13,7 @@ fn id() -> MessageId {
 }
 
 fn source() -> Source {
-    Source::of(&ClientKey { tenant: TenantId::DEFAULT, client_id: "grün".into() })
+    Source::for_client(&ClientKey { tenant: TenantId::DEFAULT, client_id: "grün".into() })
 }
 
 fn taken_in(publish: &Publish<'_>) -> Message {

@@ -9,7 +9,6 @@ use super::*;
 fn a_group_without_members_is_forgotten_at_the_start() {
     let disk = Disk::new(1);
     let Ok(Filter::Shared(filter)) = Filter::parse("$share/g/a/#") else { panic!("a filter") };
-    let settings = Durability::default();
     let commit = |opened: Opened| {
         let mut committer = opened.committer;
         while committer.step() != Step::Idle {}
@@ -32,9 +31,12 @@ fn a_group_without_members_is_forgotten_at_the_start() {
     let mut opened = Journal::open_on(disk.clone(), Options::default()).expect("it opens");
     let routes = RouteMap::default();
     let clocks = (WallClock::new(0, 0), 0);
-    let none = crate::bridge::Bridges::default();
-    let back =
-        read_back(&opened.journal, &mut opened.recovered, &routes, 1, &settings, &none, clocks);
+    let raw = crate::config::RawConfig { shards: Some(1), ..Default::default() };
+    let config = raw.resolve().expect("the defaults");
+    let (bridges, memory) = (Bridges::default(), Memory::new(&config.limits));
+    let context =
+        RecoveryContext { config: &config, routes: &routes, bridges: &bridges, memory: &memory };
+    let back = read_back(&opened.journal, &mut opened.recovered, &context, clocks);
     assert_eq!(back.expect("readable").starts, 2);
     commit(opened);
     // The number of starts is all that is left.

@@ -9,9 +9,9 @@ use crate::memory::MESSAGE_BYTES;
 use crate::message::{Message, SharedPayload};
 use crate::shard::deliver::BY_REFERENCE_BYTES;
 use crate::shard::durable::Keeping;
-use crate::shard::routes::Target;
 use crate::shard::session::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
+use crate::subscription::Target;
 
 /// The longest topic.
 const TOPIC_BYTES_MAX: usize = u16::MAX as usize;

@@ -5,7 +5,7 @@ use tacho_net::ConnId;
 use tacho_session::server::ConnectParams;
 
 use super::{Asking, Stage};
-use crate::bridge::{Bridge, MEMBER_EXPIRY_S, State};
+use crate::bridge::{Bridge, LINK_EXPIRY_S, State};
 use crate::shard::connection::Flow;
 use crate::shard::durable::Keeping;
 use crate::shard::kin::{BRIDGE_BIT, protocol_level};
@@ -118,7 +118,7 @@ impl Shard {
             topic_alias_maximum_in: self.shared.limits.topic_alias_maximum,
             topic_alias_maximum_out: aliases_max.min(self.shared.limits.outgoing_topic_aliases_max),
             keep_alive_s: 0,
-            session_expiry_s: MEMBER_EXPIRY_S,
+            session_expiry_s: LINK_EXPIRY_S,
             will: None,
         };
         let packet_size_max = properties.packet_size_max.unwrap_or(u32::MAX);

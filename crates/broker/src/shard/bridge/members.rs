@@ -13,7 +13,7 @@ use tacho_session::Link;
 use tacho_session::server::{self, Restored, SessionLimits};
 
 use super::{Asking, Member, Stage};
-use crate::bridge::MEMBER_EXPIRY_S;
+use crate::bridge::LINK_EXPIRY_S;
 use crate::config::Level;
 use crate::keys::{ClientKey, stable_hash};
 use crate::shard::durable::Keeping;
@@ -25,7 +25,7 @@ use crate::shard::{Net, Shard};
 impl Shard {
     /// What the session of this client may hold.
     pub(in crate::shard) fn limits_of(&self, key: &ClientKey, is_kept: bool) -> SessionLimits {
-        let bridge = key.member().and_then(|(name, _)| self.shared.bridges.find(name));
+        let bridge = key.link().and_then(|(name, _)| self.shared.bridges.find(name));
         match bridge {
             Some((_, bridge)) => bridge.session_limits(self.limits()),
             None => self.session_limits(is_kept),
@@ -45,7 +45,7 @@ impl Shard {
         }
         let left = self.sessions.iter().filter(|(_, session)| session.member.is_none());
         let left = left.filter_map(|(slot, session)| {
-            let (name, number) = session.key.member()?;
+            let (name, number) = session.key.link()?;
             Some((slot as u32, bridges.find(name).map(|(place, _)| (place, number))))
         });
         for (slot, place) in left.collect::<Vec<_>>() {
@@ -92,7 +92,7 @@ impl Shard {
         };
         let slot = self.add_session(key, machine, kept);
         let version = self.shared.bridges.at(place).config().version;
-        let opened = Opened { version, expiry_s: MEMBER_EXPIRY_S, will: None, waits: false };
+        let opened = Opened { version, expiry_s: LINK_EXPIRY_S, will: None, waits: false };
         self.keep_opened(slot, &opened);
         slot
     }
@@ -176,7 +176,7 @@ impl Shard {
 const fn nothing() -> Restored<Copy> {
     Restored {
         now_ns: 0,
-        expiry_s: MEMBER_EXPIRY_S,
+        expiry_s: LINK_EXPIRY_S,
         ends_at_ns: Some(u64::MAX),
         will: None,
         will_at_ns: None,

@@ -24,7 +24,7 @@ fn expiring(
     message_expiry_s: Option<u32>,
 ) -> Message {
     let client = ClientKey { tenant: TenantId::DEFAULT, client_id: Arc::from("publisher") };
-    let source = Source::of(&client);
+    let source = Source::for_client(&client);
     let properties = PublishProperties { message_expiry_s, ..Default::default() };
     let publish = Publish { topic, payload, retain: true, properties, ..Publish::default() };
     let intake = Intake { now_ns: 0, routed_version, source, retained_version };

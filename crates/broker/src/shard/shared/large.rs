@@ -9,6 +9,7 @@ use tacho_session::BatchSeq;
 use tacho_topic::{Choice, Group, ShardSet};
 
 use super::Chosen;
+use crate::delivery::LargeShared;
 use crate::mail::Mail;
 use crate::message::Message;
 use crate::shard::distribution::ForOne;
@@ -17,14 +18,6 @@ use crate::shard::{Net, Shard};
 
 /// Members looked at for one that takes a message.
 const LOOKED_AT_MAX: usize = 64;
-
-/// A message of a shared subscription for a shard whose members perhaps take it.
-pub(crate) struct LargeShared {
-    group: Arc<Group>,
-    one: ForOne,
-    /// The shards whose members do not.
-    asked: ShardSet,
-}
 
 impl Shard {
     /// The chosen member, or another one if the message is too large for it.

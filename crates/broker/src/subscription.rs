@@ -1,9 +1,8 @@
-//! A subscription's options, and how several that match one topic become one delivery.
+//! Subscription options, and how several subscriptions of a session that match one topic become
+//! one delivery.
 
 use tacho_codec::{QoS, SubscribeOptions};
 use tacho_session::SubscriptionIdList;
-
-use super::routes::{Scope, Target};
 
 /// What a subscription asked for, as the index keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +32,36 @@ impl SubscriptionOptions {
     pub(crate) fn id_list(&self) -> SubscriptionIdList {
         if self.id == 0 { SubscriptionIdList::NONE } else { SubscriptionIdList::one(self.id) }
     }
+}
+
+/// One local session that gets a copy.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) session: u32,
+    /// The highest QoS among the session's matching subscriptions.
+    pub(crate) qos: QoS,
+    pub(crate) retain_as_published: bool,
+    pub(crate) scope: Scope,
+    /// Retained messages routed before this version of the route map are a replay's.
+    pub(crate) since: u64,
+    /// Those of all the session's matching subscriptions.
+    pub(crate) subscription_ids: SubscriptionIdList,
+}
+
+/// Whose publishes a target gets: a session that mixes No Local with other subscriptions to one
+/// topic has two targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Everyone,
+    Others,
+    Own,
+    /// Of a bridge: everything that has not come by the same bridge.
+    Bridge,
+}
+
+/// The rule that a message leaves by, as a delivery carries it.
+pub(crate) fn rule_id(rule: usize) -> SubscriptionIdList {
+    SubscriptionIdList::one(rule as u32 + 1)
 }
 
 /// One copy per session, with the highest QoS and every identifier [MQTT-3.3.4-2], [MQTT-3.3.4-4].
