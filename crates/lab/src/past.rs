@@ -218,7 +218,7 @@ fn hosts_of(figures: Vec<Figure>) -> Vec<ResourceRow> {
         };
         let instance = Some(figure.instance.as_str()).filter(|name| !name.is_empty());
         if let Some(row) = rows.last_mut().filter(is_of) {
-            row.host.take(&figure.metric, instance, figure.value);
+            row.host.set_metric(&figure.metric, instance, figure.value);
             continue;
         }
         let mut host = HostRow {
@@ -228,7 +228,7 @@ fn hosts_of(figures: Vec<Figure>) -> Vec<ResourceRow> {
             target: target.map(str::to_owned),
             ..HostRow::default()
         };
-        host.take(&figure.metric, instance, figure.value);
+        host.set_metric(&figure.metric, instance, figure.value);
         rows.push(ResourceRow { at_s: figure.at_s, host });
     }
     rows

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::ProcRoot;
 
-/// The limits that bind a process, and how long the CPU limit has held it back.
+/// The limits of a process, and how long its CPU limit has throttled it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ControlGroup {
     pub(crate) cpu_limit_cores: Option<f64>,
@@ -13,7 +13,7 @@ pub(crate) struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// The group of process `pid`. The tightest limit on the way to the root counts.
+    /// The group of process `pid`. The lowest limit on the path to the root applies.
     pub(crate) fn read(root: &ProcRoot, pid: u32) -> Self {
         let mut group = Self::default();
         let Some(mut folder) = folder(root, pid) else { return group };
@@ -23,8 +23,8 @@ impl ControlGroup {
             group.cpu_limit_cores = least(group.cpu_limit_cores, cores(&text("cpu.max")));
             let memory = text("memory.max").trim().parse::<u64>().ok();
             group.memory_limit_bytes = least(group.memory_limit_bytes, memory);
-            // A group that is held back holds back those below it, so the nearest one with a
-            // limit tells.
+            // Throttling a group throttles its descendants, so the nearest group with a limit has
+            // the relevant counter.
             if group.throttled_us.is_none() && group.cpu_limit_cores.is_some() {
                 group.throttled_us = text("cpu.stat")
                     .lines()
@@ -42,7 +42,7 @@ impl ControlGroup {
 fn folder(root: &ProcRoot, pid: u32) -> Option<PathBuf> {
     let text = root.text(format!("{pid}/cgroup")).ok()?;
     let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    // From inside a container the path may lead out of what is mounted.
+    // Inside a container the path may lead outside the mounted hierarchy.
     if path.split('/').any(|part| part == "..") {
         return None;
     }

@@ -1,19 +1,18 @@
-//! The monotonic clock, and how far another machine's is from it.
+//! The monotonic clock, and the offset of another machine's clock from it.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-/// Exchanges that are remembered.
+/// Limit on remembered exchanges.
 const EXCHANGES_MAX: usize = 32;
 
-/// How long one is: drift is steady for minutes, not for hours.
+/// Age limit of remembered exchanges: drift is constant over minutes, not over hours.
 const AGE_NS_MAX: u64 = 600_000_000_000;
 
-/// How far two machines' clocks may drift apart, as a share: crystals are good to 50 millionths
-/// each.
+/// Bound of the relative drift between two machines' clocks: crystals are accurate to 50 ppm each.
 const DRIFT: f64 = 100e-6;
 
-/// How far the drift may be from what it was when it was seen, as a share: crystals feel the
-/// temperature.
+/// Bound of the change of the drift since it was measured: crystals depend on temperature.
 const WANDER: f64 = 1e-6;
 
 /// CLOCK_MONOTONIC in nanoseconds.
@@ -22,85 +21,93 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Four time stamps of one question and its answer.
+/// The next time after `now_ns` on the grid `last_ns + n * interval`; missed ones are skipped.
+pub(crate) fn next_tick_ns(last_ns: u64, interval: Duration, now_ns: u64) -> u64 {
+    let interval_ns = (interval.as_nanos() as u64).max(1);
+    let missed = now_ns.saturating_sub(last_ns) / interval_ns;
+    last_ns + (missed + 1) * interval_ns
+}
+
+/// Four time stamps of one request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// The question left, by our clock.
+    /// Request sent, local clock.
     pub asked_ns: u64,
-    /// It arrived, by the other's.
+    /// Request received, remote clock.
     pub received_ns: u64,
-    /// The answer left, by the other's.
+    /// Response sent, remote clock.
     pub answered_ns: u64,
-    /// It arrived, by ours.
+    /// Response received, local clock.
     pub done_ns: u64,
 }
 
-/// Maps another machine's monotonic clock onto ours.
+/// Maps another machine's monotonic clock onto the local one.
 ///
-/// Every exchange bounds the offset: the question cannot have arrived before it left, nor the
-/// answer. The middle of these bounds is off by at most half the round trip. Two exchanges bound
-/// the drift between them in the same way; the longer they are apart, the better. Exchanges age by
-/// what is not known of the drift; the one whose bound is tightest now is used.
+/// Every exchange bounds the offset: neither request nor response can arrive before it was sent.
+/// The midpoint of these bounds is off by at most half the round trip. Two exchanges bound the
+/// drift between them in the same way; the longer the time between them, the tighter the bound.
+/// The bound of an exchange widens with its age by the uncertainty of the drift; the exchange with
+/// the tightest bound now is used.
 #[derive(Clone, Debug, Default)]
 pub struct ClockMap {
     exchanges: VecDeque<Exchange>,
     drift: Drift,
 }
 
-/// How much faster the other's clock runs, as a share.
+/// How much faster the remote clock runs, as a fraction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Drift {
     middle: f64,
-    /// At most this far off, either way.
+    /// Bound of the error, in either direction.
     error: f64,
 }
 
 impl Default for Drift {
-    /// Nothing is known about it.
+    /// The drift before it has been measured.
     fn default() -> Self {
         Self { middle: 0.0, error: DRIFT }
     }
 }
 
-/// A time on our clock and how far off it may be.
+/// A time on the local clock and its error bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedTime {
     /// CLOCK_MONOTONIC of this machine.
     pub at_ns: u64,
-    /// At most this far off, either way.
+    /// Bound of the error, in either direction.
     pub error_ns: u64,
 }
 
 impl Exchange {
-    /// Time on the network: what the other side spent thinking does not count.
+    /// Time on the network, without the processing time of the remote side.
     pub fn round_trip_ns(&self) -> u64 {
         let whole_ns = self.done_ns.saturating_sub(self.asked_ns);
         whole_ns.saturating_sub(self.answered_ns.saturating_sub(self.received_ns))
     }
 
-    /// The other's clock minus ours, twice, so that halves are not lost.
+    /// Remote clock minus local clock, doubled to keep half nanoseconds.
     fn offset_doubled_ns(&self) -> i128 {
         let there = i128::from(self.received_ns) + i128::from(self.answered_ns);
         there - i128::from(self.asked_ns) - i128::from(self.done_ns)
     }
 
-    /// How far off the offset may be at `now_ns` of our clock.
+    /// Error bound of the offset at `now_ns` of the local clock.
     fn error_ns(&self, now_ns: u64, drift: Drift) -> u64 {
         let age_ns = now_ns.abs_diff(self.done_ns) as f64;
         let length_ns = self.done_ns.saturating_sub(self.asked_ns) as f64;
         self.round_trip_ns() / 2 + 1 + (age_ns * drift.error + length_ns * DRIFT) as u64
     }
 
-    /// The most that the drift can be between `earlier` and this one.
+    /// Upper bound of the drift between `earlier` and this exchange.
     fn drift_max_since(&self, earlier: &Self) -> Option<f64> {
         let apart_ns = self.asked_ns.checked_sub(earlier.done_ns).filter(|apart| *apart > 0)?;
-        // What is largest now against what was smallest then.
+        // The largest possible offset now against the smallest possible one then.
         let now = i128::from(self.received_ns) - i128::from(self.asked_ns);
         let then = i128::from(earlier.answered_ns) - i128::from(earlier.done_ns);
         Some((now - then) as f64 / apart_ns as f64)
     }
 
-    /// The least that it can be.
+    /// Lower bound of the drift between `earlier` and this exchange.
     fn drift_min_since(&self, earlier: &Self) -> Option<f64> {
         let apart_ns = self.done_ns.checked_sub(earlier.asked_ns).filter(|apart| *apart > 0)?;
         let now = i128::from(self.answered_ns) - i128::from(self.done_ns);
@@ -110,8 +117,8 @@ impl Exchange {
 }
 
 impl Drift {
-    /// What all pairs of exchanges together leave possible.
-    fn of(exchanges: &VecDeque<Exchange>) -> Self {
+    /// The range that satisfies the bounds of all pairs of exchanges.
+    fn from_exchanges(exchanges: &VecDeque<Exchange>) -> Self {
         let (mut least, mut most) = (-DRIFT, DRIFT);
         for (at, later) in exchanges.iter().enumerate() {
             for earlier in exchanges.iter().take(at) {
@@ -124,14 +131,14 @@ impl Drift {
                 middle: f64::midpoint(least, most),
                 error: ((most - least) / 2.0 + WANDER).min(DRIFT),
             },
-            // A clock that is being slewed: nothing is known.
+            // Contradicting bounds: one of the clocks is being slewed.
             false => Self::default(),
         }
     }
 }
 
 impl ClockMap {
-    /// Takes one exchange into account. One whose times run backwards is ignored.
+    /// Adds an exchange. One whose times run backwards is ignored.
     pub fn add(&mut self, exchange: Exchange) {
         if exchange.done_ns < exchange.asked_ns || exchange.answered_ns < exchange.received_ns {
             return;
@@ -144,15 +151,15 @@ impl ClockMap {
             worst.map(|(at, _)| self.exchanges.remove(at));
         }
         self.exchanges.push_back(exchange);
-        self.drift = Drift::of(&self.exchanges);
+        self.drift = Drift::from_exchanges(&self.exchanges);
     }
 
-    /// Exchanges that are remembered.
+    /// Number of remembered exchanges.
     pub fn exchanges(&self) -> usize {
         self.exchanges.len()
     }
 
-    /// The time `there_ns` of the other's clock on ours; `None` before the first exchange.
+    /// Maps `there_ns` of the remote clock to the local one; `None` before the first exchange.
     pub fn map(&self, there_ns: u64) -> Option<MappedTime> {
         let newest_ns = self.exchanges.back()?.done_ns;
         let error_ns = |exchange: &Exchange, at_ns| exchange.error_ns(at_ns, self.drift);
@@ -171,7 +178,8 @@ mod tests {
 
     use super::*;
 
-    /// An exchange with a clock that is `offset_ns` ahead and the given times under way.
+    /// An exchange with a clock that is `offset_ns` ahead, with the given network and processing
+    /// times.
     fn exchange(
         at_ns: u64,
         offset_ns: u64,
@@ -190,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_exchange_counts() {
+    fn the_exchange_with_the_tightest_bound_is_used() {
         let mut map = ClockMap::default();
         assert_eq!(map.map(0), None);
         let offset_ns = 1_000_000_000_000;
@@ -203,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn old_exchanges_lose_their_worth() {
+    fn bounds_widen_with_age() {
         let mut map = ClockMap::default();
         map.add(exchange(0, 0, 10_000, 0, 10_000));
         // A minute later the first one may be off by 6 ms, more than this one's 2 ms.
@@ -216,7 +224,7 @@ mod tests {
         assert_eq!(map.exchanges.len(), EXCHANGES_MAX);
     }
 
-    /// What a clock shows that is ahead and runs faster.
+    /// The reading of a clock with this offset and drift.
     fn there_ns(at_ns: u64, offset_ns: u64, drift: f64) -> u64 {
         offset_ns + at_ns.saturating_add_signed((at_ns as f64 * drift) as i64)
     }
@@ -233,30 +241,38 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_drift_is_learnt() {
+    fn a_constant_drift_is_measured() {
         let mut map = ClockMap::default();
         for second in 0..60 {
             map.add(drifting(second * 1_000_000_000, 60e-6, (40_000, 60_000)));
         }
-        // The way becomes slow: what is known about the drift has to do.
+        // The network becomes slow: the measured drift must keep the bound tight.
         for second in 60..100 {
             map.add(drifting(second * 1_000_000_000, 60e-6, (20_000_000, 80_000_000)));
         }
         let at_ns = 100_000_000_000;
         let mapped = map.map(there_ns(at_ns, 1 << 40, 60e-6)).expect("has exchanges");
         assert!(mapped.at_ns.abs_diff(at_ns) <= mapped.error_ns, "{mapped:?}");
-        // Without it, 40 seconds would make 4 ms.
+        // Without a measured drift, 40 s would add 4 ms.
         assert!(mapped.error_ns < 500_000, "{mapped:?}");
     }
 
     #[test]
-    fn a_clock_that_is_slewed_has_no_drift() {
+    fn a_slewed_clock_resets_the_drift() {
         let mut map = ClockMap::default();
         for second in 0..10 {
             map.add(drifting(second * 1_000_000_000, 50e-6, (10_000, 10_000)));
         }
         map.add(drifting(10_000_000_000, 400e-6, (10_000, 10_000)));
         assert_eq!(map.drift, Drift::default());
+    }
+
+    #[test]
+    fn ticks_skip_missed_ones() {
+        let second = Duration::from_secs(1);
+        assert_eq!(next_tick_ns(10_000_000_000, second, 10_000_000_001), 11_000_000_000);
+        assert_eq!(next_tick_ns(10_000_000_000, second, 13_500_000_000), 14_000_000_000);
+        assert_eq!(next_tick_ns(10_000_000_000, second, 0), 11_000_000_000);
     }
 
     #[test]
@@ -269,7 +285,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn so_it_is_with_a_drift(
+        fn the_true_time_is_within_the_bound_under_drift(
             drift in -90e-6_f64..90e-6,
             ways in proptest::collection::vec((0_u64..1 << 27, 0_u64..1 << 27), 1..80),
             later_ns in 0_u64..10_000_000_000,

@@ -1,4 +1,4 @@
-//! CPU time by state, and lists of cores.
+//! CPU time by state, and core lists.
 
 /// The kernel's unit of CPU time in `/proc/stat` and `/proc/PID/stat`, in nanoseconds.
 ///
@@ -8,31 +8,31 @@ pub(crate) const TICK_NS: u64 = 10_000_000;
 
 /// CPU time by state since boot, in ticks of 10 ms, as `/proc/stat` counts it.
 ///
-/// Guest time is contained in `user` and `nice` and therefore not listed apart.
+/// Guest time is part of `user` and `nice` and therefore not listed separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// Programs.
+    /// User mode.
     pub user: u64,
-    /// Programs of low priority.
+    /// User mode at low priority.
     pub nice: u64,
-    /// The kernel for programs.
+    /// Kernel mode on behalf of processes.
     pub system: u64,
-    /// Nothing to do.
+    /// Idle.
     pub idle: u64,
-    /// Nothing to do while a disk request was outstanding.
+    /// Idle while a disk request was outstanding.
     pub iowait: u64,
     /// Hardware interrupts.
     pub irq: u64,
     /// Software interrupts: most of the network's receive path.
     pub softirq: u64,
-    /// Time the hypervisor gave to somebody else.
+    /// Time that the hypervisor gave to other guests.
     pub steal: u64,
 }
 
 impl CpuTimes {
-    /// Parses the numbers behind `cpu` or `cpuN` in a line of `/proc/stat`.
+    /// Parses the numbers after `cpu` or `cpuN` in a line of `/proc/stat`.
     ///
-    /// Returns `None` when the first four are not there; old kernels lack the later ones.
+    /// Returns `None` without the first four numbers; old kernels lack the later ones.
     pub(crate) fn parse<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Self> {
         let mut next = || fields.next()?.parse::<u64>().ok();
         let mut times = Self {
@@ -49,7 +49,7 @@ impl CpuTimes {
         Some(times)
     }
 
-    /// All states together.
+    /// Sum of all states.
     pub fn total(&self) -> u64 {
         self.user
             + self.nice
@@ -61,9 +61,9 @@ impl CpuTimes {
             + self.steal
     }
 
-    /// What passed between `earlier` and this, state by state.
+    /// The time between `earlier` and `self`, state by state.
     ///
-    /// The kernel may step `idle` and `iowait` back a little; such a state counts as zero.
+    /// The kernel may decrease `idle` and `iowait` slightly; such a state counts as zero.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             user: self.user.saturating_sub(earlier.user),
@@ -77,7 +77,7 @@ impl CpuTimes {
         }
     }
 
-    /// The sum of two, state by state.
+    /// The sum of both, state by state.
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             user: self.user + other.user,
@@ -91,7 +91,7 @@ impl CpuTimes {
         }
     }
 
-    /// `part` as percent of all time in here; 0 when no time has passed.
+    /// `part` in percent of the total; 0 when no time has passed.
     fn percent(&self, part: u64) -> f64 {
         match self.total() {
             0 => 0.0,
@@ -99,30 +99,30 @@ impl CpuTimes {
         }
     }
 
-    /// 1 - idle in percent, as published reports count it: steal and I/O wait are busy.
+    /// 1 - idle in percent, as published reports define it: steal and I/O wait count as busy.
     pub fn not_idle_percent(&self) -> f64 {
         self.percent(self.total() - self.idle)
     }
 
-    /// 1 - idle - steal in percent: what this machine itself spent. I/O wait is idle here, since
-    /// a core that waits for a disk could run something else.
+    /// 1 - idle - steal in percent: what this machine itself used. I/O wait counts as idle here,
+    /// since a core that waits for a disk could run something else.
     pub fn busy_percent(&self) -> f64 {
         self.percent(self.total() - self.idle - self.iowait - self.steal)
     }
 
-    /// Time spent in programs and in the kernel on their behalf, in nanoseconds; interrupts are
-    /// not in it.
+    /// Time in user mode and in the kernel on behalf of processes, in nanoseconds; without
+    /// interrupts.
     pub fn programs_ns(&self) -> u64 {
         (self.user + self.nice + self.system) * TICK_NS
     }
 
-    /// Time taken by the hypervisor for others, in percent.
+    /// Steal in percent.
     pub fn steal_percent(&self) -> f64 {
         self.percent(self.steal)
     }
 }
 
-/// Parses the kernel's list form of cores, such as `0-3,8`; `None` if it is something else.
+/// Parses the kernel's core list format, such as `0-3,8`; `None` for any other text.
 pub fn parse_cpu_list(list: &str) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
     for part in list.trim().split(',').filter(|part| !part.is_empty()) {
@@ -130,7 +130,7 @@ pub fn parse_cpu_list(list: &str) -> Option<Vec<usize>> {
             Some((first, last)) => {
                 let first: usize = first.trim().parse().ok()?;
                 let last: usize = last.trim().parse().ok()?;
-                // A machine has thousands of cores at most; a wider range is not a core list.
+                // Machines have a few thousand cores at most; a wider range is not a core list.
                 if last < first || last - first > 65_535 {
                     return None;
                 }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_is_neither_idle_nor_stolen() {
+    fn busy_excludes_idle_and_steal() {
         let window = times("110 0 220 1600 10 0 20 40").since(&times("100 0 200 1500 0 0 0 0"));
         // 10 user, 20 system, 20 softirq, 100 idle, 10 iowait, 40 steal: 200 in all.
         assert_eq!(window.total(), 200);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_stepped_back_counts_as_zero() {
+    fn a_decreased_state_counts_as_zero() {
         let window = times("10 0 0 90").since(&times("0 0 0 100"));
         assert_eq!(window.idle, 0);
         assert!((window.busy_percent() - 100.0).abs() < 1e-9);

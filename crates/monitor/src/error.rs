@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-/// A sample that could not be taken.
+/// Why a sample could not be taken.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MonitorError {
-    /// The process has ended (or never existed).
-    #[error("process {pid} is not running any more")]
+    /// The process has exited or never existed.
+    #[error("process {pid} is not running")]
     ProcessGone {
-        /// The process id that was asked for.
+        /// The process id.
         pid: u32,
     },
     /// A file below the root could not be read.
@@ -20,8 +20,8 @@ pub enum MonitorError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A file below the root does not have the form that the kernel documents.
-    #[error("cannot understand {}: {what}", path.display())]
+    /// A file below the root does not have its documented format.
+    #[error("cannot parse {}: {what}", path.display())]
     Parse {
         /// The file.
         path: PathBuf,

@@ -1,16 +1,16 @@
-//! Finding a process by its id, its name or the port that it listens on.
+//! Finding processes by id, by name, or by listening port.
 
 use std::collections::HashSet;
 
 use crate::{ProcRoot, ProcessSelector};
 
-/// Processes that one selector may match; a name such as `nginx` has many.
+/// Limit on the processes that one selector matches; a name such as `nginx` has many.
 const MATCHES_MAX: usize = 16;
 
-/// Length that the kernel cuts process names to.
+/// Length to which the kernel truncates process names.
 const COMM_MAX: usize = 15;
 
-/// The ids of the processes that `selector` means, now.
+/// The ids of the running processes that `selector` matches.
 pub fn find_processes(root: &ProcRoot, selector: &ProcessSelector) -> Vec<u32> {
     let mut found = match selector {
         ProcessSelector::Pid(pid) => {
@@ -36,8 +36,8 @@ fn processes(root: &ProcRoot) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// By the kernel's name, or by the file name of the program as it was started, which is not cut
-/// and which threads cannot rename. This process itself is never meant.
+/// Matches the kernel's name, or the file name in the command line, which is not truncated and
+/// which threads cannot change. The calling process never matches.
 fn is_named(root: &ProcRoot, pid: u32, name: &str) -> bool {
     if pid == std::process::id() {
         return false;
@@ -52,7 +52,7 @@ fn is_named(root: &ProcRoot, pid: u32, name: &str) -> bool {
     program.rsplit(|byte| *byte == b'/').next() == Some(name.as_bytes())
 }
 
-/// Processes with a socket that listens on `port`, on any address.
+/// Processes with a socket listening on `port`, on any address.
 fn listening(root: &ProcRoot, port: u16) -> Vec<u32> {
     let mut inodes = HashSet::new();
     for table in ["net/tcp", "net/tcp6"] {
@@ -66,7 +66,7 @@ fn listening(root: &ProcRoot, port: u16) -> Vec<u32> {
     processes(root).into_iter().filter(|pid| holds(root, *pid, &links)).collect()
 }
 
-/// The inode of a line of `net/tcp` that is a listener on `port`.
+/// The socket inode in a line of `net/tcp`, if it is a listener on `port`.
 fn listener(line: &str, port: u16) -> Option<u64> {
     const LISTEN: &str = "0A";
     let mut fields = line.split_whitespace();
@@ -80,7 +80,8 @@ fn listener(line: &str, port: u16) -> Option<u64> {
     fields.nth(5)?.parse().ok()
 }
 
-/// Does the process have one of these sockets open? Unreadable ones (other users') do not.
+/// Whether the process has one of these sockets open; false where its descriptors are unreadable
+/// (other users' processes).
 fn holds(root: &ProcRoot, pid: u32, links: &HashSet<String>) -> bool {
     let descriptors = std::fs::read_dir(root.path(format!("{pid}/fd"))).into_iter().flatten();
     descriptors.flatten().any(|entry| {

@@ -1,12 +1,12 @@
-//! A row from its list of named figures: what `resources.csv` says of a host, read back.
+//! Rebuilds a row from named metrics: the rows of `resources.csv`.
 
 use crate::row::{CpuPercent, HostRow, InterfaceRates, MemoryBytes, Pressure};
 
 impl HostRow {
-    /// Takes one figure as [`HostRow::metrics`] names it. What follows from other figures, and
-    /// figures of cores and processes, whose rows are not told completely, are left out; false for
-    /// a name that is none.
-    pub fn take(&mut self, metric: &str, instance: Option<&str>, value: f64) -> bool {
+    /// Sets one metric by its name in [`HostRow::metrics`]. Derived metrics are ignored, and so are
+    /// those of cores and processes, which do not have all fields of their rows. Returns false for
+    /// an unknown name.
+    pub fn set_metric(&mut self, metric: &str, instance: Option<&str>, value: f64) -> bool {
         self.take_cpu(metric, value)
             || self.take_memory(metric, value)
             || self.take_network(metric, instance.unwrap_or_default(), value)

@@ -1,11 +1,11 @@
-//! The machine: CPU by state and core, memory, load average.
+//! The whole machine: CPU by state and core, memory, load average.
 
 use procfs_core::Meminfo;
 
 use crate::cpus::TICK_NS;
 use crate::{CpuTimes, MemoryBytes, MonitorError, ProcRoot};
 
-/// Samples the machine this runs on.
+/// Samples the local machine.
 #[derive(Clone, Debug, Default)]
 pub struct HostSampler {
     root: ProcRoot,
@@ -14,13 +14,13 @@ pub struct HostSampler {
 /// The CPU time of one core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreTimes {
-    /// The core's number; offline cores are missing from the list.
+    /// The core's number; offline cores are not listed.
     pub core: usize,
     /// Its time by state since boot.
     pub times: CpuTimes,
 }
 
-/// Mean number of runnable and uninterruptible tasks over the last 1, 5 and 15 minutes.
+/// Mean number of runnable and uninterruptible tasks over 1, 5 and 15 minutes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoadAverage {
     /// Over one minute.
@@ -31,27 +31,27 @@ pub struct LoadAverage {
     pub fifteen: f64,
 }
 
-/// The machine at one moment.
+/// The state of the machine at one time.
 #[derive(Clone, Debug, Default)]
 pub struct HostSample {
-    /// When, in nanoseconds of the caller's monotonic clock.
+    /// Time of the sample, on the caller's monotonic clock.
     pub at_ns: u64,
-    /// All cores together.
+    /// Sum of all cores.
     pub cpu: CpuTimes,
-    /// Core by core.
+    /// Each core.
     pub cores: Vec<CoreTimes>,
     /// Installed memory in bytes.
     pub memory_total_bytes: u64,
-    /// Memory that programs could still get without swapping, in bytes.
+    /// Memory available to processes without swapping, in bytes.
     pub memory_available_bytes: u64,
-    /// Memory by use.
+    /// Memory by kind of use.
     pub memory: MemoryBytes,
     /// Load average.
     pub load: LoadAverage,
 }
 
 impl HostSampler {
-    /// A sampler that reads below `root`.
+    /// Reads below `root`.
     pub fn with_root(root: ProcRoot) -> Self {
         Self { root }
     }
@@ -59,13 +59,17 @@ impl HostSampler {
     /// Takes one sample, stamped `now_ns`.
     ///
     /// # Errors
-    /// When `stat`, `meminfo` or `loadavg` is missing or is not what the kernel documents.
+    /// `stat`, `meminfo` or `loadavg` is missing or does not have its documented format.
     pub fn sample(&self, now_ns: u64) -> Result<HostSample, MonitorError> {
-        self.sample_of(&self.root.text("stat")?, now_ns)
+        self.sample_with_stat(&self.root.text("stat")?, now_ns)
     }
 
-    /// Takes one sample whose `stat` was read already.
-    pub(crate) fn sample_of(&self, stat: &str, now_ns: u64) -> Result<HostSample, MonitorError> {
+    /// Takes one sample, given the content of `stat`.
+    pub(crate) fn sample_with_stat(
+        &self,
+        stat: &str,
+        now_ns: u64,
+    ) -> Result<HostSample, MonitorError> {
         let (cpu, cores) = self.cpu(stat)?;
         let memory: Meminfo = self.root.parse("meminfo")?;
         let load: procfs_core::LoadAverage = self.root.parse("loadavg")?;
@@ -74,7 +78,7 @@ impl HostSampler {
             cpu,
             cores,
             memory_total_bytes: memory.mem_total,
-            // Kernels before 3.14 do not estimate it; free plus caches is what they offered.
+            // Kernels before 3.14 do not estimate it; free memory plus caches approximates it.
             memory_available_bytes: memory
                 .mem_available
                 .unwrap_or(memory.mem_free + memory.buffers + memory.cached),
@@ -97,10 +101,10 @@ impl HostSampler {
         })
     }
 
-    /// The `cpu` lines of `stat`: the sum, and the cores under their own numbers.
+    /// The `cpu` lines of `stat`: the sum, and each core by number.
     ///
-    /// Read here and not through procfs-core, which numbers cores by position and so mixes them
-    /// up when one is offline.
+    /// Not parsed by procfs-core, which numbers cores by position and so misnumbers them when one
+    /// is offline.
     fn cpu(&self, text: &str) -> Result<(CpuTimes, Vec<CoreTimes>), MonitorError> {
         let malformed = |what: &str| MonitorError::Parse {
             path: self.root.path("stat"),
@@ -125,18 +129,18 @@ impl HostSampler {
     }
 }
 
-/// As the kernel writes it: two digits, without what a short float makes of them.
+/// Rounds to the two decimals that the kernel writes, which `f32` does not represent exactly.
 fn hundredths(load: f32) -> f64 {
     (f64::from(load) * 100.0).round() / 100.0
 }
 
 impl HostSample {
-    /// CPU time by state between `earlier` and this, over all cores.
+    /// CPU time by state between `earlier` and `self`, over all cores.
     pub fn cpu_since(&self, earlier: &Self) -> CpuTimes {
         self.cpu.since(&earlier.cpu)
     }
 
-    /// CPU time by state between `earlier` and this, over those of `cores` present in both.
+    /// CPU time by state between `earlier` and `self`, over those of `cores` present in both.
     pub fn cores_since(&self, earlier: &Self, cores: &[usize]) -> CpuTimes {
         let mut sum = CpuTimes::default();
         for core in self.cores.iter().filter(|core| cores.contains(&core.core)) {
@@ -147,28 +151,28 @@ impl HostSample {
         sum
     }
 
-    /// Does the time that the kernel counted for `cores` since `earlier` add up to the time that
-    /// passed, within 5 %? Where it does not (seen in virtual machines: 586 ticks of 500), what it
-    /// says about single cores is worth nothing.
+    /// Whether the time that the kernel accounted to `cores` since `earlier` is within 5 % of the
+    /// elapsed time. Where it is not (observed in virtual machines: 586 ticks in 500), its figures
+    /// for single cores are unusable.
     pub fn cores_add_up_since(&self, earlier: &Self, cores: &[usize]) -> bool {
         let passed_ns = self.at_ns.saturating_sub(earlier.at_ns) as f64 * cores.len() as f64;
         let counted_ns = self.cores_since(earlier, cores).total() as f64 * TICK_NS as f64;
-        // Two ticks per core: a short window is cut at both ends.
+        // Two ticks per core: accounting is quantised at both ends of a short window.
         let slack_ns = (passed_ns * 0.05).max((2 * TICK_NS) as f64 * cores.len() as f64);
         (counted_ns - passed_ns).abs() <= slack_ns
     }
 
-    /// 1 - idle of the whole machine between `earlier` and this, in percent.
+    /// 1 - idle of the whole machine between `earlier` and `self`, in percent.
     pub fn not_idle_percent_since(&self, earlier: &Self) -> f64 {
         self.cpu_since(earlier).not_idle_percent()
     }
 
-    /// 1 - idle - steal of `cores` between `earlier` and this, in percent of those cores.
+    /// 1 - idle - steal of `cores` between `earlier` and `self`, in percent of those cores.
     pub fn busy_percent_since(&self, earlier: &Self, cores: &[usize]) -> f64 {
         self.cores_since(earlier, cores).busy_percent()
     }
 
-    /// Memory in use in percent of what is installed.
+    /// Memory in use in percent of the installed memory.
     pub fn memory_percent(&self) -> f64 {
         match self.memory_total_bytes {
             0 => 0.0,
@@ -184,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cores_add_up_only_if_the_counts_are_the_time_that_passed() {
+    fn cores_add_up_only_if_the_ticks_match_the_elapsed_time() {
         let sample = |at_ns, user, idle| HostSample {
             at_ns,
             cores: [0, 1]

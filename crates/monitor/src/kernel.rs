@@ -1,9 +1,9 @@
-//! Kernel-wide figures: descriptors, pressure, context switches, the host's name.
+//! Kernel-wide metrics: descriptors, pressure, context switches, host name.
 
 use crate::ProcRoot;
 use crate::row::Pressure;
 
-/// Open descriptors and how many there may be, from `sys/fs/file-nr`.
+/// Open descriptors and their limit, from `sys/fs/file-nr`.
 pub(crate) fn descriptors(root: &ProcRoot) -> Option<(u64, u64)> {
     let text = root.text("sys/fs/file-nr").ok()?;
     let mut fields = text.split_whitespace().map(|field| field.parse::<u64>().ok());
@@ -12,19 +12,19 @@ pub(crate) fn descriptors(root: &ProcRoot) -> Option<(u64, u64)> {
     Some((allocated.saturating_sub(free), fields.next()??))
 }
 
-/// Context switches since boot, from the text of `stat`.
+/// Context switches since boot, from the content of `stat`.
 pub(crate) fn context_switches(stat: &str) -> Option<u64> {
     stat.lines().find_map(|line| line.strip_prefix("ctxt ")?.trim().parse().ok())
 }
 
-/// What the machine calls itself.
+/// The machine's host name.
 pub(crate) fn host_name(root: &ProcRoot) -> String {
     let name = root.text("sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();
     if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
 }
 
-/// Microseconds of waiting since boot; `None` where the kernel does not account it.
+/// Stall time since boot in microseconds; `None` where the kernel does not account it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PressureCounters {
     cpu_some: Option<u64>,
@@ -35,7 +35,7 @@ pub(crate) struct PressureCounters {
 }
 
 impl PressureCounters {
-    /// The files below `pressure`.
+    /// Reads the files below `pressure`.
     pub(crate) fn read(root: &ProcRoot) -> Self {
         let read = |resource: &str| root.text(format!("pressure/{resource}")).unwrap_or_default();
         let (cpu, io, memory) = (read("cpu"), read("io"), read("memory"));
@@ -48,7 +48,7 @@ impl PressureCounters {
         }
     }
 
-    /// Sets the waiting time of one resource, by the name that Prometheus gives it.
+    /// Sets the stall time of one resource, by its name in node_exporter's metrics.
     pub(crate) fn set(&mut self, name: &str, micros: u64) {
         let counter = match name {
             "cpu_waiting" => &mut self.cpu_some,
@@ -61,7 +61,7 @@ impl PressureCounters {
         *counter = Some(micros);
     }
 
-    /// Shares of the time since `earlier`, `None` where the kernel has no pressure at all.
+    /// Shares of the time since `earlier`; `None` where the kernel has no pressure accounting.
     pub(crate) fn since(&self, earlier: &Self, elapsed_ns: u64) -> Option<Pressure> {
         if *self == Self::default() || elapsed_ns == 0 {
             return None;
@@ -80,7 +80,7 @@ impl PressureCounters {
     }
 }
 
-/// `total=` of the line `kind` of a pressure file.
+/// The `total=` field of line `kind` in a pressure file.
 fn total(text: &str, kind: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(kind))?;
     line.split_whitespace().find_map(|field| field.strip_prefix("total=")?.parse().ok())

@@ -1,18 +1,18 @@
-//! What processes and their hosts spend: sampled from Linux's `/proc`, or told by others.
+//! Resource usage of hosts and processes: sampled from Linux's `/proc`, or received from elsewhere.
 //!
-//! - [`MachineSampler`]: this machine and some of its processes, a [`HostRow`] per sample. Below it
-//!   [`HostSampler`] and [`ProcessSampler`], which hold running totals; a figure over a window is
-//!   the difference of two samples. Samplers are pulled and know no clock.
-//! - [`Watch`]: sources in the background, a thread each: this machine, an agent elsewhere, a
-//!   Prometheus endpoint, collectd ([`SourceSpec`]). All deliver rows whose times are on this
-//!   machine's monotonic clock, with a bound of the error where there is one ([`ClockMap`]).
-//! - [`AgentServer`]: offers this machine's rows to others who know the [`Token`].
-//! - [`HostRow::metrics`]: a row as named figures, for files and summaries.
+//! - [`MachineSampler`]: this machine and selected processes, one [`HostRow`] per sample. It builds
+//!   on [`HostSampler`] and [`ProcessSampler`], which return running totals; a figure over a window
+//!   is the difference of two samples. Samplers read no clock: the caller passes the time.
+//! - [`Watch`]: background sources, one thread each: this machine, a remote agent, a Prometheus
+//!   endpoint, collectd ([`SourceSpec`]). The times of all rows are on this machine's monotonic
+//!   clock, with an error bound where one is known ([`ClockMap`]).
+//! - [`AgentServer`]: serves this machine's rows to clients that hold the [`Token`].
+//! - [`HostRow::metrics`]: a row as named metrics, for files and summaries.
 //!
-//! Everything is read below a [`ProcRoot`], so that tests (and containers that mount the host's
-//! `/proc` elsewhere) can point it at another directory. On systems without `/proc` every sample
-//! is an error that says so; callers then report the figures as absent. What comes over the network
-//! is bounded: lines, packets, answers, hosts, series, clients, and rows that nobody takes.
+//! All files are read below a [`ProcRoot`], so that tests (and containers that mount the host's
+//! `/proc` elsewhere) can use another directory. On systems without `/proc` every sample returns an
+//! error; callers then report the metrics as absent. Everything received from the network is
+//! bounded: lines, packets, responses, hosts, series, clients, and queued rows.
 
 mod agent;
 mod cgroup;
@@ -34,7 +34,7 @@ mod row;
 mod source;
 mod watch;
 
-pub use agent::{AgentCounts, AgentError, AgentServer, Token, TokenError};
+pub use agent::{AgentCounts, AgentError, AgentServer, TOKEN_VARIABLE, Token, TokenError};
 pub use clock::{ClockMap, Exchange, MappedTime, now_ns};
 pub use cpus::{CpuTimes, parse_cpu_list};
 pub use error::MonitorError;
@@ -51,8 +51,4 @@ pub use source::{
     INTERVAL, MonitorSpec, ProcessSelector, SourceError, SourceSpec, TokenSource, WatchedProcess,
     interval,
 };
-
 pub use watch::{SourceReport, Watch, WatchError};
-
-/// The environment variable that holds the token of an agent, on both sides.
-pub const TOKEN_VARIABLE: &str = "TACHO_MONITOR_TOKEN";

@@ -1,42 +1,41 @@
-//! A whole machine, row by row: what `tacho monitor` shows and a local run watches.
+//! A machine and selected processes, row by row, for `tacho monitor` and local runs.
 
 use crate::cgroup::ControlGroup;
-use crate::cpus::CpuTimes;
 use crate::find::find_processes;
 use crate::host::{CoreTimes, HostSample, HostSampler};
 use crate::kernel::{self, PressureCounters};
 use crate::network::{self, InterfaceCounters, TcpCounters};
-use crate::row::{CoreRow, CpuPercent, HostRow, MemoryBytes, ProcessRow};
+use crate::row::{CoreRow, CpuPercent, HostRow, ProcessRow};
 use crate::{MonitorError, ProcRoot, ProcessSample, ProcessSampler, WatchedProcess};
 
-/// Samples the machine and the processes that were asked for, and says what happened since the
-/// last sample. Knows no clock: the caller stamps each sample.
+/// Samples the machine and selected processes, and returns the change since the last sample. It
+/// reads no clock: the caller stamps each sample.
 #[derive(Debug)]
 pub struct MachineSampler {
     root: ProcRoot,
     sampler: HostSampler,
     name: String,
     watched: Vec<WatchedProcess>,
-    /// When to look for each of them again, by number of samples.
-    looks: Vec<Look>,
+    /// When to search for each of them again, in samples.
+    searches: Vec<SearchBackoff>,
     samples: u64,
     tracked: Vec<Tracked>,
-    last: Option<Counters>,
+    last: Option<MachineCounters>,
 }
 
-/// Looking for a process reads every process: it is done less and less often.
+/// Exponential backoff of searches for a process, since each search reads all processes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Look {
+struct SearchBackoff {
     next: u64,
     gap: u64,
 }
 
-/// Samples between two looks at most.
-const LOOK_GAP_MAX: u64 = 16;
+/// Largest number of samples between two searches.
+const SEARCH_GAP_MAX: u64 = 16;
 
-/// Everything that only grows.
+/// Cumulative counters, from which rates follow.
 #[derive(Clone, Debug)]
-struct Counters {
+struct MachineCounters {
     host: HostSample,
     interfaces: Vec<InterfaceCounters>,
     tcp: TcpCounters,
@@ -44,7 +43,7 @@ struct Counters {
     context_switches: Option<u64>,
 }
 
-/// A process that was found.
+/// A selected process that was found.
 #[derive(Debug)]
 struct Tracked {
     /// Position in `watched`.
@@ -56,20 +55,20 @@ struct Tracked {
 }
 
 impl MachineSampler {
-    /// A sampler of the machine below `root` and of some of its processes.
+    /// Samples the machine below `root` and the `watched` processes.
     pub fn new(root: ProcRoot, watched: Vec<WatchedProcess>) -> Self {
         let name = kernel::host_name(&root);
         let sampler = HostSampler::with_root(root.clone());
-        let looks = vec![Look::default(); watched.len()];
-        Self { root, sampler, name, watched, looks, samples: 0, tracked: Vec::new(), last: None }
+        let searches = vec![SearchBackoff::default(); watched.len()];
+        Self { root, sampler, name, watched, searches, samples: 0, tracked: Vec::new(), last: None }
     }
 
-    /// What the machine calls itself.
+    /// The machine's host name.
     pub fn host_name(&self) -> &str {
         &self.name
     }
 
-    /// Processes that were asked for and are not there.
+    /// The selected processes that are not running, except optional ones.
     pub fn missing(&self) -> Vec<String> {
         let absent = |index: &usize| !self.tracked.iter().any(|tracked| tracked.watch == *index);
         (0..self.watched.len())
@@ -79,15 +78,15 @@ impl MachineSampler {
             .collect()
     }
 
-    /// Takes a sample, stamped `now_ns`. The first one only begins: it has no row.
+    /// Takes a sample, stamped `now_ns`. The first one is the baseline and returns no row.
     ///
     /// # Errors
-    /// When one of `stat`, `meminfo` and `loadavg` cannot be read or understood; everything else
-    /// is absent from the row then.
+    /// `stat`, `meminfo` or `loadavg` cannot be read or parsed. Any other unreadable file only makes
+    /// its metrics absent from the row.
     pub fn sample(&mut self, now_ns: u64) -> Result<Option<HostRow>, MonitorError> {
         let stat = self.root.text("stat")?;
-        let now = Counters {
-            host: self.sampler.sample_of(&stat, now_ns)?,
+        let now = MachineCounters {
+            host: self.sampler.sample_with_stat(&stat, now_ns)?,
             interfaces: network::interfaces(&self.root),
             tcp: network::tcp(&self.root),
             pressure: PressureCounters::read(&self.root),
@@ -98,7 +97,12 @@ impl MachineSampler {
         Ok(before.map(|before| self.row(&now, &before, processes)))
     }
 
-    fn row(&self, now: &Counters, before: &Counters, processes: Vec<ProcessRow>) -> HostRow {
+    fn row(
+        &self,
+        now: &MachineCounters,
+        before: &MachineCounters,
+        processes: Vec<ProcessRow>,
+    ) -> HostRow {
         let length_ns = now.host.at_ns.saturating_sub(before.host.at_ns);
         let seconds = length_ns as f64 / 1e9;
         let descriptors = kernel::descriptors(&self.root);
@@ -109,7 +113,7 @@ impl MachineSampler {
             host: self.name.clone(),
             source: String::new(),
             target: None,
-            cpu: Some(CpuPercent::of(&now.host.cpu_since(&before.host))),
+            cpu: Some(CpuPercent::from_times(&now.host.cpu_since(&before.host))),
             cores: cores(&now.host.cores, &before.host.cores),
             load: Some([load.one, load.five, load.fifteen]),
             memory: Some(now.host.memory),
@@ -128,34 +132,33 @@ impl MachineSampler {
         }
     }
 
-    /// Rows of the processes that were there at the last sample and still are; looks for those
-    /// that are missing.
+    /// Rows of the processes present in this and the last sample; searches for missing ones.
     fn processes(&mut self, now_ns: u64) -> Vec<ProcessRow> {
         let mut rows = Vec::new();
-        let (root, watched, looks) = (&self.root, &self.watched, &mut self.looks);
+        let (root, watched, searches) = (&self.root, &self.watched, &mut self.searches);
         self.tracked.retain_mut(|tracked| {
             let row = tracked.row(root, now_ns, watched[tracked.watch].target.as_deref());
             let there = row.is_some();
             if !there {
-                looks[tracked.watch] = Look::default();
+                searches[tracked.watch] = SearchBackoff::default();
             }
             rows.extend(row);
             there
         });
         for index in 0..self.watched.len() {
             let found = self.tracked.iter().any(|tracked| tracked.watch == index);
-            let Look { next, gap } = self.looks[index];
+            let SearchBackoff { next, gap } = self.searches[index];
             if !found && self.samples >= next {
-                let gap = (2 * gap).clamp(1, LOOK_GAP_MAX);
-                self.looks[index] = Look { next: self.samples + gap, gap };
-                self.look_for(index, now_ns);
+                let gap = (2 * gap).clamp(1, SEARCH_GAP_MAX);
+                self.searches[index] = SearchBackoff { next: self.samples + gap, gap };
+                self.search(index, now_ns);
             }
         }
         self.samples += 1;
         rows
     }
 
-    fn look_for(&mut self, watch: usize, now_ns: u64) {
+    fn search(&mut self, watch: usize, now_ns: u64) {
         for pid in find_processes(&self.root, &self.watched[watch].selector) {
             let mut sampler = ProcessSampler::with_root(self.root.clone(), pid);
             let Ok(last) = sampler.sample(now_ns) else { continue };
@@ -168,7 +171,7 @@ impl MachineSampler {
 }
 
 impl Tracked {
-    /// What the process did since the last time; `None` once it has ended.
+    /// The process since its last sample; `None` once it has exited.
     fn row(&mut self, root: &ProcRoot, now_ns: u64, target: Option<&str>) -> Option<ProcessRow> {
         let now = self.sampler.sample(now_ns).ok()?;
         let before = std::mem::replace(&mut self.last, now);
@@ -195,33 +198,6 @@ impl Tracked {
     }
 }
 
-impl CpuPercent {
-    /// Time by state as shares.
-    pub(crate) fn of(times: &CpuTimes) -> Self {
-        let ticks = [
-            times.user,
-            times.nice,
-            times.system,
-            times.irq,
-            times.softirq,
-            times.iowait,
-            times.steal,
-            times.idle,
-        ];
-        Self::of_shares(ticks.map(|ticks| ticks as f64))
-    }
-}
-
-impl MemoryBytes {
-    /// With `used` as the rest, in the same way as collectd.
-    pub(crate) fn with_used(mut self) -> Self {
-        let slab = self.slab_reclaimable.unwrap_or(0) + self.slab_unreclaimable.unwrap_or(0);
-        let others = self.free + self.buffered + self.cached + slab;
-        self.used = self.total.saturating_sub(others);
-        self
-    }
-}
-
 fn cores(now: &[CoreTimes], before: &[CoreTimes]) -> Vec<CoreRow> {
     let pairs = now
         .iter()
@@ -229,7 +205,7 @@ fn cores(now: &[CoreTimes], before: &[CoreTimes]) -> Vec<CoreRow> {
     pairs
         .map(|(now, before)| CoreRow {
             core: now.core,
-            cpu: CpuPercent::of(&now.times.since(&before.times)),
+            cpu: CpuPercent::from_times(&now.times.since(&before.times)),
         })
         .collect()
 }

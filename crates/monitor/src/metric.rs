@@ -1,19 +1,19 @@
-//! A row as a list of named figures: the form of `resources.csv` and of summaries.
+//! A row as a list of named metrics, as in `resources.csv` and in summaries.
 
 use crate::row::HostRow;
 
-/// One figure of a row.
+/// One metric of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
     /// Its name, one of [`METRICS`].
     pub name: &'static str,
-    /// Which core, interface or process; absent for figures of the whole host.
+    /// The core, interface or process; absent for metrics of the whole host.
     pub instance: Option<String>,
-    /// Its value, in the unit that the name ends with.
+    /// Its value, in the unit at the end of the name.
     pub value: f64,
 }
 
-/// The names that [`HostRow::metrics`] uses, in its order.
+/// All names in [`HostRow::metrics`], in its order.
 pub const METRICS: [&str; 49] = [
     "cpu_not_idle_percent",
     "cpu_busy_percent",
@@ -66,16 +66,21 @@ pub const METRICS: [&str; 49] = [
     "clock_error_us",
 ];
 
-/// Collects the figures that are there.
+/// Collects the metrics that are present.
 struct Collected(Vec<Metric>);
 
 impl Collected {
     fn host(&mut self, name: &'static str, value: impl Into<Option<f64>>) {
-        self.of(name, None, value);
+        self.instance(name, None, value);
     }
 
-    fn of(&mut self, name: &'static str, instance: Option<&str>, value: impl Into<Option<f64>>) {
-        // A source may send what is not a number; files and summaries have no place for it.
+    fn instance(
+        &mut self,
+        name: &'static str,
+        instance: Option<&str>,
+        value: impl Into<Option<f64>>,
+    ) {
+        // A source may send NaN or infinities; files and summaries cannot represent them.
         if let Some(value) = value.into().filter(|value| value.is_finite()) {
             self.0.push(Metric { name, instance: instance.map(str::to_owned), value });
         }
@@ -83,7 +88,7 @@ impl Collected {
 }
 
 impl HostRow {
-    /// Every figure that the row has.
+    /// Every metric that the row has.
     pub fn metrics(&self) -> Vec<Metric> {
         let mut all = Collected(Vec::with_capacity(METRICS.len()));
         self.cpu_metrics(&mut all);
@@ -110,8 +115,8 @@ impl HostRow {
         }
         for core in &self.cores {
             let name = core.core.to_string();
-            all.of("core_not_idle_percent", Some(&name), core.cpu.not_idle());
-            all.of("core_softirq_percent", Some(&name), core.cpu.softirq);
+            all.instance("core_not_idle_percent", Some(&name), core.cpu.not_idle());
+            all.instance("core_softirq_percent", Some(&name), core.cpu.softirq);
         }
         if let Some([one, five, fifteen]) = self.load {
             all.host("load_1m", one);
@@ -136,13 +141,13 @@ impl HostRow {
     fn network_metrics(&self, all: &mut Collected) {
         for interface in &self.interfaces {
             let name = Some(interface.name.as_str());
-            all.of("net_rx_bytes_per_s", name, interface.rx_bytes_per_s);
-            all.of("net_tx_bytes_per_s", name, interface.tx_bytes_per_s);
-            all.of("net_rx_packets_per_s", name, interface.rx_packets_per_s);
-            all.of("net_tx_packets_per_s", name, interface.tx_packets_per_s);
-            all.of("net_rx_drops_per_s", name, interface.rx_drops_per_s);
-            all.of("net_tx_drops_per_s", name, interface.tx_drops_per_s);
-            all.of("net_speed_bytes_per_s", name, interface.speed_bytes_per_s);
+            all.instance("net_rx_bytes_per_s", name, interface.rx_bytes_per_s);
+            all.instance("net_tx_bytes_per_s", name, interface.tx_bytes_per_s);
+            all.instance("net_rx_packets_per_s", name, interface.rx_packets_per_s);
+            all.instance("net_tx_packets_per_s", name, interface.tx_packets_per_s);
+            all.instance("net_rx_drops_per_s", name, interface.rx_drops_per_s);
+            all.instance("net_tx_drops_per_s", name, interface.tx_drops_per_s);
+            all.instance("net_speed_bytes_per_s", name, interface.speed_bytes_per_s);
         }
         all.host("tcp_retransmits_per_s", self.tcp.retransmits_per_s);
         all.host("tcp_listen_overflows_per_s", self.tcp.listen_overflows_per_s);
@@ -169,19 +174,19 @@ impl HostRow {
                 Some(pid) => format!("{}:{pid}", process.name),
                 None => process.name.clone(),
             };
-            // Of several brokers on one host each says whose it is.
+            // Several brokers on one host are told apart by their targets.
             let label = match &process.target {
                 Some(target) => format!("{target} {label}"),
                 None => label,
             };
             let name = Some(label.as_str());
-            all.of("process_cpu_percent", name, process.cpu_percent);
-            all.of("process_rss_bytes", name, float(process.rss_bytes));
-            all.of("process_threads", name, float(process.threads));
-            all.of("process_descriptors", name, float(process.descriptors));
-            all.of("process_cpu_limit_cores", name, process.cpu_limit_cores);
-            all.of("process_memory_limit_bytes", name, float(process.memory_limit_bytes));
-            all.of("process_throttled_percent", name, process.throttled_percent);
+            all.instance("process_cpu_percent", name, process.cpu_percent);
+            all.instance("process_rss_bytes", name, float(process.rss_bytes));
+            all.instance("process_threads", name, float(process.threads));
+            all.instance("process_descriptors", name, float(process.descriptors));
+            all.instance("process_cpu_limit_cores", name, process.cpu_limit_cores);
+            all.instance("process_memory_limit_bytes", name, float(process.memory_limit_bytes));
+            all.instance("process_throttled_percent", name, process.throttled_percent);
         }
     }
 }
@@ -193,7 +198,7 @@ mod tests {
         CoreRow, CpuPercent, InterfaceRates, MemoryBytes, Pressure, ProcessRow, TcpRates,
     };
 
-    /// A row with every figure.
+    /// A row with every metric.
     fn full() -> HostRow {
         let some = Some(1.0);
         HostRow {
@@ -250,14 +255,14 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_read_back_from_its_figures() {
+    fn a_row_is_rebuilt_from_its_metrics() {
         let row = full();
         let mut again = HostRow::default();
         for metric in row.metrics() {
-            assert!(again.take(metric.name, metric.instance.as_deref(), metric.value));
+            assert!(again.set_metric(metric.name, metric.instance.as_deref(), metric.value));
         }
-        assert!(!again.take("net_of_somebody", Some("eth0"), 1.0));
-        assert!(!again.take("cpu", None, 1.0));
+        assert!(!again.set_metric("net_of_somebody", Some("eth0"), 1.0));
+        assert!(!again.set_metric("cpu", None, 1.0));
         let memory = row.memory.map(|memory| MemoryBytes { available: None, ..memory });
         let (cores, processes) = (Vec::new(), Vec::new());
         assert_eq!(again, HostRow { memory, cores, processes, ..row });
@@ -278,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_source_cannot_tell_is_absent() {
+    fn unknown_metrics_are_absent() {
         assert!(HostRow::default().metrics().is_empty());
         let row = HostRow { load: Some([f64::NAN, f64::INFINITY, 1.0]), ..HostRow::default() };
         assert_eq!(row.metrics().len(), 1);

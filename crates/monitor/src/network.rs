@@ -3,7 +3,7 @@
 use crate::ProcRoot;
 use crate::row::{InterfaceRates, TcpRates};
 
-/// Interfaces that are followed at most; container hosts have hundreds.
+/// Limit on tracked interfaces; container hosts have hundreds.
 const INTERFACES_MAX: usize = 64;
 
 /// Counters of one interface.
@@ -16,7 +16,7 @@ pub(crate) struct InterfaceCounters {
     pub(crate) tx_packets: Option<u64>,
     pub(crate) rx_drops: Option<u64>,
     pub(crate) tx_drops: Option<u64>,
-    /// What the interface can carry in each direction, in bytes per second.
+    /// Link speed in each direction, in bytes per second.
     pub(crate) speed: Option<u64>,
 }
 
@@ -39,21 +39,20 @@ pub(crate) fn interfaces(root: &ProcRoot) -> Vec<InterfaceCounters> {
         .collect()
 }
 
-/// `class/net/NAME/speed` below `/sys`, which is in Mbit/s; many virtual interfaces have none, or
-/// -1.
+/// Link speed from `class/net/NAME/speed` below `/sys`, in Mbit/s; many virtual interfaces have
+/// none, or -1.
 fn speed(root: &ProcRoot, name: &str) -> Option<u64> {
     let text = std::fs::read_to_string(root.sys(format!("class/net/{name}/speed"))).ok()?;
     let megabits: u64 = text.trim().parse().ok()?;
     (megabits > 0).then(|| megabits * 1_000_000 / 8)
 }
 
-/// One line of `net/dev`; `None` for its two head lines and for interfaces that never carried
-/// anything.
+/// Parses a line of `net/dev`; `None` for its two header lines and for unused interfaces.
 fn interface(line: &str) -> Option<InterfaceCounters> {
     let (name, counters) = line.split_once(':')?;
     let counters: Vec<u64> =
         counters.split_whitespace().map_while(|field| field.parse().ok()).collect();
-    // Eight of each direction: bytes packets errs drop fifo frame compressed multicast, then
+    // Eight per direction: bytes packets errs drop fifo frame compressed multicast, then
     // bytes packets errs drop fifo colls carrier compressed.
     let at = |index: usize| counters.get(index).copied();
     let (rx_packets, tx_packets) = (at(1)?, at(9)?);
@@ -81,21 +80,21 @@ pub(crate) fn tcp(root: &ProcRoot) -> TcpCounters {
     }
 }
 
-/// A value of a file whose lines come in pairs: names, then values, both behind `prefix`.
+/// A value of a file whose lines come in pairs: names, then values, both after `prefix`.
 fn named(text: &str, prefix: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(prefix));
     let index = lines.next()?.split_whitespace().position(|known| known == name)?;
     lines.next()?.split_whitespace().nth(index)?.parse().ok()
 }
 
-/// What one counter grew by, per second; `None` without both values. A counter that went back was
-/// set to zero in between.
+/// Increase of a counter per second; `None` without both values. A counter that decreased was
+/// reset to zero in between.
 pub(crate) fn rate(now: Option<u64>, before: Option<u64>, seconds: f64) -> Option<f64> {
     let (now, before) = (now?, before?);
     (seconds > 0.0).then(|| now.checked_sub(before).unwrap_or(now) as f64 / seconds)
 }
 
-/// Rates of the interfaces that are in both.
+/// Rates of the interfaces present in both.
 pub(crate) fn interface_rates(
     now: &[InterfaceCounters],
     before: &[InterfaceCounters],
@@ -118,7 +117,7 @@ pub(crate) fn interface_rates(
         .collect()
 }
 
-/// Rates of TCP's counters.
+/// Rates of the TCP counters.
 pub(crate) fn tcp_rates(now: &TcpCounters, before: &TcpCounters, seconds: f64) -> TcpRates {
     TcpRates {
         retransmits_per_s: rate(now.retransmits, before.retransmits, seconds),

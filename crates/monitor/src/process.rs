@@ -1,4 +1,4 @@
-//! One process: CPU of all its threads, memory, descriptors.
+//! One process: CPU time of all threads, memory, descriptors.
 
 use std::collections::HashMap;
 
@@ -10,29 +10,29 @@ use crate::{MonitorError, ProcRoot};
 
 /// Samples one process by its id.
 ///
-/// CPU is the sum of `task/*/schedstat` (nanoseconds, exact). A thread that has ended keeps the
-/// time it had at the last sample, and `PID/stat`, which counts ended threads to their end but in
-/// ticks of 10 ms, is the floor: when it shows more than the sum (a thread lived and died between
-/// two samples), the sample takes its figure and says so in [`ProcessSample::cpu_source`].
+/// CPU time is the sum of `task/*/schedstat` (exact, in nanoseconds). An exited thread keeps the
+/// time of its last sample. `PID/stat` includes exited threads completely but counts in ticks of
+/// 10 ms; where it exceeds the sum (a thread began and exited between two samples), the sample
+/// takes its value and says so in [`ProcessSample::cpu_source`].
 #[derive(Debug)]
 pub struct ProcessSampler {
     root: ProcRoot,
     pid: u32,
     /// CPU nanoseconds of each live thread at the last sample.
     threads: HashMap<u32, u64>,
-    /// CPU nanoseconds of the threads that were seen and have ended.
+    /// CPU nanoseconds of sampled threads that have exited.
     ended_ns: u64,
-    /// The total of the last sample: it never goes back.
+    /// The total of the last sample; it never decreases.
     cpu_ns: u64,
 }
 
-/// Where a sample's CPU time was read.
+/// The source of a sample's CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuSource {
     /// The sum over the threads' `schedstat`, exact to the nanosecond.
     Schedstat,
-    /// `PID/stat`, in ticks of 10 ms: the kernel has no `schedstat`, or threads ended between two
-    /// samples with time that only the process total still knows.
+    /// `PID/stat`, in ticks of 10 ms: the kernel has no `schedstat`, or threads exited between two
+    /// samples and only the process total includes their time.
     Stat,
 }
 
@@ -41,30 +41,30 @@ pub enum CpuSource {
 pub struct ThreadSample {
     /// Thread id.
     pub tid: u32,
-    /// Thread name as the kernel has it (at most 15 bytes).
+    /// Thread name, truncated by the kernel to 15 bytes.
     pub name: String,
-    /// CPU time of this thread since it began, in nanoseconds.
+    /// CPU time of this thread since it started, in nanoseconds.
     pub cpu_ns: u64,
 }
 
-/// A process at one moment.
+/// The state of a process at one time.
 #[derive(Clone, Debug)]
 pub struct ProcessSample {
-    /// When, in nanoseconds of the caller's monotonic clock.
+    /// Time of the sample, on the caller's monotonic clock.
     pub at_ns: u64,
-    /// CPU time of all threads since the process began, in nanoseconds.
+    /// CPU time of all threads since the process started, in nanoseconds.
     pub cpu_ns: u64,
-    /// Where `cpu_ns` was read.
+    /// The source of `cpu_ns`.
     pub cpu_source: CpuSource,
     /// Resident memory in bytes.
     pub rss_bytes: u64,
-    /// The largest resident memory so far, in bytes.
+    /// Peak resident memory, in bytes.
     pub rss_max_bytes: u64,
     /// The live threads.
     pub threads: Vec<ThreadSample>,
-    /// Open descriptors; `None` where the system does not let us look.
+    /// Open descriptors; `None` without the permission to read them.
     pub open_fds: Option<u64>,
-    /// The cores that the process may use.
+    /// The cores on which the process may run.
     pub cores_allowed: Vec<usize>,
 }
 
@@ -72,18 +72,18 @@ pub struct ProcessSample {
 ///
 /// # Errors
 /// [`MonitorError::ProcessGone`] when there is no such process; other errors when its `status`
-/// cannot be read or understood.
+/// cannot be read or parsed.
 pub fn resident_bytes(pid: u32) -> Result<u64, MonitorError> {
     ProcessSampler::new(pid).resident_bytes()
 }
 
 impl ProcessSampler {
-    /// A sampler for process `pid` of this machine.
+    /// Samples process `pid` of this machine.
     pub fn new(pid: u32) -> Self {
         Self::with_root(ProcRoot::default(), pid)
     }
 
-    /// A sampler for process `pid` below `root`.
+    /// Samples process `pid` below `root`.
     pub fn with_root(root: ProcRoot, pid: u32) -> Self {
         Self { root, pid, threads: HashMap::new(), ended_ns: 0, cpu_ns: 0 }
     }
@@ -96,8 +96,8 @@ impl ProcessSampler {
     /// Takes one sample, stamped `now_ns`.
     ///
     /// # Errors
-    /// [`MonitorError::ProcessGone`] once the process has ended; other errors when a file cannot
-    /// be read or understood.
+    /// [`MonitorError::ProcessGone`] once the process has exited; other errors when a file cannot be
+    /// read or parsed.
     pub fn sample(&mut self, now_ns: u64) -> Result<ProcessSample, MonitorError> {
         let stat: Stat = self.parse("stat")?;
         if matches!(stat.state, 'Z' | 'X' | 'x') {
@@ -132,12 +132,12 @@ impl ProcessSampler {
         Ok(kib_as_bytes(status.vmrss))
     }
 
-    /// Adds up the threads and compares with the process total of `PID/stat`.
+    /// Adds up the threads and compares the sum with the process total in `PID/stat`.
     fn account(&mut self, threads: &[ThreadSample], stat_ns: u64) -> (u64, CpuSource) {
         let before = std::mem::take(&mut self.threads);
         self.threads = threads.iter().map(|thread| (thread.tid, thread.cpu_ns)).collect();
         for (tid, cpu_ns) in before {
-            // A thread id that came back with less time is another thread.
+            // A thread id with less time than before has been reused.
             if self.threads.get(&tid).is_none_or(|now_ns| *now_ns < cpu_ns) {
                 self.ended_ns += cpu_ns;
             }
@@ -145,7 +145,7 @@ impl ProcessSampler {
         let live_ns: u64 = threads.iter().map(|thread| thread.cpu_ns).sum();
         let sum_ns = self.ended_ns + live_ns;
         let no_schedstat = live_ns == 0 && stat_ns > 0;
-        // User and system time are each rounded, so two ticks are within rounding.
+        // User and system time are each rounded, so two ticks are within the rounding error.
         let (value_ns, source) = if no_schedstat || stat_ns > sum_ns + 2 * TICK_NS {
             (stat_ns, CpuSource::Stat)
         } else {
@@ -155,7 +155,7 @@ impl ProcessSampler {
         (self.cpu_ns, source)
     }
 
-    /// The live threads. One that ends while we look is left out.
+    /// The live threads. A thread that exits meanwhile is left out.
     fn threads(&self) -> Result<Vec<ThreadSample>, MonitorError> {
         let path = self.path("task");
         let entries = std::fs::read_dir(&path)
@@ -183,11 +183,11 @@ impl ProcessSampler {
         self.root.parse(format!("{}/{name}", self.pid)).map_err(|error| self.gone_or(error))
     }
 
-    /// A file that is missing because the whole process is gone is reported as that.
+    /// Turns a read error into [`MonitorError::ProcessGone`] if the process has exited.
     fn gone_or(&self, error: MonitorError) -> MonitorError {
         match &error {
             MonitorError::Read { source, .. }
-                // ESRCH: the process ended between opening the file and reading it.
+                // ESRCH: the process exited between opening and reading the file.
                 if source.kind() == std::io::ErrorKind::NotFound
                     || source.raw_os_error() == Some(3) =>
             {
@@ -206,15 +206,15 @@ fn kib_as_bytes(field: Option<u64>) -> u64 {
     field.unwrap_or(0) * 1024
 }
 
-/// How many descriptors are open. Since Linux 6.2 the size of the folder tells; counting the
-/// entries of a broker with many connections takes milliseconds.
+/// Number of open descriptors. Since Linux 6.2 it is the size of the directory; counting the entries
+/// of a broker with many connections takes milliseconds.
 fn open_fds(folder: &std::path::Path) -> Option<u64> {
     #[cfg(target_os = "linux")]
     if let (Ok(system), Ok(metadata)) = (rustix::fs::statfs(folder), std::fs::metadata(folder))
-        && system.f_type as u64 == 0x9fa0 // PROC_SUPER_MAGIC: not a copy of it
+        && system.f_type as u64 == 0x9fa0 // PROC_SUPER_MAGIC: the real /proc, not a copy
         && metadata.len() > 0
     {
-        // Reading it needs the same right as listing it.
+        // The count requires the same permission as listing.
         std::fs::read_dir(folder).ok()?;
         return Some(metadata.len());
     }
@@ -222,7 +222,7 @@ fn open_fds(folder: &std::path::Path) -> Option<u64> {
 }
 
 impl ProcessSample {
-    /// CPU between `earlier` and this, one core = 100; 0 when no time has passed.
+    /// CPU between `earlier` and `self`, one core = 100; 0 when no time has passed.
     pub fn cpu_percent_since(&self, earlier: &Self) -> f64 {
         match self.at_ns.saturating_sub(earlier.at_ns) {
             0 => 0.0,
@@ -232,7 +232,7 @@ impl ProcessSample {
         }
     }
 
-    /// The CPU of each thread that is in both samples, one core = 100.
+    /// CPU of each thread present in both samples, one core = 100.
     pub fn threads_percent_since(&self, earlier: &Self) -> Vec<(u32, f64)> {
         let elapsed_ns = self.at_ns.saturating_sub(earlier.at_ns);
         if elapsed_ns == 0 {

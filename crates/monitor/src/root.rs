@@ -1,4 +1,4 @@
-//! The directories below which everything is read.
+//! The directories below which all files are read.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use procfs_core::FromRead;
 
 use crate::MonitorError;
 
-/// Where the kernel's file systems are mounted; `/proc` and `/sys` by default.
+/// The mount points of the kernel's file systems; `/proc` and `/sys` by default.
 #[derive(Clone, Debug)]
 pub struct ProcRoot {
     proc: PathBuf,
@@ -42,7 +42,7 @@ impl ProcRoot {
         self.sys.join(name)
     }
 
-    /// The text of the file `name` below the root.
+    /// The content of the file `name` below the root.
     pub(crate) fn text(&self, name: impl AsRef<Path>) -> Result<String, MonitorError> {
         let path = self.path(name);
         std::fs::read_to_string(&path).map_err(|source| MonitorError::Read { path, source })

@@ -1,23 +1,25 @@
-//! One second of a host: what every source delivers, whatever it speaks.
+//! One interval of a host: the common format of all sources.
 
 use serde::{Deserialize, Serialize};
 
-/// A host over one interval, on the time axis of the machine that asked.
+use crate::cpus::CpuTimes;
+
+/// A host over one interval, on the local machine's time axis.
 ///
-/// What a source cannot tell is absent: a broker's own Prometheus endpoint knows its process and
-/// nothing of the host, collectd knows no pressure.
+/// Metrics that a source does not provide are absent: a broker's own Prometheus endpoint covers its
+/// process but not the host, collectd has no pressure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostRow {
-    /// End of the interval: CLOCK_MONOTONIC of the machine that asked, in nanoseconds.
+    /// End of the interval: CLOCK_MONOTONIC of the receiving machine, in nanoseconds.
     pub at_ns: u64,
-    /// Length of the interval that rates and shares are about, in nanoseconds.
+    /// Length of the interval for rates and shares, in nanoseconds.
     pub length_ns: u64,
-    /// What the host calls itself.
+    /// Host name.
     pub host: String,
-    /// The source that it came from, as `--monitor` names it.
+    /// The source of the row, as written in `--monitor`.
     #[serde(default)]
     pub source: String,
-    /// The target of the scenario that the source was bound to.
+    /// The scenario target that the source is bound to.
     #[serde(default)]
     pub target: Option<String>,
     /// CPU of the whole machine by state.
@@ -35,13 +37,13 @@ pub struct HostRow {
     /// Network interfaces.
     #[serde(default)]
     pub interfaces: Vec<InterfaceRates>,
-    /// TCP trouble.
+    /// TCP error rates.
     #[serde(default)]
     pub tcp: TcpRates,
     /// Open file descriptors of the whole machine.
     #[serde(default)]
     pub descriptors: Option<u64>,
-    /// How many there may be.
+    /// Limit on open file descriptors.
     #[serde(default)]
     pub descriptors_max: Option<u64>,
     /// Pressure stall information; absent where the kernel has none.
@@ -50,10 +52,10 @@ pub struct HostRow {
     /// Context switches per second.
     #[serde(default)]
     pub context_switches_per_s: Option<f64>,
-    /// The processes that were asked for.
+    /// The selected processes.
     #[serde(default)]
     pub processes: Vec<ProcessRow>,
-    /// How far off `at_ns` may be; 0 on the same machine, absent where nothing bounds it.
+    /// Error bound of `at_ns`; 0 on the same machine, absent where there is no bound.
     #[serde(default)]
     pub clock_error_ns: Option<u64>,
 }
@@ -61,28 +63,28 @@ pub struct HostRow {
 /// CPU time by state in percent of the interval; the states add up to 100.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuPercent {
-    /// Programs.
+    /// User mode.
     pub user: f64,
-    /// Programs of low priority.
+    /// User mode at low priority.
     pub nice: f64,
-    /// The kernel for programs.
+    /// Kernel mode on behalf of processes.
     pub system: f64,
     /// Hardware interrupts.
     pub irq: f64,
     /// Software interrupts: most of the network's receive path.
     pub softirq: f64,
-    /// Nothing to do while a disk request was outstanding.
+    /// Idle while a disk request was outstanding.
     pub iowait: f64,
-    /// Time the hypervisor gave to somebody else.
+    /// Time that the hypervisor gave to other guests.
     pub steal: f64,
-    /// Nothing to do.
+    /// Idle.
     pub idle: f64,
 }
 
-/// CPU of one core.
+/// CPU time of one core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoreRow {
-    /// Number of the core.
+    /// The core's number.
     pub core: usize,
     /// Its time by state.
     pub cpu: CpuPercent,
@@ -93,7 +95,7 @@ pub struct CoreRow {
 pub struct MemoryBytes {
     /// Installed.
     pub total: u64,
-    /// Neither free nor buffers, cache or slab: what programs and the kernel hold.
+    /// Held by processes and the kernel: neither free nor buffers, cache or slab.
     pub used: u64,
     /// Block device buffers.
     pub buffered: u64,
@@ -101,13 +103,13 @@ pub struct MemoryBytes {
     pub cached: u64,
     /// Unused.
     pub free: u64,
-    /// Kernel objects that can be reclaimed.
+    /// Reclaimable kernel objects.
     #[serde(default)]
     pub slab_reclaimable: Option<u64>,
-    /// Kernel objects that cannot.
+    /// Unreclaimable kernel objects.
     #[serde(default)]
     pub slab_unreclaimable: Option<u64>,
-    /// What programs could still get without swapping.
+    /// Available to processes without swapping.
     #[serde(default)]
     pub available: Option<u64>,
 }
@@ -127,27 +129,27 @@ pub struct InterfaceRates {
     /// Packets sent.
     #[serde(default)]
     pub tx_packets_per_s: Option<f64>,
-    /// Packets dropped on their way in.
+    /// Received packets dropped.
     #[serde(default)]
     pub rx_drops_per_s: Option<f64>,
-    /// Packets dropped on their way out.
+    /// Outgoing packets dropped.
     #[serde(default)]
     pub tx_drops_per_s: Option<f64>,
-    /// What it can carry in each direction, where the system knows.
+    /// Link speed in each direction, where the system knows it.
     #[serde(default)]
     pub speed_bytes_per_s: Option<f64>,
 }
 
-/// TCP trouble of the whole machine.
+/// TCP error rates and connections of the whole machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TcpRates {
-    /// Segments sent again, per second.
+    /// Segments retransmitted, per second.
     #[serde(default)]
     pub retransmits_per_s: Option<f64>,
     /// Connections refused because an accept queue was full, per second.
     #[serde(default)]
     pub listen_overflows_per_s: Option<f64>,
-    /// Connections dropped before they were accepted for any reason, per second.
+    /// Connections dropped before they were accepted, for any reason, per second.
     #[serde(default)]
     pub listen_drops_per_s: Option<f64>,
     /// Open connections.
@@ -155,19 +157,19 @@ pub struct TcpRates {
     pub established: Option<u64>,
 }
 
-/// Share of the interval, in percent, in which some or all tasks waited for a resource.
+/// Pressure stall: share of the interval, in percent, in which tasks waited for a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pressure {
-    /// Some task waited for a core.
+    /// Some tasks waited for a core.
     #[serde(default)]
     pub cpu_some: Option<f64>,
-    /// Some task waited for a disk.
+    /// Some tasks waited for I/O.
     #[serde(default)]
     pub io_some: Option<f64>,
-    /// All tasks waited for a disk.
+    /// All tasks waited for I/O.
     #[serde(default)]
     pub io_full: Option<f64>,
-    /// Some task waited for memory.
+    /// Some tasks waited for memory.
     #[serde(default)]
     pub memory_some: Option<f64>,
     /// All tasks waited for memory.
@@ -195,16 +197,16 @@ pub struct ProcessRow {
     /// Open file descriptors.
     #[serde(default)]
     pub descriptors: Option<u64>,
-    /// Cores that its control group may use at most.
+    /// CPU limit of its control group, in cores.
     #[serde(default)]
     pub cpu_limit_cores: Option<f64>,
-    /// Memory that its control group may use at most.
+    /// Memory limit of its control group.
     #[serde(default)]
     pub memory_limit_bytes: Option<u64>,
-    /// Share of the interval in which its control group was kept from running by its limit.
+    /// Share of the interval in which the CPU limit throttled its control group.
     #[serde(default)]
     pub throttled_percent: Option<f64>,
-    /// The target of the scenario that this process is the broker of.
+    /// The scenario target whose broker this process is.
     #[serde(default)]
     pub target: Option<String>,
 }
@@ -214,8 +216,23 @@ impl CpuPercent {
     pub const STATES: [&str; 8] =
         ["user", "nice", "system", "irq", "softirq", "iowait", "steal", "idle"];
 
-    /// From times or shares by state in any unit; all idle when there are none.
-    pub(crate) fn of_shares(shares: [f64; 8]) -> Self {
+    /// From CPU times by state.
+    pub(crate) fn from_times(times: &CpuTimes) -> Self {
+        let ticks = [
+            times.user,
+            times.nice,
+            times.system,
+            times.irq,
+            times.softirq,
+            times.iowait,
+            times.steal,
+            times.idle,
+        ];
+        Self::from_shares(ticks.map(|ticks| ticks as f64))
+    }
+
+    /// From times or shares by state, in any unit; all idle when they are all zero.
+    pub(crate) fn from_shares(shares: [f64; 8]) -> Self {
         let total: f64 = shares.iter().sum();
         if total <= 0.0 {
             return Self { idle: 100.0, ..Self::default() };
@@ -225,12 +242,12 @@ impl CpuPercent {
         Self { user, nice, system, irq, softirq, iowait, steal, idle }
     }
 
-    /// 1 - idle, as published reports count it: steal and I/O wait are busy.
+    /// 1 - idle, as published reports define it: steal and I/O wait count as busy.
     pub fn not_idle(&self) -> f64 {
         100.0 - self.idle
     }
 
-    /// 1 - idle - steal, without I/O wait either: what this machine itself spent.
+    /// 1 - idle - steal - I/O wait: what this machine itself used.
     pub fn busy(&self) -> f64 {
         self.user + self.nice + self.system + self.irq + self.softirq
     }
@@ -252,8 +269,16 @@ impl CpuPercent {
 }
 
 impl MemoryBytes {
-    /// Memory in use in percent of what is installed: what is not available, or where the source
-    /// does not know that, `used`.
+    /// With `used` set to the remainder, as collectd computes it.
+    pub(crate) fn with_used(mut self) -> Self {
+        let slab = self.slab_reclaimable.unwrap_or(0) + self.slab_unreclaimable.unwrap_or(0);
+        let others = self.free + self.buffered + self.cached + slab;
+        self.used = self.total.saturating_sub(others);
+        self
+    }
+
+    /// Memory in use in percent of the installed memory: total minus `available`, or `used` where
+    /// the source does not provide that.
     pub fn percent(&self) -> f64 {
         let used = self.available.map_or(self.used, |free| self.total.saturating_sub(free));
         match self.total {

@@ -1,39 +1,39 @@
-//! Where rows come from: what `--monitor` says.
+//! Sources of rows: the syntax of `--monitor`.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How often a source is asked unless the user says otherwise.
+/// Default sampling interval.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where the network protocol of collectd is spoken by default.
+/// Default port of collectd's network protocol.
 const COLLECTD_PORT: u16 = 25_826;
 
-/// One `--monitor`: a source, and what it is about.
+/// One `--monitor` option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MonitorSpec {
-    /// The target of the scenario whose host this is; absent for the only one, or all.
+    /// The scenario target whose host this is; absent for the only target, or for all.
     pub target: Option<String>,
-    /// Where the rows come from.
+    /// The source of the rows.
     pub source: SourceSpec,
-    /// How often.
+    /// Sampling interval.
     pub interval: Duration,
-    /// Processes to watch on that host (collectd and Prometheus know their own).
+    /// Processes to watch on that host (collectd and Prometheus endpoints select their own).
     pub processes: Vec<WatchedProcess>,
 }
 
-/// A kind of source with its address.
+/// The kind of a source, and its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceSpec {
-    /// The machine that this program runs on.
+    /// The local machine.
     Local,
-    /// A `tacho monitor --listen` elsewhere.
+    /// A remote `tacho monitor --listen`.
     Agent {
         /// `host:port`.
         address: String,
-        /// Where the token is.
+        /// Where to find the token.
         token: TokenSource,
     },
     /// A Prometheus endpoint: node_exporter's, or a broker's own.
@@ -41,27 +41,27 @@ pub enum SourceSpec {
         /// `http://host:port/path`.
         url: String,
     },
-    /// collectd's network protocol, sent to us.
+    /// collectd's network protocol, received here.
     Collectd {
         /// UDP address to listen on.
         listen: SocketAddr,
-        /// Only this host's values, by the name that its collectd sends.
+        /// Accept only this host's values, by the name that its collectd sends.
         host: Option<String>,
     },
 }
 
-/// Where an agent's token is.
+/// Where to find an agent's token.
 #[derive(Clone, PartialEq, Eq)]
 pub enum TokenSource {
     /// In the environment variable [`crate::TOKEN_VARIABLE`].
     Environment,
     /// In a file.
     File(PathBuf),
-    /// Here.
+    /// Given literally.
     Given(String),
 }
 
-/// How a process is found.
+/// How to find a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessSelector {
     /// By its id.
@@ -77,15 +77,15 @@ pub enum ProcessSelector {
 pub struct WatchedProcess {
     /// How to find it.
     pub selector: ProcessSelector,
-    /// The target of the scenario that it is the broker of.
+    /// The scenario target whose broker it is.
     pub target: Option<String>,
-    /// Nobody asked for it by name: that it cannot be found is no trouble.
+    /// Selected by default and not by the user: not finding it is no error.
     pub optional: bool,
 }
 
-/// A `--monitor` that makes no sense.
+/// An invalid `--monitor`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is not a monitor: {why}")]
+#[error("invalid monitor '{text}': {why}")]
 pub struct SourceError {
     text: String,
     why: String,
@@ -103,7 +103,7 @@ impl fmt::Debug for TokenSource {
 }
 
 impl fmt::Display for SourceSpec {
-    /// As the user would write it, without a token.
+    /// In the syntax of `--monitor`, without a token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local => f.write_str("local"),
@@ -128,7 +128,7 @@ impl fmt::Display for ProcessSelector {
 }
 
 impl MonitorSpec {
-    /// The machine that this program runs on.
+    /// The local machine.
     pub fn local(processes: Vec<WatchedProcess>) -> Self {
         Self { target: None, source: SourceSpec::Local, interval: INTERVAL, processes }
     }
@@ -141,13 +141,13 @@ impl MonitorSpec {
     /// - `collectd://[ADDRESS][:PORT][?host=NAME]`
     ///
     /// # Errors
-    /// A sentence that quotes the text and says what is wrong with it.
+    /// An error that quotes the text, without secrets, and says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, SourceError> {
         parse(text).map_err(|why| SourceError { text: without_token(text), why })
     }
 }
 
-/// The text without a secret in it, for messages.
+/// The text without secrets, for messages.
 fn without_token(text: &str) -> String {
     if let (Some((scheme, rest)), true) = (text.split_once("://"), text.contains('@')) {
         let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
@@ -188,20 +188,22 @@ fn parse(text: &str) -> Result<MonitorSpec, String> {
         "agent" => agent(rest, &mut spec)?,
         "prometheus+http" => prometheus(rest, &mut spec)?,
         "prometheus+https" => {
-            return Err("TLS is not spoken to Prometheus endpoints; use http on a trusted network"
-                .to_owned());
+            return Err(
+                "TLS to Prometheus endpoints is not supported; use http on a trusted network"
+                    .to_owned(),
+            );
         }
         "collectd" => spec.source = collectd(rest)?,
         other => {
             return Err(format!(
-                "{other}:// is not known; there are agent, prometheus+http and collectd"
+                "unknown scheme {other}://; use agent, prometheus+http or collectd"
             ));
         }
     }
     Ok(spec)
 }
 
-/// `a=b&c=d`.
+/// Splits `a=b&c=d`.
 fn query(text: &str) -> impl Iterator<Item = Result<(&str, &str), String>> {
     text.split('&').filter(|part| !part.is_empty()).map(|part| {
         part.split_once('=').ok_or_else(|| format!("'{part}' has no value: write {part}=..."))
@@ -213,7 +215,7 @@ fn agent(rest: &str, spec: &mut MonitorSpec) -> Result<(), String> {
     let address = address.trim_end_matches('/');
     let port = address.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
     if !matches!(port, Some(Ok(port)) if port > 0) {
-        return Err("an agent has a host and a port: agent://HOST:PORT".to_owned());
+        return Err("an agent needs a host and a port: agent://HOST:PORT".to_owned());
     }
     let mut token = TokenSource::Environment;
     for option in query(options) {
@@ -231,8 +233,7 @@ fn agent(rest: &str, spec: &mut MonitorSpec) -> Result<(), String> {
             }
             other => {
                 return Err(format!(
-                    "the option {other} is not known; there are token, token-file, port, pid, \
-                     process and interval"
+                    "unknown option {other}; use token, token-file, port, pid, process or interval"
                 ));
             }
         }
@@ -247,16 +248,16 @@ fn prometheus(rest: &str, spec: &mut MonitorSpec) -> Result<(), String> {
         match option? {
             ("interval", value) => spec.interval = interval(value)?,
             (other, _) => {
-                return Err(format!("the option {other} is not known; there is #interval=T"));
+                return Err(format!("unknown option {other}; use #interval=T"));
             }
         }
     }
     let host = address.split(['/', '?']).next().unwrap_or_default();
     if host.is_empty() || host.starts_with(':') {
-        return Err("it has no host: prometheus+http://HOST:PORT/metrics".to_owned());
+        return Err("the address has no host: write prometheus+http://HOST:PORT/metrics".to_owned());
     }
     if host.contains('@') {
-        return Err("names and passwords in the address are not understood".to_owned());
+        return Err("user names and passwords in the address are not supported".to_owned());
     }
     let path = if address.len() == host.len() { "/metrics" } else { "" };
     spec.source = SourceSpec::Prometheus { url: format!("http://{address}{path}") };
@@ -270,7 +271,7 @@ fn collectd(rest: &str) -> Result<SourceSpec, String> {
         match option? {
             ("host", value) => host = Some(value.to_owned()),
             (other, _) => {
-                return Err(format!("the option {other} is not known; there is host=NAME"));
+                return Err(format!("unknown option {other}; use host=NAME"));
             }
         }
     }
@@ -281,13 +282,13 @@ fn collectd(rest: &str) -> Result<SourceSpec, String> {
         whole => whole.to_owned(),
     };
     let listen = address.parse().map_err(|_| {
-        format!("'{address}' is no address to listen on: write collectd://0.0.0.0:{COLLECTD_PORT}")
+        format!("cannot listen on '{address}': write collectd://0.0.0.0:{COLLECTD_PORT}")
     })?;
     Ok(SourceSpec::Collectd { listen, host })
 }
 
 fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
-    value.parse().map_err(|_| format!("{key}={value}: '{value}' is not a number that fits"))
+    value.parse().map_err(|_| format!("{key}={value}: '{value}' is not a number in range"))
 }
 
 /// Parses `500ms`, `1s`, `1m`: from 100 ms to an hour.
@@ -297,11 +298,11 @@ pub fn interval(text: &str) -> Result<Duration, String> {
         "ms" => 0.001,
         "s" | "" => 1.0,
         "m" => 60.0,
-        _ => return Err(format!("'{text}' is no interval: write 500ms, 1s or 1m")),
+        _ => return Err(format!("'{text}' is not an interval: write 500ms, 1s or 1m")),
     };
     let seconds = text[..digits]
         .parse::<f64>()
-        .map_err(|_| format!("'{text}' is no interval: write 500ms, 1s or 1m"))?
+        .map_err(|_| format!("'{text}' is not an interval: write 500ms, 1s or 1m"))?
         * factor;
     if !(0.1..=3600.0).contains(&seconds) {
         return Err(format!("the interval {text} is not between 100ms and 60m"));
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_named_and_tokens_are_not_repeated() {
+    fn invalid_monitors_are_explained_without_tokens() {
         for (text, word) in [
             ("", "write local"),
             ("broker.example", "write local"),

@@ -1,4 +1,4 @@
-//! Agents and those who watch through them, over loopback sockets.
+//! Agents and their clients, over loopback sockets.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -27,14 +27,14 @@ fn spec(agent: &AgentServer, options: &str) -> MonitorSpec {
 fn wait_until(what: &str, mut met: impl FnMut() -> bool) {
     let start = Instant::now();
     while !met() {
-        assert!(start.elapsed() < PATIENCE, "{what}");
+        assert!(start.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 fn rows(watch: &mut Watch, count: usize) -> Vec<HostRow> {
     let mut rows = Vec::new();
-    wait_until("no rows", || {
+    wait_until("rows arrive", || {
         rows.extend(watch.rows());
         rows.len() >= count
     });
@@ -43,13 +43,13 @@ fn rows(watch: &mut Watch, count: usize) -> Vec<HostRow> {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn rows_come_over_the_network_on_our_clock() {
+fn remote_rows_are_mapped_to_the_local_clock() {
     let broker = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = broker.local_addr().expect("bound").port();
     let agent = agent("127.0.0.1:0", Vec::new());
     let began_ns = now_ns();
-    let mut watch =
-        Watch::start(&[spec(&agent, &format!("&port={port}"))]).expect("the agent admits us");
+    let mut watch = Watch::start(&[spec(&agent, &format!("&port={port}"))])
+        .expect("the agent accepts the client");
     let rows = rows(&mut watch, 3);
     let done_ns = now_ns();
     for row in &rows {
@@ -66,7 +66,7 @@ fn rows_come_over_the_network_on_our_clock() {
     let reports = watch.stop();
     assert!(reports[0].rows >= 3 && reports[0].clock_error_ns_max > Some(0), "{reports:?}");
     assert_eq!((reports[0].errors, reports[0].dropped), (0, 0), "{reports:?}");
-    wait_until("the client is still counted", || agent.counts().clients == 0);
+    wait_until("the client count drops", || agent.counts().clients == 0);
 }
 
 #[test]
@@ -75,13 +75,13 @@ fn a_wrong_token_is_refused() {
     let text = format!("agent://{}?token=0123456789abcdeX", agent.address());
     let spec = MonitorSpec::parse(&text).expect("a source");
     let error = Watch::start(&[spec]).expect_err("refused").to_string();
-    assert!(error.contains("the token is not this agent's"), "{error}");
+    assert!(error.contains("the token does not match"), "{error}");
     assert!(!error.contains("abcdeX"), "{error}");
     assert_eq!((agent.counts().refused, agent.counts().admitted), (1, 0));
 }
 
 #[test]
-fn who_does_not_know_the_token_is_no_agent() {
+fn an_agent_without_the_token_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
     let fake = std::thread::spawn(move || {
@@ -101,16 +101,16 @@ fn who_does_not_know_the_token_is_no_agent() {
 }
 
 #[test]
-fn nobody_listens() {
+fn a_refused_connection_names_the_command_to_start() {
     let address = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
     let text = format!("agent://{address}?token={TOKEN}");
     let spec = MonitorSpec::parse(&text).expect("a source");
-    let error = Watch::start(&[spec]).expect_err("nobody").to_string();
+    let error = Watch::start(&[spec]).expect_err("refused").to_string();
     assert!(error.contains("tacho monitor --listen"), "{error}");
 }
 
 #[test]
-fn other_machines_need_a_token_of_the_users_own() {
+fn non_loopback_addresses_require_a_user_token() {
     let token = || Token::new(TOKEN).expect("a token");
     let address: SocketAddr = "0.0.0.0:0".parse().expect("an address");
     let error = AgentServer::start(address, token(), false, ProcRoot::default(), Vec::new())
@@ -134,10 +134,10 @@ fn clients_and_lines_are_bounded() {
     let held: Vec<_> = (0..8).map(|_| connect()).collect();
     assert!(held.iter().all(|(_, line)| line.contains("tacho_monitor")));
     let (_, line) = connect();
-    assert!(line.contains("8 clients already"), "{line}");
+    assert!(line.contains("limit of 8 clients"), "{line}");
     assert_eq!(agent.counts().too_many, 1);
     let (mut stream, _) = held.into_iter().next().expect("eight");
-    // The agent may close while we still write.
+    // The agent may close the connection during the write.
     let _ = stream.write_all(&[b'x'; 10_000]);
     wait_until("a line without an end is accepted", || agent.counts().refused >= 1);
 }
@@ -172,7 +172,7 @@ fn who_does_not_read_is_cut_off() {
     let spec = MonitorSpec::parse(&text).expect("a source");
     assert!(Watch::start(&[spec]).is_err(), "the relay gave up");
     let (mut server, pings) = thread.join().expect("the relay ends");
-    wait_until("a client that does not read is kept", || {
+    wait_until("a client that does not read is disconnected", || {
         let _ = server.write(&pings);
         agent.counts().slow == 1
     });
@@ -180,15 +180,15 @@ fn who_does_not_read_is_cut_off() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_stream_that_broke_is_opened_again() {
+fn a_broken_stream_is_reopened() {
     let first = agent("127.0.0.1:0", Vec::new());
     let address = first.address().to_string();
     let name = "no-such-broker-process";
-    let mut watch =
-        Watch::start(&[spec(&first, &format!("&process={name}"))]).expect("the agent admits us");
+    let mut watch = Watch::start(&[spec(&first, &format!("&process={name}"))])
+        .expect("the agent accepts the client");
     rows(&mut watch, 1);
     drop(first);
-    wait_until("the break is not noticed", || watch.reports()[0].errors >= 2);
+    wait_until("the broken connection is noticed", || watch.reports()[0].errors >= 2);
     watch.rows();
     let selector = ProcessSelector::Pid(std::process::id());
     let second = agent(&address, vec![WatchedProcess { selector, target: None, optional: false }]);

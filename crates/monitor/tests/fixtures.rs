@@ -1,4 +1,4 @@
-//! The samplers against a made-up `/proc`, and against the real one where there is one.
+//! The samplers against a synthetic `/proc`, and against the real one where it exists.
 
 use std::fs;
 use std::path::Path;
@@ -68,32 +68,32 @@ fn sums_the_threads_of_a_process() {
 }
 
 #[test]
-fn an_ended_thread_keeps_its_time() {
+fn an_exited_thread_keeps_its_time() {
     let directory = process();
     let mut sampler = ProcessSampler::with_root(ProcRoot::new(directory.path()), 42);
     let first = sampler.sample(0).expect("sample");
     fs::remove_dir_all(directory.path().join("42/task/43")).expect("thread ends");
     let second = sampler.sample(SECOND_NS).expect("sample");
     assert_eq!(second.cpu_ns, first.cpu_ns);
-    // The id is used again by another thread.
+    // Another thread reuses the id.
     thread(directory.path(), 43, 10_000_000);
     let third = sampler.sample(2 * SECOND_NS).expect("sample");
     assert_eq!(third.cpu_ns, first.cpu_ns + 10_000_000);
 }
 
 #[test]
-fn a_thread_that_lived_between_two_samples_is_found_in_the_process_total() {
+fn a_thread_between_two_samples_is_part_of_the_process_total() {
     let directory = process();
     let mut sampler = ProcessSampler::with_root(ProcRoot::new(directory.path()), 42);
     sampler.sample(0).expect("sample");
-    // 0.8 s in all, although the threads still alive only know of 0.15 s.
+    // 0.8 s in total, of which the live threads account for 0.15 s.
     write(directory.path(), "42/stat", &stat('R', 60, 20));
     let sample = sampler.sample(SECOND_NS).expect("sample");
     assert_eq!((sample.cpu_ns, sample.cpu_source), (800_000_000, CpuSource::Stat));
 }
 
 #[test]
-fn without_schedstat_the_ticks_are_taken() {
+fn without_schedstat_the_ticks_are_used() {
     let directory = process();
     for tid in [42, 43] {
         fs::remove_file(directory.path().join(format!("42/task/{tid}/schedstat"))).expect("gone");
@@ -105,11 +105,11 @@ fn without_schedstat_the_ticks_are_taken() {
 }
 
 #[test]
-fn a_process_that_is_gone_is_named() {
+fn an_exited_process_is_reported() {
     let directory = process();
     let root = ProcRoot::new(directory.path());
     let error = ProcessSampler::with_root(root.clone(), 77).sample(0).expect_err("no such process");
-    assert_eq!(error.to_string(), "process 77 is not running any more");
+    assert_eq!(error.to_string(), "process 77 is not running");
     write(directory.path(), "42/stat", &stat('Z', 0, 0));
     let error = ProcessSampler::with_root(root, 42).sample(0).expect_err("a zombie");
     assert!(matches!(error, MonitorError::ProcessGone { pid: 42 }), "{error}");
@@ -155,7 +155,7 @@ fn the_host_by_state_and_core() {
 }
 
 #[test]
-fn a_malformed_host_file_is_named() {
+fn a_malformed_host_file_is_reported() {
     let directory = host("cpu  1 2\n");
     let sampler = HostSampler::with_root(ProcRoot::new(directory.path()));
     let error = sampler.sample(0).expect_err("too few numbers").to_string();
@@ -167,7 +167,7 @@ fn a_malformed_host_file_is_named() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn the_real_thing() {
+fn the_real_proc() {
     let mut sampler = ProcessSampler::new(std::process::id());
     let first = sampler.sample(0).expect("sample");
     let mut sum = 0_u64;
@@ -181,7 +181,7 @@ fn the_real_thing() {
         if second.cpu_ns > first.cpu_ns {
             break second;
         }
-        assert!(std::time::Instant::now() < give_up, "work leaves no trace: {second:?}");
+        assert!(std::time::Instant::now() < give_up, "CPU time does not increase: {second:?}");
     };
     assert!(resident_bytes(std::process::id()).expect("status") > 0);
     assert!(second.rss_bytes > 0 && !second.threads.is_empty() && !second.cores_allowed.is_empty());

@@ -1,4 +1,4 @@
-//! The machine sampler against a made-up `/proc`, changed between two samples, and the real one.
+//! The machine sampler against a synthetic `/proc` that changes between samples, and the real one.
 
 use std::fs;
 use std::net::TcpListener;
@@ -120,7 +120,7 @@ fn two_samples(sampler: &mut MachineSampler, change: impl FnOnce()) -> HostRow {
 }
 
 #[test]
-fn a_row_has_what_happened_between_two_samples() {
+fn a_row_is_the_change_between_two_samples() {
     let machine = Machine::new();
     machine.network(1000, 10, 1, 5, 0);
     machine.write("proc/sys/fs/file-nr", "752\t2\t9000\n");
@@ -165,7 +165,7 @@ fn a_row_has_what_happened_between_two_samples() {
     assert_eq!(memory.used, (1000 - 300 - 50 - 100 - 30) * 1024);
     assert_eq!(memory.slab_reclaimable, Some(20 * 1024));
     assert!((memory.percent() - 60.0).abs() < 1e-9);
-    // An interface that never carried anything is left out.
+    // Unused interfaces are left out.
     assert_eq!(row.interfaces.len(), 1);
     let eth0 = &row.interfaces[0];
     assert_eq!((eth0.name.as_str(), eth0.rx_bytes_per_s), ("eth0", 2000.0));
@@ -184,7 +184,7 @@ fn a_row_has_what_happened_between_two_samples() {
 }
 
 #[test]
-fn what_the_kernel_does_not_have_is_absent() {
+fn missing_kernel_files_are_absent_metrics() {
     let machine = Machine::new();
     let row = two_samples(&mut machine.sampler(&[]), || ());
     assert_eq!((row.pressure, row.descriptors, row.interfaces.len()), (None, None, 0));
@@ -219,7 +219,7 @@ fn a_process_is_found_by_name_followed_and_found_again() {
     assert!((process.throttled_percent.expect("throttled") - 10.0).abs() < 1e-9);
     assert!(sampler.missing().is_empty());
 
-    // It ends, and another one with that name begins.
+    // It exits, and another process with that name starts.
     fs::remove_dir_all(machine.path("proc/42")).expect("gone");
     let row = sampler.sample(8 * SECOND_NS).expect("sample").expect("row");
     assert!(row.processes.is_empty());
@@ -231,7 +231,7 @@ fn a_process_is_found_by_name_followed_and_found_again() {
 }
 
 #[test]
-fn programs_with_long_names_are_found_by_their_file() {
+fn programs_with_long_names_are_found_by_file_name() {
     let machine = Machine::new();
     machine.process(7, "erl_child_setup", 0);
     machine.process(8, "worker", 0);
@@ -239,7 +239,7 @@ fn programs_with_long_names_are_found_by_their_file() {
     let find =
         |name: &str| find_processes(&machine.root(), &ProcessSelector::Name(name.to_owned()));
     assert_eq!(find("very-long-broker-name"), [8]);
-    assert_eq!(find("erl_child_setup_of_emqx"), [7], "the kernel cuts names at 15 bytes");
+    assert_eq!(find("erl_child_setup_of_emqx"), [7], "the kernel truncates names to 15 bytes");
     assert!(find("work").is_empty());
     assert!(find_processes(&machine.root(), &ProcessSelector::Pid(9)).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Sources other than agents, end to end: this machine, an HTTP endpoint, UDP packets.
+//! Sources other than agents, end to end: the local machine, an HTTP endpoint, UDP packets.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
@@ -23,7 +23,7 @@ fn rows(watch: &mut Watch, enough: impl Fn(&[HostRow]) -> bool) -> Vec<HostRow> 
     rows
 }
 
-/// Answers every request with the next text; ends with the last one.
+/// Answers each request with the next text, and stops after the last one.
 fn http(answers: Vec<String>) -> (u16, std::thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
@@ -80,11 +80,11 @@ fn a_prometheus_endpoint() {
 }
 
 #[test]
-fn an_endpoint_that_is_not_there_or_tells_nothing_is_named() {
+fn an_unreachable_endpoint_or_one_without_metrics_is_named() {
     let port =
         TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
     let text = format!("prometheus+http://127.0.0.1:{port}/metrics");
-    let error = Watch::start(&[spec(&text)]).expect_err("nobody").to_string();
+    let error = Watch::start(&[spec(&text)]).expect_err("refused").to_string();
     assert!(error.contains(&text), "{error}");
     let (port, server) = http(vec!["up 1\n".to_owned()]);
     let text = format!("prometheus+http://127.0.0.1:{port}/metrics");
@@ -93,7 +93,7 @@ fn an_endpoint_that_is_not_there_or_tells_nothing_is_named() {
     server.join().expect("the server ends");
 }
 
-/// A packet with the load of a host at a second.
+/// A packet with the load average of a host at a given second.
 fn load(host: &str, second: u64) -> Vec<u8> {
     let mut packet = Vec::new();
     let mut part = |kind: u16, body: &[u8]| {
@@ -115,7 +115,7 @@ fn load(host: &str, second: u64) -> Vec<u8> {
 }
 
 #[test]
-fn collectd_hosts_on_one_address_go_where_they_belong() {
+fn collectd_hosts_on_one_address_are_separated() {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let port = socket.local_addr().expect("bound").port();
     drop(socket);
@@ -145,7 +145,7 @@ fn collectd_hosts_on_one_address_go_where_they_belong() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_named() {
+fn an_address_in_use_is_named() {
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let text = format!("collectd://{}", taken.local_addr().expect("bound"));
     let error = Watch::start(&[spec(&text)]).expect_err("taken").to_string();

@@ -1,4 +1,4 @@
-//! Bounded lines over a socket whose reads time out.
+//! Length-limited lines over a socket with read timeouts.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use crate::now_ns;
 /// Bytes per read.
 const CHUNK: usize = 16 * 1024;
 
-/// Collects lines from a socket.
+/// Reads and writes lines on a socket.
 #[derive(Debug)]
 pub(super) struct Lines {
     stream: TcpStream,
@@ -20,17 +20,17 @@ pub(super) struct Lines {
     bytes_max: usize,
 }
 
-/// What a wait for a line brought.
+/// The outcome of waiting for a line.
 #[derive(Debug)]
 pub(super) enum Received {
-    /// A line, and when it was complete.
+    /// A line, and the time at which it was complete.
     Line(Vec<u8>, u64),
-    /// Nothing yet.
+    /// No complete line yet.
     Nothing,
 }
 
 impl Lines {
-    /// Lines of at most `bytes_max` bytes.
+    /// Accepts lines of at most `bytes_max` bytes.
     pub(super) fn new(stream: TcpStream, bytes_max: usize) -> Self {
         Self { stream, buffer: Vec::new(), bytes_max }
     }
@@ -38,7 +38,7 @@ impl Lines {
     /// Waits for a line, at most `wait`.
     ///
     /// # Errors
-    /// When the other side closed, the connection broke, or a line is too long.
+    /// The peer closed the connection, it broke, or a line is too long.
     pub(super) fn next(&mut self, wait: Duration) -> io::Result<Received> {
         let deadline_ns = now_ns() + wait.as_nanos() as u64;
         let mut searched = 0;
@@ -51,13 +51,13 @@ impl Lines {
             }
             searched = self.buffer.len();
             if searched > self.bytes_max {
-                return Err(io::Error::new(ErrorKind::InvalidData, "a line is too long"));
+                return Err(io::Error::new(ErrorKind::InvalidData, "the line is too long"));
             }
             let left_ns = deadline_ns.saturating_sub(now_ns());
             if left_ns == 0 {
                 return Ok(Received::Nothing);
             }
-            // A timeout of zero would mean none.
+            // A zero read timeout would block for ever.
             let left = Duration::from_nanos(left_ns.max(1_000_000));
             self.stream.set_read_timeout(Some(left))?;
             let mut chunk = [0; CHUNK];
@@ -72,7 +72,7 @@ impl Lines {
         }
     }
 
-    /// Waits for a line of the form `T`, at most `wait`; one that does not come is an error.
+    /// Waits at most `wait` for a line that parses as `T`; no line in time is an error.
     pub(super) fn expect<T: DeserializeOwned>(&mut self, wait: Duration) -> io::Result<(T, u64)> {
         match self.next(wait)? {
             Received::Line(line, at_ns) => Ok((parse(&line)?, at_ns)),
@@ -88,7 +88,7 @@ impl Lines {
     }
 }
 
-/// A line as JSON.
+/// Parses a line as JSON.
 pub(super) fn parse<T: DeserializeOwned>(line: &[u8]) -> io::Result<T> {
     serde_json::from_slice(line).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }

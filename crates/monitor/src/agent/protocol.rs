@@ -1,4 +1,4 @@
-//! The lines that agent and client exchange.
+//! The messages that agent and client exchange.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +7,13 @@ use crate::{HostRow, ProcessSelector, WatchedProcess};
 /// Version of the protocol.
 pub(super) const VERSION: u32 = 1;
 
-/// Bytes of a line from a client.
+/// Limit on a line from a client.
 pub(super) const CLIENT_LINE_BYTES_MAX: usize = 8 * 1024;
 
-/// Bytes of a line from an agent: a row of a thousand cores fits.
+/// Limit on a line from an agent: a row of a thousand cores fits.
 pub(super) const AGENT_LINE_BYTES_MAX: usize = 1 << 20;
 
-/// Processes that a client may ask for.
+/// Limit on the processes that a client may select.
 pub(super) const PROCESSES_MAX: usize = 16;
 
 /// The agent's first line.
@@ -32,7 +32,7 @@ pub(super) struct Request {
     pub(super) processes: Vec<Wanted>,
 }
 
-/// A process, by one of these.
+/// A process, selected by exactly one of `pid`, `name` and `port`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Wanted {
@@ -47,13 +47,13 @@ pub(super) struct Wanted {
     pub(super) optional: bool,
 }
 
-/// The client's further lines.
+/// Every later line of the client.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Ping {
     pub(super) ping: u64,
 }
 
-/// The agent's further lines.
+/// Every later line of the agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum FromAgent {
@@ -65,7 +65,7 @@ pub(super) enum FromAgent {
 }
 
 impl Wanted {
-    pub(super) fn of(process: &WatchedProcess) -> Self {
+    pub(super) fn from_process(process: &WatchedProcess) -> Self {
         let mut wanted =
             Self { target: process.target.clone(), optional: process.optional, ..Self::default() };
         match &process.selector {
@@ -76,7 +76,8 @@ impl Wanted {
         wanted
     }
 
-    pub(super) fn process(self) -> Option<WatchedProcess> {
+    /// The selected process; `None` unless exactly one selector is set.
+    pub(super) fn into_process(self) -> Option<WatchedProcess> {
         let selector = match (self.pid, self.name, self.port) {
             (Some(pid), None, None) => ProcessSelector::Pid(pid),
             (None, Some(name), None) => ProcessSelector::Name(name),

@@ -1,4 +1,4 @@
-//! The agent: one host's figures for those who know the token.
+//! The agent: serves one host's metrics to clients that hold the token.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -11,45 +11,46 @@ use super::line::{Lines, Received, parse};
 use super::protocol::{
     CLIENT_LINE_BYTES_MAX, FromAgent, Hello, PROCESSES_MAX, Ping, Request, VERSION, Wanted,
 };
+use super::token::TOKEN_VARIABLE;
 use super::token::{Side, Token, nonce};
-use crate::watch::next_beat;
+use crate::clock::next_tick_ns;
 use crate::{MachineSampler, ProcRoot, WatchedProcess, now_ns};
 
-/// Clients at once; each has a thread and a sampler.
+/// Limit on concurrent clients; each has a thread and a sampler.
 const CLIENTS_MAX: u64 = 8;
 
-/// How long a client may take to prove itself.
+/// Timeout for a client's authentication.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// How long a row may wait for a client that does not read.
+/// How long sending a row may block on a client that does not read.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long to wait before looking whether to stop.
-const NAP: Duration = Duration::from_millis(50);
+/// How often the stop flag is checked.
+const STOP_CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// The shortest interval that a client may ask for.
+/// The shortest interval that a client may request.
 const INTERVAL_MS_MIN: u64 = 100;
 
-/// An agent that listens; dropping it ends it.
+/// A listening agent; dropping it stops it.
 #[derive(Debug)]
 pub struct AgentServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<AgentState>,
     acceptor: Option<JoinHandle<()>>,
 }
 
-/// What an agent has seen.
+/// An agent's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AgentCounts {
     /// Clients connected now.
     pub clients: u64,
-    /// Clients that proved themselves.
+    /// Clients that authenticated.
     pub admitted: u64,
-    /// Clients with a wrong token, a malformed request, or none in time.
+    /// Clients with a wrong token, a malformed request, or no request in time.
     pub refused: u64,
-    /// Clients turned away because there were too many.
+    /// Clients rejected because of the limit on concurrent clients.
     pub too_many: u64,
-    /// Clients cut off because they did not read.
+    /// Clients disconnected because they did not read.
     pub slow: u64,
     /// Rows sent.
     pub rows: u64,
@@ -58,10 +59,10 @@ pub struct AgentCounts {
 /// An agent that cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The address is not loopback and the token was made up.
+    /// The address is not loopback and the token was generated.
     #[error(
-        "{0} can be reached from other machines: give a token of your own with --token-file or \
-         {variable}", variable = crate::TOKEN_VARIABLE
+        "{0} is reachable from other machines: set a token with --token-file or {variable}",
+        variable = TOKEN_VARIABLE
     )]
     NoToken(SocketAddr),
     /// The address cannot be bound.
@@ -75,7 +76,7 @@ pub enum AgentError {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct AgentState {
     token: Token,
     root: ProcRoot,
     processes: Vec<WatchedProcess>,
@@ -89,11 +90,11 @@ struct Shared {
 }
 
 impl AgentServer {
-    /// Listens on `address`. Every client gets the machine's figures and those of `processes` and
-    /// of the processes that it asks for itself. `token_given`: the token is the user's own.
+    /// Listens on `address`. Every client receives the metrics of the machine, of `processes`, and
+    /// of the processes that it selects. `token_given`: the user set the token; it was not generated.
     ///
     /// # Errors
-    /// When the address is not loopback and the token was made up, or it cannot be bound.
+    /// The address is not loopback and the token was generated, or the address cannot be bound.
     pub fn start(
         address: SocketAddr,
         token: Token,
@@ -109,7 +110,7 @@ impl AgentServer {
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let zero = || AtomicU64::new(0);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(AgentState {
             token,
             root,
             processes,
@@ -131,12 +132,12 @@ impl AgentServer {
         Ok(Self { address, shared, acceptor: Some(acceptor) })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it has seen.
+    /// Its counters.
     pub fn counts(&self) -> AgentCounts {
         let shared = &self.shared;
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -155,7 +156,7 @@ impl Drop for AgentServer {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(acceptor) = self.acceptor.take() {
-            // It joins the clients' threads; one that panicked has nothing more to say.
+            // The acceptor joins the client threads; a panic has already been printed.
             let _ = acceptor.join();
         }
     }
@@ -170,7 +171,7 @@ fn is_loopback(address: IpAddr) -> bool {
     }
 }
 
-impl Shared {
+impl AgentState {
     fn stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -180,17 +181,17 @@ fn add(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<AgentState>) {
     let mut clients: Vec<JoinHandle<()>> = Vec::new();
     while !shared.stopping() {
         clients.retain(|client| !client.is_finished());
         let Ok((stream, _)) = listener.accept() else {
-            std::thread::sleep(NAP);
+            std::thread::sleep(STOP_CHECK_EVERY);
             continue;
         };
         if shared.clients.load(Ordering::Relaxed) >= CLIENTS_MAX {
             add(&shared.too_many);
-            let error = format!("there are {CLIENTS_MAX} clients already");
+            let error = format!("the limit of {CLIENTS_MAX} clients is reached");
             let _ = prepare(&stream)
                 .and_then(|()| Lines::new(stream, 0).send(&FromAgent::Error { error }));
             continue;
@@ -214,14 +215,14 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Some systems let accepted sockets inherit that they do not block.
+/// On some systems accepted sockets inherit non-blocking mode.
 fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(WRITE_TIMEOUT))
 }
 
-fn serve(stream: TcpStream, shared: &Shared) {
+fn serve(stream: TcpStream, shared: &AgentState) {
     if prepare(&stream).is_err() {
         return;
     }
@@ -242,23 +243,24 @@ fn serve(stream: TcpStream, shared: &Shared) {
     }
 }
 
-/// Lets a client prove itself; returns what it wants.
-fn admit(lines: &mut Lines, shared: &Shared) -> Result<(Request, MachineSampler), String> {
-    let own = nonce().ok_or("the agent has no random numbers")?;
+/// Authenticates a client; returns its request and a sampler for it.
+fn admit(lines: &mut Lines, shared: &AgentState) -> Result<(Request, MachineSampler), String> {
+    let own = nonce().ok_or("the agent's random number generator failed")?;
     let hello = Hello { tacho_monitor: VERSION, nonce: own.clone() };
     lines.send(&hello).map_err(|error| error.to_string())?;
     let (mut request, _): (Request, u64) =
         lines.expect(HANDSHAKE).map_err(|error| format!("no request: {error}"))?;
     let nonces = [own.as_str(), request.nonce.as_str()];
-    if !shared.token.holds(Side::Client, nonces, &request.proof) {
-        return Err("the token is not this agent's".to_owned());
+    if !shared.token.verify(Side::Client, nonces, &request.proof) {
+        return Err("the token does not match".to_owned());
     }
     if request.processes.len() > PROCESSES_MAX {
-        return Err(format!("more than {PROCESSES_MAX} processes"));
+        return Err(format!("more than {PROCESSES_MAX} processes are selected"));
     }
     let asked: Option<Vec<WatchedProcess>> =
-        std::mem::take(&mut request.processes).into_iter().map(Wanted::process).collect();
-    let mut processes = asked.ok_or("a process has one of pid, name and port")?;
+        std::mem::take(&mut request.processes).into_iter().map(Wanted::into_process).collect();
+    let mut processes =
+        asked.ok_or("a process is selected by exactly one of pid, name and port")?;
     for process in &shared.processes {
         if !processes.iter().any(|known| known.selector == process.selector) {
             processes.push(process.clone());
@@ -271,10 +273,10 @@ fn admit(lines: &mut Lines, shared: &Shared) -> Result<(Request, MachineSampler)
     Ok((request, sampler))
 }
 
-/// Sends rows and answers pings until the client goes or the agent ends.
+/// Sends rows and answers pings until the client disconnects or the agent stops.
 fn stream_rows(
     lines: &mut Lines,
-    shared: &Shared,
+    shared: &AgentState,
     (request, mut sampler): (Request, MachineSampler),
 ) -> io::Result<()> {
     let interval = Duration::from_millis(request.interval_ms.clamp(INTERVAL_MS_MIN, 3_600_000));
@@ -293,15 +295,16 @@ fn stream_rows(
             }
             let missing = sampler.missing();
             for what in missing.iter().filter(|what| !trouble.contains(*what)) {
-                lines
-                    .send(&FromAgent::Trouble { trouble: format!("there is not {what} (yet)") })?;
+                lines.send(&FromAgent::Trouble {
+                    trouble: format!("no such process yet: {what}"),
+                })?;
             }
             trouble = missing;
-            due_ns = next_beat(due_ns, interval, now_ns());
+            due_ns = next_tick_ns(due_ns, interval, now_ns());
             continue;
         }
         if let Received::Line(line, received_ns) =
-            lines.next(NAP.min(Duration::from_nanos(left_ns)))?
+            lines.next(STOP_CHECK_EVERY.min(Duration::from_nanos(left_ns)))?
         {
             let Ping { ping } = parse(&line)?;
             let answered_ns = now_ns();

@@ -6,15 +6,18 @@ use std::path::Path;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::{TOKEN_VARIABLE, TokenSource};
+use crate::TokenSource;
 
-/// Shorter ones can be guessed.
+/// The environment variable that holds an agent's token, on both sides.
+pub const TOKEN_VARIABLE: &str = "TACHO_MONITOR_TOKEN";
+
+/// Shorter tokens can be guessed.
 const TOKEN_BYTES_MIN: usize = 16;
 
-/// Longer ones are somebody's file by mistake.
+/// A longer token is probably the wrong file.
 const TOKEN_BYTES_MAX: usize = 1024;
 
-/// A secret that both sides know.
+/// A secret shared by agent and client.
 #[derive(Clone)]
 pub struct Token(hmac::Key);
 
@@ -22,25 +25,25 @@ pub struct Token(hmac::Key);
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The variable is not set.
-    #[error("it needs a token: set {TOKEN_VARIABLE}, or name a file with it")]
+    #[error("a token is required: set {TOKEN_VARIABLE}, or name a file that holds it")]
     Missing,
     /// The file cannot be read.
-    #[error("cannot read the token in {path}: {source}")]
+    #[error("cannot read the token file {path}: {source}")]
     File {
         /// The file.
         path: String,
         /// What the system said.
         source: std::io::Error,
     },
-    /// It is too short or too long.
-    #[error("a token has {TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} characters, this one has {0}")]
+    /// The token is too short or too long.
+    #[error("a token has {TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} bytes, not {0}")]
     Length(usize),
-    /// The system has no randomness.
-    #[error("the system has no random numbers for a token")]
+    /// The system's random number generator failed.
+    #[error("cannot generate a token: the system's random number generator failed")]
     Random,
 }
 
-/// Who proves to know the token.
+/// The side that proves its knowledge of the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Agent,
@@ -55,10 +58,10 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// The token `text`, without white space around it.
+    /// The token `text`, surrounding white space removed.
     ///
     /// # Errors
-    /// When it is too short or too long.
+    /// The token is too short or too long.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
         if !(TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&text.len()) {
@@ -67,58 +70,58 @@ impl Token {
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes())))
     }
 
-    /// The token in a file.
+    /// Reads the token from a file.
     ///
     /// # Errors
-    /// When it cannot be read, or is no token.
+    /// The file cannot be read, or its content is not a valid token.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| TokenError::File { path: path.display().to_string(), source })?;
         Self::new(&text)
     }
 
-    /// The token of the environment; `None` where the variable is not set.
+    /// The token in the environment; `None` where the variable is not set.
     ///
     /// # Errors
-    /// When it is no token.
-    pub fn of_environment() -> Result<Option<Self>, TokenError> {
+    /// The variable does not hold a valid token.
+    pub fn from_environment() -> Result<Option<Self>, TokenError> {
         std::env::var(TOKEN_VARIABLE).ok().map(|text| Self::new(&text)).transpose()
     }
 
-    /// The token that a source names.
+    /// The token that `source` refers to.
     ///
     /// # Errors
-    /// When there is none, or it is no token.
-    pub fn of(source: &TokenSource) -> Result<Self, TokenError> {
+    /// There is no token, or it is not valid.
+    pub fn from_source(source: &TokenSource) -> Result<Self, TokenError> {
         match source {
-            TokenSource::Environment => Self::of_environment()?.ok_or(TokenError::Missing),
+            TokenSource::Environment => Self::from_environment()?.ok_or(TokenError::Missing),
             TokenSource::File(path) => Self::read(path),
             TokenSource::Given(text) => Self::new(text),
         }
     }
 
-    /// A new one, with its text.
+    /// Generates a token; returns it with its text.
     ///
     /// # Errors
-    /// When the system has no random numbers.
+    /// The system's random number generator failed.
     pub fn generate() -> Result<(Self, String), TokenError> {
         let text = nonce().ok_or(TokenError::Random)?;
         Ok((Self::new(&text)?, text))
     }
 
-    /// What `side` says to prove that it knows the token.
+    /// The proof by which `side` shows that it knows the token.
     pub(super) fn proof(&self, side: Side, nonces: [&str; 2]) -> String {
         hex(hmac::sign(&self.0, &statement(side, nonces)).as_ref())
     }
 
-    /// Is that its proof? Takes the same time wherever it is wrong.
-    pub(super) fn holds(&self, side: Side, nonces: [&str; 2], proof: &str) -> bool {
+    /// Checks the proof of `side`, in constant time.
+    pub(super) fn verify(&self, side: Side, nonces: [&str; 2], proof: &str) -> bool {
         unhex(proof)
             .is_some_and(|tag| hmac::verify(&self.0, &statement(side, nonces), &tag).is_ok())
     }
 }
 
-/// What is signed: the side is in it, so that one's proof is not the other's.
+/// The signed statement. It names the side, so that neither side can replay the other's proof.
 fn statement(side: Side, [agent, client]: [&str; 2]) -> Vec<u8> {
     format!("tacho monitor 1\n{side:?}\n{agent}\n{client}").into_bytes()
 }

@@ -1,17 +1,17 @@
-//! Readings of several hosts, put together to rows.
+//! Assembles the readings of several hosts into rows.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Reading, Value};
+use super::packet::{DataValue, Reading};
 use crate::row::{CoreRow, CpuPercent, HostRow, InterfaceRates, MemoryBytes, ProcessRow};
 
-/// Hosts that are followed at most: anybody can send datagrams.
+/// Limit on tracked hosts: datagrams are not authenticated.
 const HOSTS_MAX: usize = 16;
 
-/// Identifiers that are followed per host.
+/// Limit on tracked identifiers per host.
 const SERIES_MAX: usize = 8192;
 
-/// What collectd's interval is when it does not say.
+/// collectd's default interval.
 const INTERVAL_NS: u64 = 10_000_000_000;
 
 /// All hosts that send to one address.
@@ -21,17 +21,17 @@ pub(crate) struct Hosts {
     refused: u64,
 }
 
-/// One host: the round of readings that is coming in, and the one before for rates.
+/// One host: the round of readings in progress, and the previous counters for rates.
 #[derive(Debug, Default)]
 struct Host {
     round: Round,
-    /// When a row was made last, by the sender's clock.
+    /// Time of the last row, on the sender's clock.
     last_ns: Option<u64>,
     counters: HashMap<Series, (u64, Vec<f64>)>,
-    /// The controller's clock minus the sender's: the least seen, since a reading cannot have come
-    /// sooner than at once.
+    /// Local clock minus the sender's clock: the minimum observed, since a reading cannot arrive
+    /// before it was taken.
     offset_ns: Option<i128>,
-    /// When the last reading came, by the controller's clock.
+    /// When the last reading arrived, on the local clock.
     heard_ns: u64,
 }
 
@@ -44,14 +44,14 @@ struct Series {
     type_instance: String,
 }
 
-/// Readings of about the same time.
+/// Readings of one interval.
 #[derive(Debug, Default)]
 struct Round {
-    /// The time of its first reading.
+    /// Time of its first reading.
     began_ns: Option<u64>,
     time_ns: u64,
     interval_ns: u64,
-    /// Shares by state of each core; the whole machine is `None`.
+    /// Shares by state of each core; `None` is the whole machine.
     cpu: BTreeMap<Option<usize>, [f64; 8]>,
     load: Option<[f64; 3]>,
     memory: BTreeMap<String, f64>,
@@ -61,17 +61,17 @@ struct Round {
 }
 
 impl Hosts {
-    /// Readings that were refused because there were too many hosts or series.
+    /// Readings rejected because of the limits on hosts and series.
     pub(crate) fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Takes a reading that came at `now_ns`; returns the row that it completes.
+    /// Adds a reading that arrived at `now_ns`; returns the row that it completes.
     ///
-    /// A host's plugins read at about the same time. The first reading that is half an interval
-    /// younger than its round begins the next one: the network plugin keeps the order, but may
-    /// hold back the tail of a round until its buffer is full.
-    pub(crate) fn take(&mut self, reading: &Reading, now_ns: u64) -> Option<HostRow> {
+    /// A host's plugins take their readings at about the same time. The first reading that is more
+    /// than half an interval newer than its round begins the next one: the network plugin keeps
+    /// the order, but may delay the tail of a round until its buffer is full.
+    pub(crate) fn add(&mut self, reading: &Reading, now_ns: u64) -> Option<HostRow> {
         if !self.hosts.contains_key(&reading.host) && self.hosts.len() >= HOSTS_MAX {
             self.refused += 1;
             return None;
@@ -79,7 +79,7 @@ impl Hosts {
         let host = self.hosts.entry(reading.host.clone()).or_default();
         host.heard_ns = now_ns;
         let offset_ns = i128::from(now_ns) - i128::from(reading.time_ns);
-        // Far later than ever before: the sender's clock was set back.
+        // A jump by several intervals: the sender's clock was set back.
         let slack_ns = 3 * i128::from(host.round.interval_ns.max(INTERVAL_NS));
         host.offset_ns = Some(match host.offset_ns {
             Some(least_ns) if offset_ns <= least_ns + slack_ns => least_ns.min(offset_ns),
@@ -97,7 +97,7 @@ impl Hosts {
         done
     }
 
-    /// Rows of hosts that have been silent for two intervals at `now_ns`.
+    /// Rows of hosts that have sent nothing for two intervals before `now_ns`.
     pub(crate) fn overdue(&mut self, now_ns: u64) -> Vec<HostRow> {
         let silent = self.hosts.iter_mut().filter(|(_, host)| {
             now_ns.saturating_sub(host.heard_ns) > 2 * host.round.interval_ns.max(INTERVAL_NS / 10)
@@ -105,14 +105,14 @@ impl Hosts {
         silent.filter_map(|(name, host)| host.finish(name)).collect()
     }
 
-    /// Rows of everything that is still incomplete.
+    /// Rows of all rounds in progress.
     pub(crate) fn flush(&mut self) -> Vec<HostRow> {
         self.hosts.iter_mut().filter_map(|(name, host)| host.finish(name)).collect()
     }
 }
 
 impl Host {
-    /// Ends the round; `None` when nothing in it is about the host.
+    /// Ends the round; `None` when it has no known metric.
     fn finish(&mut self, name: &str) -> Option<HostRow> {
         let round = std::mem::take(&mut self.round);
         self.round.interval_ns = round.interval_ns;
@@ -133,7 +133,7 @@ impl Host {
         Some(row)
     }
 
-    /// Takes a reading into the round; false when there are too many series.
+    /// Adds a reading to the round; false when the limit on series is exceeded.
     fn add(&mut self, reading: &Reading) -> bool {
         self.round.began_ns = Some(self.round.began_ns.unwrap_or(reading.time_ns));
         self.round.time_ns = self.round.time_ns.max(reading.time_ns);
@@ -149,12 +149,12 @@ impl Host {
         true
     }
 
-    /// Gauges as they are, counters as rates per second; `None` before the second reading of a
+    /// Gauges unchanged, counters as rates per second; `None` before the second reading of a
     /// counter.
     fn figures(&mut self, reading: &Reading) -> Option<Vec<f64>> {
-        if let [Value::Gauge(_), ..] = reading.values[..] {
-            let gauge = |value: &Value| match value {
-                Value::Gauge(value) => *value,
+        if let [DataValue::Gauge(_), ..] = reading.values[..] {
+            let gauge = |value: &DataValue| match value {
+                DataValue::Gauge(value) => *value,
                 _ => f64::NAN,
             };
             return Some(reading.values.iter().map(gauge).collect());
@@ -163,9 +163,9 @@ impl Host {
             .values
             .iter()
             .map(|value| match *value {
-                Value::Counter(count) | Value::Absolute(count) => count as f64,
-                Value::Gauge(value) => value,
-                Value::Derive(value) => value as f64,
+                DataValue::Counter(count) | DataValue::Absolute(count) => count as f64,
+                DataValue::Gauge(value) => value,
+                DataValue::Derive(value) => value as f64,
             })
             .collect();
         let series = Series {
@@ -177,7 +177,7 @@ impl Host {
         if !self.counters.contains_key(&series) && self.counters.len() >= SERIES_MAX {
             return None;
         }
-        let absolute = matches!(reading.values.first(), Some(Value::Absolute(_)));
+        let absolute = matches!(reading.values.first(), Some(DataValue::Absolute(_)));
         let before = self.counters.insert(series, (reading.time_ns, raw.clone()));
         let (before_ns, before) = before?;
         let seconds = reading.time_ns.saturating_sub(before_ns) as f64 / 1e9;
@@ -186,7 +186,7 @@ impl Host {
         }
         let rate = |(now, before): (&f64, &f64)| match absolute {
             true => now / seconds,
-            // A counter that went back began anew.
+            // A counter that decreased was reset.
             false if now < before => now / seconds,
             false => (now - before) / seconds,
         };
@@ -208,7 +208,7 @@ impl Round {
             }
             ("load", "load") => self.load = figures.try_into().ok(),
             ("interface", kind) => {
-                // Until version 5 the interface was the instance of the type.
+                // Before version 5 the interface was the type instance.
                 let name = if instance.is_empty() { &reading.type_instance } else { instance };
                 self.add_interface(name, kind, figures);
             }
@@ -281,12 +281,12 @@ impl Round {
         for (core, shares) in &self.cpu {
             if let Some(core) = core {
                 sum.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
-                row.cores.push(CoreRow { core: *core, cpu: CpuPercent::of_shares(*shares) });
+                row.cores.push(CoreRow { core: *core, cpu: CpuPercent::from_shares(*shares) });
             }
         }
         let whole = self.cpu.get(&None).copied();
         row.cpu =
-            whole.or_else(|| (!row.cores.is_empty()).then_some(sum)).map(CpuPercent::of_shares);
+            whole.or_else(|| (!row.cores.is_empty()).then_some(sum)).map(CpuPercent::from_shares);
         row.load = self.load;
         row.memory = memory(&self.memory);
         let named = |(name, interface)| InterfaceRates { name, ..interface };
@@ -297,7 +297,7 @@ impl Round {
     }
 }
 
-/// The memory plugin's parts add up to what is installed.
+/// The memory plugin's parts add up to the installed memory.
 fn memory(parts: &BTreeMap<String, f64>) -> Option<MemoryBytes> {
     let part = |name: &str| parts.get(name).map(|bytes| bytes.max(0.0) as u64);
     let used = part("used")?;

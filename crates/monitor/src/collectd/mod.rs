@@ -1,8 +1,7 @@
-//! collectd's binary network protocol: values in, rows out.
+//! collectd's binary network protocol: packets in, rows out.
 //!
-//! What is understood: the plugins cpu (in percent and in jiffies), memory, load, interface,
-//! processes, contextswitch, protocols and fhcount. Signed and encrypted packets are refused and
-//! counted: their keys are not ours.
+//! Supported plugins: cpu (in percent and in jiffies), memory, load, interface, processes,
+//! contextswitch, protocols and fhcount. Signed and encrypted packets are rejected and counted.
 
 mod hosts;
 mod packet;
@@ -10,4 +9,4 @@ mod packet;
 mod tests;
 
 pub(crate) use hosts::Hosts;
-pub(crate) use packet::{PacketError, Reading, Value, parse};
+pub(crate) use packet::{PacketError, parse};

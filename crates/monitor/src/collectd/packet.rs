@@ -1,19 +1,19 @@
-//! One datagram.
+//! Parser of one datagram.
 
-/// A value with its kind.
+/// A value with its data source type.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Value {
-    /// Only grows, may wrap.
+pub(crate) enum DataValue {
+    /// Monotonic, may wrap around.
     Counter(u64),
-    /// A figure of the moment.
+    /// An instantaneous value.
     Gauge(f64),
-    /// May grow and shrink; its rate is meant.
+    /// May increase and decrease; its rate is of interest.
     Derive(i64),
-    /// Counted since the last reading.
+    /// Count since the last reading.
     Absolute(u64),
 }
 
-/// Values of one identifier at one time.
+/// The values of one identifier at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) host: String,
@@ -21,36 +21,34 @@ pub(crate) struct Reading {
     pub(crate) plugin_instance: String,
     pub(crate) kind: String,
     pub(crate) type_instance: String,
-    /// Nanoseconds since 1970 by the sender's clock.
+    /// Nanoseconds since 1970 on the sender's clock.
     pub(crate) time_ns: u64,
-    /// Nanoseconds between readings; 0 when the sender did not say.
+    /// Nanoseconds between readings; 0 where the sender did not specify it.
     pub(crate) interval_ns: u64,
-    pub(crate) values: Vec<Value>,
+    pub(crate) values: Vec<DataValue>,
 }
 
-/// A packet that is not used, or not to its end.
+/// Why a packet is rejected, completely or from some part on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub(crate) enum PacketError {
-    /// It is signed; the key is not ours.
-    #[error(
-        "signed packets (SecurityLevel Sign), which are not understood: use SecurityLevel None"
-    )]
+    /// The packet is signed.
+    #[error("signed packets are not supported: set SecurityLevel None")]
     Signed,
-    /// It is encrypted.
-    #[error("encrypted packets (SecurityLevel Encrypt), which are not understood: use None")]
+    /// The packet is encrypted.
+    #[error("encrypted packets are not supported: set SecurityLevel None")]
     Encrypted,
-    /// It does not have the form of the protocol.
-    #[error("packets that are not of collectd's network protocol")]
+    /// The packet violates the protocol.
+    #[error("the packet does not follow collectd's network protocol")]
     Malformed,
 }
 
-/// Names are at most 127 bytes in collectd.
+/// collectd's limit on names.
 const NAME_BYTES_MAX: usize = 127;
 
 /// Calls `each` for every reading of a packet.
 ///
 /// # Errors
-/// At the first part that cannot be used; readings before it were delivered.
+/// The first invalid part; readings before it have been delivered.
 pub(crate) fn parse(mut packet: &[u8], mut each: impl FnMut(&Reading)) -> Result<(), PacketError> {
     let mut reading = Reading::default();
     while !packet.is_empty() {
@@ -73,21 +71,21 @@ pub(crate) fn parse(mut packet: &[u8], mut each: impl FnMut(&Reading)) -> Result
             }
             0x0200 => return Err(PacketError::Signed),
             0x0210 => return Err(PacketError::Encrypted),
-            // Notifications and parts of later versions.
+            // Notifications, and parts of later versions.
             _ => {}
         }
     }
     Ok(())
 }
 
-/// Type, body and what follows: a part says its own length, head included.
+/// Type and body of the first part, and the rest. The length of a part includes its header.
 fn part(packet: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let kind = u16::from_be_bytes(packet.get(..2)?.try_into().ok()?);
     let length = usize::from(u16::from_be_bytes(packet.get(2..4)?.try_into().ok()?));
     Some((kind, packet.get(4..length)?, packet.get(length..)?))
 }
 
-/// A string with its terminating zero.
+/// A zero-terminated string.
 fn name(body: &[u8]) -> Result<String, PacketError> {
     let text = body.strip_suffix(&[0]).ok_or(PacketError::Malformed)?;
     if text.len() > NAME_BYTES_MAX {
@@ -96,13 +94,13 @@ fn name(body: &[u8]) -> Result<String, PacketError> {
     std::str::from_utf8(text).map(str::to_owned).map_err(|_| PacketError::Malformed)
 }
 
-/// Units of 2^-30 seconds.
+/// Converts units of 2^-30 s to nanoseconds.
 fn high_resolution(time: u64) -> u64 {
     u64::try_from((u128::from(time) * 1_000_000_000) >> 30).unwrap_or(u64::MAX)
 }
 
-/// A count, that many kinds, that many values.
-fn values(body: &[u8], values: &mut Vec<Value>) -> Option<()> {
+/// A count, the types, and the values.
+fn values(body: &[u8], values: &mut Vec<DataValue>) -> Option<()> {
     let count = usize::from(u16::from_be_bytes(body.get(..2)?.try_into().ok()?));
     let kinds = body.get(2..2 + count)?;
     let bytes = body.get(2 + count..)?;
@@ -113,11 +111,11 @@ fn values(body: &[u8], values: &mut Vec<Value>) -> Option<()> {
     for (kind, bytes) in kinds.iter().zip(bytes.chunks_exact(8)) {
         let bytes: [u8; 8] = bytes.try_into().ok()?;
         values.push(match kind {
-            0 => Value::Counter(u64::from_be_bytes(bytes)),
-            // The one little-endian field of the protocol.
-            1 => Value::Gauge(f64::from_le_bytes(bytes)),
-            2 => Value::Derive(i64::from_be_bytes(bytes)),
-            3 => Value::Absolute(u64::from_be_bytes(bytes)),
+            0 => DataValue::Counter(u64::from_be_bytes(bytes)),
+            // The only little-endian field of the protocol.
+            1 => DataValue::Gauge(f64::from_le_bytes(bytes)),
+            2 => DataValue::Derive(i64::from_be_bytes(bytes)),
+            3 => DataValue::Absolute(u64::from_be_bytes(bytes)),
             _ => return None,
         });
     }

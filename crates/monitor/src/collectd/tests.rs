@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::packet::DataValue;
 use super::*;
 use crate::HostRow;
 
@@ -51,7 +52,7 @@ impl Packet {
 
 fn feed(hosts: &mut Hosts, packet: &Packet, now_ns: u64) -> Vec<HostRow> {
     let mut rows = Vec::new();
-    parse(&packet.0, |reading| rows.extend(hosts.take(reading, now_ns))).expect("parses");
+    parse(&packet.0, |reading| rows.extend(hosts.add(reading, now_ns))).expect("parses");
     rows
 }
 
@@ -78,7 +79,12 @@ fn every_part_of_the_protocol_is_read() {
     assert_eq!((reading.plugin_instance.as_str(), reading.kind.as_str()), ("pi", "t"));
     assert_eq!(reading.type_instance, "ti");
     assert_eq!((reading.time_ns, reading.interval_ns), (5 * SECOND_NS, 10 * SECOND_NS));
-    let values = [Value::Counter(7), Value::Gauge(1.5), Value::Derive(-3), Value::Absolute(9)];
+    let values = [
+        DataValue::Counter(7),
+        DataValue::Gauge(1.5),
+        DataValue::Derive(-3),
+        DataValue::Absolute(9),
+    ];
     assert_eq!(reading.values, values);
 }
 
@@ -117,7 +123,7 @@ fn rounds_become_rows() {
             .id("protocols", "Tcp", "protocol_counter", "RetransSegs")
             .derives(&[second as i64 * 3])
     };
-    // Packets come 5 ms after their time at best; the second one is late.
+    // Packets arrive at least 5 ms after their time; the second one is late.
     assert!(feed(&mut hosts, &round(100), 900 * SECOND_NS + 5_000_000).is_empty());
     let rows = feed(&mut hosts, &round(101), 901 * SECOND_NS + 400_000_000);
     assert_eq!(rows.len(), 1, "the first round ends with the second");
@@ -141,14 +147,14 @@ fn rounds_become_rows() {
     assert_eq!((process.name.as_str(), process.cpu_percent), ("mosquitto", Some(25.0)));
     assert_eq!((process.rss_bytes, process.threads), (Some(4096), Some(3)));
     assert_eq!(row.tcp.retransmits_per_s, Some(3.0));
-    // The last one comes when the host has been silent.
+    // The last round ends when the host has been silent.
     assert!(hosts.overdue(902 * SECOND_NS + 7_000_000).is_empty());
     assert_eq!(hosts.overdue(906 * SECOND_NS).len(), 1);
     assert!(hosts.flush().is_empty());
 }
 
 #[test]
-fn cpu_in_jiffies_is_shared_out() {
+fn cpu_in_jiffies_becomes_percent() {
     let mut hosts = Hosts::default();
     let round = |second: u64| {
         Packet::begin("b1", second)
@@ -168,7 +174,7 @@ fn cpu_in_jiffies_is_shared_out() {
 }
 
 #[test]
-fn hosts_are_kept_apart_and_bounded() {
+fn hosts_are_separate_and_bounded() {
     let mut hosts = Hosts::default();
     for number in 0..40 {
         let name = format!("h{number}");
@@ -181,7 +187,7 @@ fn hosts_are_kept_apart_and_bounded() {
 }
 
 #[test]
-fn a_clock_that_was_set_back_is_followed() {
+fn a_clock_set_back_is_followed() {
     let mut hosts = Hosts::default();
     let packet =
         |second| Packet::begin("h", second).id("load", "", "load", "").gauges(&[1.0, 1.0, 1.0]);
@@ -225,7 +231,7 @@ proptest! {
         proptest::collection::vec(any::<u8>(), 0..200), 1..10)) {
         let mut hosts = Hosts::default();
         for packet in packets {
-            let _ = parse(&packet, |reading| { hosts.take(reading, 1); });
+            let _ = parse(&packet, |reading| { hosts.add(reading, 1); });
         }
         hosts.overdue(u64::MAX);
         hosts.flush();
@@ -254,7 +260,7 @@ proptest! {
         }
         packet.truncate(cut.index(packet.len() + 1));
         let mut hosts = Hosts::default();
-        let _ = parse(&packet, |reading| { hosts.take(reading, u64::MAX); });
+        let _ = parse(&packet, |reading| { hosts.add(reading, u64::MAX); });
         for row in hosts.flush() {
             row.metrics();
         }

@@ -1,4 +1,4 @@
-//! What the known metrics mean.
+//! Maps known Prometheus metrics to rows.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use crate::kernel::PressureCounters;
 use crate::network::{self, InterfaceCounters, TcpCounters};
 use crate::row::{CoreRow, CpuPercent, HostRow, MemoryBytes, ProcessRow};
 
-/// Cores, interfaces that are followed at most: the endpoint is not ours.
+/// Limit on tracked cores and on interfaces: the endpoint is not trusted.
 const INSTANCES_MAX: usize = 4096;
 
-/// What an endpoint said last time, to tell rates from.
+/// An endpoint with its last response, from which rates follow.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    /// Name for the host when the endpoint does not tell.
+    /// Host name to use when the endpoint does not provide one.
     name: String,
-    last: Option<Counters>,
+    last: Option<Scrape>,
 }
 
-/// One answer.
+/// The metrics in one response.
 #[derive(Clone, Debug, Default)]
-struct Counters {
+struct Scrape {
     at_ns: u64,
     host: Option<String>,
     /// Seconds by state, per core.
@@ -33,14 +33,14 @@ struct Counters {
     descriptors_max: Option<u64>,
     pressure: PressureCounters,
     context_switches: Option<u64>,
-    /// Any metric of a host, and not only of one program.
+    /// It has metrics of a host, not only of one process.
     is_host: bool,
-    process: Process,
+    process: ProcessCounters,
 }
 
-/// The program that answers.
+/// The metrics of the responding process.
 #[derive(Clone, Copy, Debug, Default)]
-struct Process {
+struct ProcessCounters {
     cpu_s: Option<f64>,
     rss_bytes: Option<u64>,
     threads: Option<u64>,
@@ -48,29 +48,31 @@ struct Process {
 }
 
 impl Endpoint {
-    /// An endpoint whose host is called `name` unless it says otherwise.
+    /// An endpoint whose host is named `name` unless its metrics name it.
     pub(crate) fn new(name: String) -> Self {
         Self { name, last: None }
     }
 
-    /// Takes one answer, of `at_ns`. The first one only begins: it has no row.
+    /// Parses a response received at `at_ns`. The first one is the baseline and returns no row.
     ///
     /// # Errors
-    /// When nothing in it is about a host or a process.
-    pub(crate) fn take(&mut self, text: &str, at_ns: u64) -> Result<Option<HostRow>, String> {
-        let mut now = Counters { at_ns, ..Counters::default() };
+    /// The response has no metrics of a host or a process.
+    pub(crate) fn parse(&mut self, text: &str, at_ns: u64) -> Result<Option<HostRow>, String> {
+        let mut now = Scrape { at_ns, ..Scrape::default() };
         samples(text).for_each(|sample| now.add(&sample));
         if !now.is_host && now.process.cpu_s.is_none() && now.process.rss_bytes.is_none() {
-            return Err("its answer has neither node_exporter's metrics nor process_cpu_seconds_\
+            return Err(
+                "the response has neither node_exporter's metrics nor process_cpu_seconds_\
                         total or process_resident_memory_bytes"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         let before = self.last.replace(now.clone());
         Ok(before.map(|before| now.since(&before, &self.name)))
     }
 }
 
-impl Counters {
+impl Scrape {
     fn add(&mut self, sample: &Sample) {
         let Some(name) = sample.name.strip_prefix("node_") else {
             self.process.add(sample);
@@ -157,7 +159,7 @@ impl Counters {
             let spent: [f64; 8] =
                 std::array::from_fn(|state| (now[state] - before[state]).max(0.0));
             sum.iter_mut().zip(spent).for_each(|(sum, spent)| *sum += spent);
-            cores.push(CoreRow { core: *core, cpu: CpuPercent::of_shares(spent) });
+            cores.push(CoreRow { core: *core, cpu: CpuPercent::from_shares(spent) });
         }
         let load = match self.load {
             [Some(one), Some(five), Some(fifteen)] => Some([one, five, fifteen]),
@@ -167,7 +169,7 @@ impl Counters {
             at_ns: self.at_ns,
             length_ns,
             host: self.host.clone().unwrap_or_else(|| name.to_owned()),
-            cpu: (!cores.is_empty()).then(|| CpuPercent::of_shares(sum)),
+            cpu: (!cores.is_empty()).then(|| CpuPercent::from_shares(sum)),
             cores,
             load,
             memory: (self.memory.total > 0).then(|| self.memory.with_used()),
@@ -181,7 +183,7 @@ impl Counters {
                 before.context_switches,
                 seconds,
             ),
-            // On node_exporter's endpoint the process is node_exporter.
+            // On node_exporter's endpoint the process is node_exporter itself.
             processes: match self.is_host {
                 true => Vec::new(),
                 false => vec![self.process.since(&before.process, name, seconds)],
@@ -190,7 +192,7 @@ impl Counters {
         }
     }
 
-    /// Interfaces that ever carried anything.
+    /// Interfaces that have carried traffic.
     fn traffic(&self) -> Vec<InterfaceCounters> {
         let used = self
             .interfaces
@@ -201,12 +203,12 @@ impl Counters {
     }
 }
 
-/// A count; nonsense becomes a bound that sums of a few do not overflow.
+/// A count, bounded so that sums of a few do not overflow.
 fn whole(value: f64) -> u64 {
     (value as u64).min(1 << 53)
 }
 
-impl Process {
+impl ProcessCounters {
     fn add(&mut self, sample: &Sample) {
         let whole = whole(sample.value);
         match sample.name.as_str() {

@@ -1,4 +1,4 @@
-//! Host figures out of a Prometheus endpoint: node_exporter's, or a program's own.
+//! Host metrics from a Prometheus endpoint: node_exporter's, or a program's own.
 
 mod host;
 #[cfg(test)]

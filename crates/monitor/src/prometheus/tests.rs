@@ -5,7 +5,7 @@ use super::*;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A shortened answer of node_exporter 1.8, `factor` seconds into its life.
+/// A shortened response of node_exporter 1.8 after `seconds` of uptime.
 fn node_exporter(seconds: f64) -> String {
     format!(
         "# HELP node_cpu_seconds_total Seconds the CPUs spent in each mode.\n\
@@ -44,8 +44,8 @@ fn node_exporter(seconds: f64) -> String {
 #[test]
 fn node_exporter_becomes_a_row() {
     let mut endpoint = Endpoint::new("fallback".to_owned());
-    assert_eq!(endpoint.take(&node_exporter(100.0), SECOND_NS), Ok(None));
-    let row = endpoint.take(&node_exporter(104.0), 5 * SECOND_NS).expect("a host").expect("a row");
+    assert_eq!(endpoint.parse(&node_exporter(100.0), SECOND_NS), Ok(None));
+    let row = endpoint.parse(&node_exporter(104.0), 5 * SECOND_NS).expect("a host").expect("a row");
     assert_eq!(
         (row.host.as_str(), row.at_ns, row.length_ns),
         ("broker-1", 5 * SECOND_NS, 4 * SECOND_NS)
@@ -81,8 +81,8 @@ fn a_brokers_own_endpoint_is_a_process() {
         )
     };
     let mut endpoint = Endpoint::new("broker:9000".to_owned());
-    endpoint.take(&text(1.0), 0).expect("begins");
-    let row = endpoint.take(&text(2.5), SECOND_NS).expect("a process").expect("a row");
+    endpoint.parse(&text(1.0), 0).expect("begins");
+    let row = endpoint.parse(&text(2.5), SECOND_NS).expect("a process").expect("a row");
     let process = &row.processes[0];
     assert_eq!((row.cpu, row.memory), (None, None));
     assert_eq!(process.cpu_percent, Some(150.0));
@@ -91,9 +91,9 @@ fn a_brokers_own_endpoint_is_a_process() {
 }
 
 #[test]
-fn an_answer_about_something_else_is_an_error() {
+fn a_response_without_known_metrics_is_an_error() {
     let mut endpoint = Endpoint::new(String::new());
-    let error = endpoint.take("<html>404</html>", 0).expect_err("no metrics");
+    let error = endpoint.parse("<html>404</html>", 0).expect_err("no metrics");
     assert!(error.contains("node_exporter"), "{error}");
 }
 
@@ -113,10 +113,10 @@ fn lines_are_parsed() {
 
 proptest! {
     #[test]
-    fn any_text_is_survived(text in "[a-z_]{0,3}(node_cpu_seconds_total)?[{}\\\\\",= \n0-9é.e+-]{0,60}") {
+    fn arbitrary_text_never_panics(text in "[a-z_]{0,3}(node_cpu_seconds_total)?[{}\\\\\",= \n0-9é.e+-]{0,60}") {
         let mut endpoint = Endpoint::new(String::new());
-        let _ = endpoint.take(&text, 0);
-        let _ = endpoint.take(&node_exporter(f64::MAX), 1);
-        let _ = endpoint.take(&node_exporter(-1.0), 0);
+        let _ = endpoint.parse(&text, 0);
+        let _ = endpoint.parse(&node_exporter(f64::MAX), 1);
+        let _ = endpoint.parse(&node_exporter(-1.0), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! The text exposition format.
+//! Parser of the Prometheus text exposition format.
 
 /// One sample line.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,8 +15,8 @@ impl Sample {
     }
 }
 
-/// All samples of an answer. Lines that make no sense are left out: one odd exporter metric must
-/// not hide the others.
+/// All samples of a response. Malformed lines are skipped: one invalid metric must not hide the
+/// others.
 pub(super) fn samples(text: &str) -> impl Iterator<Item = Sample> {
     text.lines().filter_map(sample)
 }
@@ -33,12 +33,12 @@ fn sample(line: &str) -> Option<Sample> {
         Some(rest) => labels(rest)?,
         None => (Vec::new(), &line[end..]),
     };
-    // Rust reads NaN and +Inf as Prometheus writes them.
+    // Rust parses NaN and +Inf as Prometheus writes them.
     let value = rest.split_whitespace().next()?.parse().ok()?;
     Some(Sample { name: name.to_owned(), labels, value })
 }
 
-/// Everything up to the closing brace, and what stands behind it.
+/// The labels up to the closing brace, and the rest of the line.
 fn labels(mut rest: &str) -> Option<(Vec<(String, String)>, &str)> {
     let mut labels = Vec::new();
     loop {
@@ -54,7 +54,7 @@ fn labels(mut rest: &str) -> Option<(Vec<(String, String)>, &str)> {
     }
 }
 
-/// A value up to its closing quote, and how many bytes it takes with it.
+/// A quoted value, and its length in bytes including the closing quote.
 fn quoted(text: &str) -> Option<(String, usize)> {
     let mut value = String::new();
     let mut characters = text.char_indices();

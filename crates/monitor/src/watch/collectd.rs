@@ -1,31 +1,32 @@
-//! Listening to collectd.
+//! Receives collectd's packets.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use super::Feed;
+use super::feed::Feed;
 use crate::collectd::{Hosts, PacketError, parse};
 use crate::{HostRow, now_ns};
 
 /// The largest datagram.
 const PACKET_BYTES_MAX: usize = 65_535;
 
-/// How long to wait for a packet before looking whether to stop.
+/// How often the stop flag is checked.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// A socket that collectd sends to, and who wants which of its hosts.
+/// A socket to which collectd instances send.
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: UdpSocket,
     hosts: Hosts,
-    complained: HashSet<PacketError>,
+    reported: HashSet<PacketError>,
 }
 
-/// Who wants a host's rows: by the name that its collectd sends, or all.
+/// The destination of a host's rows, by the name that its collectd sends; without a name, of all
+/// rows.
 #[derive(Debug)]
-pub(super) struct Wish {
+pub(super) struct HostFeed {
     pub(super) host: Option<String>,
     pub(super) feed: Feed,
 }
@@ -35,62 +36,61 @@ impl Listener {
     pub(super) fn new(address: SocketAddr) -> Result<Self, String> {
         let socket = UdpSocket::bind(address).map_err(|error| error.to_string())?;
         socket.set_read_timeout(Some(WAIT)).map_err(|error| error.to_string())?;
-        Ok(Self { socket, hosts: Hosts::default(), complained: HashSet::new() })
+        Ok(Self { socket, hosts: Hosts::default(), reported: HashSet::new() })
     }
 
-    /// Listens until it is stopped.
-    pub(super) fn watch(&mut self, wishes: &[Wish]) {
+    /// Receives packets until stopped.
+    pub(super) fn watch(&mut self, feeds: &[HostFeed]) {
         let mut buffer = vec![0; PACKET_BYTES_MAX];
-        // Invariant: a listener is started for at least one wish, and all stop together.
-        while wishes.iter().any(|wish| !wish.feed.stopping()) {
+        // Invariant: a listener has at least one feed, and all feeds stop together.
+        while feeds.iter().any(|to| !to.feed.stopping()) {
             match self.socket.recv(&mut buffer) {
-                Ok(length) => self.packet(&buffer[..length], wishes),
+                Ok(length) => self.handle_packet(&buffer[..length], feeds),
                 Err(error)
                     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    complain(wishes, &error.to_string());
+                    report(feeds, &error.to_string());
                     std::thread::sleep(WAIT);
                 }
             }
             for row in self.hosts.overdue(now_ns()) {
-                deliver(row, wishes);
+                deliver(row, feeds);
             }
         }
         for row in self.hosts.flush() {
-            deliver(row, wishes);
+            deliver(row, feeds);
         }
     }
 
-    fn packet(&mut self, packet: &[u8], wishes: &[Wish]) {
+    fn handle_packet(&mut self, packet: &[u8], feeds: &[HostFeed]) {
         let now_ns = now_ns();
         let refused = self.hosts.refused();
         let result = parse(packet, |reading| {
-            if let Some(row) = self.hosts.take(reading, now_ns) {
-                deliver(row, wishes);
+            if let Some(row) = self.hosts.add(reading, now_ns) {
+                deliver(row, feeds);
             }
         });
         if let Err(error) = result {
-            // Each kind is told in words once; then it is only counted.
-            if self.complained.insert(error) {
-                complain(wishes, &format!("it got {error}"));
+            // Each kind of error is reported once and then only counted.
+            if self.reported.insert(error) {
+                report(feeds, &error.to_string());
             } else {
-                wishes.iter().for_each(|wish| wish.feed.count_error());
+                feeds.iter().for_each(|to| to.feed.count_error());
             }
         }
         if self.hosts.refused() > refused {
-            complain(wishes, "too many hosts or series send to it; some are left out");
+            report(feeds, "too many hosts or series; some are ignored");
         }
     }
 }
 
-fn deliver(row: HostRow, wishes: &[Wish]) {
-    for wish in wishes.iter().filter(|wish| wish.host.as_ref().is_none_or(|name| *name == row.host))
-    {
-        wish.feed.row(row.clone());
+fn deliver(row: HostRow, feeds: &[HostFeed]) {
+    for to in feeds.iter().filter(|to| to.host.as_ref().is_none_or(|name| *name == row.host)) {
+        to.feed.row(row.clone());
     }
 }
 
-fn complain(wishes: &[Wish], sentence: &str) {
-    wishes.iter().for_each(|wish| wish.feed.error(sentence.to_owned()));
+fn report(feeds: &[HostFeed], sentence: &str) {
+    feeds.iter().for_each(|to| to.feed.error(sentence.to_owned()));
 }

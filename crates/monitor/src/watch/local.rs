@@ -1,12 +1,12 @@
-//! The machine that this program runs on.
+//! The local machine.
 
 use std::time::Duration;
 
-use super::Feed;
-use super::feed::next_beat;
+use super::feed::Feed;
+use crate::clock::next_tick_ns;
 use crate::{MachineSampler, ProcRoot, WatchedProcess, now_ns};
 
-/// Samples this machine at a steady rhythm.
+/// Samples this machine at a fixed interval.
 #[derive(Debug)]
 pub(super) struct Local {
     sampler: MachineSampler,
@@ -14,16 +14,16 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// Takes the first sample, so that what cannot be read is told at once.
+    /// Takes the first sample, so that unreadable files are reported immediately.
     pub(super) fn new(root: ProcRoot, processes: Vec<WatchedProcess>) -> Result<Self, String> {
         let mut sampler = MachineSampler::new(root, processes);
         sampler.sample(now_ns()).map_err(|error| error.to_string())?;
         Ok(Self { sampler, missing: Vec::new() })
     }
 
-    /// Samples until it is stopped.
+    /// Samples until stopped.
     pub(super) fn watch(&mut self, feed: &Feed, interval: Duration) {
-        let mut due_ns = next_beat(now_ns(), interval, now_ns());
+        let mut due_ns = next_tick_ns(now_ns(), interval, now_ns());
         loop {
             feed.sleep_until(due_ns);
             if feed.stopping() {
@@ -35,10 +35,10 @@ impl Local {
             }
             let missing = self.sampler.missing();
             for what in missing.iter().filter(|what| !self.missing.contains(what)) {
-                feed.error(format!("there is not {what} (yet)"));
+                feed.error(format!("no such process yet: {what}"));
             }
             self.missing = missing;
-            due_ns = next_beat(due_ns, interval, now_ns());
+            due_ns = next_tick_ns(due_ns, interval, now_ns());
         }
     }
 }

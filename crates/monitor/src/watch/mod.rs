@@ -1,4 +1,4 @@
-//! Watching hosts in the background: a thread per source, one stream of rows.
+//! Background sources: a thread each, merged into one stream of rows.
 
 mod agent;
 mod collectd;
@@ -14,20 +14,19 @@ use std::thread::JoinHandle;
 use crate::agent::Token;
 use crate::{HostRow, MonitorSpec, ProcRoot, SourceSpec};
 
-use collectd::Wish;
-pub(crate) use feed::{Feed, next_beat};
-use feed::{Shared, feed};
+use collectd::HostFeed;
+use feed::{Feed, FeedState, feed};
 
 /// All sources of a run.
 ///
-/// Rows of every source go through a bounded channel; what nobody takes in time is dropped and
-/// counted. A source that fails goes on trying and counts its errors: watching never ends a run.
+/// The rows of every source go through a bounded queue; rows that are not taken in time are dropped
+/// and counted. A failing source retries and counts its errors: monitoring never ends a run.
 /// Dropping the watch stops its threads.
 #[derive(Debug)]
 pub struct Watch {
     sources: Vec<Source>,
     threads: Vec<JoinHandle<()>>,
-    /// Which source each host name belongs to, so that two sources with the same host differ.
+    /// The source of each host name, to tell apart two sources with the same host.
     names: HashMap<String, usize>,
 }
 
@@ -35,75 +34,75 @@ pub struct Watch {
 struct Source {
     spec: MonitorSpec,
     rows: Receiver<HostRow>,
-    shared: std::sync::Arc<Shared>,
+    state: std::sync::Arc<FeedState>,
     taken: u64,
     clock_error_ns_max: Option<u64>,
 }
 
-/// How a source behaved.
+/// Statistics of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceReport {
     /// The source, without tokens.
     pub source: String,
-    /// The target that it is bound to.
+    /// The scenario target that it is bound to.
     pub target: Option<String>,
-    /// Rows that were delivered.
+    /// Rows delivered.
     pub rows: u64,
-    /// Rows that were dropped because nobody took them in time.
+    /// Rows dropped because they were not taken in time.
     pub dropped: u64,
-    /// Times that it could not be asked or sent what could not be used.
+    /// Failed requests and invalid data.
     pub errors: u64,
-    /// The last of these.
+    /// The last error.
     pub last_error: Option<String>,
-    /// The largest error bound of a row's time.
+    /// The largest clock error bound of its rows.
     pub clock_error_ns_max: Option<u64>,
 }
 
-/// A source that cannot be watched at all.
+/// A source that cannot be started.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot watch {source_name}: {why}")]
+#[error("cannot monitor {source_name}: {why}")]
 pub struct WatchError {
     source_name: String,
     why: String,
 }
 
 impl Watch {
-    /// Starts watching. Sources that need a partner must answer now.
+    /// Starts all sources. Remote sources must respond now.
     ///
     /// # Errors
-    /// When a source cannot be reached or refuses us, an address cannot be bound, or a thread
+    /// A source cannot be reached or refuses the connection, an address cannot be bound, or a thread
     /// cannot be started.
     pub fn start(specs: &[MonitorSpec]) -> Result<Self, WatchError> {
         let mut watch = Self { sources: Vec::new(), threads: Vec::new(), names: HashMap::new() };
-        let mut collectd: BTreeMap<SocketAddr, Vec<Wish>> = BTreeMap::new();
+        let mut collectd: BTreeMap<SocketAddr, Vec<HostFeed>> = BTreeMap::new();
         for spec in specs {
-            let (feed, rows, shared) = feed();
+            let (feed, rows, state) = feed();
             watch.sources.push(Source {
                 spec: spec.clone(),
                 rows,
-                shared,
+                state,
                 taken: 0,
                 clock_error_ns_max: None,
             });
             if let SourceSpec::Collectd { listen, host } = &spec.source {
                 // Several hosts may send to one address.
-                collectd.entry(*listen).or_default().push(Wish { host: host.clone(), feed });
+                collectd.entry(*listen).or_default().push(HostFeed { host: host.clone(), feed });
                 continue;
             }
             let thread = start(spec, feed)
                 .map_err(|why| WatchError { source_name: spec.source.to_string(), why })?;
             watch.threads.push(thread);
         }
-        for (address, wishes) in collectd {
+        for (address, feeds) in collectd {
             let thread = collectd::Listener::new(address)
-                .and_then(|mut listener| spawn("monitor-collectd", move || listener.watch(&wishes)))
+                .and_then(|mut listener| spawn("monitor-collectd", move || listener.watch(&feeds)))
                 .map_err(|why| WatchError { source_name: format!("collectd://{address}"), why })?;
             watch.threads.push(thread);
         }
         Ok(watch)
     }
 
-    /// The rows that have come since the last call, in the order of time.
+    /// The rows received since the last call, ordered by time.
     pub fn rows(&mut self) -> Vec<HostRow> {
         let mut all = Vec::new();
         for (index, source) in self.sources.iter_mut().enumerate() {
@@ -124,12 +123,12 @@ impl Watch {
         all
     }
 
-    /// How the sources have behaved so far.
+    /// Statistics of the sources so far.
     pub fn reports(&self) -> Vec<SourceReport> {
         self.sources
             .iter()
             .map(|source| {
-                let (dropped, errors, last_error) = source.shared.counts();
+                let (dropped, errors, last_error) = source.state.counts();
                 SourceReport {
                     source: source.spec.source.to_string(),
                     target: source.spec.target.clone(),
@@ -143,7 +142,7 @@ impl Watch {
             .collect()
     }
 
-    /// Stops, and says how the sources behaved.
+    /// Stops all sources and returns their statistics.
     pub fn stop(mut self) -> Vec<SourceReport> {
         self.end();
         self.reports()
@@ -151,10 +150,10 @@ impl Watch {
 
     fn end(&mut self) {
         for source in &self.sources {
-            source.shared.stop();
+            source.state.stop();
         }
         for thread in self.threads.drain(..) {
-            // A source that panicked has nothing more to say; the run goes on.
+            // The panic of a source has already been printed; the run continues.
             let _ = thread.join();
         }
     }
@@ -166,12 +165,12 @@ impl Drop for Watch {
     }
 }
 
-/// Starts the thread of one source that is not shared.
+/// Starts the thread of a source that has its own.
 fn start(spec: &MonitorSpec, feed: Feed) -> Result<JoinHandle<()>, String> {
     let interval = spec.interval;
     match &spec.source {
         SourceSpec::Agent { address, token } => {
-            let token = Token::of(token).map_err(|error| error.to_string())?;
+            let token = Token::from_source(token).map_err(|error| error.to_string())?;
             let mut stream = agent::Stream::new(address, token, spec)?;
             spawn("monitor-agent", move || stream.watch(&feed))
         }
@@ -190,5 +189,5 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(body)
-        .map_err(|error| format!("no thread for it: {error}"))
+        .map_err(|error| format!("cannot start a thread: {error}"))
 }

@@ -156,7 +156,7 @@ impl Printer {
 fn offer(arguments: &MonitorArguments, address: SocketAddr) -> Result<u8, Failure> {
     let given = match &arguments.token_file {
         Some(path) => Some(Token::read(path).map_err(invalid)?),
-        None => Token::of_environment().map_err(invalid)?,
+        None => Token::from_environment().map_err(invalid)?,
     };
     let stop = stop_flag()?;
     let (token, text) = match given {
