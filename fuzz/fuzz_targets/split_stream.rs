@@ -1,10 +1,10 @@
-//! A stream in one piece and in many must give the same frames.
+//! A stream in one piece and in many pieces must give the same frames.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use tacho_codec::split_frame;
 
-/// Splits a stream of which only so many more bytes are known at each step.
+/// Splits a stream that arrives `step` bytes at a time.
 fn frames(stream: &[u8], step: usize) -> (Vec<&[u8]>, bool) {
     let (mut start, mut end) = (0, 0);
     let mut frames = Vec::new();

@@ -1,8 +1,8 @@
-//! What every decoded packet must satisfy.
+//! The properties that every decoded packet must have.
 
 use tacho_codec::{Connect, Direction, Packet, Version, split_frame};
 
-/// Decodes what follows the version byte; a legal packet must survive writing and reading.
+/// Decodes the packet behind the version byte; a legal one must survive encoding and decoding.
 pub fn check(data: &[u8], direction: Direction) {
     let Some((&level, bytes)) = data.split_first() else { return };
     let version = match level {
@@ -18,12 +18,12 @@ pub fn check(data: &[u8], direction: Direction) {
         _ => version,
     };
     let mut once = Vec::new();
-    packet.encode(version, &mut once).expect("a decoded packet can be written");
+    packet.encode(version, &mut once).expect("a decoded packet can be encoded");
     assert_eq!(packet.encoded_len(version), Ok(once.len()));
     let frame = split_frame(&once, u32::MAX).expect("legal").expect("whole");
-    let again = Packet::decode(&frame, version, direction).expect("what was written can be read");
+    let again = Packet::decode(&frame, version, direction).expect("an encoded packet decodes");
     assert_eq!(packet, again);
     let mut twice = Vec::new();
-    again.encode(version, &mut twice).expect("a decoded packet can be written");
+    again.encode(version, &mut twice).expect("a decoded packet can be encoded");
     assert_eq!(once, twice);
 }

@@ -1,7 +1,7 @@
 //! Nanoseconds per PUBLISH of 128 bytes: split, decode, encode, patch a head.
 //!
-//! `cargo bench -p tacho-codec`; prints the median of many short rounds, and in brackets the
-//! quickest.
+//! `cargo bench -p tacho-codec`; prints the median of many short rounds, and the fastest one in
+//! parentheses.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -11,11 +11,11 @@ use tacho_codec::{
     ReasonCode, UserPropertiesBuf, Version, split_frame,
 };
 
-/// Short rounds, so that most of them are not disturbed by whatever else the machine does.
+/// Short rounds, so that other work on the machine disturbs few of them.
 const ROUNDS: usize = 1_001;
 const ITERATIONS: u32 = 2_000;
 
-/// Runs the work and prints nanoseconds per call.
+/// Runs `work` repeatedly and prints nanoseconds per call.
 fn measure(name: &str, mut work: impl FnMut()) {
     let mut rounds: Vec<f64> = (0..ROUNDS)
         .map(|_| {

@@ -1,10 +1,10 @@
 //! Writes the seed corpus of the fuzz targets, one file per packet of the tests' tables:
 //! `cargo run -p tacho-codec --example seeds -- fuzz/corpus`.
 //!
-//! The first byte of a file says the version (3, 4 or 5), the rest is the packet, which is what the
-//! fuzz targets expect.
+//! The first byte of a file is the version (3, 4 or 5) and the rest is the packet, as the fuzz
+//! targets expect.
 
-#![allow(clippy::unwrap_used, reason = "a tool for developers; a panic says enough")]
+#![allow(clippy::unwrap_used, reason = "a tool for developers; a panic is message enough")]
 
 #[path = "../tests/support/notation.rs"]
 mod notation;
@@ -32,7 +32,7 @@ fn main() {
         streams.push(packet);
     }
     for (index, packets) in streams.chunks(10).enumerate() {
-        // The first byte of this target is the distance of the cuts.
+        // This target takes the distance between cuts from the first byte.
         write(
             &folder,
             "split_stream",

@@ -1,15 +1,15 @@
-//! Cutting a byte stream into packets.
+//! Splitting a byte stream into packets.
 
 use crate::{DecodeError, ReasonCode, Version, varint};
 
-/// One complete packet in a buffer: its first byte and what follows the remaining length.
+/// One complete packet in a buffer: its first byte and the body behind the remaining length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Packet type (high four bits) and flags (low four bits).
     pub first_byte: u8,
     /// Variable header and payload.
     pub body: &'a [u8],
-    /// Bytes of the whole packet, fixed header included: how far to advance in the buffer.
+    /// Length of the whole packet in bytes, fixed header included: how far to advance the buffer.
     pub total_len: usize,
 }
 
@@ -21,8 +21,8 @@ impl Frame<'_> {
         self.first_byte >> 4
     }
 
-    /// Refuses a remaining length with more bytes than needed. 5.0 forbids that [MQTT-1.5.5-1];
-    /// the older versions do not, and small devices write it.
+    /// Refuses a remaining length that takes more bytes than needed. 5.0 forbids it [MQTT-1.5.5-1];
+    /// the older versions do not, and small devices send it.
     #[inline]
     pub(crate) fn check_header_len(&self, version: Version) -> Result<(), DecodeError> {
         let header_len = self.total_len.saturating_sub(self.body.len());
@@ -36,10 +36,10 @@ impl Frame<'_> {
     }
 }
 
-/// Splits the packet at the start of `buf` off; `None` means that more bytes are needed.
+/// Splits off the packet at the start of `buf`; `None` means that more bytes are needed.
 ///
-/// Nothing is allocated, and the size is judged from the fixed header alone, before the body has
-/// come. `packet_size_max` counts the whole packet; `u32::MAX` allows everything.
+/// Nothing is allocated, and the size is checked from the fixed header alone, before the body
+/// arrives. `packet_size_max` limits the whole packet; `u32::MAX` disables the limit.
 ///
 /// # Errors
 /// [`ReasonCode::MALFORMED_PACKET`] for a remaining length of more than four bytes,

@@ -1,33 +1,32 @@
-//! A PUBLISH head that is encoded once and sent to many.
+//! A PUBLISH head that is encoded once for many receivers.
 
 use crate::packet::publish::first_byte;
 use crate::{EncodeError, PacketId, Publish, QoS, Version};
 
 /// Everything before the payload of a PUBLISH, encoded once per layout (version, and whether there
-/// is a packet identifier) and copied with other flags and packet identifier for each receiver.
+/// is a packet identifier) and copied for each receiver with its flags and packet identifier.
 ///
 /// Meant to be reused: encoding again keeps the buffer.
 #[derive(Debug, Clone, Default)]
 pub struct PublishHead {
     bytes: Vec<u8>,
-    /// Where the packet identifier is; 0 if there is none, because the first byte is never it.
+    /// Offset of the packet identifier; 0 means none, since it never stands in the first byte.
     packet_id_at: usize,
     payload_len: usize,
 }
 
 impl PublishHead {
-    /// An empty head, to be encoded before it is used.
+    /// An empty head; encode it before use.
     #[must_use]
     pub const fn new() -> Self {
         Self { bytes: Vec::new(), packet_id_at: 0, payload_len: 0 }
     }
 
-    /// Encodes the head of `publish`. Its QoS decides whether there is room for a packet
-    /// identifier; its own identifier, DUP, RETAIN and the choice between QoS 1 and 2 do not
-    /// matter.
+    /// Encodes the head of `publish`. Its QoS decides whether the layout has a packet identifier;
+    /// its own identifier, DUP, RETAIN and the choice between QoS 1 and 2 are ignored.
     ///
     /// # Errors
-    /// A field that is too long, or the whole packet; the head is then empty.
+    /// A field or the whole packet is too long; the head is then empty.
     pub fn encode(&mut self, publish: &Publish<'_>, version: Version) -> Result<(), EncodeError> {
         self.bytes.clear();
         self.packet_id_at = 0;
@@ -46,8 +45,8 @@ impl PublishHead {
     /// Appends the head for one receiver; the caller sends the payload after it.
     ///
     /// # Panics
-    /// If there is a packet identifier for QoS 0 or none for QoS 1 and 2, or if the QoS does not
-    /// fit the layout: such bytes would break the receiver's stream.
+    /// If QoS 0 has a packet identifier, QoS 1 or 2 has none, or the QoS does not match the layout:
+    /// such bytes would corrupt the receiver's stream.
     #[inline]
     pub fn append(
         &self,
@@ -60,7 +59,7 @@ impl PublishHead {
         assert!(
             (qos != QoS::AtMostOnce) == self.has_packet_id()
                 && packet_id.is_some() == self.has_packet_id(),
-            "the QoS and the packet identifier must fit the layout of the head"
+            "the QoS and the packet identifier must match the layout of the head"
         );
         let start = out.len();
         out.extend_from_slice(&self.bytes);
@@ -72,21 +71,21 @@ impl PublishHead {
         }
     }
 
-    /// True if the layout is that of QoS 1 and 2.
+    /// True if the layout is the one of QoS 1 and 2.
     #[inline]
     #[must_use]
     pub const fn has_packet_id(&self) -> bool {
         self.packet_id_at != 0
     }
 
-    /// Bytes of the head.
+    /// Length of the head in bytes.
     #[inline]
     #[must_use]
     pub const fn head_len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Bytes of the whole packet with the payload, as a maximum packet size counts them.
+    /// Length of the whole packet in bytes, payload included, as a maximum packet size counts it.
     #[inline]
     #[must_use]
     pub const fn frame_len(&self) -> usize {

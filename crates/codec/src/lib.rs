@@ -1,11 +1,12 @@
-//! MQTT 3.1, 3.1.1 and 5.0 packets to bytes and back, for clients and servers.
+//! Encodes and decodes MQTT 3.1, 3.1.1 and 5.0 packets, for clients and servers.
 //!
-//! - [`split_frame`] cuts a byte stream into [`Frame`]s, without allocation and with a size limit.
-//! - [`Packet::decode`] reads a frame into borrowed types. It is strict: whatever the specification
-//!   calls malformed or a protocol error is refused with the right [`ReasonCode`].
-//!   [`Publish::decode`] is the same for the packet that matters most, and never allocates.
+//! - [`split_frame`] splits a byte stream into [`Frame`]s, without allocation, with a size limit.
+//! - [`Packet::decode`] decodes a frame into borrowed types. It is strict: everything that the
+//!   specification calls malformed or a protocol error is refused with the matching
+//!   [`ReasonCode`]. [`Publish::decode`] does the same for the most frequent packet and never
+//!   allocates.
 //! - [`Packet::encode`] and the `encode` of each packet type append to the caller's buffer.
-//! - [`PublishHead`] encodes a PUBLISH once and patches it for each of many receivers.
+//! - [`PublishHead`] encodes a PUBLISH once and patches the copy for each receiver.
 //!
 //! ```
 //! use tacho_codec::{Direction, Packet, Publish, Version, split_frame};
@@ -22,8 +23,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! No I/O, no clock, no state: what depends on earlier packets (unknown topic aliases, packet
-//! identifiers in use, receive maximum) belongs to the session.
+//! No I/O, no clock, no state: rules that depend on earlier packets (unknown topic aliases, packet
+//! identifiers in use, receive maximum) belong to the session.
 
 mod error;
 mod frame;
@@ -43,13 +44,12 @@ pub use error::{DecodeError, EncodeError};
 pub use frame::{Frame, split_frame};
 pub use head::PublishHead;
 pub use packet::Packet;
-pub use packet::ack::{Ack, AckKind};
+pub use packet::ack::Ack;
 pub use packet::auth::Auth;
-pub use packet::bridge_bit::{has_bridge_bit, set_bridge_bit, without_bridge_bit};
 pub use packet::connack::{ConnAck, ConnAckProperties};
 pub use packet::connect::{Connect, ConnectProperties};
 pub use packet::disconnect::Disconnect;
-pub use packet::kind::{PacketType, check_first_byte};
+pub use packet::kind::{AckKind, PacketType, check_first_byte};
 pub use packet::publish::{Publish, PublishProperties};
 pub use packet::suback::SubAck;
 pub use packet::subscribe::{RetainHandling, Subscribe, SubscribeFilter, SubscribeOptions};
@@ -63,6 +63,6 @@ pub use property::{
 };
 pub use qos::{InvalidQoS, QoS};
 pub use reason::ReasonCode;
-pub use text::{is_valid_text, is_valid_topic_name};
+pub use text::{TopicNameError, check_topic_name, is_valid_text, is_valid_topic_name};
 pub use varint::{VARINT_MAX, varint_len};
 pub use version::{Direction, Version};

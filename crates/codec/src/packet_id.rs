@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU16;
 
-/// The identifier that ties an acknowledgement to its packet; never zero [MQTT-2.2.1-3].
+/// The identifier that links an acknowledgement to its packet; never zero [MQTT-2.2.1-3].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PacketId(NonZeroU16);
 

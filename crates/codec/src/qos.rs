@@ -32,7 +32,7 @@ impl QoS {
     }
 }
 
-/// The refused number of a `QoS::try_from`.
+/// A number that is no QoS level, from `QoS::try_from`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidQoS(pub u8);
 

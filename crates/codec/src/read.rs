@@ -4,7 +4,7 @@ use crate::{DecodeError, PacketId, text, varint};
 
 const CUT_OFF: DecodeError = DecodeError::malformed("the packet ends inside a field");
 
-/// Reads fields from the front; what is left is always a suffix of the body.
+/// Reads fields from the front; the unread rest is always a suffix of the body.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -21,13 +21,13 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// What has not been read yet.
+    /// The bytes that are not read yet.
     #[inline]
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Refuses bytes after the last field.
+    /// Refuses bytes behind the last field.
     pub(crate) const fn finish(&self) -> Result<(), DecodeError> {
         if self.rest.is_empty() {
             Ok(())
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// A variable byte integer, which must be the shortest possible [MQTT-1.5.5-1].
+    /// A variable byte integer in its shortest form [MQTT-1.5.5-1].
     #[inline]
     pub(crate) fn varint(&mut self) -> Result<u32, DecodeError> {
         let (value, len) = varint::read(self.rest)?.ok_or(CUT_OFF)?;
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// Binary data: two bytes length, then the data.
+    /// Binary data: a length of two bytes, then the data.
     #[inline]
     pub(crate) fn binary(&mut self) -> Result<&'a [u8], DecodeError> {
         let len = self.u16()?;

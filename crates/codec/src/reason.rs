@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A reason code of MQTT 5.0 (section 2.4). Codes from 0x80 on are failures.
 ///
-/// The older versions use the same type; their fewer codes are mapped when a packet is encoded or
+/// The older versions use the same type; their return codes are mapped when a packet is encoded or
 /// decoded, see [`ReasonCode::to_connack_v3`] and [`ReasonCode::to_suback_v3`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ReasonCode(u8);
@@ -24,7 +24,7 @@ macro_rules! reason_codes {
                 }
             }
 
-            /// What the code means, in lower case, as the specification names it.
+            /// The name of the code in the specification, in lower case.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self.0 {
@@ -108,9 +108,9 @@ impl ReasonCode {
         Self(qos as u8)
     }
 
-    /// The CONNACK return code of 3.1 and 3.1.1 that says the same, as far as they can: 0 accepted,
-    /// 1 protocol version, 2 client identifier, 3 server unavailable, 4 user name or password,
-    /// 5 not authorised. A failure without a counterpart becomes 3.
+    /// The closest CONNACK return code of 3.1 and 3.1.1: 0 accepted, 1 protocol version, 2 client
+    /// identifier, 3 server unavailable, 4 user name or password, 5 not authorized. A failure
+    /// without an equivalent becomes 3.
     #[must_use]
     pub const fn to_connack_v3(self) -> u8 {
         match self {
@@ -123,7 +123,7 @@ impl ReasonCode {
         }
     }
 
-    /// The reason code for a CONNACK return code of 3.1 and 3.1.1, `None` from 6 on.
+    /// The reason code for a CONNACK return code of 3.1 and 3.1.1; `None` from 6 on.
     #[must_use]
     pub const fn from_connack_v3(return_code: u8) -> Option<Self> {
         match return_code {

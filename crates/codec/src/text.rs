@@ -1,9 +1,16 @@
 //! MQTT strings: which bytes are legal text, and which text is a legal topic name.
 //!
-//! One decision for all strings of all packets: besides what the specification forbids (ill-formed
-//! UTF-8, surrogates, U+0000) we also refuse what it says should not be sent: control characters
-//! U+0001..U+001F and U+007F..U+009F, and the non-characters. They serve nobody in names, and they
-//! garble terminals and logs. U+FEFF is ordinary text and is kept [MQTT-1.5.4-3].
+//! One rule for all strings of all packets: besides what the specification forbids (ill-formed
+//! UTF-8, surrogates, U+0000) this module refuses what a sender should not send: the control
+//! characters U+0001..U+001F and U+007F..U+009F, and the non-characters. They have no use in names
+//! and garble terminals and logs. U+FEFF is ordinary text and is kept [MQTT-1.5.4-3].
+//!
+//! This is the only definition of a topic name in the workspace. It is here and not in `topic`
+//! because decoding a PUBLISH checks text and wildcards in one pass over the bytes, and because
+//! `topic`, which works on names that are checked already, would otherwise have to depend on the
+//! codec or the codec on `topic` and its dependencies.
+
+use std::fmt;
 
 use crate::{DecodeError, ReasonCode};
 
@@ -20,12 +27,59 @@ pub fn is_valid_text(text: &str) -> bool {
     text.len() <= usize::from(u16::MAX) && decode(text.as_bytes()).is_ok()
 }
 
-/// True if `topic` may be published to: valid text of at least one byte without `+` and `#`.
+/// Why a text is not a topic name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TopicNameError {
+    /// A topic name has at least one character [MQTT-4.7.3-1].
+    Empty,
+    /// It contains U+0000 [MQTT-4.7.3-2], a control character or a non-character.
+    ForbiddenCharacter,
+    /// It has more than 65,535 bytes [MQTT-4.7.3-3].
+    TooLong,
+    /// It contains `+` or `#` [MQTT-4.7.0-1].
+    Wildcard,
+}
+
+impl fmt::Display for TopicNameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "a topic name must not be empty",
+            Self::ForbiddenCharacter => {
+                "a topic name must not contain control characters or non-characters"
+            }
+            Self::TooLong => "a topic name must not exceed 65,535 bytes",
+            Self::Wildcard => "a topic name must not contain the wildcards '+' and '#'",
+        })
+    }
+}
+
+impl std::error::Error for TopicNameError {}
+
+/// Checks that messages may be published to `topic`: valid text of 1 to 65,535 bytes without `+`
+/// and `#`.
+///
+/// # Errors
+/// The violated rule.
+pub fn check_topic_name(topic: &str) -> Result<(), TopicNameError> {
+    if topic.is_empty() {
+        return Err(TopicNameError::Empty);
+    }
+    if topic.len() > usize::from(u16::MAX) {
+        return Err(TopicNameError::TooLong);
+    }
+    match decode_topic_name(topic.as_bytes()) {
+        Ok(_) => Ok(()),
+        Err(error) if error.reason == ReasonCode::TOPIC_NAME_INVALID => {
+            Err(TopicNameError::Wildcard)
+        }
+        Err(_) => Err(TopicNameError::ForbiddenCharacter),
+    }
+}
+
+/// True if [`check_topic_name`] accepts `topic`.
 #[must_use]
 pub fn is_valid_topic_name(topic: &str) -> bool {
-    !topic.is_empty()
-        && topic.len() <= usize::from(u16::MAX)
-        && decode_topic_name(topic.as_bytes()).is_ok()
+    check_topic_name(topic).is_ok()
 }
 
 /// Checks and borrows an MQTT string.
@@ -46,9 +100,8 @@ pub(crate) fn decode_topic_name(bytes: &[u8]) -> Result<&str, DecodeError> {
 #[expect(unsafe_code, reason = "checking twice costs a third of decoding a PUBLISH")]
 fn printable(bytes: &[u8]) -> &str {
     debug_assert!(bytes.iter().all(|byte| matches!(byte, 0x20..=0x7E)));
-    // SAFETY: `scan` looked at every byte and found all of them within 0x20..=0x7E, which is ASCII
-    // and therefore well-formed UTF-8. Tests compare it with the plain rule for every byte at every
-    // place.
+    // SAFETY: `scan` found every byte within 0x20..=0x7E, which is ASCII and therefore well-formed
+    // UTF-8. Tests compare it with the plain rule for every byte at every position.
     unsafe { std::str::from_utf8_unchecked(bytes) }
 }
 
@@ -92,16 +145,16 @@ fn check_chars(text: &str) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// What a pass over the bytes found; zero means nothing.
+/// The findings of a pass over the bytes; zero means none.
 #[derive(Clone, Copy)]
 struct Scan {
-    /// Bytes other than printable ASCII: such text needs [`decode_unusual`].
+    /// Non-zero if a byte is not printable ASCII: such text needs [`decode_unusual`].
     unusual: u64,
-    /// `+` or `#`; exact only while `unusual` is zero.
+    /// Non-zero if a byte is `+` or `#`; exact only while `unusual` is zero.
     wildcard: u64,
 }
 
-/// Looks at eight bytes at a time; the last word overlaps the one before.
+/// Scans eight bytes at a time; the last word overlaps the one before.
 #[inline]
 fn scan(bytes: &[u8]) -> Scan {
     let mut unusual = 0;
@@ -130,14 +183,14 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x80 * ONES;
 const SPACES: u64 = 0x20 * ONES;
 
-/// Non-zero if a byte is below 0x20 or above 0x7E. Exact as a yes or no: borrows and carries can
-/// only mark further bytes beside one that is rightly marked.
+/// Non-zero if a byte is below 0x20 or above 0x7E. Exact as a boolean: borrows and carries can
+/// only mark further bytes beside one that is marked correctly.
 #[inline]
 const fn unusual_bytes(word: u64) -> u64 {
     (word | word.wrapping_add(ONES) | word.wrapping_sub(SPACES)) & HIGH_BITS
 }
 
-/// Non-zero if a byte is `+` or `#`, which differ in the bit 0x08 only.
+/// Non-zero if a byte is `+` or `#`, which differ only in the bit 0x08.
 #[inline]
 const fn wildcard_bytes(word: u64) -> u64 {
     let zero_if_wildcard = (word | (0x08 * ONES)) ^ (b'+' as u64 * ONES);

@@ -5,7 +5,7 @@ use crate::DecodeError;
 /// The largest value, which needs four bytes.
 pub const VARINT_MAX: u32 = 268_435_455;
 
-/// The number of bytes that `value` takes.
+/// The number of bytes that the encoding of `value` takes.
 #[inline]
 #[must_use]
 pub const fn varint_len(value: u32) -> usize {
@@ -17,11 +17,11 @@ pub const fn varint_len(value: u32) -> usize {
     }
 }
 
-/// The value at the start of `bytes` and how many bytes it takes; `None` if more bytes are needed.
-/// The encoding need not be the shortest.
+/// The value at the start of `bytes` and the length of its encoding; `None` if more bytes are
+/// needed. The encoding need not be the shortest.
 ///
 /// # Errors
-/// Malformed if a fourth byte announces a fifth.
+/// Malformed if the fourth byte announces a fifth.
 #[inline]
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<(u32, usize)>, DecodeError> {
     let part = |byte: u8, index: u32| u32::from(byte & 0x7F) << (7 * index);
@@ -39,7 +39,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(u32, usize)>, DecodeError> {
     })
 }
 
-/// The bytes of `value`, at most [`VARINT_MAX`], and how many of them count.
+/// The encoding of `value`, at most [`VARINT_MAX`]: four bytes, and how many of them are used.
 #[inline]
 pub(crate) const fn bytes(value: u32) -> ([u8; 4], usize) {
     debug_assert!(value <= VARINT_MAX);

@@ -1,4 +1,4 @@
-//! The protocol versions that Tacho speaks.
+//! Protocol versions and directions.
 
 use std::fmt;
 
@@ -53,7 +53,8 @@ impl fmt::Display for Version {
     }
 }
 
-/// Which way a packet travels. Some packets, flags and properties are legal one way only.
+/// The direction in which a packet travels. Some packets, flags and properties are legal in one
+/// direction only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Sent by a client, decoded by a server.

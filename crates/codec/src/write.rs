@@ -1,10 +1,10 @@
-//! Writing packets: every body is described once and run twice, first to count, then to write.
+//! Writing packets: each body is described once and run twice, first to count, then to write.
 //!
 //! The counting pass finds all errors, so the writing pass cannot fail half-way.
 
 use crate::{EncodeError, VARINT_MAX, Version, varint};
 
-/// Takes the bytes of a packet in order.
+/// Receives the bytes of a packet in order.
 pub(crate) trait Sink {
     fn put(&mut self, bytes: &[u8]);
 
@@ -26,7 +26,7 @@ pub(crate) trait Sink {
     #[inline]
     fn put_varint(&mut self, value: u32) {
         match varint::bytes(value) {
-            // Lengths known at compile time are plain stores.
+            // Copies of a length known at compile time become plain stores.
             ([a, ..], 1) => self.put_u8(a),
             ([a, b, ..], 2) => self.put(&[a, b]),
             ([a, b, c, _], 3) => self.put(&[a, b, c]),
@@ -34,13 +34,13 @@ pub(crate) trait Sink {
         }
     }
 
-    /// True if what comes next, `len` bytes of it, need not be put because it was counted.
+    /// True if the next `len` bytes need not be put, because they were counted by this call.
     #[inline]
     fn skip_counted(&mut self, _len: u32) -> bool {
         false
     }
 
-    /// Binary data or a string with its two bytes of length.
+    /// Binary data or a string, behind its length of two bytes.
     #[inline]
     fn put_binary(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
         let len = u16::try_from(bytes.len()).map_err(|_| EncodeError::FieldTooLong)?;
@@ -62,7 +62,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Counts instead of writing.
+/// A sink that counts bytes instead of writing them.
 #[derive(Default)]
 pub(crate) struct Counter {
     len: usize,
@@ -87,7 +87,7 @@ impl Sink for Counter {
 }
 
 impl Counter {
-    /// What was counted, if a remaining length or property length can say it.
+    /// The counted bytes, if a remaining length or a property length can express them.
     #[inline]
     pub(crate) fn into_len(self) -> Result<u32, EncodeError> {
         u32::try_from(self.len)
@@ -97,12 +97,12 @@ impl Counter {
     }
 }
 
-/// What follows the remaining length.
+/// The part of a packet behind the remaining length.
 pub(crate) trait Body {
     fn write<S: Sink>(&self, version: Version, sink: &mut S) -> Result<(), EncodeError>;
 }
 
-/// A list of properties, without its length.
+/// The properties of a block, without the length in front.
 pub(crate) trait Properties {
     fn write<S: Sink>(&self, sink: &mut S) -> Result<(), EncodeError>;
 }
@@ -115,7 +115,7 @@ pub(crate) fn body_len(body: &impl Body, version: Version) -> Result<u32, Encode
     counter.into_len()
 }
 
-/// The bytes of a whole packet, fixed header included.
+/// The length of a whole packet in bytes, fixed header included.
 pub(crate) fn frame_len(body: &impl Body, version: Version) -> Result<usize, EncodeError> {
     let len = body_len(body, version)?;
     Ok(1 + varint::varint_len(len) + len as usize)
@@ -147,7 +147,7 @@ pub(crate) fn put_properties<S: Sink>(
     if sink.skip_counted(len) { Ok(()) } else { properties.write(sink) }
 }
 
-/// The bytes of the properties, without their length field.
+/// The length of the properties in bytes, without their length field.
 #[inline]
 pub(crate) fn properties_len(properties: &impl Properties) -> Result<u32, EncodeError> {
     let mut counter = Counter::default();

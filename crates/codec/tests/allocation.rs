@@ -1,4 +1,4 @@
-//! Reading and writing PUBLISH, acknowledgements and heads does not allocate.
+//! Decoding and encoding PUBLISH, acknowledgements and heads does not allocate.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 mod support;
@@ -20,12 +20,12 @@ thread_local! {
 }
 
 fn count() {
-    // The thread may be ending, its counter gone; what happens then is nobody's business here.
+    // Fails only while the thread ends and its counter is gone; such calls are not counted.
     let _ = ALLOCATIONS.try_with(|allocations| allocations.set(allocations.get() + 1));
 }
 
-#[allow(unsafe_code, reason = "an allocator cannot be written without")]
-// SAFETY: all calls are passed on to the system's allocator unchanged.
+#[allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait")]
+// SAFETY: all calls are forwarded to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
@@ -66,7 +66,7 @@ const PUBLISHES: [(Version, &str); 4] = [
 ];
 
 #[test]
-fn publish_is_read_and_written_without_allocation() {
+fn publish_is_decoded_and_encoded_without_allocation() {
     for (version, notation) in PUBLISHES {
         let bytes = bytes(notation);
         let mut out = Vec::with_capacity(1024);
@@ -107,7 +107,7 @@ fn refusing_does_not_allocate() {
 }
 
 #[test]
-fn heads_and_acknowledgements_are_written_without_allocation() {
+fn heads_and_acknowledgements_are_encoded_without_allocation() {
     let publish = Publish {
         qos: QoS::AtLeastOnce,
         topic: "sensor/1/temperature",

@@ -1,4 +1,4 @@
-//! The seed corpus of the fuzz targets, and whatever they found since, replayed.
+//! Replays the corpus of the fuzz targets: the seeds and the inputs found since.
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
@@ -25,7 +25,7 @@ fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
 
 fn replay(target: &str, direction: Direction) {
     let files = corpus(target);
-    assert!(files.len() > 50, "the corpus of {target} is there");
+    assert!(files.len() > 50, "the corpus of {target} is complete");
     let mut legal = 0;
     for (_, content) in &files {
         let (&level, bytes) = content.split_first().unwrap();

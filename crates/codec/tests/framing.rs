@@ -1,4 +1,4 @@
-//! Cutting a stream into frames.
+//! Splitting a stream into frames.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 mod support;
@@ -46,7 +46,7 @@ fn one_byte_at_a_time() {
 
 // 14
 #[test]
-fn a_remaining_length_has_four_bytes_at_most() {
+fn a_remaining_length_has_at_most_four_bytes() {
     assert_eq!(split_frame(&[0x30, 0xFF, 0xFF, 0xFF, 0x7F], u32::MAX), Ok(None));
     for fifth in [&[][..], &[0x00], &[0x80, 0x80]] {
         let bytes = [&[0x30, 0xFF, 0xFF, 0xFF, 0xFF], fifth].concat();
@@ -58,7 +58,7 @@ fn a_remaining_length_has_four_bytes_at_most() {
 
 // 1
 #[test]
-fn a_claimed_size_is_refused_before_the_body_has_come() {
+fn an_announced_size_is_refused_before_the_body_arrives() {
     let claim = [0x10, 0xFF, 0xFF, 0xFF, 0x7F]; // 256 MiB
     let error = split_frame(&claim, 1_048_576).unwrap_err();
     assert_eq!(error.reason, ReasonCode::PACKET_TOO_LARGE);

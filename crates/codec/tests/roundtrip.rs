@@ -1,4 +1,4 @@
-//! Arbitrary packets survive writing and reading.
+//! Arbitrary packets survive encoding and decoding.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 mod support;
@@ -11,7 +11,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn what_is_written_is_read((version, direction, packet) in strategies::any_packet()) {
+    fn encoded_packets_decode_unchanged((version, direction, packet) in strategies::any_packet()) {
         let bytes = encode(&packet, version);
         prop_assert_eq!(decode(&bytes, version, direction), Ok(packet));
     }
@@ -38,7 +38,7 @@ proptest! {
         prop_assert!(split_frame(&bytes, len).is_ok_and(|frame| frame.is_some()));
         let too_large = |error: DecodeError| error.reason == ReasonCode::PACKET_TOO_LARGE;
         prop_assert!(split_frame(&bytes, len - 1).is_err_and(too_large));
-        // The fixed header suffices to know.
+        // The fixed header alone decides.
         prop_assert!(split_frame(&bytes[..bytes.len().min(5)], len - 1).is_err_and(too_large));
     }
 
@@ -65,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn a_patched_head_is_what_encoding_gives(
+    fn a_patched_head_equals_the_encoded_packet(
         version in strategies::version(),
         seed in strategies::publish(Version::V5, Direction::ToClient),
         dup in any::<bool>(),

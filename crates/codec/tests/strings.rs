@@ -1,13 +1,16 @@
-//! Which strings are legal, against a plain definition.
+//! The rules for strings and topic names, against a plain definition.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 mod support;
 
 use proptest::prelude::*;
 use support::decode;
-use tacho_codec::{Direction, Packet, ReasonCode, Version, is_valid_text, is_valid_topic_name};
+use tacho_codec::{
+    Direction, Packet, ReasonCode, TopicNameError, Version, check_topic_name, is_valid_text,
+    is_valid_topic_name,
+};
 
-/// The rule without haste: well-formed UTF-8 without control and non-characters.
+/// The rule without optimization: well-formed UTF-8 without control characters and non-characters.
 fn is_legal(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return false;
@@ -28,7 +31,7 @@ fn packet(first_byte: u8, before: &[u8], text: &[u8], after: &[u8]) -> Vec<u8> {
     [&[first_byte, u8::try_from(body.len()).unwrap()], &body[..]].concat()
 }
 
-/// Judges the bytes as topic name of a PUBLISH and as filter of an UNSUBSCRIBE.
+/// Checks the bytes as topic name of a PUBLISH and as filter of an UNSUBSCRIBE.
 fn check(bytes: &[u8]) {
     let publish = packet(0x30, &[], bytes, &[]);
     let as_topic = decode(&publish, Version::V311, Direction::ToServer);
@@ -88,6 +91,40 @@ fn the_longest_string_is_legal_and_a_longer_one_is_not() {
     assert!(is_valid_text(&longest) && is_valid_topic_name(&longest));
     let longer = "x".repeat(65_536);
     assert!(!is_valid_text(&longer) && !is_valid_topic_name(&longer));
+}
+
+// 34
+#[test]
+fn topic_names_have_as_many_levels_as_fit() {
+    for slashes in [199, 32_000, 65_535] {
+        assert_eq!(check_topic_name(&"/".repeat(slashes)), Ok(()));
+    }
+    for levels in [200, 32_000] {
+        assert_eq!(check_topic_name(&vec!["a"; levels].join("/")), Ok(()));
+    }
+}
+
+// [MQTT-4.7.0-1] [MQTT-4.7.3-1]
+// [MQTT-3.1.1: 4.7.1-1] [MQTT-3.1.1: 4.7.3-1]
+#[test]
+fn a_refused_topic_name_has_its_reason() {
+    let longest = "a".repeat(65_535);
+    for topic in ["a", "/", "//", "/a", "a/", "a b", "$SYS/x", "ü/é", longest.as_str()] {
+        assert_eq!(check_topic_name(topic), Ok(()), "{topic}");
+    }
+    let too_long = "a".repeat(65_536);
+    for (topic, error) in [
+        ("", TopicNameError::Empty),
+        ("a\0b", TopicNameError::ForbiddenCharacter),
+        ("é\u{9F}", TopicNameError::ForbiddenCharacter),
+        ("a/+", TopicNameError::Wildcard),
+        ("a#", TopicNameError::Wildcard),
+        ("é/+", TopicNameError::Wildcard),
+        (too_long.as_str(), TopicNameError::TooLong),
+    ] {
+        assert_eq!(check_topic_name(topic), Err(error), "{topic:.40}");
+        assert!(error.to_string().starts_with("a topic name must not "));
+    }
 }
 
 // 15

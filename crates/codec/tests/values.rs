@@ -1,4 +1,4 @@
-//! That each field of each packet lands where it belongs, and small things.
+//! Each field of each packet decodes to its value; values of the small types.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 mod support;
@@ -34,7 +34,7 @@ fn connect_has_its_fields() {
         15 <SCRAM> 16 <first> 26 <a> <1> 26 <a> <2>] <cid>
         [18 00000005 01 01 02 0000003c 03 <text/plain> 08 <answer> 09 <id> 26 <w> <3>]
         <will/topic> <gone> <user> <secret>";
-    let (mine, of_will) =
+    let (connect_properties, will_properties) =
         (user_properties(&[("a", "1"), ("a", "2")]), user_properties(&[("w", "3")]));
     let expected = Connect {
         version: V5,
@@ -55,7 +55,7 @@ fn connect_has_its_fields() {
                 content_type: Some("text/plain"),
                 response_topic: Some("answer"),
                 correlation_data: Some(b"id"),
-                user_properties: of_will.view(),
+                user_properties: will_properties.view(),
             },
         }),
         properties: ConnectProperties {
@@ -67,10 +67,10 @@ fn connect_has_its_fields() {
             request_problem_information: Some(false),
             authentication_method: Some("SCRAM"),
             authentication_data: Some(b"first"),
-            user_properties: mine.view(),
+            user_properties: connect_properties.view(),
         },
     };
-    // The version of the connection is not known yet and does not matter.
+    // The version of the connection is not known yet and must not matter.
     for version in Version::ALL {
         let bytes = bytes(notation);
         assert_eq!(decode(&bytes, version, ToServer), Ok(Packet::Connect(expected.clone())));
@@ -251,13 +251,13 @@ fn the_other_packets_have_their_fields() {
 
 // 3
 #[test]
-fn the_version_to_refuse_in_is_known_from_the_start_of_connect() {
+fn the_version_of_a_refusal_follows_from_the_start_of_connect() {
     let cases = [
         ("10 | <MQTT> 05 ff", Some(V5)),
         ("10 | <MQTT> 06 02 0000 <>", Some(V5)),
         ("10 | <MQTT> 04 ff", Some(V311)),
         ("10 | <MQTT> 03 00", Some(V311)),
-        ("10 | <MQTT> 84 00", Some(V311)), // a mosquitto bridge asks for its own kind
+        ("10 | <MQTT> 84 00", Some(V311)), // a mosquitto bridge probes for another mosquitto
         ("10 | <MQIsdp> 83 00", Some(V31)),
         ("10 | <MQIsdp> 04 00", Some(V31)),
         ("10 | <HTTP> 05 00", None),
@@ -272,7 +272,7 @@ fn the_version_to_refuse_in_is_known_from_the_start_of_connect() {
 }
 
 #[test]
-fn older_versions_leave_out_what_they_cannot_say() {
+fn older_versions_omit_fields_that_they_do_not_have() {
     let user_properties = user_properties(&[("a", "b")]);
     let ack = Ack {
         packet_id: id(1),
@@ -310,7 +310,7 @@ fn older_versions_leave_out_what_they_cannot_say() {
 }
 
 #[test]
-fn what_cannot_be_written_leaves_the_buffer_alone() {
+fn a_failed_encode_leaves_the_buffer_unchanged() {
     let long = "x".repeat(65_536);
     let publish = Publish { topic: "a", ..Publish::default() };
     let subscribe = Subscribe {
@@ -371,7 +371,7 @@ fn what_cannot_be_written_leaves_the_buffer_alone() {
 
 // 49
 #[test]
-fn problem_information_can_be_left_out() {
+fn problem_information_can_be_omitted() {
     let cases = [
         (ToClient, "20 | 00 87 [1f <why> 1c <other> 26 <a> <b>]", "20 | 00 87 [1c <other>]"),
         (ToClient, "40 | 0001 97 [1f <why> 26 <a> <b>]", "40 | 0001 97"),
@@ -393,7 +393,7 @@ fn problem_information_can_be_left_out() {
 }
 
 #[test]
-fn builders_refuse_what_may_not_be_sent() {
+fn builders_refuse_forbidden_values() {
     let mut properties = UserPropertiesBuf::new();
     assert_eq!(properties.push("a\0", "b"), Err(EncodeError::InvalidText));
     assert_eq!(properties.push("a", "b\n"), Err(EncodeError::InvalidText));
@@ -409,7 +409,7 @@ fn builders_refuse_what_may_not_be_sent() {
 }
 
 #[test]
-fn packet_ids_go_round_without_zero() {
+fn packet_ids_wrap_around_without_zero() {
     assert_eq!(PacketId::new(0), None);
     assert_eq!(PacketId::FIRST.get(), 1);
     assert_eq!(id(1).next(), id(2));
@@ -417,7 +417,7 @@ fn packet_ids_go_round_without_zero() {
 }
 
 #[test]
-fn reason_codes_map_to_the_return_codes_of_old() {
+fn reason_codes_map_to_the_return_codes_of_older_versions() {
     for code in 0..=5 {
         assert_eq!(ReasonCode::from_connack_v3(code).unwrap().to_connack_v3(), code);
     }

@@ -1,4 +1,4 @@
-//! The packets written by hand: legal ones are taken and written, illegal ones refused.
+//! The handwritten packets: legal ones decode and encode, illegal ones are refused.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 mod support;
@@ -8,7 +8,7 @@ use support::vectors::{CANONICAL, INVALID, OTHER_FORMS};
 use support::{decode, encode};
 use tacho_codec::{Direction, Packet, PacketType, Version, check_first_byte};
 
-/// The version to write a packet in: its own for CONNECT.
+/// The version to encode a packet in: its own for CONNECT.
 fn version_of(packet: &Packet<'_>, version: Version) -> Version {
     match packet {
         Packet::Connect(connect) => connect.version,
@@ -20,7 +20,7 @@ fn version_of(packet: &Packet<'_>, version: Version) -> Version {
 // [MQTT-2.2.1-2] [MQTT-2.2.2-1] [MQTT-3.1.3-1] [MQTT-3.1.3-3] [MQTT-3.2.2-1] [MQTT-3.3.2-1]
 // [MQTT-3.1.1: 2.3.1-5] [MQTT-3.1.1: 3.1.3-1] [MQTT-3.1.1: 3.1.3-3]
 #[test]
-fn canonical_packets_are_written_as_they_were_read() {
+fn canonical_packets_encode_to_the_bytes_they_were_decoded_from() {
     for &(version, direction, notation) in CANONICAL {
         let bytes = bytes(notation);
         let packet = decode(&bytes, version, direction)
@@ -37,17 +37,17 @@ fn every_type_of_every_version_has_a_canonical_packet() {
         for packet_type in PacketType::ALL {
             let exists = packet_type.is_allowed(version, Direction::ToServer)
                 || packet_type.is_allowed(version, Direction::ToClient);
-            let is_there = CANONICAL.iter().any(|&(v, _, notation)| {
+            let is_listed = CANONICAL.iter().any(|&(v, _, notation)| {
                 v == version && bytes(notation)[0] >> 4 == packet_type as u8
             });
-            assert_eq!(is_there, exists, "{version} {packet_type:?}");
+            assert_eq!(is_listed, exists, "{version} {packet_type:?}");
         }
     }
 }
 
 // 22
 #[test]
-fn other_forms_are_read_and_stay_the_same_packet() {
+fn other_forms_decode_to_the_same_packet_as_their_canonical_form() {
     for &(version, direction, notation) in OTHER_FORMS {
         let bytes = bytes(notation);
         let packet = decode(&bytes, version, direction)
@@ -89,7 +89,7 @@ fn illegal_packets_are_refused_with_the_right_reason() {
 }
 
 #[test]
-fn what_the_first_byte_gives_away_is_known_before_the_rest() {
+fn the_first_byte_decides_type_and_direction() {
     for &(version, direction, notation) in CANONICAL.iter().chain(OTHER_FORMS) {
         let first_byte = bytes(notation)[0];
         let packet_type = check_first_byte(first_byte, version, direction);
@@ -135,7 +135,7 @@ fn truncated_packets_never_panic() {
     }
 }
 
-/// Every byte of every packet replaced by every value: no panic, and what is legal is stable.
+/// Replaces every byte of every packet: nothing panics, and every legal result is stable.
 #[test]
 fn changed_bytes_never_panic() {
     for &(version, direction, notation) in CANONICAL.iter().chain(OTHER_FORMS) {

@@ -1,59 +1,14 @@
 //! PUBACK, PUBREC, PUBREL and PUBCOMP, which share one layout.
 
+use super::kind::{AckKind, check_first_byte};
+use super::reason_properties::{ReasonProperties, decode_reason_properties, put_properties_if_any};
 use super::reasons;
-use crate::property::repeated::Span;
-use crate::property::{self, PropertySink, id};
+use crate::property;
 use crate::read::Reader;
-use crate::write::{
-    Body, Properties, Sink, encode_frame, frame_len, properties_len, put_properties,
-};
+use crate::write::{Body, Sink, encode_frame, frame_len};
 use crate::{
-    DecodeError, Direction, EncodeError, Frame, PacketId, PacketType, ReasonCode, UserProperties,
-    Version, check_first_byte,
+    DecodeError, Direction, EncodeError, Frame, PacketId, ReasonCode, UserProperties, Version,
 };
-
-/// Which of the four acknowledgements of PUBLISH.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AckKind {
-    /// Answers a PUBLISH with QoS 1.
-    PubAck,
-    /// Answers a PUBLISH with QoS 2.
-    PubRec,
-    /// Answers PUBREC.
-    PubRel,
-    /// Answers PUBREL.
-    PubComp,
-}
-
-impl AckKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::PubAck, Self::PubRec, Self::PubRel, Self::PubComp];
-
-    /// The kind with this packet type number.
-    #[inline]
-    #[must_use]
-    pub const fn from_type_number(type_number: u8) -> Option<Self> {
-        match type_number {
-            4 => Some(Self::PubAck),
-            5 => Some(Self::PubRec),
-            6 => Some(Self::PubRel),
-            7 => Some(Self::PubComp),
-            _ => None,
-        }
-    }
-
-    /// The packet type.
-    #[inline]
-    #[must_use]
-    pub const fn packet_type(self) -> PacketType {
-        match self {
-            Self::PubAck => PacketType::PubAck,
-            Self::PubRec => PacketType::PubRec,
-            Self::PubRel => PacketType::PubRel,
-            Self::PubComp => PacketType::PubComp,
-        }
-    }
-}
 
 /// The content of PUBACK, PUBREC, PUBREL or PUBCOMP (3.4 to 3.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +17,7 @@ pub struct Ack<'a> {
     pub packet_id: PacketId,
     /// Always success before 5.0.
     pub reason: ReasonCode,
-    /// For people, 5.0 only.
+    /// A diagnostic text for people, 5.0 only.
     pub reason_string: Option<&'a str>,
     /// 5.0 only.
     pub user_properties: UserProperties<'a>,
@@ -80,7 +35,7 @@ impl<'a> Ack<'a> {
     /// identifier alone, with reason code, with reason code and properties.
     ///
     /// # Errors
-    /// Malformed: wrong flags [MQTT-3.6.1-1], cut off, too long (before 5.0: more than two bytes),
+    /// Malformed: wrong flags [MQTT-3.6.1-1], truncated, too long (more than two bytes before 5.0),
     /// a reason code that the packet may not carry, wrong properties. Protocol error: packet
     /// identifier zero, a repeated reason string.
     #[inline]
@@ -136,10 +91,10 @@ impl<'a> Ack<'a> {
     }
 }
 
-/// Another first byte than the usual one: in 3.1, PUBREL may carry DUP.
+/// Checks a first byte other than the usual one: in 3.1, PUBREL may carry DUP.
 #[cold]
 fn check_flags(frame: &Frame<'_>, kind: AckKind, version: Version) -> Result<(), DecodeError> {
-    // Acknowledgements travel both ways.
+    // Acknowledgements travel in both directions.
     if check_first_byte(frame.first_byte, version, Direction::ToServer)? == kind.packet_type() {
         Ok(())
     } else {
@@ -164,45 +119,4 @@ impl Body for Ack<'_> {
             },
         )
     }
-}
-
-/// The two properties that most answers share.
-pub(super) struct ReasonProperties<'a> {
-    pub(super) reason_string: Option<&'a str>,
-    pub(super) user_properties: UserProperties<'a>,
-}
-
-impl Properties for ReasonProperties<'_> {
-    fn write<S: Sink>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        sink.put_string_property(id::REASON_STRING, self.reason_string)?;
-        sink.put_user_properties(self.user_properties)
-    }
-}
-
-/// Writes a property block unless it would be empty and may therefore be left out.
-pub(super) fn put_properties_if_any<S: Sink>(
-    sink: &mut S,
-    properties: &impl Properties,
-) -> Result<(), EncodeError> {
-    if properties_len(properties)? == 0 { Ok(()) } else { put_properties(sink, properties) }
-}
-
-/// Reads a block that may hold a reason string and user properties only.
-pub(super) fn decode_reason_properties(
-    mut block: Reader<'_>,
-) -> Result<(Option<&str>, UserProperties<'_>), DecodeError> {
-    let mut reason_string = None;
-    let mut user_properties = Span::default();
-    while !block.is_empty() {
-        let before = block.rest();
-        match block.u8()? {
-            id::REASON_STRING => property::once(&mut reason_string, block.string()?)?,
-            id::USER_PROPERTY => {
-                property::user_property(&mut block)?;
-                user_properties.extend(before, block.rest());
-            }
-            _ => return Err(property::NOT_ALLOWED),
-        }
-    }
-    Ok((reason_string, UserProperties::from_span(user_properties)))
 }

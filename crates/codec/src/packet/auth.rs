@@ -14,13 +14,13 @@ use crate::{
 pub struct Auth<'a> {
     /// Success (from the server), continue, or re-authenticate (from the client).
     pub reason: ReasonCode,
-    /// The method that CONNECT named; absent only in the shortest form of success.
+    /// The method named in CONNECT; absent only in the shortest form of success.
     pub method: Option<&'a str>,
-    /// What the method exchanges.
+    /// Authentication data, defined by the method.
     pub data: Option<&'a [u8]>,
-    /// For people.
+    /// A diagnostic text for people.
     pub reason_string: Option<&'a str>,
-    /// In order.
+    /// In their order.
     pub user_properties: UserProperties<'a>,
 }
 
@@ -28,8 +28,8 @@ impl<'a> Auth<'a> {
     /// Decodes an AUTH.
     ///
     /// # Errors
-    /// Malformed: an unknown reason code, wrong properties. Protocol error: a reason code of the
-    /// other side; no method, unless the packet is an empty success.
+    /// Malformed: an unknown reason code, wrong properties. Protocol error: a reason code that only
+    /// the other side may send; no method, unless the packet is an empty success.
     pub fn decode(frame: &Frame<'a>, direction: Direction) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(frame.body);
         let mut auth = Self::default();

@@ -14,30 +14,31 @@ use crate::{
 pub struct ConnAck<'a> {
     /// The server resumes a session; false with every failure, and always in 3.1.
     pub session_present: bool,
-    /// Success or why not; before 5.0 mapped with [`ReasonCode::to_connack_v3`].
+    /// Success or the reason for the refusal; before 5.0 mapped with
+    /// [`ReasonCode::to_connack_v3`].
     pub reason: ReasonCode,
     /// Empty before 5.0.
     pub properties: ConnAckProperties<'a>,
 }
 
-/// The properties of CONNACK (3.2.2.3). What each absent one means is said there.
+/// The properties of CONNACK (3.2.2.3, which also defines the defaults of absent ones).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ConnAckProperties<'a> {
-    /// Seconds that the session outlives the connection, if not what CONNECT asked for.
+    /// Seconds that the session outlives the connection, if different from the request in CONNECT.
     pub session_expiry_s: Option<u32>,
-    /// QoS 1 and 2 messages that the server takes unacknowledged; not zero.
+    /// The number of unacknowledged QoS 1 and 2 messages that the server accepts; not zero.
     pub receive_maximum: Option<u16>,
     /// The highest QoS that the server supports, 0 or 1; absent is 2.
     pub maximum_qos: Option<QoS>,
     /// Whether the server stores retained messages; absent is yes.
     pub retain_available: Option<bool>,
-    /// The largest packet in bytes that the server takes; not zero.
+    /// The size in bytes of the largest packet that the server accepts; not zero.
     pub packet_size_max: Option<u32>,
-    /// The identifier that the server chose for a client that gave none.
+    /// The identifier that the server assigned to a client without one.
     pub assigned_client_id: Option<&'a str>,
-    /// The highest topic alias that the server takes.
+    /// The highest topic alias that the server accepts.
     pub topic_alias_maximum: Option<u16>,
-    /// For people.
+    /// A diagnostic text for people.
     pub reason_string: Option<&'a str>,
     /// Whether filters may have wildcards; absent is yes.
     pub wildcard_subscription_available: Option<bool>,
@@ -45,22 +46,22 @@ pub struct ConnAckProperties<'a> {
     pub subscription_id_available: Option<bool>,
     /// Whether subscriptions may be shared; absent is yes.
     pub shared_subscription_available: Option<bool>,
-    /// Seconds of keep alive to use instead of those in CONNECT.
+    /// The keep alive in seconds that replaces the one in CONNECT.
     pub server_keep_alive_s: Option<u16>,
-    /// A base for response topics.
+    /// The basis for response topics.
     pub response_information: Option<&'a str>,
     /// Another server to use.
     pub server_reference: Option<&'a str>,
-    /// The method that CONNECT named.
+    /// The method named in CONNECT.
     pub authentication_method: Option<&'a str>,
-    /// What the method exchanges; only with a method.
+    /// Authentication data, defined by the method; only with a method.
     pub authentication_data: Option<&'a [u8]>,
-    /// In order.
+    /// In their order.
     pub user_properties: UserProperties<'a>,
 }
 
 impl<'a> ConnAck<'a> {
-    /// A CONNACK that refuses, without properties.
+    /// A refusing CONNACK without properties.
     #[must_use]
     pub fn refusal(reason: ReasonCode) -> Self {
         Self { session_present: false, reason, properties: ConnAckProperties::default() }
@@ -69,14 +70,14 @@ impl<'a> ConnAck<'a> {
     /// Decodes a CONNACK.
     ///
     /// # Errors
-    /// Malformed: reserved flags [MQTT-3.2.2-1], unknown codes, cut off, trailing bytes, wrong
+    /// Malformed: reserved flags [MQTT-3.2.2-1], unknown codes, truncated, trailing bytes, wrong
     /// properties. Protocol error: session present with a failure [MQTT-3.2.2-6], repeated
-    /// properties and ones that must not be zero.
+    /// properties, zero where it is forbidden.
     pub fn decode(frame: &Frame<'a>, version: Version) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(frame.body);
         let flags = reader.u8()?;
         let code = reader.u8()?;
-        // 3.1 reserves the first byte without a value.
+        // 3.1 reserves the first byte and prescribes no value.
         if version != Version::V31 && flags > 1 {
             return Err(DecodeError::malformed("CONNACK has reserved flags set [MQTT-3.2.2-1]"));
         }
@@ -94,13 +95,13 @@ impl<'a> ConnAck<'a> {
         reader.finish()?;
         if session_present && reason != ReasonCode::SUCCESS {
             return Err(DecodeError::protocol(
-                "a refusing CONNACK says session present [MQTT-3.2.2-6]",
+                "a refusing CONNACK has session present set [MQTT-3.2.2-6]",
             ));
         }
         Ok(Self { session_present, reason, properties })
     }
 
-    /// Appends the packet to `out`. Session present is left out of refusals [MQTT-3.2.2-6].
+    /// Appends the packet to `out`. Session present is cleared in refusals [MQTT-3.2.2-6].
     ///
     /// # Errors
     /// A field that is too long; `out` is then unchanged.
@@ -155,7 +156,7 @@ impl<'a> ConnAckProperties<'a> {
         Ok(properties)
     }
 
-    /// Reads a number or a boolean; false if the identifier means neither.
+    /// Decodes a number or a boolean; false if the identifier denotes neither.
     fn decode_limit(
         &mut self,
         identifier: u8,
@@ -216,7 +217,7 @@ impl<'a> ConnAckProperties<'a> {
 
 impl Properties for ConnAckProperties<'_> {
     fn write<S: Sink>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        // A maximum QoS of 2 is said by saying nothing (3.2.2.3.4).
+        // An absent maximum QoS means 2 (3.2.2.3.4).
         let maximum_qos = match self.maximum_qos {
             Some(QoS::AtMostOnce) => Some(false),
             Some(QoS::AtLeastOnce) => Some(true),

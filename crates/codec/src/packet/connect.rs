@@ -19,59 +19,60 @@ const USERNAME: u8 = 0x80;
 /// CONNECT: the first packet from a client (3.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connect<'a> {
-    /// The version that the client wants to speak.
+    /// The protocol version of the connection.
     pub version: Version,
-    /// Forget an earlier session; before 5.0 also forget this one at its end.
+    /// Discard an existing session; before 5.0 (clean session) also this one when it ends.
     pub clean_start: bool,
-    /// Seconds; 0 means no limit.
+    /// Seconds; 0 disables the keep alive.
     pub keep_alive_s: u16,
-    /// Empty if the server shall choose one.
+    /// Empty if the server is to assign one.
     pub client_id: &'a str,
-    /// Who the client says it is.
+    /// The user name to authenticate with.
     pub username: Option<&'a str>,
     /// Any bytes; before 5.0 only with a user name.
     pub password: Option<&'a [u8]>,
-    /// What to publish if the client vanishes.
+    /// The message to publish if the client disappears.
     pub will: Option<Will<'a>>,
     /// Empty before 5.0.
     pub properties: ConnectProperties<'a>,
 }
 
-/// The properties of CONNECT (3.1.2.11). What each absent one means is said there.
+/// The properties of CONNECT (3.1.2.11, which also defines the defaults of absent ones).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ConnectProperties<'a> {
-    /// Seconds that the session outlives the connection; 0xFFFF_FFFF is for ever.
+    /// Seconds that the session outlives the connection; 0xFFFF_FFFF means that it never expires.
     pub session_expiry_s: Option<u32>,
-    /// QoS 1 and 2 messages that the client takes unacknowledged; not zero.
+    /// The number of unacknowledged QoS 1 and 2 messages that the client accepts; not zero.
     pub receive_maximum: Option<u16>,
-    /// The largest packet in bytes that the client takes; not zero.
+    /// The size in bytes of the largest packet that the client accepts; not zero.
     pub packet_size_max: Option<u32>,
-    /// The highest topic alias that the client takes.
+    /// The highest topic alias that the client accepts.
     pub topic_alias_maximum: Option<u16>,
-    /// Whether the client wants response information in CONNACK.
+    /// Whether the client requests response information in CONNACK.
     pub request_response_information: Option<bool>,
-    /// Whether the client wants reason strings and user properties everywhere; absent is yes.
+    /// Whether the client accepts reason strings and user properties in all answers; absent is
+    /// yes.
     pub request_problem_information: Option<bool>,
-    /// Names the method of an extended authentication.
+    /// The method of an extended authentication.
     pub authentication_method: Option<&'a str>,
-    /// What the method exchanges; only with a method.
+    /// Authentication data, defined by the method; only with a method.
     pub authentication_data: Option<&'a [u8]>,
-    /// In order.
+    /// In their order.
     pub user_properties: UserProperties<'a>,
 }
 
 impl<'a> Connect<'a> {
-    /// Decodes a CONNECT of any version, its fields in their order [MQTT-3.1.3-1], the client
-    /// identifier first and always there [MQTT-3.1.3-3].
+    /// Decodes a CONNECT of any version: the fields in their order [MQTT-3.1.3-1], the client
+    /// identifier first and always present [MQTT-3.1.3-3].
     ///
     /// # Errors
     /// Unsupported protocol version: the name is wrong [MQTT-3.1.2-1] or the level unknown
-    /// [MQTT-3.1.2-2]; [`Connect::reply_version`] says how to answer. Client identifier not valid:
+    /// [MQTT-3.1.2-2]; [`Connect::reply_version`] tells how to answer. Client identifier not valid:
     /// empty in 3.1, or in 3.1.1 without clean session. Topic name invalid: the will topic.
     /// Malformed: the reserved flag [MQTT-3.1.2-3], will flags without a will [MQTT-3.1.2-11],
-    /// [MQTT-3.1.2-13], will QoS 3 [MQTT-3.1.2-12], before 5.0 a password without user name, fields
-    /// that are cut off, bytes that follow the last one. Protocol error: repeated properties, ones
-    /// that must not be zero, authentication data without a method.
+    /// [MQTT-3.1.2-13], will QoS 3 [MQTT-3.1.2-12], before 5.0 a password without user name,
+    /// truncated fields, bytes behind the last one. Protocol error: repeated properties, zero where
+    /// it is forbidden, authentication data without a method.
     pub fn decode(frame: &Frame<'a>) -> Result<Self, DecodeError> {
         if frame.first_byte != PacketType::Connect.first_byte() {
             return Err(DecodeError::protocol("the packet is not a CONNECT [MQTT-3.1.0-1]"));
@@ -94,8 +95,9 @@ impl<'a> Connect<'a> {
             // [MQTT-3.1.2-9]
             will = Some(Will::decode(&mut reader, version, will_qos, flags & WILL_RETAIN != 0)?);
         }
-        // 3.1 says that the flags of these two may be set although the packet ends before them.
-        // Else flag and field go together: [MQTT-3.1.2-16] to [MQTT-3.1.2-19], [MQTT-3.1.3-12].
+        // In 3.1 the flags of these two may be set although the packet ends before the fields.
+        // Otherwise flag and field go together: [MQTT-3.1.2-16] to [MQTT-3.1.2-19],
+        // [MQTT-3.1.3-12].
         let may_lack = |reader: &Reader<'_>| version == Version::V31 && reader.is_empty();
         let mut username = None;
         if flags & USERNAME != 0 && !may_lack(&reader) {
@@ -118,11 +120,11 @@ impl<'a> Connect<'a> {
         })
     }
 
-    /// The version in which a CONNACK that refuses this CONNECT must be written, even if the rest
-    /// of it is malformed; `None` if it does not look like MQTT and is best closed without a word.
+    /// The version in which to encode a CONNACK that refuses this CONNECT, even if the rest of it
+    /// is malformed; `None` if it does not look like MQTT: then close without an answer.
     ///
-    /// Levels from 6 to 127 are taken for descendants of 5.0. Levels with the high bit are 3.1.1
-    /// and 3.1 of bridges that ask whether they talk to their own kind; they want the old CONNACK.
+    /// Levels from 6 to 127 are taken for successors of 5.0. Levels with the high bit are 3.1.1 and
+    /// 3.1 of mosquitto bridges that probe for another mosquitto; they expect the old CONNACK.
     #[must_use]
     pub fn reply_version(frame: &Frame<'_>) -> Option<Version> {
         let mut reader = Reader::new(frame.body);
@@ -197,7 +199,7 @@ fn decode_version(reader: &mut Reader<'_>) -> Result<Version, DecodeError> {
         )
 }
 
-/// Judges the connect flags and takes the will QoS out of them.
+/// Checks the connect flags and returns the will QoS in them.
 fn check_flags(flags: u8, version: Version) -> Result<QoS, DecodeError> {
     if flags & RESERVED != 0 {
         return Err(DecodeError::malformed("the reserved connect flag is set [MQTT-3.1.2-3]"));
@@ -216,7 +218,7 @@ fn check_flags(flags: u8, version: Version) -> Result<QoS, DecodeError> {
     Ok(will_qos)
 }
 
-/// Before 5.0 an empty identifier is legal in 3.1.1 with clean session only.
+/// Checks for an empty identifier, which before 5.0 is legal in 3.1.1 with clean session only.
 fn check_client_id(
     client_id: &str,
     clean_session: bool,

@@ -1,6 +1,6 @@
 //! DISCONNECT.
 
-use super::ack::put_properties_if_any;
+use super::reason_properties::put_properties_if_any;
 use super::reasons;
 use crate::property::repeated::Span;
 use crate::property::{self, PropertySink, id};
@@ -16,13 +16,13 @@ use crate::{
 pub struct Disconnect<'a> {
     /// Why the connection ends.
     pub reason: ReasonCode,
-    /// Seconds that the session shall outlive the connection; from the client only.
+    /// Seconds that the session is to outlive the connection; from the client only.
     pub session_expiry_s: Option<u32>,
-    /// For people.
+    /// A diagnostic text for people.
     pub reason_string: Option<&'a str>,
     /// Another server to use; from the server only.
     pub server_reference: Option<&'a str>,
-    /// In order.
+    /// In their order.
     pub user_properties: UserProperties<'a>,
 }
 
@@ -39,13 +39,13 @@ impl<'a> Disconnect<'a> {
         }
     }
 
-    /// Decodes a DISCONNECT. In 5.0 nothing, a reason code, or reason code and properties are
-    /// legal.
+    /// Decodes a DISCONNECT. In 5.0 an empty body, a reason code, or a reason code with properties
+    /// are legal.
     ///
     /// # Errors
     /// Malformed: a body before 5.0, an unknown reason code, wrong properties. Protocol error: a
-    /// reason code or property of the other side, such as a session expiry from the server
-    /// [MQTT-3.14.2-2].
+    /// reason code or property that only the other side may send, such as a session expiry from the
+    /// server [MQTT-3.14.2-2].
     pub fn decode(
         frame: &Frame<'a>,
         version: Version,

@@ -1,4 +1,4 @@
-//! Packet types, and what the first byte of a packet must look like.
+//! Packet types, and the rules for the first byte of a packet.
 
 use crate::{DecodeError, Direction, Version};
 
@@ -44,7 +44,7 @@ impl PacketType {
         Self::Auth,
     ];
 
-    /// The type in a packet's first byte, `None` for the reserved type 0. Flags are not looked at.
+    /// The type in a packet's first byte; `None` for the reserved type 0. Flags are ignored.
     #[inline]
     #[must_use]
     pub const fn from_first_byte(first_byte: u8) -> Option<Self> {
@@ -76,7 +76,7 @@ impl PacketType {
         }
     }
 
-    /// The first byte of such a packet; for PUBLISH with all flags zero.
+    /// The first byte of a packet of this type; for PUBLISH with all flags zero.
     #[must_use]
     pub const fn first_byte(self) -> u8 {
         let flags = match self {
@@ -86,7 +86,7 @@ impl PacketType {
         (self as u8) << 4 | flags
     }
 
-    /// True if a packet of this type may travel this way in this version.
+    /// True if a packet of this type may travel in this direction in this version.
     #[must_use]
     pub const fn is_allowed(self, version: Version, direction: Direction) -> bool {
         match self {
@@ -103,13 +103,56 @@ impl PacketType {
     }
 }
 
-/// Judges a packet by its first byte: type, direction and flags. [`crate::Packet::decode`] does
-/// this too; a caller may want to know before the rest of the packet has come.
+/// The four acknowledgements of PUBLISH.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AckKind {
+    /// Answers a PUBLISH with QoS 1.
+    PubAck,
+    /// Answers a PUBLISH with QoS 2.
+    PubRec,
+    /// Answers PUBREC.
+    PubRel,
+    /// Answers PUBREL.
+    PubComp,
+}
+
+impl AckKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::PubAck, Self::PubRec, Self::PubRel, Self::PubComp];
+
+    /// The kind with this packet type number.
+    #[inline]
+    #[must_use]
+    pub const fn from_type_number(type_number: u8) -> Option<Self> {
+        match type_number {
+            4 => Some(Self::PubAck),
+            5 => Some(Self::PubRec),
+            6 => Some(Self::PubRel),
+            7 => Some(Self::PubComp),
+            _ => None,
+        }
+    }
+
+    /// The packet type.
+    #[inline]
+    #[must_use]
+    pub const fn packet_type(self) -> PacketType {
+        match self {
+            Self::PubAck => PacketType::PubAck,
+            Self::PubRec => PacketType::PubRec,
+            Self::PubRel => PacketType::PubRel,
+            Self::PubComp => PacketType::PubComp,
+        }
+    }
+}
+
+/// Checks the first byte of a packet: type, direction and flags. [`crate::Packet::decode`] does
+/// this too; callers use it to refuse a packet before the rest of it arrives.
 ///
 /// # Errors
 /// Malformed for the reserved types and wrong flags [MQTT-2.1.3-1], [MQTT-3.3.1-4],
 /// [MQTT-3.6.1-1], [MQTT-3.8.1-1], [MQTT-3.10.1-1], [MQTT-3.14.1-1], [MQTT-3.15.1-1]; a protocol
-/// error for a packet that may not travel this way.
+/// error for a packet that may not travel in this direction.
 pub fn check_first_byte(
     first_byte: u8,
     version: Version,
@@ -129,9 +172,9 @@ pub fn check_first_byte(
         }));
     }
     if packet_type == PacketType::Publish {
-        return Ok(packet_type); // Its flags carry meaning and are judged with the packet.
+        return Ok(packet_type); // Its flags carry meaning and are checked with the packet.
     }
-    // 3.1 lets a client mark these three as sent again with the DUP bit.
+    // In 3.1 a client may mark these three as retransmitted with the DUP bit.
     let ignored = match packet_type {
         PacketType::PubRel | PacketType::Subscribe | PacketType::Unsubscribe
             if version == Version::V31 =>

@@ -2,13 +2,13 @@
 
 pub(crate) mod ack;
 pub(crate) mod auth;
-pub(crate) mod bridge_bit;
 pub(crate) mod connack;
 pub(crate) mod connect;
 pub(crate) mod disconnect;
 pub(crate) mod kind;
 pub(crate) mod publish;
-pub(crate) mod reasons;
+mod reason_properties;
+mod reasons;
 pub(crate) mod suback;
 pub(crate) mod subscribe;
 pub(crate) mod unsuback;
@@ -45,10 +45,10 @@ pub enum Packet<'a> {
 impl<'a> Packet<'a> {
     /// Decodes a packet that travels in `direction` on a connection of `version`.
     ///
-    /// A CONNECT says its version itself; then `version` does not matter.
+    /// A CONNECT names its own version; then `version` is ignored.
     ///
     /// # Errors
-    /// Whatever makes the packet illegal, with the reason code to close the connection with.
+    /// The violated rule, with the reason code to close the connection with.
     pub fn decode(
         frame: &Frame<'a>,
         version: Version,
@@ -79,8 +79,8 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// Appends the packet to `out`. Before 5.0, properties and reason codes that the version cannot
-    /// say are left out. A CONNECT is written in its own version.
+    /// Appends the packet to `out`. Properties and reason codes that the version does not have are
+    /// omitted. A CONNECT is encoded in its own version.
     ///
     /// # Errors
     /// See [`EncodeError`]; `out` is then unchanged.
@@ -133,12 +133,12 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// The packet without reason string and user properties, which explain but do not matter.
+    /// The packet without reason string and user properties, which are diagnostic only.
     ///
-    /// For a client that asked for no problem information, on all but CONNACK and DISCONNECT
-    /// [MQTT-3.1.2-29], and for every answer that would otherwise exceed the receiver's maximum
-    /// packet size ([MQTT-3.2.2-19], [MQTT-3.4.2-2] and their like). Requests and PUBLISH are left
-    /// as they are.
+    /// Used for a client that asked for no problem information, on all packets but CONNACK and
+    /// DISCONNECT [MQTT-3.1.2-29], and for every answer that would otherwise exceed the receiver's
+    /// maximum packet size ([MQTT-3.2.2-19], [MQTT-3.4.2-2] and similar). Requests and PUBLISH are
+    /// returned unchanged.
     #[must_use]
     pub const fn without_problem_information(mut self) -> Self {
         let (reason_string, user_properties) = match &mut self {

@@ -11,18 +11,19 @@ use crate::{
     SubscriptionIds, UserProperties, VARINT_MAX, Version, varint_len,
 };
 
-/// PUBLISH: an application message on its way (3.3).
+/// PUBLISH: an application message in transit (3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Publish<'a> {
-    /// Sent before with the same packet identifier; never with QoS 0.
+    /// A retransmission with the same packet identifier; never with QoS 0.
     pub dup: bool,
     /// The delivery guarantee on this connection.
     pub qos: QoS,
-    /// To the server: store it. To the client: it was stored, or retain-as-published.
+    /// To the server: retain the message. To the client: it is a retained message, or the
+    /// publisher's flag with Retain As Published.
     pub retain: bool,
-    /// Without wildcards; empty only if a topic alias stands for it.
+    /// Without wildcards; empty only if a topic alias replaces it.
     pub topic: &'a str,
-    /// Present exactly if the QoS is above 0.
+    /// Present if and only if the QoS is above 0.
     pub packet_id: Option<PacketId>,
     /// Empty before 5.0.
     pub properties: PublishProperties<'a>,
@@ -33,21 +34,21 @@ pub struct Publish<'a> {
 /// The properties of PUBLISH (3.3.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PublishProperties<'a> {
-    /// Whether the payload claims to be UTF-8 text. The claim is not checked.
+    /// Whether the payload is declared as UTF-8 text. The payload is not checked.
     pub payload_format_utf8: Option<bool>,
     /// Seconds until the message expires.
     pub message_expiry_s: Option<u32>,
-    /// The number that stands for, or is to stand for, the topic on this connection.
+    /// The number that replaces, or from now on replaces, the topic on this connection.
     pub topic_alias: Option<NonZeroU16>,
-    /// Where an answer should go; a topic name.
+    /// The topic name to send a response to.
     pub response_topic: Option<&'a str>,
-    /// Tells the requester which request an answer belongs to.
+    /// Identifies the request that a response belongs to.
     pub correlation_data: Option<&'a [u8]>,
-    /// What the payload is, for the receiving application.
+    /// The content type of the payload, for the receiving application.
     pub content_type: Option<&'a str>,
     /// The identifiers of the subscriptions that matched; to the client only.
     pub subscription_ids: SubscriptionIds<'a>,
-    /// In order; forwarded unaltered.
+    /// In their order; forwarded unaltered.
     pub user_properties: UserProperties<'a>,
 }
 
@@ -55,10 +56,11 @@ impl<'a> Publish<'a> {
     /// Decodes a PUBLISH. Never allocates.
     ///
     /// # Errors
-    /// Malformed: QoS 3 [MQTT-3.3.1-4], DUP with QoS 0 [MQTT-3.3.1-2], bad strings, cut off fields,
-    /// unknown properties. Topic name invalid: a wildcard in the topic [MQTT-3.3.2-2]. Topic alias
-    /// invalid: alias zero [MQTT-3.3.2-8]. Protocol error: packet identifier zero, empty topic
-    /// without alias, a property twice, a subscription identifier from a client [MQTT-3.3.4-6].
+    /// Malformed: QoS 3 [MQTT-3.3.1-4], DUP with QoS 0 [MQTT-3.3.1-2], bad strings, truncated
+    /// fields, unknown properties. Topic name invalid: a wildcard in the topic [MQTT-3.3.2-2].
+    /// Topic alias invalid: alias zero [MQTT-3.3.2-8]. Protocol error: packet identifier zero, an
+    /// empty topic without alias, a repeated property, a subscription identifier from a client
+    /// [MQTT-3.3.4-6].
     #[inline]
     pub fn decode(
         frame: &Frame<'a>,
@@ -107,8 +109,8 @@ impl<'a> Publish<'a> {
     /// Appends the packet to `out`, growing it at most once. Before 5.0 without properties.
     ///
     /// # Errors
-    /// A field that is too long, or a packet identifier that does not go with the QoS; `out` is
-    /// then unchanged. DUP is cleared for QoS 0.
+    /// A field that is too long, or a packet identifier that does not match the QoS; `out` is then
+    /// unchanged. DUP is cleared for QoS 0.
     #[inline]
     pub fn encode(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let lengths = self.lengths(version)?;
@@ -118,8 +120,8 @@ impl<'a> Publish<'a> {
         Ok(())
     }
 
-    /// Appends everything before the payload, for payloads that are sent by reference. The length
-    /// in it counts the payload.
+    /// Appends everything before the payload, for payloads that are sent by reference. The
+    /// remaining length includes the payload.
     ///
     /// # Errors
     /// The same as [`Publish::encode`].
@@ -138,7 +140,7 @@ impl<'a> Publish<'a> {
         self.lengths(version).map(Lengths::frame)
     }
 
-    /// Finds everything that is wrong, so that writing cannot fail half-way.
+    /// Computes the lengths and finds all errors, so that writing cannot fail half-way.
     #[inline]
     fn lengths(&self, version: Version) -> Result<Lengths, EncodeError> {
         if self.topic.len() > usize::from(u16::MAX) {
@@ -186,7 +188,7 @@ impl<'a> Publish<'a> {
     }
 }
 
-/// What a PUBLISH says about its own size, in bytes.
+/// The length fields of a PUBLISH, in bytes.
 #[derive(Clone, Copy)]
 struct Lengths {
     remaining: u32,
@@ -200,7 +202,7 @@ impl Lengths {
     }
 }
 
-/// The first byte of a PUBLISH; DUP is left out for QoS 0 [MQTT-3.3.1-2].
+/// The first byte of a PUBLISH; DUP is cleared for QoS 0 [MQTT-3.3.1-2].
 #[inline]
 pub(crate) const fn first_byte(dup: bool, retain: bool, qos: QoS) -> u8 {
     let dup = dup && !matches!(qos, QoS::AtMostOnce);

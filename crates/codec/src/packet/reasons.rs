@@ -1,9 +1,10 @@
-//! Which reason codes which packet may carry (5.0 table 2-6).
+//! The reason codes that each packet may carry (5.0 table 2-6).
 
-use crate::{AckKind, DecodeError, Direction, ReasonCode};
+use super::kind::AckKind;
+use crate::{DecodeError, Direction, ReasonCode};
 
 const UNKNOWN: DecodeError =
-    DecodeError::malformed("the reason code is not one that this packet may carry (2.4)");
+    DecodeError::malformed("this packet may not carry this reason code (2.4)");
 
 fn accept(value: u8, allowed: bool) -> Result<ReasonCode, DecodeError> {
     ReasonCode::from_u8(value).filter(|_| allowed).ok_or(UNKNOWN)
@@ -59,7 +60,7 @@ pub(super) fn disconnect(value: u8, direction: Direction) -> Result<ReasonCode, 
             accept(value, true)
         }
         0x04 | 0x87 | 0x89 | 0x8B..=0x8F | 0x9A..=0xA2 => Err(DecodeError::protocol(
-            "the reason code of DISCONNECT is one that only the other side may send (3.14.2.1)",
+            "only the other side may send this reason code in DISCONNECT (3.14.2.1)",
         )),
         _ => Err(UNKNOWN),
     }
@@ -72,7 +73,7 @@ pub(super) fn auth(value: u8, direction: Direction) -> Result<ReasonCode, Decode
             accept(value, true)
         }
         (0x00 | 0x19, _) => Err(DecodeError::protocol(
-            "the reason code of AUTH is one that only the other side may send (3.15.2.1)",
+            "only the other side may send this reason code in AUTH (3.15.2.1)",
         )),
         _ => Err(UNKNOWN),
     }

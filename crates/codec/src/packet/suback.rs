@@ -1,6 +1,6 @@
 //! SUBACK.
 
-use super::ack::{ReasonProperties, decode_reason_properties};
+use super::reason_properties::{ReasonProperties, decode_reason_properties};
 use super::reasons;
 use crate::property;
 use crate::read::Reader;
@@ -9,14 +9,14 @@ use crate::{
     DecodeError, EncodeError, Frame, PacketId, PacketType, ReasonCode, UserProperties, Version,
 };
 
-/// SUBACK: the fate of each filter of a SUBSCRIBE, in its order (3.9).
+/// SUBACK: the result for each filter of a SUBSCRIBE, in the same order (3.9).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubAck<'a> {
     /// The identifier of the SUBSCRIBE.
     pub packet_id: PacketId,
     /// One per filter: a granted QoS or a failure, which before 5.0 is written as 0x80.
     pub reasons: Vec<ReasonCode>,
-    /// For people, 5.0 only.
+    /// A diagnostic text for people, 5.0 only.
     pub reason_string: Option<&'a str>,
     /// 5.0 only.
     pub user_properties: UserProperties<'a>,
@@ -26,7 +26,7 @@ impl<'a> SubAck<'a> {
     /// Decodes a SUBACK.
     ///
     /// # Errors
-    /// Malformed: cut off, unknown reason codes, wrong properties. Protocol error: packet
+    /// Malformed: truncated, unknown reason codes, wrong properties. Protocol error: packet
     /// identifier zero, no reason code at all.
     pub fn decode(frame: &Frame<'a>, version: Version) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(frame.body);

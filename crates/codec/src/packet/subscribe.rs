@@ -11,9 +11,9 @@ use crate::{
 /// SUBSCRIBE: filters with their options (3.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscribe<'a> {
-    /// Comes back in the SUBACK.
+    /// Repeated in the SUBACK.
     pub packet_id: PacketId,
-    /// 1 to 268,435,455; comes back in each PUBLISH that matches one of the filters. 5.0 only.
+    /// 1 to 268,435,455; repeated in each PUBLISH that matches one of the filters. 5.0 only.
     pub subscription_id: Option<u32>,
     /// 5.0 only.
     pub user_properties: UserProperties<'a>,
@@ -24,26 +24,26 @@ pub struct Subscribe<'a> {
 /// One filter of a SUBSCRIBE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubscribeFilter<'a> {
-    /// A checked string; whether it is a valid topic filter is not checked here.
+    /// A checked string, but not checked to be a valid topic filter.
     pub filter: &'a str,
-    /// How messages that match are to be delivered.
+    /// How to deliver matching messages.
     pub options: SubscribeOptions,
 }
 
-/// The options of a subscription (3.8.3.1). Before 5.0 there is the QoS only.
+/// The options of a subscription (3.8.3.1). Before 5.0 only the QoS exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SubscribeOptions {
-    /// Messages are delivered with this QoS at most.
+    /// The highest QoS of deliveries.
     pub qos: QoS,
-    /// Do not deliver what the same client published.
+    /// Do not deliver messages that the same client published.
     pub no_local: bool,
     /// Deliver with the RETAIN flag of the publisher instead of 0.
     pub retain_as_published: bool,
-    /// Whether retained messages are sent on subscribing.
+    /// Whether to send the retained messages that match.
     pub retain_handling: RetainHandling,
 }
 
-/// Whether a SUBSCRIBE brings the retained messages that match.
+/// When a SUBSCRIBE triggers sending of the retained messages that match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum RetainHandling {
@@ -80,7 +80,7 @@ impl SubscribeOptions {
             | (self.retain_handling as u8) << 4
     }
 
-    /// Judges an options byte.
+    /// Decodes an options byte.
     ///
     /// # Errors
     /// Malformed for reserved bits [MQTT-3.8.3-5]; a protocol error for QoS 3 and retain handling 3
@@ -118,7 +118,7 @@ impl<'a> Subscribe<'a> {
     /// Decodes a SUBSCRIBE.
     ///
     /// # Errors
-    /// Malformed: cut off, bad strings, reserved option bits, wrong properties. Protocol error:
+    /// Malformed: truncated, bad strings, reserved option bits, wrong properties. Protocol error:
     /// packet identifier zero, no filter [MQTT-3.8.3-2], QoS 3, retain handling 3, No Local on a
     /// shared subscription [MQTT-3.8.3-4], subscription identifier zero or twice.
     pub fn decode(frame: &Frame<'a>, version: Version) -> Result<Self, DecodeError> {

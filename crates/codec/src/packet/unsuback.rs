@@ -1,6 +1,6 @@
 //! UNSUBACK.
 
-use super::ack::{ReasonProperties, decode_reason_properties};
+use super::reason_properties::{ReasonProperties, decode_reason_properties};
 use super::reasons;
 use crate::property;
 use crate::read::Reader;
@@ -9,14 +9,14 @@ use crate::{
     DecodeError, EncodeError, Frame, PacketId, PacketType, ReasonCode, UserProperties, Version,
 };
 
-/// UNSUBACK: the fate of each filter of an UNSUBSCRIBE, in its order (3.11).
+/// UNSUBACK: the result for each filter of an UNSUBSCRIBE, in the same order (3.11).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnsubAck<'a> {
     /// The identifier of the UNSUBSCRIBE.
     pub packet_id: PacketId,
-    /// One per filter; empty before 5.0, which has no such codes.
+    /// One per filter; empty before 5.0, where UNSUBACK has no codes.
     pub reasons: Vec<ReasonCode>,
-    /// For people, 5.0 only.
+    /// A diagnostic text for people, 5.0 only.
     pub reason_string: Option<&'a str>,
     /// 5.0 only.
     pub user_properties: UserProperties<'a>,
@@ -26,7 +26,7 @@ impl<'a> UnsubAck<'a> {
     /// Decodes an UNSUBACK.
     ///
     /// # Errors
-    /// Malformed: cut off, too long (before 5.0: more than two bytes), unknown reason codes, wrong
+    /// Malformed: truncated, too long (more than two bytes before 5.0), unknown reason codes, wrong
     /// properties. Protocol error: packet identifier zero, no reason code in 5.0.
     pub fn decode(frame: &Frame<'a>, version: Version) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(frame.body);

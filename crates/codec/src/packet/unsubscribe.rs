@@ -1,16 +1,16 @@
 //! UNSUBSCRIBE.
 
-use super::ack::ReasonProperties;
+use super::reason_properties::ReasonProperties;
 use crate::property::repeated::Span;
 use crate::property::{self, id};
 use crate::read::Reader;
 use crate::write::{Body, Sink, encode_frame, frame_len, put_properties};
 use crate::{DecodeError, EncodeError, Frame, PacketId, PacketType, UserProperties, Version};
 
-/// UNSUBSCRIBE: filters that are to end (3.10).
+/// UNSUBSCRIBE: the filters of subscriptions to end (3.10).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsubscribe<'a> {
-    /// Comes back in the UNSUBACK.
+    /// Repeated in the UNSUBACK.
     pub packet_id: PacketId,
     /// 5.0 only.
     pub user_properties: UserProperties<'a>,
@@ -22,7 +22,7 @@ impl<'a> Unsubscribe<'a> {
     /// Decodes an UNSUBSCRIBE.
     ///
     /// # Errors
-    /// Malformed: cut off, bad strings, wrong properties. Protocol error: packet identifier zero,
+    /// Malformed: truncated, bad strings, wrong properties. Protocol error: packet identifier zero,
     /// no filter [MQTT-3.10.3-2].
     pub fn decode(frame: &Frame<'a>, version: Version) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(frame.body);

@@ -6,7 +6,7 @@ use crate::read::Reader;
 use crate::write::{Body, Properties, Sink, put_properties};
 use crate::{DecodeError, EncodeError, QoS, ReasonCode, UserProperties, Version};
 
-/// The message that the server publishes if the client goes without saying so (3.1.2.5).
+/// The message that the server publishes if the client goes without DISCONNECT (3.1.2.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Will<'a> {
     /// A topic name.
@@ -26,17 +26,17 @@ pub struct Will<'a> {
 pub struct WillProperties<'a> {
     /// Seconds to wait before publishing; absent is 0. Not forwarded.
     pub delay_s: Option<u32>,
-    /// Whether the payload claims to be UTF-8 text.
+    /// Whether the payload is declared as UTF-8 text.
     pub payload_format_utf8: Option<bool>,
-    /// Seconds until the message expires, from its publication on.
+    /// Seconds from publication until the message expires.
     pub message_expiry_s: Option<u32>,
-    /// What the payload is.
+    /// The content type of the payload.
     pub content_type: Option<&'a str>,
-    /// Where an answer should go; a topic name.
+    /// The topic name to send a response to.
     pub response_topic: Option<&'a str>,
-    /// Tells the requester which request an answer belongs to.
+    /// Identifies the request that a response belongs to.
     pub correlation_data: Option<&'a [u8]>,
-    /// In order; forwarded unaltered.
+    /// In their order; forwarded unaltered.
     pub user_properties: UserProperties<'a>,
 }
 

@@ -2,37 +2,38 @@
 
 use std::fmt;
 
-use super::{id, skip};
+use super::decode::{skip, user_property};
+use super::id;
 use crate::read::Reader;
 use crate::varint::{self, VARINT_MAX};
 use crate::{EncodeError, text};
 
-/// The part of a property block from the first property of a kind to the last.
+/// The part of a property block from the first to the last property of one kind.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Span<'a> {
     from: &'a [u8],
     len: u32,
-    /// Properties of other kinds lie between.
+    /// Whether properties of other kinds lie between them.
     is_mixed: bool,
 }
 
 impl<'a> Span<'a> {
     const EMPTY: Self = Self { from: &[], len: 0, is_mixed: false };
 
-    /// A span of nothing but properties of the kind, at most [`VARINT_MAX`] bytes.
+    /// A span of properties of the kind only, at most [`VARINT_MAX`] bytes.
     const fn pure(bytes: &'a [u8]) -> Self {
         Self { from: bytes, len: bytes.len() as u32, is_mixed: false }
     }
 
-    /// Extends the span by a property that started at `before` and ended at `after`, both suffixes
-    /// of the same block.
+    /// Extends the span by the property between `before` and `after`, both suffixes of the same
+    /// block.
     #[inline]
     pub(crate) fn extend(&mut self, before: &'a [u8], after: &'a [u8]) {
         if self.len == 0 {
             self.from = before;
         }
         self.is_mixed |= before.len() != self.from.len() - self.len as usize;
-        // Cannot cut anything off: a property block is shorter than 2^28 bytes.
+        // Never truncates: a property block is shorter than 2^28 bytes.
         self.len = (self.from.len() - after.len()) as u32;
     }
 
@@ -41,19 +42,19 @@ impl<'a> Span<'a> {
         &self.from[..self.len as usize]
     }
 
-    /// The properties as they are on the wire, if no others lie between.
+    /// The properties in wire format, if no others lie between them.
     #[inline]
     fn as_properties(&self) -> Option<&'a [u8]> {
         (!self.is_mixed).then(|| self.bytes())
     }
 }
 
-/// Refuses lists that no property block could hold.
+/// Refuses lists that are too long for a property block.
 fn check_len(len: usize) -> Result<(), EncodeError> {
     if len > VARINT_MAX as usize { Err(EncodeError::PacketTooLarge) } else { Ok(()) }
 }
 
-/// User properties in their order, borrowed from the packet they came in or from a
+/// User properties in their order, borrowed from the packet that they arrived in or from a
 /// [`UserPropertiesBuf`]. Names may repeat.
 #[derive(Clone, Copy, Default)]
 pub struct UserProperties<'a> {
@@ -69,7 +70,7 @@ impl<'a> UserProperties<'a> {
         Self { span }
     }
 
-    /// The properties as they are on the wire, if no others lie between.
+    /// The properties in wire format, if no others lie between them.
     #[inline]
     pub(crate) fn as_properties(&self) -> Option<&'a [u8]> {
         self.span.as_properties()
@@ -82,7 +83,7 @@ impl<'a> UserProperties<'a> {
         self.span.len == 0
     }
 
-    /// Name and value of each, in order.
+    /// The name and value of each property, in order.
     #[inline]
     #[must_use]
     pub fn iter(&self) -> UserPropertiesIter<'a> {
@@ -127,14 +128,14 @@ impl<'a> Iterator for UserPropertiesIter<'a> {
         loop {
             let identifier = self.reader.u8().ok()?;
             if identifier == id::USER_PROPERTY {
-                return super::user_property(&mut self.reader).ok();
+                return user_property(&mut self.reader).ok();
             }
             skip(identifier, &mut self.reader).ok()?;
         }
     }
 }
 
-/// Builds user properties; lend them to a packet with [`UserPropertiesBuf::view`].
+/// Builds user properties; a packet borrows them with [`UserPropertiesBuf::view`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserPropertiesBuf {
     bytes: Vec<u8>,
@@ -151,7 +152,7 @@ impl UserPropertiesBuf {
     ///
     /// # Errors
     /// [`EncodeError::FieldTooLong`] or [`EncodeError::InvalidText`] if a string may not be sent,
-    /// [`EncodeError::PacketTooLarge`] if all together would fit no packet.
+    /// [`EncodeError::PacketTooLarge`] if the list no longer fits into a packet.
     pub fn push(&mut self, name: &str, value: &str) -> Result<(), EncodeError> {
         for text in [name, value] {
             if text.len() > usize::from(u16::MAX) {
@@ -164,19 +165,19 @@ impl UserPropertiesBuf {
         check_len(self.bytes.len() + 5 + name.len() + value.len())?;
         self.bytes.push(id::USER_PROPERTY);
         for text in [name, value] {
-            // Cannot cut anything off: the lengths were checked above.
+            // Never truncates: the lengths are checked above.
             self.bytes.extend_from_slice(&(text.len() as u16).to_be_bytes());
             self.bytes.extend_from_slice(text.as_bytes());
         }
         Ok(())
     }
 
-    /// Removes all, keeps the buffer.
+    /// Removes all properties and keeps the buffer.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// The properties as packets take them.
+    /// The properties, borrowed for a packet.
     #[must_use]
     pub fn view(&self) -> UserProperties<'_> {
         UserProperties { span: Span::pure(&self.bytes) }
@@ -187,15 +188,15 @@ impl From<UserProperties<'_>> for UserPropertiesBuf {
     fn from(properties: UserProperties<'_>) -> Self {
         let mut buf = Self::new();
         for (name, value) in properties {
-            // Invariant: a view holds only strings that were checked, so push cannot refuse them.
+            // Invariant: a view contains checked strings only, so push cannot refuse them.
             let _ = buf.push(name, value);
         }
         buf
     }
 }
 
-/// The subscription identifiers of a PUBLISH in their order, borrowed from the packet they came in
-/// or from a [`SubscriptionIdsBuf`].
+/// The subscription identifiers of a PUBLISH in their order, borrowed from the packet that they
+/// arrived in or from a [`SubscriptionIdsBuf`].
 #[derive(Clone, Copy, Default)]
 pub struct SubscriptionIds<'a> {
     /// Checked properties; the first and the last, if any, are subscription identifiers.
@@ -210,7 +211,7 @@ impl<'a> SubscriptionIds<'a> {
         Self { span }
     }
 
-    /// The properties as they are on the wire, if no others lie between.
+    /// The properties in wire format, if no others lie between them.
     #[inline]
     pub(crate) fn as_properties(&self) -> Option<&'a [u8]> {
         self.span.as_properties()
@@ -275,7 +276,7 @@ impl Iterator for SubscriptionIdsIter<'_> {
     }
 }
 
-/// Builds subscription identifiers; lend them to a PUBLISH with [`SubscriptionIdsBuf::view`].
+/// Builds subscription identifiers; a PUBLISH borrows them with [`SubscriptionIdsBuf::view`].
 /// Meant to be reused: [`SubscriptionIdsBuf::clear`] keeps the buffer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SubscriptionIdsBuf {
@@ -293,7 +294,7 @@ impl SubscriptionIdsBuf {
     ///
     /// # Errors
     /// [`EncodeError::SubscriptionIdOutOfRange`] for zero and above 268,435,455,
-    /// [`EncodeError::PacketTooLarge`] if all together would fit no packet.
+    /// [`EncodeError::PacketTooLarge`] if the list no longer fits into a packet.
     pub fn push(&mut self, subscription_id: u32) -> Result<(), EncodeError> {
         if !(1..=VARINT_MAX).contains(&subscription_id) {
             return Err(EncodeError::SubscriptionIdOutOfRange);
@@ -305,12 +306,12 @@ impl SubscriptionIdsBuf {
         Ok(())
     }
 
-    /// Removes all, keeps the buffer.
+    /// Removes all identifiers and keeps the buffer.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// The identifiers as a PUBLISH takes them.
+    /// The identifiers, borrowed for a PUBLISH.
     #[must_use]
     pub fn view(&self) -> SubscriptionIds<'_> {
         SubscriptionIds { span: Span::pure(&self.bytes) }

@@ -1,4 +1,4 @@
-//! Building our packets with the other codec.
+//! Encodes our packets with `mqtt-protocol-core`.
 
 use mqtt_protocol_core::mqtt::packet::{
     self as theirs, Properties, Property, Qos, SubEntry, SubOpts, v3_1_1, v5_0,
@@ -9,7 +9,7 @@ use tacho_codec::{
     PublishProperties, QoS, SubscribeFilter, UserProperties, Version, WillProperties,
 };
 
-/// The bytes that they write for our packet.
+/// The bytes that `mqtt-protocol-core` encodes for our packet.
 pub(crate) fn build(packet: &Packet<'_>, version: Version) -> Vec<u8> {
     if version.is_v5() { v5(packet) } else { v311(packet) }
 }

@@ -1,4 +1,4 @@
-//! Against `mqtt-protocol-core`, a codec by somebody else: what one writes the other reads.
+//! Against `mqtt-protocol-core`, an independent codec: each decodes what the other encodes.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 #[path = "../support/mod.rs"]
@@ -27,7 +27,7 @@ proptest! {
 
     // [MQTT-3.1.1: 7.0.0-2]
     #[test]
-    fn they_read_what_we_write((version, _, packet) in known_to_both()) {
+    fn they_decode_what_we_encode((version, _, packet) in known_to_both()) {
         let ours = encode(&packet, version);
         let theirs = parse::parse_and_write(&ours, version);
         prop_assert_eq!(theirs, Ok(ours), "{:?}", packet);
@@ -35,13 +35,13 @@ proptest! {
 
     // [MQTT-3.1.1: 7.0.0-2]
     #[test]
-    fn we_read_what_they_write((version, direction, packet) in known_to_both()) {
+    fn we_decode_what_they_encode((version, direction, packet) in known_to_both()) {
         let theirs = build::build(&packet, version);
         prop_assert_eq!(decode(&theirs, version, direction), Ok(packet));
     }
 
     #[test]
-    fn they_take_what_we_take_of_damaged_packets(
+    fn they_accept_the_damaged_packets_that_we_accept(
         (version, direction, packet) in known_to_both(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..3),
     ) {
@@ -50,12 +50,12 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = value;
         }
-        they_take_it_if_we_do(&bytes, version, direction)?;
+        they_accept_it_if_we_do(&bytes, version, direction)?;
     }
 }
 
 /// We must never be the more lenient side, apart from what [`is_known_difference`] lists.
-fn they_take_it_if_we_do(
+fn they_accept_it_if_we_do(
     bytes: &[u8],
     version: Version,
     direction: Direction,
@@ -81,12 +81,12 @@ fn they_take_it_if_we_do(
     Ok(())
 }
 
-/// Where they are stricter, and the specification is on our side.
+/// Where they are stricter than the specification.
 fn is_known_difference(packet: &Packet<'_>) -> bool {
     match packet {
         // 5.0 allows a password without a user name (3.1.2.9).
         Packet::Connect(connect) => connect.password.is_some() && connect.username.is_none(),
-        // Filters are judged by the topic rules, which are not the codec's.
+        // The codec does not check filters; the topic crate does.
         Packet::Subscribe(subscribe) => {
             subscribe.filters.iter().any(|entry| entry.filter.starts_with("$share"))
         }
@@ -98,10 +98,10 @@ fn is_known_difference(packet: &Packet<'_>) -> bool {
 }
 
 #[test]
-fn they_take_the_packets_written_by_hand() {
+fn they_accept_the_handwritten_packets() {
     for &(version, direction, notation) in CANONICAL.iter().chain(OTHER_FORMS) {
         if version != Version::V31 {
-            they_take_it_if_we_do(&bytes(notation), version, direction).unwrap();
+            they_accept_it_if_we_do(&bytes(notation), version, direction).unwrap();
         }
     }
 }

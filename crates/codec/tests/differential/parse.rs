@@ -1,4 +1,4 @@
-//! Reading with the other codec.
+//! Decodes with `mqtt-protocol-core`.
 
 use mqtt_protocol_core::mqtt::packet::{v3_1_1, v5_0};
 use mqtt_protocol_core::mqtt::result_code::MqttError;
@@ -7,12 +7,12 @@ use tacho_codec::{PacketType, Version, split_frame};
 macro_rules! rewrite {
     ($parsed:expr, $len:expr) => {{
         let (packet, len) = $parsed?;
-        assert_eq!(len, $len, "they leave bytes over");
+        assert_eq!(len, $len, "all bytes are consumed");
         packet.to_continuous_buffer()
     }};
 }
 
-/// Reads one packet and writes it again.
+/// Decodes one packet and encodes it again.
 pub(crate) fn parse_and_write(bytes: &[u8], version: Version) -> Result<Vec<u8>, MqttError> {
     let frame = split_frame(bytes, u32::MAX).unwrap().unwrap();
     let packet_type = PacketType::from_first_byte(frame.first_byte).unwrap();

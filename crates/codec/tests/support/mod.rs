@@ -1,4 +1,4 @@
-//! What the tests of this folder share.
+//! Shared by the tests of this folder.
 #![allow(dead_code, reason = "each test uses its own part")]
 
 pub(crate) mod notation;
@@ -25,8 +25,8 @@ pub(crate) fn decode(
     Packet::decode(&frame(bytes), version, direction)
 }
 
-/// Decodes whatever `bytes` start with; if it is legal, writing and reading it again must not
-/// change it. Never panics, whatever the bytes are.
+/// Decodes the packet at the start of `bytes`; a legal one must survive encoding and decoding
+/// unchanged. Never panics on illegal bytes.
 pub(crate) fn decode_is_stable(bytes: &[u8], version: Version, direction: Direction) -> bool {
     let Ok(Some(frame)) = split_frame(bytes, u32::MAX) else {
         return false;
@@ -41,7 +41,7 @@ pub(crate) fn decode_is_stable(bytes: &[u8], version: Version, direction: Direct
     };
     let _ = format!("{packet:?}");
     let once = encode(&packet, version);
-    let again = decode(&once, version, direction).expect("what we wrote");
+    let again = decode(&once, version, direction).expect("an encoded packet decodes");
     assert_eq!(packet, again);
     assert_eq!(once, encode(&again, version));
     true

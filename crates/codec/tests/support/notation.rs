@@ -1,8 +1,8 @@
 //! A short notation for packets in tables.
 //!
-//! Hex digits stand for bytes, `'abc'` for the bytes of a text, `<abc>` for a text with its length
-//! in two bytes, `[ .. ]` for what stands in it with its length as a variable byte integer, and `|`
-//! for the length of everything after it. White space separates and means nothing.
+//! Hex digits stand for bytes, `'abc'` for the bytes of a text, `<abc>` for a text behind its
+//! length in two bytes, `[ .. ]` for its content behind its length as a variable byte integer, and
+//! `|` for the length of everything after it. White space is ignored.
 
 use tacho_codec::VARINT_MAX;
 

@@ -1,8 +1,8 @@
-//! Packets as bytes, for the tests of other crates too.
+//! Packets as bytes, shared with the tests of other crates.
 
 use tacho_codec::{Ack, AckKind, Packet, PacketId, ReasonCode, Version};
 
-/// Encodes into a fresh buffer and checks what was promised about the length.
+/// Encodes into a fresh buffer and checks the announced length.
 pub(crate) fn encode(packet: &Packet<'_>, version: Version) -> Vec<u8> {
     let mut out = vec![0xEE];
     packet.encode(version, &mut out).unwrap_or_else(|error| panic!("{error}: {packet:?}"));

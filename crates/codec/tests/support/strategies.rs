@@ -1,4 +1,4 @@
-//! Arbitrary legal packets. Their texts are leaked: the tests are short.
+//! Arbitrary legal packets. Their texts are leaked, which short tests can afford.
 
 use std::num::NonZeroU16;
 
@@ -404,7 +404,7 @@ prop_compose! {
     }
 }
 
-/// A packet that may travel this way in this version.
+/// A packet that may travel in this direction in this version.
 pub(crate) fn packet(version: Version, direction: Direction) -> BoxedStrategy<Packet<'static>> {
     let both = prop_oneof![
         2 => publish(version, direction).prop_map(Packet::Publish),

@@ -1,4 +1,4 @@
-//! Packets by hand: legal ones in the form that we write, legal ones in other forms, illegal ones.
+//! Handwritten packets: legal ones in canonical form, legal ones in other forms, illegal ones.
 
 use tacho_codec::Direction::{ToClient, ToServer};
 use tacho_codec::Version::{V5, V31, V311};
@@ -7,7 +7,7 @@ use tacho_codec::{Direction, ReasonCode, Version};
 /// A legal packet: version, direction, notation.
 pub(crate) type Valid = (Version, Direction, &'static str);
 
-/// Packets that decode, and encode to the very same bytes.
+/// Packets that decode, and encode to the same bytes.
 pub(crate) const CANONICAL: &[Valid] = &[
     // CONNECT
     (V31, ToServer, "10 | <MQIsdp> 03 02 003c <cid>"),
@@ -115,22 +115,22 @@ pub(crate) const CANONICAL: &[Valid] = &[
     (V5, ToClient, "f0 | 00 [15 <SCRAM> 16 <done> 1f <welcome> 26 <a> <b>]"),
 ];
 
-/// Packets that decode although we would write them otherwise.
+/// Packets that decode, and encode to other bytes.
 pub(crate) const OTHER_FORMS: &[Valid] = &[
     // 3.1: the user name or password flag may be set although the packet ends before.
     (V31, ToServer, "10 | <MQIsdp> 03 c2 003c <cid>"),
     (V31, ToServer, "10 | <MQIsdp> 03 c2 003c <cid> <user>"),
-    // 3.1: DUP marks these three as sent again.
+    // 3.1: DUP marks these three as retransmitted.
     (V31, ToServer, "6a 02 0001"),
     (V31, ToServer, "8a | 0001 <a> 00"),
     (V31, ToServer, "aa | 0001 <a>"),
-    // 3.1: the first byte of CONNACK is reserved without a value.
+    // 3.1: the first byte of CONNACK is reserved without a prescribed value.
     (V31, ToClient, "20 | 01 00"),
     // Before 5.0 the remaining length may have more bytes than needed.
     (V311, ToServer, "c0 80 00"),
     (V311, ToServer, "40 82 80 00 0001"),
     (V311, ToServer, "10 8f 00 <MQTT> 04 02 003c <cid>"),
-    // Success written out, empty property blocks.
+    // Explicit success, empty property blocks.
     (V5, ToServer, "40 03 0001 00"),
     (V5, ToServer, "50 04 0001 00 00"),
     (V5, ToServer, "62 04 0001 92 00"),
@@ -177,7 +177,7 @@ pub(crate) const INVALID: &[Invalid] = &[
     (V5, ToClient, "d8 00", MALFORMED),
     (V5, ToServer, "e4 00", MALFORMED), // [MQTT-3.14.1-1]
     (V5, ToServer, "f2 | 18 [15 <S>]", MALFORMED), // [MQTT-3.15.1-1]
-    // The wrong way.
+    // The wrong direction.
     (V5, ToServer, "20 | 00 00 []", PROTOCOL),
     (V311, ToServer, "90 | 0001 00", PROTOCOL),
     (V311, ToServer, "b0 02 0001", PROTOCOL),
@@ -212,7 +212,7 @@ pub(crate) const INVALID: &[Invalid] = &[
     // CONNECT: client identifier.
     (V311, ToServer, "10 | <MQTT> 04 00 003c <>", CLIENT_ID),
     (V31, ToServer, "10 | <MQIsdp> 03 02 003c <>", CLIENT_ID),
-    // CONNECT: fields that lack, are cut off, or are too many.
+    // CONNECT: missing, truncated and surplus fields.
     (V311, ToServer, "10 00", MALFORMED),
     (V311, ToServer, "10 | <MQTT> 04 02 003c", MALFORMED),
     (V311, ToServer, "10 | <MQTT> 04 02 003c 0004 'cid'", MALFORMED),
