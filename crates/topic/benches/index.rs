@@ -1,8 +1,8 @@
 //! Time and memory of the topic indexes at a million filters.
 //!
 //! `cargo bench -p tacho-topic [-- SECTION]`; `TACHO_BENCH_FILTERS` sets another number. Each
-//! section runs in a process of its own, so that its resident memory is its own. Memory is counted
-//! with the text of the filters, look-ups are made in random order.
+//! section runs in a process of its own, so that sections do not share resident memory. Memory
+//! includes the text of the filters; look-ups are in random order.
 
 use std::env;
 use std::hint::black_box;
@@ -23,7 +23,7 @@ const SINGLE_UPDATES: usize = 10_000;
 /// Updates per publication in batches.
 const BATCH_LEN: usize = 64;
 
-/// What a broker keeps for a subscription: options and identifier.
+/// The data that a broker keeps per subscription: options and identifier.
 type Options = (u8, u32);
 
 /// A part of the benchmark, given the number of filters.
@@ -60,7 +60,7 @@ fn main() {
 fn index_exact(count: usize) {
     let rss = rss_bytes();
     let mut index = SubscriptionIndex::<u32, Options>::new();
-    report_each("insert, with the text's check and copy", count, |id| {
+    report_each("insert, with check and copy of the text", count, |id| {
         index.insert(&exact_filter(id), id as u32, (1, 0));
     });
     report_memory(rss, count);
@@ -70,7 +70,7 @@ fn index_exact(count: usize) {
 fn index_wildcard(count: usize) {
     let rss = rss_bytes();
     let mut index = SubscriptionIndex::<u32, Options>::new();
-    report_each("insert, with the text's check and copy", count, |id| {
+    report_each("insert, with check and copy of the text", count, |id| {
         index.insert(&wildcard_filter(id), id as u32, (1, 0));
     });
     report_memory(rss, count);
@@ -114,16 +114,16 @@ fn routes(count: usize, filter: fn(usize) -> TopicFilter, topic: fn(usize) -> St
         black_box(snapshot.shards_for(&topics[at], &mut |_| {}));
     });
     let hot = &topics[..1_000];
-    report_best("shards_for, 1,000 topics again and again", LOOKUPS, |at| {
+    report_best("shards_for, 1,000 repeated topics", LOOKUPS, |at| {
         black_box(snapshot.shards_for(&hot[at % hot.len()], &mut |_| {}));
     });
     report_best("generation_for", LOOKUPS, |at| {
         black_box(snapshot.generation_for(&topics[at]));
     });
-    report_best("generation_for, 1,000 topics again and again", LOOKUPS, |at| {
+    report_best("generation_for, 1,000 repeated topics", LOOKUPS, |at| {
         black_box(snapshot.generation_for(&hot[at % hot.len()]));
     });
-    report_best("refresh without news", LOOKUPS, |_| {
+    report_best("refresh without changes", LOOKUPS, |_| {
         black_box(map.refresh(&mut snapshot));
     });
     drop(snapshot);
@@ -187,14 +187,14 @@ fn report_match(index: &SubscriptionIndex<u32, Options>, count: usize, topic: fn
     report_best("match", LOOKUPS, |at| index.for_each_match(&topics[at], |_, _| found += 1));
     println!("  {:<50} {:>9.2}", "matches per topic", f64::from(found) / 3.0 / LOOKUPS as f64);
     let hot = &topics[..1_000];
-    report_best("match, 1,000 topics again and again", LOOKUPS, |at| {
+    report_best("match, 1,000 repeated topics", LOOKUPS, |at| {
         index.for_each_match(&hot[at % hot.len()], |key, _| {
             black_box(key);
         });
     });
 }
 
-/// About 35 bytes, as device topics have.
+/// A topic of about 35 bytes, like those of devices.
 fn exact_topic(id: usize) -> String {
     format!("plant/{}/line-{}/sensor-{id:07}/data", id % 100, id / 100 % 10)
 }
@@ -225,8 +225,8 @@ fn report_each(what: &str, count: usize, mut step: impl FnMut(usize)) {
     report(what, start, count);
 }
 
-/// Like [`report_each`] for a step that can be repeated: the best of three rounds, as the machine
-/// may do other things meanwhile.
+/// Like [`report_each`] for a repeatable step: the best of three rounds, since other work on the
+/// machine may disturb a round.
 fn report_best(what: &str, count: usize, mut step: impl FnMut(usize)) {
     let mut best = u128::MAX;
     for _ in 0..3 {
@@ -247,7 +247,7 @@ fn report_memory(before: usize, count: usize) {
     println!("  {:<50} {bytes:>9.1} bytes", "memory per filter, its text included");
 }
 
-/// The resident memory of this process, or 0 where `/proc` does not tell.
+/// The resident memory of this process, or 0 without `/proc`.
 fn rss_bytes() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);

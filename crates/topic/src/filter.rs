@@ -5,30 +5,31 @@ use std::fmt;
 use std::str::Split;
 use std::sync::Arc;
 
-use crate::TOPIC_LEN_MAX;
+/// The longest topic name or filter, in bytes: its length travels as 16 bits.
+pub const TOPIC_LEN_MAX: usize = 65_535;
 
 /// The prefix of a shared subscription's filter.
 const SHARE_PREFIX: &str = "$share/";
 
-/// Why a text is no topic filter.
+/// Why a text is not a topic filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     /// A filter has at least one character [MQTT-4.7.3-1].
     #[error("a topic filter must not be empty")]
     Empty,
-    /// `#` somewhere else than alone in the last level [MQTT-4.7.1-1].
+    /// `#` does not stand alone in the last level [MQTT-4.7.1-1].
     #[error("'#' must stand alone in the last level of a topic filter")]
     MultiLevelWildcard,
-    /// It holds U+0000 [MQTT-4.7.3-2].
+    /// It contains U+0000 [MQTT-4.7.3-2].
     #[error("a topic filter must not contain the null character")]
     Nul,
-    /// `$share/name` without a filter behind it.
+    /// `$share/name` is not followed by a filter.
     #[error("a shared subscription needs a topic filter: $share/name/filter")]
     ShareFilterMissing,
-    /// The share name is empty or holds a wildcard [MQTT-4.8.2-1], [MQTT-4.8.2-2].
+    /// The share name is empty or contains a wildcard [MQTT-4.8.2-1], [MQTT-4.8.2-2].
     #[error("the share name must not be empty nor contain '/', '+' or '#'")]
     ShareName,
-    /// `+` beside other characters in a level [MQTT-4.7.1-2].
+    /// `+` shares its level with other characters [MQTT-4.7.1-2].
     #[error("'+' must stand alone in its level of a topic filter")]
     SingleLevelWildcard,
     /// More than [`TOPIC_LEN_MAX`] bytes [MQTT-4.7.3-3].
@@ -38,7 +39,7 @@ pub enum FilterError {
 
 /// A checked topic filter, without a share name. A clone shares the text.
 ///
-/// It hashes, compares and orders like its text, and can be looked up by `&str`.
+/// It hashes, compares and orders like its text, so maps can be searched by `&str`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicFilter(Arc<str>);
 
@@ -53,7 +54,7 @@ impl TopicFilter {
         &self.0
     }
 
-    /// The shared text, for holders that want to keep it without a copy.
+    /// The shared text, to keep without a copy.
     pub fn as_arc(&self) -> &Arc<str> {
         &self.0
     }
@@ -64,12 +65,12 @@ impl TopicFilter {
     }
 
     /// The number of levels. A filter with wildcards costs memory per level in the indexes, so a
-    /// broker does well to limit it.
+    /// broker should limit it.
     pub fn level_count(&self) -> usize {
         memchr::memchr_iter(b'/', self.0.as_bytes()).count() + 1
     }
 
-    /// Whether the filter holds no wildcard, so that it matches exactly one topic.
+    /// Whether the filter contains no wildcard, so that it matches exactly one topic.
     pub fn is_exact(&self) -> bool {
         memchr::memchr2(b'+', b'#', self.0.as_bytes()).is_none()
     }
@@ -111,7 +112,8 @@ impl fmt::Display for TopicFilter {
 
 /// A checked filter of a shared subscription: `$share/{group}/{filter}`. A clone shares both.
 ///
-/// Behind one pointer, so that a [`Filter`] is as small as a plain one: brokers hold millions.
+/// Both are behind one pointer, so that a [`Filter`] is as small as a [`TopicFilter`]: brokers hold
+/// millions.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SharedFilter(Arc<GroupAndFilter>);
 
@@ -140,13 +142,13 @@ impl fmt::Debug for SharedFilter {
 }
 
 impl fmt::Display for SharedFilter {
-    /// The full text, as it came in SUBSCRIBE.
+    /// The full text, as in SUBSCRIBE.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SHARE_PREFIX}{}/{}", self.group(), self.filter())
     }
 }
 
-/// What SUBSCRIBE and UNSUBSCRIBE carry: a plain or a shared filter.
+/// A plain or a shared filter, as SUBSCRIBE and UNSUBSCRIBE carry it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Filter {
     /// An ordinary subscription: each subscriber gets each message.
@@ -156,8 +158,8 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// Checks the text of a subscription. `$share/name/filter` is a shared filter; whatever else
-    /// starts with `$share/` is refused. The length limit is that of the whole text.
+    /// Checks the text of a subscription. `$share/name/filter` is a shared filter; any other text
+    /// that starts with `$share/` is refused. The length limit applies to the whole text.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let Some(shared) = text.strip_prefix(SHARE_PREFIX) else {
             return TopicFilter::parse(text).map(Self::Plain);
@@ -209,7 +211,7 @@ impl From<SharedFilter> for Filter {
 }
 
 impl fmt::Display for Filter {
-    /// The full text, as it came in SUBSCRIBE.
+    /// The full text, as in SUBSCRIBE.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plain(filter) => filter.fmt(f),

@@ -1,17 +1,17 @@
-//! The text of one topic level, kept in a tree node.
+//! Topic levels in the nodes of trees, and walks over them.
 
-/// Longest level, in bytes, that needs no allocation. Trees hold a level per node, so that eight
-/// bytes more would cost more than the few long levels that they would spare.
+/// Longest level, in bytes, that needs no allocation. Trees hold a level per node, so eight bytes
+/// more would cost more memory than the allocations of the few longer levels.
 const INLINE_LEN_MAX: usize = 14;
 
-/// Owned text of one level; short ones live in place.
+/// Owned text of one level; short text is stored inline.
 #[derive(Clone, Debug)]
 pub(crate) enum Level {
     Inline {
         len: u8,
         bytes: [u8; INLINE_LEN_MAX],
     },
-    /// Behind one more pointer, for the sake of the others' size.
+    /// Behind one more pointer, so that the enum stays at 16 bytes.
     Heap(Box<Box<[u8]>>),
 }
 
@@ -33,19 +33,19 @@ impl Level {
     }
 }
 
-/// How a filter ends, seen from the node of a tree that holds it.
+/// How a filter ends, relative to the tree node that holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// With the literal level of the node.
     Here,
-    /// With a `+` below the node. Such filters are too many to have nodes of their own.
+    /// With a `+` below the node. Such filters are too frequent to have nodes of their own.
     Single,
     /// With a `#` below the node.
     Multi,
 }
 
-/// The levels that lead to the node that holds `filter`, none for the root, and how it goes on
-/// there.
+/// The levels on the path to the node that holds `filter`, `None` for the root, and how the filter
+/// ends there.
 pub(crate) fn split_end(filter: &str) -> (Option<&str>, End) {
     let (path, end) = match filter.as_bytes().last() {
         Some(b'#') => (&filter[..filter.len() - 1], End::Multi),
@@ -64,7 +64,7 @@ impl<'a> Levels<'a> {
         Self(topic)
     }
 
-    /// Whether `offset` lies behind the last level.
+    /// Whether `offset` is behind the last level.
     pub(crate) fn is_end(self, offset: u32) -> bool {
         offset as usize > self.0.len()
     }
@@ -77,8 +77,8 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// A stack of pending steps of a tree walk. The first ones live in place, so that walks of ordinary
-/// topics allocate nothing.
+/// A stack of pending steps of a tree walk. The first steps are stored inline, so that walks for
+/// ordinary topics allocate nothing.
 pub(crate) struct Pending<T> {
     inline: [T; PENDING_INLINE],
     inline_len: usize,

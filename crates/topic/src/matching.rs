@@ -1,10 +1,10 @@
-//! Matching one filter against one topic, level by level: the definition that the indexes are
-//! tested against.
+//! Matches one filter against one topic, level by level: the reference that the indexes are tested
+//! against.
 
 /// Whether the valid `filter` matches the valid `topic` (MQTT 5.0 section 4.7).
 ///
-/// `+` matches one level, also an empty one; `#` matches the parent and all below; a filter that
-/// starts with a wildcard matches no topic that starts with `$`.
+/// `+` matches one level, also an empty one; `#` matches the parent and all levels below; a filter
+/// that starts with a wildcard matches no topic that starts with `$`.
 ///
 /// ```
 /// assert!(tacho_topic::matches("sport/#", "sport"));

@@ -1,4 +1,4 @@
-//! Which shard owns a thing that exactly one shard may own.
+//! The shard that owns a session or a retained topic.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -7,8 +7,8 @@ use foldhash::quality::FixedState;
 /// The shard, in `0..shards`, that owns the session with client id `key`, or the retained topic
 /// `key`, of `tenant`.
 ///
-/// All shards of a process get the same answer. It may differ between versions of the program and
-/// between machine types, so it must not be stored.
+/// All shards of a process compute the same owner. It may differ between versions of the program
+/// and between machine types, so it must not be stored.
 ///
 /// # Panics
 /// When `shards` is 0.
@@ -39,12 +39,12 @@ mod tests {
 
     #[test]
     fn depends_on_the_tenant() {
-        let differing = (0..100)
+        let different = (0..100)
             .filter(|id: &u32| {
                 let key = id.to_le_bytes();
                 owner_shard(0, &key, 64) != owner_shard(1, &key, 64)
             })
             .count();
-        assert!(differing > 80, "{differing}");
+        assert!(different > 80, "{different}");
     }
 }

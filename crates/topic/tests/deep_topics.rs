@@ -2,7 +2,7 @@
 
 use tacho_topic::{
     Filter, Progress, RetainedCursor, RetainedIndex, RouteMap, SubscriptionIndex, TopicFilter,
-    check_topic_name, matches,
+    matches,
 };
 
 /// Enough stack for ordinary calls, not for a frame per level.
@@ -36,7 +36,6 @@ fn cases() -> Vec<(String, Vec<String>)> {
 fn filters_of_many_levels_match_and_drop() {
     on_a_small_stack(|| {
         for (topic, filters) in cases() {
-            check_topic_name(&topic).unwrap();
             let (mut index, map) = (SubscriptionIndex::new(), RouteMap::with_shards(2));
             for (key, text) in filters.iter().enumerate() {
                 assert!(matches(text, &topic));
@@ -51,7 +50,7 @@ fn filters_of_many_levels_match_and_drop() {
             index.for_each_match(&topic, |_, ()| found += 1);
             assert_eq!(found, filters.len());
             assert!(map.shards_for(&topic, &mut |_| {}).contains(1));
-            // One of them leaves, the others go with the whole.
+            // One filter is removed, the others are dropped with the map.
             let first = TopicFilter::parse(&filters[0]).unwrap();
             assert_eq!(index.remove(&first, 0), Some(()));
             map.remove(&Filter::Plain(first), 1);

@@ -1,4 +1,4 @@
-//! The retained index and its cursors against a map that is searched with the naive matcher.
+//! The retained index and its cursors against a map searched with the naive matcher.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use tacho_topic::{Progress, RetainedCursor, RetainedIndex, TopicFilter, matches};
 
-/// Steps after which every replay in these tests must have ended.
+/// The number of steps within which every replay in these tests must end.
 const STEPS_MAX: usize = 10_000;
 
 proptest! {
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn replay_under_changes_misses_nothing_and_repeats_nothing(
+    fn replay_under_changes_neither_misses_nor_repeats_topics(
         first in prop::collection::btree_set(support::topic(), 1..60),
         changes in prop::collection::vec((any::<bool>(), support::topic()), 1..120),
         filter in support::filter(),
@@ -79,7 +79,7 @@ proptest! {
         let parsed = TopicFilter::parse(&filter).unwrap();
         let mut cursor = RetainedCursor::default();
         let mut delivered = BTreeMap::<String, usize>::new();
-        // Topics that were there from the first step to the last, and all that ever were.
+        // The topics present from the first step to the last, and all that were ever present.
         let (mut throughout, mut ever): (BTreeSet<_>, BTreeSet<_>) = (first.clone(), first);
         let mut changes = changes.into_iter();
         for step in 0.. {
@@ -101,7 +101,7 @@ proptest! {
             }
         }
         for (topic, count) in &delivered {
-            prop_assert_eq!(*count, 1, "{} comes once", topic);
+            prop_assert_eq!(*count, 1, "{} is delivered once", topic);
             prop_assert!(ever.contains(topic) && matches(&filter, topic));
         }
         for topic in throughout.iter().filter(|topic| matches(&filter, topic)) {

@@ -1,5 +1,5 @@
-//! The route map against a list that is searched with the naive matcher, and with readers beside
-//! a writer.
+//! The route map against a list searched with the naive matcher, and with concurrent readers and
+//! writers.
 
 mod support;
 
@@ -36,7 +36,7 @@ fn note(oracle: &mut Oracle, change: &RouteChange) {
     };
 }
 
-/// What a topic reaches: shards, and the shared filters of groups.
+/// The routes of a topic: shards, and the shared filters of groups.
 fn routes(snapshot: &RouteSnapshot, topic: &str) -> (Vec<usize>, Vec<String>) {
     let mut groups = Vec::new();
     let shards =
@@ -63,7 +63,7 @@ fn expected_routes(oracle: &Oracle, topic: &str) -> (Vec<usize>, Vec<String>) {
 
 proptest! {
     #[test]
-    fn equals_the_naive_matcher_and_snapshots_stay_as_they_were(
+    fn equals_the_naive_matcher_and_snapshots_never_change(
         batches in prop::collection::vec(prop::collection::vec(change(), 1..8), 1..40),
         topics in prop::collection::vec(support::topic(), 12),
     ) {
@@ -82,8 +82,8 @@ proptest! {
         }
         for change in batches.iter().flatten() {
             let Filter::Shared(shared) = change.filter() else { continue };
-            let is_there = oracle.iter().any(|(filter, _)| filter == change.filter());
-            prop_assert_eq!(map.snapshot().group(shared).is_some(), is_there);
+            let has_member = oracle.iter().any(|(filter, _)| filter == change.filter());
+            prop_assert_eq!(map.snapshot().group(shared).is_some(), has_member);
         }
     }
 
@@ -110,7 +110,7 @@ proptest! {
     }
 }
 
-/// How many of `topics` have another generation after `filter` was added.
+/// The number of `topics` whose generation changes when `filter` is added.
 fn disturbed(map: &RouteMap, topics: &[String], filter: &str) -> usize {
     let before = map.snapshot();
     map.add(&Filter::parse(filter).expect("a valid filter"), 0);
@@ -132,7 +132,7 @@ fn exact_filters_leave_other_topics_valid() {
 }
 
 #[test]
-fn wildcard_filters_leave_other_beginnings_valid() {
+fn wildcard_filters_leave_other_prefixes_valid() {
     let map = RouteMap::new();
     let topics: Vec<String> = (0..256).map(|id| format!("a/b/site-{id}/x/y")).collect();
     for filter in ["a/b/site-7/+/y", "a/b/site-7/x/+", "a/b/site-7/#"] {
@@ -146,10 +146,9 @@ fn wildcard_filters_leave_other_beginnings_valid() {
     assert_eq!(disturbed(&map, &["$SYS/x".to_owned()], "+/z"), 0);
 }
 
-/// Routes remembered by generation, as shards do, are never older than the snapshot they are taken
-/// for.
+/// Routes cached by generation, as shards do, are never older than the snapshot they are used for.
 #[test]
-fn remembered_routes_are_right_beside_a_writer() {
+fn cached_routes_stay_correct_beside_a_writer() {
     let map = RouteMap::with_shards(SHARDS);
     let filters = ["a/b/c/+", "a/b/+", "a/+/c/d", "a/#", "+/b/c/d", "a/b/c/d"];
     let filters = filters.map(|filter| Filter::parse(filter).unwrap());
@@ -190,7 +189,7 @@ fn remembered_routes_are_right_beside_a_writer() {
     });
 }
 
-/// A writer moves pairs of filters between shards in batches; readers never see half of a batch.
+/// A writer moves pairs of filters between shards in batches; readers never see half a batch.
 #[test]
 fn readers_see_whole_batches_while_a_writer_works() {
     let map = RouteMap::with_shards(SHARDS);
@@ -216,7 +215,7 @@ fn readers_see_whole_batches_while_a_writer_works() {
                 let (mut reads, mut version) = (0, 0);
                 while !is_done.load(Ordering::Relaxed) || reads < 100 {
                     map.refresh(&mut snapshot);
-                    assert!(snapshot.version() >= version, "time does not run backwards");
+                    assert!(snapshot.version() >= version, "versions never decrease");
                     version = snapshot.version();
                     let mut groups = 0;
                     let by_exact = snapshot.shards_for("moving/1", &mut |_| groups += 1);
@@ -238,7 +237,7 @@ fn readers_see_whole_batches_while_a_writer_works() {
     });
 }
 
-/// Several shards write their own filters at once; nothing is lost.
+/// Several shards add their own filters concurrently; no update is lost.
 #[test]
 fn writers_do_not_lose_each_others_changes() {
     let map = RouteMap::with_shards(SHARDS);

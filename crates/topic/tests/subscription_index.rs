@@ -1,4 +1,4 @@
-//! The subscription index against a list that is searched with the naive matcher.
+//! The subscription index against a list searched with the naive matcher.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use tacho_topic::{SubscriptionIndex, TopicFilter, matches};
 
-/// The options of a subscription, with its identifier, as a broker keeps them.
+/// The options and the identifier of a subscription, as a broker keeps them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Options {
     qos: u8,
@@ -72,8 +72,8 @@ proptest! {
                     let removed = index.remove(&parsed, key);
                     prop_assert_eq!(index.get(&parsed, key), None);
                     prop_assert_eq!(removed, oracle.remove(&(filter.clone(), key)));
-                    let is_left = oracle.keys().any(|(left, _)| *left == filter);
-                    prop_assert_eq!(index.contains_filter(&parsed), is_left);
+                    let remains = oracle.keys().any(|(other, _)| *other == filter);
+                    prop_assert_eq!(index.contains_filter(&parsed), remains);
                 }
                 Operation::Match(topic) => check_match(&index, &oracle, &topic),
             }

@@ -175,7 +175,7 @@ impl Shard {
         qos == QoS::ExactlyOnce && is_kept(slot)
             || publish.retain && is_retained_durably(durable, topic)
             || to.remote.iter().any(|shard| durable.has_sessions(shard))
-            || to.groups.iter().flat_map(|groups| groups.iter()).any(|g| g.lasting() > 0)
+            || to.groups.iter().flat_map(|groups| groups.iter()).any(|g| g.durable_members() > 0)
             || to.local.iter().any(|target| {
                 effective_qos(qos, target.qos) != QoS::AtMostOnce && is_kept(target.session)
             })

@@ -84,7 +84,7 @@ impl Shard {
         sending: &mut Sending,
         message: &Message,
     ) -> Owed {
-        let is_wanted = message.header().qos != QoS::AtMostOnce && group.lasting() > 0;
+        let is_wanted = message.header().qos != QoS::AtMostOnce && group.durable_members() > 0;
         let receipt = if is_wanted { self.receipt(sending, message) } else { None };
         receipt.map_or(Owed::Nothing, Owed::Receipt)
     }

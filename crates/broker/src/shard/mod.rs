@@ -11,7 +11,8 @@
 //! knows what is committed, [`restore`] makes sessions of what the journal kept, [`loading`] brings
 //! messages back from it, [`throttle`] holds publishers back, [`budget`] refuses what there is no
 //! memory for, [`overload`] sheds load, [`slow`] knows the slow clients, [`control`] answers the
-//! control plane, [`bridge`] talks to other brokers.
+//! control plane, [`bridge`] talks to other brokers, [`kin`]
+//! knows their bridges.
 
 mod ahead;
 mod answers;
@@ -32,6 +33,7 @@ mod heads;
 #[cfg(feature = "sim")]
 mod inspect;
 mod keeping;
+mod kin;
 mod lent;
 mod lifetime;
 mod loading;

@@ -186,7 +186,7 @@ impl Shard {
         let local_group = self.groups.at(local);
         local_group.members.remove(membership.member);
         if is_durable {
-            local_group.group.member_lasts(false);
+            local_group.group.durable_member_left();
         }
         if local_group.members.is_empty() {
             self.shared.routes.remove(&Filter::Shared(shared.clone()), self.id);

@@ -390,7 +390,7 @@ fn check_absence(group: &Group, away_ns: u64) -> Result<(), PlanError> {
 }
 
 fn check_topic(what: &'static str, topic: &str) -> Result<(), PlanError> {
-    tacho_topic::check_topic_name(topic).map_err(|why| PlanError::Topic {
+    tacho_codec::check_topic_name(topic).map_err(|why| PlanError::Topic {
         what,
         name: topic.to_owned(),
         why: why.to_string(),

@@ -85,6 +85,6 @@ fn counts_levels() {
 }
 
 #[test]
-fn a_filter_is_as_small_as_the_reference_to_its_text() {
+fn a_filter_is_as_small_as_a_reference_to_its_text() {
     assert_eq!(size_of::<Filter>(), size_of::<Arc<str>>());
 }

@@ -10,15 +10,15 @@ use crate::TopicFilter;
 use subscribers::Subscribers;
 use trie::Trie;
 
-/// Who subscribed to what, with which options, in one shard.
+/// The subscriptions of one shard: filters, their subscribers and the options.
 ///
-/// `K` names a subscriber (a session's index), `V` holds the options of one subscription, its
+/// `K` identifies a subscriber (a session's index), `V` holds the options of one subscription, its
 /// subscription identifier included. A subscriber has at most one entry per filter, but several of
 /// its filters may match one topic: then each is reported.
 ///
 /// Exact filters are found by one hash look-up, the others by a walk over the levels of the topic
-/// that neither recurses nor allocates (topics of more than about 30 levels excepted). Hash seeds
-/// are random, because filters come from strangers.
+/// that neither recurses nor allocates (except for topics of more than about 30 levels). Hash seeds
+/// are random, because clients choose the filters.
 #[derive(Debug)]
 pub struct SubscriptionIndex<K, V> {
     exact: HashMap<TopicFilter, Subscribers<K, V>, RandomState>,
@@ -38,7 +38,7 @@ impl<K: Copy + Eq + std::hash::Hash + Ord, V> SubscriptionIndex<K, V> {
         Self::default()
     }
 
-    /// Adds or replaces the subscription of `key` to `filter`; returns the options it had.
+    /// Adds or replaces the subscription of `key` to `filter`; returns the replaced options.
     pub fn insert(&mut self, filter: &TopicFilter, key: K, value: V) -> Option<V> {
         let replaced = if filter.is_exact() {
             match self.exact.get_mut(filter.as_str()) {
@@ -81,7 +81,7 @@ impl<K: Copy + Eq + std::hash::Hash + Ord, V> SubscriptionIndex<K, V> {
         }
     }
 
-    /// Whether anybody has a subscription to `filter`.
+    /// Whether there is a subscription to `filter`.
     pub fn contains_filter(&self, filter: &TopicFilter) -> bool {
         if filter.is_exact() {
             self.exact.contains_key(filter.as_str())
@@ -91,7 +91,7 @@ impl<K: Copy + Eq + std::hash::Hash + Ord, V> SubscriptionIndex<K, V> {
     }
 
     /// Calls `found` for each subscription whose filter matches `topic`, in no particular order; a
-    /// subscriber with several matching filters comes several times.
+    /// subscriber with several matching filters is reported several times.
     pub fn for_each_match<'a>(&'a self, topic: &str, mut found: impl FnMut(&'a K, &'a V)) {
         if let Some(subscribers) = self.exact.get(topic) {
             subscribers.for_each(&mut found);

@@ -1,14 +1,14 @@
-//! The subscribers of one filter: a map that costs nothing extra while there is one.
+//! The subscribers of one filter: a map that allocates nothing for a single entry.
 
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// Up to this many subscribers are searched one by one; above, positions are hashed.
+/// Up to this many subscribers are searched linearly; above, positions are hashed.
 const SCAN_LEN_MAX: usize = 16;
 
-/// Subscribers by key, in place while there is only one.
+/// Subscribers by key; a single one is stored inline.
 #[derive(Debug)]
 pub(super) enum Subscribers<K, V> {
     None,
@@ -16,11 +16,11 @@ pub(super) enum Subscribers<K, V> {
     Many(Box<Many<K, V>>),
 }
 
-/// Two or more subscribers, side by side for the fan-out.
+/// Two or more subscribers, contiguous for the fan-out.
 #[derive(Debug)]
 pub(super) struct Many<K, V> {
     entries: Vec<(K, V)>,
-    /// Positions in `entries` by key, present above [`SCAN_LEN_MAX`].
+    /// Positions in `entries` by key; present above [`SCAN_LEN_MAX`].
     positions: Option<Positions>,
 }
 
@@ -125,7 +125,7 @@ impl<K: Copy + Eq + Hash, V> Many<K, V> {
             }
         }
         let (_, value) = self.entries.swap_remove(at);
-        // Half the limit, so that a subscriber who comes and goes does not rebuild the table.
+        // Half the limit, so that one subscriber that joins and leaves does not rebuild the table.
         if self.entries.len() <= SCAN_LEN_MAX / 2 {
             self.positions = None;
         }
@@ -155,7 +155,7 @@ impl Positions {
         }
     }
 
-    /// Notes that the entry at `from` is about to move to `to`.
+    /// Records that the entry at `from` is about to move to `to`.
     fn rename<K: Copy + Eq + Hash, V>(&mut self, entries: &[(K, V)], from: usize, to: usize) {
         let hash = self.state.hash_one(entries[from].0);
         if let Some(at) = self.table.find_mut(hash, |&present| present as usize == from) {

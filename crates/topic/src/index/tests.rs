@@ -72,7 +72,7 @@ fn removing_all_frees_the_tree() {
         }
     }
     assert_eq!(index.wildcard.node_count(), 1);
-    assert!(index.wildcard.slab_len() <= 302, "nodes are used again");
+    assert!(index.wildcard.slab_len() <= 302, "nodes are reused");
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! The filters with wildcards: a tree by levels.
+//! The filters with wildcards: a trie by levels.
 //!
 //! Nodes live in one slab. The children with a literal level are found in one hash table by parent
-//! and level, so that a node with a million children costs what one with two does.
+//! and level, so that a look-up in a node with a million children costs as much as in one with two.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -11,13 +11,13 @@ use hashbrown::HashTable;
 use super::subscribers::Subscribers;
 use crate::level::{End, Level, Levels, Pending, split_end};
 
-/// The index of the root node, which no node can have as its child: marks an absent node too.
+/// The index of the root node. No node has it as a child, so it also marks an absent child.
 const ROOT: u32 = 0;
 
-/// A tree of filters that contain a wildcard.
+/// A trie of filters that contain a wildcard.
 #[derive(Debug)]
 pub(super) struct Trie<K, V> {
-    nodes: Vec<Node<K, V>>,
+    nodes: Vec<TrieNode<K, V>>,
     free: Vec<u32>,
     /// Nodes with a literal level, by parent and level.
     literals: HashTable<u32>,
@@ -25,13 +25,13 @@ pub(super) struct Trie<K, V> {
 }
 
 #[derive(Debug)]
-struct Node<K, V> {
+struct TrieNode<K, V> {
     parent: u32,
-    /// The child for a `+`, or [`ROOT`] for none.
+    /// The child for `+`, or [`ROOT`] for none.
     plus: u32,
     literal_children: u32,
-    /// How the parent finds this node.
-    edge: Edge,
+    /// The label under which the parent finds this node.
+    edge: EdgeLabel,
     /// Subscribers of the filter that ends here.
     here: Subscribers<K, V>,
     /// Subscribers of the filter that ends with a `+` below here.
@@ -41,13 +41,13 @@ struct Node<K, V> {
 }
 
 #[derive(Debug)]
-enum Edge {
+enum EdgeLabel {
     Plus,
     Literal(Level),
 }
 
-impl<K, V> Node<K, V> {
-    fn new(parent: u32, edge: Edge) -> Self {
+impl<K, V> TrieNode<K, V> {
+    fn new(parent: u32, edge: EdgeLabel) -> Self {
         Self {
             parent,
             plus: ROOT,
@@ -83,14 +83,14 @@ impl<K, V> Node<K, V> {
 
     fn is_child(&self, parent: u32, level: &str) -> bool {
         self.parent == parent
-            && matches!(&self.edge, Edge::Literal(own) if own.as_bytes() == level.as_bytes())
+            && matches!(&self.edge, EdgeLabel::Literal(own) if own.as_bytes() == level.as_bytes())
     }
 }
 
 impl<K, V> Default for Trie<K, V> {
     fn default() -> Self {
         Self {
-            nodes: vec![Node::new(ROOT, Edge::Plus)],
+            nodes: vec![TrieNode::new(ROOT, EdgeLabel::Plus)],
             free: Vec::new(),
             literals: HashTable::new(),
             state: RandomState::default(),
@@ -130,7 +130,7 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
         let levels = Levels::new(topic);
         let mut pending = Pending::<(u32, u32)>::new();
         let mut next = if topic.starts_with('$') {
-            // No filter that starts with a wildcard applies, so only the literal child counts.
+            // Filters that start with a wildcard do not apply, so only the literal child counts.
             let (level, below) = levels.at(0);
             self.literal(ROOT, level).map(|child| (child, below))
         } else {
@@ -161,7 +161,7 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
         }
     }
 
-    /// The node that holds `filter`, and how it ends there.
+    /// The node that holds `filter`, and how the filter ends there.
     fn find(&self, filter: &str) -> Option<(u32, End)> {
         let (path, end) = split_end(filter);
         let mut node = ROOT;
@@ -187,8 +187,8 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
 
     fn add_child(&mut self, parent: u32, level: &str) -> u32 {
         let is_plus = level == "+";
-        let edge = if is_plus { Edge::Plus } else { Edge::Literal(Level::new(level)) };
-        let child = Node::new(parent, edge);
+        let edge = if is_plus { EdgeLabel::Plus } else { EdgeLabel::Literal(Level::new(level)) };
+        let child = TrieNode::new(parent, edge);
         let at = match self.free.pop() {
             Some(at) => {
                 self.nodes[at as usize] = child;
@@ -196,7 +196,7 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
             }
             None => {
                 self.nodes.push(child);
-                // Invariant: four billion nodes do not fit into memory before this fails.
+                // Invariant: memory is exhausted before there are 2^32 nodes.
                 u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 nodes")
             }
         };
@@ -208,8 +208,10 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
             let rehash = |&at: &u32| {
                 let node = &self.nodes[at as usize];
                 match &node.edge {
-                    Edge::Literal(level) => hash_edge(&self.state, node.parent, level.as_bytes()),
-                    Edge::Plus => 0,
+                    EdgeLabel::Literal(level) => {
+                        hash_edge(&self.state, node.parent, level.as_bytes())
+                    }
+                    EdgeLabel::Plus => 0,
                 }
             };
             self.literals.insert_unique(hash, at, rehash);
@@ -217,15 +219,15 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
         at
     }
 
-    /// Removes `at` and its ancestors as far as nobody needs them.
+    /// Removes `at` and its ancestors up to the first node that is still needed.
     fn prune(&mut self, mut at: u32) {
         while at != ROOT && !self.nodes[at as usize].is_needed() {
             let parent = self.nodes[at as usize].parent;
-            let unused = Node::new(ROOT, Edge::Plus);
+            let unused = TrieNode::new(ROOT, EdgeLabel::Plus);
             let node = std::mem::replace(&mut self.nodes[at as usize], unused);
             match &node.edge {
-                Edge::Plus => self.nodes[parent as usize].plus = ROOT,
-                Edge::Literal(level) => {
+                EdgeLabel::Plus => self.nodes[parent as usize].plus = ROOT,
+                EdgeLabel::Literal(level) => {
                     self.nodes[parent as usize].literal_children -= 1;
                     let hash = hash_edge(&self.state, parent, level.as_bytes());
                     if let Ok(found) = self.literals.find_entry(hash, |&present| present == at) {

@@ -1,4 +1,4 @@
-//! Retained values by topic, with cursors that survive changes.
+//! Retained values by topic, with cursors that stay valid under changes.
 
 mod order;
 mod seek;
@@ -17,31 +17,32 @@ use order::{LevelOrdered, TopicOrder};
 /// Retained values by topic.
 ///
 /// A topic is found by one hash look-up. Wildcard filters walk the topics in the order of their
-/// levels and jump over what cannot match, so a cursor is nothing but a place in that order and
-/// stays good whatever is inserted or removed meanwhile.
+/// levels and skip ranges that cannot match. A cursor is just a position in that order and stays
+/// valid under inserts and removals.
 #[derive(Debug)]
 pub struct RetainedIndex<V> {
     values: HashMap<Arc<str>, V, RandomState>,
     ordered: BTreeSet<LevelOrdered>,
 }
 
-/// Where a replay stands: everything before it has been delivered or does not match.
+/// The position of a replay: every topic before it has been delivered or does not match.
 ///
-/// Belongs to one filter; a fresh one ([`RetainedCursor::default`]) starts at the first topic.
+/// A cursor belongs to one filter; a new one ([`RetainedCursor::default`]) starts at the first
+/// topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RetainedCursor {
-    /// The first place that may still match.
-    place: String,
-    /// Whether nothing behind `place` can match.
+    /// The first position that may still match: a topic or a text between topics.
+    position: String,
+    /// Whether no topic from `position` on can match.
     ended: bool,
 }
 
-/// Whether a replay has more to look at.
+/// Whether a replay is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// All matches have been delivered.
+    /// All matches are delivered.
     Done,
-    /// The budget is used up: call again.
+    /// The budget is used up or the receiver paused: call again.
     More,
 }
 
@@ -110,12 +111,12 @@ impl<V> RetainedIndex<V> {
         self.values.iter().map(|(topic, value)| (&**topic, value))
     }
 
-    /// Goes on with the replay of `filter` at `cursor` and calls `found` for matches, in the order
-    /// of topic levels.
+    /// Continues the replay of `filter` at `cursor` and calls `found` for matches, in the order of
+    /// topic levels.
     ///
-    /// At most `budget` steps are made. A step looks at one topic, which may match or not, so at
+    /// At most `budget` steps are made. A step examines one topic, which may match or not, so at
     /// most `budget` topics are delivered, possibly none. A topic that is present during the whole
-    /// replay is delivered exactly once; one that comes or goes meanwhile, at most once.
+    /// replay is delivered exactly once; one that is inserted or removed meanwhile, at most once.
     pub fn next<'a>(
         &'a self,
         filter: &TopicFilter,
@@ -131,8 +132,8 @@ impl<V> RetainedIndex<V> {
         self.next_while(filter, cursor, &mut budget, found)
     }
 
-    /// Like [`next`](Self::next), but takes the steps made off `budget`, and pauses when `found`
-    /// says false: then it goes on behind that topic the next time.
+    /// Like [`next`](Self::next), but subtracts the steps made from `budget`, and pauses when
+    /// `found` returns false: the next call continues behind that topic.
     pub fn next_while<'a>(
         &'a self,
         filter: &TopicFilter,
@@ -146,36 +147,36 @@ impl<V> RetainedIndex<V> {
         if cursor.ended {
             return Progress::Done;
         }
-        let mut ahead = self.topics_from(&cursor.place);
+        let mut topics = self.topics_from(&cursor.position);
         while *budget > 0 {
             *budget -= 1;
-            let Some(LevelOrdered(topic)) = ahead.next() else {
+            let Some(LevelOrdered(topic)) = topics.next() else {
                 cursor.ended = true;
                 return Progress::Done;
             };
-            let visit = seek::visit(filter.as_str(), topic, &mut cursor.place);
-            let mut goes_on = true;
+            let visit = seek::visit(filter.as_str(), topic, &mut cursor.position);
+            let mut is_paused = false;
             if visit.is_match
                 && let Some((topic, value)) = self.values.get_key_value(topic)
             {
-                goes_on = found(topic, value);
+                is_paused = !found(topic, value);
             }
             match visit.next {
                 seek::Next::End => {
                     cursor.ended = true;
                     return Progress::Done;
                 }
-                _ if !goes_on => return Progress::More,
+                _ if is_paused => return Progress::More,
                 seek::Next::Successor => {}
-                seek::Next::Place => ahead = self.topics_from(&cursor.place),
+                seek::Next::Position => topics = self.topics_from(&cursor.position),
             }
         }
         Progress::More
     }
 
-    /// The topics at `place` and behind it.
-    fn topics_from(&self, place: &str) -> Range<'_, LevelOrdered> {
-        let from = Bound::Included(&place as &dyn TopicOrder);
+    /// The topics from `position` on.
+    fn topics_from(&self, position: &str) -> Range<'_, LevelOrdered> {
+        let from = Bound::Included(&position as &dyn TopicOrder);
         self.ordered.range::<dyn TopicOrder, _>((from, Bound::Unbounded))
     }
 

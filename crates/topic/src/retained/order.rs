@@ -4,9 +4,9 @@ use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Compares two topics level by level, so that everything below a level stands together.
+/// Compares two topics level by level, so that all topics below a level are adjacent.
 ///
-/// That is the order of bytes with `/` before every other one.
+/// This is the order of bytes with `/` before every other byte.
 pub(super) fn compare(left: &str, right: &str) -> Ordering {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     match left.iter().zip(right).position(|(left, right)| left != right) {
@@ -43,7 +43,7 @@ impl Ord for LevelOrdered {
     }
 }
 
-/// A topic or a place between topics; lets the ordered set be searched by borrowed text.
+/// A topic or a position between topics; lets the ordered set be searched by borrowed text.
 pub(super) trait TopicOrder {
     fn text(&self) -> &str;
 }

@@ -47,7 +47,7 @@ fn replaces_and_removes() {
 }
 
 #[test]
-fn jumps_over_what_cannot_match() {
+fn skips_topics_that_cannot_match() {
     let mut index = RetainedIndex::new();
     for group in 0..10 {
         for id in 0..1_000 {

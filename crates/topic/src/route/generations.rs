@@ -1,4 +1,5 @@
-//! How old what is known about a topic may be: numbers that change when its routes may have.
+//! Generations: numbers that change whenever the routes of a topic may have changed, so that
+//! remembered routes can be checked for validity.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -8,22 +9,22 @@ use foldhash::fast::RandomState;
 
 use crate::TopicFilter;
 
-/// Places for filters by their hash; a power of two. Half a MiB: with a thousand changes a second,
-/// a topic is taken for changed once in sixteen seconds though it was not.
+/// Buckets for filters by hash; a power of two. They take half a MiB: with a thousand changes per
+/// second, a topic is falsely reported as changed once in sixteen seconds.
 const BUCKETS: usize = 1 << 16;
 
-/// Leading levels of a wildcard filter that count. Filters with more literal levels in front share
-/// a bucket with their siblings.
+/// The number of leading levels of a wildcard filter that select its bucket. Filters with more
+/// literal levels in front share a bucket with their siblings.
 const PREFIX_LEVELS: usize = 3;
 
-/// For each bucket the version of the map in which something in it changed last.
+/// For each bucket, the version of the map in which a filter of the bucket changed last.
 ///
-/// All snapshots of a map share one: see [`Generations::of_topic`] for why a snapshot is not misled
-/// by changes that are younger than itself.
+/// All snapshots of a map share one instance: [`Generations::of_topic`] explains why changes that
+/// are newer than a snapshot do not mislead it.
 #[derive(Clone, Debug)]
 pub(super) struct Generations {
     buckets: Arc<[AtomicU64]>,
-    /// Filters that start with a wildcard.
+    /// The version of the last change of a filter that starts with a wildcard.
     leading: Arc<AtomicU64>,
 }
 
@@ -33,12 +34,12 @@ impl Default for Generations {
     }
 }
 
-/// The hashes of a topic that a route map works with, computed once and good for all snapshots of
-/// that map. Seeded at random per map, so holders may use them for tables of their own.
+/// The hashes of a topic in a route map, computed once and valid for all snapshots of that map.
+/// Each map has a random seed, so callers may use the hashes for tables of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TopicHash {
     topic: u64,
-    /// Of the first level, the first two, the first three; a topic with fewer repeats its last.
+    /// Of the first level, the first two, the first three; a shorter topic repeats its last hash.
     prefixes: [u64; PREFIX_LEVELS],
     is_reserved: bool,
 }
@@ -67,30 +68,30 @@ impl TopicHash {
         self.topic
     }
 
-    /// The places, below [`TopicHash::PLACES`], of the wildcard filters that may match this topic
-    /// and do not start with a wildcard. Two topics may have a place in common by chance.
+    /// The buckets, below [`TopicHash::PLACES`], of the wildcard filters that may match this topic
+    /// and do not start with a wildcard. Two topics may share a bucket by chance.
     #[inline]
     pub fn places(self) -> [usize; PREFIX_LEVELS] {
         self.prefixes.map(bucket)
     }
 
-    /// The place of a wildcard filter that does not start with a wildcard: one of those of every
-    /// topic that it matches. `None` when it does, or has no wildcard.
+    /// The bucket of a wildcard filter that does not start with a wildcard: it is among
+    /// [`TopicHash::places`] of every topic that the filter matches. `None` for other filters.
     pub(super) fn place_of(filter: &TopicFilter, state: &RandomState) -> Option<usize> {
         prefix_hash(filter, state).map(bucket)
     }
 
-    /// The number of places.
+    /// The number of buckets.
     pub const PLACES: usize = BUCKETS;
 }
 
 impl Generations {
-    /// The version of the last change that concerns a topic, or `version` if that is less.
+    /// The version of the last change that may concern a topic, capped at `version`.
     ///
-    /// A change is noted before the snapshot that has it is published. So who holds the snapshot of
-    /// version v sees all changes up to v, and perhaps later ones, which `version` cuts off: what
-    /// is computed from it is never labelled as newer than it is. Of two snapshots with the same
-    /// result the newer one has no change that the older one lacks.
+    /// A change is recorded before the snapshot that contains it is published. A reader of the
+    /// snapshot of version v therefore sees all changes up to v, and possibly later ones, which the
+    /// cap hides: a result computed from the snapshot is never labelled newer than it is. Of two
+    /// snapshots with equal generations, the newer one has no relevant change that the older lacks.
     #[inline]
     pub(super) fn of_topic(&self, hash: TopicHash, version: u64) -> u64 {
         let at = |bucket: usize| self.buckets[bucket].load(Ordering::Acquire);
@@ -104,7 +105,7 @@ impl Generations {
         newest.min(version)
     }
 
-    /// Notes that `filter` changes in `version`, which is not published yet.
+    /// Records that `filter` changes in `version`, which is not published yet.
     pub(super) fn note(&self, filter: &TopicFilter, version: u64, state: &RandomState) {
         let place = if filter.is_exact() {
             &self.buckets[bucket(state.hash_one(filter.as_str()))]
@@ -122,13 +123,13 @@ impl Generations {
 fn prefix_hash(filter: &TopicFilter, state: &RandomState) -> Option<u64> {
     let bytes = filter.as_str().as_bytes();
     let wildcard = memchr::memchr2(b'+', b'#', bytes)?;
-    // A wildcard stands alone in its level, so what is before it ends with a slash.
+    // A wildcard stands alone in its level, so the text before it ends with a slash.
     let literal = &bytes[..wildcard.checked_sub(1)?];
     let end = memchr::memchr_iter(b'/', literal).nth(PREFIX_LEVELS - 1).unwrap_or(literal.len());
     Some(state.hash_one(&literal[..end]))
 }
 
-/// From the high bits, as the low ones lead through the map.
+/// The bucket of a hash, from its high bits: the hash map uses the low ones.
 #[inline]
 fn bucket(hash: u64) -> usize {
     (hash >> (u64::BITS - BUCKETS.trailing_zeros())) as usize

@@ -1,4 +1,4 @@
-//! Shared subscription groups: which shard takes the next message.
+//! Shared groups: load counters, and the choice of the shard for the next message.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize};
@@ -6,63 +6,65 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize};
 use super::{SHARDS_MAX, ShardSet};
 use crate::{SharedFilter, TopicFilter, owner_shard};
 
-/// A shared subscription group: one share name with one filter (MQTT 5.0 section 4.8.2).
+/// A shared group: one share name with one filter (MQTT 5.0 section 4.8.2).
 ///
-/// The shards that have members write down here, without locks, how many are connected and how
-/// many QoS 1 and 2 messages these could take at once: their credit. A publishing shard takes one
-/// credit for each such message ([`reserve`](Self::reserve)), so that no two shards count on the
-/// same room. What finds no credit waits at the owner ([`wait`](Self::wait)).
+/// The shards that have members publish here, without locks, how many members are connected and how
+/// many QoS 1 and 2 messages these can accept at once: their credit. A publishing shard takes one
+/// credit for each such message ([`reserve`](Self::reserve)), so that two shards never use the
+/// same credit. Messages without credit wait at the owner ([`wait`](Self::wait)).
 ///
-/// Whoever frees credit looks afterwards whether messages wait, and whoever lets a message wait
-/// looks for credit afterwards; both in one total order, so that one of the two sees the other.
+/// A shard that frees credit checks afterwards whether messages wait, and a shard that lets a
+/// message wait checks for credit afterwards. All these operations are in one total order
+/// (`SeqCst`), so at least one of the two sees the other.
 #[derive(Debug)]
 pub struct Group {
     id: u64,
     filter: SharedFilter,
     loads: Box<[ShardLoad]>,
-    waiting: Waiting,
-    lasting: AtomicUsize,
+    waiting: WaitingCount,
+    durable_members: AtomicUsize,
     owner: usize,
 }
 
-/// What one shard says about its members; a cache line of its own, as its shard writes it often.
+/// The counters of one shard's members; on a cache line of its own, since the shard writes it
+/// often.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct ShardLoad {
     free_credit: AtomicI64,
-    /// Credit of the connected members with nothing inflight.
+    /// The credit of the connected members when nothing is in flight.
     window: AtomicI64,
     connected: AtomicU32,
-    /// Turns that this shard, as a publisher, has given to shards.
+    /// Round-robin counter of this shard as a publisher.
     turn: AtomicU64,
 }
 
-/// Every publish reads it; it is written only while messages wait.
+/// On a cache line of its own: every publish reads it, and it is written only while messages wait.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Waiting(AtomicUsize);
+struct WaitingCount(AtomicUsize);
 
 /// The load of a group's members in one shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupLoad {
-    /// Members that are connected.
+    /// The number of connected members.
     pub connected: u32,
-    /// QoS 1 and 2 messages that the connected members could take at once. Below 0 for a moment
-    /// when members left whose credit was reserved.
+    /// The number of QoS 1 and 2 messages that the connected members can accept at once. Briefly
+    /// below 0 when members leave whose credit is reserved.
     pub free_credit: i64,
-    /// Credit in use or reserved, of connected members.
+    /// The credit of connected members that is in use or reserved.
     pub inflight: i64,
 }
 
-/// How a shard is chosen among those with members that can take the message.
+/// How a shard is chosen among those with members that can accept the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The one whose members have the fewest messages inflight; those that differ by less than a
-    /// factor of two have turns, as many as they have members.
+    /// The shard whose members have the fewest messages in flight; round robin, weighted by
+    /// members, among shards that differ by less than a factor of two.
     LeastInflight,
-    /// Each has turns, as many as it has members.
+    /// Round robin, weighted by members.
     InTurn,
-    /// By a random number, each as likely as it has members.
+    /// By the given random number, weighted by members.
     Random(u64),
 }
 
@@ -71,10 +73,11 @@ impl Group {
         assert!((1..=SHARDS_MAX).contains(&shards), "between 1 and SHARDS_MAX shards");
         let owner = owner_shard(0, filter.to_string().as_bytes(), shards);
         let loads = (0..shards).map(|_| ShardLoad::default()).collect();
-        Self { id, filter, loads, waiting: Waiting::default(), lasting: AtomicUsize::new(0), owner }
+        let (waiting, durable_members) = (WaitingCount::default(), AtomicUsize::new(0));
+        Self { id, filter, loads, waiting, durable_members, owner }
     }
 
-    /// A number, at least 1, that no other group of the map has or had.
+    /// A number, at least 1, that is unique among all groups that the map ever had.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -94,24 +97,25 @@ impl Group {
         &self.filter
     }
 
-    /// The shard that queues messages which no member can take.
+    /// The shard that queues messages that no member can accept.
     pub fn owner(&self) -> usize {
         self.owner
     }
 
-    /// A member came or went whose session lasts beyond this process, connected or not.
-    pub fn member_lasts(&self, came: bool) {
-        if came {
-            self.lasting.fetch_add(1, SeqCst);
-        } else {
-            self.lasting.fetch_sub(1, SeqCst);
-        }
+    /// A member with a durable session joined, connected or not.
+    pub fn durable_member_joined(&self) {
+        self.durable_members.fetch_add(1, SeqCst);
     }
 
-    /// Members whose sessions last beyond this process.
+    /// A member with a durable session left.
+    pub fn durable_member_left(&self) {
+        self.durable_members.fetch_sub(1, SeqCst);
+    }
+
+    /// The number of members with durable sessions, connected or not.
     #[inline]
-    pub fn lasting(&self) -> usize {
-        self.lasting.load(SeqCst)
+    pub fn durable_members(&self) -> usize {
+        self.durable_members.load(SeqCst)
     }
 
     /// The number of shards that may have members.
@@ -119,8 +123,8 @@ impl Group {
         self.loads.len()
     }
 
-    /// A member of `shard` connected, or a connected one subscribed, whose window is so wide and
-    /// has room for `credit` messages.
+    /// A member of `shard` connected, or a connected session joined. Its window is `window`
+    /// messages, of which `credit` are free.
     pub fn member_connected(&self, shard: usize, window: u32, credit: u32) {
         let load = &self.loads[shard];
         load.connected.fetch_add(1, Relaxed);
@@ -128,7 +132,7 @@ impl Group {
         load.free_credit.fetch_add(credit.into(), SeqCst);
     }
 
-    /// A connected member of `shard` left, with what it last said about its window and credit.
+    /// A connected member of `shard` left, with the window and credit it last reported.
     pub fn member_disconnected(&self, shard: usize, window: u32, credit: u32) {
         let load = &self.loads[shard];
         load.connected.fetch_sub(1, Relaxed);
@@ -136,29 +140,30 @@ impl Group {
         load.free_credit.fetch_sub(credit.into(), SeqCst);
     }
 
-    /// The members of `shard` have so much more (or less) credit; a reservation that was not used
-    /// is more credit too. Ask [`waiting`](Self::waiting) after having added some.
-    pub fn credit_changed(&self, shard: usize, more: i64) {
-        self.loads[shard].free_credit.fetch_add(more, SeqCst);
+    /// Adds `change` to the credit of the members of `shard`; an unused reservation is returned
+    /// this way too. After adding credit, check [`waiting`](Self::waiting).
+    pub fn credit_changed(&self, shard: usize, change: i64) {
+        self.loads[shard].free_credit.fetch_add(change, SeqCst);
     }
 
-    /// Messages that wait for credit or for a member, at the owner or on their way there.
+    /// The number of messages that wait for credit or for a member, at the owner or on their way
+    /// there.
     #[inline]
     pub fn waiting(&self) -> usize {
         self.waiting.0.load(SeqCst)
     }
 
-    /// A message starts to wait: it is to be sent to the owner, which then looks for credit.
+    /// Counts a message as waiting. The caller sends it to the owner, which then checks for credit.
     pub fn wait(&self) {
         self.waiting.0.fetch_add(1, SeqCst);
     }
 
-    /// So many messages wait no more.
+    /// Counts `count` messages as no longer waiting.
     pub fn waited(&self, count: usize) {
         self.waiting.0.fetch_sub(count, SeqCst);
     }
 
-    /// What `shard` last said about its members.
+    /// The load that `shard` last reported.
     pub fn load(&self, shard: usize) -> GroupLoad {
         let load = &self.loads[shard];
         let free_credit = load.free_credit.load(SeqCst);
@@ -169,14 +174,14 @@ impl Group {
         }
     }
 
-    /// Chooses the shard for a message of QoS 1 or 2 and takes one credit from it. The message has
-    /// to be sent there; the shard gives the credit back if no member uses it. `None` when no
-    /// shard has credit. `from` is the shard that asks.
+    /// Chooses the shard for a message of QoS 1 or 2 and takes one credit from it. The caller sends
+    /// the message there; that shard returns the credit if no member uses it. `None` when no shard
+    /// has credit. `from` is the calling shard.
     pub fn reserve(&self, from: usize, choice: Choice) -> Option<usize> {
         let mut excluded = ShardSet::EMPTY;
         loop {
             let shard = self.choose(from, choice, excluded, true)?;
-            // Never below 0, not even for a moment: nobody would tell of that credit's return.
+            // Never below 0, not even briefly: nothing would announce the return of that credit.
             let take = |free: i64| (free > 0).then(|| free - 1);
             if self.loads[shard].free_credit.fetch_update(SeqCst, SeqCst, take).is_ok() {
                 return Some(shard);
@@ -185,19 +190,19 @@ impl Group {
         }
     }
 
-    /// Chooses the shard for a message of QoS 0, which needs no credit but goes where there is
+    /// Chooses the shard for a message of QoS 0, which needs no credit but prefers shards that have
     /// some. `None` when no member is connected.
     pub fn pick(&self, from: usize, choice: Choice) -> Option<usize> {
         self.choose(from, choice, ShardSet::EMPTY, false)
     }
 
-    /// Like [`pick`](Self::pick), for a message that the shards in `asked` cannot use.
+    /// Like [`pick`](Self::pick), but not among the shards in `asked`, which declined the message.
     pub fn pick_other(&self, from: usize, choice: Choice, asked: ShardSet) -> Option<usize> {
         self.choose(from, choice, asked, false)
     }
 
-    /// The shard for a key: the same for all who ask while the same members are connected. One
-    /// that comes or goes moves only the keys that it gains or loses. `None` when no member is
+    /// The shard for a key: the same for all callers while the same members are connected. A member
+    /// that joins or leaves moves only the keys that it gains or loses. `None` when no member is
     /// connected.
     pub fn pick_by_key(&self, key: u64) -> Option<usize> {
         let mut best = None;
@@ -209,7 +214,7 @@ impl Group {
             if self.loads.len() == 1 {
                 return Some(shard);
             }
-            // Rendezvous: everyone draws a number, members of one shard draw together.
+            // Rendezvous hashing: each shard draws a number, weighted by its members.
             let drawn = mix(key ^ mix(shard as u64 + 1));
             let unit = ((drawn >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
             let score = f64::from(connected) / -unit.ln();
@@ -263,7 +268,7 @@ impl Group {
         })
     }
 
-    /// Only `from` itself calls it, so there is nothing to race with.
+    /// Only the shard `from` calls this, so load and store do not race.
     fn take_turn(&self, from: usize) -> u64 {
         let turn = &self.loads[from].turn;
         let number = turn.load(Relaxed);
@@ -272,19 +277,19 @@ impl Group {
     }
 }
 
-/// The level of a shard without credit, above all others.
+/// The load level of a shard without credit, above all others.
 const FULL: u8 = 100;
 
 impl GroupLoad {
-    /// How much a member has inflight on average, in powers of two. Coarse, so that noise does not
-    /// send everything one way.
+    /// The average number of messages in flight per member, as a power of two: coarse, so that
+    /// noise does not send everything to one shard.
     fn level(&self) -> u8 {
         let inflight = self.inflight.max(0).unsigned_abs() / u64::from(self.connected.max(1));
         (inflight + 1).ilog2() as u8
     }
 }
 
-/// Scatters the bits of a number (the finalizer of SplitMix64).
+/// Mixes the bits of a number (the finalizer of SplitMix64).
 fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

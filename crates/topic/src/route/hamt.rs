@@ -1,5 +1,5 @@
-//! A persistent hash map: a tree of 16-way nodes in which an update copies only the path to what
-//! changed, while readers keep the tree they have (a hash array mapped trie).
+//! A persistent hash map (a hash array mapped trie): a tree of 16-way nodes in which an update
+//! copies only the path to the change, while readers keep their version of the tree.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use foldhash::fast::RandomState;
 /// Bits of the hash that one level of the tree uses.
 const LEVEL_BITS: u32 = 4;
 
-/// Levels until the hash is used up; below, entries with one and the same hash stand in a list.
+/// Levels until the hash is used up; below, entries with equal hashes are in a list.
 const DEPTH_MAX: u32 = u64::BITS / LEVEL_BITS;
 
-/// What the map holds: keys and values in one, hashed by the key.
+/// An entry of the map: key and value in one, hashed by the key.
 pub(super) trait Entry: Clone {
     fn hash(&self, state: &RandomState) -> u64;
 }
@@ -19,25 +19,25 @@ pub(super) trait Entry: Clone {
 /// A set of entries found by hash and predicate. A clone costs one reference count.
 #[derive(Clone, Debug)]
 pub(super) struct Hamt<T> {
-    root: Arc<Node<T>>,
+    root: Arc<HamtNode<T>>,
     len: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Node<T> {
-    /// Which of the 16 places are taken by an entry; meaningless at [`DEPTH_MAX`].
+struct HamtNode<T> {
+    /// Bit set of the 16 places that an entry occupies; meaningless at [`DEPTH_MAX`].
     leaf_places: u16,
-    /// Which of the 16 places are taken by a node below.
+    /// Bit set of the 16 places that a child node occupies.
     branch_places: u16,
     /// The entries, in ascending order of their places.
     leaves: Box<[T]>,
-    /// The nodes below, in ascending order of their places.
+    /// The child nodes, in ascending order of their places.
     branches: Box<[Arc<Self>]>,
 }
 
 impl<T> Default for Hamt<T> {
     fn default() -> Self {
-        Self { root: Arc::new(Node::empty()), len: 0 }
+        Self { root: Arc::new(HamtNode::empty()), len: 0 }
     }
 }
 
@@ -58,7 +58,7 @@ impl<T> Hamt<T> {
 }
 
 impl<T: Entry> Hamt<T> {
-    /// The entry to change in place, on a path that no other tree shares any more.
+    /// The entry, mutable: its path is copied first if another tree shares it.
     pub(super) fn get_mut(&mut self, hash: u64, is_it: impl Fn(&T) -> bool) -> Option<&mut T> {
         self.get(hash, &is_it)?;
         let (node, depth) = self.last_node_mut(hash);
@@ -71,10 +71,10 @@ impl<T: Entry> Hamt<T> {
         self.len += 1;
         let (mut node, mut depth) = self.last_node_mut(hash);
         while depth < DEPTH_MAX && node.leaf_places & place_bit(hash, depth) != 0 {
-            // Another entry has the place: both move into a new node below.
+            // Another entry occupies the place: both move into a new child node.
             let other = node.take_leaf(hash, depth);
             depth += 1;
-            let mut below = Node::empty();
+            let mut below = HamtNode::empty();
             below.put_leaf(other.hash(state), depth, other);
             node = node.put_branch(hash, depth - 1, below);
         }
@@ -88,8 +88,8 @@ impl<T: Entry> Hamt<T> {
         Some(removed)
     }
 
-    /// The node where the path of `hash` ends, and its depth, no other tree sharing the path.
-    fn last_node_mut(&mut self, hash: u64) -> (&mut Node<T>, u32) {
+    /// The node where the path of `hash` ends, and its depth; no other tree shares the path.
+    fn last_node_mut(&mut self, hash: u64) -> (&mut HamtNode<T>, u32) {
         let mut node = Arc::make_mut(&mut self.root);
         let mut depth = 0;
         while let Some(at) = node.branch_at(hash, depth) {
@@ -100,12 +100,12 @@ impl<T: Entry> Hamt<T> {
     }
 }
 
-impl<T> Node<T> {
+impl<T> HamtNode<T> {
     fn empty() -> Self {
         Self { leaf_places: 0, branch_places: 0, leaves: [].into(), branches: [].into() }
     }
 
-    /// The index of the node below at the hash's place, if there is one.
+    /// The index of the child node at the hash's place, if there is one.
     fn branch_at(&self, hash: u64, depth: u32) -> Option<usize> {
         if depth >= DEPTH_MAX {
             return None;
@@ -124,7 +124,7 @@ impl<T> Node<T> {
         (self.leaf_places & bit != 0 && is_it(&self.leaves[at])).then_some(at)
     }
 
-    /// Puts an entry into a place that is free, or into the list at [`DEPTH_MAX`].
+    /// Puts an entry into a free place, or into the list at [`DEPTH_MAX`].
     fn put_leaf(&mut self, hash: u64, depth: u32, entry: T) {
         let mut at = self.leaves.len();
         if depth < DEPTH_MAX {
@@ -135,7 +135,7 @@ impl<T> Node<T> {
         insert(&mut self.leaves, at, entry);
     }
 
-    /// Takes the entry out of a place that holds one.
+    /// Removes and returns the entry of an occupied place.
     fn take_leaf(&mut self, hash: u64, depth: u32) -> T {
         let bit = place_bit(hash, depth);
         let at = index_of(self.leaf_places, bit);
@@ -144,8 +144,8 @@ impl<T> Node<T> {
     }
 }
 
-impl<T: Clone> Node<T> {
-    /// Puts a node into a place that is free.
+impl<T: Clone> HamtNode<T> {
+    /// Puts a child node into a free place.
     fn put_branch(&mut self, hash: u64, depth: u32, below: Self) -> &mut Self {
         let bit = place_bit(hash, depth);
         self.branch_places |= bit;
@@ -165,7 +165,7 @@ impl<T: Clone> Node<T> {
         };
         let below = Arc::make_mut(&mut self.branches[at]);
         let removed = below.remove(hash, depth + 1, is_it);
-        // A lone entry moves up, so that the tree depends on its entries alone.
+        // A single entry moves up, so that the shape of the tree depends only on its entries.
         if below.branches.is_empty() && below.leaves.len() == 1 {
             let lone = remove(&mut below.leaves, 0);
             self.branch_places &= !place_bit(hash, depth);
@@ -176,7 +176,8 @@ impl<T: Clone> Node<T> {
     }
 }
 
-/// A node has at most 16 of each, and there are millions of nodes: exact boxes, no spare room.
+/// A node has at most 16 items of each kind, and there are millions of nodes: exact boxes, no spare
+/// capacity.
 fn insert<T>(items: &mut Box<[T]>, at: usize, item: T) {
     let mut all = std::mem::take(items).into_vec();
     all.reserve_exact(1);
@@ -195,7 +196,7 @@ fn place_bit(hash: u64, depth: u32) -> u16 {
     1 << ((hash >> (depth * LEVEL_BITS)) & 0xf)
 }
 
-/// The number of places taken below that of `bit`.
+/// The number of occupied places below that of `bit`.
 fn index_of(places: u16, bit: u16) -> usize {
     (places & (bit - 1)).count_ones() as usize
 }

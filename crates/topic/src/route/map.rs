@@ -6,15 +6,15 @@ use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
-use super::{Group, RouteSnapshot, SHARDS_MAX, ShardSet};
+use super::{Group, RouteChange, RouteSnapshot, SHARDS_MAX, ShardSet};
 use crate::{Filter, SharedFilter};
 
-/// Which shards want which topics: the first of the two levels of routing.
+/// The shards that have subscriptions to a filter: the first of the two levels of routing.
 ///
 /// All shards of a process share one map. Each keeps the full filters of its own sessions in a
-/// [`SubscriptionIndex`](crate::SubscriptionIndex), and tells the map when the first of them
-/// subscribes to a filter and when the last one leaves. Readers take a [`RouteSnapshot`]; an update
-/// copies what it changes and publishes a new one.
+/// [`SubscriptionIndex`](crate::SubscriptionIndex), and updates the map when its first session
+/// subscribes to a filter and when the last one unsubscribes. Readers take a [`RouteSnapshot`]; an
+/// update copies the changed parts and publishes a new snapshot.
 #[derive(Debug)]
 pub struct RouteMap {
     current: ArcSwap<RouteSnapshot>,
@@ -27,14 +27,14 @@ struct Writer {
     groups: GroupRegistry,
 }
 
-/// All groups that anybody still holds. While somebody does, there is only that one for its filter,
-/// even if it left the map in between.
+/// All groups that are still referenced. While a group is referenced, it is the only one for its
+/// filter, even if the map dropped it in between.
 #[derive(Debug, Default)]
 struct GroupRegistry {
     known: HashMap<SharedFilter, Weak<Group>, RandomState>,
-    made: u64,
-    /// How many are known when those that nobody holds are forgotten.
-    forget_at: usize,
+    last_id: u64,
+    /// The number of known groups at which unreferenced ones are removed.
+    prune_at: usize,
 }
 
 impl GroupRegistry {
@@ -42,42 +42,14 @@ impl GroupRegistry {
         if let Some(group) = self.known.get(filter).and_then(Weak::upgrade) {
             return group;
         }
-        if self.known.len() >= self.forget_at {
+        if self.known.len() >= self.prune_at {
             self.known.retain(|_, group| group.strong_count() > 0);
-            self.forget_at = (self.known.len() * 2).max(64);
+            self.prune_at = (self.known.len() * 2).max(64);
         }
-        self.made += 1;
-        let group = Arc::new(Group::new(self.made, filter.clone(), shards));
+        self.last_id += 1;
+        let group = Arc::new(Group::new(self.last_id, filter.clone(), shards));
         self.known.insert(filter.clone(), Arc::downgrade(&group));
         group
-    }
-}
-
-/// One change of the route map.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RouteChange {
-    /// `shard` has its first subscription to `filter`.
-    Add {
-        /// The plain or shared filter.
-        filter: Filter,
-        /// The shard's number, below [`SHARDS_MAX`].
-        shard: usize,
-    },
-    /// `shard` has no subscription to `filter` any more.
-    Remove {
-        /// The plain or shared filter.
-        filter: Filter,
-        /// The shard's number, below [`SHARDS_MAX`].
-        shard: usize,
-    },
-}
-
-impl RouteChange {
-    /// The filter that gains or loses a shard.
-    pub fn filter(&self) -> &Filter {
-        match self {
-            Self::Add { filter, .. } | Self::Remove { filter, .. } => filter,
-        }
     }
 }
 
@@ -89,13 +61,13 @@ impl Default for RouteMap {
 
 impl RouteMap {
     /// An empty map for up to [`SHARDS_MAX`] shards. A process that knows its number of shards
-    /// should say it ([`RouteMap::with_shards`]).
+    /// should use [`RouteMap::with_shards`].
     pub fn new() -> Self {
         Self::with_shards(SHARDS_MAX)
     }
 
-    /// An empty map for `shards` shards, so that shared groups choose their owner among them and
-    /// take no more memory than they need.
+    /// An empty map for `shards` shards: shared groups choose their owner among them and allocate
+    /// no more memory than they need.
     ///
     /// # Panics
     /// When `shards` is 0 or above [`SHARDS_MAX`].
@@ -108,19 +80,19 @@ impl RouteMap {
         }
     }
 
-    /// Notes the first subscription of `shard` to `filter`, and returns the group of a shared one.
+    /// Records the first subscription of `shard` to `filter`; returns the group of a shared one.
     pub fn add(&self, filter: &Filter, shard: usize) -> Option<Arc<Group>> {
         self.apply(&[RouteChange::Add { filter: filter.clone(), shard }]);
         let Filter::Shared(shared) = filter else { return None };
         self.snapshot().group(shared).cloned()
     }
 
-    /// Notes that `shard` has no subscription to `filter` any more.
+    /// Records that `shard` lost its last subscription to `filter`.
     pub fn remove(&self, filter: &Filter, shard: usize) {
         self.apply(&[RouteChange::Remove { filter: filter.clone(), shard }]);
     }
 
-    /// Makes all `changes`, in order, and publishes the result at once. Cheaper than one by one.
+    /// Applies all `changes`, in order, and publishes the result at once; cheaper than one by one.
     ///
     /// # Panics
     /// When a shard's number is not below the map's number of shards.
@@ -128,8 +100,8 @@ impl RouteMap {
         self.publish(changes, false);
     }
 
-    /// Like [`apply`](Self::apply), and publishes a new version even if nothing differs: whoever
-    /// routes with that version or a later one began after this call did.
+    /// Like [`apply`](Self::apply), but publishes a new version even without an effective change: a
+    /// routing decision with that version or a later one began after this call.
     ///
     /// # Panics
     /// When a shard's number is not below the map's number of shards.
@@ -142,7 +114,7 @@ impl RouteMap {
             let (RouteChange::Add { shard, .. } | RouteChange::Remove { shard, .. }) = change;
             assert!(*shard < self.shards, "shard {shard} of {}", self.shards);
         }
-        // A panic of another writer leaves its work unpublished, so the state is good.
+        // A panic of another writer leaves its work unpublished, so the state is consistent.
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = RouteSnapshot::clone(&self.current.load());
         let mut group = |filter: &SharedFilter| writer.groups.group(filter, self.shards);
@@ -151,7 +123,7 @@ impl RouteMap {
         }
     }
 
-    /// The state of the map now.
+    /// The current state of the map.
     pub fn snapshot(&self) -> Arc<RouteSnapshot> {
         self.current.load_full()
     }
@@ -164,8 +136,8 @@ impl RouteMap {
         known.filter(|group| current.group(group.shared_filter()).is_some()).collect()
     }
 
-    /// Replaces `snapshot` by the state of the map now, and tells whether that is a newer one.
-    /// Costs little when it is not, so a shard can ask in every turn.
+    /// Replaces `snapshot` by the current state of the map; true if that is a newer one. Cheap when
+    /// it is not, so a shard can call it in every turn.
     pub fn refresh(&self, snapshot: &mut Arc<RouteSnapshot>) -> bool {
         let current = self.current.load();
         let is_newer = !Arc::ptr_eq(&current, snapshot);
@@ -175,8 +147,8 @@ impl RouteMap {
         is_newer
     }
 
-    /// The shards with a plain subscription that matches `topic` now, and the groups that match.
-    /// For a series of topics take a [`snapshot`](Self::snapshot).
+    /// The shards that currently have a plain subscription matching `topic`, and the matching
+    /// groups. For a series of topics take a [`snapshot`](Self::snapshot).
     pub fn shards_for(&self, topic: &str, found_group: &mut impl FnMut(&Arc<Group>)) -> ShardSet {
         self.current.load().shards_for(topic, found_group)
     }

@@ -1,5 +1,6 @@
-//! The map from filters to shards that all shards share.
+//! The map from filters to shards, shared by all shards.
 
+mod change;
 mod generations;
 mod group;
 mod hamt;
@@ -9,8 +10,9 @@ mod snapshot;
 mod targets;
 mod tree;
 
+pub use change::RouteChange;
 pub use generations::TopicHash;
 pub use group::{Choice, Group, GroupLoad};
-pub use map::{RouteChange, RouteMap};
+pub use map::RouteMap;
 pub use shard_set::{SHARDS_MAX, ShardSet, ShardSetIter};
 pub use snapshot::RouteSnapshot;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The most shards a process may have: a set of them is one word.
+/// The maximum number of shards of a process: a set of them is one word.
 pub const SHARDS_MAX: usize = 64;
 
 /// A set of shard numbers below [`SHARDS_MAX`].
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holds_all_numbers_up_to_the_limit() {
+    fn contains_numbers_up_to_the_limit() {
         let mut set: ShardSet = [63, 0, 5, 5].into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 5, 63]);
         assert_eq!(set.len(), 3);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "below SHARDS_MAX")]
-    fn refuses_a_shard_too_many() {
+    fn refuses_a_shard_above_the_limit() {
         ShardSet::single(64);
     }
 }

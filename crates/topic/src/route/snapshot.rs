@@ -1,4 +1,4 @@
-//! One state of the route map, as a reader sees it.
+//! One immutable state of the route map.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::tree::Tree;
 use super::{Group, RouteChange, ShardSet};
 use crate::{Filter, SharedFilter, TopicFilter};
 
-/// The routes as they were at one moment. It never changes, whatever happens to the map.
+/// The routes at one moment. A snapshot never changes; updates of the map create new ones.
 #[derive(Clone, Debug)]
 pub struct RouteSnapshot {
     exact: Hamt<ExactRoute>,
@@ -46,8 +46,8 @@ impl RouteSnapshot {
     }
 
     /// The shards with a plain subscription that matches the valid topic name `topic`. Calls
-    /// `found_group` for each shared group that matches; shards are not in the result for their
-    /// groups' sake.
+    /// `found_group` for each matching shared group; the result does not include shards that only
+    /// have members of such groups.
     pub fn shards_for(&self, topic: &str, found_group: &mut impl FnMut(&Arc<Group>)) -> ShardSet {
         let mut shards = ShardSet::EMPTY;
         let mut add = |targets: &Targets| {
@@ -61,18 +61,18 @@ impl RouteSnapshot {
         shards
     }
 
-    /// What [`RouteSnapshot::shards_for`] says about `topic` is the same in two snapshots of a map
-    /// in which this number is the same.
+    /// The generation of `topic`: in two snapshots of a map with equal generations,
+    /// [`RouteSnapshot::shards_for`] returns the same for `topic`.
     ///
-    /// It changes when an exact filter for this topic changes, or a wildcard filter that has the
-    /// same literal levels in front, of which three count, or starts with a wildcard; and, seldom,
-    /// when one does whose hash falls into the same bucket. It never shrinks from one snapshot to a
+    /// It changes when an exact filter for this topic changes, or a wildcard filter that starts
+    /// with the same literal levels (up to three) or with a wildcard; and, rarely, when a filter
+    /// changes whose hash falls into the same bucket. It never decreases from one snapshot to a
     /// newer one.
     pub fn generation_for(&self, topic: &str) -> u64 {
         self.generation_of(self.hash_topic(topic))
     }
 
-    /// Like [`generation_for`](Self::generation_for), for a topic that is hashed already.
+    /// Like [`generation_for`](Self::generation_for), for a hashed topic.
     #[inline]
     pub fn generation_of(&self, hash: TopicHash) -> u64 {
         self.generations.of_topic(hash, self.version)
@@ -84,13 +84,13 @@ impl RouteSnapshot {
         TopicHash::new(topic, &self.state)
     }
 
-    /// The place in which [`TopicHash::places`] finds this filter: for a wildcard filter that does
-    /// not start with a wildcard.
+    /// The bucket of a wildcard filter that does not start with a wildcard; it is among
+    /// [`TopicHash::places`] of every topic that the filter matches.
     pub fn place_of(&self, filter: &TopicFilter) -> Option<usize> {
         TopicHash::place_of(filter, &self.state)
     }
 
-    /// The group of `filter`, if a shard has a member, connected or not.
+    /// The group of `filter`, if any shard has a member, connected or not.
     pub fn group(&self, filter: &SharedFilter) -> Option<&Arc<Group>> {
         let text = filter.filter().as_str();
         let targets = if filter.filter().is_exact() {
@@ -101,7 +101,7 @@ impl RouteSnapshot {
         targets.group(filter.group())
     }
 
-    /// The number of changes published before this snapshot, batches counting as one.
+    /// The number of changes published before this snapshot; a batch counts as one.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -115,7 +115,7 @@ impl RouteSnapshot {
         self.exact.get(self.state.hash_one(topic), |route| route.filter.as_str() == topic)
     }
 
-    /// Makes this the state after `changes`, and tells whether it differs from the one before.
+    /// Applies `changes`; true if the state differs from the one before.
     pub(super) fn apply(
         &mut self,
         changes: &[RouteChange],
@@ -163,7 +163,7 @@ impl RouteSnapshot {
     }
 }
 
-/// Applies one change to the targets of its filter; tells whether it had an effect.
+/// Applies one change to the targets of its filter; true if it had an effect.
 fn edit_targets(
     targets: &mut Targets,
     change: &RouteChange,

@@ -1,4 +1,4 @@
-//! Who wants the messages of one filter: shards, and shared groups.
+//! The targets of one filter: shards with plain subscriptions, and shared groups.
 
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ impl Targets {
         Some(&groups[at].group)
     }
 
-    /// Adds a shard to the group `name`, which `new_group` makes when it is not there; tells
-    /// whether that changed anything.
+    /// Adds a shard to the group `name`, which `new_group` creates if it is missing; true if that
+    /// changed anything.
     pub(super) fn add_to_group(
         &mut self,
         name: &str,
@@ -59,7 +59,7 @@ impl Targets {
         }
     }
 
-    /// Removes a shard from the group `name`, and the group with its last shard; tells whether that
+    /// Removes a shard from the group `name`, and the group with its last shard; true if that
     /// changed anything.
     pub(super) fn remove_from_group(&mut self, name: &str, shard: usize) -> bool {
         let Some(groups) = self.groups.as_mut().map(Arc::make_mut) else { return false };

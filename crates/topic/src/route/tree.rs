@@ -1,7 +1,7 @@
 //! The wildcard filters of the route map: a persistent tree by levels.
 //!
-//! Nodes do not own their children: all are in one persistent hash map, found by parent and level.
-//! So an update copies the nodes that change and not those above them, and dropping a tree of
+//! Nodes do not own their children: all nodes are in one persistent hash map, found by parent and
+//! level. So an update copies the changed nodes but not their ancestors, and dropping a tree of
 //! thousands of levels does not recurse.
 
 use std::hash::{BuildHasher, Hasher};
@@ -16,15 +16,15 @@ use crate::level::{End, Level, Levels, Pending, split_end};
 /// A tree of filters that contain a wildcard. A clone costs two reference counts.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
-    root: Arc<Node>,
-    nodes: Hamt<Arc<Node>>,
-    /// The number of the next node: numbers are never used again, so that an old child cannot be
-    /// taken for that of a new parent.
+    root: Arc<TreeNode>,
+    nodes: Hamt<Arc<TreeNode>>,
+    /// The number of the next node. Numbers are never reused, so that an old child cannot be taken
+    /// for that of a new parent.
     next_id: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Node {
+struct TreeNode {
     id: u64,
     parent: u64,
     /// The level under the parent; `+` for the wildcard, which no level of a topic equals.
@@ -39,7 +39,7 @@ struct Node {
     multi: Targets,
 }
 
-impl Node {
+impl TreeNode {
     fn new(id: u64, parent: u64, level: &str) -> Self {
         Self {
             id,
@@ -76,7 +76,7 @@ impl Node {
     }
 }
 
-impl Entry for Arc<Node> {
+impl Entry for Arc<TreeNode> {
     fn hash(&self, state: &RandomState) -> u64 {
         hash_edge(state, self.parent, self.level.as_bytes())
     }
@@ -84,7 +84,7 @@ impl Entry for Arc<Node> {
 
 impl Default for Tree {
     fn default() -> Self {
-        Self { root: Arc::new(Node::new(0, 0, "")), nodes: Hamt::default(), next_id: 1 }
+        Self { root: Arc::new(TreeNode::new(0, 0, "")), nodes: Hamt::default(), next_id: 1 }
     }
 }
 
@@ -100,9 +100,9 @@ impl Tree {
             return;
         }
         let levels = Levels::new(topic);
-        let mut pending = Pending::<(Option<&Node>, u32)>::new();
+        let mut pending = Pending::<(Option<&TreeNode>, u32)>::new();
         let mut next = if topic.starts_with('$') {
-            // No filter that starts with a wildcard applies, so only the literal child counts.
+            // Filters that start with a wildcard do not apply, so only the literal child counts.
             let (level, below) = levels.at(0);
             (self.child(&self.root, level, state), below)
         } else {
@@ -144,7 +144,7 @@ impl Tree {
         Some(node.targets(end)).filter(|targets| !targets.is_empty())
     }
 
-    /// Lets `change` work on the targets of `filter`, which may be new or become empty.
+    /// Applies `change` to the targets of `filter`, which may be new or become empty.
     pub(super) fn update<R>(
         &mut self,
         filter: &str,
@@ -160,7 +160,7 @@ impl Tree {
                 Some(node) => node.id,
                 None => self.add_child(ancestors.last().copied(), parent, level, hash, state),
             };
-            ancestors.push(Edge { parent, level, hash });
+            ancestors.push(PathStep { parent, level, hash });
             parent = id;
         }
         let result = change(self.node_mut(ancestors.last().copied()).targets_mut(end));
@@ -168,30 +168,35 @@ impl Tree {
         result
     }
 
-    fn child<'a>(&'a self, parent: &Node, level: &str, state: &RandomState) -> Option<&'a Node> {
+    fn child<'a>(
+        &'a self,
+        parent: &TreeNode,
+        level: &str,
+        state: &RandomState,
+    ) -> Option<&'a TreeNode> {
         let hash = hash_edge(state, parent.id, level.as_bytes());
         self.nodes.get(hash, |node| is_child(node, parent.id, level)).map(|node| &**node)
     }
 
-    /// The node that `edge` leads to, the root for none, to change in place.
-    fn node_mut(&mut self, edge: Option<Edge<'_>>) -> &mut Node {
-        let Some(Edge { parent, level, hash }) = edge else {
+    /// The node that `step` leads to, or the root for `None`, mutable.
+    fn node_mut(&mut self, step: Option<PathStep<'_>>) -> &mut TreeNode {
+        let Some(PathStep { parent, level, hash }) = step else {
             return Arc::make_mut(&mut self.root);
         };
         let node = self.nodes.get_mut(hash, |node| is_child(node, parent, level));
-        // Invariant: callers name edges that they have just seen or added.
-        Arc::make_mut(node.expect("the edge leads to a node"))
+        // Invariant: callers pass steps that they have just found or added.
+        Arc::make_mut(node.expect("the step leads to a node"))
     }
 
     fn add_child(
         &mut self,
-        parent_edge: Option<Edge<'_>>,
+        parent_step: Option<PathStep<'_>>,
         parent: u64,
         level: &str,
         hash: u64,
         state: &RandomState,
     ) -> u64 {
-        let parent_node = self.node_mut(parent_edge);
+        let parent_node = self.node_mut(parent_step);
         if level == "+" {
             parent_node.has_plus = true;
         } else {
@@ -199,14 +204,14 @@ impl Tree {
         }
         let id = self.next_id;
         self.next_id += 1;
-        self.nodes.insert(hash, Arc::new(Node::new(id, parent, level)), state);
+        self.nodes.insert(hash, Arc::new(TreeNode::new(id, parent, level)), state);
         id
     }
 
-    /// Removes the last node of the path and its ancestors as far as nobody needs them.
-    fn prune(&mut self, mut path: Vec<Edge<'_>>) {
-        while let Some(Edge { parent, level, hash }) = path.pop() {
-            let is_it = |node: &Arc<Node>| is_child(node, parent, level);
+    /// Removes the last node of the path and its ancestors up to the first that is still needed.
+    fn prune(&mut self, mut path: Vec<PathStep<'_>>) {
+        while let Some(PathStep { parent, level, hash }) = path.pop() {
+            let is_it = |node: &Arc<TreeNode>| is_child(node, parent, level);
             if self.nodes.get(hash, is_it).is_none_or(|node| node.is_needed()) {
                 return;
             }
@@ -221,15 +226,15 @@ impl Tree {
     }
 }
 
-/// How a node is found: by its parent's number and its level.
+/// One step of a path: a node is found by its parent's number and its level.
 #[derive(Clone, Copy)]
-struct Edge<'a> {
+struct PathStep<'a> {
     parent: u64,
     level: &'a str,
     hash: u64,
 }
 
-fn is_child(node: &Node, parent: u64, level: &str) -> bool {
+fn is_child(node: &TreeNode, parent: u64, level: &str) -> bool {
     node.parent == parent && node.level.as_bytes() == level.as_bytes()
 }
 

@@ -1,8 +1,8 @@
-//! Generators of topics and filters that often match each other.
+//! Strategies for topics and filters that often match each other.
 
 use proptest::prelude::*;
 
-/// A level that topics and filters share; one is too long to live inside a tree node.
+/// A level that topics and filters share; one is too long to be stored inline in a tree node.
 fn level() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         4 => Just("a"),

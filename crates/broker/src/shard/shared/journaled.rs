@@ -23,7 +23,7 @@ impl Shard {
     /// A durable session has become a member: from now on what waits is kept.
     pub(super) fn member_lasts(&mut self, local: u32) {
         let group = &self.groups.groups[local as usize].group;
-        group.member_lasts(true);
+        group.durable_member_joined();
         if let (Some(durable), Some(journal)) = (&self.shared.durable, &mut self.journal) {
             // With the subscription, so that whoever finds that finds the queue too.
             journal.group_queue(group, durable);
@@ -42,7 +42,7 @@ impl Shard {
         let (Some(durable), Some(journal)) = (&self.shared.durable, &mut self.journal) else {
             return one;
         };
-        if local.group.lasting() == 0 && !one.owed.is_kept() {
+        if local.group.durable_members() == 0 && !one.owed.is_kept() {
             return one;
         }
         let ForOne { message, owed } = one;
@@ -72,7 +72,7 @@ impl Shard {
         one: ForOne,
     ) -> ForOne {
         let is_qos0 = one.message.header().qos == QoS::AtMostOnce;
-        let lasts = self.groups.groups[local as usize].group.lasting() > 0;
+        let lasts = self.groups.groups[local as usize].group.durable_members() > 0;
         let one = match one.owed {
             Owed::Place(_) => one,
             _ if is_qos0 || !lasts => return one,

@@ -19,7 +19,7 @@ fn picks(group: &Group, from: usize, choice: impl Fn(u64) -> Choice) -> Vec<usiz
 }
 
 #[test]
-fn nobody_connected_means_nobody_picked() {
+fn without_connected_members_no_shard_is_picked() {
     let group = group(3);
     assert_eq!(group.pick(0, Choice::InTurn), None);
     assert_eq!(group.reserve(0, Choice::InTurn), None);
@@ -29,7 +29,7 @@ fn nobody_connected_means_nobody_picked() {
     assert_eq!(group.pick_by_key(7), Some(2));
     assert_eq!(group.reserve(0, Choice::Random(3)), Some(2));
     group.member_disconnected(2, 10, 10);
-    assert_eq!(group.load(2).free_credit, -1, "the reserved one is on its way");
+    assert_eq!(group.load(2).free_credit, -1, "one credit is still reserved");
     group.credit_changed(2, 1);
     assert_eq!(group.load(2), GroupLoad::default());
     assert_eq!(group.pick(0, Choice::InTurn), None);
@@ -72,7 +72,7 @@ fn equal_members_share_evenly() {
 }
 
 #[test]
-fn a_key_keeps_its_shard_until_that_one_changes() {
+fn a_key_keeps_its_shard_until_the_members_change() {
     let group = group(4);
     let shard_of = |key| group.pick_by_key(mix(key)).unwrap();
     (0..3).for_each(|shard| group.member_connected(shard, 10, 10));
@@ -80,7 +80,7 @@ fn a_key_keeps_its_shard_until_that_one_changes() {
     let mut counts = HashMap::new();
     before.iter().for_each(|shard| *counts.entry(shard).or_insert(0) += 1);
     assert!(counts.values().all(|count| (850..1_150).contains(count)), "{counts:?}");
-    // Credit has no say.
+    // Credit does not matter.
     group.credit_changed(0, -10);
     assert_eq!((0..3_000).map(shard_of).collect::<Vec<_>>(), before);
     group.member_connected(3, 10, 10);
@@ -102,7 +102,7 @@ fn waiting_messages_are_counted() {
 
 proptest! {
     #[test]
-    fn the_choice_is_among_the_least_busy_that_have_credit(
+    fn the_chosen_shard_is_among_the_least_busy_that_have_credit(
         loads in prop::collection::vec((0..3_u32, 1..40_u32, 0..200_i64), 1..8),
         from in 0..8_usize,
         number: u64,

@@ -27,7 +27,7 @@ fn colliding_hash(key: u32) -> u64 {
     }
 }
 
-fn shape<T>(node: &Node<T>) -> (usize, usize) {
+fn shape<T>(node: &HamtNode<T>) -> (usize, usize) {
     node.branches.iter().fold((1, node.leaves.len()), |(nodes, leaves), below| {
         let (nodes_below, leaves_below) = shape(below);
         (nodes + nodes_below, leaves + leaves_below)

@@ -12,7 +12,7 @@ fn routes(map: &RouteMap, topic: &str) -> (Vec<usize>, Vec<String>) {
 }
 
 #[test]
-fn unites_the_shards_of_all_matching_filters() {
+fn returns_the_shards_of_all_matching_filters() {
     let map = RouteMap::with_shards(8);
     for (text, shard) in [("a/b", 0), ("a/b", 1), ("a/+", 2), ("#", 3), ("a/c", 4), ("+/b/#", 5)] {
         assert!(map.add(&filter(text), shard).is_none());
@@ -47,14 +47,14 @@ fn groups_live_as_long_as_a_shard_has_members() {
 }
 
 #[test]
-fn a_group_that_is_still_held_comes_back() {
+fn a_group_that_is_still_referenced_is_reused() {
     let map = RouteMap::with_shards(2);
     let text = filter("$share/g/a");
     let held = map.add(&text, 0).unwrap();
     map.remove(&text, 0);
     assert_eq!(routes(&map, "a").1, [""; 0]);
     let again = map.add(&text, 1).unwrap();
-    assert!(Arc::ptr_eq(&held, &again), "a queue for it may wait somewhere");
+    assert!(Arc::ptr_eq(&held, &again), "messages may still wait for it");
     map.remove(&text, 1);
     let id = held.id();
     drop((held, again));
@@ -62,7 +62,7 @@ fn a_group_that_is_still_held_comes_back() {
 }
 
 #[test]
-fn groups_that_nobody_holds_are_forgotten() {
+fn unreferenced_groups_are_removed() {
     let map = RouteMap::with_shards(2);
     for id in 0..1_000 {
         let text = filter(&format!("$share/g/{id}"));
@@ -87,6 +87,6 @@ fn a_change_without_effect_is_not_published() {
 
 #[test]
 #[should_panic(expected = "shard 2 of 2")]
-fn refuses_a_shard_that_the_map_does_not_have() {
+fn refuses_a_shard_out_of_range() {
     RouteMap::with_shards(2).add(&filter("a"), 2);
 }
