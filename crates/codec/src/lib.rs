@@ -46,6 +46,7 @@ pub use head::PublishHead;
 pub use packet::Packet;
 pub use packet::ack::Ack;
 pub use packet::auth::Auth;
+pub use packet::bridge_bit::{has_bridge_bit, set_bridge_bit, without_bridge_bit};
 pub use packet::connack::{ConnAck, ConnAckProperties};
 pub use packet::connect::{Connect, ConnectProperties};
 pub use packet::disconnect::Disconnect;

@@ -3,12 +3,14 @@
 use super::routing::Routing;
 
 /// One workload on one broker.
+#[derive(Clone)]
 pub(super) struct Case {
     pub(super) name: String,
     pub(super) what: String,
     pub(super) kind: Kind,
 }
 
+#[derive(Clone)]
 pub(super) enum Kind {
     /// The echo floor at so many frames per second in.
     Floor { rate: u64 },
@@ -52,6 +54,20 @@ pub(super) struct Load {
 }
 
 impl Case {
+    /// Does it measure Tacho, and not a peer or the machine?
+    pub(super) fn is_of_tacho(&self) -> bool {
+        match &self.kind {
+            Kind::Floor { .. } | Kind::Disk => false,
+            Kind::Load { subject, .. } => *subject != Subject::Mosquitto,
+            _ => true,
+        }
+    }
+
+    /// The same case under the name of the program that this one is compared with.
+    pub(super) fn of_other_program(&self) -> Self {
+        Self { name: format!("{}@other", self.name), ..self.clone() }
+    }
+
     /// Is it worth its time in this round? What takes long and hardly varies is run once.
     pub(super) fn is_due(&self, round: usize) -> bool {
         let once = matches!(self.kind, Kind::Offline | Kind::FanOutBytes);

@@ -134,6 +134,16 @@ impl Figures {
         self.samples.iter().filter(move |sample| sample.case == case)
     }
 
+    /// For every round that both cases have the figure of: the first one's over the second one's.
+    pub(super) fn ratios(&self, case: &str, other: &str, metric: &str) -> Vec<f64> {
+        let ratio = |sample: &Sample| {
+            let pair = self.of(other).find(|paired| paired.round == sample.round)?;
+            let (this, that) = (sample.metrics.get(metric)?, pair.metrics.get(metric)?);
+            (*that != 0.0).then(|| this / that)
+        };
+        self.of(case).filter_map(ratio).collect()
+    }
+
     /// The median over the rounds of a case.
     pub(super) fn median(&self, case: &str, metric: &str) -> Option<f64> {
         let values = self.of(case).filter_map(|sample| sample.metrics.get(metric).copied());
@@ -160,7 +170,7 @@ impl Figures {
     }
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {

@@ -10,17 +10,20 @@ mod durable;
 mod figures;
 pub(crate) mod machine;
 mod population;
+mod ratio;
 mod report;
 mod routing;
 mod runner;
 mod target;
+
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::shell;
 use case::Case;
-use figures::Figures;
+use figures::{Figures, Sample};
 use runner::Runner;
 
 #[derive(Args, Clone, Debug)]
@@ -49,6 +52,10 @@ pub(crate) struct Options {
     /// Last part of the record's name under bench/runs; speed, or durability with --durable
     #[arg(long)]
     name: Option<String>,
+    /// Another tacho program, such as a build of an earlier commit: every case of Tacho runs with
+    /// both in turns, and the record has the ratios
+    #[arg(long, value_name = "PROGRAM")]
+    against: Option<PathBuf>,
     /// Core of the broker
     #[arg(long, default_value_t = 0)]
     broker_cpu: usize,
@@ -84,27 +91,32 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if cases.is_empty() || options.rounds == 0 || options.seconds == 0 {
         bail!("nothing to measure: `--list` names the cases");
     }
+    if let Some(program) = &mut options.against {
+        *program = program.canonicalize().with_context(|| format!("cannot find {program:?}"))?;
+    }
     shell::run(shell::cargo().args(["build", "--release", "-p", "tacho", "-p", "xtask"]))?;
-    let runner = Runner::new(&options)?;
+    let runners = Runners::new(&options)?;
     let started = machine::utc_now().context("cannot read the date")?;
     let mut figures = Figures::default();
     for round in 1..=options.rounds {
         // Every other round backwards: a drift of the machine favours nobody.
         let mut order: Vec<&Case> = cases.iter().filter(|case| case.is_due(round)).collect();
-        if round % 2 == 0 {
+        if round.is_multiple_of(2) {
             order.reverse();
         }
         for case in order {
             if !machine::wait_until_idle(options.idle_wait) && !options.quick {
                 eprintln!("other programs are busy: figures will be worth little");
             }
-            match runner.run(case, round) {
-                Ok(sample) => {
-                    println!("{round}/{} {}", options.rounds, sample.line());
-                    figures.push(sample);
+            for (name, result) in runners.run(case, round) {
+                match result {
+                    Ok(sample) => {
+                        println!("{round}/{} {}", options.rounds, sample.line());
+                        figures.push(sample);
+                    }
+                    // One broken case must not cost the others of a long session.
+                    Err(error) => eprintln!("{round}/{} {name}: {error:#}", options.rounds),
                 }
-                // One broken case must not cost the others of a long session.
-                Err(error) => eprintln!("{round}/{} {}: {error:#}", options.rounds, case.name),
             }
         }
     }
@@ -113,9 +125,39 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         false => target::judge(&figures),
     };
     print!("\n{}", report::targets(&results));
+    if options.against.is_some() {
+        print!("\n{}", ratio::table(&cases, &figures));
+    }
     if !options.quick {
         let folder = report::write(&options, &started, &cases, &figures, &results)?;
         println!("\nrecord: {}", folder.display());
     }
     Ok(())
+}
+
+/// The program of this tree, and the one that it is compared with.
+struct Runners {
+    this: Runner,
+    other: Option<Runner>,
+}
+
+impl Runners {
+    fn new(options: &Options) -> Result<Self> {
+        let other = options.against.as_ref().map(|program| Runner::new(options, program));
+        let program = shell::target_dir().join("release").join("tacho");
+        Ok(Self { this: Runner::new(options, &program)?, other: other.transpose()? })
+    }
+
+    /// Runs a case, with both programs where there are two; they swap places every round.
+    fn run(&self, case: &Case, round: usize) -> Vec<(String, Result<Sample>)> {
+        let other = self.other.as_ref().filter(|_| case.is_of_tacho());
+        let before = case.of_other_program();
+        let mut runs = vec![(case, &self.this)];
+        runs.extend(other.map(|runner| (&before, runner)));
+        if round.is_multiple_of(2) {
+            runs.reverse();
+        }
+        let run = |(case, runner): (&Case, &Runner)| (case.name.clone(), runner.run(case, round));
+        runs.into_iter().map(run).collect()
+    }
 }

@@ -11,6 +11,7 @@ use super::Options;
 use super::case::Case;
 use super::figures::{FURTHER, Figures, METRICS, number};
 use super::machine::Machine;
+use super::ratio;
 use super::target::Verdict;
 use crate::shell;
 
@@ -107,6 +108,9 @@ fn readme(
         options.broker_cpu, options.generator_cpu, options.rounds, options.seconds
     );
     let _ = writeln!(text, "## Targets\n\n{}", targets(verdicts));
+    if options.against.is_some() {
+        let _ = writeln!(text, "## Against the other program\n\n{}", ratio::table(cases, figures));
+    }
     if machine.cores < 4 {
         text.push_str(
             "Two shards against one on cores of their own need a machine with four cores: not \

@@ -38,20 +38,20 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(options: &Options) -> Result<Self> {
+    /// `tacho` is the program that is both broker and generator.
+    pub(super) fn new(options: &Options, tacho: &Path) -> Result<Self> {
         if options.broker_cpu == options.generator_cpu {
             bail!("broker and generator need a core each");
         }
         // Everything started from here stays on these two cores.
         pin(&[options.broker_cpu, options.generator_cpu])?;
-        let release = shell::target_dir().join("release");
         let folder = shell::target_dir().join("bench");
         fs::create_dir_all(&folder).context("cannot create the folder for runs")?;
         fs::write(folder.join("mosquitto.conf"), MOSQUITTO_CONF).context("cannot write")?;
         Ok(Self {
             options: options.clone(),
-            tacho: release.join("tacho"),
-            xtask: release.join("xtask"),
+            tacho: tacho.to_owned(),
+            xtask: shell::target_dir().join("release").join("xtask"),
             folder,
         })
     }

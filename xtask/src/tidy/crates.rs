@@ -22,20 +22,27 @@ const ROOMS: [(&str, &[&str]); 10] = [
     ("tacho", &["codec", "topic", "session", "net", "journal", "broker", "load", "monitor", "lab"]),
 ];
 
-/// Checks every manifest of the workspace.
-pub(super) fn check(root: &Path, findings: &mut Vec<Finding>) -> Result<()> {
+/// Checks every manifest of the workspace, and returns them by name.
+pub(super) fn check(root: &Path, findings: &mut Vec<Finding>) -> Result<Vec<(String, Table)>> {
     let mut manifests = vec!["xtask/Cargo.toml".to_owned()];
     for entry in fs::read_dir(root.join("crates")).context("cannot list the crates")? {
         let folder = entry.context("cannot list the crates")?.file_name();
         manifests.push(format!("crates/{}/Cargo.toml", folder.to_string_lossy()));
     }
+    let mut read_ones = Vec::new();
     for name in manifests {
-        let text =
-            fs::read_to_string(root.join(&name)).with_context(|| format!("cannot read {name}"))?;
-        let manifest: Table = text.parse().with_context(|| format!("cannot parse {name}"))?;
+        let manifest = read(root, &name)?;
         check_manifest(&name, &manifest, findings);
+        read_ones.push((name, manifest));
     }
-    Ok(())
+    Ok(read_ones)
+}
+
+/// A manifest by its name.
+pub(super) fn read(root: &Path, name: &str) -> Result<Table> {
+    let text =
+        fs::read_to_string(root.join(name)).with_context(|| format!("cannot read {name}"))?;
+    text.parse().with_context(|| format!("cannot parse {name}"))
 }
 
 pub(super) fn check_manifest(name: &str, manifest: &Table, findings: &mut Vec<Finding>) {
@@ -77,7 +84,8 @@ fn inherits(value: Option<&Value>) -> bool {
     table.and_then(|table| table.get("workspace")).and_then(Value::as_bool) == Some(true)
 }
 
-fn dependency_tables(manifest: &Table) -> Vec<(&'static str, &Table)> {
+/// The tables of dependencies with the names of their sections, also those for one target.
+pub(super) fn dependency_tables(manifest: &Table) -> Vec<(&'static str, &Table)> {
     let targets = manifest.get("target").and_then(Value::as_table);
     let per_target = targets.into_iter().flatten().filter_map(|(_, target)| target.as_table());
     let mut tables = Vec::new();

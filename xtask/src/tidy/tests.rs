@@ -1,4 +1,6 @@
-use super::{Finding, check, crates, source};
+use super::allowance::Violation;
+use super::dependencies::{self, Used};
+use super::{Finding, check, crates, source, words};
 use crate::shell;
 
 fn findings(name: &str, text: &str) -> Vec<Finding> {
@@ -73,5 +75,63 @@ fn a_room_that_looks_up_is_found() {
         let mut findings = Vec::new();
         crates::check_manifest("crates/session/Cargo.toml", &manifest, &mut findings);
         assert_eq!(findings.len(), count, "{dependencies}: {findings:?}");
+    }
+}
+
+#[test]
+fn unused_dependencies_are_found() {
+    let manifest = "[dependencies]\nin-product = \"1\"\nin_tests = \"1\"\nunused = \"1\"\n\
+        [target.'cfg(unix)'.dependencies]\nof_target = \"1\"\n\
+        [dev-dependencies]\nin_tests = { version = \"1\", features = [\"x\"] }\n\
+        in-product = \"1\"\ngone = \"1\"\n";
+    let manifest = manifest.parse().expect("a manifest");
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let used = Used { product: names(&["in_product"]), any: names(&["in_product", "in_tests"]) };
+    let mut violations: Vec<Violation> = Vec::new();
+    dependencies::crate_manifest("crates/a/Cargo.toml", &manifest, &used, &mut violations);
+    let mut messages: Vec<&str> =
+        violations.iter().map(|violation| violation.finding.message.as_str()).collect();
+    messages.sort_unstable();
+    let expected = [
+        "`in-product` is among the dependencies already",
+        "no code of the crate uses `gone`, one of its dev-dependencies",
+        "no code outside tests of the crate uses `in_tests`, one of its dependencies",
+        "no code outside tests of the crate uses `of_target`, one of its dependencies",
+        "no code outside tests of the crate uses `unused`, one of its dependencies",
+    ];
+    assert_eq!(messages, expected);
+}
+
+#[test]
+fn dependencies_of_the_workspace_need_a_crate() {
+    let root = "[workspace.dependencies]\none = \"1\"\ntwo = \"1\"\nthree = \"1\"\n";
+    let member = "[dev-dependencies]\none.workspace = true\n\
+        [target.'cfg(unix)'.dependencies]\nthree.workspace = true\n";
+    let member = ("crates/a/Cargo.toml".to_owned(), member.parse().expect("a manifest"));
+    let files = [("crates/a/src/lib.rs", "use three::X;"), ("crates/a/tests/t.rs", "use one::X;")];
+    let mut violations = Vec::new();
+    let root = root.parse().expect("a manifest");
+    dependencies::check(&root, &[member], &files, &mut violations).expect("parses");
+    let items: Vec<&str> = violations.iter().map(|violation| violation.item.as_str()).collect();
+    assert_eq!(items, ["dependency two"]);
+}
+
+#[test]
+fn words_of_a_private_language_are_found() {
+    let cases = [
+        ("a.rs", "// Nobody waits.\n", 1),
+        ("a.rs", "let nobody_home = 1;\n", 0),
+        ("a.md", "# T\n\nkept for good reasons and for good.\n", 1),
+        ("a.rs", "/// the number of\n/// now\n", 1),
+        ("a.rs", "//! somebody\n//! else\n", 1),
+        ("a.ts", "// whoever asks\n", 1),
+        ("a.txt", "nobody\n", 0),
+        ("bench/runs/x/README.md", "nobody\n", 0),
+        ("a.rs", "// A number of nowhere, of course.\n", 0),
+    ];
+    for (name, text, count) in cases {
+        let mut violations = Vec::new();
+        words::check(name, text, &mut violations);
+        assert_eq!(violations.len(), count, "{text}");
     }
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tacho_codec::{ConnAck, Connect, Frame, Packet, QoS, ReasonCode, Version, Will, split_frame};
+use tacho_codec::{
+    ConnAck, Connect, Frame, Packet, QoS, ReasonCode, Version, Will, has_bridge_bit, split_frame,
+    without_bridge_bit,
+};
 use tacho_net::ConnId;
 use tacho_session::server::{self, ConnectParams, End, SessionLimits};
 use tacho_session::{BatchSeq, WillState};
@@ -12,7 +15,6 @@ use super::budget::Held;
 use super::committing::Promised;
 use super::connection::{Connection, Flow, encode};
 use super::keeping::{Kept, Opened};
-use super::kin::{says_bridge, without_bridge_bit};
 use super::publish::may_publish;
 use super::session::{Body, Copy, NO_GROUP, Session};
 use super::stuck::{Admission, Asked};
@@ -215,7 +217,7 @@ impl Shard {
         };
         let source = self.sessions[slot as usize].source;
         let will = connect.will.as_ref().map(|will| will_state(will, source));
-        self.sessions[slot as usize].is_kin = says_bridge(packet);
+        self.sessions[slot as usize].is_kin = has_bridge_bit(packet);
         let waits = admission == Admission::Committed;
         let opened = Opened { version: connect.version, expiry_s, will: will.as_ref(), waits };
         let batch = self.keep_opened(slot, &opened).max(ended);

@@ -11,8 +11,7 @@
 //! knows what is committed, [`restore`] makes sessions of what the journal kept, [`loading`] brings
 //! messages back from it, [`throttle`] holds publishers back, [`budget`] refuses what there is no
 //! memory for, [`overload`] sheds load, [`slow`] knows the slow clients, [`control`] answers the
-//! control plane, [`bridge`] talks to other brokers, [`kin`]
-//! knows their bridges.
+//! control plane, [`bridge`] talks to other brokers.
 
 mod ahead;
 mod answers;
@@ -33,7 +32,6 @@ mod heads;
 #[cfg(feature = "sim")]
 mod inspect;
 mod keeping;
-mod kin;
 mod lent;
 mod lifetime;
 mod loading;

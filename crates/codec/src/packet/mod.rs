@@ -2,6 +2,7 @@
 
 pub(crate) mod ack;
 pub(crate) mod auth;
+pub(crate) mod bridge_bit;
 pub(crate) mod connack;
 pub(crate) mod connect;
 pub(crate) mod disconnect;

@@ -7,6 +7,7 @@ use tacho_broker::BridgeConfig;
 use tacho_codec::{
     ConnAck, Connect, ConnectProperties, Disconnect, Packet, PacketId, Publish, QoS, ReasonCode,
     RetainHandling, Subscribe, SubscribeFilter, SubscribeOptions, UserProperties, Version,
+    set_bridge_bit,
 };
 
 use super::wire::Wire;
@@ -191,11 +192,7 @@ impl<'a> Trial<'a> {
         let mut bytes = Vec::new();
         connect.encode(&mut bytes).map_err(|error| format!("CONNECT: {error}"))?;
         if flag {
-            // The level stands behind the name, which is as long as its two bytes say.
-            let name = bytes.windows(4).position(|window| window == b"MQTT");
-            if let Some(level) = name.and_then(|at| bytes.get_mut(at + 4)) {
-                *level |= 0x80;
-            }
+            set_bridge_bit(&mut bytes);
         }
         Ok(bytes)
     }

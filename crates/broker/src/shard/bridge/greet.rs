@@ -1,6 +1,6 @@
 //! The beginning of a connection to another broker: CONNECT, and what CONNACK says.
 
-use tacho_codec::{ConnAck, Connect, ConnectProperties, QoS, ReasonCode, Version};
+use tacho_codec::{ConnAck, Connect, ConnectProperties, QoS, ReasonCode, Version, set_bridge_bit};
 use tacho_net::ConnId;
 use tacho_session::server::ConnectParams;
 
@@ -8,7 +8,6 @@ use super::{Asking, Stage};
 use crate::bridge::{Bridge, LINK_EXPIRY_S, State};
 use crate::shard::connection::Flow;
 use crate::shard::durable::Keeping;
-use crate::shard::kin::{BRIDGE_BIT, protocol_level};
 use crate::shard::{Net, Shard};
 
 impl Shard {
@@ -52,8 +51,8 @@ impl Shard {
             let why = format!("CONNECT cannot be written: {error}");
             return self.break_off(net, member, &why);
         }
-        if says_bridge && let Some(level) = protocol_level(&mut out[start..]) {
-            *level |= BRIDGE_BIT;
+        if says_bridge {
+            set_bridge_bit(&mut out[start..]);
         }
     }
 
