@@ -22,7 +22,7 @@ pub use expect::{Bridge, SharedGroup};
 pub use life::{DeclaredLoss, Offline, Reconnect, Will};
 pub(crate) use pace::jmeter_delay_ms;
 pub use pace::{Arrivals, CatchUp, Pace, PhasePolicy, Rate, RateFrom, Scale, Trace};
-pub use ports::local_port_range;
+pub use tacho_net::local_port_range;
 pub use target::{Target, Transport};
 
 use crate::payload::Template;

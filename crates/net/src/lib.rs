@@ -58,7 +58,7 @@ pub use filter::{Filter, Layers};
 pub use handler::{Closed, Handler, Next};
 pub use handover::Detached;
 pub use host::is_own_name;
-pub use limits::{FdLimit, memory_bytes, raise_fd_limit};
+pub use limits::{FdLimit, local_port_range, memory_bytes, raise_fd_limit};
 pub use listener::bind;
 pub use mailbox::{Mailbox, OUTSIDE, Remote, mailboxes};
 pub use net::Net;

@@ -40,6 +40,25 @@ fn fd_limit() -> FdLimit {
     FdLimit { soft: limit.current.unwrap_or(u64::MAX), hard: limit.maximum.unwrap_or(u64::MAX) }
 }
 
+/// Linux's default of `net.ipv4.ip_local_port_range`.
+const LOCAL_PORTS: (u16, u16) = (32_768, 60_999);
+
+/// First and last port that the system gives to outgoing connections
+/// (`net.ipv4.ip_local_port_range`).
+#[must_use]
+pub fn local_port_range() -> (u16, u16) {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    text.ok().and_then(|text| parse_ports(&text)).unwrap_or(LOCAL_PORTS)
+}
+
+fn parse_ports(text: &str) -> Option<(u16, u16)> {
+    let mut ports = text.split_whitespace().map(str::parse);
+    match (ports.next(), ports.next()) {
+        (Some(Ok(first)), Some(Ok(last))) if first <= last => Some((first, last)),
+        _ => None,
+    }
+}
+
 /// The memory that this process may use: the machine's, or less if its control group has less.
 /// `None` where the system does not say.
 #[must_use]
@@ -82,6 +101,17 @@ mod tests {
         if cfg!(target_os = "linux") {
             assert!(memory_bytes().is_some_and(|bytes| bytes > 1 << 20));
         }
+    }
+
+    #[test]
+    fn the_range_of_local_ports_is_read() {
+        assert_eq!(parse_ports("40000\t40099\n"), Some((40_000, 40_099)));
+        assert_eq!(
+            (parse_ports(""), parse_ports("5 4"), parse_ports("1 70000")),
+            (None, None, None)
+        );
+        let (first, last) = local_port_range();
+        assert!(first <= last);
     }
 
     #[test]

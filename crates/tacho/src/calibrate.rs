@@ -16,11 +16,11 @@ use tacho_lab::output::RunDirectory;
 use tacho_lab::record::{RunRecord, Step, Verdict};
 use tacho_lab::run::Ending;
 use tacho_lab::scenario::{Adjustment, Limits, Scenario, TimeSpan};
+use tacho_rig::attached::{quoted, this_program};
 
 use crate::exit::{self, Failure};
-use crate::run::{
-    NULL_BROKER, Performance, Setting, Stage, TargetArguments, create, quoted, this_program,
-};
+use crate::hidden_commands::NULL_BROKER;
+use crate::run::{Performance, Setting, Stage, TargetArguments, create};
 use crate::scenario::failure;
 
 /// Publishers, and as many subscribers, of a rate.
@@ -265,7 +265,7 @@ impl Bench {
         if self.setting.is_stopped() {
             return Err(Failure::new(exit::ABORTED, "stopped before the calibration was complete"));
         }
-        if let Some(words) = self.stage.last_words() {
+        if let Some(words) = self.stage.broker_failure() {
             return Err(Failure::new(exit::TARGET_UNREACHABLE, words));
         }
         match &outcome.ending {

@@ -2,6 +2,7 @@
 
 use tacho_lab::record::Verdict;
 use tacho_lab::run::Ending;
+use tacho_rig::RigError;
 
 /// Everything went well; for `tacho run`: the verdict is `ok`.
 pub(crate) const OK: u8 = 0;
@@ -52,6 +53,27 @@ impl Failure {
     /// An error; `message` is a sentence without a prefix.
     pub(crate) fn new(code: u8, message: impl std::fmt::Display) -> Self {
         Self { code, message: format!("error: {message}") }
+    }
+}
+
+impl From<RigError> for Failure {
+    fn from(error: RigError) -> Self {
+        let code = match &error {
+            RigError::Stopped => ABORTED,
+            RigError::NoSuchCore { .. } => INVALID_CONFIG,
+            RigError::ThisProgram(_)
+            | RigError::Write { .. }
+            | RigError::NoPort(_)
+            | RigError::Thread(_) => UNEXPECTED,
+            RigError::Start { .. }
+            | RigError::EndedEarly { .. }
+            | RigError::Ended { .. }
+            | RigError::NotListening { .. }
+            | RigError::BridgeDown { .. }
+            | RigError::NoAnswer { .. }
+            | RigError::OtherAnswer { .. } => TARGET_UNREACHABLE,
+        };
+        Self::new(code, error)
     }
 }
 

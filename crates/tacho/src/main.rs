@@ -10,6 +10,7 @@ mod compare;
 mod convert;
 mod doctor;
 mod exit;
+mod hidden_commands;
 mod journal_command;
 mod monitor;
 mod plan_arguments;
@@ -78,11 +79,11 @@ enum Command {
     #[command(hide = true)]
     Results(results_command::ResultsArguments),
     /// Become a shell command that ends with the process that started it.
-    #[command(hide = true, name = run::ATTACHED)]
-    Attached(run::AttachedArguments),
-    /// Acknowledge and forward, and nothing else: what a calibration loads.
-    #[command(hide = true, name = run::NULL_BROKER)]
-    NullBroker(run::NullBrokerArguments),
+    #[command(hide = true, name = tacho_rig::attached::SUBCOMMAND)]
+    Attached(hidden_commands::AttachedArguments),
+    /// Acknowledge and forward messages, and nothing else: the target of a calibration.
+    #[command(hide = true, name = hidden_commands::NULL_BROKER)]
+    NullBroker(hidden_commands::NullBrokerArguments),
 }
 
 fn main() -> ExitCode {
@@ -106,10 +107,10 @@ fn main() -> ExitCode {
         Command::Monitor(arguments) => monitor::monitor(arguments),
         Command::Serve(arguments) => web::serve(arguments),
         Command::Report(arguments) => report_command::report(arguments),
-        Command::Attached(arguments) => run::attached(arguments),
+        Command::Attached(arguments) => hidden_commands::attached(arguments),
         Command::Results(arguments) => results_command::results(arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(arguments),
-        Command::NullBroker(arguments) => run::null_broker(arguments),
+        Command::NullBroker(arguments) => hidden_commands::null_broker(arguments),
         Command::Convert(arguments) => convert::convert(arguments),
         Command::Doctor(arguments) => doctor::doctor(arguments),
         Command::Broker(args) => {

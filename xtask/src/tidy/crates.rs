@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::Finding;
 
 /// Each room and the rooms below it that it may use. ARCHITECTURE.md has the picture.
-const ROOMS: [(&str, &[&str]); 10] = [
+const ROOMS: [(&str, &[&str]); 11] = [
     ("codec", &[]),
     ("topic", &[]),
     ("session", &["codec"]),
@@ -19,7 +19,11 @@ const ROOMS: [(&str, &[&str]); 10] = [
     ("load", &["codec", "topic", "session", "net"]),
     ("monitor", &[]),
     ("lab", &["codec", "load", "monitor"]),
-    ("tacho", &["codec", "topic", "session", "net", "journal", "broker", "load", "monitor", "lab"]),
+    ("rig", &["net"]),
+    (
+        "tacho",
+        &["codec", "topic", "session", "net", "journal", "broker", "load", "monitor", "lab", "rig"],
+    ),
 ];
 
 /// Checks every manifest of the workspace, and returns them by name.

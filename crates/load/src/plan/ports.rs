@@ -3,25 +3,9 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use tacho_net::local_port_range;
+
 use super::Plan;
-
-/// Linux's own default.
-const DEFAULT: (u16, u16) = (32_768, 60_999);
-
-/// First and last port that the system gives to outgoing connections
-/// (`net.ipv4.ip_local_port_range`).
-pub fn local_port_range() -> (u16, u16) {
-    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
-    text.ok().and_then(|text| parse(&text)).unwrap_or(DEFAULT)
-}
-
-fn parse(text: &str) -> Option<(u16, u16)> {
-    let mut ports = text.split_whitespace().map(str::parse);
-    match (ports.next(), ports.next()) {
-        (Some(Ok(first)), Some(Ok(last))) if first <= last => Some((first, last)),
-        _ => None,
-    }
-}
 
 impl Plan {
     /// Loopback addresses to connect from, so that the local ports are enough for all clients.
@@ -70,13 +54,5 @@ mod tests {
         assert_eq!([60, 50].map(|ports| count(&plan, ports)), [0, 3]);
         plan.targets.push(SocketAddr::from(([192, 0, 2, 1], 1883)).into());
         assert_eq!(count(&plan, 10), 0);
-    }
-
-    #[test]
-    fn the_range_is_read() {
-        assert_eq!(parse("40000\t40099\n"), Some((40_000, 40_099)));
-        assert_eq!((parse(""), parse("5 4"), parse("1 70000")), (None, None, None));
-        let (first, last) = local_port_range();
-        assert!(first <= last);
     }
 }

@@ -11,8 +11,6 @@ use tacho_broker::{Config, RawConfig};
 
 use crate::exit::{self, Failure};
 
-pub(crate) use status::Asker;
-
 /// Show how a broker's bridges stand, or try them out.
 ///
 /// Bridges are set up in the broker's configuration; docs/bridging.md says how.

@@ -1,132 +1,14 @@
 //! How the bridges of a running broker stand.
 
-use std::fmt;
 use std::time::Duration;
 
-use serde::Deserialize;
+use tacho_rig::{BridgeAnswer, BridgeClient, BridgeFigures, BridgeState};
 
 use super::{StatusArguments, config, no_such_bridge};
 use crate::exit::{self, Failure};
 
 /// How long the broker may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// More than a thousand connections say.
-const ANSWER_BYTES_MAX: u64 = 16 << 20;
-
-/// What a broker answers; what it does not say is 0.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Answer {
-    pub(crate) bridges: Vec<Bridge>,
-}
-
-/// One bridge.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Bridge {
-    pub(crate) name: String,
-    remote: String,
-    state: String,
-    pub(crate) connected: u64,
-    #[serde(flatten)]
-    pub(crate) figures: Figures,
-    connections: Vec<Connection>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Connection {
-    connection: u64,
-    state: String,
-    for_s: Option<u64>,
-    problem: Option<String>,
-    #[serde(flatten)]
-    figures: Figures,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Figures {
-    reconnects: u64,
-    pub(crate) sent: u64,
-    received: u64,
-    acknowledged: u64,
-    pub(crate) buffered_messages: u64,
-    pub(crate) buffered_bytes: u64,
-    pub(crate) inflight: u64,
-    dropped_expired: u64,
-    dropped_full: u64,
-    dropped_refused: u64,
-    dropped_too_large: u64,
-    dropped_unmapped: u64,
-}
-
-impl Bridge {
-    /// How many connections it is to have.
-    pub(crate) fn connections(&self) -> u64 {
-        self.connections.len() as u64
-    }
-
-    /// Are all of its connections made?
-    pub(crate) fn is_up(&self) -> bool {
-        self.state == "up"
-    }
-
-    /// Why it is not up, and how many of its connections say so: each reason once, the most
-    /// frequent first.
-    fn problems(&self) -> Vec<(usize, &str)> {
-        let mut problems: Vec<(usize, &str)> = Vec::new();
-        for problem in self.connections.iter().filter_map(|one| one.problem.as_deref()) {
-            match problems.iter_mut().find(|(_, known)| *known == problem) {
-                Some((count, _)) => *count += 1,
-                None => problems.push((1, problem)),
-            }
-        }
-        problems.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-        problems
-    }
-}
-
-/// `to-b (mqtt://b:1883) is down: connection refused`.
-impl fmt::Display for Bridge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}) is {}", self.name, self.remote, self.state)?;
-        match self.problems().first() {
-            Some((_, problem)) => write!(f, ": {problem}"),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Asks brokers again and again, over the same connections.
-#[derive(Debug)]
-pub(crate) struct Asker(ureq::Agent);
-
-impl Asker {
-    /// One who waits for so long for an answer.
-    pub(crate) fn new(timeout: Duration) -> Self {
-        let config = ureq::Agent::config_builder().timeout_global(Some(timeout)).build();
-        Self(ureq::Agent::new_with_config(config))
-    }
-
-    /// Asks the broker that answers at `url`.
-    pub(crate) fn ask(&self, url: &str) -> Result<Answer, String> {
-        parse(url, &get(&self.0, url)?)
-    }
-}
-
-fn parse(url: &str, text: &str) -> Result<Answer, String> {
-    serde_json::from_str(text).map_err(|error| format!("{url} answers something else: {error}"))
-}
-
-fn get(agent: &ureq::Agent, url: &str) -> Result<String, String> {
-    let base = url.trim_end_matches('/');
-    let base = base.strip_suffix("/bridges").unwrap_or(base);
-    let base = if base.contains("://") { base.to_owned() } else { format!("http://{base}") };
-    let mut answer = agent
-        .get(format!("{base}/bridges"))
-        .call()
-        .map_err(|error| format!("{base} does not answer: {error}"))?;
-    let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
-    body.read_to_string().map_err(|error| format!("{base} does not answer: {error}"))
-}
 
 /// The command.
 pub(super) fn status(arguments: &StatusArguments) -> Result<u8, Failure> {
@@ -145,9 +27,8 @@ pub(super) fn status(arguments: &StatusArguments) -> Result<u8, Failure> {
         // Invariant: the parser insists on one of them.
         (None, None) => return Err(Failure::new(exit::UNEXPECTED, "pass --url or --config")),
     };
-    let unreachable = |sentence| Failure::new(exit::TARGET_UNREACHABLE, sentence);
-    let text = get(&Asker::new(TIMEOUT).0, &url).map_err(unreachable)?;
-    let mut answer = parse(&url, &text).map_err(unreachable)?;
+    let text = BridgeClient::new(TIMEOUT).ask_text(&url)?;
+    let mut answer = BridgeClient::parse(&url, &text)?;
     if let Some(name) = &arguments.name {
         if !answer.bridges.iter().any(|bridge| bridge.name == *name) {
             let names = answer.bridges.iter().map(|bridge| bridge.name.as_str());
@@ -159,11 +40,11 @@ pub(super) fn status(arguments: &StatusArguments) -> Result<u8, Failure> {
         true => println!("{text}"),
         false => print!("{}", shown(&answer, arguments.verbose)),
     }
-    Ok(if answer.bridges.iter().all(Bridge::is_up) { exit::OK } else { exit::THRESHOLD })
+    Ok(if answer.bridges.iter().all(BridgeState::is_up) { exit::OK } else { exit::THRESHOLD })
 }
 
 /// The answer as a table, for people.
-fn shown(answer: &Answer, verbose: bool) -> String {
+fn shown(answer: &BridgeAnswer, verbose: bool) -> String {
     if answer.bridges.is_empty() {
         return "This broker has no bridges.\n".to_owned();
     }
@@ -184,7 +65,7 @@ fn shown(answer: &Answer, verbose: bool) -> String {
     rows.extend(answer.bridges.iter().map(|bridge| {
         let up = format!("{}/{}", bridge.connected, bridge.connections.len());
         let mut row = vec![bridge.name.clone(), bridge.remote.clone(), bridge.state.clone(), up];
-        row.extend(bridge.figures.cells());
+        row.extend(cells(&bridge.figures));
         row
     }));
     let mut text = table(&rows, 4);
@@ -197,7 +78,7 @@ fn shown(answer: &Answer, verbose: bool) -> String {
             };
             text.push_str(&format!("\n{}{whose}: {problem}", bridge.name));
         }
-        for (reason, count) in bridge.figures.dropped() {
+        for (reason, count) in dropped(&bridge.figures) {
             text.push_str(&format!("\n{}: {count} messages dropped: {reason}", bridge.name));
         }
     }
@@ -211,7 +92,7 @@ fn shown(answer: &Answer, verbose: bool) -> String {
 }
 
 /// Each connection of a bridge.
-fn connections(bridge: &Bridge) -> String {
+fn connections(bridge: &BridgeState) -> String {
     let heads = [
         "connection",
         "state",
@@ -229,43 +110,42 @@ fn connections(bridge: &Bridge) -> String {
     rows.extend(bridge.connections.iter().map(|one| {
         let span = one.for_s.map_or_else(|| "-".to_owned(), span);
         let mut row = vec![one.connection.to_string(), one.state.clone(), span];
-        row.extend(one.figures.cells());
+        row.extend(cells(&one.figures));
         row.push(one.problem.clone().unwrap_or_default());
         row
     }));
     format!("\n{}:\n{}", bridge.name, table(&rows, 3))
 }
 
-impl Figures {
-    fn cells(&self) -> [String; 7] {
-        let waiting = match self.buffered_messages {
-            0 => "0".to_owned(),
-            count => format!("{count} ({})", bytes(self.buffered_bytes)),
-        };
-        let dropped: u64 = self.dropped().map(|(_, count)| count).sum();
-        [
-            self.sent.to_string(),
-            self.acknowledged.to_string(),
-            self.received.to_string(),
-            self.inflight.to_string(),
-            waiting,
-            dropped.to_string(),
-            self.reconnects.to_string(),
-        ]
-    }
+/// The figures of a row.
+fn cells(figures: &BridgeFigures) -> [String; 7] {
+    let waiting = match figures.buffered_messages {
+        0 => "0".to_owned(),
+        count => format!("{count} ({})", bytes(figures.buffered_bytes)),
+    };
+    let dropped: u64 = dropped(figures).map(|(_, count)| count).sum();
+    [
+        figures.sent.to_string(),
+        figures.acknowledged.to_string(),
+        figures.received.to_string(),
+        figures.inflight.to_string(),
+        waiting,
+        dropped.to_string(),
+        figures.reconnects.to_string(),
+    ]
+}
 
-    /// Why messages were dropped, and how many.
-    fn dropped(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        [
-            ("they waited for too long", self.dropped_expired),
-            ("the buffer was full", self.dropped_full),
-            ("the other broker refused them", self.dropped_refused),
-            ("larger than the other broker takes", self.dropped_too_large),
-            ("no rule makes a message of them", self.dropped_unmapped),
-        ]
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-    }
+/// Why messages were dropped, and how many.
+fn dropped(figures: &BridgeFigures) -> impl Iterator<Item = (&'static str, u64)> {
+    [
+        ("they waited for too long", figures.dropped_expired),
+        ("the buffer was full", figures.dropped_full),
+        ("the other broker refused them", figures.dropped_refused),
+        ("larger than the other broker takes", figures.dropped_too_large),
+        ("no rule makes a message of them", figures.dropped_unmapped),
+    ]
+    .into_iter()
+    .filter(|(_, count)| *count > 0)
 }
 
 /// Columns of equal width, the first `left` of them (and the last, if it has no head) to the left.
@@ -325,7 +205,7 @@ mod tests {
 
     #[test]
     fn the_table_says_how_bridges_stand_and_why() {
-        let answer: Answer = serde_json::from_str(ANSWER).expect("an answer");
+        let answer: BridgeAnswer = serde_json::from_str(ANSWER).expect("an answer");
         let text = shown(&answer, false);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("bridge  other broker"), "{text}");
@@ -354,7 +234,7 @@ mod tests {
         assert!(!answer.bridges[0].is_up() && answer.bridges[1].is_up());
         let sentence = answer.bridges[0].to_string();
         assert_eq!(sentence, "cloud (mqtts://b.example:8883) is partly: connection refused");
-        let none = Answer { bridges: Vec::new() };
+        let none = BridgeAnswer { bridges: Vec::new() };
         assert_eq!(shown(&none, true), "This broker has no bridges.\n");
     }
 }

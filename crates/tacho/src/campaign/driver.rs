@@ -149,7 +149,7 @@ impl<'a> Driver<'a> {
         // Invariant: set above.
         let Some(stage) = &mut self.stage else { return Ok(None) };
         let outcome = stage.perform(performance, &directory)?;
-        if let Some(words) = stage.last_words() {
+        if let Some(words) = stage.broker_failure() {
             self.failed = Some(Failure::new(exit::TARGET_UNREACHABLE, words));
         }
         let label = place.label.clone();

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tacho_lab::compare::BeforeRun;
+use tacho_rig::{Cut, ProcessGroup};
 
 use crate::exit::{self, Failure};
-use crate::run::{Cut, Group};
 
 /// How long a command may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -39,11 +39,11 @@ pub(super) fn run(
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors);
-    let group =
-        Group::start(&mut shell).map_err(|error| fail(format!("cannot be started ({error})")))?;
+    let group = ProcessGroup::start(&mut shell)
+        .map_err(|error| fail(format!("cannot be started ({error})")))?;
     let status = group.wait(started + TIMEOUT, is_stopped).map_err(|cut| match cut {
-        Cut::Over => Failure::new(exit::ABORTED, "stopped before the next repeat began"),
-        Cut::TooLong => fail(format!("took more than {} s", TIMEOUT.as_secs())),
+        Cut::Cancelled => Failure::new(exit::ABORTED, "stopped before the next repeat began"),
+        Cut::Deadline => fail(format!("took more than {} s", TIMEOUT.as_secs())),
         Cut::Unknown(error) => fail(format!("cannot be waited for ({error})")),
     })?;
     let said = tail(log);

@@ -1,24 +1,16 @@
 //! `tacho run`: finds or starts the broker, runs the scenario, shows what comes of it.
 
 mod arguments;
-mod attached;
-mod bridge_watch;
-mod bridged;
 mod broker;
-mod commands;
-mod cores;
-mod group;
-mod killer;
+mod follow;
 mod load_arguments;
-mod null_broker;
-mod process;
 mod progress;
 mod stage;
+mod target;
 mod target_arguments;
 mod transport;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tacho_lab::Timestamp;
 use tacho_lab::output::RunDirectory;
@@ -31,10 +23,7 @@ use crate::campaign;
 use crate::exit::{self, Failure};
 
 pub(crate) use arguments::RunArguments;
-pub(crate) use attached::{AttachedArguments, NAME as ATTACHED, attached, quoted, this_program};
-pub(crate) use group::{Cut, Group};
 pub(crate) use load_arguments::{LoadArguments, OutputArguments};
-pub(crate) use null_broker::{NAME as NULL_BROKER, NullBrokerArguments, null_broker};
 pub(crate) use stage::{Performance, Setting, Stage, create, stop_flag};
 pub(crate) use target_arguments::{SideBroker, TargetArguments};
 
@@ -63,9 +52,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     setting.serve(&output.ui, (&name, RunKind::Run), &path)?;
     let directory = create(&path)?;
     setting.announce(&directory, (&scenario.name, RunKind::Run))?;
-    let mut stage = setting.stage(brokers, &directory)?;
+    let stage = setting.stage(brokers, &directory)?;
     let outcome = stage.perform(Performance { scenario, name, title: None }, &directory);
-    let (last_words, stayed_away) = (stage.last_words(), stage.lost_a_broker());
+    let (broker_failure, stayed_away) = (stage.broker_failure(), stage.lost_a_broker());
     drop(stage);
     let outcome = outcome?;
 
@@ -73,8 +62,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     if let Ending::TargetFailed(sentence) | Ending::GeneratorFailed(sentence) = &outcome.ending {
         eprintln!("error: {sentence}");
     }
-    if let Some(words) = last_words {
-        eprintln!("error: {words}");
+    if let Some(sentence) = broker_failure {
+        eprintln!("error: {sentence}");
     }
     setting.conclude(Some(&outcome.record));
     if stayed_away {
@@ -100,14 +89,6 @@ pub(crate) fn show(
         println!("report: {}", shown(&directory.file("report.html")));
     }
     Ok(())
-}
-
-/// The failure of a run that was stopped before it began.
-fn unless_stopped(stop: &AtomicBool) -> Result<(), Failure> {
-    match stop.load(Ordering::Relaxed) {
-        true => Err(Failure::new(exit::ABORTED, "stopped before the run began")),
-        false => Ok(()),
-    }
 }
 
 /// A path without a `./` in front.

@@ -12,15 +12,14 @@ use tacho_lab::record::{Placement, RunKind, RunRecord};
 use tacho_lab::report::Lang;
 use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
 use tacho_lab::scenario::{Scenario, Timing};
+use tacho_load::PhaseKind;
 use tacho_monitor::MonitorSpec;
+use tacho_rig::{BridgeWatch, BrokerShare, CommandRunner, Cores, Killer, Network};
 
-use super::bridge_watch::BridgeWatch;
-use super::bridged::Network;
-use super::broker::{Broker, Target};
-use super::commands::Runner;
-use super::cores::Cores;
-use super::killer::Killer;
+use super::broker::{Broker, Site};
+use super::follow;
 use super::progress::Display;
+use super::target::Target;
 use super::target_arguments::TargetArguments;
 use crate::exit::{self, Failure};
 use crate::web::{Live, RunNews, Running, RunningFile, Stop, UiArguments};
@@ -115,7 +114,7 @@ impl Setting {
         for (arguments, scenario) in sides {
             targets.extend(Target::of(arguments, scenario)?);
         }
-        self.cores = Some(Cores::choose(&self.arguments, &targets)?);
+        self.cores = Some(divide(&self.arguments, &targets)?);
         Ok(())
     }
 
@@ -186,7 +185,7 @@ impl Setting {
         }
         let targets = Target::of(&self.arguments, scenario)?;
         if self.cores.is_none() {
-            self.cores = Some(Cores::choose(&self.arguments, &targets)?);
+            self.cores = Some(divide(&self.arguments, &targets)?);
         }
         Ok(targets)
     }
@@ -199,17 +198,17 @@ impl Setting {
     ) -> Result<Stage, Failure> {
         let cores = match &self.cores {
             Some(cores) => cores.clone(),
-            None => Cores::choose(&self.arguments, &targets)?,
+            None => divide(&self.arguments, &targets)?,
         };
         let count = targets.len();
         let mut brokers = Vec::with_capacity(count);
         let network = Target::network(&targets)?;
-        let places = (directory, &network);
+        let site = Site { cores: &cores, directory, network: &network };
         for (index, target) in targets.into_iter().enumerate() {
-            brokers.push(target.ready(&cores, (index, count), places, &self.stop.flag)?);
+            brokers.push(site.ready(target, BrokerShare { index, count }, &self.stop.flag)?);
         }
         network.wait(&self.stop.flag)?;
-        cores.pin_this_thread();
+        cores.pin_generator();
         let monitors = self.arguments.monitors.clone();
         Ok(Stage {
             brokers,
@@ -232,52 +231,19 @@ impl Stage {
         directory: &RunDirectory,
     ) -> Result<Outcome, Failure> {
         let Performance { scenario, name, title } = performance;
-        let courses: Vec<_> = self.brokers.iter().map(|broker| Arc::new(broker.course())).collect();
-        let killers: Vec<&Killer> = self.brokers.iter().filter_map(Broker::killer).collect();
-        for (broker, course) in self.brokers.iter().zip(&courses) {
-            if let Some(killer) = broker.killer() {
-                let kills = Kills::of(&scenario, broker.name());
-                killer.begin(Arc::clone(course), kills, &self.stop);
-            }
-        }
-        let config = RunConfig {
-            name,
-            started: Timestamp::now(),
-            targets: self
-                .brokers
-                .iter()
-                .enumerate()
-                .map(|(index, broker)| RunTarget {
-                    record: broker.record(),
-                    addresses: broker.addresses(),
-                    cores: self.cores.of_broker((index, self.brokers.len())).to_vec(),
-                    is_local: broker.is_local(),
-                    course: Arc::clone(&courses[index]),
-                    bridges: Arc::default(),
-                })
-                .collect(),
-            commands: Arc::default(),
-            placement: self.placement(&scenario),
-            monitors: self.monitors.clone(),
-            lang: self.lang,
-            scenario,
-        };
-        let first = self.brokers.first().map(|broker| (broker.pid(), broker.port()));
-        let runner = Runner::of(&config, directory, first.unwrap_or_default(), &self.stop);
-        let runner = runner.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
-        let logs = config
-            .targets
-            .iter()
-            .map(|target| (target.record.name.as_str(), Arc::clone(&target.bridges)));
-        let watch = BridgeWatch::start(&self.network, logs)
-            .map_err(|error| Failure::new(exit::UNEXPECTED, format!("no thread: {error}")))?;
+        let config = self.config(scenario, name);
+        let killers = self.begin_kills(&config);
+        let commands = self.commands(&config, directory)?;
+        let watch = self.watch_bridges(&config)?;
         let mut display = Display::new(self.quiet, &config, title.as_deref());
         let live = self.live.as_ref().map(|live| live.run(news_of(&config, title)));
         let outcome = tacho_lab::run::run(&config, directory, &self.stop, |news| {
             if let Progress::Phase { kind, planned, .. } = &news {
-                killers.iter().for_each(|killer| killer.phase(*kind, *planned));
-                if let Some(runner) = &runner {
-                    runner.phase(*kind);
+                killers.iter().for_each(|(killer, kills)| {
+                    follow::plan_kills(killer, kills, *kind, *planned);
+                });
+                if let (PhaseKind::Measure, Some(commands)) = (kind, &commands) {
+                    commands.begin();
                 }
             }
             if let Some(live) = &live {
@@ -287,7 +253,7 @@ impl Stage {
         });
         display.end();
         drop(watch);
-        killers.iter().for_each(|killer| killer.end());
+        killers.iter().for_each(|(killer, _)| killer.end());
         if let (Some(live), Ok(outcome)) = (&live, &outcome) {
             live.end(outcome);
         }
@@ -298,9 +264,62 @@ impl Stage {
         })
     }
 
-    /// What a broker that ended by itself said; `None` while all that were started live.
-    pub(crate) fn last_words(&mut self) -> Option<String> {
-        self.brokers.iter_mut().find_map(Broker::last_words)
+    fn config(&self, scenario: Scenario, name: String) -> RunConfig {
+        let count = self.brokers.len();
+        let target = |(index, broker): (usize, &Broker)| RunTarget {
+            record: broker.record(),
+            addresses: broker.addresses(),
+            cores: self.cores.of_broker(BrokerShare { index, count }).to_vec(),
+            is_local: broker.is_local(),
+            course: Arc::new(broker.course()),
+            bridges: Arc::default(),
+        };
+        RunConfig {
+            name,
+            started: Timestamp::now(),
+            targets: self.brokers.iter().enumerate().map(target).collect(),
+            commands: Arc::default(),
+            placement: self.placement(&scenario),
+            monitors: self.monitors.clone(),
+            lang: self.lang,
+            scenario,
+        }
+    }
+
+    /// Tells the killers that a run begins; each with the kills that the run wants of it.
+    fn begin_kills(&self, config: &RunConfig) -> Vec<(&Killer, Kills)> {
+        let mut killers = Vec::new();
+        for (broker, target) in self.brokers.iter().zip(&config.targets) {
+            let Some(killer) = broker.killer() else { continue };
+            killer.begin(follow::process_events(&target.course), &self.stop);
+            killers.push((killer, Kills::of(&config.scenario, broker.name())));
+        }
+        killers
+    }
+
+    /// The commands of the scenario's timed actions.
+    fn commands(
+        &self,
+        config: &RunConfig,
+        directory: &RunDirectory,
+    ) -> Result<Option<CommandRunner>, Failure> {
+        let first = self.brokers.first().map(|broker| (broker.pid(), broker.port()));
+        let commands = follow::timed_commands(config, directory, first.unwrap_or_default());
+        let report = follow::command_log(config);
+        Ok(CommandRunner::new(commands, &self.stop, report)?)
+    }
+
+    fn watch_bridges(&self, config: &RunConfig) -> Result<Option<BridgeWatch>, Failure> {
+        let brokers = config.targets.iter();
+        let brokers = brokers.map(|target| {
+            (target.record.name.as_str(), follow::bridge_log(Arc::clone(&target.bridges)))
+        });
+        Ok(BridgeWatch::start(&self.network, brokers)?)
+    }
+
+    /// Why a broker has ended by itself; `None` while all that were started live.
+    pub(crate) fn broker_failure(&self) -> Option<String> {
+        self.brokers.iter().find_map(Broker::failure)
     }
 
     /// Was a broker killed that could not be started again?
@@ -312,9 +331,9 @@ impl Stage {
         let one_machine = self.brokers.iter().any(Broker::is_local);
         Placement {
             one_machine,
-            broker_cores: self.cores.broker.clone(),
-            generator_cores: self.cores.generator.clone(),
-            generator_threads: self.cores.threads(scenario, one_machine),
+            broker_cores: self.cores.broker().to_vec(),
+            generator_cores: self.cores.generator().to_vec(),
+            generator_threads: self.cores.generator_threads(scenario.load.threads, one_machine),
             timing: match scenario.load.timing {
                 Timing::Sleep => "sleep".to_owned(),
                 Timing::Spin => "spin".to_owned(),
@@ -322,6 +341,14 @@ impl Stage {
             },
         }
     }
+}
+
+/// Divides the cores as the arguments ask.
+fn divide(arguments: &TargetArguments, targets: &[Target]) -> Result<Cores, Failure> {
+    let broker = arguments.broker_cores.as_ref().map(|cores| &*cores.0);
+    let generator = arguments.generator_cores.as_ref().map(|cores| &*cores.0);
+    let starts_a_broker = targets.iter().any(Target::starts_a_broker);
+    Ok(Cores::divide(broker, generator, starts_a_broker)?)
 }
 
 /// What the live page is told about a run that begins.

@@ -1,42 +1,55 @@
-//! Kills a broker at the moments that a run plans, and starts it again.
+//! Kills a broker at planned moments, and starts it again.
 
 use std::collections::VecDeque;
-use std::io;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tacho_lab::run::{Course, Kills};
-use tacho_load::PhaseKind;
-
-use super::process::{SharedProcess, lock};
+use crate::error::RigError;
+use crate::process::SharedProcess;
 
 /// Between a broker that serves again and the next kill, so that clients come back at all.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Kills one broker. Its thread lives as long as the broker: where a command is ended with who
-/// started it, that is the thread.
+/// Is told what happens to a broker, on the killer's thread.
+pub trait ProcessEvents: Send + Sync {
+    /// Its process was killed.
+    fn killed(&self);
+    /// A new process was started.
+    fn started(&self, pid: u32);
+    /// The new process serves clients.
+    fn serves(&self);
+}
+
+/// Kills one broker. Its thread lives as long as the broker: the kernel ends an attached command
+/// with the thread that started it, and after a kill that is this one.
 #[derive(Debug)]
-pub(super) struct Killer {
+pub struct Killer {
     orders: Option<Sender<Order>>,
     thread: Option<JoinHandle<()>>,
-    failure: Arc<Mutex<Option<String>>>,
+    failure: Arc<OnceLock<RigError>>,
 }
 
 enum Order {
     /// A run begins.
-    Begin { course: Arc<Course>, kills: Kills, stop: Arc<AtomicBool> },
-    /// A phase of it began.
-    Phase { kind: PhaseKind, planned: Option<Duration> },
-    /// It is over; answer when nothing is going on any more.
+    Begin { events: Arc<dyn ProcessEvents>, stop: Arc<AtomicBool> },
+    /// Kill at these moments too, which are in order.
+    Plan(Vec<Instant>),
+    /// Forget all moments.
+    Cancel,
+    /// The run is over; answer when the broker is back.
     End { answer: Sender<()> },
 }
 
 impl Killer {
     /// Starts the thread.
-    pub(super) fn new(process: SharedProcess) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// When the system has no further thread.
+    pub fn new(process: SharedProcess) -> Result<Self, RigError> {
         let (orders, inbox) = mpsc::channel();
         let failure = Arc::default();
         let mut work = Work {
@@ -46,22 +59,31 @@ impl Killer {
             run: None,
             moments: VecDeque::new(),
         };
-        let thread = Builder::new().name("broker-kills".into()).spawn(move || work.go_on())?;
+        let thread = Builder::new()
+            .name("broker-kills".into())
+            .spawn(move || work.obey_orders())
+            .map_err(RigError::Thread)?;
         Ok(Self { orders: Some(orders), thread: Some(thread), failure })
     }
 
-    /// A run begins, which wants these `kills`; `stop` ends it if the broker does not come back.
-    pub(super) fn begin(&self, course: Arc<Course>, kills: Kills, stop: &Arc<AtomicBool>) {
-        self.tell(Order::Begin { course, kills, stop: Arc::clone(stop) });
+    /// A run begins; `events` are told, and `stop` ends the run if the broker does not come back.
+    pub fn begin(&self, events: Arc<dyn ProcessEvents>, stop: &Arc<AtomicBool>) {
+        self.tell(Order::Begin { events, stop: Arc::clone(stop) });
     }
 
-    /// A phase of the run began.
-    pub(super) fn phase(&self, kind: PhaseKind, planned: Option<Duration>) {
-        self.tell(Order::Phase { kind, planned });
+    /// Kills the broker after each of these times from now, which are in order.
+    pub fn plan(&self, after: &[Duration]) {
+        let now = Instant::now();
+        self.tell(Order::Plan(after.iter().map(|after| now + *after).collect()));
+    }
+
+    /// Forgets all kills that have not begun.
+    pub fn cancel(&self) {
+        self.tell(Order::Cancel);
     }
 
     /// The run is over: returns when the broker is back, if it had been killed.
-    pub(super) fn end(&self) {
+    pub fn end(&self) {
         let (answer, answered) = mpsc::channel();
         self.tell(Order::End { answer });
         // An error says that the thread has ended, which is as good.
@@ -69,8 +91,8 @@ impl Killer {
     }
 
     /// Why the broker could not be started again.
-    pub(super) fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn failure(&self) -> Option<&RigError> {
+        self.failure.get()
     }
 
     fn tell(&self, order: Order) {
@@ -91,17 +113,28 @@ impl Drop for Killer {
     }
 }
 
+impl fmt::Debug for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Begin { .. } => "Begin",
+            Self::Plan(_) => "Plan",
+            Self::Cancel => "Cancel",
+            Self::End { .. } => "End",
+        })
+    }
+}
+
 struct Work {
     process: SharedProcess,
     inbox: Receiver<Order>,
-    failure: Arc<Mutex<Option<String>>>,
-    run: Option<(Arc<Course>, Kills, Arc<AtomicBool>)>,
+    failure: Arc<OnceLock<RigError>>,
+    run: Option<(Arc<dyn ProcessEvents>, Arc<AtomicBool>)>,
     /// When to kill, in order.
     moments: VecDeque<Instant>,
 }
 
 impl Work {
-    fn go_on(&mut self) {
+    fn obey_orders(&mut self) {
         loop {
             let wait = self.moments.front().map(|at| at.saturating_duration_since(Instant::now()));
             let order = match wait {
@@ -118,30 +151,17 @@ impl Work {
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Begin { course, kills, stop } => {
+            Order::Begin { events, stop } => {
                 self.moments.clear();
-                self.run = Some((course, kills, stop));
+                self.run = Some((events, stop));
             }
-            Order::Phase { kind, planned } => {
-                let Some((_, kills, _)) = &self.run else { return };
-                let now = Instant::now();
-                match kind {
-                    PhaseKind::Measure => {
-                        let after = kills.while_measuring(planned.unwrap_or_default());
-                        self.moments.extend(after.into_iter().map(|after| now + after));
-                    }
-                    PhaseKind::Resume => {
-                        let after = kills.while_draining();
-                        self.moments.extend(after.iter().map(|after| now + *after));
-                    }
-                    PhaseKind::Disconnect => self.moments.clear(),
-                    _ => {}
-                }
-            }
+            Order::Plan(moments) if self.run.is_some() => self.moments.extend(moments),
+            Order::Plan(_) => {}
+            Order::Cancel => self.moments.clear(),
             Order::End { answer } => {
                 self.moments.clear();
                 self.run = None;
-                // Nobody waits any more if it cannot be told.
+                // The receiver may be gone, and then needs no answer.
                 let _ = answer.send(());
             }
         }
@@ -149,24 +169,24 @@ impl Work {
 
     fn kill(&mut self) {
         self.moments.pop_front();
-        let Some((course, _, stop)) = &self.run else { return };
+        let Some((events, stop)) = &self.run else { return };
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        let mut process = lock(&self.process);
+        let mut process = self.process.lock();
         process.kill();
-        course.killed();
+        events.killed();
         let back = process.start_again().and_then(|pid| {
-            course.started(pid);
+            events.started(pid);
             process.wait_until_it_serves(stop)
         });
         match back {
-            Ok(()) => course.serves(),
-            // Somebody stopped the run meanwhile.
+            Ok(()) => events.serves(),
+            // The run was stopped meanwhile.
             Err(_) if stop.load(Ordering::Relaxed) => return,
             Err(failure) => {
-                let words = failure.message.trim_start_matches("error: ").to_owned();
-                *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
+                // The first failure counts.
+                let _ = self.failure.set(failure);
                 stop.store(true, Ordering::Relaxed);
                 self.moments.clear();
                 return;

@@ -1,48 +1,55 @@
-//! Shell commands of the user's that are waited for: each leads a process group of its own, so that
-//! what it starts ends with it.
+//! Shell commands that are waited for: each leads a process group of its own, so that what it starts
+//! ends with it.
 
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How often to see whether a command has ended.
+/// Time between two looks whether a command has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Why a command has no exit status.
 #[derive(Debug)]
-pub(crate) enum Cut {
+pub enum Cut {
     /// It was ended at its deadline.
-    TooLong,
-    /// It was ended because nobody needs it any more.
-    Over,
-    /// The system does not tell.
+    Deadline,
+    /// It was ended because its result is no longer needed.
+    Cancelled,
+    /// The system does not report its status.
     Unknown(io::Error),
 }
 
-/// A running command with what it started.
+/// A running command with the processes that it started.
 #[derive(Debug)]
-pub(crate) struct Group(Child);
+pub struct ProcessGroup(Child);
 
-impl Group {
+impl ProcessGroup {
     /// Starts `command` at the head of a group.
-    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
-        std::os::unix::process::CommandExt::process_group(command, 0);
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn start(command: &mut Command) -> io::Result<Self> {
+        command.process_group(0);
         command.spawn().map(Self)
     }
 
-    /// Waits for its end; ends all of it at the `deadline`, or once `is_over`.
-    pub(crate) fn wait(
+    /// Waits until it ends; ends the whole group at the `deadline`, or once `is_cancelled`.
+    ///
+    /// # Errors
+    /// The reason why there is no exit status.
+    pub fn wait(
         mut self,
         deadline: Instant,
-        is_over: &dyn Fn() -> bool,
+        is_cancelled: &dyn Fn() -> bool,
     ) -> Result<ExitStatus, Cut> {
         loop {
             if let Some(status) = self.0.try_wait().map_err(Cut::Unknown)? {
                 return Ok(status);
             }
-            let why = match (Instant::now() >= deadline, is_over()) {
-                (true, _) => Cut::TooLong,
-                (_, true) => Cut::Over,
+            let why = match (Instant::now() >= deadline, is_cancelled()) {
+                (true, _) => Cut::Deadline,
+                (_, true) => Cut::Cancelled,
                 _ => {
                     std::thread::sleep(LOOK_EVERY);
                     continue;

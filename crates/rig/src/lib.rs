@@ -1,0 +1,41 @@
+//! Programs under test: started, pinned to cores, watched, killed, and ended with this process.
+//!
+//! - [`Launch`] is what is to be started: a shell command of the user, or Tacho's own broker. On
+//!   [`Cores`] it becomes a [`Process`], which listens when [`Process::start`] returns and is stopped
+//!   when it is dropped.
+//! - [`Killer`] kills a process at planned moments and starts it again; [`ProcessEvents`] is told.
+//! - [`Network`] configures brokers of Tacho that bridge to each other, [`BridgeWatch`] asks them
+//!   repeatedly about the state of their bridges ([`BridgeClient`]).
+//! - [`CommandRunner`] runs shell commands at planned moments.
+//! - [`attached`] makes a process that ends with this one, even when this one is killed.
+//!
+//! The crate knows neither scenarios nor runs: its callers pass plain data.
+
+pub mod attached;
+
+mod bridge_client;
+mod bridge_watch;
+mod commands;
+mod cores;
+mod data_directory;
+mod error;
+mod group;
+mod killer;
+mod launch;
+mod network;
+mod port;
+mod process;
+mod stop;
+
+pub use bridge_client::{BridgeAnswer, BridgeClient, BridgeConnection, BridgeFigures, BridgeState};
+pub use bridge_watch::{BridgeWatch, WatchedBridge};
+pub use commands::{CommandEnd, CommandEvent, CommandRunner, TimedCommand};
+pub use cores::{BrokerShare, Cores};
+pub use data_directory::DataDirectory;
+pub use error::{LastOutput, RigError};
+pub use group::{Cut, ProcessGroup};
+pub use killer::{Killer, ProcessEvents};
+pub use launch::{BuiltIn, DATA_PLACEHOLDER, Launch, PORT_PLACEHOLDER};
+pub use network::{BridgeRule, Bridging, Network, Sessions};
+pub use port::{PortUse, free_port};
+pub use process::{Process, Serving, SharedProcess};
