@@ -405,7 +405,7 @@ impl Memory {
         let (ended, greatest) = (Arc::clone(&end), Arc::clone(&most));
         let thread = std::thread::spawn(move || {
             while !ended.load(Ordering::Relaxed) {
-                if let Some(bytes) = resident_bytes() {
+                if let Ok(bytes) = tacho_monitor::resident_bytes(std::process::id()) {
                     greatest.fetch_max(bytes, Ordering::Relaxed);
                 }
                 std::thread::sleep(LOOK_EVERY);
@@ -420,11 +420,4 @@ impl Memory {
         let _ = self.thread.join();
         Some(self.most.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0)
     }
-}
-
-/// `VmRSS` of Linux.
-fn resident_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
