@@ -92,7 +92,7 @@ fn a_scenario_that_makes_no_sense_exits_with_104() {
         fails(&["run", "symmetric", "--var", variable], 104, words);
     }
     fails(&["run", "symmetric", "--broker-cmd", "mosquitto"], 104, &["where {port} goes"]);
-    fails(&["run", "symmetric", "--broker-cores", "9999"], 104, &["no core 9999"]);
+    fails(&["run", "symmetric", "--broker-cores", "9999"], 104, &["core 9999 is not available"]);
 }
 
 #[test]
