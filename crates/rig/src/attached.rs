@@ -1,8 +1,8 @@
 //! Processes that end with this one, even when this one is killed and cannot end them.
 //!
-//! Tacho's own broker watches a pipe. Other programs cannot be asked to; on Linux the kernel signals
-//! a process when the thread that started it is gone. Only the process itself can request that, so
-//! this program is started as an intermediary, makes the request, and becomes the command.
+//! Tacho's own broker watches a pipe. Other programs cannot be asked to; on Linux the kernel
+//! signals a process when the thread that started it is gone. Only the process itself can request
+//! that, so this program is started as an intermediary, makes the request, and becomes the command.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;

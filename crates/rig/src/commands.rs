@@ -66,8 +66,8 @@ pub enum CommandEnd {
     NotStarted(io::Error),
 }
 
-/// Runs commands on a thread of its own, one after the other. The kernel ends a running command with
-/// that thread. Dropping the runner ends the command that is running.
+/// Runs commands on a thread of its own, one after the other. The kernel ends a running command
+/// with that thread. Dropping the runner ends the command that is running.
 #[derive(Debug)]
 pub struct CommandRunner {
     begin: Option<Sender<()>>,

@@ -8,12 +8,20 @@ use crate::attached;
 use crate::data_directory::DataDirectory;
 use crate::error::RigError;
 use crate::network::Bridging;
-use crate::process::Serving;
 
 /// Stands in a command for the port to listen on.
 pub const PORT_PLACEHOLDER: &str = "{port}";
 /// Stands in a command for a directory that stays until the end of the run.
 pub const DATA_PLACEHOLDER: &str = "{dir}";
+
+/// How to find out whether a broker serves clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serving {
+    /// It answers a CONNECT over plain TCP.
+    AnswersConnect,
+    /// It accepts connections: MQTT is wrapped in something else there.
+    AcceptsConnections,
+}
 
 /// A broker process before it is started.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Programs under test: started, pinned to cores, watched, killed, and ended with this process.
 //!
 //! - [`Launch`] is what is to be started: a shell command of the user, or Tacho's own broker. On
-//!   [`Cores`] it becomes a [`Process`], which listens when [`Process::start`] returns and is stopped
-//!   when it is dropped.
+//!   [`Cores`] it becomes a [`Process`], which listens when [`Process::start`] returns and is
+//!   stopped when it is dropped.
 //! - [`Killer`] kills a process at planned moments and starts it again; [`ProcessEvents`] is told.
 //! - [`Network`] configures brokers of Tacho that bridge to each other, [`BridgeWatch`] asks them
 //!   repeatedly about the state of their bridges ([`BridgeClient`]).
@@ -35,7 +35,7 @@ pub use data_directory::DataDirectory;
 pub use error::{LastOutput, RigError};
 pub use group::{Cut, ProcessGroup};
 pub use killer::{Killer, ProcessEvents};
-pub use launch::{BuiltIn, DATA_PLACEHOLDER, Launch, PORT_PLACEHOLDER};
+pub use launch::{BuiltIn, DATA_PLACEHOLDER, Launch, PORT_PLACEHOLDER, Serving};
 pub use network::{BridgeRule, Bridging, Network, Sessions};
 pub use port::{PortUse, free_port};
-pub use process::{Process, Serving, SharedProcess};
+pub use process::{Process, SharedProcess};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::cores::{BrokerShare, Cores};
 use crate::error::{LastOutput, RigError};
-use crate::launch::Launch;
+use crate::launch::{Launch, Serving};
 use crate::stop::unless_stopped;
 
 /// How long a broker may take until it accepts connections.
@@ -29,15 +29,6 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 const STOP_LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Lines of a broker's output that are shown when it ends by itself.
 const LINES_SHOWN: usize = 10;
-
-/// How to find out whether a broker serves clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Serving {
-    /// It answers a CONNECT over plain TCP.
-    AnswersConnect,
-    /// It accepts connections: MQTT is wrapped in something else there.
-    AcceptsConnections,
-}
 
 /// A broker process; dropping it stops it.
 #[derive(Debug)]
