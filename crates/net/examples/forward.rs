@@ -1,13 +1,13 @@
-//! Forwards frames from one socket of a pair to the other, and loads such a forwarder.
+//! Forwards frames from one socket of a pair to the other, and generates load for such a forwarder.
 //!
-//! It shows what the loop itself costs, without any protocol:
+//! It shows the cost of the loop itself, without any protocol:
 //!
 //! ```text
 //! strace -c -f target/release/examples/forward serve 127.0.0.1:7000 1 &
 //! target/release/examples/forward load 127.0.0.1:7000 1000 30000 5
 //! ```
 //!
-//! `serve ADDRESS RUNS` ends after that many loads; `load ADDRESS PAIRS FRAMES_PER_SECOND SECONDS`.
+//! `serve ADDRESS RUNS` ends after that many runs of `load`; `load ADDRESS PAIRS FRAMES_PER_SECOND SECONDS`.
 
 use std::net::SocketAddr;
 
@@ -28,15 +28,15 @@ fn main() -> Result<(), Failure> {
     match arguments.first().map(String::as_str) {
         Some("serve") => serve(addr, number(2)?),
         Some("load") => load(addr, number(2)? as usize, number(3)?, number(4)?),
-        _ => Err("say serve or load".into()),
+        _ => Err("the first argument must be serve or load".into()),
     }
 }
 
-/// Every connection says who it is and where its frames go.
+/// Every connection begins with its client number and the number of the receiving client.
 struct Forwarder {
-    /// By the number that a client has given itself.
+    /// Connections by client number.
     clients: Vec<Option<ConnId>>,
-    /// By connection: the client that its frames go to.
+    /// The receiving client of each connection's frames.
     routes: Vec<Option<usize>>,
     connections: u64,
     runs: u64,

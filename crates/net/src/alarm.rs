@@ -1,7 +1,7 @@
 //! Precise wake-ups: a kernel timer where there is one, else the timeout of the poll.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod imp {
+mod timerfd {
     use std::io;
     use std::os::fd::{AsRawFd, OwnedFd};
     use std::time::Duration;
@@ -15,13 +15,13 @@ mod imp {
 
     /// A timer descriptor in the loop's poll. It is edge-triggered and therefore never read:
     /// setting it again clears its count, and each expiry is a new edge.
-    pub(crate) struct Alarm {
+    pub(crate) struct TimerfdAlarm {
         timer: OwnedFd,
-        /// When it goes off; `u64::MAX` when it is not set.
+        /// When it expires; `u64::MAX` when it is not set.
         armed_ns: u64,
     }
 
-    impl Alarm {
+    impl TimerfdAlarm {
         pub(crate) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
@@ -29,13 +29,13 @@ mod imp {
             Ok(Self { timer, armed_ns: u64::MAX })
         }
 
-        /// The alarm's event was seen.
-        pub(crate) fn went_off(&mut self) {
+        /// The alarm's event was reported.
+        pub(crate) fn expired(&mut self) {
             self.armed_ns = u64::MAX;
         }
 
         /// Makes the poll return at `deadline_ns` or before, and returns the timeout for it. An
-        /// alarm that is set to an earlier time is left alone: one early wake-up costs less than
+        /// alarm that is set to an earlier time is left so: one early wake-up costs less than
         /// setting the timer in every turn.
         pub(crate) fn set(
             &mut self,
@@ -58,21 +58,21 @@ mod imp {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-mod imp {
+mod timeout {
     use std::io;
     use std::time::Duration;
 
     use mio::{Registry, Token};
 
     /// The poll's own timeout.
-    pub(crate) struct Alarm;
+    pub(crate) struct TimeoutAlarm;
 
-    impl Alarm {
+    impl TimeoutAlarm {
         pub(crate) fn new(_registry: &Registry, _token: Token) -> io::Result<Self> {
             Ok(Self)
         }
 
-        pub(crate) fn went_off(&mut self) {}
+        pub(crate) fn expired(&mut self) {}
 
         pub(crate) fn set(
             &mut self,
@@ -87,4 +87,7 @@ mod imp {
     }
 }
 
-pub(crate) use imp::Alarm;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) use timeout::TimeoutAlarm as Alarm;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use timerfd::TimerfdAlarm as Alarm;

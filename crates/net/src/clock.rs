@@ -5,7 +5,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Nanoseconds of `CLOCK_MONOTONIC`: comparable between the threads and the processes of a machine.
 ///
 /// Handlers take the time of their turn from [`Net::now_ns`](crate::Net::now_ns), which costs
-/// nothing; this function is for those who need the time at this very moment.
+/// nothing; this function reads the clock.
 #[must_use]
 #[inline]
 pub fn now_ns() -> u64 {
@@ -13,41 +13,66 @@ pub fn now_ns() -> u64 {
     (now.tv_sec as u64) * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Nanoseconds since 1970 by the system's wall clock: for instants that outlive the process. It may
-/// jump, so nothing is measured by it.
+/// Nanoseconds since 1970 by the system's wall clock, for times that are stored or compared with
+/// other machines. The clock may be set back or forward, so durations must not be measured by it.
 #[must_use]
 pub fn unix_ns() -> u64 {
     let now = clock_gettime(ClockId::Realtime);
-    // A clock before 1970 or beyond 2500 is wrong; any value is as good then.
+    // A clock that shows a time before 1970 or after 2500 is wrong; so is its result here.
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64)
 }
 
-/// Makes the calling thread's sleeps end when they shall: by default the system lets ordinary
-/// threads sleep up to 50 us longer, to wake several at once.
+/// Reduces the timer slack of the calling thread to 1 ns. By default Linux lets ordinary threads
+/// sleep up to 50 us longer, to combine wake-ups.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) fn sleep_exactly() {
-    // Where it is not allowed, sleeps are a little longer.
+pub(crate) fn minimise_timer_slack() {
+    // If it is not allowed, sleeps are a little longer.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// The system's sleeps are as they are.
+/// Other systems have no such setting.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) fn sleep_exactly() {}
+pub(crate) fn minimise_timer_slack() {}
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+    use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
     use super::*;
 
+    // A clock of CPU time would stand still during the sleep, one in other units would fall out of
+    // the bounds.
     #[test]
-    fn time_does_not_go_back() {
-        let first = now_ns();
-        assert!(first > 0);
-        assert!(now_ns() >= first);
+    fn now_ns_advances_with_real_time() {
+        const PAUSE: Duration = Duration::from_millis(20);
+        // macOS has a resolution of 1 us.
+        const RESOLUTION_NS: u128 = 2_000;
+        let outer = Instant::now();
+        let from_ns = now_ns();
+        let inner = Instant::now();
+        thread::sleep(PAUSE);
+        let at_least_ns = inner.elapsed().as_nanos();
+        let elapsed_ns = u128::from(now_ns() - from_ns);
+        let at_most_ns = outer.elapsed().as_nanos();
+        assert!(at_least_ns >= PAUSE.as_nanos());
+        assert!(elapsed_ns + RESOLUTION_NS >= at_least_ns, "{elapsed_ns}, not {at_least_ns}");
+        assert!(elapsed_ns <= at_most_ns + RESOLUTION_NS, "{elapsed_ns}, not {at_most_ns}");
     }
 
     #[test]
-    fn the_wall_clock_is_past_the_making_of_this() {
-        assert!(unix_ns() > 1_700_000_000 * 1_000_000_000);
+    fn all_threads_read_the_same_clock() {
+        let before_ns = now_ns();
+        let elsewhere_ns = thread::spawn(now_ns).join().expect("no panic");
+        assert!((before_ns..=now_ns()).contains(&elsewhere_ns), "{elsewhere_ns}");
+    }
+
+    #[test]
+    fn unix_ns_is_the_systems_wall_clock() {
+        let system_ns = || SystemTime::now().duration_since(UNIX_EPOCH).expect("past 1970");
+        let before = system_ns();
+        let ours = Duration::from_nanos(unix_ns());
+        assert!((before..=system_ns()).contains(&ours), "{ours:?}");
     }
 }

@@ -1,15 +1,14 @@
-//! What a loop is told when it is created.
+//! The settings of a loop.
 
 use std::net::TcpListener;
 
 /// Settings of one [`Loop`](crate::Loop).
 ///
-/// All bounds are per turn: what exceeds them is continued in the next turn, which then does not
-/// sleep.
+/// All bounds are per turn: the excess is handled in the next turn, which then does not sleep.
 #[derive(Debug)]
 pub struct LoopConfig {
-    /// Listening sockets; [`Handler::accepted`](crate::Handler::accepted) is told the index in this
-    /// list. Several loops may listen on clones of one socket.
+    /// Listening sockets; [`Handler::accepted`](crate::Handler::accepted) receives the index in
+    /// this list. Several loops may listen on clones of one socket.
     pub listeners: Vec<TcpListener>,
     /// Bytes that one read of one connection takes at most. Twice this much is allocated per loop.
     pub read_buffer_bytes: usize,
@@ -19,28 +18,27 @@ pub struct LoopConfig {
     pub connections_per_turn_max: usize,
     /// Connections accepted per listener in one turn.
     pub accepts_per_turn_max: usize,
-    /// Time per turn for accepting and for connections that the handler has not called
-    /// [established](crate::Net::established): they are served behind all others. 0 makes no
-    /// difference between the two kinds.
+    /// Time per turn for accepting and for newcomers: connections that the handler has not called
+    /// [established](crate::Net::established). They are served after all others. 0 treats both
+    /// alike.
     pub newcomers_budget_ns: u64,
     /// Mails delivered in one turn.
     pub mails_per_turn_max: usize,
     /// Timers fired in one turn.
     pub timers_per_turn_max: usize,
-    /// A connection with more unwritten output than this when it is flushed is above the high-water
-    /// mark.
+    /// The high-water mark: unwritten output of a connection, measured when it is flushed.
     pub output_high_bytes: usize,
-    /// [`Handler::drained`](crate::Handler::drained) is called when the unwritten output of such a
-    /// connection has fallen to this or less.
+    /// The low-water mark: [`Handler::drained`](crate::Handler::drained) is called when the
+    /// unwritten output of a connection that was above the high one has fallen to this or less.
     pub output_low_bytes: usize,
     /// [`Net::congested`](crate::Net::congested) is true for a shard with more undelivered mails.
     pub mailbox_high_len: usize,
-    /// How long a closed connection is kept so that its last output arrives: until everything is
-    /// written and the peer has closed too, at most this long.
+    /// The longest time that a closed connection is kept so that its last output arrives: it is
+    /// dropped earlier once everything is written and the peer has closed too.
     pub linger_ns: u64,
-    /// Closed connections kept so at a time; the oldest one is dropped for one more.
+    /// Closed connections kept at a time; the oldest one is dropped for one more.
     pub lingering_max: usize,
-    /// Poll without ever sleeping: precise, and takes a whole core.
+    /// Poll without ever sleeping: precise, and occupies a whole core.
     pub spin: bool,
     /// The CPU that [`Loop::run`](crate::Loop::run) pins its thread to. Ignored where the system
     /// has no such call.

@@ -1,13 +1,13 @@
-//! The connections of one loop and how they are named.
+//! The state of one connection.
 
 use std::io;
 
-use crate::filter::Filtering;
+use crate::filter::Filter;
 use crate::output::Output;
 use crate::stream::Stream;
 
-/// Names a connection of one loop. A name that has outlived its connection is recognised and
-/// harmless.
+/// Names a connection of one loop. Commands for a connection that no longer exists are ignored, so
+/// an id may be kept longer than its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnId {
     index: u32,
@@ -15,6 +15,10 @@ pub struct ConnId {
 }
 
 impl ConnId {
+    pub(crate) const fn new(index: u32, generation: u32) -> Self {
+        Self { index, generation }
+    }
+
     /// A small number, unique among the connections that exist in this loop at one time; it can
     /// serve as the key of a slab.
     #[must_use]
@@ -23,84 +27,168 @@ impl ConnId {
         self.index as usize
     }
 
-    /// Tells apart the connections that have had this index one after the other.
+    /// Distinguishes the connections that have used this index one after the other.
     #[must_use]
     pub const fn generation(self) -> u32 {
         self.generation
     }
 }
 
-/// Where a connection is in its life.
+/// Why a connection has ended.
+#[derive(Debug)]
+pub enum Closed {
+    /// The peer has closed its side.
+    ByPeer,
+    /// `close` or `abort` was called here.
+    ByUs,
+    /// The socket or its filter failed.
+    Error(io::Error),
+}
+
+/// The life of a connection. [`Handler::closed`](crate::Handler::closed) is called on the way from
+/// `Ending` to `Lingering`, or when an `Aborting` connection is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// An outgoing connection that is not established yet.
     Connecting,
     /// In use by the handler.
     Open,
-    /// Over, but `closed` was not called yet.
+    /// Over; `closed` is due, then the output is still written.
     Ending,
-    /// `closed` was called; the last output is on its way and the peer's end is awaited.
+    /// Over; `closed` is due, then the socket is reset.
+    Aborting,
+    /// `closed` was called; the remaining output is being written and the peer's FIN is awaited.
     Lingering,
+}
+
+/// The handler's demand for input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Demand {
+    /// New bytes are passed on as they arrive.
+    Flowing,
+    /// The bytes kept in `partial` are passed on again, even without new ones.
+    Again,
+    /// No input is wanted.
+    Paused,
+}
+
+/// What the kernel has for us to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadSide {
+    /// Nothing; the next edge reports more.
+    Drained,
+    /// An edge was reported, and no read has been short since.
+    Readable,
+    /// The end of input or an error was reported, or writing has failed. A short read is not the
+    /// last one then: only a read of zero bytes, an error or `WouldBlock` is.
+    EndPending,
+    /// A read has returned zero bytes.
+    Ended,
+}
+
+impl ReadSide {
+    /// Whether a read may bring something.
+    #[inline]
+    pub(crate) fn is_readable(self) -> bool {
+        matches!(self, Self::Readable | Self::EndPending)
+    }
+
+    /// Takes note of readiness; with `at_end` the end of input or an error was reported.
+    #[inline]
+    pub(crate) fn note_edge(&mut self, at_end: bool) {
+        *self = match self {
+            Self::Ended => Self::Ended,
+            Self::EndPending => Self::EndPending,
+            Self::Drained | Self::Readable if at_end => Self::EndPending,
+            Self::Drained | Self::Readable => Self::Readable,
+        };
+    }
+
+    /// A read took less than there was room for: the socket is drained, unless its end is pending.
+    #[inline]
+    pub(crate) fn note_short_read(&mut self) {
+        if *self == Self::Readable {
+            *self = Self::Drained;
+        }
+    }
+}
+
+/// What the kernel accepts from us.
+#[derive(Debug)]
+pub(crate) enum WriteSide {
+    /// Output, as far as is known.
+    Open,
+    /// Nothing until the next writable edge. The initial state of outgoing connections.
+    Blocked,
+    /// Nothing more: FIN was sent.
+    Finished,
+    /// Nothing more: a write has failed. What the peer sent before is still read.
+    Broken(io::Error),
+}
+
+impl WriteSide {
+    #[inline]
+    pub(crate) fn is_blocked(&self) -> bool {
+        matches!(self, Self::Blocked)
+    }
+
+    #[inline]
+    pub(crate) fn is_broken(&self) -> bool {
+        matches!(self, Self::Broken(_))
+    }
+
+    /// The error of a failed write, once.
+    pub(crate) fn take_error(&mut self) -> Option<io::Error> {
+        if !self.is_broken() {
+            return None;
+        }
+        match std::mem::replace(self, Self::Open) {
+            Self::Broken(error) => Some(error),
+            Self::Open | Self::Blocked | Self::Finished => None,
+        }
+    }
 }
 
 pub(crate) struct Conn<S> {
     pub(crate) stream: Stream,
     pub(crate) phase: Phase,
-    /// The kernel may have bytes for us: an edge was seen and no short read since.
-    pub(crate) readable: bool,
-    /// The kernel has reported the end of input or an error; only a read of zero bytes or an error
-    /// ends readiness.
-    pub(crate) read_closed: bool,
-    /// A read has returned the end.
-    pub(crate) eof: bool,
-    /// The handler wants no input.
-    pub(crate) paused: bool,
-    /// `partial` is to be handed again although nothing new has come.
-    pub(crate) hand_partial: bool,
-    /// On the ready list or, as a newcomer, on theirs.
+    pub(crate) demand: Demand,
+    pub(crate) read_side: ReadSide,
+    pub(crate) write_side: WriteSide,
+    /// Queued for reading, among the established connections or the newcomers.
     pub(crate) on_ready: bool,
-    /// The handler has not called it established: it is served behind those that are.
-    pub(crate) newcomer: bool,
-    /// On the dirty list.
+    /// Queued for writing.
     pub(crate) on_dirty: bool,
-    /// The kernel takes no more; the writable edge clears this.
-    pub(crate) write_blocked: bool,
-    /// Unwritten output was above the high-water mark.
-    pub(crate) above_high: bool,
-    /// Drop the socket once `closed` was called, without lingering.
-    pub(crate) abort: bool,
-    /// Our side is shut down.
-    pub(crate) fin_sent: bool,
-    /// Writing has failed; what the peer sent before is still read.
-    pub(crate) broken: Option<io::Error>,
+    /// The handler has not called the connection established: it is served after those that are.
+    pub(crate) newcomer: bool,
+    /// The output was above the high-water mark: `drained` is due when it reaches the low one.
+    pub(crate) drained_due: bool,
     pub(crate) output: Output<S>,
-    /// Input that the handler did not consume.
+    /// Input that the handler has not consumed.
     pub(crate) partial: Vec<u8>,
     pub(crate) filter: Option<Box<Filtering<S>>>,
-    /// What of `output` and the filter's is counted in the loop's sum.
+    /// The share of `output` and of the filter's output in the loop's total.
     pub(crate) output_counted: usize,
-    /// What of `partial` is.
+    /// The share of `partial` in the loop's total.
     pub(crate) partial_counted: usize,
 }
 
 impl<S: AsRef<[u8]>> Conn<S> {
     pub(crate) fn new(stream: Stream, phase: Phase) -> Self {
+        let write_side = match phase {
+            Phase::Connecting => WriteSide::Blocked,
+            _ => WriteSide::Open,
+        };
         Self {
             stream,
             phase,
-            readable: false,
-            read_closed: false,
-            eof: false,
-            paused: false,
-            hand_partial: false,
+            demand: Demand::Flowing,
+            read_side: ReadSide::Drained,
+            write_side,
             on_ready: false,
-            newcomer: false,
             on_dirty: false,
-            write_blocked: phase == Phase::Connecting,
-            above_high: false,
-            abort: false,
-            fin_sent: false,
-            broken: None,
+            newcomer: false,
+            drained_due: false,
             output: Output::new(),
             partial: Vec::new(),
             filter: None,
@@ -109,7 +197,7 @@ impl<S: AsRef<[u8]>> Conn<S> {
         }
     }
 
-    /// Bytes of output in memory that is this connection's own.
+    /// Bytes of unwritten output in memory that belongs to this connection alone.
     #[inline]
     pub(crate) fn output_owned_bytes(&self) -> usize {
         let filtered = self.filter.as_ref().map_or(0, |filtering| filtering.wire.owned_bytes());
@@ -122,80 +210,62 @@ impl<S: AsRef<[u8]>> Conn<S> {
         self.output.len_bytes() + filtered
     }
 
-    /// True for a connection that the handler may write to.
+    /// Whether the handler may write to this connection.
     #[inline]
     pub(crate) fn takes_output(&self) -> bool {
-        matches!(self.phase, Phase::Open | Phase::Connecting) && self.broken.is_none()
+        matches!(self.phase, Phase::Open | Phase::Connecting) && !self.write_side.is_broken()
     }
 }
 
-struct Slot<S> {
-    generation: u32,
-    conn: Option<Conn<S>>,
+/// A filter, and the output it has translated that the socket has not accepted yet.
+pub(crate) struct Filtering<S> {
+    pub(crate) filter: Box<dyn Filter>,
+    pub(crate) wire: Output<S>,
+    /// [`Filter::finish`] was called.
+    pub(crate) finished: bool,
+    /// The handler knows that the handshake is complete, or there is none.
+    pub(crate) announced: bool,
+    /// How the connection ends once the handler has seen the input before the end.
+    pub(crate) over: Option<Closed>,
 }
 
-/// Connections by index, with a generation that recognises stale names.
-pub(crate) struct Connections<S> {
-    slots: Vec<Slot<S>>,
-    free: Vec<u32>,
+impl<S: AsRef<[u8]>> Filtering<S> {
+    pub(crate) fn new(filter: Box<dyn Filter>) -> Self {
+        let announced = filter.is_ready();
+        Self { filter, wire: Output::new(), finished: false, announced, over: None }
+    }
 }
 
-impl<S> Connections<S> {
-    pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), free: Vec::new() }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_read_drains_a_socket_unless_its_end_is_pending() {
+        let mut side = ReadSide::Drained;
+        side.note_edge(false);
+        assert_eq!(side, ReadSide::Readable);
+        side.note_short_read();
+        assert_eq!(side, ReadSide::Drained);
+        side.note_edge(true);
+        side.note_short_read();
+        side.note_edge(false);
+        assert_eq!(side, ReadSide::EndPending);
+        assert!(side.is_readable());
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+    #[test]
+    fn nothing_follows_the_end_of_input() {
+        let mut side = ReadSide::Ended;
+        side.note_edge(true);
+        assert!(!side.is_readable());
     }
 
-    pub(crate) fn insert(&mut self, conn: Conn<S>) -> ConnId {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, conn: None });
-            (self.slots.len() - 1) as u32
-        });
-        let slot = &mut self.slots[index as usize];
-        slot.conn = Some(conn);
-        ConnId { index, generation: slot.generation }
-    }
-
-    pub(crate) fn remove(&mut self, id: ConnId) -> Option<Conn<S>> {
-        let slot = self.slots.get_mut(id.index())?;
-        if slot.generation != id.generation {
-            return None;
-        }
-        let conn = slot.conn.take()?;
-        slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(id.index);
-        Some(conn)
-    }
-
-    #[inline]
-    pub(crate) fn get(&self, id: ConnId) -> Option<&Conn<S>> {
-        let slot = self.slots.get(id.index())?;
-        if slot.generation == id.generation { slot.conn.as_ref() } else { None }
-    }
-
-    #[inline]
-    pub(crate) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn<S>> {
-        let slot = self.slots.get_mut(id.index())?;
-        if slot.generation == id.generation { slot.conn.as_mut() } else { None }
-    }
-
-    /// The connection that an event with this index belongs to.
-    #[inline]
-    pub(crate) fn at_index(&mut self, index: usize) -> Option<(ConnId, &mut Conn<S>)> {
-        let slot = self.slots.get_mut(index)?;
-        let id = ConnId { index: index as u32, generation: slot.generation };
-        slot.conn.as_mut().map(|conn| (id, conn))
-    }
-
-    /// All connections that exist.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = ConnId> + '_ {
-        self.slots
-            .iter()
-            .enumerate()
-            .filter(|(_, slot)| slot.conn.is_some())
-            .map(|(index, slot)| ConnId { index: index as u32, generation: slot.generation })
+    #[test]
+    fn a_failed_write_is_reported_once() {
+        let mut side = WriteSide::Broken(io::ErrorKind::BrokenPipe.into());
+        assert!(side.is_broken());
+        assert_eq!(side.take_error().map(|error| error.kind()), Some(io::ErrorKind::BrokenPipe));
+        assert!(side.take_error().is_none());
     }
 }

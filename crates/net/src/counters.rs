@@ -1,14 +1,14 @@
-//! What a loop counts.
+//! The counters of a loop.
 
-/// What a loop has done so far.
+/// Totals since a loop was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
     /// Turns taken.
     pub turns: u64,
-    /// Turns that began by sleeping.
+    /// Turns that began with a sleep.
     pub sleeps: u64,
-    /// Time in which the loop did not sleep, without the turn in progress.
+    /// Time in which the loop did not sleep, without the current turn.
     pub busy_ns: u64,
     /// Connections accepted.
     pub accepted: u64,

@@ -1,4 +1,4 @@
-//! Which CPUs a thread may use, and binding it to some of them.
+//! The CPUs that a thread may use, and binding it to some of them.
 
 use std::io;
 
@@ -61,6 +61,6 @@ mod tests {
         let last = *all.last().unwrap();
         let seen = std::thread::spawn(move || bind_to_cpus(&[last]).map(|()| usable_cpus()));
         assert_eq!(seen.join().unwrap().unwrap(), [last]);
-        assert_eq!(usable_cpus(), all, "other threads are not concerned");
+        assert_eq!(usable_cpus(), all, "other threads are not affected");
     }
 }

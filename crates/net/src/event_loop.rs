@@ -1,4 +1,4 @@
-//! The loop: waits, and takes one turn after the other.
+//! The loop on real sockets: waits for events and takes turns.
 
 use std::io;
 use std::time::Duration;
@@ -6,19 +6,22 @@ use std::time::Duration;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::alarm::Alarm;
+use crate::clock;
+use crate::config::LoopConfig;
 use crate::conn::{Conn, Phase};
+use crate::cpus::bind_to_cpus;
 use crate::listener::{Accepted, Listener, Reserve};
 use crate::mailbox::{MailRoom, Mailbox};
+use crate::net::{Handler, Net, Next};
 use crate::reading::ReadBuffer;
 use crate::stream::Stream;
-use crate::{Handler, LoopConfig, Net, Next, clock};
 
-/// Tokens that are not the index of a connection are counted from the end.
+/// Tokens of connections are their indices; other tokens count down from the largest number.
 const WAKE: Token = Token(usize::MAX);
 const ALARM: Token = Token(usize::MAX - 1);
 const FIRST_LISTENER: usize = usize::MAX - 2;
 const LISTENERS_MAX: usize = 1 << 12;
-/// While so many newcomers wait to be served, more wait in the kernel's backlog.
+/// While this many newcomers wait to be served, further peers stay in the kernel's backlog.
 const NEWCOMERS_WAITING_MAX: usize = 1024;
 
 /// One event loop; [`run`](Self::run) drives a [`Handler`] on the current thread.
@@ -31,16 +34,16 @@ pub struct Loop<H: Handler> {
     buffer: ReadBuffer,
     net: Net<H>,
     spin: bool,
-    /// The thread's sleeps were made exact, for its rests.
-    sleeps_exactly: bool,
+    /// The thread's timer slack was minimised, for [`Next::Rest`].
+    slack_minimised: bool,
     cpu: Option<usize>,
 }
 
 impl<H: Handler> Loop<H> {
-    /// Sets a loop up; it may be moved to its thread afterwards.
+    /// Creates a loop; it may be moved to its thread afterwards.
     ///
     /// # Errors
-    /// When the system gives no descriptors for the poll, the timer or the listeners, or when there
+    /// When the system provides no descriptors for the poll, the timer or the listeners, or when there
     /// are too many listeners.
     pub fn new(mut config: LoopConfig, mailbox: Mailbox<H::Mail>) -> io::Result<Self> {
         let poll = Poll::new()?;
@@ -68,7 +71,7 @@ impl<H: Handler> Loop<H> {
             net,
             poll,
             spin: config.spin,
-            sleeps_exactly: false,
+            slack_minimised: false,
             cpu: config.cpu,
         })
     }
@@ -79,7 +82,7 @@ impl<H: Handler> Loop<H> {
     /// When the thread cannot be pinned to its CPU, or when waiting for events fails.
     pub fn run(mut self, handler: &mut H) -> io::Result<()> {
         if let Some(cpu) = self.cpu {
-            crate::bind_to_cpus(&[cpu])?;
+            bind_to_cpus(&[cpu])?;
         }
         self.net.now_ns = clock::now_ns();
         handler.started(&mut self.net);
@@ -95,7 +98,7 @@ impl<H: Handler> Loop<H> {
     }
 
     fn turn(&mut self, handler: &mut H) -> Next {
-        self.classify();
+        self.record_events();
         let (listeners, reserve) = (&mut self.listeners, &mut self.reserve);
         let next = self.net.turn(handler, &mut self.buffer, |net, handler| {
             accept(net, handler, listeners, reserve);
@@ -106,7 +109,7 @@ impl<H: Handler> Loop<H> {
         next
     }
 
-    /// Waits for events, or only looks if there is work already.
+    /// Waits for events, or polls once if there is work already.
     fn wait(&mut self, next: Next, handler: &mut H) -> io::Result<()> {
         if let Next::Rest { until_ns, .. } = next
             && !self.spin
@@ -114,9 +117,9 @@ impl<H: Handler> Loop<H> {
             let now_ns = clock::now_ns();
             self.net.end_turn(now_ns);
             if until_ns > now_ns {
-                if !self.sleeps_exactly {
-                    self.sleeps_exactly = true;
-                    clock::sleep_exactly();
+                if !self.slack_minimised {
+                    self.slack_minimised = true;
+                    clock::minimise_timer_slack();
                 }
                 std::thread::sleep(Duration::from_nanos(until_ns - now_ns));
             }
@@ -125,14 +128,14 @@ impl<H: Handler> Loop<H> {
         let deadline_ns = self.deadline_ns(next);
         let has_work = deadline_ns <= self.net.now_ns || self.net.is_busy();
         if std::mem::take(&mut self.net.tells_idle) && !has_work {
-            self.look()?;
+            self.poll_now()?;
             if !self.events.is_empty() || self.net.mail.has_mail() {
                 return Ok(());
             }
             handler.idle(&mut self.net);
         }
         if self.spin || has_work || !self.net.mail.prepare_sleep() {
-            self.look()
+            self.poll_now()
         } else {
             self.net.counters.sleeps += 1;
             self.net.end_turn(clock::now_ns());
@@ -143,8 +146,8 @@ impl<H: Handler> Loop<H> {
         }
     }
 
-    /// Looks for events without waiting for any.
-    fn look(&mut self) -> io::Result<()> {
+    /// Takes the events that are there, without waiting.
+    fn poll_now(&mut self) -> io::Result<()> {
         self.poll(Some(Duration::ZERO))
     }
 
@@ -158,18 +161,18 @@ impl<H: Handler> Loop<H> {
         }
     }
 
-    /// When the next turn must begin, `u64::MAX` if nothing is planned.
+    /// When the next turn must begin; `u64::MAX` if nothing is scheduled.
     fn deadline_ns(&self, next: Next) -> u64 {
         let listeners = self.listeners.iter().map(Listener::due_ns);
         listeners.fold(self.net.deadline_ns(next), u64::min)
     }
 
-    /// Notes what the events say, before any of them is acted upon.
-    fn classify(&mut self) {
+    /// Records all events before any of them is acted upon.
+    fn record_events(&mut self) {
         for event in &self.events {
             match event.token() {
                 WAKE => {}
-                ALARM => self.alarm.went_off(),
+                ALARM => self.alarm.expired(),
                 Token(token) if token > FIRST_LISTENER - LISTENERS_MAX => {
                     if let Some(listener) = self.listeners.get_mut(FIRST_LISTENER - token) {
                         listener.ready = true;
@@ -195,7 +198,7 @@ fn accept<H: Handler>(
         if listener.due_ns() > now_ns {
             continue;
         }
-        // Refusing a peer counts as well: without descriptors a turn must end too.
+        // Refusals count as well, so that a turn ends even when descriptors have run out.
         for attempt in 0..net.limits.accepts_per_turn_max {
             if attempt > 0 && !net.has_time() {
                 break;
@@ -214,7 +217,7 @@ fn accept<H: Handler>(
                 }
                 Accepted::Refused => net.counters.refused += 1,
                 Accepted::Gone => {}
-                Accepted::Nobody => break,
+                Accepted::Nothing => break,
             }
         }
     }

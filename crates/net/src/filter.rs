@@ -1,76 +1,56 @@
-//! The place for what lies between the socket and the handler, such as TLS and WebSocket.
+//! Byte filters between a socket and its handler, such as TLS and WebSocket.
 
 use std::cell::Cell;
 use std::io;
-
-use crate::{Closed, Output};
 
 /// Translates between the bytes on the wire and the bytes that the handler sees.
 ///
 /// A filter belongs to one connection ([`Net::set_filter`](crate::Net::set_filter)) and moves with
 /// it between shards. [`Layers`] combines two.
 pub trait Filter: Send {
-    /// Takes all of `wire` and appends to `plain` what it means. Incomplete input is kept inside
+    /// Takes all of `wire` and appends the translation to `plain`. Incomplete input is kept inside
     /// the filter.
     ///
     /// # Errors
-    /// When the peer's bytes are not acceptable. What is in `plain` is still handed up; then the
-    /// connection is closed with this error, after the filter's own output was flushed.
+    /// When the peer's bytes are not acceptable. The content of `plain` is still passed on; then
+    /// the filter's own output is flushed and the connection is closed with this error.
     fn inbound(&mut self, wire: &[u8], plain: &mut Vec<u8>) -> io::Result<()>;
 
-    /// Appends to `wire` the translation of `plain` (which may be empty), and whatever the filter
-    /// itself has to say.
+    /// Appends to `wire` the translation of `plain` (which may be empty) and the filter's own
+    /// output.
     ///
     /// # Errors
     /// When translation is impossible; the connection is then closed with this error.
     fn outbound(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> io::Result<()>;
 
-    /// False until a handshake that must come first is over. [`Handler::ready`] is called once this
-    /// becomes true. Asked after `inbound`.
+    /// False until an initial handshake is complete. [`Handler::ready`] is called once this becomes
+    /// true. Queried after `inbound`.
     ///
     /// [`Handler::ready`]: crate::Handler::ready
     fn is_ready(&self) -> bool {
         true
     }
 
-    /// True once the peer has said that it will send no more, although its socket may still be
-    /// open. The connection is then closed as if the socket had said so. Asked after `inbound`.
+    /// True once the peer has announced that it sends no more, even if its socket is still open.
+    /// The connection is then closed as at the end of the socket's input. Queried after `inbound`.
     fn peer_closed(&self) -> bool {
         false
     }
 
-    /// True when the filter itself has something to say (a handshake, a pong), although the handler
-    /// may have written nothing. Asked after `inbound`.
+    /// True when the filter has output of its own (a handshake, a pong), even if the handler has
+    /// written nothing. Queried after `inbound`.
     fn wants_write(&self) -> bool {
         false
     }
 
-    /// The connection is being closed by us and all output was translated: appends the farewell, if
-    /// there is one, to `wire`.
+    /// The connection is being closed by us and all output was translated: appends the closing
+    /// message of the filter's protocol, if it has one, to `wire`.
     fn finish(&mut self, wire: &mut Vec<u8>) {
         let _ = wire;
     }
 }
 
-/// A filter with what it has translated and the socket has not taken yet.
-pub(crate) struct Filtering<S> {
-    pub(crate) filter: Box<dyn Filter>,
-    pub(crate) wire: Output<S>,
-    pub(crate) finished: bool,
-    /// The handler knows that the handshake is over, or there is none.
-    pub(crate) announced: bool,
-    /// How the connection ends once the handler has seen what came before.
-    pub(crate) over: Option<Closed>,
-}
-
-impl<S: AsRef<[u8]>> Filtering<S> {
-    pub(crate) fn new(filter: Box<dyn Filter>) -> Self {
-        let announced = filter.is_ready();
-        Self { filter, wire: Output::new(), finished: false, announced, over: None }
-    }
-}
-
-/// Two filters, one upon the other: WebSocket over TLS, for instance.
+/// Two filters stacked on each other, for instance WebSocket over TLS.
 pub struct Layers<L, U> {
     lower: L,
     upper: U,
@@ -117,16 +97,17 @@ impl<L: Filter, U: Filter> Filter for Layers<L, U> {
     fn finish(&mut self, wire: &mut Vec<u8>) {
         with_scratch(|middle| {
             self.upper.finish(middle);
-            // What cannot be said any more is not said.
+            // A closing message that cannot be translated any more is dropped.
             let _ = self.lower.outbound(middle, wire);
         });
         self.lower.finish(wire);
     }
 }
 
-/// Bytes between two layers live for one call; a thread's connections share the room for them.
+/// A larger scratch buffer is freed after use.
 const SCRATCH_KEPT_BYTES_MAX: usize = 128 * 1024;
 
+/// Bytes between two layers live for one call, so all connections of a thread share one buffer.
 fn with_scratch<T>(body: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     thread_local! {
         static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };

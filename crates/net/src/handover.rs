@@ -1,18 +1,17 @@
 //! A connection on its way from one loop to another.
 
-use crate::conn::{Conn, Phase};
-use crate::filter::Filtering;
+use crate::conn::{Conn, Demand, Filtering, Phase, ReadSide};
 use crate::output::Output;
 use crate::stream::Stream;
 
-/// A connection without a loop, with all that belongs to it: the socket, bytes that were read but
-/// not consumed, output that was not written, and the filter. Dropping it closes the connection.
+/// A connection that belongs to no loop, with everything that moves along: the socket, bytes that
+/// were read but not consumed, unwritten output, and the filter. Dropping it closes the connection.
 ///
-/// It is made by [`Net::detach`](crate::Net::detach), can be sent to another thread, usually inside
-/// a mail, and continues with [`Net::attach`](crate::Net::attach). Bytes that arrive meanwhile wait
+/// [`Net::detach`](crate::Net::detach) makes it; it can be sent to another thread, usually inside a
+/// mail, and continues with [`Net::attach`](crate::Net::attach). Bytes that arrive meanwhile wait
 /// in the kernel.
 pub struct Detached<S> {
-    /// For the caller: travels along unseen.
+    /// For the caller's use; the loop does not read it.
     pub tag: u64,
     stream: Stream,
     unread: Vec<u8>,
@@ -41,11 +40,15 @@ impl<S: AsRef<[u8]>> Detached<S> {
 
     pub(crate) fn into_conn(self) -> Conn<S> {
         let mut conn = Conn::new(self.stream, Phase::Open);
-        conn.hand_partial = !self.unread.is_empty();
+        if !self.unread.is_empty() {
+            conn.demand = Demand::Again;
+        }
         conn.partial = self.unread;
         conn.output = self.output;
-        // An end that was noted on the way is told here.
-        conn.readable = self.filter.as_ref().is_some_and(|filtering| filtering.over.is_some());
+        if self.filter.as_ref().is_some_and(|filtering| filtering.over.is_some()) {
+            // The filter has seen the end; the next owner is told about it.
+            conn.read_side = ReadSide::Readable;
+        }
         conn.filter = self.filter;
         conn
     }

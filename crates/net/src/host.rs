@@ -1,10 +1,10 @@
-//! Names under which HTTP requests may reach a server of ours.
+//! The check of `Host` headers against DNS rebinding.
 
 use std::net::IpAddr;
 
-/// Whether a `Host` header names its server in a way that nobody else's DNS can: by a numeric
-/// address, with `loopback` only one of loopback, or as `localhost`. A page from elsewhere that had
-/// its own name pointed here does not get past this.
+/// Whether a `Host` header names its server in a way that no foreign DNS entry can: by a numeric
+/// address, with `loopback` only a loopback address, or as `localhost`. This refuses requests of
+/// pages whose own host name was pointed at this server (DNS rebinding).
 #[must_use]
 pub fn is_own_name(host: &str, loopback: bool) -> bool {
     let name = match host.rsplit_once(':') {
@@ -23,7 +23,7 @@ mod tests {
     use super::is_own_name;
 
     #[test]
-    fn names_that_dns_could_point_here_are_not_ours() {
+    fn names_that_dns_can_point_here_are_refused() {
         for host in ["127.0.0.1:9740", "localhost:9740", "LOCALHOST", "[::1]:9740", "127.0.0.1"] {
             assert!(is_own_name(host, true), "{host}");
         }

@@ -1,4 +1,4 @@
-//! What the system allows the process: descriptors and memory.
+//! The limits of the process: descriptors and memory.
 
 use std::io;
 
@@ -9,14 +9,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub struct FdLimit {
     /// The limit in force.
     pub soft: u64,
-    /// What the soft limit could be raised to.
+    /// The largest value of the soft limit.
     pub hard: u64,
 }
 
 /// macOS refuses a soft limit above `OPEN_MAX`, even where the hard limit is infinite.
 const OPEN_MAX: u64 = 10_240;
 
-/// Raises the soft limit of descriptors to the hard limit and returns what is now in force.
+/// Raises the soft limit of descriptors to the hard limit and returns the limits now in force.
 ///
 /// # Errors
 /// When the system refuses; the limits are then unchanged.
@@ -59,8 +59,8 @@ fn parse_ports(text: &str) -> Option<(u16, u16)> {
     }
 }
 
-/// The memory that this process may use: the machine's, or less if its control group has less.
-/// `None` where the system does not say.
+/// The memory that this process may use: the machine's, or the limit of its control group if that is
+/// lower. `None` where the system does not report it.
 #[must_use]
 pub fn memory_bytes() -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
@@ -75,9 +75,10 @@ pub fn memory_bytes() -> Option<u64> {
     Some(group.map_or(machine, |group| machine.min(group)))
 }
 
-/// Where control groups say what this process may use, given `/proc/self/cgroup`: its own group of
-/// version 2 and those above it, and the group of version 1 that containers see. "max" there is no
-/// limit. A path with ".." leads out of what can be seen, and is taken for the top.
+/// The files with memory limits of control groups, given `/proc/self/cgroup`: those of this process's
+/// own group of version 2 and its ancestors, and that of the version 1 group visible in containers.
+/// The content "max" means no limit. A path with ".." leads out of the visible hierarchy, and the
+/// top group is used instead.
 fn group_limits(groups: &str) -> Vec<String> {
     const TOP: &str = "/sys/fs/cgroup";
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
@@ -115,12 +116,15 @@ mod tests {
     }
 
     #[test]
-    fn the_own_group_and_those_above_it_limit_memory() {
-        let of = |groups| group_limits(groups).join(" ").replace("/sys/fs/cgroup/", "");
+    fn the_own_group_and_its_ancestors_limit_memory() {
+        let limits_for = |groups| group_limits(groups).join(" ").replace("/sys/fs/cgroup/", "");
         let top = "memory/memory.limit_in_bytes memory.max";
-        assert_eq!(of("0::/a/b.service\n"), format!("{top} a/memory.max a/b.service/memory.max"));
+        assert_eq!(
+            limits_for("0::/a/b.service\n"),
+            format!("{top} a/memory.max a/b.service/memory.max")
+        );
         for groups in ["", "0::/", "0::/../elsewhere", "4:memory:/x"] {
-            assert_eq!(of(groups), top, "{groups}");
+            assert_eq!(limits_for(groups), top, "{groups}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Listening sockets: binding, accepting, and what happens when descriptors run out.
+//! Listening sockets: binding, accepting, and refusing peers when descriptors run out.
 
 use std::fs::File;
 use std::io;
@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-/// When neither accepting nor refusing is possible, both pause this long.
+/// The pause after an attempt that could neither accept nor refuse a peer.
 const ACCEPT_PAUSE_NS: u64 = 50_000_000;
 
 /// Opens a listening TCP socket: non-blocking, address reusable, `TCP_NODELAY` (which accepted
@@ -15,7 +15,7 @@ const ACCEPT_PAUSE_NS: u64 = 50_000_000;
 /// accepted; the kernel caps it at `net.core.somaxconn`.
 ///
 /// # Errors
-/// What the system says, for instance that the address is in use.
+/// The system's error, for instance that the address is in use.
 pub fn bind(addr: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
@@ -31,7 +31,7 @@ pub(crate) struct Listener {
     pub(crate) socket: mio::net::TcpListener,
     /// The kernel may have connections for us.
     pub(crate) ready: bool,
-    /// Not before this time.
+    /// No attempt before this time.
     pub(crate) retry_at_ns: u64,
 }
 
@@ -42,26 +42,26 @@ impl Listener {
         Ok(Self { socket: mio::net::TcpListener::from_std(socket), ready: true, retry_at_ns: 0 })
     }
 
-    /// The time at which this listener has work, if it has.
+    /// When the next attempt to accept is due; `u64::MAX` if no peer waits.
     pub(crate) fn due_ns(&self) -> u64 {
         if self.ready { self.retry_at_ns } else { u64::MAX }
     }
 }
 
-/// What one attempt to accept has brought.
+/// The result of one attempt to accept.
 pub(crate) enum Accepted {
     Stream(mio::net::TcpStream),
     /// A peer was refused because descriptors have run out.
     Refused,
-    /// This peer is gone already; there may be others.
+    /// This peer has left already; there may be others.
     Gone,
-    /// Nobody waits, or nobody can be accepted for now.
-    Nobody,
+    /// No peer waits, or none can be accepted for now.
+    Nothing,
 }
 
-/// A descriptor held back so that, when they have run out, a peer can still be told: it is closed
-/// to make room, the peer is accepted and closed, and the reserve is taken again. Without it the
-/// peer would wait in the backlog for ever.
+/// A descriptor in reserve for refusing peers when descriptors have run out: it is closed to make
+/// room, the peer is accepted and closed, and the reserve is opened again. Otherwise the peer would
+/// wait in the backlog without an answer.
 pub(crate) struct Reserve(Option<File>);
 
 impl Reserve {
@@ -83,10 +83,10 @@ impl Reserve {
             Err(error) => match Errno::from_io_error(&error) {
                 Some(Errno::AGAIN) => {
                     listener.ready = false;
-                    Accepted::Nobody
+                    Accepted::Nothing
                 }
                 Some(Errno::MFILE | Errno::NFILE) => self.refuse(listener, now_ns),
-                // Linux hands over errors that the new connection has suffered already.
+                // Linux reports errors that the new connection already has; see accept(2).
                 Some(
                     Errno::CONNABORTED
                     | Errno::CONNRESET
@@ -100,10 +100,10 @@ impl Reserve {
                     | Errno::OPNOTSUPP
                     | Errno::NOPROTOOPT,
                 ) => Accepted::Gone,
-                // No memory, or nothing that the next attempt would change.
+                // No memory, or an error that an immediate retry would repeat.
                 _ => {
                     listener.retry_at_ns = now_ns + ACCEPT_PAUSE_NS;
-                    Accepted::Nobody
+                    Accepted::Nothing
                 }
             },
         }
@@ -118,8 +118,8 @@ impl Reserve {
         if refused {
             return Accepted::Refused;
         }
-        // Another thread was faster, or the peer is gone: look again a little later.
+        // Another thread took the descriptor or the peer, or the peer has left.
         listener.retry_at_ns = now_ns + ACCEPT_PAUSE_NS;
-        Accepted::Nobody
+        Accepted::Nothing
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mio::{Registry, Token, Waker};
 
-/// The sender's number of mails that come from outside all loops.
+/// The sender's shard number of mails posted by threads that are not loops.
 pub const OUTSIDE: usize = usize::MAX;
 
 /// Empty batches kept for reuse per shard.
@@ -20,19 +20,19 @@ pub(crate) struct Batch<M> {
 
 struct Queue<M> {
     batches: Vec<Batch<M>>,
-    /// Emptied by the receiver, refilled by senders.
+    /// Emptied by the receiver, reused by senders.
     spare: Vec<VecDeque<M>>,
-    /// The loop is gone.
+    /// The loop has ended.
     closed: bool,
 }
 
-/// What senders and the receiver of one shard share. Aligned so that two shards never write to the
-/// same pair of cache lines.
+/// The queue between the senders and the receiver of one shard. Aligned so that two shards never
+/// write to the same pair of cache lines.
 #[repr(align(128))]
 struct Inbox<M> {
     /// Mails posted and not delivered yet.
     len: AtomicUsize,
-    /// The receiver sleeps or is about to: it wants to be woken. Whoever clears this flag wakes it.
+    /// The receiver sleeps or is about to, and has to be woken by the sender that clears this flag.
     sleeping: AtomicBool,
     waker: OnceLock<Waker>,
     queue: Mutex<Queue<M>>,
@@ -52,8 +52,8 @@ impl<M> Inbox<M> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a batch in and wakes the receiver if it sleeps. Returns an empty batch for the next
-    /// time, or `None` if the loop is gone. `woken` counts wake-ups.
+    /// Queues a batch and wakes the receiver if it sleeps. Returns an empty batch for reuse, or
+    /// `None` if the loop has ended. `woken` counts wake-ups.
     fn put(&self, batch: Batch<M>, woken: &mut u64) -> Option<VecDeque<M>> {
         let len = batch.mails.len();
         let spare = {
@@ -65,14 +65,14 @@ impl<M> Inbox<M> {
             self.len.fetch_add(len, Ordering::SeqCst);
             queue.spare.pop()
         };
-        // The receiver sets `sleeping` and then looks at `len`; here it is the other way round.
-        // All four are sequentially consistent, so one of the two sides sees the other.
+        // The receiver sets `sleeping` and then reads `len`; here the order is reversed. All four
+        // accesses are sequentially consistent, so at least one side sees the other's write.
         if self.sleeping.load(Ordering::SeqCst)
             && self.sleeping.swap(false, Ordering::SeqCst)
             && let Some(waker) = self.waker.get()
         {
             *woken += 1;
-            // The event counter cannot overflow: it is woken once per sleep.
+            // Fails only when the event counter overflows; there is one wake-up per sleep.
             let _ = waker.wake();
         }
         Some(spare.unwrap_or_default())
@@ -86,7 +86,7 @@ pub fn mailboxes<M: Send + 'static>(shards: usize) -> Vec<Mailbox<M>> {
     (0..shards).map(|shard| Mailbox { shard, inboxes: Arc::clone(&inboxes) }).collect()
 }
 
-/// The receiving end of one shard; becomes part of its loop.
+/// The receiving end of one shard, owned by its loop.
 pub struct Mailbox<M> {
     shard: usize,
     inboxes: Arc<[Inbox<M>]>,
@@ -132,7 +132,7 @@ impl<M> std::fmt::Debug for Mailbox<M> {
     }
 }
 
-/// Posts mail to loops from any thread, for instance from a signal handler's thread.
+/// Posts mail to loops from any thread.
 pub struct Remote<M> {
     inboxes: Arc<[Inbox<M>]>,
 }
@@ -150,7 +150,7 @@ impl<M> std::fmt::Debug for Remote<M> {
 }
 
 impl<M> Remote<M> {
-    /// Number of shards that can be reached.
+    /// Number of shards that this can post to.
     #[must_use]
     pub fn shards(&self) -> usize {
         self.inboxes.len()
@@ -171,11 +171,11 @@ impl<M> Remote<M> {
     }
 }
 
-/// A loop's side of all mailboxes: what it is about to post and what it has collected.
+/// A loop's side of all mailboxes: mails that it will send and mails that it has collected.
 pub(crate) struct MailRoom<M> {
     mailbox: Mailbox<M>,
     outgoing: Vec<VecDeque<M>>,
-    /// Shards with something in `outgoing`.
+    /// Shards whose `outgoing` is not empty.
     targets: Vec<usize>,
     /// Collected and not delivered yet.
     pending: VecDeque<Batch<M>>,
@@ -218,7 +218,7 @@ impl<M> MailRoom<M> {
         self.outgoing.len()
     }
 
-    /// Collects a mail for `shard`, to be sent at the end of the turn.
+    /// Queues a mail for `shard`; it is sent at the end of the turn.
     #[inline]
     pub(crate) fn post(&mut self, shard: usize, mail: M) {
         let outgoing = &mut self.outgoing[shard];
@@ -228,13 +228,13 @@ impl<M> MailRoom<M> {
         outgoing.push_back(mail);
     }
 
-    /// Mails on their way to `shard`, as far as they are visible here.
+    /// Mails on their way to `shard`, including those that this loop has not sent yet.
     pub(crate) fn len(&self, shard: usize) -> usize {
         let posted = self.mailbox.inboxes[shard].len.load(Ordering::Relaxed);
         posted + self.outgoing[shard].len()
     }
 
-    /// Sends what the turn has collected.
+    /// Sends the mails of this turn.
     pub(crate) fn send(&mut self) {
         for shard in self.targets.drain(..) {
             let mails = std::mem::take(&mut self.outgoing[shard]);
@@ -253,7 +253,7 @@ impl<M> MailRoom<M> {
         self.inbox().len.load(Ordering::SeqCst) > 0
     }
 
-    /// Collects what has arrived and returns how many mails wait to be taken.
+    /// Collects the mails that have arrived and returns how many can be taken.
     pub(crate) fn collect(&mut self) -> usize {
         let inbox = &self.mailbox.inboxes[self.mailbox.shard];
         if inbox.len.load(Ordering::SeqCst) > self.pending_len {
@@ -273,7 +273,7 @@ impl<M> MailRoom<M> {
         self.pending_len
     }
 
-    /// Takes the next mail that was collected.
+    /// Takes the next collected mail and its sender.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<(usize, M)> {
         loop {
@@ -293,16 +293,16 @@ impl<M> MailRoom<M> {
         self.inbox().len.fetch_sub(count, Ordering::SeqCst);
     }
 
-    /// Takes back what has arrived and was not collected: the mails stay counted as posted, but
-    /// only what `give` puts in again can be collected.
+    /// Removes batches that have arrived and were not collected. They stay counted as posted, but
+    /// can be collected only after [`return_batch`](Self::return_batch).
     #[cfg(feature = "sim")]
     pub(crate) fn withhold(&self, withheld: &mut VecDeque<Batch<M>>) {
         withheld.extend(self.inbox().lock().batches.drain(..));
     }
 
-    /// The counterpart of `withhold`.
+    /// Makes a withheld batch available.
     #[cfg(feature = "sim")]
-    pub(crate) fn give(&self, batch: Batch<M>) {
+    pub(crate) fn return_batch(&self, batch: Batch<M>) {
         self.inbox().lock().batches.push(batch);
     }
 
@@ -317,7 +317,7 @@ impl<M> MailRoom<M> {
         true
     }
 
-    /// This loop is awake: nobody needs to wake it.
+    /// This loop is awake: senders need not wake it.
     pub(crate) fn awake(&self) {
         self.inbox().sleeping.store(false, Ordering::SeqCst);
     }

@@ -1,27 +1,26 @@
-//! What waits to be written to one connection.
+//! The unwritten output of one connection.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
 
 use crate::pool::BufferPool;
 
-/// A buffer that has grown to this is not appended to any more, so that it can be given back as
-/// soon as it is written.
+/// A buffer that has grown to this is no longer appended to, so that it returns to the pool as soon
+/// as it is written.
 const TAIL_BYTES_MAX: usize = 64 * 1024;
-/// Pieces handed to the kernel in one vectored write.
+/// Pieces passed to the kernel in one vectored write.
 const PIECES_PER_WRITE_MAX: usize = 64;
 
-/// The unwritten output of one connection: bytes that were copied in and shared pieces that were
-/// not, in order.
+/// The unwritten output of one connection: copied bytes and pieces shared by reference, in order.
 pub struct Output<S> {
     head: VecDeque<Piece<S>>,
-    /// Bytes of all pieces in `head`, also those of the first one that are written already.
+    /// Bytes of all pieces in `head`, including the written part of the first one.
     head_bytes: usize,
     /// Bytes of the shared pieces among them.
     shared_bytes: usize,
     /// Bytes of the first piece in `head` that are written already.
     written_bytes: usize,
-    /// Appended to; nothing of it is written yet.
+    /// New bytes are appended here; none of them are written yet.
     tail: Vec<u8>,
 }
 
@@ -39,11 +38,11 @@ impl<S: AsRef<[u8]>> Piece<S> {
     }
 }
 
-/// What one write has done.
+/// The result of one write.
 pub(crate) struct Written {
     /// Bytes the kernel was offered.
     pub(crate) offered: usize,
-    /// Bytes the kernel has taken.
+    /// Bytes the kernel has accepted.
     pub(crate) taken: usize,
 }
 
@@ -64,8 +63,8 @@ impl<S: AsRef<[u8]>> Output<S> {
         self.tail.extend_from_slice(bytes);
     }
 
-    /// The buffer to append to, for encoders. It may already hold output of this connection: append
-    /// to it, and remove nothing but what you have appended.
+    /// The buffer to append to, for encoders. It may already hold output of this connection: remove
+    /// only bytes that you have appended yourself.
     #[inline]
     pub fn as_vec_mut(&mut self) -> &mut Vec<u8> {
         &mut self.tail
@@ -90,7 +89,7 @@ impl<S: AsRef<[u8]>> Output<S> {
         self.head_bytes - self.written_bytes + self.tail.len()
     }
 
-    /// Bytes held in buffers of this connection's own, whether written already or not.
+    /// Bytes in buffers that belong to this connection alone, whether written or not.
     #[inline]
     pub(crate) fn owned_bytes(&self) -> usize {
         self.head_bytes - self.shared_bytes + self.tail.len()
@@ -114,7 +113,7 @@ impl<S: AsRef<[u8]>> Output<S> {
         }
     }
 
-    /// Forgets everything and gives the buffers back.
+    /// Discards everything and returns the buffers to the pool.
     pub(crate) fn clear(&mut self, pool: &mut BufferPool) {
         pool.give(std::mem::take(&mut self.tail));
         for piece in std::mem::take(&mut self.head) {
@@ -127,7 +126,7 @@ impl<S: AsRef<[u8]>> Output<S> {
         self.written_bytes = 0;
     }
 
-    /// Hands all bytes, in order, to `sink`, and forgets them.
+    /// Passes all bytes, in order, to `sink`, and discards them.
     pub(crate) fn drain_into<E>(
         &mut self,
         pool: &mut BufferPool,
@@ -188,7 +187,7 @@ impl<S: AsRef<[u8]>> Output<S> {
         Ok(Written { offered, taken })
     }
 
-    /// Forgets the first `taken` bytes and gives the buffers that they fill back.
+    /// Discards the first `taken` bytes and returns the buffers that are written completely.
     fn advance(&mut self, taken: usize, pool: &mut BufferPool) {
         self.written_bytes += taken;
         while let Some(first) = self.head.front() {

@@ -1,14 +1,14 @@
 //! Reused output buffers, so that an idle connection owns none.
 
-/// Capacity of a fresh buffer: several small messages fit, and a thousand of them stay in the
+/// Capacity of a fresh buffer: several small messages fit, and a thousand buffers stay in the
 /// second-level cache.
 const CAPACITY_BYTES: usize = 1024;
-/// Larger buffers go back to the allocator.
+/// Larger buffers are freed.
 const CAPACITY_KEPT_BYTES_MAX: usize = 64 * 1024;
-/// Sum of the capacities that wait for reuse.
+/// Total capacity of the buffers kept for reuse.
 const KEPT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Last in, first out: the buffer that is warmest in the cache is used next.
+/// Last in, first out, so that the next buffer used is likely to be in the cache.
 #[derive(Default)]
 pub(crate) struct BufferPool {
     free: Vec<Vec<u8>>,

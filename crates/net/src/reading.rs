@@ -1,14 +1,13 @@
-//! What happens when a connection has something to read.
+//! Reading: from readiness reported by the kernel to [`Handler::input`].
 
 use std::io::{ErrorKind, Read};
 
-use crate::conn::Phase;
-use crate::net::Net;
-use crate::stream::Readiness;
-use crate::{Closed, ConnId, Handler};
+use crate::conn::{Closed, ConnId, Demand, Phase, ReadSide, WriteSide};
+use crate::net::{Handler, Net};
+use crate::readiness::Readiness;
 
-/// The reused buffer: the first half holds the bytes that were left over, reads begin right behind
-/// them.
+/// The reused buffer of a loop. Left-over bytes fit in its first half; a read begins right behind
+/// them, so that both are passed to the handler as one slice.
 pub(crate) struct ReadBuffer {
     bytes: Box<[u8]>,
     read_bytes_max: usize,
@@ -20,37 +19,36 @@ impl ReadBuffer {
     }
 }
 
-/// What one read has brought.
+/// The result of one read.
 enum Got {
     Bytes(usize),
     /// Nothing for now.
     Nothing,
-    /// The connection is over; this was noted.
+    /// The connection is over, and its phase says so.
     End,
 }
 
 impl<H: Handler> Net<H> {
-    /// Notes what is reported about the connection at `index`.
+    /// Records the readiness that was reported for the connection at `index`.
     #[inline]
     pub(crate) fn note_event(&mut self, index: usize, event: &impl Readiness) {
         let Some((id, conn)) = self.conns.at_index(index) else { return };
-        let over = event.is_read_closed() || event.is_error();
-        if event.is_readable() || over {
-            conn.readable = true;
-            conn.read_closed |= over;
-            let waits = conn.paused && conn.phase == Phase::Open;
+        let at_end = event.is_read_closed() || event.is_error();
+        if event.is_readable() || at_end {
+            conn.read_side.note_edge(at_end);
+            let waits = conn.demand == Demand::Paused && conn.phase == Phase::Open;
             if !conn.on_ready && !waits {
                 conn.on_ready = true;
                 let list = if conn.newcomer { &mut self.newcomers } else { &mut self.ready };
                 list.push_back(id);
             }
         }
-        if conn.write_blocked && (event.is_writable() || event.is_error()) {
+        if conn.write_side.is_blocked() && (event.is_writable() || event.is_error()) {
             if conn.phase == Phase::Connecting {
                 self.push_ready(id);
                 return;
             }
-            conn.write_blocked = false;
+            conn.write_side = WriteSide::Open;
             self.push_dirty(id);
         }
     }
@@ -63,27 +61,33 @@ impl<H: Handler> Net<H> {
         match conn.phase {
             Phase::Open => {}
             Phase::Connecting => return self.finish_connect(handler, id),
-            Phase::Ending => return,
+            Phase::Ending | Phase::Aborting => return,
             Phase::Lingering => return self.discard_input(id, buffer),
         }
-        if conn.paused {
-            if let Some(error) = conn.broken.take() {
-                self.fail(id, Closed::Error(error));
+        match conn.demand {
+            Demand::Flowing => {}
+            Demand::Again => {
+                conn.demand = Demand::Flowing;
+                if !conn.partial.is_empty() {
+                    let kept = std::mem::take(&mut conn.partial);
+                    return self.pass_kept(handler, id, kept);
+                }
             }
-            return;
+            Demand::Paused => {
+                if let Some(error) = conn.write_side.take_error() {
+                    self.fail(id, Closed::Error(error));
+                }
+                return;
+            }
         }
-        if std::mem::take(&mut conn.hand_partial) && !conn.partial.is_empty() {
-            let kept = std::mem::take(&mut conn.partial);
-            return self.hand_kept(handler, id, kept);
-        }
-        if !conn.readable {
+        if !conn.read_side.is_readable() {
             return;
         }
         if conn.filter.is_some() {
             self.read_filtered(handler, id, buffer);
         } else if conn.partial.is_empty() {
             if let Got::Bytes(len) = self.read(id, &mut buffer.bytes[..buffer.read_bytes_max]) {
-                self.hand(handler, id, &buffer.bytes[..len]);
+                self.pass(handler, id, &buffer.bytes[..len]);
             }
         } else {
             self.read_behind_partial(handler, id, buffer);
@@ -91,9 +95,9 @@ impl<H: Handler> Net<H> {
         self.keep_ready(id);
     }
 
-    /// Hands `data` to the handler and keeps what it does not consume.
+    /// Passes `data` to the handler and keeps what it does not consume.
     #[inline]
-    fn hand(&mut self, handler: &mut H, id: ConnId, data: &[u8]) {
+    fn pass(&mut self, handler: &mut H, id: ConnId, data: &[u8]) {
         let consumed = handler.input(self, id, data);
         debug_assert!(consumed <= data.len(), "a handler cannot consume more than it is given");
         if consumed < data.len()
@@ -104,8 +108,8 @@ impl<H: Handler> Net<H> {
         }
     }
 
-    /// Hands bytes that are already in a buffer of their own, and keeps the rest in it.
-    fn hand_kept(&mut self, handler: &mut H, id: ConnId, mut kept: Vec<u8>) {
+    /// Passes bytes that are in a buffer of their own, and keeps the rest in it.
+    fn pass_kept(&mut self, handler: &mut H, id: ConnId, mut kept: Vec<u8>) {
         let consumed = handler.input(self, id, &kept).min(kept.len());
         if consumed < kept.len()
             && let Some(conn) = self.conns.get_mut(id)
@@ -122,8 +126,7 @@ impl<H: Handler> Net<H> {
         self.keep_ready(id);
     }
 
-    /// A connection whose readiness is not exhausted, or whose end was announced, stays on the
-    /// list.
+    /// A connection whose readiness is not exhausted, or whose end is pending, stays on the list.
     #[inline]
     fn keep_ready(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
@@ -135,7 +138,12 @@ impl<H: Handler> Net<H> {
             self.buffered_bytes = self.buffered_bytes - conn.partial_counted + partial_bytes;
             conn.partial_counted = partial_bytes;
         }
-        if (conn.readable || conn.hand_partial) && (!conn.paused || conn.broken.is_some()) {
+        let has_work = match conn.demand {
+            Demand::Flowing => conn.read_side.is_readable(),
+            Demand::Again => true,
+            Demand::Paused => conn.write_side.is_broken(),
+        };
+        if has_work {
             self.push_ready(id);
         }
     }
@@ -145,11 +153,11 @@ impl<H: Handler> Net<H> {
         let mut kept = std::mem::take(&mut conn.partial);
         let front = kept.len();
         if front > buffer.read_bytes_max {
-            // Part of something large: it grows in its own buffer.
+            // Part of a large unit: it grows in its own buffer.
             let got = self.read(id, &mut buffer.bytes[..buffer.read_bytes_max]);
             if let Got::Bytes(len) = got {
                 kept.extend_from_slice(&buffer.bytes[..len]);
-                return self.hand_kept(handler, id, kept);
+                return self.pass_kept(handler, id, kept);
             }
             self.put_back(id, kept);
             return;
@@ -162,7 +170,7 @@ impl<H: Handler> Net<H> {
                 if kept.capacity() <= 4096 {
                     self.put_back(id, kept);
                 }
-                self.hand(handler, id, &buffer.bytes[..front + len]);
+                self.pass(handler, id, &buffer.bytes[..front + len]);
                 self.release_partial(id);
             }
             Got::Nothing => self.put_back(id, kept),
@@ -170,6 +178,7 @@ impl<H: Handler> Net<H> {
         }
     }
 
+    /// Returns bytes that were taken from `partial` and are not consumed.
     fn put_back(&mut self, id: ConnId, kept: Vec<u8>) {
         if let Some(conn) = self.conns.get_mut(id)
             && conn.phase == Phase::Open
@@ -178,7 +187,7 @@ impl<H: Handler> Net<H> {
         }
     }
 
-    /// An empty buffer for partial input is not kept.
+    /// Frees the buffer for partial input if it is empty.
     fn release_partial(&mut self, id: ConnId) {
         if let Some(conn) = self.conns.get_mut(id)
             && conn.partial.is_empty()
@@ -187,6 +196,7 @@ impl<H: Handler> Net<H> {
         }
     }
 
+    /// One read, whose bytes pass through the filter.
     fn read_filtered(&mut self, handler: &mut H, id: ConnId, buffer: &mut ReadBuffer) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         let Some(filtering) = conn.filter.as_mut() else { return };
@@ -209,8 +219,10 @@ impl<H: Handler> Net<H> {
             Err(error) => Some(Closed::Error(error)),
             Ok(()) => filtering.filter.peer_closed().then_some(Closed::ByPeer),
         };
-        // The next turn tells the handler, unless it pauses.
-        conn.readable |= filtering.over.is_some();
+        if filtering.over.is_some() && !conn.read_side.is_readable() {
+            // So that the next turn comes here and reports the end, unless the handler pauses.
+            conn.read_side = ReadSide::Readable;
+        }
         let opened = !filtering.announced && filtering.filter.is_ready();
         filtering.announced |= opened;
         let grown = plain.len() > before;
@@ -221,14 +233,14 @@ impl<H: Handler> Net<H> {
             self.put_back(id, plain);
             handler.ready(self, id);
             plain = match self.conns.get_mut(id) {
-                Some(conn) if conn.phase == Phase::Open && !conn.paused => {
+                Some(conn) if conn.phase == Phase::Open && conn.demand != Demand::Paused => {
                     std::mem::take(&mut conn.partial)
                 }
                 _ => return,
             };
         }
         if grown {
-            self.hand_kept(handler, id, plain);
+            self.pass_kept(handler, id, plain);
         } else if plain.is_empty() {
             self.pool.give(plain);
         } else {
@@ -236,42 +248,42 @@ impl<H: Handler> Net<H> {
         }
     }
 
-    /// Input of a connection that is closed for the handler is read and forgotten, so that the
-    /// kernel does not answer it with a reset that would destroy our last output.
+    /// Input of a lingering connection is read and discarded, so that the kernel does not answer it
+    /// with a reset that would destroy our last output.
     fn discard_input(&mut self, id: ConnId, buffer: &mut ReadBuffer) {
         let Some(conn) = self.conns.get_mut(id) else { return };
-        if !conn.readable || conn.eof {
+        if !conn.read_side.is_readable() {
             return;
         }
         self.read(id, &mut buffer.bytes[..buffer.read_bytes_max]);
         if let Some(conn) = self.conns.get(id)
-            && conn.readable
+            && conn.read_side.is_readable()
         {
             self.push_ready(id);
         }
     }
 
-    /// One read. A short one ends readiness, unless the end was announced: then only the end does.
+    /// One read. A short one ends readiness, unless the end is pending.
     #[inline]
     fn read(&mut self, id: ConnId, into: &mut [u8]) -> Got {
         let Some(conn) = self.conns.get_mut(id) else { return Got::Nothing };
         self.counters.reads += 1;
         match conn.stream.read(into) {
             Ok(0) => {
-                conn.readable = false;
-                conn.eof = true;
                 self.input_ended(id);
                 Got::End
             }
             Ok(len) => {
                 self.counters.read_bytes += len as u64;
-                conn.readable = len == into.len() || conn.read_closed || conn.broken.is_some();
+                if len < into.len() {
+                    conn.read_side.note_short_read();
+                }
                 Got::Bytes(len)
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Got::Nothing,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                conn.readable = false;
-                match conn.broken.take() {
+                conn.read_side = ReadSide::Drained;
+                match conn.write_side.take_error() {
                     Some(error) => {
                         self.fail(id, Closed::Error(error));
                         Got::End
@@ -280,7 +292,7 @@ impl<H: Handler> Net<H> {
                 }
             }
             Err(error) => {
-                conn.readable = false;
+                conn.read_side = ReadSide::Drained;
                 if conn.phase == Phase::Lingering {
                     self.drop_conn(id);
                 } else {
@@ -291,43 +303,31 @@ impl<H: Handler> Net<H> {
         }
     }
 
-    /// The peer will send no more.
-    fn input_ended(&mut self, id: ConnId) {
-        let Some(conn) = self.conns.get_mut(id) else { return };
-        if conn.phase == Phase::Lingering {
-            if conn.fin_sent || conn.broken.is_some() {
-                self.drop_conn(id);
-            }
-            return;
-        }
-        match conn.broken.take() {
-            Some(error) => self.fail(id, Closed::Error(error)),
-            None => self.end(id, Closed::ByPeer),
-        }
-    }
-
-    /// An outgoing connection has an event: find out how it went.
+    /// An outgoing connection has an event: checks whether it is established.
     fn finish_connect(&mut self, handler: &mut H, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         let result = match conn.stream.take_error() {
             Ok(Some(error)) | Err(error) => Err(error),
             Ok(None) => match conn.stream.peer_addr() {
                 Ok(_) => Ok(()),
-                Err(error) if error.kind() == ErrorKind::NotConnected && !conn.read_closed => {
+                Err(error)
+                    if error.kind() == ErrorKind::NotConnected
+                        && conn.read_side != ReadSide::EndPending =>
+                {
                     return;
                 }
                 Err(error) => Err(error),
             },
         };
         if result.is_err() {
-            // Not open for the handler, and its index is not free before it was told.
+            // Not open for the handler, and its index is not reused before `connected` returns.
             conn.phase = Phase::Ending;
             handler.connected(self, id, result);
             self.drop_conn(id);
             return;
         }
         conn.phase = Phase::Open;
-        conn.write_blocked = false;
+        conn.write_side = WriteSide::Open;
         if !conn.output.is_empty() || conn.filter.is_some() {
             self.push_dirty(id);
         }

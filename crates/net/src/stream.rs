@@ -1,6 +1,6 @@
-//! The socket of a connection: the kernel's, or one of a simulated network.
+//! The socket of a connection: the kernel's, or a simulated one.
 //!
-//! Without the feature `sim` there is only one kind, and nothing is left of the choice.
+//! Without the feature `sim` there is only one kind, and the match statements compile to nothing.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr};
@@ -12,9 +12,9 @@ use mio::{Interest, Registry, Token};
 use socket2::SockRef;
 
 #[cfg(feature = "sim")]
-use crate::sim::Socket;
+use crate::virtual_socket::Socket;
 
-/// What carries the bytes of one connection.
+/// The socket of one connection.
 pub(crate) enum Stream {
     Tcp(TcpStream),
     #[cfg(feature = "sim")]
@@ -22,8 +22,8 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Asks for all events, once for the whole life of the connection in this loop. A simulated
-    /// socket is looked at in every turn and needs no registry.
+    /// Registers for all events, once for the whole life of the connection in this loop. A simulated
+    /// socket is polled in every turn and needs no registry.
     pub(crate) fn register(&mut self, registry: Option<&Registry>, token: Token) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => match registry {
@@ -42,7 +42,7 @@ impl Stream {
 
     pub(crate) fn deregister(&mut self, registry: Option<&Registry>) {
         if let (Self::Tcp(stream), Some(registry)) = (self, registry) {
-            // Fails only for a socket that is not registered, which is what is wanted.
+            // Fails only for a socket that is not registered.
             let _ = registry.deregister(stream);
         }
     }
@@ -71,7 +71,7 @@ impl Stream {
         }
     }
 
-    /// Says that no more will be written.
+    /// Ends the output: the peer receives FIN.
     pub(crate) fn finish(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Write),
@@ -80,7 +80,8 @@ impl Stream {
         }
     }
 
-    /// Dropping it will reset the connection: without this, unsent output would still go out.
+    /// Makes dropping the socket reset the connection; otherwise the kernel would still send
+    /// unsent output.
     pub(crate) fn reset_when_dropped(&mut self) {
         match self {
             Self::Tcp(stream) => {
@@ -124,35 +125,5 @@ impl Write for Stream {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// What is reported about a socket.
-pub(crate) trait Readiness {
-    fn is_readable(&self) -> bool;
-    fn is_writable(&self) -> bool;
-    fn is_read_closed(&self) -> bool;
-    fn is_error(&self) -> bool;
-}
-
-impl Readiness for mio::event::Event {
-    #[inline]
-    fn is_readable(&self) -> bool {
-        self.is_readable()
-    }
-
-    #[inline]
-    fn is_writable(&self) -> bool {
-        self.is_writable()
-    }
-
-    #[inline]
-    fn is_read_closed(&self) -> bool {
-        self.is_read_closed()
-    }
-
-    #[inline]
-    fn is_error(&self) -> bool {
-        self.is_error()
     }
 }

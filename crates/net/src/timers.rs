@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A tick is 2^20 ns = 1.05 ms, so that time becomes ticks by a shift.
 const TICK_SHIFT: u32 = 20;
-/// The last tick whose begin is a number of nanoseconds.
+/// The last tick whose beginning fits in 64 bits of nanoseconds.
 const TICK_MAX: u64 = u64::MAX >> TICK_SHIFT;
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
@@ -12,8 +12,8 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const LEVELS: usize = 8;
 const NONE: u32 = u32::MAX;
 
-/// Names a timer of [`Net::set_timer`](crate::Net::set_timer). A name that has outlived its timer
-/// is recognised and harmless.
+/// Names a timer of [`Net::set_timer`](crate::Net::set_timer). Cancelling a timer that has fired has
+/// no effect, so an id may be kept longer than its timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimerId {
     index: u32,
@@ -93,15 +93,15 @@ impl Wheel {
         match entry.place {
             Place::Free => return false,
             Place::Slot { level, slot } => self.unlink(id.index, level as usize, slot as usize),
-            // Its name in the list of due timers is stale from now on.
+            // Its id in the list of due timers is outdated from now on.
             Place::Due => {}
         }
         self.free_entry(id.index);
         true
     }
 
-    /// When to call [`advance`](Self::advance) next: not later than the next timer, and at most a
-    /// few times before it. `u64::MAX` if there is no timer.
+    /// When to call [`advance`](Self::advance) next: not later than the next timer is due; for a
+    /// distant timer a few calls come earlier. `u64::MAX` if there is no timer.
     pub(crate) fn next_ns(&self) -> u64 {
         if !self.due.is_empty() {
             return 0;
@@ -109,8 +109,8 @@ impl Wheel {
         self.next_slot().map_or(u64::MAX, |(_, _, tick)| tick << TICK_SHIFT)
     }
 
-    /// Moves the timers that are due by now to where [`pop`](Self::pop) finds them, and returns how
-    /// many wait there.
+    /// Moves the timers that are due by now to the list that [`pop`](Self::pop) takes from, and
+    /// returns the length of that list.
     pub(crate) fn advance(&mut self, now_ns: u64) -> usize {
         let now_tick = now_ns >> TICK_SHIFT;
         while let Some((level, slot, tick)) = self.next_slot() {
@@ -130,7 +130,7 @@ impl Wheel {
         self.due.len()
     }
 
-    /// The token of the next due timer. `None` stands for one that was cancelled meanwhile.
+    /// The token of the next due timer; `None` if that timer was cancelled meanwhile.
     pub(crate) fn pop(&mut self) -> Option<u64> {
         let id = self.due.pop_front()?;
         let entry = &self.entries[id.index as usize];

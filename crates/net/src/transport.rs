@@ -1,16 +1,16 @@
-//! What a listener puts between its sockets and the handler.
+//! The transports of listeners, and their filters.
 
 use std::io;
 use std::sync::Arc;
 
+use crate::filter::{Filter, Layers};
 use crate::tls::TlsServer;
 use crate::ws::WsServer;
-use crate::{Filter, Layers};
 
-/// What carries the bytes of accepted connections.
+/// The transport of accepted connections.
 #[derive(Clone, Debug)]
 pub enum ServerTransport {
-    /// TCP and nothing else.
+    /// Plain TCP.
     Tcp,
     /// TLS.
     Tls(Arc<TlsServer>),
@@ -24,7 +24,7 @@ impl ServerTransport {
     /// The filter of a new connection; plain TCP has none.
     ///
     /// # Errors
-    /// When TLS cannot begin at all.
+    /// When rustls cannot create a connection.
     pub fn filter(&self) -> io::Result<Option<Box<dyn Filter>>> {
         Ok(match self {
             Self::Tcp => None,

@@ -1,10 +1,11 @@
-//! One turn of a loop, whoever reports events and brings new connections.
+//! One turn of a loop, real or simulated.
 
+use crate::clock;
+use crate::net::{Handler, Net, Next};
 use crate::reading::ReadBuffer;
-use crate::{Handler, Net, Next, clock};
 
 impl<H: Handler> Net<H> {
-    /// What a turn does after its events were noted. `accept` takes new connections in.
+    /// The steps of a turn after its events were recorded. `accept` accepts new connections.
     #[inline]
     pub(crate) fn turn(
         &mut self,
@@ -21,20 +22,20 @@ impl<H: Handler> Net<H> {
         self.report_ended(handler);
         let mut next = handler.turn(self);
         if self.report_ended(handler) {
-            // Their ends may have left work to do.
+            // The calls of `closed` may have left work.
             next = Next::Again;
         }
-        // Mail before output: who reads an answer can rely on what it tells other loops.
+        // Mail before output: a peer that reads an answer can rely on the mail of the same turn.
         self.mail.send();
         self.flush(handler);
         self.expire_lingering();
-        // What the handler posted while it learnt that output was drained.
+        // Mail that the handler posted in `drained`.
         self.mail.send();
         handler.turn_ended(self);
         next
     }
 
-    /// Whether there is work that no event will tell of.
+    /// Whether there is work that no event will report.
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
         !self.ready.is_empty()
@@ -43,7 +44,7 @@ impl<H: Handler> Net<H> {
             || !self.ending.is_empty()
     }
 
-    /// When the next turn must begin, `u64::MAX` if nothing is planned.
+    /// When the next turn must begin; `u64::MAX` if nothing is scheduled.
     #[inline]
     pub(crate) fn deadline_ns(&self, next: Next) -> u64 {
         let wanted_ns = match next {
@@ -88,11 +89,11 @@ impl<H: Handler> Net<H> {
         }
     }
 
-    /// Serves connections that are not established, at least one of them, while the turn has time
-    /// for them. What is left of it is for accepting more.
+    /// Serves connections that are not established, at least one, within the turn's budget for
+    /// newcomers. The rest of the budget is for accepting more.
     fn serve_newcomers(&mut self, handler: &mut H, buffer: &mut ReadBuffer) {
         if !self.newcomers.is_empty() {
-            // The time begins to run.
+            // Starts the budget.
             self.has_time();
         }
         for _ in 0..self.newcomers.len() {
@@ -105,7 +106,7 @@ impl<H: Handler> Net<H> {
         }
     }
 
-    /// Whether this turn may do more for newcomers. Simulated turns take no time.
+    /// Whether the turn's budget for newcomers lasts. Simulated turns take no time.
     pub(crate) fn has_time(&mut self) -> bool {
         let budget_ns = self.limits.newcomers_budget_ns;
         if budget_ns == 0 || self.is_simulated() {

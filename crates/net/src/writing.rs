@@ -2,16 +2,15 @@
 
 use std::io::ErrorKind;
 
-use crate::conn::{Conn, Phase};
-use crate::net::Net;
+use crate::conn::{Closed, Conn, ConnId, Phase, WriteSide};
+use crate::net::{Handler, Net};
 use crate::pool::BufferPool;
-use crate::{Closed, ConnId, Handler};
 
 impl<H: Handler> Net<H> {
     /// Writes once to every connection that has output and is not blocked.
     pub(crate) fn flush(&mut self, handler: &mut H) {
         if !self.scrap.is_empty() {
-            // What was appended by reference would live as long as this loop.
+            // Otherwise shared pieces in it would live as long as this loop.
             self.scrap.clear(&mut self.pool);
         }
         if self.dirty.is_empty() {
@@ -35,12 +34,13 @@ impl<H: Handler> Net<H> {
     fn flush_one(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         conn.on_dirty = false;
-        if conn.write_blocked || conn.phase == Phase::Connecting {
+        // This includes connections that are not established yet.
+        if conn.write_side.is_blocked() {
             return self.count_output(id);
         }
         let lingering = conn.phase == Phase::Lingering;
         if conn.filter.is_some()
-            && conn.broken.is_none()
+            && !conn.write_side.is_broken()
             && let Err(error) = translate(conn, &mut self.pool)
         {
             if lingering {
@@ -55,7 +55,7 @@ impl<H: Handler> Net<H> {
             None => &mut conn.output,
         };
         if output.len_bytes() > self.limits.output_high_bytes {
-            conn.above_high = true;
+            conn.drained_due = true;
         }
         if output.is_empty() {
             output.clear(&mut self.pool);
@@ -66,12 +66,14 @@ impl<H: Handler> Net<H> {
                     self.counters.written_bytes += written.taken as u64;
                     let left = !output.is_empty();
                     if written.taken < written.offered {
-                        conn.write_blocked = true;
+                        conn.write_side = WriteSide::Blocked;
                     } else if left {
                         self.push_dirty(id);
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => conn.write_blocked = true,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    conn.write_side = WriteSide::Blocked;
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => self.push_dirty(id),
                 Err(error) => return self.fail_write(id, error),
             }
@@ -84,33 +86,20 @@ impl<H: Handler> Net<H> {
         }
     }
 
-    /// Notes when output that was above the high-water mark has fallen to the low one.
+    /// Schedules `drained` when output that was above the high-water mark has fallen to the low one.
     #[inline]
     fn check_low_mark(&mut self, id: ConnId) {
         if let Some(conn) = self.conns.get_mut(id)
-            && conn.above_high
+            && conn.drained_due
             && conn.output_bytes() <= self.limits.output_low_bytes
         {
-            conn.above_high = false;
+            conn.drained_due = false;
             self.drained.push(id);
         }
     }
 
-    /// When a closed connection has written everything, it sends FIN and waits for the peer's.
-    fn finish_lingering(&mut self, id: ConnId) {
-        let Some(conn) = self.conns.get_mut(id) else { return };
-        if conn.output_bytes() > 0 || conn.fin_sent {
-            return;
-        }
-        if conn.eof || conn.stream.finish().is_err() {
-            self.drop_conn(id);
-            return;
-        }
-        conn.fin_sent = true;
-    }
-
-    /// Writing is impossible from now on. What the peer has sent before is still read: its last
-    /// words count.
+    /// Writing is impossible from now on. What the peer has sent before is still read: it may have
+    /// said why it closes.
     fn fail_write(&mut self, id: ConnId, error: std::io::Error) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         if conn.phase == Phase::Lingering {
@@ -122,13 +111,13 @@ impl<H: Handler> Net<H> {
             filtering.wire.clear(&mut self.pool);
         }
         self.buffered_bytes -= std::mem::take(&mut conn.output_counted);
-        conn.broken = Some(error);
-        conn.readable = true;
+        conn.write_side = WriteSide::Broken(error);
+        conn.read_side.note_edge(true);
         self.push_ready(id);
     }
 }
 
-/// Moves output through the filter, to the bytes for the wire.
+/// Moves output through the filter.
 fn translate<S: AsRef<[u8]>>(conn: &mut Conn<S>, pool: &mut BufferPool) -> std::io::Result<()> {
     let Some(filtering) = &mut conn.filter else { return Ok(()) };
     let filter = &mut filtering.filter;

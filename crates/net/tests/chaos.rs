@@ -1,6 +1,6 @@
-//! Everything at once: connections that echo, pause, move between loops and end at random, with
-//! small bounds per turn. Whatever a client gets back is a prefix of what it sent, and all of it
-//! unless the connection was ended from our side.
+//! All operations combined: connections echo, pause, move between loops and end at random, with
+//! small bounds per turn. A client receives a prefix of what it sent, and all of it unless the
+//! server ended the connection.
 
 mod common;
 
@@ -17,7 +17,7 @@ use tacho_net::{ConnId, Detached, LoopConfig, Net, Next, mailboxes};
 const SHARDS: usize = 3;
 const CLIENTS: usize = 24;
 
-/// A small generator of numbers that is the same on every run.
+/// A small random number generator (xorshift) with the same sequence on every run.
 struct Dice(u64);
 
 impl Dice {
@@ -29,7 +29,7 @@ impl Dice {
     }
 }
 
-/// The first byte of a connection says whether it may be ended by us: upper case letters may.
+/// Connections whose first byte is an upper-case letter may be ended by the server.
 #[derive(Default)]
 struct Owner {
     mortal: HashMap<ConnId, bool>,
@@ -94,14 +94,14 @@ fn chaotic(seed: u64, ended: Arc<AtomicUsize>) -> Probe {
             len
         }),
         on_timer: Box::new(move |net, index| {
-            // The connection with this index may be another one by now; both is fine.
+            // The index may have been reused meanwhile; both connections may be resumed.
             let (owner, dice) = &mut *lock(&timer);
             let conns: Vec<_> = net.open_connections().collect();
             for conn in conns {
                 if conn.index() as u64 == index {
                     net.resume_read(conn);
                 } else if dice.roll(20) == 0 {
-                    // What the loop keeps moves along.
+                    // Bytes kept by the loop move along.
                     send_away(net, owner, conn, b"", dice.roll(SHARDS as u64) as usize);
                 }
             }

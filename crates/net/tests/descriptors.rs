@@ -1,4 +1,4 @@
-//! What happens when descriptors run out. Alone in this binary: the limit is the process's.
+//! Behaviour when descriptors run out. A test binary of its own: the limit applies to the process.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 mod common;
@@ -12,19 +12,19 @@ use common::*;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tacho_net::LoopConfig;
 
-/// Free descriptors that the test asks for; some of the numbers below the limit may be taken by
-/// descriptors that this process has inherited, and the hard limit may leave fewer.
+/// Free descriptors that the test tries to leave; there may be fewer, because of descriptors that
+/// this process has inherited and of the hard limit.
 const ROOM: u64 = 64;
 
-/// Files that take every descriptor there is. Closing one of them makes room for one.
+/// Files that occupy all free descriptors. Closing one of them frees one descriptor.
 struct Ballast {
     files: Vec<File>,
     before: Rlimit,
 }
 
 impl Ballast {
-    /// The limit bounds the numbers of descriptors, not how many are open: filling up is the only
-    /// way to know that there is none left.
+    /// The limit bounds the numbers of descriptors, not how many are open: only opening files until
+    /// it fails shows that none is left.
     fn fill() -> Self {
         let before = getrlimit(Resource::Nofile);
         let names = std::fs::read_dir("/dev/fd").unwrap();
@@ -49,7 +49,7 @@ impl Ballast {
 
 impl Drop for Ballast {
     fn drop(&mut self) {
-        // A test that fails wants to tell why.
+        // A failing test needs descriptors to report why.
         let _ = setrlimit(Resource::Nofile, self.before);
     }
 }
@@ -76,7 +76,7 @@ fn peers_are_refused_and_others_served_when_descriptors_run_out() {
     for count in 1..=10 {
         ballast.make_room(1);
         let mut client = server.client();
-        // A refused peer knows it: its connection is closed, it does not wait.
+        // A refused peer does not wait: its connection is closed.
         match client.read(&mut [0; 1]) {
             Ok(len) => assert_eq!(len, 0),
             Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
@@ -84,12 +84,12 @@ fn peers_are_refused_and_others_served_when_descriptors_run_out() {
         refused.push(client);
         let counters = server.ask(|_, net| net.counters());
         assert_eq!((counters.accepted, counters.refused), (2, count), "{counters:?}");
-        // Those who were accepted are served all along.
+        // Accepted connections are served all along.
         assert_served(&mut first, b"during");
         assert_served(&mut second, b"during");
     }
 
-    // Many at once do not keep a turn from ending: refusing one counts like accepting one.
+    // Many peers at once do not prolong a turn: refusing one counts like accepting one.
     const FLOOD: usize = 20;
     let turns = |server: &Running| server.ask(|_, net| net.counters().turns);
     let before = turns(&server);
@@ -108,7 +108,7 @@ fn peers_are_refused_and_others_served_when_descriptors_run_out() {
     let taken = turns(&server) - before;
     assert!(taken >= FLOOD as u64, "{FLOOD} refused in {taken} turns");
 
-    // When there is room again, so is service.
+    // With free descriptors, new connections are served again.
     ballast.make_room(2);
     assert_served(&mut server.client(), b"after");
     drop(refused);

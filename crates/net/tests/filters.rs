@@ -1,4 +1,4 @@
-//! A toy filter: input, output, hand-over, its own words, and its errors.
+//! A toy filter: input, output, moves between loops, output of its own, and errors.
 
 mod common;
 
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use common::*;
 use tacho_net::{Filter, LoopConfig, mailboxes};
 
-/// Every byte is combined with a key that moves on with every byte, separately per direction, so
-/// that a lost or repeated byte spoils all that follow. A zero byte on the plain side is a greeting
-/// that is answered by the filter itself; 0xff is an error.
+/// Every byte is combined with a key that changes with every byte, separately per direction, so that
+/// a lost or repeated byte corrupts all that follow. A zero byte on the plain side is a greeting that
+/// the filter itself answers; 0xff is an error.
 struct Toy {
     inbound_key: u8,
     outbound_key: u8,
@@ -103,12 +103,12 @@ fn bytes_pass_through_the_filter_both_ways() {
         piece = piece * 5 % 4099 + 1;
     }
     assert!(encode(&reading.join().unwrap()) == plain);
-    // The peer has closed: there is no one to say farewell to, but the filter still does.
+    // The peer has closed its side, but the filter still sends its closing message.
     assert_eq!(finish(client).len(), 5);
 }
 
 #[test]
-fn the_filter_can_speak_by_itself_and_says_farewell() {
+fn the_filter_has_output_of_its_own_and_a_closing_message() {
     let server = start(filtered(Probe {
         on_input: Box::new(|net, conn, data| {
             net.out(conn).extend_from_slice(b"closing");
@@ -127,7 +127,7 @@ fn the_filter_can_speak_by_itself_and_says_farewell() {
 }
 
 #[test]
-fn an_error_of_the_filter_ends_the_connection_after_its_last_words() {
+fn an_error_of_the_filter_ends_the_connection_after_its_output() {
     let (log, logged) = events::<String>();
     let ends = log.clone();
     let server = start(filtered(Probe {
@@ -148,7 +148,7 @@ fn an_error_of_the_filter_ends_the_connection_after_its_last_words() {
 }
 
 #[test]
-fn decrypted_bytes_that_were_not_consumed_are_handed_again() {
+fn decrypted_bytes_that_were_not_consumed_are_passed_again() {
     let mut calls = 0;
     let server = start(filtered(Probe {
         on_input: Box::new(move |net, conn, data| {
@@ -187,7 +187,7 @@ fn the_filter_moves_with_its_connection() {
                     if data.len() < 4 {
                         return 0;
                     }
-                    // More than the kernel takes: translated and untranslated output move too.
+                    // More than the kernel accepts: translated and untranslated output move too.
                     net.out(conn).push_shared(Arc::from(vec![7; LEN]));
                     net.out(conn).extend_from_slice(&data[..4]);
                     let target = (net.shard() + 1) % 2;
@@ -208,7 +208,11 @@ fn the_filter_moves_with_its_connection() {
     let mut client = loops[0].client();
     let wire = encode(b"onceuponatime");
     write(&mut client, &wire[..10]);
-    std::thread::sleep(std::time::Duration::from_millis(10));
+    eventually("the first piece is read", || {
+        let read: u64 =
+            loops.iter().map(|running| running.ask(|_, net| net.counters().read_bytes)).sum();
+        read == 10
+    });
     write(&mut client, &wire[10..]);
     let plain = encode(&read_exactly(&mut client, 3 * (LEN + 4)));
     for (round, word) in [b"once", b"upon", b"atim"].into_iter().enumerate() {
@@ -218,16 +222,16 @@ fn the_filter_moves_with_its_connection() {
     }
 }
 
-/// Begins with a handshake: the peer says `H` and is answered `h`. Then `!` is the peer's farewell,
-/// and `?` an error.
+/// Begins with a handshake: the peer sends `H` and receives `h`. Then `!` is the peer's closing
+/// message, and `?` an error.
 #[derive(Default)]
-struct Formal {
+struct WithHandshake {
     is_open: bool,
     owes_answer: bool,
     is_closed: bool,
 }
 
-impl Filter for Formal {
+impl Filter for WithHandshake {
     fn inbound(&mut self, wire: &[u8], plain: &mut Vec<u8>) -> io::Result<()> {
         for byte in wire {
             match byte {
@@ -265,11 +269,11 @@ impl Filter for Formal {
     }
 }
 
-/// Logs what happens to connections with a [`Formal`] filter.
-fn formal(log: &std::sync::mpsc::Sender<String>) -> Probe {
+/// Logs the events of connections with a [`WithHandshake`] filter.
+fn with_handshake(log: &std::sync::mpsc::Sender<String>) -> Probe {
     let (ready, input, closed) = (log.clone(), log.clone(), log.clone());
     Probe {
-        on_accepted: Box::new(|net, conn| net.set_filter(conn, Box::new(Formal::default()))),
+        on_accepted: Box::new(|net, conn| net.set_filter(conn, Box::new(WithHandshake::default()))),
         on_ready: Box::new(move |net, conn| {
             ready.send("ready".to_owned()).expect("the test listens");
             net.out(conn).extend_from_slice(b"hello");
@@ -287,9 +291,9 @@ fn formal(log: &std::sync::mpsc::Sender<String>) -> Probe {
 }
 
 #[test]
-fn a_handshake_is_announced_once_before_the_data_behind_it() {
+fn the_end_of_a_handshake_is_reported_once_before_the_data_after_it() {
     let (log, logged) = events::<String>();
-    let server = start(formal(&log));
+    let server = start(with_handshake(&log));
     let mut client = server.client();
     write(&mut client, b"Hdata");
     assert_eq!(read_exactly(&mut client, 6), b"hhello");
@@ -301,9 +305,9 @@ fn a_handshake_is_announced_once_before_the_data_behind_it() {
 }
 
 #[test]
-fn a_farewell_ends_the_connection_though_the_socket_is_open() {
+fn a_closing_message_ends_the_connection_though_the_socket_is_open() {
     let (log, logged) = events::<String>();
-    let server = start(formal(&log));
+    let server = start(with_handshake(&log));
     let mut client = server.client();
     write(&mut client, b"Hlast!");
     let mut got = Vec::new();
@@ -314,9 +318,9 @@ fn a_farewell_ends_the_connection_though_the_socket_is_open() {
 }
 
 #[test]
-fn an_end_waits_until_the_handler_has_read_what_came_before() {
+fn an_end_waits_until_the_handler_has_read_the_bytes_before_it() {
     let (log, logged) = events::<String>();
-    let mut probe = formal(&log);
+    let mut probe = with_handshake(&log);
     let mut is_first = true;
     probe.on_input = Box::new(move |net, conn, data| {
         log.send(format!("{} bytes", data.len())).unwrap();
@@ -339,14 +343,14 @@ fn an_end_waits_until_the_handler_has_read_what_came_before() {
 }
 
 #[test]
-fn an_end_that_was_noted_on_the_way_is_told_by_the_next_owner() {
+fn an_end_seen_before_a_move_is_reported_by_the_next_owner() {
     for (end, expected) in [(&b"!"[..], "by peer at 1"), (b"?", "error at 1")] {
         let (log, logged) = events::<String>();
         let loops: Vec<_> = mailboxes(2)
             .into_iter()
             .map(|mailbox| {
                 let config = LoopConfig { listeners: vec![local()], ..LoopConfig::default() };
-                let mut probe = formal(&log);
+                let mut probe = with_handshake(&log);
                 let log = log.clone();
                 probe.on_input = Box::new(move |net, conn, data| {
                     if net.shard() == 0 {
@@ -366,7 +370,7 @@ fn an_end_that_was_noted_on_the_way_is_told_by_the_next_owner() {
             })
             .collect();
         let mut client = loops[0].client();
-        // In one piece: the first owner sees the end behind the data that it passes on.
+        // In one piece: the first owner's filter sees the end behind the data that moves.
         write(&mut client, &[b"Hmove", end].concat());
         assert_eq!([next(&logged), next(&logged), next(&logged)], ["ready", "move", expected]);
     }

@@ -1,4 +1,5 @@
-//! TLS filters against each other, in memory: who lets whom in, and what they say if not.
+//! TLS filters against each other, in memory: which certificates they accept, and the errors of
+//! both sides if not.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -15,12 +16,12 @@ use tacho_net::tls::{
 use tacho_net::ws::{WsClient, WsServer};
 use tacho_net::{Filter, Layers};
 
-/// What each side has read: the client, the server.
+/// The bytes that the client and the server have read.
 type Read = (Vec<u8>, Vec<u8>);
 /// A client's filter and a server's.
 type Pair = (Box<dyn Filter>, Box<dyn Filter>);
 
-/// Hands bytes to and fro until nobody has anything to say. Returns what each side read.
+/// Exchanges bytes until neither side has output. Returns the bytes that each side read.
 fn talk(
     client: &mut dyn Filter,
     server: &mut dyn Filter,
@@ -43,9 +44,9 @@ fn talk(
     }
 }
 
-/// What went wrong between the two, at whichever side it shows first, and then at the other.
-fn quarrel(client: &mut dyn Filter, server: &mut dyn Filter) -> (String, String) {
-    let (error, side) = talk(client, server, 1000).expect_err("a quarrel");
+/// The errors of the client and of the server, when one side fails and the other receives its alert.
+fn failures(client: &mut dyn Filter, server: &mut dyn Filter) -> (String, String) {
+    let (error, side) = talk(client, server, 1000).expect_err("a failed handshake");
     let (mut alert, mut plain) = (Vec::new(), Vec::new());
     let other = match side {
         "server" => {
@@ -57,7 +58,7 @@ fn quarrel(client: &mut dyn Filter, server: &mut dyn Filter) -> (String, String)
             server.inbound(&alert, &mut plain)
         }
     };
-    let other = other.expect_err("the other side hears of it").to_string();
+    let other = other.expect_err("the other side receives the alert").to_string();
     match side {
         "server" => (other, error.to_string()),
         _ => (error.to_string(), other),
@@ -65,7 +66,7 @@ fn quarrel(client: &mut dyn Filter, server: &mut dyn Filter) -> (String, String)
 }
 
 #[test]
-fn whom_a_client_trusts() {
+fn a_client_checks_issuer_and_name() {
     let folder = tempfile::tempdir().unwrap();
     let good = Authority::new(folder.path(), "good");
     let other = Authority::new(folder.path(), "other");
@@ -103,7 +104,7 @@ fn whom_a_client_trusts() {
 }
 
 #[test]
-fn whom_a_server_lets_in() {
+fn a_server_checks_client_certificates() {
     let folder = tempfile::tempdir().unwrap();
     let good = Authority::new(folder.path(), "good");
     let other = Authority::new(folder.path(), "other");
@@ -115,7 +116,7 @@ fn whom_a_server_lets_in() {
     };
     let known = with(Some(good.issue("client", &["device-1"])));
     let stranger = with(Some(other.issue("stranger", &["device-2"])));
-    let nobody = with(None);
+    let anonymous = with(None);
     let required = server(&identity, ClientCertificates::Required(good.ca.clone()));
     let optional = server(&identity, ClientCertificates::Optional(good.ca.clone()));
     let ignored = server(&identity, ClientCertificates::Ignored);
@@ -124,21 +125,21 @@ fn whom_a_server_lets_in() {
         talk(&mut ours, &mut server.filter().unwrap(), 1000).is_ok() && ours.is_ready()
     };
     assert!(attempt(&required, &known));
-    assert!(attempt(&optional, &known) && attempt(&optional, &nobody));
-    assert!([&known, &stranger, &nobody].iter().all(|client| attempt(&ignored, client)));
+    assert!(attempt(&optional, &known) && attempt(&optional, &anonymous));
+    assert!([&known, &stranger, &anonymous].iter().all(|client| attempt(&ignored, client)));
     for (server, settings, at_client, at_server) in [
-        (&required, &nobody, "requires a certificate", "shown no certificate"),
+        (&required, &anonymous, "requires a certificate", "sent no certificate"),
         (&required, &stranger, "does not trust the CA", "not trusted"),
         (&optional, &stranger, "does not trust the CA", "not trusted"),
     ] {
         let mut ours = client(settings).filter().unwrap();
-        let (mine, theirs) = quarrel(&mut ours, &mut server.filter().unwrap());
+        let (mine, theirs) = failures(&mut ours, &mut server.filter().unwrap());
         assert!(mine.contains(at_client) && theirs.contains(at_server), "{mine}; {theirs}");
     }
 }
 
 #[test]
-fn application_protocols_must_meet_if_there_are_any() {
+fn offered_application_protocols_must_overlap() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new(folder.path(), "ca");
     let server = server(&authority.issue("server", &["localhost"]), ClientCertificates::Ignored);
@@ -152,12 +153,12 @@ fn application_protocols_must_meet_if_there_are_any() {
         assert!(ours.is_ready());
     }
     let mut ours = client(&offering(&["h2"])).filter().unwrap();
-    let (mine, _) = quarrel(&mut ours, &mut server.filter().unwrap());
+    let (mine, _) = failures(&mut ours, &mut server.filter().unwrap());
     assert!(mine.contains("application protocols"), "{mine}");
 }
 
 #[test]
-fn what_is_not_tls_is_called_that() {
+fn a_peer_without_tls_is_named_as_the_cause() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new(folder.path(), "ca");
     let server = server(&authority.issue("server", &["localhost"]), ClientCertificates::Ignored);
@@ -185,7 +186,7 @@ fn a_new_certificate_serves_new_connections_and_a_bad_one_changes_nothing() {
     let (mut open_client, mut open_server) = attempt(&old).unwrap();
     assert!(server.reload().is_none(), "nothing has changed");
 
-    // A certificate without its key, as in the middle of a renewal; said once.
+    // A certificate without its key, as in the middle of a renewal; reported once.
     let renewed = new.issue("renewed", &["localhost"]);
     std::fs::copy(&renewed.cert, &identity.cert).unwrap();
     assert!(matches!(server.reload(), Some(Err(TlsError::Unusable { .. }))));
@@ -201,7 +202,7 @@ fn a_new_certificate_serves_new_connections_and_a_bad_one_changes_nothing() {
     assert!(matches!(server.reload(), Some(Ok(()))));
     assert!(attempt(&old).is_err() && attempt(&new).is_ok());
 
-    // The open connection knows nothing of all this.
+    // The open connection is not affected.
     let (mut wire, mut plain) = (Vec::new(), Vec::new());
     open_client.outbound(b"still here", &mut wire).unwrap();
     open_server.inbound(&wire, &mut plain).unwrap();
@@ -230,7 +231,7 @@ fn sessions_resume() {
 }
 
 #[test]
-fn early_data_waits_and_too_much_of_it_is_refused() {
+fn early_output_waits_and_too_much_of_it_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new(folder.path(), "ca");
     let server = server(&authority.issue("server", &["localhost"]), ClientCertificates::Ignored);
@@ -247,7 +248,7 @@ fn early_data_waits_and_too_much_of_it_is_refused() {
 }
 
 #[test]
-fn a_farewell_is_understood() {
+fn a_close_notify_ends_the_input() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new(folder.path(), "ca");
     let server = server(&authority.issue("server", &["localhost"]), ClientCertificates::Ignored);
@@ -255,10 +256,10 @@ fn a_farewell_is_understood() {
         (client(&trusting(&authority.ca)).filter().unwrap(), server.filter().unwrap());
     talk(&mut ours, &mut theirs, 1000).unwrap();
     let (mut wire, mut plain) = (Vec::new(), Vec::new());
-    ours.outbound(b"last words", &mut wire).unwrap();
+    ours.outbound(b"last bytes", &mut wire).unwrap();
     ours.finish(&mut wire);
     theirs.inbound(&wire, &mut plain).unwrap();
-    assert_eq!(plain, b"last words");
+    assert_eq!(plain, b"last bytes");
     assert!(theirs.peer_closed());
     let mut wire = Vec::new();
     theirs.finish(&mut wire);

@@ -1,4 +1,4 @@
-//! Connections that are not established stand behind those that are; what is held is counted.
+//! Newcomers are served after established connections; buffered bytes are counted.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use tacho_net::{ConnId, LoopConfig};
 
-/// Says whose input came in which turn: the first byte of each.
+/// Records the turn and the first byte of each input.
 fn recording(order: Sender<(u64, u8)>) -> Probe {
     Probe {
         on_input: Box::new(move |net, conn, data| {
@@ -25,7 +25,7 @@ fn recording(order: Sender<(u64, u8)>) -> Probe {
 }
 
 #[test]
-fn who_is_established_is_served_before_newcomers_and_they_share_a_budget() {
+fn established_connections_are_served_before_newcomers_which_share_a_budget() {
     let (order, ordered) = events();
     // So little that a turn has time for one newcomer.
     let config = LoopConfig { newcomers_budget_ns: 1, ..LoopConfig::default() };
@@ -36,7 +36,7 @@ fn who_is_established_is_served_before_newcomers_and_they_share_a_budget() {
     let mut newcomers: Vec<_> = (0..20).map(|_| server.client()).collect();
     eventually("all are accepted", || server.ask(|_, net| net.connections()) == 21);
     let _ = next(&ordered);
-    // While the loop is busy with one thing, everybody writes, the one inside last.
+    // While the loop is blocked, all clients write, the established one last.
     let ((written, all_written), (go, may_go)) = (events(), events());
     let writing = std::thread::spawn(move || {
         next(&may_go);
@@ -54,14 +54,14 @@ fn who_is_established_is_served_before_newcomers_and_they_share_a_budget() {
     let mut seen: Vec<(u64, u8)> = (0..21).map(|_| next(&ordered)).collect();
     let (newcomers, inside) = writing.join().unwrap();
     assert_eq!(seen[0].1, b'i', "{seen:?}");
-    seen.retain(|&(_, who)| who == b'n');
+    seen.retain(|&(_, first)| first == b'n');
     let turns: Vec<u64> = seen.iter().map(|&(turn, _)| turn).collect();
     assert!(turns.windows(2).all(|pair| pair[0] < pair[1]), "one per turn: {turns:?}");
     drop((newcomers, inside));
 }
 
 #[test]
-fn without_a_budget_newcomers_are_like_others() {
+fn without_a_budget_newcomers_are_treated_as_others() {
     let (order, ordered) = events();
     let server = start(recording(order));
     let mut clients: Vec<_> = (0..20).map(|_| server.client()).collect();
@@ -73,7 +73,7 @@ fn without_a_budget_newcomers_are_like_others() {
 }
 
 #[test]
-fn paced_accepts_keep_their_distance_and_nobody_is_lost() {
+fn paced_accepts_keep_their_distance_and_no_client_is_lost() {
     const CLIENTS: u32 = 10;
     const GAP: Duration = Duration::from_millis(20);
     let times = Arc::new(Mutex::new(Vec::new()));
@@ -104,7 +104,7 @@ fn the_oldest_lingering_connection_goes_for_one_more() {
             ..Probe::default()
         },
     );
-    // They do not close their side, so each would linger.
+    // The clients do not close their side, so each connection lingers.
     let mut clients: Vec<_> = (0..10).map(|_| server.client()).collect();
     for client in &mut clients {
         write(client, b"x");
@@ -113,10 +113,10 @@ fn the_oldest_lingering_connection_goes_for_one_more() {
 }
 
 #[test]
-fn what_connections_hold_is_counted_and_given_back() {
+fn buffered_bytes_are_counted_until_connections_end() {
     let held = |server: &Running| server.ask(|_, net| net.buffered_bytes());
     let server = start(Probe {
-        // Keeps all input, and answers a lot.
+        // Consumes no input, or answers with a lot of output.
         on_input: Box::new(|net, conn, data| {
             if data.starts_with(b"more") {
                 net.out(conn).extend_from_slice(&vec![7; 20_000_000]);
@@ -137,11 +137,11 @@ fn what_connections_hold_is_counted_and_given_back() {
     let mut deaf = server.client();
     write(&mut deaf, b"more");
     eventually("output is counted too", || held(&server) > 1_000_000);
-    // By reference it is somebody else's.
+    // Output by reference is not counted.
     let before = held(&server);
     let mut other = server.client();
     write(&mut other, b"shared");
-    eventually("it is under way", || {
+    eventually("it is buffered", || {
         server.ask(|_, net| {
             let ids: Vec<ConnId> = net.open_connections().collect();
             ids.iter().filter(|&&id| net.output_bytes(id) > 1_000_000).count() == 2
@@ -149,5 +149,5 @@ fn what_connections_hold_is_counted_and_given_back() {
     });
     assert!(held(&server) <= before);
     drop((incomplete, deaf, other));
-    eventually("all is given back", || held(&server) == 0);
+    eventually("no bytes are counted", || held(&server) == 0);
 }

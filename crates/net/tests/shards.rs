@@ -25,9 +25,12 @@ fn start_all(count: usize, mut probe: impl FnMut(usize) -> Probe) -> Vec<Running
 #[test]
 fn mail_wakes_a_sleeping_loop_and_keeps_its_order() {
     let (got, mails) = events();
+    let (idle, sleeps) = events();
     let loops = start_all(2, |_| {
-        let got = got.clone();
+        let (got, idle) = (got.clone(), idle.clone());
         Probe {
+            // The loop sleeps next.
+            on_idle: Box::new(move |_| idle.send(()).unwrap()),
             on_mail: Box::new(move |net, from, mail| {
                 if let Mail::Number(number) = mail {
                     got.send((net.shard(), from, number)).unwrap();
@@ -46,12 +49,12 @@ fn mail_wakes_a_sleeping_loop_and_keeps_its_order() {
             assert_eq!(next(&mails), (1, 0, round * 10 + number));
         }
         if round % 10 == 0 {
-            // Now the other loop sleeps for sure.
-            thread::sleep(Duration::from_millis(5));
+            loops[1].ask(|_, net| net.tell_idle());
+            next(&sleeps);
         }
     }
     loops[1].ask(|_, net| net.post(1, Mail::Number(1)));
-    assert_eq!(next(&mails), (1, 1, 1), "mail to the own shard");
+    assert_eq!(next(&mails), (1, 1, 1), "mail to the same shard");
     loops[1].remote.post(1, Mail::Number(2));
     assert_eq!(next(&mails), (1, OUTSIDE, 2));
     eventually("all is delivered", || {
@@ -59,10 +62,10 @@ fn mail_wakes_a_sleeping_loop_and_keeps_its_order() {
     });
 }
 
-// Output once left before the mail of its turn: a peer could act on an answer before the other
-// loops had heard of it.
+// Regression: output left before the mail of its turn, so a peer could act on an answer before the
+// other loops had received the mail.
 #[test]
-fn who_reads_an_answer_finds_the_mail_of_its_turn_delivered_first() {
+fn mail_of_a_turn_is_posted_before_its_output_can_be_read() {
     const BYSTANDERS: usize = 32;
     let (got, mails) = events();
     let loops = start_all(2, |_| {
@@ -77,7 +80,7 @@ fn who_reads_an_answer_finds_the_mail_of_its_turn_delivered_first() {
                 }
                 net.post(1, Mail::Number(1));
                 net.out(conn).extend_from_slice(b"!");
-                // Further output prolongs the flush.
+                // More output prolongs the flush.
                 for &other in &conns {
                     net.out(other).extend_from_slice(b"?");
                 }
@@ -157,8 +160,8 @@ fn congestion_shows_when_a_shard_does_not_keep_up() {
     drop(slow);
 }
 
-/// Hands the connection on to the next shard at every newline; echoes everything in between.
-fn nomad(shards: usize, hops: Arc<AtomicUsize>) -> Probe {
+/// Moves the connection to the next shard at every newline; echoes everything in between.
+fn moving(shards: usize, hops: Arc<AtomicUsize>) -> Probe {
     Probe {
         on_input: Box::new(move |net, conn, data| {
             let Some(end) = data.iter().position(|&byte| byte == b'\n') else {
@@ -189,7 +192,7 @@ fn nomad(shards: usize, hops: Arc<AtomicUsize>) -> Probe {
 fn connections_that_move_lose_no_byte_in_either_direction() {
     const LINES: usize = 400;
     let hops = Arc::new(AtomicUsize::new(0));
-    let loops = start_all(3, |_| nomad(3, Arc::clone(&hops)));
+    let loops = start_all(3, |_| moving(3, Arc::clone(&hops)));
     let clients: Vec<_> = (0..4)
         .map(|client| {
             let mut stream = loops[client % 3].client();
@@ -238,7 +241,7 @@ fn unwritten_output_moves_along() {
                 net.set_timer(net.now_ns() + 20_000_000, 0);
             }),
             on_timer: Box::new(|net, _| {
-                // By now the kernel takes no more.
+                // By now the kernel accepts no more.
                 let conn = net.open_connections().next().unwrap();
                 assert!(net.output_bytes(conn) > 0);
                 let detached = net.detach(conn, b"").unwrap();
@@ -279,7 +282,7 @@ fn a_dropped_connection_is_closed() {
 }
 
 #[test]
-fn detached_from_anywhere_with_what_the_loop_keeps() {
+fn a_connection_detached_outside_input_keeps_its_unconsumed_bytes() {
     // The loop keeps a partial frame; the connection is detached by a mail, not in `input`.
     let (heard, hears) = events();
     let server = start(Probe {

@@ -1,4 +1,4 @@
-//! Simulated loops: the same handlers, without sockets, threads and clock.
+//! Simulated loops: the same handlers without sockets, threads and clock.
 #![cfg(feature = "sim")]
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
@@ -12,8 +12,8 @@ enum Mail {
     Conn(Box<Detached<Vec<u8>>>),
 }
 
-/// Echoes; a byte `m` moves the connection to the next shard, `n` posts numbers there, `i` asks
-/// when there is nothing to do.
+/// Echoes; a byte `m` moves the connection to the next shard, `n` posts a number there, `i` requests
+/// a call of `idle`, `c` closes, `a` aborts, `L` adds a large output.
 #[derive(Default)]
 struct Echo {
     numbers: Vec<(usize, u64)>,
@@ -115,7 +115,7 @@ fn all_bad() -> Faults {
     }
 }
 
-/// Lets everything happen; returns what the peer got meanwhile.
+/// Steps until no work is left; returns the bytes that the peer received.
 fn settle(simulation: &mut Simulation<Echo>, peer: &Peer) -> Vec<u8> {
     let mut got = Vec::new();
     for _ in 0..100_000 {
@@ -130,11 +130,11 @@ fn settle(simulation: &mut Simulation<Echo>, peer: &Peer) -> Vec<u8> {
             return got;
         }
     }
-    panic!("it does not come to rest");
+    panic!("there is always more work");
 }
 
 #[test]
-fn bytes_come_back_in_order_whatever_is_delayed() {
+fn bytes_are_echoed_in_order_under_all_delays() {
     for seed in 0..200 {
         let mut simulation = simulation(1 + seed as usize % 3, seed, all_bad());
         let peer = simulation.connect(0, 0);
@@ -174,7 +174,7 @@ fn mails_of_one_sender_keep_their_order() {
 }
 
 #[test]
-fn time_passes_only_when_told_to_and_timers_are_not_early() {
+fn time_advances_only_on_command_and_timers_are_not_early() {
     let mut simulation = simulation(1, 1, Faults::default());
     let _peer = simulation.connect(0, 0);
     assert!(simulation.step());
@@ -193,7 +193,7 @@ fn time_passes_only_when_told_to_and_timers_are_not_early() {
 }
 
 #[test]
-fn a_handler_learns_when_there_is_nothing_to_do() {
+fn a_handler_is_told_once_that_its_loop_is_idle() {
     for seed in 0..50 {
         let mut simulation = simulation(1, seed, all_bad());
         let peer = simulation.connect(0, 0);
@@ -202,7 +202,7 @@ fn a_handler_learns_when_there_is_nothing_to_do() {
         assert_eq!(simulation.handler(0).idle, 1, "seed {seed}");
         peer.send(b"5");
         settle(&mut simulation, &peer);
-        assert_eq!(simulation.handler(0).idle, 1, "seed {seed}: nobody asked");
+        assert_eq!(simulation.handler(0).idle, 1, "seed {seed}: not requested");
     }
 }
 
@@ -217,11 +217,11 @@ fn output_backs_up_behind_a_peer_that_does_not_read() {
     assert_eq!(peer.waiting(), 500, "the window is full");
     assert_eq!(simulation.handler(0).drained, 0);
     assert_eq!(settle(&mut simulation, &peer).len(), 100_001);
-    assert_eq!(simulation.handler(0).drained, 1, "told once that there is room");
+    assert_eq!(simulation.handler(0).drained, 1, "called once");
 }
 
 #[test]
-fn ends_are_told_apart() {
+fn ends_are_distinguished() {
     let ended = |end: fn(&Peer)| {
         let mut simulation = simulation(1, 5, Faults::default());
         let peer = simulation.connect(0, 0);
@@ -230,7 +230,7 @@ fn ends_are_told_apart() {
         while simulation.step() {}
         end(&peer);
         let got = settle(&mut simulation, &peer);
-        // A closed connection lingers for its peer's end, for a second at most.
+        // A closed connection waits for the peer's FIN, for a second at most.
         simulation.advance(2_000_000_000);
         settle(&mut simulation, &peer);
         assert!(peer.is_forgotten());
@@ -255,7 +255,7 @@ fn connections_are_refused_when_descriptors_run_out() {
 }
 
 #[test]
-fn a_simulated_loop_connects_to_whoever_takes_the_other_end() {
+fn a_simulated_loop_connects_to_the_holder_of_the_other_end() {
     #[derive(Default)]
     struct Caller(Vec<String>);
     impl Handler for Caller {

@@ -1,4 +1,4 @@
-//! Bytes through one loop: all of them, in order, whatever the splits, and how connections end.
+//! Bytes through one loop: all of them, in order, for all splits; and the end of connections.
 
 mod common;
 
@@ -40,13 +40,13 @@ fn frames(lens: &[u8]) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn every_split_of_a_stream_gives_the_same_bytes() {
+fn every_split_of_a_stream_yields_the_same_bytes() {
     let server = start(deframer());
     let (wire, content) = frames(&[3, 0, 1, 20, 7]);
     for split in 0..=wire.len() {
         let mut client = server.client();
         write(&mut client, &wire[..split]);
-        // The echo of the complete frames shows that the first part was read by itself.
+        // The echo of the complete frames shows that the first part was read on its own.
         let whole = {
             let mut position = 0;
             let mut content = 0;
@@ -64,7 +64,7 @@ fn every_split_of_a_stream_gives_the_same_bytes() {
 }
 
 #[test]
-fn a_stream_that_comes_byte_by_byte_is_complete() {
+fn a_stream_that_arrives_byte_by_byte_is_complete() {
     let server = start(deframer());
     let (wire, content) = frames(&[200, 100, 1, 0, 50]);
     let mut client = server.client();
@@ -75,7 +75,7 @@ fn a_stream_that_comes_byte_by_byte_is_complete() {
 }
 
 #[test]
-fn small_read_buffers_give_the_same_bytes() {
+fn small_read_buffers_yield_the_same_bytes() {
     for read_buffer_bytes in [1, 7, 64, 1000] {
         let config = LoopConfig { read_buffer_bytes, ..LoopConfig::default() };
         let server = start_config(config, deframer());
@@ -109,7 +109,7 @@ fn input_larger_than_the_read_buffer_is_kept_until_it_is_complete() {
 }
 
 #[test]
-fn a_half_close_comes_after_the_last_byte() {
+fn a_half_close_is_reported_after_the_last_byte() {
     // The peer sends everything and FIN before the loop reads anything.
     let (closed, ends) = events();
     let seen = Arc::new(AtomicUsize::new(0));
@@ -129,7 +129,7 @@ fn a_half_close_comes_after_the_last_byte() {
     for len in [0, 1, 65_535, 65_536, 65_537, 200_000] {
         seen.store(0, Ordering::SeqCst);
         let mut client = server.client();
-        // Both the bytes and FIN are in the kernel before the loop looks.
+        // Both the bytes and FIN are in the kernel before the loop polls.
         let (block, blocked) = events::<()>();
         let (entered, inside) = events::<()>();
         let stop: Do = Box::new(move |_, _| {
@@ -164,8 +164,8 @@ fn a_reset_is_an_error_after_the_bytes_before_it() {
 }
 
 #[test]
-fn last_words_are_read_although_writing_has_failed() {
-    // The peer says something and closes at once, while we keep writing to it.
+fn input_before_a_failed_write_is_still_read() {
+    // The peer sends bytes and closes at once, while the server keeps writing to it.
     let (closed, ends) = events();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&heard);
@@ -226,7 +226,7 @@ fn a_paused_connection_whose_write_fails_is_reported() {
 fn closing_delivers_all_output_even_if_input_was_left_unread() {
     let (closed, ends) = events();
     let len = 5_000_000;
-    // Long enough for any machine; what happens at its end is tested below.
+    // Long enough for any machine; other tests cover the end of lingering.
     let config = LoopConfig { linger_ns: PATIENCE.as_nanos() as u64, ..LoopConfig::default() };
     let probe = Probe {
         on_input: Box::new(move |net, conn, _| {

@@ -7,7 +7,7 @@ use super::*;
 
 const WAKE: Token = Token(1);
 
-/// A loop that does nothing but sleep and take mail.
+/// A minimal loop that sleeps and takes mail.
 struct Sleeper {
     poll: Poll,
     events: Events,
@@ -23,7 +23,7 @@ impl Sleeper {
         Self { poll, events: Events::with_capacity(8), room, sleeps: 0 }
     }
 
-    /// Sleeps until there is mail, then takes it. Without a wake-up it would wait for a minute.
+    /// Sleeps until there is mail, then takes it. A lost wake-up shows after a minute.
     fn take(&mut self) -> Vec<(usize, u64)> {
         if self.room.prepare_sleep() {
             self.sleeps += 1;
@@ -78,7 +78,7 @@ fn mail_of_one_sender_keeps_its_order_and_no_wake_up_is_lost() {
                 let mut room = MailRoom::new(mailbox);
                 let mut mail = 0;
                 while mail < MAILS {
-                    // Batches of different lengths; now and then the receiver falls asleep.
+                    // Batches of different lengths; sometimes the receiver falls asleep.
                     for _ in 0..=mail % 7 {
                         room.post(0, mail);
                         mail += 1;
@@ -109,7 +109,7 @@ fn mail_of_one_sender_keeps_its_order_and_no_wake_up_is_lost() {
 }
 
 #[test]
-fn mail_from_outside_wakes_and_names_no_shard() {
+fn mail_from_outside_wakes_the_loop_and_has_no_shard() {
     let mut boxes = mailboxes::<u64>(1);
     let mailbox = boxes.remove(0);
     let remote = mailbox.remote();
@@ -138,10 +138,10 @@ fn mail_for_a_loop_that_has_ended_is_dropped() {
     let mut sender = MailRoom::new(boxes.pop().unwrap());
     let mut post = || -> Weak<u64> {
         let mail = Arc::new(1);
-        let witness = Arc::downgrade(&mail);
+        let weak = Arc::downgrade(&mail);
         sender.post(1, mail);
         sender.send();
-        witness
+        weak
     };
     let before = post();
     assert_eq!(before.strong_count(), 1);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Takes at most `room` bytes per write.
+/// Accepts at most `room` bytes per write.
 struct Narrow {
     room: usize,
     bytes: Vec<u8>,
@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn all_bytes_leave_in_order_however_they_are_taken(
+    fn all_bytes_leave_in_order_with_writes_of_any_length(
         steps in prop::collection::vec(step(), 1..60),
     ) {
         let mut pool = BufferPool::default();
@@ -122,7 +122,7 @@ fn one_write_takes_copied_and_shared_bytes_together() {
 }
 
 #[test]
-fn an_encoder_may_take_back_what_it_has_appended() {
+fn an_encoder_may_remove_bytes_that_it_has_appended() {
     let mut pool = BufferPool::default();
     let mut output: Output<Arc<[u8]>> = Output::new();
     output.prepare(&mut pool);
@@ -140,7 +140,7 @@ fn an_encoder_may_take_back_what_it_has_appended() {
 }
 
 #[test]
-fn drained_bytes_begin_after_what_was_written() {
+fn drained_bytes_begin_after_the_written_ones() {
     let mut pool = BufferPool::default();
     let mut output: Output<Arc<[u8]>> = Output::new();
     output.extend_from_slice(b"abc");

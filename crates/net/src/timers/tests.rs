@@ -52,7 +52,7 @@ fn the_resolution_is_about_a_millisecond() {
 }
 
 #[test]
-fn cancelled_timers_do_not_fire_and_their_names_are_harmless() {
+fn cancelled_timers_do_not_fire_and_their_ids_have_no_effect() {
     let mut wheel = Wheel::new(0);
     let first = wheel.set(10 * MS, 1);
     let second = wheel.set(10 * MS, 2);
@@ -82,7 +82,7 @@ fn a_due_timer_can_still_be_cancelled() {
 }
 
 #[test]
-fn timers_of_days_and_of_eternity_are_kept() {
+fn timers_in_days_and_in_centuries_are_kept() {
     let mut wheel = Wheel::new(0);
     let day_ns = 86_400_000 * MS;
     wheel.set(u64::MAX, 9);

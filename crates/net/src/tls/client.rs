@@ -1,4 +1,4 @@
-//! The client's side: whom to trust, and as whom to appear.
+//! The client's side: trusted authorities, and the client's own certificate.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,12 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::error::broken;
-use super::{TlsError, TlsFilter, pem, provider};
+use super::error::{TlsError, connection_error};
+use super::filter::TlsFilter;
+use super::pem;
+use super::provider::provider;
 
-/// How a client connects.
+/// Settings of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsClientSettings {
     /// PEM file of certificates to trust, instead of the system's.
@@ -24,15 +26,16 @@ pub struct TlsClientSettings {
     pub cert: Option<PathBuf>,
     /// PEM file of its private key.
     pub key: Option<PathBuf>,
-    /// Take any certificate for good.
+    /// Accept any certificate.
     pub insecure: bool,
-    /// The name or address that the server's certificate must have; also sent to it (SNI).
+    /// The name or address that the server's certificate must be valid for; also sent to the server
+    /// (SNI).
     pub server_name: String,
     /// Application protocols to offer (ALPN).
     pub alpn: Vec<String>,
 }
 
-/// Opens TLS connections to one server; shared by all of them, so that sessions resume.
+/// Opens TLS connections to one server; they share it, so that sessions resume.
 #[derive(Debug)]
 pub struct TlsClient {
     config: Arc<ClientConfig>,
@@ -43,13 +46,13 @@ impl TlsClient {
     /// Reads the files.
     ///
     /// # Errors
-    /// A file cannot be read or used, or the name is none.
+    /// A file cannot be read or used, or the server name is not valid.
     pub fn new(settings: &TlsClientSettings) -> Result<Self, TlsError> {
         let server_name = ServerName::try_from(settings.server_name.clone())
             .map_err(|_| TlsError::ServerName(settings.server_name.clone()))?;
         let provider = provider();
         let verifier: Arc<dyn ServerCertVerifier> = match settings.insecure {
-            true => Arc::new(AnyCertificate(Arc::clone(&provider))),
+            true => Arc::new(AcceptAny(Arc::clone(&provider))),
             false => {
                 let roots = Arc::new(roots(settings.ca.as_deref())?);
                 WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
@@ -76,7 +79,7 @@ impl TlsClient {
                     }
                 })?
             }
-            _ => return Err(TlsError::HalfACertificate),
+            _ => return Err(TlsError::CertificateWithoutKey),
         };
         config.alpn_protocols = settings.alpn.iter().map(|name| name.clone().into()).collect();
         Ok(Self { config: Arc::new(config), server_name })
@@ -85,11 +88,11 @@ impl TlsClient {
     /// The filter of a new connection. It begins the handshake.
     ///
     /// # Errors
-    /// When rustls cannot begin.
+    /// When rustls cannot create the connection.
     pub fn filter(&self) -> io::Result<TlsFilter> {
         let config = Arc::clone(&self.config);
         let connection = ClientConnection::new(config, self.server_name.clone());
-        Ok(TlsFilter::new(connection.map_err(|error| broken(&error))?.into()))
+        Ok(TlsFilter::new(connection.map_err(|error| connection_error(&error))?.into()))
     }
 }
 
@@ -105,11 +108,11 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore, TlsError> {
     }
 }
 
-/// Believes everybody, but insists on the key to the certificate shown.
+/// Accepts any certificate, but verifies that the server has its private key.
 #[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
+struct AcceptAny(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for AnyCertificate {
+impl ServerCertVerifier for AcceptAny {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

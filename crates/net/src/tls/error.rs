@@ -1,4 +1,4 @@
-//! What can be wrong with certificates and handshakes, as sentences.
+//! Errors of certificates and handshakes, with a message for the user.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,39 +12,39 @@ pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read the {what} {}: {source}", path.display())]
     Read {
-        /// What it holds.
+        /// Its expected content.
         what: &'static str,
         /// As given.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file is not the PEM file that it should be.
     #[error("{} is not a {what} in PEM form: {why}", path.display())]
     Pem {
-        /// What it should hold.
+        /// Its expected content.
         what: &'static str,
         /// As given.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// A file holds nothing of the kind.
+    /// A file does not contain the expected item.
     #[error("there is no {what} in {}", path.display())]
     Empty {
-        /// What it should hold.
+        /// Its expected content.
         what: &'static str,
         /// As given.
         path: PathBuf,
     },
-    /// A certificate and a key that do not belong together, or cannot be used.
+    /// A certificate and a key do not belong together or cannot be used.
     #[error("the certificate {} with the key {} cannot be used: {why}", cert.display(), key.display())]
     Unusable {
         /// The certificate's file.
         cert: PathBuf,
         /// The key's file.
         key: PathBuf,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
     /// The certificates to trust cannot be used.
@@ -52,7 +52,7 @@ pub enum TlsError {
     Authorities {
         /// As given.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
     /// The system has no certificates to trust.
@@ -60,42 +60,42 @@ pub enum TlsError {
         "this system has no CA certificates to trust: give the broker's CA certificate as a file"
     )]
     NoAuthorities,
-    /// A name that no certificate can have.
+    /// The server name is neither a host name nor an address.
     #[error("'{0}' is neither a host name nor an address that a certificate can be checked for")]
     ServerName(String),
     /// Only one of certificate and key was given.
     #[error("a certificate needs its private key, and a key its certificate: give both files")]
-    HalfACertificate,
+    CertificateWithoutKey,
     /// rustls refused the settings.
     #[error("TLS cannot be set up: {0}")]
     Settings(String),
 }
 
-/// The end of a connection: what rustls found, in words that tell who can do something about it.
-pub(super) fn broken(error: &Error) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("TLS: {}", sentence(error)))
+/// The error that ends a connection. Its message says which side has to change what.
+pub(super) fn connection_error(error: &Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("TLS: {}", message(error)))
 }
 
-fn sentence(error: &Error) -> String {
+fn message(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "the peer's certificate is not trusted, its issuer is unknown: trust the CA that \
-             issued it"
+            "the peer's certificate is not trusted because its issuer is unknown: trust the CA \
+             that issued it"
                 .to_owned()
         }
         Error::InvalidCertificate(CertificateError::BadSignature) => {
-            "the peer's certificate is not trusted, the trusted CA of its issuer's name has not \
-             signed it: has that CA been made anew?"
+            "the peer's certificate is not trusted because the trusted CA of that name has not \
+             signed it: check whether the CA was created again"
                 .to_owned()
         }
         Error::InvalidCertificate(why) => format!("the peer's certificate is not valid: {why}"),
-        Error::NoCertificatesPresented => "the peer has shown no certificate".to_owned(),
+        Error::NoCertificatesPresented => "the peer has sent no certificate".to_owned(),
         Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             "the peer does not speak TLS here".to_owned()
         }
         Error::AlertReceived(alert) => match alert {
             AlertDescription::CertificateRequired => {
-                "the peer requires a certificate of ours".to_owned()
+                "the peer requires a certificate from us".to_owned()
             }
             AlertDescription::UnknownCA => {
                 "the peer does not trust the CA of our certificate".to_owned()
@@ -109,11 +109,11 @@ fn sentence(error: &Error) -> String {
                 format!("the peer refused our certificate ({alert:?})")
             }
             AlertDescription::NoApplicationProtocol => {
-                "the peer knows none of the application protocols offered (ALPN)".to_owned()
+                "the peer supports none of the application protocols offered (ALPN)".to_owned()
             }
             AlertDescription::HandshakeFailure => {
-                "the peer refused the handshake: it may require a certificate of ours, or have no \
-                 cipher in common"
+                "the peer refused the handshake: it may require a certificate from us, or \
+                 have no cipher in common"
                     .to_owned()
             }
             _ => format!("the peer refused with the alert {alert:?}"),

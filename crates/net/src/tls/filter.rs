@@ -1,38 +1,47 @@
-//! One TLS connection between socket and handler.
+//! The filter of one TLS connection.
 
 use std::io::{self, BufRead, Write};
 
 use rustls::Connection;
 
-use super::error::broken;
-use crate::Filter;
+use super::error::connection_error;
+use crate::filter::Filter;
 
-/// What may wait for the end of the handshake.
+/// Output that may wait for the end of the handshake.
 const EARLY_BYTES_MAX: usize = 1024 * 1024;
-/// What rustls may hold between two of our calls afterwards.
+/// Output that rustls may buffer between two of our calls afterwards.
 const BUFFERED_BYTES_MAX: usize = 64 * 1024;
 
-/// Encrypts one connection. Made by [`TlsClient`](super::TlsClient) or
+/// Encrypts one connection. Created by [`TlsClient`](super::TlsClient) or
 /// [`TlsServer`](super::TlsServer).
 #[derive(Debug)]
 pub struct TlsFilter {
     connection: Connection,
+    /// The handshake is complete.
     ready: bool,
+    input: Input,
+}
+
+/// The state of the peer's side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Input {
+    Open,
     /// The peer has sent close_notify.
-    peer_closed: bool,
-    failed: bool,
+    Closed,
+    /// The peer has violated the protocol, or the handshake has failed.
+    Failed,
 }
 
 impl TlsFilter {
     pub(super) fn new(mut connection: Connection) -> Self {
         connection.set_buffer_limit(Some(EARLY_BYTES_MAX));
-        Self { connection, ready: false, peer_closed: false, failed: false }
+        Self { connection, ready: false, input: Input::Open }
     }
 
-    /// Moves what was decrypted to `plain`.
+    /// Moves decrypted bytes to `plain`.
     fn take_plain(&mut self, plain: &mut Vec<u8>) {
         let mut reader = self.connection.reader();
-        // An error means that there is nothing for now, or never again.
+        // An error means that there are no more bytes, for now or at all.
         while let Ok(bytes) = reader.fill_buf() {
             if bytes.is_empty() {
                 break;
@@ -43,7 +52,7 @@ impl TlsFilter {
         }
     }
 
-    /// Moves what rustls has to send to `wire`.
+    /// Moves the output of rustls to `wire`.
     fn take_wire(&mut self, wire: &mut Vec<u8>) -> io::Result<()> {
         while self.connection.wants_write() {
             self.connection.write_tls(wire)?;
@@ -54,15 +63,16 @@ impl TlsFilter {
 
 impl Filter for TlsFilter {
     fn inbound(&mut self, mut wire: &[u8], plain: &mut Vec<u8>) -> io::Result<()> {
-        while !wire.is_empty() && !self.peer_closed && !self.failed {
+        while !wire.is_empty() && self.input == Input::Open {
             self.connection.read_tls(&mut wire)?;
             let state = self.connection.process_new_packets();
             self.take_plain(plain);
             match state {
-                Ok(state) => self.peer_closed = state.peer_has_closed(),
+                Ok(state) if state.peer_has_closed() => self.input = Input::Closed,
+                Ok(_) => {}
                 Err(error) => {
-                    self.failed = true;
-                    return Err(broken(&error));
+                    self.input = Input::Failed;
+                    return Err(connection_error(&error));
                 }
             }
         }
@@ -74,12 +84,12 @@ impl Filter for TlsFilter {
     }
 
     fn outbound(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
-        let mut rest = if self.failed { &[] } else { plain };
+        let mut rest = if self.input == Input::Failed { &[] } else { plain };
         while !rest.is_empty() {
             let taken = self.connection.writer().write(rest)?;
             self.take_wire(wire)?;
             if taken == 0 {
-                let why = "too much was written before the TLS handshake was over";
+                let why = "too much output before the TLS handshake was complete";
                 return Err(io::Error::new(io::ErrorKind::OutOfMemory, why));
             }
             rest = &rest[taken..];
@@ -92,7 +102,7 @@ impl Filter for TlsFilter {
     }
 
     fn peer_closed(&self) -> bool {
-        self.peer_closed
+        self.input == Input::Closed
     }
 
     fn wants_write(&self) -> bool {
@@ -100,7 +110,7 @@ impl Filter for TlsFilter {
     }
 
     fn finish(&mut self, wire: &mut Vec<u8>) {
-        if !self.failed {
+        if self.input != Input::Failed {
             self.connection.send_close_notify();
         }
         // Writing to memory does not fail.

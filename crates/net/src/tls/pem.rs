@@ -6,7 +6,7 @@ use rustls::RootCertStore;
 use rustls_pki_types::pem::{Error, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::TlsError;
+use super::error::TlsError;
 
 pub(super) const CERTIFICATE: &str = "certificate";
 pub(super) const PRIVATE_KEY: &str = "private key";

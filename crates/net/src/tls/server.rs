@@ -1,5 +1,5 @@
-//! The server's side: its certificate, and which clients it lets in. Both can be replaced while
-//! connections are open.
+//! The server's side: its certificate, and the check of clients' certificates. Both can be replaced
+//! while connections are open.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,30 +8,32 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use rustls::server::{NoClientAuth, WebPkiClientVerifier};
 use rustls::{ServerConfig, ServerConnection};
 
-use super::error::broken;
-use super::{TlsError, TlsFilter, pem, provider};
+use super::error::{TlsError, connection_error};
+use super::filter::TlsFilter;
+use super::pem;
+use super::provider::provider;
 
-/// How a server appears, and whom it asks for a certificate.
+/// Settings of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsServerSettings {
     /// PEM file of the certificate, with its chain.
     pub cert: PathBuf,
     /// PEM file of its private key.
     pub key: PathBuf,
-    /// Whether clients show certificates.
+    /// Whether clients must have certificates.
     pub clients: ClientCertificates,
     /// Application protocols to choose from (ALPN), for clients that offer any.
     pub alpn: Vec<String>,
 }
 
-/// Whether clients show certificates.
+/// Whether clients must have certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientCertificates {
-    /// They are not asked.
+    /// No certificate is requested.
     Ignored,
-    /// Those that show one must have it from a CA in this PEM file.
+    /// A certificate is optional; it must be issued by a CA in this PEM file.
     Optional(PathBuf),
-    /// All must show one from a CA in this PEM file.
+    /// A certificate is required; it must be issued by a CA in this PEM file.
     Required(PathBuf),
 }
 
@@ -40,12 +42,12 @@ pub enum ClientCertificates {
 pub struct TlsServer {
     settings: TlsServerSettings,
     config: RwLock<Arc<ServerConfig>>,
-    /// The files as they were when last looked at.
-    seen: Mutex<Seen>,
+    /// The files at the last reading.
+    last_read: Mutex<LastRead>,
 }
 
-/// The bytes of all files, or why they could not be read.
-type Seen = Result<Files, String>;
+/// The content of all files, or the reason why they could not be read.
+type LastRead = Result<Files, String>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Files {
@@ -62,32 +64,32 @@ impl TlsServer {
     pub fn new(settings: TlsServerSettings) -> Result<Self, TlsError> {
         let files = settings.read()?;
         let config = RwLock::new(Arc::new(settings.config(&files)?));
-        Ok(Self { settings, config, seen: Mutex::new(Ok(files)) })
+        Ok(Self { settings, config, last_read: Mutex::new(Ok(files)) })
     }
 
-    /// Where its certificates come from.
+    /// The settings that it was created with.
     pub const fn settings(&self) -> &TlsServerSettings {
         &self.settings
     }
 
-    /// Reads the files again, for connections accepted from now on. `None` if nothing changed since
-    /// the last look. After an error everything stays as it was.
+    /// Reads the files again, for connections accepted from now on. `None` if nothing has changed
+    /// since the last reading. After an error the current certificates stay in use.
     pub fn reload(&self) -> Option<Result<(), TlsError>> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_read = self.last_read.lock().unwrap_or_else(PoisonError::into_inner);
         let files = match self.settings.read() {
             Ok(files) => files,
             Err(error) => {
                 let now = Err(error.to_string());
-                let is_new = *seen != now;
-                *seen = now;
+                let is_new = *last_read != now;
+                *last_read = now;
                 return is_new.then_some(Err(error));
             }
         };
-        if seen.as_ref() == Ok(&files) {
+        if last_read.as_ref() == Ok(&files) {
             return None;
         }
         let config = self.settings.config(&files);
-        *seen = Ok(files);
+        *last_read = Ok(files);
         Some(config.map(|config| {
             *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         }))
@@ -96,10 +98,10 @@ impl TlsServer {
     /// The filter of a new connection.
     ///
     /// # Errors
-    /// When rustls cannot begin.
+    /// When rustls cannot create the connection.
     pub fn filter(&self) -> io::Result<TlsFilter> {
         let config = Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner));
-        let connection = ServerConnection::new(config).map_err(|error| broken(&error))?;
+        let connection = ServerConnection::new(config).map_err(|error| connection_error(&error))?;
         Ok(TlsFilter::new(connection.into()))
     }
 }

@@ -1,45 +1,61 @@
-//! One WebSocket between socket (or TLS) and handler.
+//! The filter of one WebSocket.
 
 use std::io;
 
-use super::WsServer;
-use super::close::{self, Offence};
+use super::close::{self, Violation};
 use super::frame::{self, Control, Frames, Role};
 use super::handshake::{self, HEAD_BYTES_MAX, Refusal};
-use crate::Filter;
+use super::settings::{WsClient, WsServer};
+use crate::filter::Filter;
 
-/// What may wait for the end of the handshake.
+/// Output that may wait for the end of the handshake.
 const EARLY_BYTES_MAX: usize = 1024 * 1024;
 
-/// Speaks WebSocket on one connection. Made by [`WsClient`](super::WsClient) or
-/// [`WsServer`](super::WsServer).
+impl WsClient {
+    /// The filter of a new connection. It begins the handshake.
+    pub fn filter(&self) -> WsFilter {
+        let key = tungstenite::handshake::client::generate_key();
+        let request = handshake::request(self, &key);
+        let protocol = self.protocol.clone();
+        WsFilter::new(Opening::Client { key, protocol }, request)
+    }
+}
+
+impl WsServer {
+    /// The filter of a new connection. It waits for the client's handshake.
+    pub fn filter(&self) -> WsFilter {
+        WsFilter::new(Opening::Server(self.clone()), Vec::new())
+    }
+}
+
+/// The WebSocket protocol on one connection. Created by [`WsClient`] or [`WsServer`].
 #[derive(Debug)]
 pub struct WsFilter {
     role: Role,
     stage: Stage,
     frames: Frames,
-    /// To be sent before anything else: requests and answers of the handshake.
+    /// Requests and responses of the handshake, to be sent before other output.
     first: Vec<u8>,
-    /// The last ping that was not answered; earlier ones need no answer (RFC 6455, 5.5.3).
+    /// The latest unanswered ping; earlier ones need no answer (RFC 6455, 5.5.3).
     ping: Option<Box<[u8]>>,
-    /// The code for our close frame, when it is not the normal one.
+    /// The code of our close frame, if it is not the normal one.
     close_code: Option<u16>,
     peer_closed: bool,
 }
 
-/// What each side has to know until the WebSocket is open.
+/// The state that each side needs until the WebSocket is open.
 #[derive(Debug)]
-pub(super) enum Opening {
+enum Opening {
     Client { key: String, protocol: String },
     Server(WsServer),
 }
 
 #[derive(Debug)]
 enum Stage {
-    /// The peer's head is not complete.
+    /// The peer's HTTP head is not complete.
     Opening(Box<Handshake>),
     Open,
-    /// Nothing is said any more, beyond what is left to say.
+    /// No more output, except for the rest of `first`.
     Over,
 }
 
@@ -47,12 +63,12 @@ enum Stage {
 struct Handshake {
     opening: Opening,
     head: Vec<u8>,
-    /// Written by the handler before it could be sent.
+    /// Output of the handler that waits for the handshake.
     early: Vec<u8>,
 }
 
 impl WsFilter {
-    pub(super) fn new(opening: Opening, first: Vec<u8>) -> Self {
+    fn new(opening: Opening, first: Vec<u8>) -> Self {
         let role = match opening {
             Opening::Client { .. } => Role::Client,
             Opening::Server(_) => Role::Server,
@@ -69,7 +85,7 @@ impl WsFilter {
         }
     }
 
-    /// Takes bytes of the peer's head; false when it is not complete.
+    /// Takes bytes of the peer's head; false while it is not complete.
     fn open(&mut self, wire: &mut &[u8]) -> io::Result<bool> {
         let Stage::Opening(handshake) = &mut self.stage else { return Ok(true) };
         let taken = wire.len().min(HEAD_BYTES_MAX - handshake.head.len());
@@ -80,7 +96,7 @@ impl WsFilter {
                 Ok(false)
             }
             Ok(Some(opened)) => {
-                // What came behind the head stays in `wire`.
+                // The bytes behind the head stay in `wire`.
                 *wire = &wire[taken - (handshake.head.len() - opened.head_len)..];
                 let early = std::mem::take(&mut handshake.early);
                 self.first.extend_from_slice(&opened.answer);
@@ -98,7 +114,7 @@ impl WsFilter {
         }
     }
 
-    fn decode(&mut self, wire: &mut &[u8], plain: &mut Vec<u8>) -> Result<(), Offence> {
+    fn decode(&mut self, wire: &mut &[u8], plain: &mut Vec<u8>) -> Result<(), Violation> {
         while !wire.is_empty() && !self.peer_closed {
             match self.frames.decode(wire, plain)? {
                 Some(Control::Ping(payload)) => self.ping = Some(payload.into()),
@@ -126,7 +142,7 @@ struct Refused {
 }
 
 impl Handshake {
-    /// Looks at the head, of which the last `new` bytes are new.
+    /// Examines the head, of which the last `new` bytes are new.
     fn step(&self, new: usize) -> Result<Option<Opened>, Refused> {
         let silent = |error| Refused { answer: Vec::new(), error };
         let word: &[u8] = match self.opening {
@@ -169,11 +185,11 @@ impl Filter for WsFilter {
         if matches!(self.stage, Stage::Over) || !self.open(&mut wire)? {
             return Ok(());
         }
-        self.decode(&mut wire, plain).map_err(|offence| {
-            self.close_code = Some(offence.code);
-            // Nothing that comes behind it is looked at.
+        self.decode(&mut wire, plain).map_err(|violation| {
+            self.close_code = Some(violation.code);
+            // All further input is ignored.
             self.peer_closed = true;
-            offence.into()
+            violation.into()
         })
     }
 
@@ -193,7 +209,7 @@ impl Filter for WsFilter {
             }
             Stage::Opening(handshake) => {
                 if handshake.early.len() + plain.len() > EARLY_BYTES_MAX {
-                    let why = "too much was written before the WebSocket was open";
+                    let why = "too much output before the WebSocket was open";
                     return Err(io::Error::new(io::ErrorKind::OutOfMemory, why));
                 }
                 handshake.early.extend_from_slice(plain);

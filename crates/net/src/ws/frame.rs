@@ -1,10 +1,10 @@
-//! Frames: heads, masks, and which of them may follow each other.
+//! Frames: headers, masks, and their valid order.
 
-use super::close::{Offence, TOO_BIG, UNSUPPORTED};
+use super::close::{TOO_BIG, UNSUPPORTED, Violation};
 
-/// A frame that claims more than this makes no sense to anybody.
+/// A frame with a larger payload is refused.
 const FRAME_BYTES_MAX: u64 = 1 << 29;
-/// Payload of a control frame, at most.
+/// The largest payload of a control frame.
 pub(super) const CONTROL_BYTES_MAX: usize = 125;
 
 const FIN: u8 = 0x80;
@@ -18,7 +18,7 @@ const CLOSE: u8 = 0x8;
 const PING: u8 = 0x9;
 const PONG: u8 = 0xa;
 
-/// Which end of a WebSocket we are.
+/// Which end of a WebSocket this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Masks what it sends.
@@ -35,18 +35,19 @@ pub(super) enum Control<'a> {
     Pong,
 }
 
-/// Takes frames apart, at whatever points the bytes are cut.
+/// Decodes frames from a stream that may be split anywhere.
 #[derive(Debug)]
 pub(super) struct Frames {
     role: Role,
-    /// The bytes of a head that is not complete.
-    head: [u8; 14],
-    head_len: u8,
+    /// The bytes of an incomplete header.
+    header: [u8; 14],
+    header_len: u8,
     /// The frame whose payload comes next.
     opcode: u8,
+    /// Bytes of its payload that have not arrived yet.
     left: u64,
     mask: [u8; 4],
-    /// A message has begun whose last frame has not come.
+    /// A message has begun whose final frame has not arrived.
     in_message: bool,
     control: [u8; CONTROL_BYTES_MAX],
     control_len: u8,
@@ -56,8 +57,8 @@ impl Frames {
     pub(super) const fn new(role: Role) -> Self {
         Self {
             role,
-            head: [0; 14],
-            head_len: 0,
+            header: [0; 14],
+            header_len: 0,
             opcode: CONTINUATION,
             left: 0,
             mask: [0; 4],
@@ -73,9 +74,9 @@ impl Frames {
         &mut self,
         wire: &mut &[u8],
         plain: &mut Vec<u8>,
-    ) -> Result<Option<Control<'_>>, Offence> {
+    ) -> Result<Option<Control<'_>>, Violation> {
         loop {
-            if self.left == 0 && !self.take_head(wire)? {
+            if self.left == 0 && !self.take_header(wire)? {
                 return Ok(None);
             }
             let len = wire.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
@@ -84,15 +85,15 @@ impl Frames {
             self.left -= len as u64;
             if is_control(self.opcode) {
                 let start = usize::from(self.control_len);
-                // Invariant: a head that claims more than fits was refused.
+                // Invariant: `check_start` refused control frames that exceed the buffer.
                 let room = &mut self.control[start..start + len];
                 room.copy_from_slice(payload);
-                apply(self.mask, room);
+                apply_mask(self.mask, room);
                 self.control_len += len as u8;
             } else {
                 let start = plain.len();
                 plain.extend_from_slice(payload);
-                apply(self.mask, &mut plain[start..]);
+                apply_mask(self.mask, &mut plain[start..]);
             }
             self.mask.rotate_left(len % 4);
             if self.left > 0 {
@@ -109,16 +110,16 @@ impl Frames {
         }
     }
 
-    /// False when the head is not complete yet.
-    fn take_head(&mut self, wire: &mut &[u8]) -> Result<bool, Offence> {
+    /// False when the header is not complete yet.
+    fn take_header(&mut self, wire: &mut &[u8]) -> Result<bool, Violation> {
         loop {
-            let have = usize::from(self.head_len);
+            let have = usize::from(self.header_len);
             let need = match have {
                 0 | 1 => 2,
-                _ => head_len(self.head[1]),
+                _ => header_len(self.header[1]),
             };
             if have >= 2 && have == need {
-                self.head_len = 0;
+                self.header_len = 0;
                 self.begin()?;
                 return Ok(true);
             }
@@ -128,63 +129,65 @@ impl Frames {
             }
             let (bytes, rest) = wire.split_at(len);
             *wire = rest;
-            self.head[have..have + len].copy_from_slice(bytes);
-            self.head_len += len as u8;
-            if self.head_len == 2 {
+            self.header[have..have + len].copy_from_slice(bytes);
+            self.header_len += len as u8;
+            if self.header_len == 2 {
                 self.check_start()?;
             }
         }
     }
 
-    /// Judges the first two bytes of a frame.
-    fn check_start(&self) -> Result<(), Offence> {
-        let [first, second, ..] = self.head;
+    /// Validates the first two bytes of a frame.
+    fn check_start(&self) -> Result<(), Violation> {
+        let [first, second, ..] = self.header;
         if first & RESERVED != 0 {
-            return Err(Offence::protocol("used bits that nobody has agreed on"));
+            return Err(Violation::protocol("set reserved bits"));
         }
         match (self.role, second & MASKED != 0) {
-            (Role::Server, false) => return Err(Offence::protocol("did not mask a frame")),
-            (Role::Client, true) => return Err(Offence::protocol("masked a frame as a server")),
+            (Role::Server, false) => return Err(Violation::protocol("did not mask a frame")),
+            (Role::Client, true) => return Err(Violation::protocol("masked a frame as a server")),
             _ => {}
         }
         match (first & 0x0f, self.in_message) {
             (CONTINUATION, true) | (BINARY, false) => Ok(()),
-            (CONTINUATION, false) => Err(Offence::protocol("continued what it had not begun")),
-            (BINARY | TEXT, true) => Err(Offence::protocol("began a message within another")),
+            (CONTINUATION, false) => {
+                Err(Violation::protocol("continued a message that it had not begun"))
+            }
+            (BINARY | TEXT, true) => Err(Violation::protocol("began a message within another")),
             (TEXT, false) => {
-                Err(Offence { code: UNSUPPORTED, why: "sent text instead of binary data" })
+                Err(Violation { code: UNSUPPORTED, why: "sent text instead of binary data" })
             }
             (CLOSE | PING | PONG, _) if first & FIN == 0 => {
-                Err(Offence::protocol("fragmented a control frame"))
+                Err(Violation::protocol("fragmented a control frame"))
             }
             (CLOSE | PING | PONG, _) if usize::from(second & !MASKED) > CONTROL_BYTES_MAX => {
-                Err(Offence::protocol("sent a control frame of more than 125 bytes"))
+                Err(Violation::protocol("sent a control frame of more than 125 bytes"))
             }
             (CLOSE | PING | PONG, _) => Ok(()),
-            _ => Err(Offence::protocol("sent a frame of a kind that does not exist")),
+            _ => Err(Violation::protocol("sent a frame with an unknown opcode")),
         }
     }
 
-    /// Reads a complete head.
-    fn begin(&mut self) -> Result<(), Offence> {
-        let len = match self.head[1] & !MASKED {
-            126 => u64::from(u16::from_be_bytes([self.head[2], self.head[3]])),
-            // Invariant: a head of this kind has ten bytes or more.
-            127 => u64::from_be_bytes(*self.head[2..].first_chunk().expect("ten bytes")),
+    /// Reads a complete header.
+    fn begin(&mut self) -> Result<(), Violation> {
+        let len = match self.header[1] & !MASKED {
+            126 => u64::from(u16::from_be_bytes([self.header[2], self.header[3]])),
+            // Invariant: a header with this length code has ten bytes or more.
+            127 => u64::from_be_bytes(*self.header[2..].first_chunk().expect("ten bytes")),
             short => u64::from(short),
         };
         if len > FRAME_BYTES_MAX {
-            return Err(Offence { code: TOO_BIG, why: "announced a frame of more than 512 MiB" });
+            return Err(Violation { code: TOO_BIG, why: "announced a frame of more than 512 MiB" });
         }
         self.mask = [0; 4];
-        if self.head[1] & MASKED != 0 {
-            let end = head_len(self.head[1]);
-            self.mask.copy_from_slice(&self.head[end - 4..end]);
+        if self.header[1] & MASKED != 0 {
+            let end = header_len(self.header[1]);
+            self.mask.copy_from_slice(&self.header[end - 4..end]);
         }
         self.left = len;
-        self.opcode = self.head[0] & 0x0f;
+        self.opcode = self.header[0] & 0x0f;
         if !is_control(self.opcode) {
-            self.in_message = self.head[0] & FIN == 0;
+            self.in_message = self.header[0] & FIN == 0;
         }
         Ok(())
     }
@@ -194,8 +197,8 @@ const fn is_control(opcode: u8) -> bool {
     opcode & 0x8 != 0
 }
 
-/// Length of a head by its second byte.
-const fn head_len(second: u8) -> usize {
+/// Length of a header by its second byte.
+const fn header_len(second: u8) -> usize {
     let len = match second & !MASKED {
         126 => 4,
         127 => 10,
@@ -242,11 +245,11 @@ fn write(role: Role, opcode: u8, payload: &[u8], wire: &mut Vec<u8>) {
     wire.extend_from_slice(&mask);
     let start = wire.len();
     wire.extend_from_slice(payload);
-    apply(mask, &mut wire[start..]);
+    apply_mask(mask, &mut wire[start..]);
 }
 
-/// Masks or unmasks: both are the same.
-fn apply(mask: [u8; 4], bytes: &mut [u8]) {
+/// Masks or unmasks; both are the same operation.
+fn apply_mask(mask: [u8; 4], bytes: &mut [u8]) {
     let [a, b, c, d] = mask;
     let wide = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);
     let (chunks, rest) = bytes.as_chunks_mut::<8>();

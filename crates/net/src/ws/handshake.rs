@@ -7,16 +7,16 @@ use tungstenite::handshake::machine::TryParse;
 use tungstenite::handshake::server::{self, Request};
 use tungstenite::{Error, error::ProtocolError, handshake::client::Response};
 
-use super::{WsClient, WsServer};
+use super::settings::{WsClient, WsServer};
 
-/// Bytes of a request or answer, at most.
+/// The largest size of a request or response.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 
 /// Ends the head.
 const END: &[u8] = b"\r\n\r\n";
 const PROTOCOL: &str = "Sec-WebSocket-Protocol";
 
-/// A refusal, as the client is told it.
+/// The response to a refused request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     status: &'static str,
@@ -33,10 +33,10 @@ impl Refusal {
         Self { status: "431 Request Header Fields Too Large", why }
     }
 
-    /// The whole answer.
+    /// The complete HTTP response.
     pub(super) fn answer(&self) -> Vec<u8> {
         let Self { status, why } = self;
-        // The version is what a client with another one needs to know.
+        // A client with another version of the protocol needs the supported one (RFC 6455, 4.4).
         format!(
             "HTTP/1.1 {status}\r\nConnection: close\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n\
@@ -55,19 +55,20 @@ pub(super) fn error(why: impl std::fmt::Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("WebSocket: {why}"))
 }
 
-/// Length of the head at the front of `bytes`, of which the last `new` are new.
+/// Length of the head at the beginning of `bytes`, of which the last `new` are new; `None` while it
+/// is incomplete.
 pub(super) fn head_len(bytes: &[u8], new: usize) -> Option<usize> {
     let from = bytes.len().saturating_sub(new + END.len() - 1);
     let at = bytes[from..].windows(END.len()).position(|window| window == END)?;
     Some(from + at + END.len())
 }
 
-/// Could this become a head that begins with `word`?
+/// Whether this is the beginning of a head that starts with `word`.
 pub(super) fn may_begin(bytes: &[u8], word: &[u8]) -> bool {
     bytes.iter().zip(word).all(|(byte, expected)| byte == expected)
 }
 
-/// What a client asks for.
+/// The request of a client.
 pub(super) fn request(client: &WsClient, key: &str) -> Vec<u8> {
     let WsClient { host, path, protocol } = client;
     format!(
@@ -77,7 +78,7 @@ pub(super) fn request(client: &WsClient, key: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Answers a client's request.
+/// The response to a client's request.
 pub(super) fn accept(server: &WsServer, head: &[u8]) -> Result<Vec<u8>, Refusal> {
     let bad = |error: &Error| Refusal::bad(format!("not a WebSocket request: {error}"));
     let request = match Request::try_parse(head) {
@@ -114,7 +115,7 @@ pub(super) fn accept(server: &WsServer, head: &[u8]) -> Result<Vec<u8>, Refusal>
     Ok(answer)
 }
 
-/// Checks the server's answer.
+/// Checks the server's response.
 pub(super) fn verify(key: &str, protocol: &str, head: &[u8]) -> io::Result<()> {
     let response = match Response::try_parse(head) {
         Ok(Some((_, response))) => response,
@@ -140,10 +141,10 @@ pub(super) fn verify(key: &str, protocol: &str, head: &[u8]) -> io::Result<()> {
         return Err(error("the server's answer does not belong to our request"));
     }
     if response.headers().contains_key("Sec-WebSocket-Extensions") {
-        return Err(error("the server uses an extension that nobody has asked for"));
+        return Err(error("the server uses an extension that was not requested"));
     }
     match header(PROTOCOL) {
-        // Servers that know one subprotocol only may keep it to themselves.
+        // A server may omit the subprotocol; then only one is possible.
         None => Ok(()),
         Some(name) if name.eq_ignore_ascii_case(protocol) => Ok(()),
         Some(name) => Err(error(format!("the server chose the subprotocol {name}"))),

@@ -21,7 +21,7 @@ use tacho_net::{
     mailboxes,
 };
 
-/// Long enough for a loaded machine; a test that waits this long has failed.
+/// Long enough for a loaded machine; a longer wait fails the test.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub type Shared = Arc<[u8]>;
@@ -42,7 +42,7 @@ type OnMail = Box<dyn FnMut(&mut Net<Probe>, usize, Mail) + Send>;
 type OnIdle = Box<dyn FnMut(&mut Net<Probe>) + Send>;
 type OnTurn = Box<dyn FnMut(&mut Net<Probe>) -> Next + Send>;
 
-/// Does nothing by default, and consumes all input.
+/// By default all methods do nothing, and all input is consumed.
 pub struct Probe {
     pub on_accepted: OnConn<()>,
     pub on_connected: OnConnected,
@@ -73,7 +73,7 @@ impl Default for Probe {
     }
 }
 
-/// Writes back what it reads.
+/// Writes all input back.
 pub fn echo() -> Probe {
     Probe {
         on_input: Box::new(|net, conn, data| {
@@ -213,7 +213,7 @@ pub fn connect(addr: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends FIN and reads the rest.
+/// Sends FIN and reads the remaining bytes.
 pub fn finish(mut stream: TcpStream) -> Vec<u8> {
     stream.shutdown(Shutdown::Write).unwrap();
     let mut rest = Vec::new();
@@ -231,7 +231,7 @@ pub fn write(stream: &mut TcpStream, bytes: &[u8]) {
     stream.write_all(bytes).unwrap();
 }
 
-/// Bytes in which every position can be told from its neighbours.
+/// Bytes that differ from position to position.
 pub fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|position| (position ^ (position >> 8) ^ (position >> 16)) as u8).collect()
 }
@@ -253,7 +253,7 @@ pub fn next<T>(receiver: &Receiver<T>) -> T {
     receiver.recv_timeout(PATIENCE).expect("nothing has happened")
 }
 
-/// Why a connection ended, as something to compare.
+/// Why a connection ended, for comparison.
 pub fn why(closed: &Closed) -> &'static str {
     match closed {
         Closed::ByPeer => "by peer",

@@ -1,4 +1,3 @@
-use super::super::WsClient;
 use super::*;
 
 fn client() -> WsFilter {
@@ -20,7 +19,7 @@ fn heard(filter: &mut WsFilter, wire: &[u8]) -> io::Result<Vec<u8>> {
     filter.inbound(wire, &mut plain).map(|()| plain)
 }
 
-/// Both ends, with the handshake behind them.
+/// Both ends after the handshake.
 fn pair() -> (WsFilter, WsFilter) {
     let (mut client, mut server) = (client(), server());
     assert_eq!(heard(&mut server, &said(&mut client)).unwrap(), b"");
@@ -49,7 +48,7 @@ const GOOD: [&str; 7] = [
 // [MQTT-6.0.0-3] [MQTT-6.0.0-4]
 // [MQTT-3.1.1: 6.0.0-3] [MQTT-3.1.1: 6.0.0-4]
 #[test]
-fn a_handshake_may_arrive_in_any_pieces_with_data_behind_it() {
+fn a_handshake_may_arrive_in_any_pieces_followed_by_data() {
     let head = request(&GOOD);
     let mut frames = Vec::new();
     frame::write_data(Role::Client, b"first", &mut frames);
@@ -104,7 +103,7 @@ fn bad_requests_are_answered_and_refused() {
                 assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{shown}: {answer}");
             }
         }
-        // Nothing more is said, and nothing more is heard.
+        // No further output, and further input is ignored.
         let mut wire = Vec::new();
         server.finish(&mut wire);
         server.outbound(b"late", &mut wire).unwrap();
@@ -114,7 +113,7 @@ fn bad_requests_are_answered_and_refused() {
 }
 
 #[test]
-fn a_client_believes_only_the_right_answer() {
+fn a_client_accepts_only_a_valid_response() {
     let answer = |edit: &dyn Fn(String) -> String| {
         let (mut client, mut server) = (client(), server());
         heard(&mut server, &said(&mut client)).unwrap();
@@ -151,7 +150,7 @@ fn data_written_early_leaves_after_the_handshake() {
     heard(&mut client, &said(&mut server)).unwrap();
     assert!(client.wants_write());
     assert_eq!(heard(&mut server, &said(&mut client)).unwrap(), b"early bird");
-    let mut hasty = super::super::WsServer { path: "/".into(), protocols: Vec::new() }.filter();
+    let mut hasty = WsServer { path: "/".into(), protocols: Vec::new() }.filter();
     assert!(hasty.outbound(&vec![0; EARLY_BYTES_MAX + 1], &mut wire).is_err());
 }
 
@@ -195,7 +194,7 @@ fn a_close_is_answered_with_its_code_after_the_last_data() {
 // [MQTT-6.0.0-1]
 // [MQTT-3.1.1: 6.0.0-1]
 #[test]
-fn an_offence_is_told_its_code() {
+fn a_violation_is_answered_with_its_close_code() {
     for (wire, code) in [
         (&b"\x81\x82\0\0\0\0hi"[..], 1003_u16),
         (b"\x82\x02hi", 1002),
@@ -204,7 +203,7 @@ fn an_offence_is_told_its_code() {
         (b"\x88\x83\0\0\0\0\x03\xe8\xff", 1007),
     ] {
         let (_, mut server) = pair();
-        let error = heard(&mut server, wire).expect_err("an offence");
+        let error = heard(&mut server, wire).expect_err("a violation");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         let mut answer = Vec::new();
         server.finish(&mut answer);

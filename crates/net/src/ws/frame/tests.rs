@@ -7,12 +7,12 @@ use tungstenite::{Error, Message, WebSocket};
 
 use super::*;
 
-/// What a decoder made of a stream, cut at `cuts`.
+/// The result of decoding a stream that is split into pieces.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     plain: Vec<u8>,
     controls: Vec<String>,
-    offence: Option<u16>,
+    violation: Option<u16>,
 }
 
 fn decode(role: Role, wire: &[u8], cuts: &[usize]) -> Seen {
@@ -28,8 +28,8 @@ fn decode(role: Role, wire: &[u8], cuts: &[usize]) -> Seen {
             match frames.decode(&mut piece, &mut seen.plain) {
                 Ok(Some(control)) => seen.controls.push(format!("{control:?}")),
                 Ok(None) => assert!(piece.is_empty()),
-                Err(offence) => {
-                    seen.offence = Some(offence.code);
+                Err(violation) => {
+                    seen.violation = Some(violation.code);
                     return seen;
                 }
             }
@@ -38,7 +38,7 @@ fn decode(role: Role, wire: &[u8], cuts: &[usize]) -> Seen {
     seen
 }
 
-/// The far end of tungstenite's stream: bytes to read, and what it wrote.
+/// The socket of tungstenite: bytes to read, and the bytes written.
 #[derive(Default)]
 struct Memory {
     input: Cursor<Vec<u8>>,
@@ -69,7 +69,7 @@ fn tungstenite(role: tungstenite::protocol::Role, input: Vec<u8>) -> WebSocket<M
     WebSocket::from_raw_socket(memory, role, Some(WebSocketConfig::default()))
 }
 
-/// What tungstenite makes of a stream: the payloads of complete messages, and whether it objected.
+/// Tungstenite's result for a stream: the payload of complete messages, and whether it refused one.
 fn second_opinion(role: tungstenite::protocol::Role, wire: &[u8]) -> (Vec<u8>, bool) {
     let mut socket = tungstenite(role, wire.to_vec());
     let mut plain = Vec::new();
@@ -90,7 +90,7 @@ const ROLES: [(Role, tungstenite::protocol::Role); 2] = [
     (Role::Client, tungstenite::protocol::Role::Client),
 ];
 
-/// A frame as somebody may write it, right or wrong.
+/// A frame, valid or not.
 #[derive(Clone, Debug)]
 struct Written {
     first: u8,
@@ -122,8 +122,7 @@ impl Written {
     }
 }
 
-/// Frames whose kinds and bits are mostly right; text and close are left out, because we refuse
-/// the one and stop at the other.
+/// Frames that are mostly valid; without text, which we refuse, and close, where we stop.
 fn written(masked: bool) -> impl Strategy<Value = Written> {
     let opcode = prop_oneof![
         8 => Just(BINARY),
@@ -153,12 +152,12 @@ proptest! {
         for (role, _) in ROLES {
             let seen = decode(role, &wire, &cuts);
             prop_assert!(seen.plain.len() <= wire.len());
-            prop_assert_eq!(&seen, &decode(role, &wire, &[usize::MAX]), "cuts make no difference");
+            prop_assert_eq!(&seen, &decode(role, &wire, &[usize::MAX]), "splits make no difference");
         }
     }
 
     #[test]
-    fn what_one_side_writes_the_other_reads(
+    fn each_side_reads_the_output_of_the_other(
         pieces in vec(vec(any::<u8>(), 0..300), 0..6),
         large in 65_530_usize..65_545,
         cuts in vec(1_usize..5000, 1..5),
@@ -172,7 +171,7 @@ proptest! {
             }
             write_data(writer, &large, &mut wire);
             let seen = decode(reader, &wire, &cuts);
-            prop_assert_eq!(seen.offence, None);
+            prop_assert_eq!(seen.violation, None);
             prop_assert_eq!(seen.plain, [pieces.concat(), large].concat());
             prop_assert_eq!(seen.controls.len(), pieces.len());
         }
@@ -198,14 +197,14 @@ proptest! {
                 socket.send(Message::Ping(vec![1, 2].into())).unwrap();
             }
             let seen = decode(reader, &socket.get_ref().output, &[13]);
-            prop_assert_eq!(seen.offence, None);
+            prop_assert_eq!(seen.violation, None);
             prop_assert_eq!(seen.plain, pieces.concat());
             prop_assert_eq!(seen.controls.len(), pieces.len());
         }
     }
 
     #[test]
-    fn tungstenite_agrees_on_right_and_wrong(frames in vec(written(true), 1..8)) {
+    fn tungstenite_agrees_on_validity(frames in vec(written(true), 1..8)) {
         for (ours, theirs) in ROLES {
             let wire: Vec<u8> = frames
                 .iter()
@@ -214,8 +213,8 @@ proptest! {
                 .collect();
             let seen = decode(ours, &wire, &[17]);
             let (plain, refused) = second_opinion(theirs, &wire);
-            prop_assert_eq!(seen.offence.is_some(), refused, "{:?}", frames);
-            // We hand up parts of a message at once, it only complete ones.
+            prop_assert_eq!(seen.violation.is_some(), refused, "{:?}", frames);
+            // We pass parts of a message at once, tungstenite only complete messages.
             prop_assert!(seen.plain.starts_with(&plain), "{:?}", frames);
         }
     }
@@ -224,7 +223,7 @@ proptest! {
 // [MQTT-6.0.0-1]
 // [MQTT-3.1.1: 6.0.0-1]
 #[test]
-fn offences_have_their_codes() {
+fn violations_have_their_close_codes() {
     let masked = |first: u8, payload: &[u8]| {
         Written { first, masked: true, mask: [1, 2, 3, 4], payload: payload.to_vec() }.bytes()
     };
@@ -241,7 +240,7 @@ fn offences_have_their_codes() {
         ([&[FIN | BINARY, MASKED | 127][..], &(1_u64 << 30).to_be_bytes(), &[0; 4]].concat(), 1009),
         ([&[FIN | BINARY, MASKED | 127][..], &u64::MAX.to_be_bytes(), &[0; 4]].concat(), 1009),
     ] {
-        assert_eq!(decode(Role::Server, &wire, &[1]).offence, Some(code), "{wire:?}");
+        assert_eq!(decode(Role::Server, &wire, &[1]).violation, Some(code), "{wire:?}");
     }
-    assert_eq!(decode(Role::Client, &whole(FIN | BINARY), &[1]).offence, Some(1002));
+    assert_eq!(decode(Role::Client, &whole(FIN | BINARY), &[1]).violation, Some(1002));
 }

@@ -1,82 +1,61 @@
-//! Loops without sockets, threads and clock: for tests that want the same run again.
+//! Loops without sockets, threads and clock, for tests with reproducible runs.
 //!
-//! A [`Simulation`] holds several loops with their [`Handler`]s in one thread. Connections are
-//! memory, the test holds their other ends ([`Peer`]); time passes when the test says so; who takes
-//! the next turn, how much of its mail and events it sees in it, and how much a read or write moves
-//! is drawn from a seed. A handler cannot tell it from a [`Loop`](crate::Loop): timers, filters,
-//! output, mailboxes and the steps of a turn are the very same code.
+//! A [`Simulation`] holds several loops with their [`Handler`]s in one thread. Connections are in
+//! memory and the test holds the peers' ends ([`Peer`]); time advances on the test's command. A
+//! seed determines which loop takes the next turn, which part of its mail and events it sees, and
+//! how much a read or write moves. A handler cannot distinguish it from a [`Loop`](crate::Loop):
+//! timers, filters, output, mailboxes and the steps of a turn are the same code.
 //!
-//! What a real loop guarantees holds here too: mails that one turn posted are in the mailboxes
-//! before its output can be received, and a mailbox hands out mails in the order in which they came
-//! in (unless [`Faults::mail_overtakes`]).
-
-mod socket;
+//! The guarantees of a real loop hold here too: mails of a turn are in the mailboxes before its
+//! output can be received, and a mailbox delivers mails in the order in which they were posted
+//! (unless [`Faults::mail_overtakes`]).
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
+use crate::config::LoopConfig;
 use crate::conn::{Conn, Phase};
-use crate::mailbox::{Batch, MailRoom};
+use crate::mailbox::{Batch, MailRoom, Mailbox};
+use crate::net::{Handler, Net, Next};
 use crate::reading::ReadBuffer;
 use crate::stream::Stream;
-use crate::{Handler, LoopConfig, Mailbox, Net, Next};
+use crate::virtual_socket::{self, Socket};
 
-pub use socket::Peer;
-pub(crate) use socket::Socket;
+pub use crate::virtual_socket::Peer;
 
-/// What goes wrong, and how often. All percentages are of turns, unless said otherwise.
+/// Which faults occur, and how often. Percentages are of turns unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Turns that see only a part of their mail, possibly none of it.
+    /// Turns that see only part of their mail, possibly none.
     pub mail_delay_percent: u8,
-    /// Delayed mails of one sender may be overtaken by those of another. Each sender's own order
-    /// stays. Real mailboxes do not do that.
+    /// Delayed mails of one sender may be overtaken by those of another; the order per sender
+    /// stays. Real mailboxes never do that.
     pub mail_overtakes: bool,
-    /// Chance of each connection in each turn that its events are reported in a later turn.
+    /// Probability per connection and turn that its events are reported in a later turn.
     pub event_delay_percent: u8,
-    /// Reads and writes that move less than they could.
+    /// Share of reads and writes that move fewer bytes than possible.
     pub short_io_percent: u8,
-    /// A turn may have begun up to this long before what it sees happened: its time is that of its
+    /// A turn may have begun up to this long before the events that it sees: its time is that of its
     /// beginning.
     pub turn_ns_max: u64,
-    /// Turns after which the loop is not given another one for up to [`Faults::stall_ns_max`].
+    /// Turns after which the loop takes no other for up to [`Faults::stall_ns_max`].
     pub stall_percent: u8,
     /// See [`Faults::stall_percent`].
     pub stall_ns_max: u64,
-    /// New connections that are refused as if descriptors had run out.
+    /// Share of new connections that are refused as if descriptors had run out.
     pub refuse_percent: u8,
 }
 
-/// Connections that the handler of a loop has begun, and nobody has taken yet.
-#[derive(Default)]
-pub(crate) struct Outgoing {
-    begun: Vec<(SocketAddr, Peer)>,
-    short_percent: u8,
-    seed: u64,
-    connections: u32,
-}
-
-impl Outgoing {
-    /// The loop's end; the other one waits for the test.
-    pub(crate) fn connect(&mut self, addr: SocketAddr) -> Socket {
-        self.connections += 1;
-        self.seed = self.seed.wrapping_add(1);
-        let (socket, peer) = socket::pair(self.connections, self.short_percent, self.seed);
-        self.begun.push((addr, peer));
-        socket
-    }
-}
-
-/// Several loops, their handlers, and the time they share.
+/// Several loops and their handlers in virtual time.
 pub struct Simulation<H: Handler> {
-    members: Vec<Member<H>>,
+    shards: Vec<Shard<H>>,
     now_ns: u64,
     faults: Faults,
     rng: fastrand::Rng,
     connections: u32,
 }
 
-struct Member<H: Handler> {
+struct Shard<H: Handler> {
     /// `None` once the handler has stopped its loop.
     net: Option<Net<H>>,
     handler: H,
@@ -97,12 +76,12 @@ impl<H: Handler> Simulation<H> {
         now_ns: u64,
         shards: impl IntoIterator<Item = (LoopConfig, Mailbox<H::Mail>, H)>,
     ) -> Self {
-        let member = |(config, mailbox, mut handler): (LoopConfig, _, H)| {
+        let start = |(config, mailbox, mut handler): (LoopConfig, _, H)| {
             let mut net = Net::new(&config, MailRoom::new(mailbox), None, now_ns);
             net.outgoing.short_percent = faults.short_io_percent;
             net.outgoing.seed = !seed ^ ((net.shard() as u64) << 32);
             handler.started(&mut net);
-            Member {
+            Shard {
                 buffer: ReadBuffer::new(net.limits.read_buffer_bytes),
                 net: Some(net),
                 handler,
@@ -112,23 +91,24 @@ impl<H: Handler> Simulation<H> {
                 stalled_until_ns: 0,
             }
         };
-        let members = shards.into_iter().map(member).collect();
+        let shards = shards.into_iter().map(start).collect();
         let rng = fastrand::Rng::with_seed(seed);
-        Self { members, now_ns, faults, rng, connections: 0 }
+        Self { shards, now_ns, faults, rng, connections: 0 }
     }
 
-    /// The time.
+    /// The virtual time.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Lets time pass. Whatever becomes due is done in turns afterwards.
+    /// Advances the time. Timers that become due fire in later turns.
     pub fn advance(&mut self, ns: u64) {
         self.now_ns += ns;
     }
 
-    /// Changes what goes wrong from now on; connections keep their short reads and writes.
+    /// Replaces the faults from now on; existing connections keep their share of short reads and
+    /// writes.
     pub fn set_faults(&mut self, faults: Faults) {
         self.faults = faults;
     }
@@ -137,84 +117,85 @@ impl<H: Handler> Simulation<H> {
     pub fn connect(&mut self, shard: usize, listener: usize) -> Peer {
         self.connections += 1;
         let seed = self.rng.u64(..);
-        let (socket, peer) = socket::pair(self.connections, self.faults.short_io_percent, seed);
-        let member = &mut self.members[shard];
-        if member.net.as_ref().is_some_and(|net| net.listening) {
-            member.backlog.push_back((socket, listener));
+        let (socket, peer) =
+            virtual_socket::pair(self.connections, self.faults.short_io_percent, seed);
+        let shard = &mut self.shards[shard];
+        if shard.net.as_ref().is_some_and(|net| net.listening) {
+            shard.backlog.push_back((socket, listener));
         }
         peer
     }
 
-    /// The connections that a shard has begun since this was asked last, as their peers have them,
-    /// and where they were to go. Each is established, as if it waited to be accepted, unless its
-    /// peer is dropped before the shard's next turn: then it is refused.
+    /// The peers' ends of the connections that a shard has begun since the last call, with their
+    /// destinations. Each is established, as if it waited to be accepted, unless its peer is dropped
+    /// before the shard's next turn: then it is refused.
     pub fn begun(&mut self, shard: usize) -> Vec<(SocketAddr, Peer)> {
-        let net = self.members[shard].net.as_mut();
+        let net = self.shards[shard].net.as_mut();
         net.map(|net| std::mem::take(&mut net.outgoing.begun)).unwrap_or_default()
     }
 
-    /// A shard takes no turns for a while.
+    /// A shard takes no turns for this time.
     pub fn stall(&mut self, shard: usize, ns: u64) {
-        self.members[shard].stalled_until_ns = self.now_ns + ns;
+        self.shards[shard].stalled_until_ns = self.now_ns + ns;
     }
 
     /// Ends all stalls.
     pub fn end_stalls(&mut self) {
-        self.members.iter_mut().for_each(|member| member.stalled_until_ns = 0);
+        self.shards.iter_mut().for_each(|shard| shard.stalled_until_ns = 0);
     }
 
-    /// One of the shards that have something to do takes a turn. False if none has, for now.
+    /// One of the shards that have work takes a turn. False if none has work at present.
     pub fn step(&mut self) -> bool {
         let now_ns = self.now_ns;
         let mut runnable =
-            (0..self.members.len()).filter(|&shard| self.members[shard].is_runnable(now_ns));
+            (0..self.shards.len()).filter(|&shard| self.shards[shard].is_runnable(now_ns));
         let count = runnable.clone().count();
         if count == 0 {
             return false;
         }
         let chosen = self.rng.usize(..count);
         // Invariant: `chosen` is below the number of runnable shards.
-        let shard = runnable.nth(chosen).expect("one of those counted");
+        let shard = runnable.nth(chosen).expect("a runnable shard");
         self.turn(shard);
         true
     }
 
-    /// One turn of a shard, whether it has anything to do or not.
+    /// One turn of a shard, whether it has work or not.
     pub fn turn(&mut self, shard: usize) {
-        let Self { members, now_ns, faults, rng, .. } = self;
-        let member = &mut members[shard];
-        member.turn(*now_ns, faults, rng);
+        let Self { shards, now_ns, faults, rng, .. } = self;
+        let shard = &mut shards[shard];
+        shard.turn(*now_ns, faults, rng);
         if rng.u8(..100) < faults.stall_percent {
-            member.stalled_until_ns = *now_ns + rng.u64(..=faults.stall_ns_max);
+            shard.stalled_until_ns = *now_ns + rng.u64(..=faults.stall_ns_max);
         }
     }
 
-    /// When the first timer or planned turn of any shard is due; the present if one has work.
+    /// When the first timer or scheduled turn of any shard is due; the present if one has work.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
-        let deadlines = self.members.iter().filter_map(|member| member.deadline_ns(self.now_ns));
+        let deadlines = self.shards.iter().filter_map(|shard| shard.deadline_ns(self.now_ns));
         deadlines.min().filter(|&deadline_ns| deadline_ns != u64::MAX)
     }
 
     /// A shard's handler.
     #[must_use]
     pub fn handler(&self, shard: usize) -> &H {
-        &self.members[shard].handler
+        &self.shards[shard].handler
     }
 
     /// A shard's loop; `None` once it has stopped.
     #[must_use]
     pub fn net(&self, shard: usize) -> Option<&Net<H>> {
-        self.members[shard].net.as_ref()
+        self.shards[shard].net.as_ref()
     }
 }
 
-impl<H: Handler> Member<H> {
+impl<H: Handler> Shard<H> {
     fn is_runnable(&self, now_ns: u64) -> bool {
         self.stalled_until_ns <= now_ns && self.deadline_ns(now_ns).is_some_and(|at| at <= now_ns)
     }
 
-    /// When it has something to do.
+    /// When its next turn is due; `None` once its loop has stopped.
     fn deadline_ns(&self, now_ns: u64) -> Option<u64> {
         let net = self.net.as_ref()?;
         let has_edges = |id| {
@@ -236,14 +217,14 @@ impl<H: Handler> Member<H> {
 
     fn turn(&mut self, now_ns: u64, faults: &Faults, rng: &mut fastrand::Rng) {
         let Some(net) = &mut self.net else { return };
-        // A turn's time does not go back, and timers need it to have come.
+        // Time does not go back between turns, and deadlines that are due must have passed.
         let begun_ns = now_ns - rng.u64(..=faults.turn_ns_max.min(now_ns));
         net.now_ns = net.now_ns.max(begun_ns);
         if net.deadline_ns(self.next) <= now_ns {
             net.now_ns = now_ns;
         }
         net.counters.turns += 1;
-        hand_out_mail(net, &mut self.withheld, faults, rng);
+        release_mail(net, &mut self.withheld, faults, rng);
         report_edges(net, faults, rng);
         let backlog = &mut self.backlog;
         self.next = net.turn(&mut self.handler, &mut self.buffer, |net, handler| {
@@ -268,8 +249,8 @@ impl<H: Handler> Member<H> {
     }
 }
 
-/// Lets a loop see its mail, or a part of it.
-fn hand_out_mail<H: Handler>(
+/// Makes the mail of a loop visible to it, or a part of it.
+fn release_mail<H: Handler>(
     net: &Net<H>,
     withheld: &mut VecDeque<Batch<H::Mail>>,
     faults: &Faults,
@@ -289,7 +270,7 @@ fn hand_out_mail<H: Handler>(
             blocked.push(batch.from);
             withheld.push_back(batch);
         } else {
-            net.mail.give(batch);
+            net.mail.return_batch(batch);
         }
     }
 }

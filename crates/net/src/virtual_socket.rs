@@ -1,37 +1,56 @@
-//! Connections in memory: the loop's end and the peer's, which the test holds.
+//! Connections in memory for simulations: the loop's end, and the peer's end that the test holds.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::stream::Readiness;
+use crate::readiness::Readiness;
+
+/// The state of the peer's end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PeerEnd {
+    Open,
+    /// It has sent FIN.
+    Finished,
+    /// It has sent RST, or was dropped.
+    Reset,
+}
+
+/// The state of the loop's end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LoopEnd {
+    Open,
+    /// It has sent FIN.
+    Finished,
+    /// It was dropped in order.
+    Dropped,
+    /// It was dropped with a reset.
+    Reset,
+}
 
 /// Both directions of one connection.
 struct Pipe {
     number: u32,
-    /// Sent by the peer and still on the way.
+    /// Sent by the peer and still in transit.
     transit: VecDeque<u8>,
     /// Arrived at the loop and not read yet.
     inbound: VecDeque<u8>,
-    /// Written by the loop and not taken by the peer yet.
+    /// Written by the loop and not received by the peer yet.
     outbound: VecDeque<u8>,
-    /// Bytes that `outbound` takes.
+    /// Capacity of `outbound`.
     window_bytes: usize,
     /// Percent of reads and writes that move less than they could.
     short_percent: u8,
     rng: fastrand::Rng,
-    /// What became possible since the loop looked last.
+    /// Readiness that was not reported to the loop yet.
     edges: Edges,
-    peer_finished: bool,
-    peer_reset: bool,
-    loop_finished: bool,
-    loop_reset: bool,
-    loop_gone: bool,
+    peer_end: PeerEnd,
+    loop_end: LoopEnd,
 }
 
 impl Pipe {
-    /// How much of `len` bytes one call moves.
+    /// How many of `len` bytes one call moves.
     fn portion(&mut self, len: usize) -> usize {
         if len > 1 && self.rng.u8(..100) < self.short_percent {
             return self.rng.usize(1..len);
@@ -41,23 +60,23 @@ impl Pipe {
 
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.inbound.is_empty() {
-            return match (self.peer_reset, self.peer_finished) {
-                (true, _) => Err(ErrorKind::ConnectionReset.into()),
-                (_, true) => Ok(0),
-                _ => Err(ErrorKind::WouldBlock.into()),
+            return match self.peer_end {
+                PeerEnd::Reset => Err(ErrorKind::ConnectionReset.into()),
+                PeerEnd::Finished => Ok(0),
+                PeerEnd::Open => Err(ErrorKind::WouldBlock.into()),
             };
         }
         let len = self.portion(self.inbound.len().min(into.len()));
         for (byte, arrived) in into.iter_mut().zip(self.inbound.drain(..len)) {
             *byte = arrived;
         }
-        // After a short read the loop waits for an edge: the rest has arrived just now.
+        // After a short read the loop waits for an edge: the rest counts as arriving just now.
         self.edges.readable |= len < into.len() && !self.inbound.is_empty();
         Ok(len)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.peer_reset || self.loop_finished {
+        if self.peer_end == PeerEnd::Reset || self.loop_end != LoopEnd::Open {
             return Err(ErrorKind::BrokenPipe.into());
         }
         let room = self.window_bytes.saturating_sub(self.outbound.len());
@@ -66,13 +85,13 @@ impl Pipe {
         }
         let len = self.portion(room.min(bytes.len()));
         self.outbound.extend(&bytes[..len]);
-        // The loop takes a short write for a full buffer.
+        // The loop treats a short write as a full buffer and waits for an edge.
         self.edges.writable |= len < bytes.len() && len < room;
         Ok(len)
     }
 }
 
-/// Readiness as the kernel would report it.
+/// A set of edges, as the kernel would report them.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Edges {
     readable: bool,
@@ -111,11 +130,11 @@ fn lock(pipe: &Shared) -> MutexGuard<'_, Pipe> {
     pipe.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes that a peer's side holds before the loop's writes block.
+/// Bytes that the peer's end buffers before the loop's writes block.
 const WINDOW_BYTES: usize = 64 * 1024;
 
 /// A new connection.
-pub(super) fn pair(number: u32, short_percent: u8, seed: u64) -> (Socket, Peer) {
+pub(crate) fn pair(number: u32, short_percent: u8, seed: u64) -> (Socket, Peer) {
     let pipe = Arc::new(Mutex::new(Pipe {
         number,
         transit: VecDeque::new(),
@@ -125,13 +144,30 @@ pub(super) fn pair(number: u32, short_percent: u8, seed: u64) -> (Socket, Peer) 
         short_percent,
         rng: fastrand::Rng::with_seed(seed),
         edges: Edges::default(),
-        peer_finished: false,
-        peer_reset: false,
-        loop_finished: false,
-        loop_reset: false,
-        loop_gone: false,
+        peer_end: PeerEnd::Open,
+        loop_end: LoopEnd::Open,
     }));
     (Socket { pipe: Arc::clone(&pipe), reset: false }, Peer { pipe })
+}
+
+/// Connections begun by the handler of a loop whose peer's end the test has not taken yet.
+#[derive(Default)]
+pub(crate) struct Outgoing {
+    pub(crate) begun: Vec<(SocketAddr, Peer)>,
+    pub(crate) short_percent: u8,
+    pub(crate) seed: u64,
+    connections: u32,
+}
+
+impl Outgoing {
+    /// Returns the loop's end and keeps the peer's for the test.
+    pub(crate) fn connect(&mut self, addr: SocketAddr) -> Socket {
+        self.connections += 1;
+        self.seed = self.seed.wrapping_add(1);
+        let (socket, peer) = pair(self.connections, self.short_percent, self.seed);
+        self.begun.push((addr, peer));
+        socket
+    }
 }
 
 /// The loop's end.
@@ -141,19 +177,20 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// Registering reports what is possible already.
+    /// Registration reports the current readiness.
     pub(crate) fn registered(&self) {
         let mut pipe = lock(&self.pipe);
-        let over = pipe.peer_finished && pipe.transit.is_empty();
+        let reset = pipe.peer_end == PeerEnd::Reset;
+        let at_end = reset || pipe.peer_end == PeerEnd::Finished && pipe.transit.is_empty();
         pipe.edges = Edges {
-            readable: !pipe.inbound.is_empty() || over || pipe.peer_reset,
+            readable: !pipe.inbound.is_empty() || at_end,
             writable: true,
-            read_closed: over || pipe.peer_reset,
-            error: pipe.peer_reset,
+            read_closed: at_end,
+            error: reset,
         };
     }
 
-    /// Whether something is to be reported.
+    /// Whether there is readiness to report.
     pub(crate) fn has_edges(&self) -> bool {
         !lock(&self.pipe).edges.is_empty()
     }
@@ -162,9 +199,10 @@ impl Socket {
         std::mem::take(&mut lock(&self.pipe).edges)
     }
 
-    /// Nobody is at the other end any more.
+    /// The error of a connection whose peer was dropped or reset.
     pub(crate) fn take_error(&self) -> Option<io::Error> {
-        lock(&self.pipe).peer_reset.then(|| ErrorKind::ConnectionRefused.into())
+        let reset = lock(&self.pipe).peer_end == PeerEnd::Reset;
+        reset.then(|| ErrorKind::ConnectionRefused.into())
     }
 
     pub(crate) fn peer_addr(&self) -> SocketAddr {
@@ -179,10 +217,10 @@ impl Socket {
 
     pub(crate) fn finish(&self) -> io::Result<()> {
         let mut pipe = lock(&self.pipe);
-        if pipe.peer_reset {
+        if pipe.peer_end == PeerEnd::Reset {
             return Err(ErrorKind::NotConnected.into());
         }
-        pipe.loop_finished = true;
+        pipe.loop_end = LoopEnd::Finished;
         Ok(())
     }
 
@@ -222,43 +260,44 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         let mut pipe = lock(&self.pipe);
-        pipe.loop_gone = true;
-        pipe.loop_finished = true;
-        // Bytes that nobody read make the kernel reset, too.
+        // A kernel also resets a connection that is dropped with unread input.
         if self.reset || !pipe.inbound.is_empty() {
-            pipe.loop_reset = true;
+            pipe.loop_end = LoopEnd::Reset;
             pipe.outbound.clear();
+        } else {
+            pipe.loop_end = LoopEnd::Dropped;
         }
     }
 }
 
-/// The other end of a connection to a simulated loop.
+/// The peer's end of a connection to a simulated loop.
 ///
-/// Nothing happens there unless the test does it: bytes are on the way until they
-/// [`arrive`](Self::arrive), and what the loop wrote stays where it is until it is
-/// [`received`](Self::receive). Dropping a peer resets its connection.
+/// The test moves all bytes: those sent are in transit until they [`arrive`](Self::arrive), and
+/// those that the loop has written stay where they are until [`receive`](Self::receive) is called.
+/// Dropping a peer resets its connection.
 pub struct Peer {
     pipe: Shared,
 }
 
 impl Peer {
-    /// Puts bytes on the way. False if the connection is over already; they are lost then.
+    /// Sends bytes; they are in transit then. False if the connection is over; they are lost then.
     pub fn send(&self, bytes: &[u8]) -> bool {
         let mut pipe = lock(&self.pipe);
-        let open = !(pipe.peer_finished || pipe.peer_reset || pipe.loop_gone);
+        let open = pipe.peer_end == PeerEnd::Open
+            && matches!(pipe.loop_end, LoopEnd::Open | LoopEnd::Finished);
         if open {
             pipe.transit.extend(bytes);
         }
         open
     }
 
-    /// Bytes on the way.
+    /// Number of bytes in transit.
     #[must_use]
     pub fn in_transit(&self) -> usize {
         lock(&self.pipe).transit.len()
     }
 
-    /// Lets up to `len` of the bytes on the way arrive.
+    /// Lets up to `len` of the bytes in transit arrive.
     pub fn arrive(&self, len: usize) {
         let mut pipe = lock(&self.pipe);
         let len = len.min(pipe.transit.len());
@@ -268,10 +307,10 @@ impl Peer {
         let pipe = &mut *pipe;
         pipe.inbound.extend(pipe.transit.drain(..len));
         pipe.edges.readable = true;
-        pipe.edges.read_closed |= pipe.peer_finished && pipe.transit.is_empty();
+        pipe.edges.read_closed |= pipe.peer_end == PeerEnd::Finished && pipe.transit.is_empty();
     }
 
-    /// Takes up to `len_max` of the bytes that the loop has written.
+    /// Receives up to `len_max` of the bytes that the loop has written.
     pub fn receive(&self, len_max: usize) -> Vec<u8> {
         let mut pipe = lock(&self.pipe);
         let len = len_max.min(pipe.outbound.len());
@@ -279,62 +318,65 @@ impl Peer {
         pipe.outbound.drain(..len).collect()
     }
 
-    /// Bytes that the loop has written and nobody has taken.
+    /// Number of bytes that the loop has written and the peer has not received.
     #[must_use]
     pub fn waiting(&self) -> usize {
         lock(&self.pipe).outbound.len()
     }
 
-    /// How many bytes may wait on this side before the loop's writes block.
+    /// Sets how many bytes this end buffers before the loop's writes block.
     pub fn set_window(&self, bytes: usize) {
         let mut pipe = lock(&self.pipe);
         pipe.window_bytes = bytes;
         pipe.edges.writable = true;
     }
 
-    /// Everything on the way arrives, and then the end (FIN). The loop may still write.
+    /// Sends FIN: all bytes in transit arrive, and then the end. The loop may still write.
     pub fn finish(&self) {
         let mut pipe = lock(&self.pipe);
         let pipe = &mut *pipe;
         pipe.inbound.append(&mut pipe.transit);
-        pipe.peer_finished = true;
+        if pipe.peer_end == PeerEnd::Open {
+            pipe.peer_end = PeerEnd::Finished;
+        }
         pipe.edges.readable = true;
         pipe.edges.read_closed = true;
     }
 
-    /// The connection breaks (RST). What is on the way in either direction is lost; what has
-    /// arrived at the loop is not.
+    /// Sends RST. Bytes in transit in either direction are lost; those that have arrived at the loop
+    /// are not.
     pub fn reset(&self) {
         let mut pipe = lock(&self.pipe);
-        pipe.peer_reset = true;
+        pipe.peer_end = PeerEnd::Reset;
         pipe.transit.clear();
         pipe.outbound.clear();
         pipe.edges = Edges { readable: true, writable: true, read_closed: true, error: true };
     }
 
-    /// The loop will write no more, and everything it wrote was received.
+    /// Whether the loop will write no more and all its output was received.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let pipe = lock(&self.pipe);
-        pipe.peer_reset || (pipe.loop_finished || pipe.loop_gone) && pipe.outbound.is_empty()
+        pipe.peer_end == PeerEnd::Reset
+            || pipe.loop_end != LoopEnd::Open && pipe.outbound.is_empty()
     }
 
-    /// The loop has dropped its end: nothing of this connection will be acted upon any more.
+    /// Whether the loop has dropped its end.
     #[must_use]
     pub fn is_forgotten(&self) -> bool {
-        lock(&self.pipe).loop_gone
+        matches!(lock(&self.pipe).loop_end, LoopEnd::Dropped | LoopEnd::Reset)
     }
 
-    /// The loop will write no more.
+    /// Whether the loop will write no more.
     #[must_use]
     pub fn is_closing(&self) -> bool {
-        lock(&self.pipe).loop_finished
+        lock(&self.pipe).loop_end != LoopEnd::Open
     }
 
-    /// The loop has reset the connection.
+    /// Whether the loop has reset the connection.
     #[must_use]
     pub fn was_reset(&self) -> bool {
-        lock(&self.pipe).loop_reset
+        lock(&self.pipe).loop_end == LoopEnd::Reset
     }
 }
 
