@@ -7,7 +7,8 @@
 //! target/release/examples/forward load 127.0.0.1:7000 1000 30000 5
 //! ```
 //!
-//! `serve ADDRESS RUNS` ends after that many runs of `load`; `load ADDRESS PAIRS FRAMES_PER_SECOND SECONDS`.
+//! `serve ADDRESS RUNS` ends after that many runs of `load`; `load ADDRESS PAIRS FRAMES_PER_SECOND
+//! SECONDS`.
 
 use std::net::SocketAddr;
 

@@ -42,9 +42,8 @@ pub struct Loop<H: Handler> {
 impl<H: Handler> Loop<H> {
     /// Creates a loop; it may be moved to its thread afterwards.
     ///
-    /// # Errors
-    /// When the system provides no descriptors for the poll, the timer or the listeners, or when there
-    /// are too many listeners.
+    /// # Errors When the system provides no descriptors for the poll, the timer or the listeners,
+    /// or when there are too many listeners.
     pub fn new(mut config: LoopConfig, mailbox: Mailbox<H::Mail>) -> io::Result<Self> {
         let poll = Poll::new()?;
         let registry = poll.registry();

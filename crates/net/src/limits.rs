@@ -59,8 +59,8 @@ fn parse_ports(text: &str) -> Option<(u16, u16)> {
     }
 }
 
-/// The memory that this process may use: the machine's, or the limit of its control group if that is
-/// lower. `None` where the system does not report it.
+/// The memory that this process may use: the machine's, or the limit of its control group if that
+/// is lower. `None` where the system does not report it.
 #[must_use]
 pub fn memory_bytes() -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
@@ -75,10 +75,10 @@ pub fn memory_bytes() -> Option<u64> {
     Some(group.map_or(machine, |group| machine.min(group)))
 }
 
-/// The files with memory limits of control groups, given `/proc/self/cgroup`: those of this process's
-/// own group of version 2 and its ancestors, and that of the version 1 group visible in containers.
-/// The content "max" means no limit. A path with ".." leads out of the visible hierarchy, and the
-/// top group is used instead.
+/// The files with memory limits of control groups, given `/proc/self/cgroup`: those of this
+/// process's own group of version 2 and its ancestors, and that of the version 1 group visible in
+/// containers. The content "max" means no limit. A path with ".." leads out of the visible
+/// hierarchy, and the top group is used instead.
 fn group_limits(groups: &str) -> Vec<String> {
     const TOP: &str = "/sys/fs/cgroup";
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();

@@ -35,8 +35,8 @@ pub struct Faults {
     pub event_delay_percent: u8,
     /// Share of reads and writes that move fewer bytes than possible.
     pub short_io_percent: u8,
-    /// A turn may have begun up to this long before the events that it sees: its time is that of its
-    /// beginning.
+    /// A turn may have begun up to this long before the events that it sees: its time is that of
+    /// its beginning.
     pub turn_ns_max: u64,
     /// Turns after which the loop takes no other for up to [`Faults::stall_ns_max`].
     pub stall_percent: u8,
@@ -127,8 +127,8 @@ impl<H: Handler> Simulation<H> {
     }
 
     /// The peers' ends of the connections that a shard has begun since the last call, with their
-    /// destinations. Each is established, as if it waited to be accepted, unless its peer is dropped
-    /// before the shard's next turn: then it is refused.
+    /// destinations. Each is established, as if it waited to be accepted, unless its peer is
+    /// dropped before the shard's next turn: then it is refused.
     pub fn begun(&mut self, shard: usize) -> Vec<(SocketAddr, Peer)> {
         let net = self.shards[shard].net.as_mut();
         net.map(|net| std::mem::take(&mut net.outgoing.begun)).unwrap_or_default()

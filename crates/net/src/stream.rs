@@ -22,8 +22,8 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Registers for all events, once for the whole life of the connection in this loop. A simulated
-    /// socket is polled in every turn and needs no registry.
+    /// Registers for all events, once for the whole life of the connection in this loop. A
+    /// simulated socket is polled in every turn and needs no registry.
     pub(crate) fn register(&mut self, registry: Option<&Registry>, token: Token) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => match registry {

@@ -12,8 +12,8 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const LEVELS: usize = 8;
 const NONE: u32 = u32::MAX;
 
-/// Names a timer of [`Net::set_timer`](crate::Net::set_timer). Cancelling a timer that has fired has
-/// no effect, so an id may be kept longer than its timer.
+/// Names a timer of [`Net::set_timer`](crate::Net::set_timer). Cancelling a timer that has fired
+/// has no effect, so an id may be kept longer than its timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimerId {
     index: u32,

@@ -343,8 +343,8 @@ impl Peer {
         pipe.edges.read_closed = true;
     }
 
-    /// Sends RST. Bytes in transit in either direction are lost; those that have arrived at the loop
-    /// are not.
+    /// Sends RST. Bytes in transit in either direction are lost; those that have arrived at the
+    /// loop are not.
     pub fn reset(&self) {
         let mut pipe = lock(&self.pipe);
         pipe.peer_end = PeerEnd::Reset;

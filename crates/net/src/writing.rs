@@ -86,7 +86,8 @@ impl<H: Handler> Net<H> {
         }
     }
 
-    /// Schedules `drained` when output that was above the high-water mark has fallen to the low one.
+    /// Schedules `drained` when output that was above the high-water mark has fallen to the low
+    /// one.
     #[inline]
     fn check_low_mark(&mut self, id: ConnId) {
         if let Some(conn) = self.conns.get_mut(id)

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use common::*;
 use tacho_net::{Filter, LoopConfig, mailboxes};
 
-/// Every byte is combined with a key that changes with every byte, separately per direction, so that
-/// a lost or repeated byte corrupts all that follow. A zero byte on the plain side is a greeting that
-/// the filter itself answers; 0xff is an error.
+/// Every byte is combined with a key that changes with every byte, separately per direction, so
+/// that a lost or repeated byte corrupts all that follow. A zero byte on the plain side is a
+/// greeting that the filter itself answers; 0xff is an error.
 struct Toy {
     inbound_key: u8,
     outbound_key: u8,

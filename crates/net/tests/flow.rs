@@ -286,8 +286,8 @@ fn any_method_may_close_any_connection() {
 #[test]
 fn a_flooding_connection_does_not_starve_others() {
     // While one client sends as fast as it can, another's request is answered within a few reads of
-    // the flood: each connection is read once per turn. A busy kernel may deliver the request with a
-    // delay, so the assertion requires half of the rounds, not all.
+    // the flood: each connection is read once per turn. A busy kernel may deliver the request with
+    // a delay, so the assertion requires half of the rounds, not all.
     let reads_of_flood = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&reads_of_flood);
     let (answered, answers) = events();

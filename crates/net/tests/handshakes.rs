@@ -44,7 +44,8 @@ fn talk(
     }
 }
 
-/// The errors of the client and of the server, when one side fails and the other receives its alert.
+/// The errors of the client and of the server, when one side fails and the other receives its
+/// alert.
 fn failures(client: &mut dyn Filter, server: &mut dyn Filter) -> (String, String) {
     let (error, side) = talk(client, server, 1000).expect_err("a failed handshake");
     let (mut alert, mut plain) = (Vec::new(), Vec::new());

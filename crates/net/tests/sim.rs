@@ -12,8 +12,8 @@ enum Mail {
     Conn(Box<Detached<Vec<u8>>>),
 }
 
-/// Echoes; a byte `m` moves the connection to the next shard, `n` posts a number there, `i` requests
-/// a call of `idle`, `c` closes, `a` aborts, `L` adds a large output.
+/// Echoes; a byte `m` moves the connection to the next shard, `n` posts a number there, `i`
+/// requests a call of `idle`, `c` closes, `a` aborts, `L` adds a large output.
 #[derive(Default)]
 struct Echo {
     numbers: Vec<(usize, u64)>,

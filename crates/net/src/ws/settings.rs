@@ -16,7 +16,7 @@ pub struct WsClient {
 pub struct WsServer {
     /// The path; requests for others are answered with 404. A query string is ignored.
     pub path: String,
-    /// The supported subprotocols. A client must offer at least one of them; the first supported one
-    /// in the client's order is chosen.
+    /// The supported subprotocols. A client must offer at least one of them; the first supported
+    /// one in the client's order is chosen.
     pub protocols: Vec<String>,
 }
