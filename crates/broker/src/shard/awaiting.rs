@@ -142,6 +142,14 @@ impl Commits {
         std::mem::take(&mut self.owes) && !self.handed_over.is_empty()
     }
 
+    /// Sees to it that a session is served once `batch` is committed.
+    #[inline]
+    pub(super) fn await_batch(&mut self, batch: BatchSeq, slot: u32, generation: u32) {
+        if batch > self.committed {
+            self.wait(Waiting { batch, slot, generation });
+        }
+    }
+
     fn wait(&mut self, waiting: Waiting) {
         // Often the one before is the same session with the next message of the same read.
         if self.waiting.back().is_some_and(|last| {
@@ -178,14 +186,9 @@ impl Shard {
     /// Sees to it that a session is served once `batch` is committed.
     #[inline]
     pub(super) fn await_commit(&mut self, slot: u32, batch: BatchSeq) {
-        if batch == BatchSeq::DONE {
-            return;
-        }
-        let generation = self.sessions[slot as usize].generation;
-        if let Some(journal) = &mut self.journal
-            && batch > journal.commits.committed()
-        {
-            journal.commits.wait(Waiting { batch, slot, generation });
+        if let Some(journal) = &mut self.journal {
+            let generation = self.sessions[slot as usize].generation;
+            journal.commits.await_batch(batch, slot, generation);
         }
     }
 

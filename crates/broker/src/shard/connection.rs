@@ -10,7 +10,6 @@ use tacho_session::ProtocolError;
 use tacho_session::server::End;
 
 use super::ahead::comes_ahead;
-use super::durable::Keeping;
 use super::goodbye::send_disconnect;
 use super::lifetime::TimerToken;
 use super::throttle::Why;
@@ -363,18 +362,12 @@ impl Shard {
         kind: AckKind,
         ack: &Ack<'_>,
     ) -> Result<(), ProtocolError> {
-        let session = &mut *self.sessions[slot as usize];
-        let mut keeping = Keeping::of(&mut self.journal, session);
-        let (machine, persist) = (&mut session.machine, &mut keeping);
-        let handled = match kind {
-            AckKind::PubAck => machine.handle_puback(ack.packet_id, ack.reason, persist),
-            AckKind::PubRec => machine.handle_pubrec(ack.packet_id, ack.reason, persist),
-            AckKind::PubRel => machine.handle_pubrel(ack.packet_id, persist),
-            AckKind::PubComp => machine.handle_pubcomp(ack.packet_id, ack.reason, persist),
-        };
-        let waits_for = keeping.waits_for();
-        self.await_commit(slot, waits_for);
-        handled
+        self.act(slot, |machine, recorder| match kind {
+            AckKind::PubAck => machine.handle_puback(ack.packet_id, ack.reason, recorder),
+            AckKind::PubRec => machine.handle_pubrec(ack.packet_id, ack.reason, recorder),
+            AckKind::PubRel => machine.handle_pubrel(ack.packet_id, recorder),
+            AckKind::PubComp => machine.handle_pubcomp(ack.packet_id, ack.reason, recorder),
+        })
     }
 
     fn other_packet(

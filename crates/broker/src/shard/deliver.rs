@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use tacho_codec::{Ack, AckKind, PacketId, Publish, QoS, Version};
 use tacho_net::ConnId;
-use tacho_session::{AliasOut, BatchSeq, Delivery, DropReason, InMemory, Offer, Transmit};
+use tacho_session::{AliasOut, BatchSeq, Delivery, DropReason, Offer, Transmit};
 
 use super::distribution::{Acknowledge, Receipt};
-use super::durable::Keeping;
 use super::publish::effective_qos;
+use super::recorder::act;
 use super::session::{Body, Copy, NO_GROUP, Session};
 use super::{Net, Shard};
 use crate::message::{Message, SharedPayload};
@@ -230,7 +230,9 @@ impl Shard {
         if session.kept.is_some() || session.lent.is_some() {
             return self.offer_durably(net, slot, delivery);
         }
-        let offer = session.machine.offer(now_ns, delivery, &mut InMemory);
+        let offer = act(&mut self.journal, slot, session, |machine, recorder| {
+            machine.offer(now_ns, delivery, recorder)
+        });
         self.offered(net, slot, offer)
     }
 
@@ -239,11 +241,9 @@ impl Shard {
     fn offer_durably(&mut self, net: &mut Net, slot: u32, mut delivery: Delivery<Copy>) -> Offered {
         let now_ns = net.now_ns();
         self.store(now_ns, slot, &mut delivery);
-        let session = &mut *self.sessions[slot as usize];
-        let mut keeping = Keeping::of(&mut self.journal, session);
-        let offer = session.machine.offer(now_ns, delivery, &mut keeping);
-        let (batch, waits_for) = (keeping.written(), keeping.waits_for());
-        self.await_commit(slot, waits_for);
+        let (offer, batch) = self.act(slot, |machine, recorder| {
+            (machine.offer(now_ns, delivery, recorder), recorder.written())
+        });
         Offered { batch, ..self.offered(net, slot, offer) }
     }
 
@@ -313,7 +313,6 @@ impl Shard {
     pub(super) fn pump(&mut self, net: &mut Net, slot: u32) {
         let now_ns = net.now_ns();
         let committed = self.committed();
-        let mut waits_for = BatchSeq::DONE;
         loop {
             let Some(session) = self.sessions.get_mut(slot as usize) else { return };
             let Some(conn) = session.connection else { return };
@@ -321,15 +320,14 @@ impl Shard {
                 self.output_blocked(net, slot);
                 break;
             }
-            let mut keeping = Keeping::of(&mut self.journal, session);
-            let next = session.machine.poll_transmit(now_ns, committed, &mut keeping);
-            waits_for = waits_for.max(keeping.waits_for());
+            let next = act(&mut self.journal, slot, session, |machine, recorder| {
+                machine.poll_transmit(now_ns, committed, recorder)
+            });
             match next {
                 Some(transmit) => self.transmit(net, slot, conn, transmit),
                 None => break,
             }
         }
-        self.await_commit(slot, waits_for);
         self.count_expired(slot);
         self.count_places(slot);
         if self.sessions[slot as usize].stored > 0 {
@@ -400,7 +398,7 @@ impl Shard {
         if session.is_particular && !suit(session, &message.header().topic, &mut publish) {
             // As if it had been delivered [MQTT-3.1.2-25].
             self.stats.dropped_too_large_total.increment();
-            session.machine.abandon(packet_id, &mut Keeping::of(&mut self.journal, session));
+            self.act(slot, |machine, recorder| machine.abandon(packet_id, recorder));
             return;
         }
         self.stats.publishes_out_total.increment(publish.qos);

@@ -16,7 +16,6 @@ use tacho_journal::{CommitSeq, MessageId, Record, Urgency};
 use tacho_session::BatchSeq;
 use tacho_topic::Group;
 
-use super::durable::Keeping;
 use super::{Net, Shard};
 use crate::durable::open;
 use crate::message::Message;
@@ -124,11 +123,11 @@ impl Shard {
             && publisher.qos == QoS::ExactlyOnce
         {
             // From now on its repetition would be a second message.
-            let session = &mut *self.sessions[publisher.slot as usize];
-            let mut keeping = Keeping::of(&mut self.journal, session);
-            session.machine.record_publish(publisher.packet_id, &mut keeping);
-            // All receipts may be in before this is safe.
-            batch = keeping.waits_for();
+            batch = self.act(publisher.slot, |machine, recorder| {
+                machine.record_publish(publisher.packet_id, recorder);
+                // All receipts may be in before this is safe.
+                recorder.promised()
+            });
         }
         let distribution =
             Distribution { message: id, missing: 1, batch, acknowledge: sending.acknowledge };
@@ -219,12 +218,11 @@ impl Shard {
     /// Accepts a publisher's message: it is acknowledged once `batch` is committed.
     pub(super) fn accept_from(&mut self, publisher: Acknowledge, batch: BatchSeq) {
         let Acknowledge { slot, qos, packet_id, .. } = publisher;
-        let session = &mut *self.sessions[slot as usize];
-        let mut keeping = Keeping::of(&mut self.journal, session);
         let reason = ReasonCode::SUCCESS;
-        session.machine.accept_publish(qos, Some(packet_id), reason, batch, &mut keeping);
-        let batch = batch.max(keeping.waits_for());
-        self.await_commit(slot, batch);
+        self.act(slot, |machine, recorder| {
+            machine.accept_publish(qos, Some(packet_id), reason, batch, recorder);
+            recorder.awaits(batch);
+        });
     }
 
     /// Whether a publisher's session is still the one that published.

@@ -15,9 +15,9 @@ use super::awaiting::Commits;
 use super::distribution::{Answer, Distribution};
 use super::dropped::Dropped;
 use super::keeping::Kept;
-use super::lent::{Lent, LentPersist};
+use super::lent::Lent;
 use super::loading::IN_MEMORY_MAX;
-use super::session::{Body, Copy, NO_GROUP, Session};
+use super::session::{Body, Copy, NO_GROUP};
 use super::{Net, Shard};
 use crate::config::Level;
 use crate::durable::body::encode_head;
@@ -236,6 +236,18 @@ pub(super) struct JournalPersist<'a> {
 }
 
 impl JournalPersist<'_> {
+    /// The batch that holds the message that was offered.
+    #[inline]
+    pub(super) fn written(&self) -> BatchSeq {
+        self.written
+    }
+
+    /// The newest batch that the session waits for.
+    #[inline]
+    pub(super) fn waits_for(&self) -> BatchSeq {
+        self.waits_for
+    }
+
     fn place(&self, seq: u64) -> Place {
         Place { queue: self.queue, seq, level: self.level }
     }
@@ -330,73 +342,6 @@ impl Persist<Copy> for JournalPersist<'_> {
                 self.waited_for(batch)
             }
             _ => BatchSeq::DONE,
-        }
-    }
-}
-
-/// Takes the records of any session; those of one that is not durable end here.
-pub(super) struct Keeping<'a>(Keeper<'a>);
-
-enum Keeper<'a> {
-    Nobody,
-    Session(JournalPersist<'a>),
-    Groups(LentPersist<'a>),
-}
-
-impl<'a> Keeping<'a> {
-    #[inline]
-    pub(super) fn of(journal: &'a mut Option<Box<ShardJournal>>, session: &Session) -> Self {
-        let Some(journal) = journal else { return Self(Keeper::Nobody) };
-        Self(match (&session.kept, session.lent) {
-            (Some(kept), _) => Keeper::Session(journal.persist(kept, session.connection.is_some())),
-            (None, Some(lent)) => Keeper::Groups(LentPersist::new(journal, lent)),
-            (None, None) => Keeper::Nobody,
-        })
-    }
-
-    /// What a publisher waits for whose message was offered.
-    #[inline]
-    pub(super) fn written(&self) -> BatchSeq {
-        match &self.0 {
-            Keeper::Session(persist) => persist.written,
-            Keeper::Nobody | Keeper::Groups(_) => BatchSeq::DONE,
-        }
-    }
-
-    /// For a session that has no connection.
-    pub(super) fn of_absent(journal: &'a mut Option<Box<ShardJournal>>, kept: &Kept) -> Self {
-        Self(match journal {
-            Some(journal) => Keeper::Session(journal.persist(kept, false)),
-            None => Keeper::Nobody,
-        })
-    }
-
-    /// The last of what the session itself now waits for.
-    #[inline]
-    pub(super) fn waits_for(&self) -> BatchSeq {
-        match &self.0 {
-            Keeper::Nobody => BatchSeq::DONE,
-            Keeper::Session(persist) => persist.waits_for,
-            Keeper::Groups(persist) => persist.waits_for(),
-        }
-    }
-
-    /// The places in queues of groups that messages had which were taken out, in their order.
-    pub(super) fn into_taken(self) -> Vec<Option<Place>> {
-        match self.0 {
-            Keeper::Groups(persist) => persist.into_taken(),
-            Keeper::Nobody | Keeper::Session(_) => Vec::new(),
-        }
-    }
-}
-
-impl Persist<Copy> for Keeping<'_> {
-    #[inline]
-    fn persist(&mut self, record: Record<'_, Copy>) -> BatchSeq {
-        match &mut self.0 {
-            Keeper::Nobody => BatchSeq::DONE,
-            Keeper::Session(persist) => persist.persist(record),
-            Keeper::Groups(persist) => persist.persist(record),
         }
     }
 }

@@ -43,8 +43,8 @@ impl<'a> LentPersist<'a> {
         self.waits_for
     }
 
-    pub(super) fn into_taken(self) -> Vec<Option<Place>> {
-        self.taken
+    pub(super) fn take_places(&mut self) -> Vec<Option<Place>> {
+        std::mem::take(&mut self.taken)
     }
 
     fn lent(&mut self) -> &mut Lent {

@@ -10,7 +10,7 @@ use tacho_session::BatchSeq;
 use tacho_topic::Group;
 
 use super::distribution::{ForOne, Owed};
-use super::durable::{Keeping, Place};
+use super::durable::Place;
 use super::session::Body;
 use super::{Net, Shard};
 use crate::durable::body;
@@ -204,9 +204,8 @@ impl Shard {
 
     /// Gives up a message that cannot be had.
     fn discard_message(&mut self, slot: u32, seq: u64) {
+        self.act(slot, |machine, recorder| machine.discard(seq, recorder));
         let session = &mut *self.sessions[slot as usize];
-        let mut keeping = Keeping::of(&mut self.journal, session);
-        session.machine.discard(seq, &mut keeping);
         session.stored = session.stored.saturating_sub(1);
     }
 

@@ -37,6 +37,7 @@ mod lifetime;
 mod loading;
 mod overload;
 mod publish;
+mod recorder;
 mod restore;
 mod retained;
 mod routes;

@@ -11,7 +11,6 @@ use tacho_topic::owner_shard;
 use super::connection::Flow;
 use super::deliver::FanOut;
 use super::distribution::{Acknowledge, ForOne, Receipt, Sending};
-use super::durable::Keeping;
 use super::routes::Destinations;
 use super::{Net, Shard};
 use crate::keys::TenantId;
@@ -83,12 +82,9 @@ impl Shard {
         packet_id: Option<PacketId>,
         reason: ReasonCode,
     ) {
-        let session = &mut *self.sessions[slot as usize];
-        let mut keeping = Keeping::of(&mut self.journal, session);
-        let batch = BatchSeq::DONE;
-        session.machine.accept_publish(qos, packet_id, reason, batch, &mut keeping);
-        let batch = keeping.waits_for();
-        self.await_commit(slot, batch);
+        self.act(slot, |machine, recorder| {
+            machine.accept_publish(qos, packet_id, reason, BatchSeq::DONE, recorder);
+        });
     }
 
     /// Publishes a will, with the same rights and routes as any message.

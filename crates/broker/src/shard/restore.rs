@@ -8,8 +8,9 @@ use hashbrown::HashMap;
 use tacho_session::server;
 use tacho_topic::{Filter, Group};
 
-use super::durable::{Keeping, Place};
+use super::durable::Place;
 use super::keeping::Kept;
+use super::recorder;
 use super::session::{GroupRef, NO_GROUP};
 use super::shared::LeftGroups;
 use super::subscriptions::SubscriptionOptions;
@@ -53,8 +54,9 @@ impl Shard {
         }
         let stored = restored.queued.len() + restored.exchanges.len();
         let limits = self.limits_of(&record.key, true);
-        let mut keeping = Keeping::of_absent(&mut self.journal, &kept);
-        let machine = server::Session::restore(limits, restored, &mut keeping);
+        let machine = recorder::make(&mut self.journal, Some(&kept), |recorder| {
+            server::Session::restore(limits, restored, recorder)
+        });
         let slot = self.add_session(record.key, machine, Some(kept));
         let session = &mut *self.sessions[slot as usize];
         session.version = record.version;

@@ -1,6 +1,7 @@
 //! What waits for a commit, and what does not.
 
 use tacho_codec::{AckKind, Disconnect, Packet, QoS, ReasonCode};
+use tacho_journal::sim::Faults;
 
 use crate::station::{Death, Seen, Station, message};
 
@@ -208,4 +209,29 @@ fn a_session_is_gone_for_good_before_its_client_is_told_so() {
         station.commit();
         client.expect(&[Seen::Connected { session_present: false }]);
     }
+}
+
+#[test]
+fn the_release_of_a_message_that_cannot_be_read_leaves_with_its_own_commit() {
+    let mut station = Station::new(1);
+    let mut subscriber = station.lasting("subscriber");
+    station.subscribe(&mut subscriber, "a", QOS2);
+    let mut publisher = station.passing("publisher");
+    publisher.publish("a", "one", QOS2, 1);
+    station.commit();
+    subscriber.expect(&[message("a", "one", QOS2, 1)]);
+    publisher.expect_ack(AckKind::PubRec, 1);
+    station.restart(Death::Killed);
+    station.disk.set_faults(Faults { read_error: 1.0, ..Faults::default() });
+    // The exchange is resumed, its message is lost. Nothing else happens: in the past PUBREL, and
+    // all that was behind it, waited for a commit that another event asked for.
+    let mut subscriber = station.resumed("subscriber");
+    subscriber.expect_ack(AckKind::PubRel, 1);
+    assert_eq!(station.cluster.counter("lost_messages_total"), 1);
+    station.disk.set_faults(Faults::default());
+    subscriber.acknowledge(AckKind::PubComp, 1);
+    let publisher = station.passing("publisher");
+    publisher.publish("a", "two", QOS2, 1);
+    station.commit();
+    subscriber.expect(&[message("a", "two", QOS2, 2)]);
 }

@@ -10,8 +10,8 @@ use tacho_session::server::End;
 use super::{Asking, Stage};
 use crate::bridge::State;
 use crate::shard::connection::Connection;
-use crate::shard::durable::Keeping;
 use crate::shard::lifetime::TimerToken;
+use crate::shard::recorder::act;
 use crate::shard::{Net, Shard};
 
 /// Until the next look whether a name is known.
@@ -93,8 +93,9 @@ impl Shard {
     fn drop_expired(&mut self, net: &Net, member: usize) {
         let slot = self.bridges.all[member].slot;
         let Some(session) = self.sessions.get_mut(slot as usize) else { return };
-        let mut keeping = Keeping::of(&mut self.journal, session);
-        session.machine.drop_expired(net.now_ns(), &mut keeping);
+        act(&mut self.journal, slot, session, |machine, recorder| {
+            machine.drop_expired(net.now_ns(), recorder);
+        });
         self.count_expired(slot);
         self.count_places(slot);
         self.note_member(member);

@@ -8,7 +8,6 @@ use crate::config::Values;
 use crate::memory::MESSAGE_BYTES;
 use crate::message::{Message, SharedPayload};
 use crate::shard::deliver::BY_REFERENCE_BYTES;
-use crate::shard::durable::Keeping;
 use crate::shard::session::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
 use crate::subscription::Target;
@@ -94,12 +93,10 @@ impl Shard {
             }
         }
         // As if it had been delivered: nothing behind it waits for it.
-        let session = &mut *self.sessions[slot as usize];
-        let mut keeping = Keeping::of(&mut self.journal, session);
-        match written {
-            Written::TooLarge => session.machine.abandon(packet_id, &mut keeping),
-            _ => session.machine.give_up(packet_id, &mut keeping),
-        }
+        self.act(slot, |machine, recorder| match written {
+            Written::TooLarge => machine.abandon(packet_id, recorder),
+            _ => machine.give_up(packet_id, recorder),
+        });
     }
 
     fn write_mapped(

@@ -7,7 +7,7 @@ use tacho_session::server::ConnectParams;
 use super::{Asking, Stage};
 use crate::bridge::{Bridge, LINK_EXPIRY_S, State};
 use crate::shard::connection::Flow;
-use crate::shard::durable::Keeping;
+use crate::shard::recorder::act;
 use crate::shard::{Net, Shard};
 
 impl Shard {
@@ -149,11 +149,11 @@ impl Shard {
         }
         let slot = entry.slot;
         let session = &mut *self.sessions[slot as usize];
-        let mut keeping = Keeping::of(&mut self.journal, session);
         if !connack.session_present {
-            session.machine.forgotten_by_peer(&mut keeping);
+            act(&mut self.journal, slot, session, |machine, recorder| {
+                machine.forgotten_by_peer(recorder);
+            });
         }
-        let batch = keeping.waits_for();
         if qos_max < QoS::ExactlyOnce {
             session.machine.limit_qos(qos_max);
         }
@@ -165,7 +165,6 @@ impl Shard {
             pressure.held.ahead = 0;
         }
         self.stats.sessions_connected.add(1);
-        self.await_commit(slot, batch);
         self.arm_member(net, member);
         self.subscribe_there(net, member);
         Flow::Continue

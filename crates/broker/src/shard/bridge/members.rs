@@ -16,8 +16,8 @@ use super::{Asking, Member, Stage};
 use crate::bridge::LINK_EXPIRY_S;
 use crate::config::Level;
 use crate::keys::{ClientKey, stable_hash};
-use crate::shard::durable::Keeping;
 use crate::shard::keeping::Opened;
+use crate::shard::recorder;
 use crate::shard::routes::BridgeRoutes;
 use crate::shard::session::Copy;
 use crate::shard::{Net, Shard};
@@ -83,13 +83,9 @@ impl Shard {
         let level = durable.map_or(Level::Memory, |durable| durable.settings.persistent_level);
         let kept = self.place_in_journal(level);
         let limits = self.limits_of(&key, kept.is_some());
-        let machine = match &kept {
-            Some(kept) => {
-                let mut keeping = Keeping::of_absent(&mut self.journal, kept);
-                server::Session::restore(limits, nothing(), &mut keeping)
-            }
-            None => server::Session::restore(limits, nothing(), &mut tacho_session::InMemory),
-        };
+        let machine = recorder::make(&mut self.journal, kept.as_ref(), |recorder| {
+            server::Session::restore(limits, nothing(), recorder)
+        });
         let slot = self.add_session(key, machine, kept);
         let version = self.shared.bridges.at(place).config().version;
         let opened = Opened { version, expiry_s: LINK_EXPIRY_S, will: None, waits: false };

@@ -13,7 +13,8 @@ use tacho_topic::Group;
 
 use super::LeftGroups;
 use crate::shard::distribution::{ForOne, Owed};
-use crate::shard::durable::{Keeping, Place};
+use crate::shard::durable::Place;
+use crate::shard::recorder::act;
 use crate::shard::session::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
 
@@ -36,15 +37,17 @@ impl Shard {
         self.refresh_routes();
         let (groups, routes) = (&self.groups, &self.snapshot);
         let session = &mut *self.sessions[slot as usize];
-        let left = session.left_groups.as_deref();
+        let left_groups = session.left_groups.take();
+        let left = left_groups.as_deref();
         // What nobody else would get stays with the client that it was kept for.
         let goes = |copy: &Copy| {
             let group = groups.find(copy.group, left);
             group.is_some_and(|group| routes.group(group.shared_filter()).is_some())
         };
-        let mut keeping = Keeping::of(&mut self.journal, session);
-        let unsent = session.machine.take_queued(goes, &mut keeping);
-        let places = keeping.into_taken();
+        let (unsent, places) = act(&mut self.journal, slot, session, |machine, recorder| {
+            (machine.take_queued(goes, recorder), recorder.take_places())
+        });
+        session.left_groups = left_groups;
         let unsent = self.of_groups(slot, None, unsent, places);
         self.redistribute(net, unsent);
     }
@@ -54,9 +57,9 @@ impl Shard {
     pub(in crate::shard) fn take_undelivered_of_groups(&mut self, slot: u32) -> Vec<Left> {
         let session = &mut *self.sessions[slot as usize];
         let left = session.left_groups.take();
-        let mut keeping = Keeping::of(&mut self.journal, session);
-        let undelivered = session.machine.take_undelivered(&mut keeping);
-        let places = keeping.into_taken();
+        let (undelivered, places) = act(&mut self.journal, slot, session, |machine, recorder| {
+            (machine.take_undelivered(recorder), recorder.take_places())
+        });
         self.of_groups(slot, left.as_deref(), undelivered, places)
     }
 
