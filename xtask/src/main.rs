@@ -4,6 +4,8 @@
 mod bench;
 mod conformance;
 mod crash;
+#[cfg(feature = "results")]
+mod documents;
 mod failures;
 #[cfg(target_os = "linux")]
 mod floor;
@@ -43,6 +45,10 @@ enum Chore {
     /// Measure a published report again, with several brokers, and write docs/results
     #[cfg(target_os = "linux")]
     Results(Box<results::Options>),
+    /// Write the documents of a record of `results`
+    #[cfg(feature = "results")]
+    #[command(hide = true)]
+    Documents(documents::Options),
     /// Measure the echo floor: the kernel's share of the symmetric scenario
     #[cfg(target_os = "linux")]
     Floor(floor::Options),
@@ -66,6 +72,8 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::run(&options),
         #[cfg(target_os = "linux")]
         Chore::Results(options) => results::run(&options),
+        #[cfg(feature = "results")]
+        Chore::Documents(options) => documents::run(&options),
         #[cfg(target_os = "linux")]
         Chore::Floor(options) => floor::run(&options),
         Chore::Sim(options) => sim::run(&options),

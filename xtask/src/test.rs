@@ -56,6 +56,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             "clippy",
             "--workspace",
             "--all-targets",
+            "--features",
+            "xtask/results",
             "--locked",
             "--",
             "-D",
@@ -70,7 +72,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     });
     step("tests", &mut || {
         let mut cargo = shell::cargo();
-        cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
+        cargo.args(["test", "--workspace", "--features", "xtask/results"]);
+        cargo.args(["--locked", "--no-fail-fast"]);
         cargo.env("TACHO_PEERS_DIR", peers::dir());
         if peers::required() {
             cargo.env("TACHO_REQUIRE_PEERS", "1");

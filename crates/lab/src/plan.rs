@@ -5,9 +5,7 @@ use tacho_load::{QoS, RetainHandling, Version};
 
 mod stream;
 
-pub(crate) use stream::trace;
-
-use crate::scenario::{
+use tacho_scenario::{
     ClientPlace, DeclaredLoss, Deed, Group, Offline, PerSecond, ProtocolVersion, Reconnect,
     Scenario, Scheduled, TimeSpan, Timing, Will,
 };
@@ -267,7 +265,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use super::*;
-    use crate::scenario::{Builtin, Limits};
+    use tacho_scenario::{Builtin, Limits};
 
     fn options() -> PlanOptions {
         PlanOptions {
@@ -308,7 +306,7 @@ mod tests {
             [groups.b]\nclients = 2\ntarget = 'node2'\n\
             [[groups.b.subscribe]]\nfilter = 'remote/bridge/{{i}}'\n\
             [groups.c]\nclients = 1\n[[groups.c.subscribe]]\nfilter = '#'\n";
-        let source = crate::scenario::SourceText::new("x", text);
+        let source = tacho_scenario::SourceText::new("x", text);
         let scenario = Scenario::parse(&source, &[], Limits::NONE).expect("parses");
         let target = |port: u16, name: &str| {
             load::Target::tcp(SocketAddr::from(([127, 0, 0, 1], port)), name)

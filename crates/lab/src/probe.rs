@@ -2,7 +2,7 @@
 
 use tacho_monitor::{CpuSource, HostSample, HostSampler, ProcessSample, ProcessSampler};
 
-use crate::clock;
+use tacho_monitor::now_ns;
 
 /// Samples what can be sampled; what cannot is absent.
 #[derive(Debug)]
@@ -75,9 +75,8 @@ impl Probe {
     pub(crate) fn sample(&mut self) -> Samples {
         // Each is stamped with its own time: reading the files of many threads takes a while.
         let broker_pid = self.broker.as_ref().map(|(pid, _)| *pid);
-        let broker =
-            self.broker.as_mut().and_then(|(_, broker)| broker.sample(clock::now_ns()).ok());
-        let host = self.host.as_ref().and_then(|host| host.sample(clock::now_ns()).ok());
+        let broker = self.broker.as_mut().and_then(|(_, broker)| broker.sample(now_ns()).ok());
+        let host = self.host.as_ref().and_then(|host| host.sample(now_ns()).ok());
         let mut broker_cores = self.broker_cores.clone();
         if let (true, Some(broker)) = (broker_cores.is_empty(), &broker) {
             broker_cores.clone_from(&broker.cores_allowed);

@@ -1,11 +1,10 @@
 //! What a run is worth: the checks behind the verdict.
 
-use crate::format;
-use crate::record::{ActionRecord, Gate, SeriesRow, Step, ThresholdResult, Verdict};
-use crate::threshold::{Comparison, Thresholds};
-
-/// Share of the offered load, in percent, below which a step is not sustained.
-pub const SUSTAINED_PERCENT: f64 = 99.0;
+use tacho_record::{
+    ActionRecord, Gate, SUSTAINED_PERCENT, SeriesRow, Step, ThresholdResult, Verdict,
+};
+use tacho_scenario::format;
+use tacho_scenario::threshold::{Comparison, Thresholds};
 
 /// Busy time of a generator thread, in percent, from which on it may be the bottleneck.
 pub const GENERATOR_BUSY_PERCENT: f64 = 80.0;

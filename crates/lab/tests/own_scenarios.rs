@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use tacho_lab::needs::Needs;
+use tacho_lab::needs::needs;
 use tacho_lab::plan::{PlanOptions, plan};
-use tacho_lab::scenario::{Adjustment, Limits, Payload, Scenario};
 use tacho_load as load;
+use tacho_scenario::{Adjustment, Limits, Payload, Scenario};
 
 const EVERYTHING: &str = r#"
 name = "everything"
@@ -162,7 +162,7 @@ fn everything_is_spelled_out() {
     assert_eq!(text, r#"{"seq": {{seq}}, "value": {{random 1 6}}, "unit": "C"}"#);
     // Nobody hears himself. Each hears ... nobody else; 'old' shares the texts and has the rows
     // three times, 'fresh' has all.
-    let needs = Needs::of(&scenario).expect("counts");
+    let needs = needs(&scenario).expect("counts");
     assert_eq!((needs.clients, needs.subscriptions), (8, 11));
     assert_eq!(needs.routes, 4 + 3 * 4 + 6 * 4);
 }

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use clap::{Args, Parser};
-use tacho_lab::Timestamp;
 use tacho_lab::calibration::{
     Calibration, Connections, LatenessCell, RateCell, calibration_text, load, path, store,
 };
 use tacho_lab::needs::Costs;
-use tacho_lab::output::RunDirectory;
-use tacho_lab::record::{RunRecord, Step, Verdict};
 use tacho_lab::run::Ending;
-use tacho_lab::scenario::{Adjustment, Limits, Scenario, TimeSpan};
+use tacho_record::RunDirectory;
+use tacho_record::Timestamp;
+use tacho_record::{RunRecord, Step, Verdict};
 use tacho_rig::attached::{quoted, this_program};
+use tacho_scenario::{Adjustment, Limits, Scenario, TimeSpan};
 
 use crate::exit::{self, Failure};
 use crate::hidden_commands::NULL_BROKER;
@@ -280,11 +280,11 @@ impl Bench {
                 return Err(Failure::new(exit::UNEXPECTED, sentence));
             }
         }
-        let broken = outcome.record.verdict == Verdict::QosViolation;
-        match outcome.record.steps.last() {
-            Some(step) if !broken => Ok((outcome.record.clone(), step.clone())),
+        let broken = outcome.data.record.verdict == Verdict::QosViolation;
+        match outcome.data.record.steps.last() {
+            Some(step) if !broken => Ok((outcome.data.record.clone(), step.clone())),
             _ => {
-                let why = outcome.record.reasons.join("; ");
+                let why = outcome.data.record.reasons.join("; ");
                 let sentence = format!("a run of the calibration measured nothing: {why}");
                 Err(Failure::new(exit::UNEXPECTED, sentence))
             }

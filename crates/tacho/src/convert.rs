@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tacho_lab::jmx;
-use tacho_lab::scenario::{Adjustment, Limits, Scenario, SourceText};
+use tacho_scenario::jmx;
+use tacho_scenario::{Adjustment, Limits, Scenario, SourceText};
 
 use crate::exit::{self, Failure};
 use crate::plan_arguments::PlanArguments;

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use tacho_lab::doctor::{Row, examine};
-use tacho_lab::needs::Needs;
-use tacho_lab::scenario::{Limits, Scenario};
+use tacho_scenario::{Limits, Scenario};
 
 use crate::exit::{self, Failure};
 use crate::scenario::{AdjustArguments, failure, parse_var};
@@ -43,7 +42,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<u8, Failure> {
     let adjustment = arguments.adjust.adjustment();
     let scenario = Scenario::load(&arguments.scenario, &arguments.vars, &adjustment, Limits::NONE);
     let scenario = scenario.map_err(|error| failure(&error))?;
-    let needs = Needs::of(&scenario);
+    let needs = tacho_lab::needs::needs(&scenario);
     let needs = needs.map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
     let rows = examine(&needs, !arguments.remote_broker);
     if arguments.json {

@@ -1,7 +1,7 @@
 //! Exit codes: a contract with scripts.
 
-use tacho_lab::record::Verdict;
 use tacho_lab::run::Ending;
+use tacho_record::Verdict;
 use tacho_rig::RigError;
 
 /// Everything went well; for `tacho run`: the verdict is `ok`.

@@ -15,7 +15,6 @@ mod journal_command;
 mod monitor;
 mod plan_arguments;
 mod report_command;
-mod results_command;
 mod run;
 mod scenario;
 mod web;
@@ -76,8 +75,6 @@ enum Command {
     Monitor(Box<monitor::MonitorArguments>),
     Serve(web::ServeArguments),
     Report(report_command::ReportArguments),
-    #[command(hide = true)]
-    Results(results_command::ResultsArguments),
     /// Become a shell command that ends with the process that started it.
     #[command(hide = true, name = tacho_rig::attached::SUBCOMMAND)]
     Attached(hidden_commands::AttachedArguments),
@@ -108,7 +105,6 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => web::serve(arguments),
         Command::Report(arguments) => report_command::report(arguments),
         Command::Attached(arguments) => hidden_commands::attached(arguments),
-        Command::Results(arguments) => results_command::results(arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(arguments),
         Command::NullBroker(arguments) => hidden_commands::null_broker(arguments),
         Command::Convert(arguments) => convert::convert(arguments),

@@ -1,8 +1,8 @@
 //! Arguments that a JMeter plan leaves to the platform that runs it.
 
 use clap::{Args, ValueEnum};
-use tacho_lab::jmx::{JmxOptions, Pacing, PayloadStyle};
-use tacho_lab::scenario::{Adjustment, TimeSpan};
+use tacho_scenario::{Adjustment, TimeSpan};
+use tacho_scenario::{JmxOptions, Pacing, PayloadStyle};
 
 /// How clients are divided and started, and how a JMeter plan is understood.
 #[derive(Args, Clone, Copy, Debug)]

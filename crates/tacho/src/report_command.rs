@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tacho_lab::past::{Past, PastError};
-use tacho_lab::report::Lang;
+use tacho_record::past::{Past, PastError};
+use tacho_report::Lang;
 
 use crate::exit::{self, Failure};
 
@@ -32,23 +32,25 @@ pub(crate) struct ReportArguments {
 /// Runs the command; its exit code.
 pub(crate) fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     for directory in &arguments.directories {
-        render(directory, arguments.lang).map_err(|error| {
-            let code = match error {
-                PastError::Output(_) => exit::UNEXPECTED,
-                _ => exit::INVALID_CONFIG,
-            };
-            Failure::new(code, error)
-        })?;
+        let page = render(directory, arguments.lang)?;
+        println!("{}", page.display());
     }
     Ok(exit::OK)
 }
 
-/// Renders a run, and before it what its page leads to.
-fn render(directory: &Path, lang: Lang) -> Result<(), PastError> {
-    let past = Past::read(directory)?;
+/// Renders a run, and before it the steps that its page links to; returns where its page is.
+fn render(directory: &Path, lang: Lang) -> Result<PathBuf, Failure> {
+    let unreadable = |error: PastError| Failure::new(exit::INVALID_CONFIG, error);
+    let past = Past::read(directory).map_err(unreadable)?;
     for step in past.steps() {
-        Past::read(&step)?.render(lang)?;
+        write(&Past::read(&step).map_err(unreadable)?, lang)?;
     }
-    println!("{}", past.render(lang)?.display());
-    Ok(())
+    write(&past, lang)
+}
+
+fn write(past: &Past, lang: Lang) -> Result<PathBuf, Failure> {
+    let directory = past.directory();
+    tacho_report::write_page(directory, &past.data, lang)
+        .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+    Ok(directory.file("report.html"))
 }

@@ -1,11 +1,10 @@
 //! `tacho scenario`: what there is, what it says, whether it is right.
 
 use clap::{Args, Subcommand};
-use tacho_lab::format::{rate, thousands};
-use tacho_lab::jmx;
-use tacho_lab::needs::Needs;
-use tacho_lab::scenario::suite::{SUITES, Suite};
-use tacho_lab::scenario::{
+use tacho_scenario::format::{rate, thousands};
+use tacho_scenario::jmx;
+use tacho_scenario::suite::{SUITES, Suite};
+use tacho_scenario::{
     Adjustment, BENCHMARK_GRAMMAR, BUILTIN, Limits, Scenario, ScenarioError, SourceText, TimeSpan,
 };
 
@@ -95,10 +94,10 @@ pub(crate) fn scenario(arguments: &ScenarioArguments) -> Result<u8, Failure> {
         ScenarioCommand::List => list()?,
         ScenarioCommand::Show { scenario, json } => show(scenario, *json)?,
         ScenarioCommand::Schema => {
-            let schema = serde_json::to_string_pretty(&tacho_lab::scenario::schema());
+            let schema = serde_json::to_string_pretty(&tacho_scenario::schema());
             println!("{}", schema.map_err(|error| Failure::new(exit::UNEXPECTED, error))?);
         }
-        ScenarioCommand::Reference => print!("{}", tacho_lab::scenario::reference()),
+        ScenarioCommand::Reference => print!("{}", tacho_scenario::reference()),
         ScenarioCommand::Check { scenario, vars, adjust } => {
             let scenario = load(scenario, vars, &adjust.adjustment())?;
             eprint!("{}", needs(&scenario)?);
@@ -164,8 +163,8 @@ fn suite_runs(suite: &Suite) -> Result<serde_json::Value, Failure> {
             let none = Adjustment::NONE;
             let scenario = Scenario::load(&series.scenario, &point.vars, &none, Limits::NONE);
             let scenario = scenario.map_err(|error| failure(&error))?;
-            let needs =
-                Needs::of(&scenario).map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
+            let needs = tacho_lab::needs::needs(&scenario)
+                .map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
             let lacks = needs.shortage(&limits, true).map(|shortage| shortage.to_string());
             value["series"][index]["points"][at]["needs"] = serde_json::json!({
                 "clients": needs.clients,
@@ -183,7 +182,7 @@ fn suite_runs(suite: &Suite) -> Result<serde_json::Value, Failure> {
 /// What a scenario needs, line by line.
 fn needs(scenario: &Scenario) -> Result<String, Failure> {
     let calibration = calibrate::of_this_machine();
-    let needs = Needs::estimate(scenario, calibrate::costs(calibration.as_ref()));
+    let needs = tacho_lab::needs::estimate(scenario, calibrate::costs(calibration.as_ref()));
     let needs = needs.map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
     let mut lines = vec![
         format!(

@@ -381,8 +381,3 @@ fn a_suite_for_scripts_says_what_each_run_needs() {
     assert!(point["lacks"].is_null() || point["lacks"].is_string());
     fails(&["scenario", "show", "symmetric", "--json"], 104, &["is none", "guide"]);
 }
-
-#[test]
-fn results_without_a_record_are_an_error_that_names_the_file() {
-    fails(&["results", "nowhere", "--out", "nowhere"], 104, &["record.json"]);
-}

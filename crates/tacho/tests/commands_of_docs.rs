@@ -415,7 +415,7 @@ fn parse(arguments: &[String]) -> String {
 fn prepare(folder: &Path, all: &[Document]) {
     let scenarios = all.iter().find(|document| document.name == "scenarios.md");
     let mine = toml_called(&scenarios.expect("is there").text, "mine").expect("has the example");
-    let plan = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/fixtures/pairs.jmx");
+    let plan = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenario/tests/fixtures/pairs.jmx");
     let plan = std::fs::read_to_string(plan).expect("reads the plan");
     for (name, text) in [
         ("mine.toml", mine.as_str()),

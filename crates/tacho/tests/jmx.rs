@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 fn plan(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/fixtures").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenario/tests/fixtures").join(name);
     path.display().to_string()
 }
 

@@ -570,7 +570,7 @@ fn suites_and_plans_have_a_page_too() {
     assert_eq!(program.status("GET /run/summary.json"), 200);
     drop(program);
 
-    let plan = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/fixtures/pairs.jmx");
+    let plan = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenario/tests/fixtures/pairs.jmx");
     let plan = ["run", plan.to_str().expect("UTF-8"), "--broker", "builtin", "--ui-wait"];
     let folder = directory("plan");
     let program = Program::start(&[&plan[..], &common, &["--dir", &folder]].concat());

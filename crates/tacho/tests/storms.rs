@@ -104,9 +104,9 @@ fn commands_pauses_and_kills_of_a_file_are_in_the_record() {
     happened.nothing_broken();
     assert!(happened.table.contains("exit code 3"), "{}", happened.table);
     // The resolved scenario gives the same run again.
-    let again = tacho_lab::scenario::SourceText::new("again", &happened.scenario);
-    let limits = tacho_lab::scenario::Limits::NONE;
-    let again = tacho_lab::scenario::Scenario::parse(&again, &[], limits).expect("parses");
+    let again = tacho_scenario::SourceText::new("again", &happened.scenario);
+    let limits = tacho_scenario::Limits::NONE;
+    let again = tacho_scenario::Scenario::parse(&again, &[], limits).expect("parses");
     assert_eq!((again.actions.len(), again.schedule().len()), (4, 5));
 }
 

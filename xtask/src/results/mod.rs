@@ -2,7 +2,8 @@
 //!
 //! The rows of a suite, one after the other; each row with every broker in turn, so that a slow
 //! minute of the machine hits all of them. Every run has a fresh broker on one core and the
-//! generator on another. What was measured is kept row by row; `tacho results` writes the document.
+//! generator on another. What was measured is kept row by row; `cargo xtask documents`, which
+//! needs the feature `results`, writes the document.
 
 mod brokers;
 mod plan;
@@ -107,10 +108,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.broker_cpu == options.generator_cpu {
         bail!("broker and generator need a core each");
     }
-    let tacho = program(&options)?;
     if options.render {
-        return render(&tacho, &runner::newest_record(suite)?, &documents(suite), true);
+        return render(&runner::newest_record(suite)?, &documents(suite), true);
     }
+    let tacho = program(&options)?;
     let work = shell::target_dir().join("results").join(suite);
     if !options.resume && work.exists() {
         fs::remove_dir_all(&work).with_context(|| format!("cannot clear {work:?}"))?;
@@ -137,14 +138,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     println!("{} rows in {:.0} s", measurement.rows.all.len(), started.elapsed().as_secs_f64());
     if options.quick || !options.only.is_empty() {
         let out = work.join("document");
-        render(&tacho, &work, &out, false)?;
+        render(&work, &out, false)?;
         println!("document: {}", out.display());
         return Ok(());
     }
     let date = started_at.get(..10).unwrap_or(&started_at);
     let record = shell::root().join("bench/runs").join(format!("{date}-{suite}"));
     keep(&work, &record, suite)?;
-    render(&tacho, &record, &documents(suite), true)
+    render(&record, &documents(suite), true)
 }
 
 /// The release program, built where none is given.
@@ -162,12 +163,13 @@ fn documents(suite: &str) -> PathBuf {
 }
 
 /// Writes the documents of a record; of the real ones the README has the best of it.
-fn render(tacho: &Path, record: &Path, out: &Path, readme: bool) -> Result<()> {
+fn render(record: &Path, out: &Path, readme: bool) -> Result<()> {
     let relative = |path: &Path| {
         path.strip_prefix(shell::root()).map_or_else(|_| path.to_path_buf(), Path::to_path_buf)
     };
-    let mut command = shell::command(tacho);
-    command.arg("results").arg(relative(record)).arg("--out").arg(relative(out));
+    let mut command = shell::cargo();
+    command.args(["run", "--quiet", "--package", "xtask", "--features", "results", "--"]);
+    command.arg("documents").arg(relative(record)).arg("--out").arg(relative(out));
     if readme {
         command.args(["--readme", "README.md"]);
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::files::Files;
-use crate::record::SCHEMA_VERSION;
+use tacho_record::SCHEMA_VERSION;
 
 pub use store::{StoreError, load, path, store};
 pub use text::calibration_text;

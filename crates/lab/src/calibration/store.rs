@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Calibration, Machine};
-use crate::output::json;
-use crate::record::SCHEMA_VERSION;
+use tacho_record::SCHEMA_VERSION;
+use tacho_record::output::json;
 
 /// A larger file is none of ours.
 const BYTES_MAX: u64 = 1 << 20;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Calibration, RateCell};
-use crate::format::{latency, percent, rate, thousands};
+use tacho_scenario::format::{latency, percent, rate, thousands};
 
 /// Payload of the sentences, in bytes.
 const TOLD_PAYLOAD_BYTES: u64 = 32;

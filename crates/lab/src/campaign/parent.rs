@@ -1,17 +1,14 @@
 //! One record out of the records of many runs.
 
 use super::recommend::{LoadPoint, interpolate};
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::format;
-use crate::output::{OutputError, RunDirectory};
-use crate::record::{
-    Capacity, Finding, Position, Recommendation, RunKind, RunRecord, SCHEMA_VERSION, Series,
-    SeriesRow, Severity, Skipped, Step, Verdict, WhoseCpu,
+use tacho_record::{
+    Capacity, Environment, Finding, Recommendation, RunData, RunKind, RunRecord, SCHEMA_VERSION,
+    SUSTAINED_PERCENT, Series, SeriesRow, Severity, Skipped, Step, StepCurves, Timestamp, Verdict,
+    WhoseCpu,
 };
-use crate::report::{self, Lang, ReportData};
-use crate::run::{Ending, Outcome, StepCurves};
-use crate::threshold::Thresholds;
+use tacho_scenario::threshold::Thresholds;
+
+use crate::run::{Ending, Outcome};
 use crate::verdict;
 
 /// Collects the runs of a ladder, a search or a suite.
@@ -45,17 +42,6 @@ pub struct Place {
     /// Does its verdict count for the campaign's? That of a step at which a ladder was asked to
     /// end, and that of a trial, does not; a broken QoS contract always does.
     pub counts: bool,
-}
-
-/// A finished campaign.
-#[derive(Debug)]
-pub struct Results {
-    /// The record.
-    pub record: RunRecord,
-    /// Percentile curves, one per step.
-    pub curves: Vec<StepCurves>,
-    /// The machine; absent when nothing ran.
-    pub environment: Option<Environment>,
 }
 
 impl Campaign {
@@ -99,9 +85,11 @@ impl Campaign {
         outcome: &Outcome,
         thresholds: &Thresholds,
     ) -> Option<usize> {
-        let child = &outcome.record;
+        let child = &outcome.data.record;
         self.take_head(child);
-        self.environment.get_or_insert_with(|| outcome.environment.clone());
+        if self.environment.is_none() {
+            self.environment.clone_from(&outcome.data.environment);
+        }
         for threshold in &thresholds.0 {
             if !self.thresholds.0.contains(threshold) {
                 self.thresholds.0.push(threshold.clone());
@@ -131,9 +119,9 @@ impl Campaign {
             // A run of one window: what holds for the run (a client that failed, a threshold)
             // holds for the step.
             step.verdict = child.verdict;
-            self.seconds.push(seconds(&step, &outcome.rows));
+            self.seconds.push(seconds(&step, &outcome.data.rows));
             self.rungs.push(place.rung);
-            self.curves.push(outcome.curves.get(index).cloned().unwrap_or_default());
+            self.curves.push(outcome.data.curves.get(index).cloned().unwrap_or_default());
             let position = self.record.steps.len();
             if let Some(series) =
                 self.record.series.iter_mut().find(|series| series.name == place.series)
@@ -259,7 +247,7 @@ impl Campaign {
                 rung: self.rungs[*position],
                 tps: step.tps,
                 cpu_percent,
-                sustained: step.achieved_percent() >= verdict::SUSTAINED_PERCENT,
+                sustained: step.achieved_percent() >= SUSTAINED_PERCENT,
                 seconds: self.seconds[*position].clone(),
             });
         }
@@ -287,7 +275,7 @@ impl Campaign {
     }
 
     /// Ends the campaign.
-    pub fn finish(mut self, elapsed_s: f64, capacity: Option<Capacity>) -> Results {
+    pub fn finish(mut self, elapsed_s: f64, capacity: Option<Capacity>) -> RunData {
         self.record.elapsed_s = (elapsed_s * 1e3).round() / 1e3;
         self.record.capacity = capacity;
         if self.record.steps.is_empty() && self.verdicts.is_empty() {
@@ -299,28 +287,12 @@ impl Campaign {
         }
         self.record.thresholds = verdict::judge_thresholds(&self.thresholds, &self.record.steps);
         self.record.verdict = verdict::worst(self.verdicts);
-        Results { record: self.record, curves: self.curves, environment: self.environment }
-    }
-}
-
-impl Results {
-    /// Writes the files of the campaign's directory, the report in a language.
-    ///
-    /// # Errors
-    /// When one of them cannot be written.
-    pub fn write(&self, directory: &RunDirectory, lang: Lang) -> Result<(), OutputError> {
-        directory.write_summary(&self.record)?;
-        let Some(environment) = &self.environment else { return Ok(()) };
-        directory.write_environment(environment)?;
-        directory.write_report(&report::html(&ReportData {
-            record: &self.record,
-            rows: &[],
-            curves: &self.curves,
-            hosts: &[],
-            brokers: &[],
-            environment,
-            lang,
-        }))
+        RunData {
+            record: self.record,
+            curves: self.curves,
+            environment: self.environment,
+            ..RunData::default()
+        }
     }
 }
 
@@ -352,47 +324,6 @@ fn seconds(step: &Step, rows: &[SeriesRow]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// A recommendation as a sentence.
-pub fn recommendation_text(recommendation: &Recommendation, steps: &[Step]) -> String {
-    let Recommendation { series, objective, whose_cpu, .. } = recommendation;
-    let rate = |tps: Option<f64>| tps.map_or_else(|| "?".to_owned(), format::rate);
-    let result = match recommendation.position {
-        Position::Within => {
-            let interval = match (recommendation.low, recommendation.high) {
-                (Some(low), Some(high)) => {
-                    format!("95 % interval {} to {}", format::rate(low), format::rate(high))
-                }
-                (Some(low), None) => {
-                    format!("95 % interval from {} to beyond the measured steps", format::rate(low))
-                }
-                (None, Some(high)) => {
-                    format!("95 % interval from below the measured steps to {}", format::rate(high))
-                }
-                (None, None) => "no interval: too few seconds".to_owned(),
-            };
-            format!("{} TPS ({interval})", rate(recommendation.tps))
-        }
-        Position::AboveLadder => format!(
-            "above the ladder: more than {} TPS, add higher steps to find it",
-            rate(recommendation.low)
-        ),
-        Position::BelowLadder => format!(
-            "below the ladder: less than {} TPS, add lower steps to find it",
-            rate(recommendation.high)
-        ),
-        Position::Unknown => "unknown: too few valid steps".to_owned(),
-    };
-    let nearest = recommendation
-        .nearest_step
-        .and_then(|index| steps.get(index))
-        .map(|step| {
-            let cpu = format::percent_or(step.cpu_percent);
-            format!("; nearest step: {} TPS at {cpu}", format::rate(step.tps))
-        })
-        .unwrap_or_default();
-    format!("recommended workload of {series}, {objective} ({whose_cpu}): {result}{nearest}")
-}
-
 /// Whether the broker could not be used any more after a run.
 pub fn target_failed(outcome: &Outcome) -> Option<&str> {
     match &outcome.ending {
@@ -403,6 +334,8 @@ pub fn target_failed(outcome: &Outcome) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use tacho_record::Position;
+
     use super::*;
 
     /// A ladder whose steps have these loads, CPU percentages and verdicts.
@@ -430,7 +363,7 @@ mod tests {
     fn recommended(steps: &[(f64, f64, Verdict)]) -> Option<(Position, Option<f64>)> {
         let campaign = ladder(steps);
         let found = campaign.record.recommendations.first()?;
-        let text = recommendation_text(found, campaign.steps());
+        let text = tacho_report::recommendation_text(found, campaign.steps());
         assert!(text.starts_with("recommended workload of symmetric, cpu<=75% (host): "), "{text}");
         Some((found.position, found.tps))
     }

@@ -12,7 +12,7 @@
 //!   neighbouring seconds (moving blocks of length n^(1/3), since seconds are not independent) are
 //!   drawn anew, with repeated steps drawn first, and the whole interpolation is done again.
 
-use crate::record::Position;
+use tacho_record::Position;
 
 /// Draws of the bootstrap.
 const DRAWS: usize = 1000;
@@ -224,7 +224,7 @@ fn blocks<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::published::{guide_cpu_curve, guide_recommended};
+    use tacho_scenario::published::{guide_cpu_curve, guide_recommended};
 
     fn ladder(curve: &[(f64, f64)]) -> Vec<LoadPoint> {
         let point = |(rung, (tps, cpu)): (usize, &(f64, f64))| LoadPoint {

@@ -1,7 +1,7 @@
 //! Whether a trial passes.
 
-use crate::record::{RunRecord, Step, TrialOutcome, Verdict};
-use crate::threshold::{Comparison, LatencyKind, Metric, Statistic, Threshold};
+use tacho_record::{RunRecord, Step, TrialOutcome, Verdict};
+use tacho_scenario::threshold::{Comparison, LatencyKind, Metric, Statistic, Threshold};
 
 /// What a trial is worth, and why.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +84,7 @@ fn at_worst(step: &Step, metric: Metric) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{LatencyStats, ViolationCounts};
+    use tacho_record::{LatencyStats, ViolationCounts};
 
     fn step() -> Step {
         Step {

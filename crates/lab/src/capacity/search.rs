@@ -1,6 +1,6 @@
 //! What to try next.
 
-use crate::record::TrialOutcome;
+use tacho_record::TrialOutcome;
 
 /// How a search goes about.
 #[derive(Clone, Copy, Debug, PartialEq)]

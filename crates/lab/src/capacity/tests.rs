@@ -1,8 +1,8 @@
 //! The search against simulated brokers.
 
 use super::*;
-use crate::record::TrialOutcome;
-use crate::record::TrialOutcome::{Fail, GeneratorBound, Pass};
+use tacho_record::TrialOutcome;
+use tacho_record::TrialOutcome::{Fail, GeneratorBound, Pass};
 
 fn plan() -> SearchPlan {
     SearchPlan {

@@ -1,112 +1,19 @@
 //! Sides with their repeats become a comparison.
 
-use std::path::PathBuf;
-
 use super::condition::Condition;
 use super::differences;
-use super::figure::FIGURES;
+use super::error::CompareError;
+use super::figure::{FIGURES, Figure};
 use super::judge::judge;
-use super::read::{Run, Side};
-use super::record::{
-    Comparison, ComparisonSide, Difference, FigureRow, Judgement, Method, Point, Repeat,
+use super::side::{Run, Side};
+use super::statistics::{REPEATS_MIN, method};
+use tacho_record::{
+    Comparison, ComparisonSide, Difference, FigureRow, Judgement, Method, Point, Repeat, RunKind,
+    SCHEMA_VERSION, Step, Verdict,
 };
-use super::statistics::REPEATS_MIN;
-use crate::record::{RunKind, SCHEMA_VERSION, Step, Verdict};
 
 /// Names that are listed before "and more".
 const NAMED_MAX: usize = 5;
-
-/// Runs that cannot be compared.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CompareError {
-    /// Not the directory of a run.
-    #[error("{} cannot be compared: {why}", path.display())]
-    NoRun {
-        /// The directory.
-        path: PathBuf,
-        /// Why.
-        why: &'static str,
-    },
-    /// A file could not be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A file is not what its name says.
-    #[error("{} is damaged or of another version: {source}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// Where.
-        source: serde_json::Error,
-    },
-    /// Written by a later version.
-    #[error(
-        "{} was written by a later version: its form is {version}, this program knows {ours}",
-        path.display()
-    )]
-    Newer {
-        /// The directory.
-        path: PathBuf,
-        /// Its version.
-        version: u32,
-        /// The newest one known.
-        ours: u32,
-    },
-    /// A comparison has no side of that name.
-    #[error("'{argument}' names no side: {known}")]
-    NoSide {
-        /// What was given.
-        argument: String,
-        /// What there is.
-        known: String,
-    },
-    /// Fewer than two sides.
-    #[error("there must be two sides at least to compare")]
-    OneSide,
-    /// The runs are of different scenarios.
-    #[error("these cannot be compared: {first} ran '{one}', {second} ran '{other}'")]
-    OtherScenario {
-        /// A directory.
-        first: String,
-        /// Its scenario.
-        one: String,
-        /// Another directory.
-        second: String,
-        /// Its scenario.
-        other: String,
-    },
-    /// The runs are of different kinds.
-    #[error("these cannot be compared: {first} is a {one}, {second} a {other}")]
-    OtherKind {
-        /// A directory.
-        first: String,
-        /// Its kind.
-        one: &'static str,
-        /// Another directory.
-        second: String,
-        /// Its kind.
-        other: &'static str,
-    },
-    /// A side measured nothing.
-    #[error("{side} measured nothing that could be compared: {why}")]
-    Nothing {
-        /// The side.
-        side: String,
-        /// Why.
-        why: String,
-    },
-    /// Ladders without a common step.
-    #[error("these cannot be compared: no step has the same place on all sides ({steps})")]
-    NoCommonStep {
-        /// The steps of each side.
-        steps: String,
-    },
-}
 
 /// What a comparison is, beside its sides.
 #[derive(Clone, Debug, Default)]
@@ -141,7 +48,7 @@ pub fn compare(
     conditions: &[Condition],
 ) -> Result<Comparison, CompareError> {
     let first = check(sides)?;
-    let method = Method { seed: about.seed, ..Method::default() };
+    let method = method(about.seed);
     let places = common_places(sides)?;
     let points: Vec<Point> = places.iter().map(|place| point(sides, place, &method)).collect();
     let mut comparison = Comparison {
@@ -261,7 +168,7 @@ fn common_places(sides: &[Side]) -> Result<Vec<Place>, CompareError> {
 }
 
 fn point(sides: &[Side], place: &Place, method: &Method) -> Point {
-    let values = |runs: &[Run], figure: &super::Figure| -> Vec<f64> {
+    let values = |runs: &[Run], figure: &Figure| -> Vec<f64> {
         let of_run = |run: &Run| -> Vec<f64> {
             let here = steps(run).into_iter();
             let here = here.filter(|(known, _, verdict)| known == place && verdict.counts());
@@ -269,7 +176,7 @@ fn point(sides: &[Side], place: &Place, method: &Method) -> Point {
         };
         runs.iter().flat_map(of_run).collect()
     };
-    let row = |figure: &super::Figure| -> Option<FigureRow> {
+    let row = |figure: &Figure| -> Option<FigureRow> {
         let of_side = |side| {
             let side: &Side = side;
             (side.name.as_str(), values(&side.runs, figure))

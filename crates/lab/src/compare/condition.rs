@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-use super::figure::Figure;
-use super::record::{Change, Comparison, ConditionOutcome, ConditionResult, FigureRow, Judgement};
-use super::statistics::Scale;
+use super::figure::{FIGURES, Figure};
+use super::statistics::REPEATS_MIN;
+use tacho_record::{
+    Change, Comparison, ConditionOutcome, ConditionResult, FigureRow, Judgement, Scale,
+};
 
 /// A condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +59,7 @@ impl Regression {
             None => (None, text),
             Some((name, limit)) => {
                 let names = || {
-                    let names: Vec<&str> = super::FIGURES.iter().map(|known| known.name).collect();
+                    let names: Vec<&str> = FIGURES.iter().map(|known| known.name).collect();
                     names.join(", ")
                 };
                 let figure = Figure::find(name.trim())
@@ -133,7 +135,7 @@ impl Condition {
         let mut reasons: Vec<String> = failing
             .map(|(label, row, change)| {
                 let place = if label.is_empty() { String::new() } else { format!("{label}: ") };
-                let shown = super::text::change_shown(row, change);
+                let shown = row.show_change(change);
                 format!("{place}{} is worse in {}: {shown}", change.side, row.label)
             })
             .collect();
@@ -155,7 +157,7 @@ impl Condition {
                 false => format!(
                     "a difference can be told from noise with at least {} repeats per side that \
                      count",
-                    super::REPEATS_MIN
+                    REPEATS_MIN
                 ),
             };
             reasons.push(sentence);

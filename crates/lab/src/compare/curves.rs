@@ -1,29 +1,9 @@
 //! Percentile curves of a side: of all messages of its repeats together, and of its slowest repeat.
 
-use std::fs;
-use std::path::Path;
-
-use super::read::{Run, Side};
-use crate::record::{CurvePoint, RunKind};
-
-/// Points per factor of ten of 1 / (1 - q).
-const STEPS_PER_DECADE: u32 = 20;
-/// Samples needed beyond a percentile, as everywhere.
-const SAMPLES_BEYOND: f64 = 10.0;
-
-/// The latency of one side by percentile.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SideCurve {
-    /// Name of the side.
-    pub name: String,
-    /// Of the messages of all repeats that count, as one.
-    pub pooled: Vec<CurvePoint>,
-    /// The highest of the repeats' own curves at each percentile; empty with one repeat.
-    pub slowest: Vec<CurvePoint>,
-}
-
-/// Values in microseconds with how many samples are at or below them.
-type Cumulative = Vec<(f64, u64)>;
+use super::side::{Run, Side};
+use tacho_record::{
+    Cumulative, CurvePoint, RunKind, SideCurve, curve_of as points, read_percentiles as read,
+};
 
 /// The curves of all sides, from the `e2e.hgrm` of their repeats; empty for ladders, whose steps
 /// are loads of their own.
@@ -55,27 +35,6 @@ fn curve_of(side: &Side) -> SideCurve {
     SideCurve { name: side.name.clone(), pooled, slowest }
 }
 
-/// The curve of one `.hgrm` file; `None` where there is no such file.
-pub(crate) fn curve_of_file(path: &Path) -> Option<Vec<CurvePoint>> {
-    Some(points(&read(path)?))
-}
-
-/// Reads value and total count of each line; `None` where there is no such file.
-fn read(path: &Path) -> Option<Cumulative> {
-    let text = fs::read_to_string(path).ok()?;
-    Some(parse(&text))
-}
-
-pub(super) fn parse(text: &str) -> Cumulative {
-    let numbers = |line: &str| {
-        let mut words = line.split_whitespace();
-        let value_ms: f64 = words.next()?.parse().ok()?;
-        let total: u64 = words.nth(1)?.parse().ok()?;
-        Some((value_ms * 1e3, total))
-    };
-    text.lines().filter(|line| !line.starts_with('#')).filter_map(numbers).collect()
-}
-
 /// The samples of several as one. Each stands at the end of its line's step, as in its own file.
 pub(super) fn pool(all: &[Cumulative]) -> Cumulative {
     let mut samples: Vec<(f64, u64)> = Vec::new();
@@ -93,19 +52,4 @@ pub(super) fn pool(all: &[Cumulative]) -> Cumulative {
         *count = total;
     }
     samples
-}
-
-/// The curve, up to the last percentile that has enough samples.
-pub(super) fn points(samples: &Cumulative) -> Vec<CurvePoint> {
-    let total = samples.last().map_or(0, |(_, total)| *total) as f64;
-    let quantiles = (0..=6 * STEPS_PER_DECADE)
-        .map(|step| 1.0 - 10_f64.powf(-f64::from(step) / f64::from(STEPS_PER_DECADE)));
-    quantiles
-        .take_while(|quantile| total * (1.0 - quantile) >= SAMPLES_BEYOND - 1e-6)
-        .filter_map(|quantile| {
-            let at = samples.partition_point(|(_, below)| (*below as f64) < quantile * total);
-            let (value, _) = samples.get(at)?;
-            Some(CurvePoint { quantile, value_us: value.round() as u64 })
-        })
-        .collect()
 }

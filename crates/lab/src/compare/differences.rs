@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::read::{Run, Side};
-use super::record::Difference;
-use crate::record::TargetRecord;
+use super::side::{Run, Side};
+use tacho_record::{Difference, TargetRecord};
 
 /// What runs of one side have under each name, in the order in which names appear.
 #[derive(Default)]

@@ -1,43 +1,8 @@
 //! The figures that are compared.
 
-use serde::{Deserialize, Serialize};
-
-use super::statistics::Scale;
-use crate::format;
-use crate::record::{RunKind, RunRecord, Step};
-use crate::threshold::{LatencyKind, Metric, Statistic};
-
-/// Which way is good.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Better {
-    /// More is better.
-    Higher,
-    /// Less is better.
-    #[default]
-    Lower,
-}
-
-/// What a figure's values are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FigureUnit {
-    /// Messages per second.
-    MessagesPerS,
-    /// Anything else per second.
-    PerSecond,
-    /// Microseconds of time that passes.
-    Microseconds,
-    /// Microseconds of CPU.
-    CpuMicroseconds,
-    /// Percent.
-    Percent,
-    /// Bytes.
-    Bytes,
-    /// A number of something.
-    #[default]
-    Count,
-}
+use tacho_record::{Better, FigureUnit, Scale};
+use tacho_record::{RunKind, RunRecord, Step};
+use tacho_scenario::threshold::{LatencyKind, Metric, Statistic};
 
 /// One figure of a repeat.
 #[derive(Clone, Copy, Debug)]
@@ -78,23 +43,6 @@ impl Figure {
             figure.name == name || figure.name.strip_prefix("e2e_").is_some_and(|p| p == name)
         };
         FIGURES.iter().find(matches)
-    }
-}
-
-impl FigureUnit {
-    /// A value with its unit.
-    pub fn show(self, value: f64) -> String {
-        match self {
-            Self::MessagesPerS | Self::PerSecond => format!("{}/s", format::rate(value)),
-            Self::Microseconds => format::latency(value),
-            Self::CpuMicroseconds => format!("{value:.2} µs"),
-            Self::Percent => match value != 0.0 && value.abs() < 1.0 {
-                true => format!("{value:.3} %"),
-                false => format::percent(value),
-            },
-            Self::Bytes => format::bytes(value.max(0.0) as u64),
-            Self::Count => format::thousands(value.max(0.0).round() as u64),
-        }
     }
 }
 

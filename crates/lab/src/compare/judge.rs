@@ -1,8 +1,8 @@
 //! From the repeats' values of one figure to what its difference is worth.
 
-use super::figure::{Better, Figure};
-use super::record::{Again, Change, FigureRow, Judgement, Method, Spread};
-use super::statistics::{REPEATS_MIN, Scale, median, shift};
+use super::figure::Figure;
+use super::statistics::{REPEATS_MIN, median, shift};
+use tacho_record::{Again, Better, Change, FigureRow, Judgement, Method, Scale, Spread};
 
 /// Judges one figure: `sides` has the values of each side's repeats, by the side's name, and
 /// `again` those of further repeats of the first condition. `None` where no side has any.

@@ -15,32 +15,19 @@ mod build;
 mod condition;
 mod curves;
 mod differences;
+mod error;
 mod figure;
 mod judge;
-mod junit;
-mod read;
-mod record;
+mod side;
 mod statistics;
 #[cfg(test)]
 mod tests;
-mod text;
 
-pub use build::{About, CompareError, compare};
+pub use build::{About, compare};
 pub use condition::{Condition, FailIf, Regression};
-pub(crate) use curves::curve_of_file;
-pub use curves::{SideCurve, side_curves};
-pub use figure::{Better, FIGURES, Figure, FigureUnit};
+pub use curves::side_curves;
+pub use error::CompareError;
+pub use figure::{FIGURES, Figure};
 pub use judge::judge;
-pub use junit::comparison_junit;
-pub use read::{BeforeRun, Run, Side, read_side};
-pub(crate) use read::{json, run_record};
-pub use record::{
-    Again, Change, Comparison, ComparisonSide, ConditionOutcome, ConditionResult, Difference,
-    FigureRow, Judgement, Method, Point, Repeat, Spread,
-};
-pub use statistics::{Floor, REPEATS_MIN, Scale, Shift, median, shift};
-pub(crate) use text::{
-    aa_counting, change_shown, ends_shown, floor_shown, interval_ends, median_shown,
-    verdict_sentence,
-};
-pub use text::{comparison_markdown, comparison_text};
+pub use side::{Run, Side, read_side};
+pub use statistics::{Floor, REPEATS_MIN, Shift, median, shift};

@@ -1,24 +1,27 @@
 //! Medians, and what resampling says about their difference.
 
-use serde::{Deserialize, Serialize};
+use tacho_record::{Method, Scale};
 
 /// Repeats per side from which on there is an interval: with fewer, a bootstrap only repeats what
 /// little it has seen.
 pub const REPEATS_MIN: usize = 5;
 /// Draws of a bootstrap.
-pub(super) const DRAWS: usize = 1000;
+const DRAWS: usize = 1000;
 /// Confidence of intervals, and the part of the draws between equals that the floor is above.
-pub(super) const CONFIDENCE: f64 = 0.95;
+const CONFIDENCE: f64 = 0.95;
 
-/// How two figures are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scale {
-    /// In percent of the first.
-    #[default]
-    Percent,
-    /// In the figure's own unit, where zero is a usual value.
-    Absolute,
+/// Changes below so many percent are never told.
+const FLOOR_PERCENT_MIN: f64 = 1.0;
+
+/// How differences are told from noise, with this seed of the draws.
+pub(super) fn method(seed: u64) -> Method {
+    Method {
+        confidence: CONFIDENCE,
+        draws: DRAWS as u64,
+        repeats_min: REPEATS_MIN as u64,
+        seed,
+        floor_percent_min: FLOOR_PERCENT_MIN,
+    }
 }
 
 /// The difference of two medians.

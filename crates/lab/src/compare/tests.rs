@@ -3,7 +3,12 @@
 use std::path::Path;
 
 use super::*;
-use crate::record::{Headline, LatencyStats, RunKind, RunRecord, Step, TargetRecord, Verdict};
+use tacho_record::{
+    Change, Comparison, ComparisonSide, ConditionOutcome, Difference, Headline, Judgement,
+    LatencyStats, Repeat, RunKind, RunRecord, Scale, Step, TargetRecord, Verdict, curve_of,
+    parse_percentiles,
+};
+use tacho_report::{comparison_junit, comparison_markdown, comparison_text};
 
 /// Normal variates by the sum of twelve.
 fn normal(random: &mut fastrand::Rng) -> f64 {
@@ -25,7 +30,7 @@ fn judged(name: &str, first: Vec<f64>, second: Vec<f64>) -> Change {
 
 /// With further repeats of the first condition.
 fn judged_with(name: &str, first: Vec<f64>, again: &[f64], second: Vec<f64>) -> Change {
-    let method = Method::default();
+    let method = statistics::method(1);
     let sides = [("a", first), ("b", second)];
     let row = judge(figure(name), &sides, again, &method).expect("values");
     row.changes.into_iter().next().expect("a change")
@@ -89,7 +94,7 @@ fn what_the_first_side_differs_by_from_itself_is_no_change() {
     assert_eq!((change.floor, (seen * 10.0).round()), (Some(drawn.max(seen)), 60.0));
     // The same two groups beside each other.
     let sides = [("a", first.clone()), ("b", first)];
-    let row = judge(figure("e2e_p99"), &sides, &again, &Method::default()).expect("values");
+    let row = judge(figure("e2e_p99"), &sides, &again, &statistics::method(1)).expect("values");
     let aa = row.aa.expect("was made");
     assert_eq!((aa.change.verdict, aa.spread.values.len()), (Judgement::Worse, 5));
     assert_eq!(aa.change.change.map(f64::round), Some(6.0));
@@ -155,7 +160,8 @@ fn degenerate_values() {
     assert_eq!(verdict("e2e_p50", &[50.0; 4], &[500.0; 9]), Judgement::Unclear);
     assert_eq!(verdict("e2e_p50", &[], &[500.0; 9]), Judgement::Unclear);
     assert!(
-        judge(figure("cpu"), &[("a", vec![]), ("b", vec![])], &[], &Method::default()).is_none()
+        judge(figure("cpu"), &[("a", vec![]), ("b", vec![])], &[], &statistics::method(1))
+            .is_none()
     );
     // Nothing to be in percent of; zero is a usual value of others.
     let zero = judged("e2e_p50", vec![0.0; 5], vec![9.0; 5]);
@@ -449,12 +455,12 @@ fn conditions_are_read_or_refused() {
 fn histograms_of_repeats_become_one() {
     let text = "       Value     Percentile TotalCount 1/(1-Percentile)\n\n\
         1.000 0.000000000000 90 1.00\n2.000 0.900000000000 100 10.00\n#[Mean = 1.1]\n";
-    let one = curves::parse(text);
+    let one = parse_percentiles(text);
     assert_eq!(one, [(1000.0, 90), (2000.0, 100)]);
     let other = vec![(500.0, 100), (4000.0, 200)];
     let all = curves::pool(&[one, other]);
     assert_eq!(all, [(500.0, 100), (1000.0, 190), (2000.0, 200), (4000.0, 300)]);
-    let points = curves::points(&all);
+    let points = curve_of(&all);
     let at = |wanted: f64| {
         let point = points.iter().find(|point| (point.quantile - wanted).abs() < 0.02);
         point.expect("a point").value_us

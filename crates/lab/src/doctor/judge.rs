@@ -3,8 +3,8 @@
 
 use super::settings::{Place, Setting};
 use crate::files::Files;
-use crate::format::thousands;
-use crate::needs::Needs;
+use tacho_scenario::Needs;
+use tacho_scenario::format::thousands;
 
 /// Connections that arrive while a busy broker does not get to accept: a tenth of a second's.
 const UNACCEPTED_S: f64 = 0.1;

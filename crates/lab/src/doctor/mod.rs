@@ -11,9 +11,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::files::Files;
-use crate::needs::Needs;
 use judge::{Judgement, Machine};
 use settings::{Place, SETTINGS, Setting};
+use tacho_scenario::Needs;
 
 /// One setting on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -1,7 +1,7 @@
 //! The settings that both published reports name, with the values they ran with or advise.
 
 use super::judge::{self, Judgement, Machine};
-use crate::needs::Needs;
+use tacho_scenario::Needs;
 
 /// How to look at a setting, and what others have it at.
 pub(super) struct Setting {

@@ -1,8 +1,8 @@
 //! Patterns in latencies that have known causes outside of the broker's work.
 
 use super::{Evidence, Found};
-use crate::format;
-use crate::record::{CurvePoint, Severity};
+use tacho_record::{CurvePoint, Severity};
+use tacho_scenario::format;
 
 /// Share of the samples that makes a plateau.
 const PLATEAU_SHARE: f64 = 0.005;

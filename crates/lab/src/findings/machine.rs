@@ -1,8 +1,8 @@
 //! The machines that broker and generator run on.
 
 use super::{Evidence, Found};
-use crate::record::{Severity, WhoseCpu};
 use crate::verdict::{OTHERS_PERCENT, STEAL_PERCENT};
+use tacho_record::{Severity, WhoseCpu};
 
 /// Points by which the broker's cores may be busier than the broker itself.
 const FOREIGN_PERCENT: f64 = 25.0;

@@ -7,7 +7,7 @@ mod latency;
 mod machine;
 mod network;
 
-use crate::record::{CurvePoint, Finding, MonitorRecord, SeriesRow, Severity, Step};
+use tacho_record::{CurvePoint, Finding, MonitorRecord, SeriesRow, Severity, Step};
 
 /// What the detectors look at.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,7 @@ pub const NETWORK_BOUND: &str = "network_bound";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{HostUse, LatencyStats, MetricUse, SharedFairness};
+    use tacho_record::{HostUse, LatencyStats, MetricUse, SharedFairness};
 
     /// A step with nothing to say about it.
     fn quiet() -> Step {

@@ -1,8 +1,8 @@
 //! Between generator and broker.
 
 use super::{Evidence, Found, NETWORK_BOUND};
-use crate::format;
-use crate::record::{HostUse, MetricUse, Severity};
+use tacho_record::{HostUse, MetricUse, Severity};
+use tacho_scenario::format;
 
 /// Share of an interface's speed from which on it is the bottleneck: frames have heads, and a mean
 /// over seconds hides bursts.

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use tacho_load as load;
 
 use super::qos;
-use crate::scenario::{
-    Arrivals, Group, Model, Payload, PerSecond, PhasePolicy, Publish, Rate, Table, TimeSpan, Trace,
-};
+use tacho_scenario::{Group, Model, Payload, PhasePolicy, Publish, Rate, TimeSpan};
 
 /// What the streams of one kind have in common.
 pub(super) fn block(publish: &Publish, group: &Group, machines: u32) -> load::PublishBlock {
@@ -63,7 +61,7 @@ fn pace(model: &Model, group: &Group, machines: u32) -> load::Pace {
         }
         Model::Trace { trace: of, catch_up } => load::Pace::Trace {
             // Invariant: the same trace was tried when the scenario was checked.
-            trace: Arc::new(trace(of, clients).unwrap_or_else(|_| nothing())),
+            trace: Arc::new(of.spelled_out(clients).unwrap_or_else(|_| nothing())),
             catch_up: behind(*catch_up),
         },
         Model::Jmeter { rate, wait } => {
@@ -109,77 +107,14 @@ fn exact(rate: Rate, clients: u32) -> load::Rate {
     }
 }
 
-/// A trace spelled out for a group of `clients`.
-///
-/// # Errors
-/// A sentence, when it cannot be played.
-pub(crate) fn trace(trace: &Trace, clients: u32) -> Result<load::Trace, String> {
-    let time = |span: TimeSpan| (span.0.as_nanos() as f64 / trace.speed).round() as u64;
-    let rate = |rate: PerSecond| rate.0 * trace.speed;
-    let arrivals = match &trace.arrivals {
-        Arrivals::At(at) => load::Arrivals::Offsets(at.iter().map(|at| time(*at)).collect()),
-        Arrivals::Rates(rates) => load::Arrivals::Rates(
-            rates
-                .iter()
-                .map(|from| load::RateFrom {
-                    from_ns: time(from.from),
-                    per_second: rate(from.rate),
-                })
-                .collect(),
-        ),
-        Arrivals::File(table) => {
-            let at = cells(table, "at", TimeSpan::parse)?;
-            match table.column("rate") {
-                None => load::Arrivals::Offsets(at.into_iter().map(time).collect()),
-                Some(_) => {
-                    let rates = cells(table, "rate", PerSecond::parse)?.into_iter();
-                    let pairs = at.into_iter().zip(rates);
-                    load::Arrivals::Rates(
-                        pairs
-                            .map(|(from, per_second)| load::RateFrom {
-                                from_ns: time(from),
-                                per_second: rate(per_second),
-                            })
-                            .collect(),
-                    )
-                }
-            }
-        }
-    };
-    let trace = load::Trace {
-        arrivals,
-        repeat_ns: trace.repeat.map(time),
-        shared_by: if trace.each { 1 } else { clients.max(1) },
-    };
-    trace.check().map_err(|why| format!("this trace cannot be played: {why}"))?;
-    Ok(trace)
-}
-
-/// A column of a table, read.
-fn cells<T>(
-    table: &Table,
-    column: &str,
-    read: impl Fn(&str) -> Result<T, String>,
-) -> Result<Vec<T>, String> {
-    let name = table.path.display();
-    (0..table.rows.len() as u64)
-        .map(|row| {
-            // The line of names is the first one.
-            let line = row + 2;
-            let cell = table
-                .cell(row, column)
-                .ok_or_else(|| format!("'{name}' has nothing under '{column}' in line {line}"))?;
-            read(cell).map_err(|why| format!("'{name}', line {line}: {why}"))
-        })
-        .collect()
-}
-
 fn nothing() -> load::Trace {
     load::Trace { arrivals: load::Arrivals::Offsets(vec![0]), repeat_ns: None, shared_by: 1 }
 }
 
 #[cfg(test)]
 mod tests {
+    use tacho_scenario::PerSecond;
+
     use super::*;
 
     #[test]
@@ -189,21 +124,5 @@ mod tests {
         let rate = exact(Rate::PerClient(PerSecond(0.5)), 3000);
         assert!((rate.per_second() - 0.5).abs() < 1e-9);
         assert_eq!(exact(Rate::PerClient(PerSecond(1e-9)), 1).messages, 1);
-    }
-
-    #[test]
-    fn a_faster_trace_is_shorter_and_denser() {
-        let of = |arrivals| Trace {
-            arrivals,
-            repeat: Some(TimeSpan::from_secs(4)),
-            each: false,
-            speed: 2.0,
-        };
-        let at = |seconds| TimeSpan::from_secs(seconds);
-        let offsets = trace(&of(Arrivals::At(vec![at(0), at(2)])), 3).expect("plays");
-        assert_eq!(offsets.arrivals, load::Arrivals::Offsets(vec![0, 1_000_000_000]));
-        assert_eq!((offsets.repeat_ns, offsets.shared_by), (Some(2_000_000_000), 3));
-        let none = trace(&of(Arrivals::At(vec![at(2), at(0)])), 3).expect_err("goes back");
-        assert_eq!(none, "this trace cannot be played: its times must ascend");
     }
 }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::collector::round;
-use crate::clock;
-use crate::record::BrokerSpent;
+use tacho_monitor::now_ns;
+use tacho_record::BrokerSpent;
 
 /// Answers that are kept: five hours and a half at five a second. The oldest are forgotten.
 const SAMPLES_MAX: usize = 100_000;
@@ -57,7 +57,7 @@ pub(super) struct Recovery {
 impl BridgeLog {
     /// The run's clock.
     pub fn now_ns() -> u64 {
-        clock::now_ns()
+        now_ns()
     }
 
     /// The broker answered.

@@ -11,7 +11,7 @@ use super::course::Course;
 use super::hosts::Hosts;
 use super::runner::RunTarget;
 use crate::probe::{Probe, Samples};
-use crate::record::{BrokerRow, BrokerSpent, PartBy, PartRow};
+use tacho_record::{BrokerRow, BrokerSpent, PartBy, PartRow};
 
 /// The brokers of a run; without several there are none here.
 #[derive(Debug)]

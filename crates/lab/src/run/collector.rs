@@ -16,13 +16,13 @@ use super::row::series_row;
 use super::window::step;
 use crate::findings::{self, Evidence};
 use crate::probe::{Samples, Usage};
-use crate::record::{
-    CurvePoint, LatencyStats, PhaseRecord, Placement, ResourceRow, Restart, RunKind, RunRecord,
-    SCHEMA_VERSION, SeriesRow, Step, TargetRecord, Verdict, curve,
-};
-use crate::scenario::{HeadlineKind, Scenario, VarValue};
-use crate::threshold::Thresholds;
 use crate::verdict;
+use tacho_record::{
+    LatencyStats, PhaseRecord, Placement, ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION,
+    SeriesRow, Step, StepCurves, TargetRecord, Verdict, curve,
+};
+use tacho_scenario::threshold::Thresholds;
+use tacho_scenario::{HeadlineKind, Scenario, VarValue};
 
 /// Failures of single clients that the record quotes.
 const FAILURES_QUOTED: usize = 10;
@@ -68,17 +68,6 @@ pub struct RunFacts {
     pub closed: bool,
     /// Every publisher uses QoS 1 or 2: acknowledgements tell what the broker took.
     pub acknowledged: bool,
-}
-
-/// Percentile curves of a step.
-#[derive(Clone, Debug, Default)]
-pub struct StepCurves {
-    /// End to end.
-    pub latency: Vec<CurvePoint>,
-    /// Written to received.
-    pub service: Vec<CurvePoint>,
-    /// Due to written.
-    pub send_delay: Vec<CurvePoint>,
 }
 
 /// Collects one run.

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::clock;
+use tacho_monitor::now_ns;
 
 /// The commands of one run.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ struct State {
 /// A command that has ended, or was ended.
 #[derive(Clone, Debug, Default)]
 pub struct CommandDone {
-    /// Its position in the scenario's [schedule](crate::scenario::Scenario::schedule).
+    /// Its position in the scenario's [schedule](tacho_scenario::Scenario::schedule).
     pub scheduled: usize,
     /// When it began, by [`Commands::now_ns`].
     pub at_ns: u64,
@@ -35,7 +35,7 @@ pub struct CommandDone {
 impl Commands {
     /// The run's clock.
     pub fn now_ns() -> u64 {
-        clock::now_ns()
+        now_ns()
     }
 
     /// The one at this position of the schedule begins.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::bridge_log::Recovery;
-use crate::clock;
+use tacho_monitor::now_ns;
 
 /// The process of one broker, which may become another one.
 #[derive(Debug, Default)]
@@ -41,18 +41,18 @@ impl Course {
 
     /// Its process is killed now.
     pub fn killed(&self) {
-        self.change(|state| (state.pid, state.killed_ns) = (None, clock::now_ns()));
+        self.change(|state| (state.pid, state.killed_ns) = (None, now_ns()));
     }
 
     /// A new process was started.
     pub fn started(&self, pid: u32) {
-        self.change(|state| (state.pid, state.started_ns) = (Some(pid), clock::now_ns()));
+        self.change(|state| (state.pid, state.started_ns) = (Some(pid), now_ns()));
     }
 
     /// The new process serves clients.
     pub fn serves(&self) {
         self.change(|state| {
-            let back_ns = clock::now_ns();
+            let back_ns = now_ns();
             let serving_ns = back_ns.saturating_sub(state.started_ns);
             let at_ns = state.killed_ns;
             state.restarts.push(Again { at_ns, serving_ns, back_ns, recovery: None });

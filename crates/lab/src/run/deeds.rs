@@ -6,8 +6,8 @@ use tacho_load::{ActionTotals, Histogram};
 
 use super::collector::round;
 use super::commands::CommandDone;
-use crate::record::{ActionRecord, LatencyStats, Restart};
-use crate::scenario::{Deed, Scenario};
+use tacho_record::{ActionRecord, LatencyStats, Restart};
+use tacho_scenario::{Deed, Scenario};
 
 /// The actions of a run as planned.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ impl Deeds {
 
     /// Those of a scenario.
     pub(super) fn of(scenario: &Scenario) -> Self {
-        let planned = |scheduled: crate::scenario::Scheduled<'_>| {
+        let planned = |scheduled: tacho_scenario::Scheduled<'_>| {
             let action = scheduled.action;
             let length_s = match &action.deed {
                 Deed::Pause { length, .. } => Some(length.0.as_secs_f64()),
@@ -170,7 +170,7 @@ fn share_ms(histogram: &Histogram, all: u64, share: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Limits, SourceText};
+    use tacho_scenario::{Limits, SourceText};
 
     #[test]
     fn a_kill_is_that_of_its_broker() {

@@ -9,12 +9,12 @@ use super::collector::round;
 use super::commands::Commands;
 use super::course::Course;
 use super::deeds::{Deeds, Planned};
-use crate::format::{latency, thousands};
+use tacho_scenario::format::{latency, thousands};
 
 /// What is known of a timed action that has begun.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DeedNews {
-    /// Its position in the scenario's [schedule](crate::scenario::Scenario::schedule).
+    /// Its position in the scenario's [schedule](tacho_scenario::Scenario::schedule).
     pub number: usize,
     /// `disconnect`, `pause`, `takeover`, `subscribe`, `kill` or `run`.
     pub kind: String,
@@ -209,7 +209,7 @@ fn of_clients(kind: &str, counts: &ActionCounts) -> String {
 mod tests {
     use super::super::commands::CommandDone;
     use super::*;
-    use crate::scenario::{Limits, Scenario, SourceText};
+    use tacho_scenario::{Limits, Scenario, SourceText};
 
     const SECOND_NS: u64 = 1_000_000_000;
 

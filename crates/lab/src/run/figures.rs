@@ -5,8 +5,8 @@ use std::io::BufWriter;
 
 use tacho_load::{Histogram, IntervalSnapshot, Totals};
 
-use crate::clock::Timestamp;
-use crate::output::{HistogramLog, JtlWriter, OutputError, RunDirectory};
+use tacho_record::Timestamp;
+use tacho_record::output::{HistogramLog, JtlWriter, OutputError, RunDirectory};
 
 /// A histogram without values.
 pub(super) fn empty() -> Histogram {

@@ -3,8 +3,8 @@
 use tacho_load::{Histogram, IntervalSnapshot};
 
 use super::collector::round;
-use crate::record::{ActionRecord, Headline, LatencyStats, Restart, SeriesRow, Step, StepGroup};
-use crate::scenario::HeadlineKind;
+use tacho_record::{ActionRecord, Headline, LatencyStats, Restart, SeriesRow, Step, StepGroup};
+use tacho_scenario::HeadlineKind;
 
 /// After something began or ended, seconds that belong to neither side.
 const SETTLE_S: f64 = 1.0;

@@ -6,7 +6,7 @@ use tacho_monitor::{
 
 use super::parts_of_hosts::{Place, complete_targets, spent_by};
 use super::runner::RunTarget;
-use crate::record::{
+use tacho_record::{
     Finding, HostUse, MetricUse, MonitorRecord, ResourceRow, SeriesRow, Severity, Step,
 };
 
@@ -288,8 +288,8 @@ mod tests {
     use tacho_monitor::{CpuPercent, ProcessRow};
 
     use super::*;
-    use crate::record::TargetRecord;
     use crate::run::Course;
+    use tacho_record::TargetRecord;
 
     const SECOND_NS: u64 = 1_000_000_000;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::scenario::{Group, Scenario};
+use tacho_scenario::{Group, Scenario};
 
 /// Where in the measured phase a kill may fall, as a share of its length: a broker that has not
 /// begun, or has no time left, shows nothing.
@@ -83,7 +83,7 @@ fn return_of(scenario: &Scenario) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Builtin, Limits, SourceText};
+    use tacho_scenario::{Builtin, Limits, SourceText};
 
     fn persistent(kills: u32, seed: u64) -> Scenario {
         let source = Builtin::find("persistent").expect("is built in").source();

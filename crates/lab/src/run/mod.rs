@@ -21,7 +21,7 @@ mod tests;
 mod window;
 
 pub use bridge_log::{BridgeFigures, BridgeLog, BridgeSample};
-pub use collector::{RunFacts, StepCurves};
+pub use collector::RunFacts;
 pub use commands::{CommandDone, Commands};
 pub use course::Course;
 pub use deeds::Deeds;

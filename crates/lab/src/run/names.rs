@@ -2,8 +2,8 @@
 
 use tacho_load::{Gap, Plan, Receiver};
 
-use crate::record::LostRange;
-use crate::scenario::{ClientPlace, Group, Scenario};
+use tacho_record::LostRange;
+use tacho_scenario::{ClientPlace, Group, Scenario};
 
 /// Names by the positions that the plan gives to clients and streams.
 #[derive(Clone, Debug, Default)]
@@ -89,7 +89,7 @@ impl Names {
 mod tests {
     use super::*;
     use crate::plan::{PlanOptions, plan};
-    use crate::scenario::{Limits, SourceText};
+    use tacho_scenario::{Limits, SourceText};
 
     #[test]
     fn names_are_those_of_the_plan() {

@@ -3,7 +3,7 @@
 use tacho_load::{Counters, GroupTotals, IntervalSnapshot, SharedTotals, TargetTotals, Totals};
 
 use super::collector::{RunFacts, round};
-use crate::record::{
+use tacho_record::{
     BrokerSpent, LatencyStats, PartBy, PartRow, SharedFairness, StepGroup, StepTarget,
 };
 

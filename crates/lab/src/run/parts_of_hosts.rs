@@ -4,7 +4,7 @@ use tacho_monitor::{CoreRow, HostRow};
 
 use super::collector::round;
 use super::runner::RunTarget;
-use crate::record::{HostUse, ResourceRow, Step, StepTarget, WhoseCpu};
+use tacho_record::{HostUse, ResourceRow, Step, StepTarget, WhoseCpu};
 
 /// Where a broker is.
 #[derive(Clone, Debug)]

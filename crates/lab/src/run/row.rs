@@ -4,7 +4,7 @@ use tacho_load::{Histogram, IntervalSnapshot};
 
 use super::collector::busy_percent;
 use crate::probe::Usage;
-use crate::record::{SeriesRow, percentile};
+use tacho_record::{SeriesRow, percentile};
 
 /// The row of an interval of a run that started at `started_ns`.
 pub(super) fn series_row(interval: &IntervalSnapshot, started_ns: u64, usage: &Usage) -> SeriesRow {

@@ -9,23 +9,21 @@ use tacho_monitor::{MonitorSpec, Watch, WatchError};
 
 use super::bridge_log::{self, BridgeLog};
 use super::brokers::Brokers;
-use super::collector::{Collector, RunFacts, StepCurves};
+use super::collector::{Collector, RunFacts};
 use super::commands::Commands;
 use super::course::{Again, Course};
 use super::deeds_so_far::{DeedNews, DeedsSoFar};
 use super::figures::FigureFiles;
 use super::hosts::{Hosts, specs};
 use super::parts;
-use crate::clock::{self, Timestamp};
-use crate::environment::Environment;
-use crate::output::{OutputError, RunDirectory};
+use crate::environment;
 use crate::plan::{PlanOptions, plan};
 use crate::probe::{Probe, Samples};
-use crate::record::{
-    BrokerRow, PartRow, Placement, ResourceRow, RunRecord, SeriesRow, TargetRecord,
-};
-use crate::report::{self, Lang, ReportData};
-use crate::scenario::Scenario;
+use tacho_monitor::now_ns;
+use tacho_record::Timestamp;
+use tacho_record::{OutputError, RunDirectory};
+use tacho_record::{PartRow, Placement, ResourceRow, RunData, SeriesRow, TargetRecord};
+use tacho_scenario::Scenario;
 
 /// How long the loop waits for an event before it looks at the stop flag.
 const POLL: Duration = Duration::from_millis(100);
@@ -47,8 +45,6 @@ pub struct RunConfig {
     pub commands: Arc<Commands>,
     /// Hosts to watch; this machine is watched anyway where a broker runs on it.
     pub monitors: Vec<MonitorSpec>,
-    /// Language of the report.
-    pub lang: Lang,
 }
 
 /// A broker to load.
@@ -109,18 +105,8 @@ pub enum Progress {
 /// A finished run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The record, as written to `summary.json`.
-    pub record: RunRecord,
-    /// Its seconds.
-    pub rows: Vec<SeriesRow>,
-    /// Percentile curves, one per step.
-    pub curves: Vec<StepCurves>,
-    /// What watched hosts told.
-    pub hosts: Vec<ResourceRow>,
-    /// The seconds of each broker, where there are several.
-    pub brokers: Vec<BrokerRow>,
-    /// The machine.
-    pub environment: Environment,
+    /// What it measured.
+    pub data: RunData,
     /// Why the engine ended.
     pub ending: Ending,
 }
@@ -156,8 +142,8 @@ pub enum RunError {
     Monitor(#[from] WatchError),
 }
 
-/// Runs a scenario to its end or until `stop` becomes true, reports on the way, and leaves all
-/// files in `directory`.
+/// Runs a scenario to its end or until `stop` becomes true, reports on the way, and leaves the
+/// files of its samples in `directory`; the record is the caller's to write.
 ///
 /// # Errors
 /// When the scenario cannot run, threads cannot be started or files cannot be written. A broker
@@ -180,7 +166,7 @@ pub fn run(
     let watched = specs(&config.monitors, &config.targets);
     let mut watch = Watch::start(&watched)?;
     let scenario_toml = config.scenario.to_toml();
-    let environment = Environment::read(config.placement.clone(), &scenario_toml);
+    let environment = environment::read(config.placement.clone(), &scenario_toml);
     directory.write_scenario(&scenario_toml)?;
     directory.write_environment(&environment)?;
     let mut series = directory.series()?;
@@ -207,7 +193,7 @@ pub fn run(
         first.map(|target| target.cores.clone()).unwrap_or_default(),
         first.is_some_and(|target| target.is_local),
     );
-    let started_ns = clock::now_ns();
+    let started_ns = now_ns();
     let mut collector = Collector::new(facts, started_ns, probe.sample());
     collector.hosts = Hosts::new(started_ns, &watched, &config.targets);
     let mut brokers = Brokers::new(&config.targets, started_ns);
@@ -234,10 +220,10 @@ pub fn run(
             resources.write(row).map_err(|source| directory.error("resources.csv", source))?;
             on_progress(Progress::Host(Box::new(row.clone())));
         }
-        let asked_ns = clock::now_ns();
+        let asked_ns = now_ns();
         let Some(event) = engine.next_event(POLL) else {
             // No event, and no wait for one either: the generator is gone without a last word.
-            if clock::now_ns() - asked_ns < POLL.as_nanos() as u64 / 2 {
+            if now_ns() - asked_ns < POLL.as_nanos() as u64 / 2 {
                 break End::Thread("it ended without a report".to_owned());
             }
             continue;
@@ -300,7 +286,7 @@ pub fn run(
     }
     figures.end()?;
     if end == End::Completed {
-        let left_ns = collector.hosts_due_ns().saturating_sub(clock::now_ns());
+        let left_ns = collector.hosts_due_ns().saturating_sub(now_ns());
         std::thread::sleep(Duration::from_nanos(left_ns));
     }
     for row in watch.rows() {
@@ -316,19 +302,17 @@ pub fn run(
     }
     collector.commanded(config.commands.all());
     let (ending, aborted) = ending(end);
-    let elapsed_s = clock::now_ns().saturating_sub(started_ns) as f64 / 1e9;
+    let elapsed_s = now_ns().saturating_sub(started_ns) as f64 / 1e9;
     let (record, rows, curves, hosts) = collector.finish(elapsed_s, aborted);
-    directory.write_summary(&record)?;
-    directory.write_report(&report::html(&ReportData {
-        record: &record,
-        rows: &rows,
-        curves: &curves,
-        hosts: &hosts,
-        brokers: &broker_rows,
-        environment: &environment,
-        lang: config.lang,
-    }))?;
-    Ok(Outcome { record, rows, curves, hosts, brokers: broker_rows, environment, ending })
+    let data = RunData {
+        record,
+        rows,
+        curves,
+        hosts,
+        brokers: broker_rows,
+        environment: Some(environment),
+    };
+    Ok(Outcome { data, ending })
 }
 
 /// The restarts of each broker, with what became of bridges.

@@ -13,11 +13,10 @@ use super::collector::{Collector, RunFacts};
 use super::course::Again;
 use super::deeds::Deeds;
 use super::names::Names;
-use crate::environment::Environment;
 use crate::probe::Samples;
-use crate::record::{LostRange, Placement, RunRecord, TargetKind, TargetRecord, Verdict};
-use crate::report::{Lang, ReportData, html, summary_text};
-use crate::threshold::{Threshold, Thresholds};
+use tacho_record::{LostRange, Placement, RunRecord, TargetKind, TargetRecord, Verdict};
+use tacho_report::{Lang, ReportData, html, summary_text};
+use tacho_scenario::threshold::{Threshold, Thresholds};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const RATE: u64 = 10_000;
@@ -239,7 +238,7 @@ fn play(
     }
     collector.handle(finished(End::Completed), Samples::default());
     let (record, rows, curves, _) = collector.finish(12.5, aborted.map(str::to_owned));
-    let environment = Environment::read(record.placement.clone(), "");
+    let environment = crate::environment::read(record.placement.clone(), "");
     let page = html(&ReportData {
         record: &record,
         rows: &rows,

@@ -6,7 +6,7 @@ use tacho_monitor::CpuSource;
 use super::collector::{RunFacts, busy_percent, round};
 use super::parts;
 use crate::probe::Usage;
-use crate::record::{DeclaredLost, LatencyStats, LostRange, Step, Verdict, ViolationCounts};
+use tacho_record::{DeclaredLost, LatencyStats, LostRange, Step, Verdict, ViolationCounts};
 
 /// Losses of messages that were published while their receiver was away.
 const OFFLINE: &str = "offline";

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use clap::Args;
-use tacho_lab::campaign::{Place, number, shown, unit_of};
+use tacho_lab::campaign::Place;
 use tacho_lab::capacity::{
     Ending, Judgement, Purpose, Search, SearchPlan, Try, default_objectives, judge,
 };
-use tacho_lab::record::{Capacity, RunKind, Series, Severity, Trial, TrialOutcome, Verdict};
-use tacho_lab::scenario::{Scenario, TimeSpan, VarValue};
-use tacho_lab::threshold::{Metric, Threshold};
+use tacho_record::{Capacity, RunKind, Series, Severity, Trial, TrialOutcome, Verdict};
+use tacho_scenario::steps::{number, shown, unit_of};
+use tacho_scenario::threshold::{Metric, Threshold};
+use tacho_scenario::{Scenario, TimeSpan, VarValue};
 
 use super::driver::{Driver, Step};
 use super::ladder::HOLD;
@@ -198,7 +199,7 @@ impl Hunt<'_> {
             self.whose_cpu = step.whose_cpu.clone().unwrap_or_default();
             self.drop_blind_objectives(position);
         }
-        let Judgement { outcome, reasons } = judge(&outcome.record, &self.objectives);
+        let Judgement { outcome, reasons } = judge(&outcome.data.record, &self.objectives);
         let verdict = match outcome {
             TrialOutcome::Pass => "pass",
             TrialOutcome::Fail => "fail",

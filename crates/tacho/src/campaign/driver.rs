@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use tacho_lab::Timestamp;
-use tacho_lab::campaign::{Campaign, Place, campaign_text, step_line, target_failed};
-use tacho_lab::output::RunDirectory;
-use tacho_lab::record::{Capacity, RunKind, RunRecord, Verdict};
+use tacho_lab::campaign::{Campaign, Place, target_failed};
 use tacho_lab::run::{Ending, Outcome};
-use tacho_lab::scenario::Scenario;
+use tacho_record::RunDirectory;
+use tacho_record::Timestamp;
+use tacho_record::{Capacity, RunKind, RunRecord, Verdict};
+use tacho_report::{campaign_text, step_line, write_run};
+use tacho_scenario::Scenario;
 
 use crate::exit::{self, Failure};
 use crate::run::{OutputArguments, Performance, Setting, Stage, TargetArguments, create, show};
@@ -242,8 +243,11 @@ impl<'a> Driver<'a> {
             self.campaign.reason(Verdict::Aborted, sentence);
         }
         let results = self.campaign.finish(self.started.elapsed().as_secs_f64(), capacity);
-        let written = results.write(&self.directory, self.output.lang);
-        written.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+        let unexpected = |error| Failure::new(exit::UNEXPECTED, error);
+        if let Some(environment) = &results.environment {
+            self.directory.write_environment(environment).map_err(unexpected)?;
+        }
+        write_run(&self.directory, &results, self.output.lang).map_err(unexpected)?;
         Ok(Closed {
             setting: self.setting,
             directory: self.directory,

@@ -1,10 +1,11 @@
 //! `tacho ladder`: one scenario, step by step over the values of a variable.
 
 use clap::Args;
-use tacho_lab::campaign::{Place, StepSpec, number, unit_of};
-use tacho_lab::record::{self, RunKind, Series, Severity};
-use tacho_lab::scenario::{Scenario, TimeSpan};
-use tacho_lab::threshold::Threshold;
+use tacho_lab::campaign::Place;
+use tacho_record::{RunKind, Series, Severity, Step as MeasuredStep};
+use tacho_scenario::steps::{StepSpec, number, unit_of};
+use tacho_scenario::threshold::Threshold;
+use tacho_scenario::{Scenario, TimeSpan};
 
 use super::driver::{Driver, Step};
 use crate::exit::{self, Failure};
@@ -134,7 +135,7 @@ pub(crate) fn ladder(arguments: &LadderArguments) -> Result<u8, Failure> {
                 break;
             }
             // The step that ends the ladder as asked may be a bad one; the others count.
-            driver.campaign.count(&label, &outcome.record);
+            driver.campaign.count(&label, &outcome.data.record);
         }
     }
     driver.campaign.recommend(arguments.recommend_at);
@@ -156,7 +157,7 @@ impl LadderArguments {
     }
 
     /// The condition that ends the ladder after the step at `position`.
-    fn stops(&self, steps: &[record::Step], position: Option<usize>) -> Option<&Threshold> {
+    fn stops(&self, steps: &[MeasuredStep], position: Option<usize>) -> Option<&Threshold> {
         let step = steps.get(position?)?;
         self.stop_when.iter().find(|condition| {
             let value = step.metric(condition.metric);

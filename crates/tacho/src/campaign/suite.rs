@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use tacho_lab::calibration::Calibration;
-use tacho_lab::campaign::{Place, number, unit_of};
-use tacho_lab::needs::Needs;
-use tacho_lab::record::{RunKind, Series};
-use tacho_lab::scenario::suite::{Suite, SuitePoint, SuiteSeries};
-use tacho_lab::scenario::{Limits, Scenario, Shortage};
+use tacho_lab::campaign::Place;
+use tacho_record::{RunKind, Series};
+use tacho_scenario::steps::{number, unit_of};
+use tacho_scenario::suite::{Suite, SuitePoint, SuiteSeries};
+use tacho_scenario::{Limits, Scenario, Shortage};
 
 use super::driver::{Driver, Step};
 use super::ladder::HOLD;
@@ -92,7 +92,7 @@ fn carried(
     calibration: Option<&Calibration>,
 ) -> Result<Scenario, String> {
     let targets = targets.narrowed(&scenario);
-    let needs = Needs::estimate(&scenario, calibrate::costs(calibration));
+    let needs = tacho_lab::needs::estimate(&scenario, calibrate::costs(calibration));
     let needs = needs.map_err(|error| error.to_string())?;
     let missing = targets.missing(&scenario);
     let some = !missing.is_empty() && missing.len() < scenario.targets_in_use().len();

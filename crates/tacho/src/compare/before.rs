@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tacho_lab::compare::BeforeRun;
+use tacho_record::BeforeRun;
 use tacho_rig::{Cut, ProcessGroup};
 
 use crate::exit::{self, Failure};

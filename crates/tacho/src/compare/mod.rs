@@ -7,11 +7,10 @@ mod sides;
 mod stored;
 mod turns;
 
-use tacho_lab::compare::{
-    Comparison, Condition, ConditionOutcome, ConditionResult, Judgement, SideCurve,
-    comparison_junit, comparison_markdown, comparison_text,
-};
-use tacho_lab::output::RunDirectory;
+use tacho_lab::compare::Condition;
+use tacho_record::RunDirectory;
+use tacho_record::{Comparison, ConditionOutcome, ConditionResult, Judgement, SideCurve};
+use tacho_report::{comparison_junit, comparison_markdown, comparison_text, write_comparison};
 
 use crate::exit::{self, Failure};
 use crate::run::OutputArguments;
@@ -41,8 +40,7 @@ fn publish(
     output: &OutputArguments,
 ) -> Result<(), Failure> {
     let unexpected = |error: String| Failure::new(exit::UNEXPECTED, error);
-    directory
-        .write_comparison(comparison, curves, output.lang)
+    write_comparison(directory, comparison, curves, output.lang)
         .map_err(|error| unexpected(error.to_string()))?;
     output.write_texts(|| comparison_junit(comparison), || comparison_markdown(comparison))?;
     if output.json {
@@ -82,8 +80,7 @@ fn failed_conditions(comparison: &Comparison) -> impl Iterator<Item = String> + 
 
 /// Whether repeats enough were made and too few count.
 fn is_lost(comparison: &Comparison) -> bool {
-    let enough = |side: &tacho_lab::compare::ComparisonSide| {
-        side.repeats.len() >= tacho_lab::compare::REPEATS_MIN
-    };
+    let enough =
+        |side: &tacho_record::ComparisonSide| side.repeats.len() >= tacho_lab::compare::REPEATS_MIN;
     comparison.verdict == Judgement::Unclear && comparison.sides.iter().all(enough)
 }

@@ -2,12 +2,10 @@
 
 use std::path::PathBuf;
 
-use tacho_lab::Timestamp;
 use tacho_lab::campaign::Place;
-use tacho_lab::compare::{
-    About, BeforeRun, Comparison, Run, Side, SideCurve, compare, side_curves,
-};
-use tacho_lab::record::{RunKind, Series, Verdict};
+use tacho_lab::compare::{About, Run, Side, compare, side_curves};
+use tacho_record::Timestamp;
+use tacho_record::{BeforeRun, Comparison, RunKind, Series, SideCurve, Verdict};
 
 use super::arguments::CompareArguments;
 use super::sides::{SidePlan, plan};
@@ -161,7 +159,7 @@ fn repeat(
         let step = Step { scenario: side.scenario.clone(), place, title };
         let Some((outcome, position)) = driver.run(step)? else { return Ok(()) };
         driver.blame(&outcome);
-        counted = position.is_some() && outcome.record.verdict.counts();
+        counted = position.is_some() && outcome.data.record.verdict.counts();
         let directory = driver.last_directory().to_owned();
         made.push(Made { turn, directory, before: ran });
     }

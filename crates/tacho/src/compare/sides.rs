@@ -1,6 +1,6 @@
 //! Who is compared with whom: what the arguments say, side by side.
 
-use tacho_lab::scenario::{BrokerUrl, Scenario};
+use tacho_scenario::{BrokerUrl, Scenario};
 
 use super::arguments::CompareArguments;
 use crate::exit::{self, Failure};

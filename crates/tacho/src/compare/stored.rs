@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use tacho_lab::Timestamp;
-use tacho_lab::compare::{About, CompareError, Comparison, Side, compare, read_side, side_curves};
-use tacho_lab::output::RunDirectory;
-use tacho_lab::record::{RunKind, RunRecord, SCHEMA_VERSION, Series, Verdict};
+use tacho_lab::compare::{About, CompareError, Side, compare, read_side, side_curves};
+use tacho_record::RunDirectory;
+use tacho_record::Timestamp;
+use tacho_record::{Comparison, RunKind, RunRecord, SCHEMA_VERSION, Series, Verdict};
 
 use super::arguments::CompareArguments;
 use super::{again_name, code_of_conditions, conditions, failed_conditions, publish};
@@ -40,7 +40,7 @@ pub(super) fn stored(arguments: &CompareArguments, runs: &[String]) -> Result<u8
     let path = arguments.output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
     let directory = create(&path)?;
     let record = record(&comparison, &sides);
-    let written = directory.write_summary(&record);
+    let written = tacho_report::write_record(&directory, &record);
     written.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
     publish(&comparison, &side_curves(&sides), &directory, &arguments.output)?;
     Ok(code_of_conditions(&comparison))

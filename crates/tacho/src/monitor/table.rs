@@ -1,7 +1,7 @@
 //! Rows for people.
 
-use tacho_lab::format::bytes;
 use tacho_monitor::HostRow;
+use tacho_scenario::format::bytes;
 
 /// Rows between two heads.
 const ROWS_PER_HEAD: u32 = 20;

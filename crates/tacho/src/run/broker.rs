@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use tacho_broker::{Durability, Level, Limits};
-use tacho_lab::output::RunDirectory;
-use tacho_lab::record::{TargetKind, TargetRecord};
 use tacho_lab::run::Course;
-use tacho_lab::scenario::{Bridge, BrokerUrl, ProtocolVersion, Scheme, TlsOptions};
 use tacho_load::Transport;
+use tacho_record::RunDirectory;
+use tacho_record::{TargetKind, TargetRecord};
 use tacho_rig::{
     BridgeRule, Bridging, BrokerShare, BuiltIn, Cores, DATA_PLACEHOLDER, DataDirectory, Killer,
     Launch, Network, Process, Serving, Sessions, SharedProcess, free_port,
 };
+use tacho_scenario::{Bridge, BrokerUrl, ProtocolVersion, Scheme, TlsOptions};
 
 use super::target::{OwnBroker, Source, Target};
 use super::transport::transport;

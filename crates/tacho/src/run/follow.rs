@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tacho_lab::output::RunDirectory;
 use tacho_lab::run::{
     BridgeFigures, BridgeLog, BridgeSample, CommandDone, Commands, Course, Kills, RunConfig,
 };
-use tacho_lab::scenario::{Action, Deed};
 use tacho_load::PhaseKind;
+use tacho_record::RunDirectory;
 use tacho_rig::{CommandEnd, CommandEvent, Killer, ProcessEvents, TimedCommand, WatchedBridge};
+use tacho_scenario::{Action, Deed};
 
 /// Tells the record of a broker what its killer does.
 struct CourseEvents(Arc<Course>);

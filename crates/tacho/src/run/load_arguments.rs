@@ -5,11 +5,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tacho_lab::output::{junit, markdown};
-use tacho_lab::record::RunRecord;
-use tacho_lab::report::Lang;
-use tacho_lab::scenario::{Scenario, Timing};
-use tacho_lab::threshold::Threshold;
+use tacho_record::RunRecord;
+use tacho_report::Lang;
+use tacho_report::{junit, markdown};
+use tacho_scenario::threshold::Threshold;
+use tacho_scenario::{Scenario, Timing};
 
 use super::target_arguments::{Named, TargetArguments};
 use crate::exit::{self, Failure};

@@ -12,12 +12,12 @@ mod transport;
 
 use std::path::{Path, PathBuf};
 
-use tacho_lab::Timestamp;
-use tacho_lab::output::RunDirectory;
-use tacho_lab::record::{RunKind, RunRecord};
-use tacho_lab::report::summary_text;
 use tacho_lab::run::Ending;
-use tacho_lab::scenario::suite::Suite;
+use tacho_record::RunDirectory;
+use tacho_record::Timestamp;
+use tacho_record::{RunKind, RunRecord};
+use tacho_report::summary_text;
+use tacho_scenario::suite::Suite;
 
 use crate::campaign;
 use crate::exit::{self, Failure};
@@ -58,18 +58,18 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     drop(stage);
     let outcome = outcome?;
 
-    show(output, &outcome.record, &directory, summary_text)?;
+    show(output, &outcome.data.record, &directory, summary_text)?;
     if let Ending::TargetFailed(sentence) | Ending::GeneratorFailed(sentence) = &outcome.ending {
         eprintln!("error: {sentence}");
     }
     if let Some(sentence) = broker_failure {
         eprintln!("error: {sentence}");
     }
-    setting.conclude(Some(&outcome.record));
+    setting.conclude(Some(&outcome.data.record));
     if stayed_away {
         return Ok(exit::TARGET_UNREACHABLE);
     }
-    Ok(exit::code_of(outcome.record.verdict, &outcome.ending))
+    Ok(exit::code_of(outcome.data.record.verdict, &outcome.ending))
 }
 
 /// Shows a record in the forms and at the places that the arguments ask for.

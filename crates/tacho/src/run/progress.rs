@@ -4,9 +4,9 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tacho_lab::format::{latency, rate, thousands};
-use tacho_lab::record::SeriesRow;
 use tacho_lab::run::{Progress, RunConfig};
+use tacho_record::SeriesRow;
+use tacho_scenario::format::{latency, rate, thousands};
 
 /// Without a terminal, a line every so many seconds.
 const SECONDS_PER_LINE: u32 = 5;

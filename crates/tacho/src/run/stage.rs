@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tacho_lab::Timestamp;
-use tacho_lab::output::RunDirectory;
-use tacho_lab::record::{Placement, RunKind, RunRecord};
-use tacho_lab::report::Lang;
 use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
-use tacho_lab::scenario::{Scenario, Timing};
 use tacho_load::PhaseKind;
 use tacho_monitor::MonitorSpec;
+use tacho_record::RunDirectory;
+use tacho_record::Timestamp;
+use tacho_record::{Placement, RunKind, RunRecord};
+use tacho_report::Lang;
 use tacho_rig::{BridgeWatch, BrokerShare, CommandRunner, Cores, Killer, Network};
+use tacho_scenario::{Scenario, Timing};
 
 use super::broker::{Broker, Site};
 use super::follow;
@@ -254,6 +254,10 @@ impl Stage {
         display.end();
         drop(watch);
         killers.iter().for_each(|(killer, _)| killer.end());
+        let outcome = outcome.and_then(|outcome| {
+            tacho_report::write_run(directory, &outcome.data, self.lang)?;
+            Ok(outcome)
+        });
         if let (Some(live), Ok(outcome)) = (&live, &outcome) {
             live.end(outcome);
         }
@@ -281,7 +285,6 @@ impl Stage {
             commands: Arc::default(),
             placement: self.placement(&scenario),
             monitors: self.monitors.clone(),
-            lang: self.lang,
             scenario,
         }
     }

@@ -4,11 +4,11 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 use tacho_broker::{Durability, Level};
-use tacho_lab::scenario::{
-    Bridge, BrokerUrl, Group, ProtocolVersion, Scenario, Scheme, Shortage, TlsOptions,
-};
 use tacho_load::Transport;
 use tacho_rig::{Network, PORT_PLACEHOLDER, PortUse};
+use tacho_scenario::{
+    Bridge, BrokerUrl, Group, ProtocolVersion, Scenario, Scheme, Shortage, TlsOptions,
+};
 
 use super::target_arguments::{Named, TargetArguments};
 use super::transport::transport;
@@ -64,7 +64,7 @@ impl Target {
     ) -> Result<Vec<Self>, Failure> {
         let targets = scenario.targets_in_use();
         arguments.check(&targets.iter().map(|(name, _)| *name).collect::<Vec<_>>())?;
-        let target = |(name, target): (&str, &tacho_lab::scenario::Target)| {
+        let target = |(name, target): (&str, &tacho_scenario::Target)| {
             let tls = target.tls.clone();
             let level = arguments.durability.unwrap_or_else(|| level_for(scenario, name));
             let source = Source::of(arguments, (name, level), target.broker.clone(), &tls)?;

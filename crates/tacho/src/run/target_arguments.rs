@@ -2,8 +2,8 @@
 
 use clap::Args;
 use tacho_broker::Level;
-use tacho_lab::scenario::{BrokerUrl, Scenario};
 use tacho_monitor::{MonitorSpec, parse_cpu_list};
+use tacho_scenario::{BrokerUrl, Scenario};
 
 use super::transport::TransportArguments;
 use crate::exit::{self, Failure};
@@ -81,7 +81,7 @@ pub(crate) struct TargetArguments {
 impl TargetArguments {
     /// The targets of `scenario` for which neither it nor the arguments name a broker.
     pub(crate) fn missing(&self, scenario: &Scenario) -> Vec<String> {
-        let is_missing = |(name, target): &(&str, &tacho_lab::scenario::Target)| {
+        let is_missing = |(name, target): &(&str, &tacho_scenario::Target)| {
             target.broker.is_none() && Named::of(&self.broker_cmds, name).is_none()
         };
         let missing = scenario.targets_in_use().into_iter().filter(is_missing);

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use tacho_lab::scenario::{BrokerUrl, Scheme, Target, TlsOptions};
 use tacho_load::{TlsClient, TlsClientSettings, Transport, WsClient};
+use tacho_scenario::{BrokerUrl, Scheme, Target, TlsOptions};
 
 use crate::exit::{self, Failure};
 
@@ -148,7 +148,7 @@ fn authority(url: &BrokerUrl) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tacho_lab::scenario::ProtocolVersion;
+    use tacho_scenario::ProtocolVersion;
 
     use super::*;
 

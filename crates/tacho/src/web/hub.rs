@@ -236,7 +236,7 @@ fn json<T: Serialize>(value: &T) -> Arc<str> {
 mod tests {
     use std::pin::pin;
 
-    use tacho_lab::record::SeriesRow;
+    use tacho_record::SeriesRow;
 
     use super::super::news::SecondNews;
     use super::*;

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use axum::response::Html;
-use tacho_lab::format::{latency, rate};
-use tacho_lab::record::RunKind;
-use tacho_lab::report::escape;
+use tacho_record::RunKind;
+use tacho_report::escape;
+use tacho_scenario::format::{latency, rate};
 
 use super::past::{PastRun, Summary};
 

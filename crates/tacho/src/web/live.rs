@@ -12,8 +12,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use tacho_lab::record::RunKind;
 use tacho_lab::run::{Outcome, Progress};
+use tacho_record::RunKind;
 use tokio::sync::mpsc;
 
 use super::arguments::UiArguments;
@@ -229,7 +229,7 @@ impl LiveRun {
 
     /// The run has ended.
     pub(crate) fn end(&self, outcome: &Outcome) {
-        let step = StepNews::of(self.number, &self.label, &outcome.record);
+        let step = StepNews::of(self.number, &self.label, &outcome.data.record);
         self.live.tell(News::Step(step));
     }
 }

@@ -1,7 +1,7 @@
 //! What the page is told, as it travels.
 
 use serde::Serialize;
-use tacho_lab::record::{PartRow, ResourceRow, RunRecord, SeriesRow};
+use tacho_record::{PartRow, ResourceRow, RunRecord, SeriesRow};
 
 /// A piece of news from the run to the page.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
-use tacho_lab::report::escape;
+use tacho_report::escape;
 
 const STYLE: &str = include_str!("../../../../web/dist/live.css");
 const SCRIPT: &str = include_str!("../../../../web/dist/live.js");

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
-use tacho_lab::record::{RunKind, Verdict};
+use tacho_record::{RunKind, Verdict};
 
 use super::files::{is_plain, to_open};
 use super::running::Running;

@@ -9,7 +9,7 @@ use crate::{Verdict, trial};
 
 macro_rules! plan {
     ($file:literal) => {
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/tests/fixtures/", $file)
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../scenario/tests/fixtures/", $file)
     };
 }
 

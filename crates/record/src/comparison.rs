@@ -1,0 +1,337 @@
+//! The record of a comparison, as `comparison.json` has it. Within one
+//! [`SCHEMA_VERSION`](crate::SCHEMA_VERSION) fields are added, never renamed or removed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::figure::{Better, FigureUnit, Scale};
+use crate::verdict::Verdict;
+
+/// What a difference is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// Better, by more than noise.
+    Better,
+    /// Worse, by more than noise.
+    Worse,
+    /// Of several figures some are better and some are worse.
+    Mixed,
+    /// Nothing that could be told from noise.
+    NoChange,
+    /// Too few repeats to tell.
+    #[default]
+    Unclear,
+}
+
+/// Everything that a comparison found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Comparison {
+    /// Version of this form.
+    pub schema_version: u32,
+    /// Version of the program that wrote it.
+    pub tool_version: String,
+    /// Name of the comparison: its time and its scenario.
+    pub name: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Its description.
+    pub description: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started_at: String,
+    /// How long it took, in seconds; 0 where runs that were there already are compared.
+    pub elapsed_s: f64,
+    /// Were the repeats of all sides made in turns, in one session?
+    pub interleaved: bool,
+    /// The other sides against the first, all figures together.
+    pub verdict: Judgement,
+    /// How differences are told from noise.
+    pub method: Method,
+    /// What is compared; all others are compared with the first.
+    pub sides: Vec<ComparisonSide>,
+    /// Further repeats of the first condition, which only its noise floor knows.
+    pub aa_repeats: Vec<Repeat>,
+    /// Repeats that were made in place of such that do not count, those that do not count either
+    /// among them.
+    pub made_up: u64,
+    /// One for a single scenario, one per step of ladders.
+    pub points: Vec<Point>,
+    /// What differs between the environments of the sides.
+    pub environment: Vec<Difference>,
+    /// What differs between their scenarios.
+    pub scenario_differences: Vec<Difference>,
+    /// What was asked to hold.
+    pub conditions: Vec<ConditionResult>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+    /// The command that made it, without passwords and tokens.
+    pub command_line: Vec<String>,
+}
+
+/// How differences are told from noise.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Method {
+    /// Confidence of the intervals, and share of draws of equals below the floor.
+    pub confidence: f64,
+    /// Draws of each bootstrap.
+    pub draws: u64,
+    /// Repeats per side from which on there is an interval.
+    pub repeats_min: u64,
+    /// Seed of the draws.
+    pub seed: u64,
+    /// Changes below so many percent are never told.
+    pub floor_percent_min: f64,
+}
+
+/// One condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ComparisonSide {
+    /// Short name.
+    pub name: String,
+    /// What it is.
+    pub label: String,
+    /// Command that was run before each repeat.
+    pub before: Option<String>,
+    /// Its repeats, in the order in which they were made.
+    pub repeats: Vec<Repeat>,
+}
+
+/// A command that was run before a repeat.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BeforeRun {
+    /// The command.
+    pub command: String,
+    /// Its exit code; absent where a signal ended it.
+    pub exit_code: Option<i32>,
+    /// How long it took.
+    pub seconds: f64,
+    /// What it said, at most the last few kilobytes.
+    pub output: String,
+}
+
+/// One run of a side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Repeat {
+    /// Its directory: below that of the comparison, or as it was given.
+    pub directory: String,
+    /// When it began.
+    pub started_at: String,
+    /// What it is worth by itself.
+    pub verdict: Verdict,
+    /// Do its figures count? They do not when the generator or the network was the bottleneck, or
+    /// it was aborted.
+    pub counts: bool,
+    /// Why its verdict is what it is.
+    pub reasons: Vec<String>,
+    /// Was it made in place of one that does not count?
+    pub made_up: bool,
+    /// What was run before it.
+    pub before: Option<BeforeRun>,
+}
+
+/// Figures at one point: of the whole, or of one step of a ladder.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Point {
+    /// Which step; empty when there is one only.
+    pub label: String,
+    /// Value of the stepped variable.
+    pub x: Option<f64>,
+    /// The other sides against the first.
+    pub verdict: Judgement,
+    /// All figures that were observed.
+    pub figures: Vec<FigureRow>,
+}
+
+/// One figure of all sides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FigureRow {
+    /// Its short name.
+    pub name: String,
+    /// For people.
+    pub label: String,
+    /// Its unit.
+    pub unit: FigureUnit,
+    /// Which way is good.
+    pub better: Better,
+    /// Are changes in percent of the first side, or in the unit?
+    pub scale: Scale,
+    /// Values of each side.
+    pub sides: Vec<Spread>,
+    /// The first condition against itself; absent without repeats for it.
+    pub aa: Option<Again>,
+    /// The changes of all sides but the first.
+    pub changes: Vec<Change>,
+}
+
+impl Comparison {
+    /// A/A repeats that count.
+    pub fn aa_counting(&self) -> usize {
+        self.aa_repeats.iter().filter(|repeat| repeat.counts).count()
+    }
+}
+
+impl FigureRow {
+    /// A change with sign and unit.
+    pub fn show_change(&self, change: &Change) -> String {
+        change.change.map_or_else(|| "–".to_owned(), |value| self.signed(value))
+    }
+
+    /// A difference with its sign, in percent or in the figure's unit.
+    pub fn signed(&self, value: f64) -> String {
+        match self.scale {
+            Scale::Percent => format!("{value:+.1} %"),
+            Scale::Absolute if value < 0.0 => format!("-{}", self.unit.show(-value)),
+            Scale::Absolute => format!("+{}", self.unit.show(value)),
+        }
+    }
+
+    /// The values of all sides and, `with_aa`, those of the first condition's further repeats,
+    /// which may have none of this figure.
+    pub fn spreads(&self, with_aa: bool) -> impl Iterator<Item = Option<&Spread>> {
+        let aa = with_aa.then(|| self.aa.as_ref().map(|aa| &aa.spread));
+        self.sides.iter().map(Some).chain(aa)
+    }
+}
+
+/// The repeats of one side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spread {
+    /// The values that count, in the order of the repeats.
+    pub values: Vec<f64>,
+    /// Their median.
+    pub median: Option<f64>,
+    /// The least.
+    pub min: Option<f64>,
+    /// The greatest.
+    pub max: Option<f64>,
+}
+
+/// Further repeats of the first condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Again {
+    /// Their values.
+    pub spread: Spread,
+    /// What they differ by from the first side, judged as if they were another one.
+    pub change: Change,
+}
+
+/// A side against the first one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Change {
+    /// Name of the side.
+    pub side: String,
+    /// Difference of the medians, as the row's scale has it.
+    pub change: Option<f64>,
+    /// Lower end of its confidence interval.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// What it must exceed to be told from noise: the greatest of the following two, of one
+    /// percent and of the figure's resolution.
+    pub floor: Option<f64>,
+    /// What 95 % of A/A comparisons drawn from all repeats of the first condition stay below.
+    pub floor_drawn: Option<f64>,
+    /// An A/A comparison that was made: the first side with its further repeats, or every other of
+    /// its own with those between.
+    pub floor_seen: Option<f64>,
+    /// What it is worth.
+    pub verdict: Judgement,
+    /// Why, in a few words.
+    pub reason: String,
+}
+
+/// Something that is not the same on all sides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Difference {
+    /// What.
+    pub name: String,
+    /// Its value on each side; several where it changed between the repeats of a side.
+    pub values: Vec<String>,
+}
+
+/// A condition and what came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConditionResult {
+    /// As it was asked for.
+    pub condition: String,
+    /// What came of it.
+    pub outcome: ConditionOutcome,
+    /// Why.
+    pub reasons: Vec<String>,
+}
+
+/// What came of a condition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConditionOutcome {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Failed,
+    /// There were too few repeats to tell.
+    #[default]
+    Undecided,
+}
+
+impl Judgement {
+    /// As `comparison.json` writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Mixed => "mixed",
+            Self::NoChange => "no_change",
+            Self::Unclear => "unclear",
+        }
+    }
+
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Mixed => "better in some figures, worse in others",
+            Self::NoChange => "no change",
+            Self::Unclear => "unclear",
+        }
+    }
+
+    /// What several figures come to together.
+    pub fn together(all: impl IntoIterator<Item = Self>) -> Self {
+        let (mut better, mut worse, mut told) = (false, false, false);
+        for one in all {
+            better |= matches!(one, Self::Better | Self::Mixed);
+            worse |= matches!(one, Self::Worse | Self::Mixed);
+            told |= one != Self::Unclear;
+        }
+        match (better, worse) {
+            (true, true) => Self::Mixed,
+            (true, false) => Self::Better,
+            (false, true) => Self::Worse,
+            (false, false) if told => Self::NoChange,
+            (false, false) => Self::Unclear,
+        }
+    }
+}
+
+impl ConditionOutcome {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Failed => "does not hold",
+            Self::Undecided => "cannot be told",
+        }
+    }
+}

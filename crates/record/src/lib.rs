@@ -1,0 +1,60 @@
+//! The run record: what a run was, what it measured, and what that is worth.
+//!
+//! `summary.json` is this structure. It is a contract: within one [`SCHEMA_VERSION`] fields are
+//! added, never renamed, removed or given another meaning. Everything else in a run directory
+//! (report, tables, time series) renders the same data.
+
+mod action;
+mod campaign;
+mod comparison;
+mod course;
+mod cpu;
+mod curves;
+mod data;
+mod environment;
+mod figure;
+mod headline;
+mod hosts;
+mod latency;
+pub mod output;
+pub mod past;
+mod percentiles;
+mod read;
+mod run;
+mod series;
+mod step;
+mod target;
+mod timestamp;
+mod verdict;
+mod version;
+
+pub use action::ActionRecord;
+pub use campaign::{
+    Capacity, DeclaredLost, Finding, Position, Recommendation, RunKind, Series, Severity,
+    SharedFairness, Skipped, StepTarget, Trial, TrialOutcome,
+};
+pub use comparison::{
+    Again, BeforeRun, Change, Comparison, ComparisonSide, ConditionOutcome, ConditionResult,
+    Difference, FigureRow, Judgement, Method, Point, Repeat, Spread,
+};
+pub use course::{PhaseRecord, Restart};
+pub use cpu::WhoseCpu;
+pub use curves::{SideCurve, StepCurves};
+pub use data::RunData;
+pub use environment::{Environment, Interface};
+pub use figure::{Better, FigureUnit, Scale};
+pub use headline::Headline;
+pub use hosts::{HostUse, MetricUse, MonitorRecord, ResourceRow};
+pub use latency::{CurvePoint, LatencyStats, curve, percentile};
+pub use output::{OutputError, RunDirectory};
+pub use percentiles::{Cumulative, curve_of, curve_of_file, parse_percentiles, read_percentiles};
+pub use read::{ReadError, read_comparison, read_json, read_record};
+pub use run::RunRecord;
+pub use series::{BrokerRow, BrokerSpent, PartBy, PartRow, SeriesRow};
+pub use step::{
+    Gate, LostRange, SUSTAINED_PERCENT, Step, StepGroup, ThresholdResult, ViolationCounts,
+};
+pub use target::{Placement, TargetKind, TargetRecord};
+pub use timestamp::Timestamp;
+pub use verdict::Verdict;
+pub use version::SCHEMA_VERSION;

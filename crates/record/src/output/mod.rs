@@ -1,0 +1,19 @@
+//! The files of a run directory.
+
+mod brokers;
+mod directory;
+mod hgrm;
+mod hlog;
+mod jtl;
+mod resources;
+mod steps;
+mod timeseries;
+
+pub use brokers::BrokerWriter;
+pub use directory::{OutputError, RunDirectory, json};
+pub use hgrm::write_percentiles;
+pub use hlog::HistogramLog;
+pub use jtl::JtlWriter;
+pub use resources::ResourceWriter;
+pub use steps::write_steps;
+pub use timeseries::SeriesWriter;

@@ -1,0 +1,111 @@
+//! The record of a run, a ladder, a search or a suite.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tacho_scenario::VarValue;
+
+use crate::action::ActionRecord;
+use crate::campaign::{Capacity, Finding, Recommendation, RunKind, Series, Skipped};
+use crate::course::{PhaseRecord, Restart};
+use crate::headline::Headline;
+use crate::hosts::MonitorRecord;
+use crate::latency::LatencyStats;
+use crate::step::{Step, ThresholdResult};
+use crate::target::{Placement, TargetRecord};
+use crate::verdict::Verdict;
+
+/// Everything about a run but its time series and histograms, which have files of their own.
+///
+/// A ladder, a search or a suite has one too: its `steps` are those of all its runs, which keep
+/// records of their own in [`Step::directory`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// [`SCHEMA_VERSION`] of the program that wrote it.
+    pub schema_version: u32,
+    /// Version of the program that wrote it.
+    pub tool_version: String,
+    /// What kind of measurement it is.
+    #[serde(default)]
+    pub kind: RunKind,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the run: its time and its scenario.
+    pub name: String,
+    /// The scenario's description.
+    pub description: String,
+    /// When the run began, RFC 3339 in UTC.
+    pub started_at: String,
+    /// How long it took from start to end, in seconds.
+    pub elapsed_s: f64,
+    /// What it is worth.
+    pub verdict: Verdict,
+    /// Why, a sentence each; empty when the verdict is `ok`.
+    pub reasons: Vec<String>,
+    /// What a reader must know before comparing the figures with others.
+    pub notes: Vec<String>,
+    /// What was loaded; of several brokers the first.
+    pub target: TargetRecord,
+    /// All brokers that were loaded.
+    #[serde(default)]
+    pub targets: Vec<TargetRecord>,
+    /// Where broker and generator ran.
+    pub placement: Placement,
+    /// The variables of the scenario with their values.
+    pub vars: BTreeMap<String, VarValue>,
+    /// Seed of payloads and random phases.
+    pub seed: u64,
+    /// Time from TCP connect to CONNACK, in microseconds.
+    pub connect_us: LatencyStats,
+    /// Of that, the time from the TCP connection to the end of the TLS and WebSocket handshakes;
+    /// without samples for plain TCP.
+    #[serde(default)]
+    pub handshake_us: LatencyStats,
+    /// Connections per second from the first connect to the last CONNACK.
+    #[serde(default)]
+    pub connect_per_s: Option<f64>,
+    /// Time from SUBSCRIBE to SUBACK, in microseconds.
+    pub suback_us: LatencyStats,
+    /// Clients of the scenario.
+    pub clients: u64,
+    /// Clients that were connected.
+    pub clients_connected: u64,
+    /// Failures of single clients.
+    pub client_failures: u64,
+    /// The first of them, a sentence each.
+    pub first_failures: Vec<String>,
+    /// The thresholds and whether they hold.
+    pub thresholds: Vec<ThresholdResult>,
+    /// Where host figures came from.
+    #[serde(default)]
+    pub monitors: Vec<MonitorRecord>,
+    /// The phases of a single run, in order.
+    #[serde(default)]
+    pub phases: Vec<PhaseRecord>,
+    /// Brokers that the run killed and started again.
+    #[serde(default)]
+    pub restarts: Vec<Restart>,
+    /// What the scenario's timed actions did, in order of time.
+    #[serde(default)]
+    pub actions: Vec<ActionRecord>,
+    /// The figures that the scenario is for.
+    #[serde(default)]
+    pub headlines: Vec<Headline>,
+    /// One entry per measured window.
+    pub steps: Vec<Step>,
+    /// Which steps belong together; empty for a single run.
+    #[serde(default)]
+    pub series: Vec<Series>,
+    /// Points that this machine could not run.
+    #[serde(default)]
+    pub skipped: Vec<Skipped>,
+    /// The load at which each series reaches an objective.
+    #[serde(default)]
+    pub recommendations: Vec<Recommendation>,
+    /// The result of a search.
+    #[serde(default)]
+    pub capacity: Option<Capacity>,
+    /// What a reader should know about the figures.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+}

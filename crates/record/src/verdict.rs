@@ -1,0 +1,47 @@
+//! What a run is worth.
+
+use serde::{Deserialize, Serialize};
+
+/// What a run is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Everything offered was carried, in order, and all thresholds hold.
+    #[default]
+    Ok,
+    /// The generator may have been the bottleneck: the figures say nothing about the broker.
+    GeneratorBound,
+    /// The network was the bottleneck: the figures say nothing about the broker.
+    NetworkBound,
+    /// Less than 99 % of the offered load was carried, or clients failed.
+    NotSustained,
+    /// The figures still changed during the window: they describe a transient.
+    NotSteady,
+    /// A message was lost, duplicated, reordered or damaged against its QoS.
+    QosViolation,
+    /// A threshold does not hold.
+    ThresholdFailed,
+    /// The run did not come to its end.
+    Aborted,
+}
+
+impl Verdict {
+    /// As `summary.json` writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::GeneratorBound => "generator_bound",
+            Self::NetworkBound => "network_bound",
+            Self::NotSustained => "not_sustained",
+            Self::NotSteady => "not_steady",
+            Self::QosViolation => "qos_violation",
+            Self::ThresholdFailed => "threshold_failed",
+            Self::Aborted => "aborted",
+        }
+    }
+
+    /// Whether figures with this verdict say something about the broker.
+    pub const fn counts(self) -> bool {
+        !matches!(self, Self::GeneratorBound | Self::NetworkBound | Self::Aborted)
+    }
+}

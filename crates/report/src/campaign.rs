@@ -1,0 +1,210 @@
+//! The tables at the end of a ladder, a search or a suite, for terminals and logs.
+
+use std::fmt::Write as _;
+
+use super::text::closing_text;
+use tacho_record::{
+    Capacity, Position, Recommendation, RunKind, RunRecord, Severity, Skipped, Step, StepTarget,
+    TrialOutcome,
+};
+use tacho_scenario::format;
+use tacho_scenario::steps::shown;
+
+/// Width of the column of labels.
+const LABEL_WIDTH: usize = 30;
+
+/// The summary of a campaign as plain text, every figure with its unit.
+pub fn campaign_text(record: &RunRecord) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}: {}", record.scenario, record.description);
+    for target in &record.targets {
+        let name = match target.name.as_str() {
+            "" => String::new(),
+            name => format!("{name}: "),
+        };
+        let _ = writeln!(out, "target {name}{}, MQTT {}", target.broker, target.version);
+    }
+    if record.kind == RunKind::Capacity {
+        if let Some(capacity) = &record.capacity {
+            trials(&mut out, capacity, record);
+        }
+    } else {
+        series(&mut out, record);
+    }
+    for skipped in &record.skipped {
+        let Skipped { series, label, reason } = skipped;
+        let _ = writeln!(out, "skipped {series}, {label}: {reason}");
+    }
+    let _ = writeln!(out);
+    for recommendation in &record.recommendations {
+        let _ = writeln!(out, "{}", recommendation_text(recommendation, &record.steps));
+    }
+    if let Some(capacity) = &record.capacity {
+        let _ = writeln!(out, "{}", capacity_text(capacity));
+    }
+    closing_text(&mut out, record, Severity::Warning);
+    out
+}
+
+fn head(out: &mut String, label: &str) {
+    let _ = writeln!(
+        out,
+        "  {label:<LABEL_WIDTH$}{:>9}{:>10}{:>10}{:>8}{:>9}{:>9}{:>7}  verdict",
+        "in/s", "out/s", "TPS", "CPU %", "mean", "p99", "loss %"
+    );
+}
+
+/// One step as a line of figures, as the tables have it.
+pub fn step_line(label: &str, step: &Step) -> String {
+    let cpu = step.cpu_percent.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.1}"));
+    let latency = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), format::latency);
+    let label: String = match label.chars().count() > LABEL_WIDTH - 1 {
+        true => label.chars().take(LABEL_WIDTH - 2).chain(['~']).collect(),
+        false => label.to_owned(),
+    };
+    let loss = match step.loss_percent() {
+        0.0 => "0".to_owned(),
+        loss => format!("{loss:.2}"),
+    };
+    format!(
+        "  {label:<LABEL_WIDTH$}{:>9}{:>10}{:>10}{cpu:>8}{:>9}{:>9}{loss:>7}  {}",
+        format::rate(step.achieved_in_per_s),
+        format::rate(step.achieved_out_per_s),
+        format::rate(step.tps),
+        latency(step.latency_us.mean),
+        latency(step.latency_us.p99.map(|p99| p99 as f64)),
+        step.verdict.name()
+    )
+}
+
+/// The part of one of several brokers.
+fn target_line(target: &StepTarget) -> String {
+    let cpu = target.cpu_percent.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.1}"));
+    let name = if target.name.is_empty() { "the default broker" } else { &target.name };
+    let label = format!("  at {name}");
+    format!(
+        "  {label:<LABEL_WIDTH$}{:>9}{:>10}{:>10}{cpu:>8}",
+        format::rate(target.achieved_in_per_s),
+        format::rate(target.achieved_out_per_s),
+        format::rate(target.tps)
+    )
+}
+
+fn series(out: &mut String, record: &RunRecord) {
+    for series in &record.series {
+        if series.steps.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "\n{}", series.label.to_uppercase());
+        head(out, series.variable.as_deref().unwrap_or(""));
+        for step in series.steps.iter().filter_map(|index| record.steps.get(*index)) {
+            let _ = writeln!(out, "{}", step_line(&step.label, step));
+            for target in &step.targets {
+                let _ = writeln!(out, "{}", target_line(target));
+            }
+        }
+    }
+}
+
+fn trials(out: &mut String, capacity: &Capacity, record: &RunRecord) {
+    let _ = writeln!(out, "\nTRIALS");
+    head(out, &capacity.variable);
+    for trial in &capacity.trials {
+        let label = format!("{} {} {} s", trial.purpose, shown(trial.value), shown(trial.hold_s));
+        let outcome = match trial.outcome {
+            TrialOutcome::Pass => "pass",
+            TrialOutcome::Fail => "fail",
+            TrialOutcome::GeneratorBound => "generator bound",
+        };
+        match trial.step.and_then(|index| record.steps.get(index)) {
+            Some(step) => {
+                let line = step_line(&label, step);
+                // The outcome of the trial, where tables of steps have their verdict.
+                let line = line.strip_suffix(step.verdict.name()).unwrap_or(&line);
+                let _ = writeln!(out, "{line}{outcome}");
+            }
+            None => {
+                let _ = writeln!(out, "  {label:<LABEL_WIDTH$}{outcome}, nothing was measured");
+            }
+        }
+        for reason in trial.reasons.iter().take(1) {
+            let _ = writeln!(out, "      {reason}");
+        }
+    }
+}
+
+/// The result of a search as a sentence.
+pub fn capacity_text(capacity: &Capacity) -> String {
+    let unit = match capacity.unit.as_str() {
+        "" => String::new(),
+        unit => format!(" {unit}"),
+    };
+    let objectives = capacity.objectives.join(", ");
+    let show = |value: f64| format!("{}{unit}", format::thousands(value.round().max(0.0) as u64));
+    let show =
+        |value: f64| if value < 100.0 { format!("{}{unit}", shown(value)) } else { show(value) };
+    let upper = match (capacity.lowest_fail, capacity.lowest_generator_bound) {
+        (_, Some(bound)) => {
+            format!("the generator's own limit at {}: the broker may carry more", show(bound))
+        }
+        (Some(fail), None) => format!("lowest fail {}", show(fail)),
+        (None, None) => "no failure".to_owned(),
+    };
+    let Some(pass) = capacity.highest_pass else {
+        return format!(
+            "capacity of {} at {objectives}: nothing passes; {upper}; {}",
+            capacity.variable, capacity.ending
+        );
+    };
+    let tps = capacity.tps.map_or_else(String::new, |tps| format!(" ({} TPS)", format::rate(tps)));
+    format!(
+        "capacity of {} at {objectives}: highest pass {}{tps}, {upper}; {} of {} confirmations \
+         at full length; {}",
+        capacity.variable,
+        show(pass),
+        capacity.confirmed,
+        capacity.confirm,
+        capacity.ending
+    )
+}
+
+/// A recommendation as a sentence.
+pub fn recommendation_text(recommendation: &Recommendation, steps: &[Step]) -> String {
+    let Recommendation { series, objective, whose_cpu, .. } = recommendation;
+    let rate = |tps: Option<f64>| tps.map_or_else(|| "?".to_owned(), format::rate);
+    let result = match recommendation.position {
+        Position::Within => {
+            let interval = match (recommendation.low, recommendation.high) {
+                (Some(low), Some(high)) => {
+                    format!("95 % interval {} to {}", format::rate(low), format::rate(high))
+                }
+                (Some(low), None) => {
+                    format!("95 % interval from {} to beyond the measured steps", format::rate(low))
+                }
+                (None, Some(high)) => {
+                    format!("95 % interval from below the measured steps to {}", format::rate(high))
+                }
+                (None, None) => "no interval: too few seconds".to_owned(),
+            };
+            format!("{} TPS ({interval})", rate(recommendation.tps))
+        }
+        Position::AboveLadder => format!(
+            "above the ladder: more than {} TPS, add higher steps to find it",
+            rate(recommendation.low)
+        ),
+        Position::BelowLadder => format!(
+            "below the ladder: less than {} TPS, add lower steps to find it",
+            rate(recommendation.high)
+        ),
+        Position::Unknown => "unknown: too few valid steps".to_owned(),
+    };
+    let nearest = recommendation
+        .nearest_step
+        .and_then(|index| steps.get(index))
+        .map(|step| {
+            let cpu = format::percent_or(step.cpu_percent);
+            format!("; nearest step: {} TPS at {cpu}", format::rate(step.tps))
+        })
+        .unwrap_or_default();
+    format!("recommended workload of {series}, {objective} ({whose_cpu}): {result}{nearest}")
+}

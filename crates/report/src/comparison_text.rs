@@ -1,0 +1,259 @@
+//! The comparison for terminals and as Markdown.
+
+use std::fmt::Write as _;
+
+use super::markdown::text as safe;
+use tacho_record::Scale;
+use tacho_record::{
+    Change, Comparison, ConditionResult, FigureRow, Judgement, Point, Repeat, Spread,
+};
+
+/// A change with sign and unit.
+pub(crate) fn change_shown(row: &FigureRow, change: &Change) -> String {
+    row.show_change(change)
+}
+
+/// Its confidence interval.
+pub(crate) fn interval_shown(row: &FigureRow, change: &Change) -> String {
+    interval_ends(row, change)
+        .map_or_else(|| "–".to_owned(), |(low, high)| format!("{low} to {high}"))
+}
+
+/// The ends of its confidence interval.
+pub(crate) fn interval_ends(row: &FigureRow, change: &Change) -> Option<(String, String)> {
+    let (low, high) = change.low.zip(change.high)?;
+    Some((row.signed(low), row.signed(high)))
+}
+
+/// The noise floor.
+pub(crate) fn floor_shown(row: &FigureRow, change: &Change) -> String {
+    let shown = |floor: f64| match row.scale {
+        Scale::Percent => format!("{floor:.1} %"),
+        Scale::Absolute => row.unit.show(floor),
+    };
+    change.floor.map_or_else(|| "–".to_owned(), shown)
+}
+
+/// The median, where there is one.
+pub(crate) fn median_shown(row: &FigureRow, spread: Option<&Spread>) -> String {
+    let median = spread.and_then(|spread| spread.median);
+    median.map_or_else(|| "–".to_owned(), |value| row.unit.show(value))
+}
+
+/// The least and the greatest value of the repeats, where there are several.
+pub(crate) fn ends_shown(row: &FigureRow, spread: &Spread) -> Option<(String, String)> {
+    let (min, max) = spread.min.zip(spread.max).filter(|_| spread.values.len() > 1)?;
+    Some((row.unit.show(min), row.unit.show(max)))
+}
+
+/// The result in a sentence.
+pub(crate) fn verdict_sentence(comparison: &Comparison) -> String {
+    let (Some(first), others) = (comparison.sides.first(), comparison.sides.get(1..)) else {
+        return String::new();
+    };
+    let others: Vec<&str> =
+        others.unwrap_or_default().iter().map(|side| side.name.as_str()).collect();
+    let against = format!("{} against {}", others.join(", "), first.name);
+    let told = |wanted: Judgement| {
+        let mut labels: Vec<&str> = Vec::new();
+        for row in comparison.points.iter().flat_map(|point| &point.figures) {
+            let is_one = row.changes.iter().any(|change| change.verdict == wanted);
+            if is_one && !labels.contains(&row.label.as_str()) {
+                labels.push(&row.label);
+            }
+        }
+        labels.join("; ")
+    };
+    match comparison.verdict {
+        Judgement::Better => format!("{against}: better in {}.", told(Judgement::Better)),
+        Judgement::Worse => format!("{against}: worse in {}.", told(Judgement::Worse)),
+        Judgement::Mixed => format!(
+            "{against}: better in {}. Worse in {}.",
+            told(Judgement::Better),
+            told(Judgement::Worse)
+        ),
+        Judgement::NoChange => {
+            format!("{against}: no difference that could be told from noise.")
+        }
+        Judgement::Unclear => {
+            format!("{against}: too few repeats that count to tell a difference from noise.")
+        }
+    }
+}
+
+/// The noise floor in a sentence.
+pub(crate) fn floor_sentence(comparison: &Comparison) -> String {
+    let first = comparison.sides.first().map_or("", |side| side.name.as_str());
+    let made = match comparison.aa_counting() as u64 >= comparison.method.repeats_min {
+        true => "the first side against its A/A repeats",
+        false => "every other repeat of the first side against those between",
+    };
+    format!(
+        "floor: what {first} differs by from itself (A/A). 95 % of A/A comparisons drawn from its \
+         repeats stay below, and so does one that was made: {made}. It is at least {} % and the \
+         figure's resolution.",
+        comparison.method.floor_percent_min
+    )
+}
+
+fn counting(repeats: &[Repeat]) -> usize {
+    repeats.iter().filter(|repeat| repeat.counts).count()
+}
+
+/// How many of the repeats count.
+fn counting_words(repeats: &[Repeat]) -> String {
+    match (counting(repeats), repeats.len()) {
+        (counting, all) if all == counting => all.to_string(),
+        (counting, all) => format!("{counting} of {all}"),
+    }
+}
+
+/// What came of a condition, and why.
+fn condition_sentence(result: &ConditionResult) -> String {
+    let why = result.reasons.join("; ");
+    let why = if why.is_empty() { why } else { format!(": {why}") };
+    format!("{}: {}{why}", result.condition, result.outcome.words())
+}
+
+/// The comparison as plain text, every figure with its unit.
+pub fn comparison_text(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}: {}", comparison.scenario, comparison.description);
+    for side in &comparison.sides {
+        let before = side.before.as_ref().map_or_else(String::new, |c| format!(", after '{c}'"));
+        let repeats = counting_words(&side.repeats);
+        let _ = writeln!(
+            out,
+            "{:<10} {}{before}; repeats that count: {repeats}",
+            side.name, side.label
+        );
+    }
+    if !comparison.aa_repeats.is_empty() {
+        let _ = writeln!(
+            out,
+            "{:<10} the first side once more; repeats that count: {}",
+            "A/A",
+            counting_words(&comparison.aa_repeats)
+        );
+    }
+    for point in &comparison.points {
+        point_text(&mut out, comparison, point);
+    }
+    let _ = writeln!(out, "{}", floor_sentence(comparison));
+    if !comparison.environment.is_empty() {
+        let _ = writeln!(out, "\nENVIRONMENTS DIFFER");
+        for difference in &comparison.environment {
+            let pairs = comparison.sides.iter().zip(&difference.values);
+            let values = pairs.map(|(side, value)| format!("{}: {value}", side.name));
+            let _ =
+                writeln!(out, "  {}: {}", difference.name, values.collect::<Vec<_>>().join(", "));
+        }
+    }
+    for difference in &comparison.scenario_differences {
+        let values = difference.values.join(" | ");
+        let _ = writeln!(out, "scenario differs: {}: {values}", difference.name);
+    }
+    let _ = writeln!(out);
+    for result in &comparison.conditions {
+        let _ = writeln!(out, "{}", condition_sentence(result));
+    }
+    for note in &comparison.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    let _ = writeln!(out, "verdict: {}", comparison.verdict.name());
+    let _ = writeln!(out, "  {}", verdict_sentence(comparison));
+    out
+}
+
+fn point_text(out: &mut String, comparison: &Comparison, point: &Point) {
+    let _ = writeln!(out);
+    if !point.label.is_empty() {
+        let _ = writeln!(out, "{}", point.label);
+    }
+    let sides = &comparison.sides;
+    let _ = write!(out, "{:<42}", "FIGURE (medians)");
+    for side in sides {
+        let name: String = side.name.chars().take(14).collect();
+        let _ = write!(out, "{name:>15}");
+    }
+    let with_aa = !comparison.aa_repeats.is_empty();
+    if with_aa {
+        let _ = write!(out, "{:>15}", "A/A");
+    }
+    let _ = writeln!(out, "{:>12}  {:<22}{:>8}  verdict", "change", "95 % interval", "floor");
+    for row in &point.figures {
+        for (index, change) in row.changes.iter().enumerate() {
+            // With more than two sides each has a line of its own below the first.
+            let label = match (index, sides.len()) {
+                (0, _) => format!("  {}", row.label),
+                _ => format!("    {}", change.side),
+            };
+            let _ = write!(out, "{label:<42}");
+            for spread in row.spreads(with_aa) {
+                let median = if index == 0 { median_shown(row, spread) } else { String::new() };
+                let _ = write!(out, "{median:>15}");
+            }
+            let _ = writeln!(
+                out,
+                "{:>12}  {:<22}{:>8}  {}",
+                change_shown(row, change),
+                interval_shown(row, change),
+                floor_shown(row, change),
+                change.verdict.words()
+            );
+        }
+    }
+}
+
+/// The comparison as Markdown, for a job's page.
+pub fn comparison_markdown(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "## Comparison of {}\n", safe(&comparison.scenario));
+    let words = comparison.verdict.words();
+    let _ = writeln!(out, "**{words}**: {}\n", safe(&verdict_sentence(comparison)));
+    for side in &comparison.sides {
+        let _ = writeln!(out, "- {}: {}", safe(&side.name), safe(&side.label));
+    }
+    for point in &comparison.points {
+        if !point.label.is_empty() {
+            let _ = write!(out, "\n### {}\n", safe(&point.label));
+        }
+        let mut names: Vec<String> = comparison.sides.iter().map(|side| safe(&side.name)).collect();
+        let with_aa = !comparison.aa_repeats.is_empty();
+        names.extend(with_aa.then(|| "A/A".to_owned()));
+        let columns = "---:|".repeat(names.len() + 3);
+        let _ = writeln!(
+            out,
+            "\n| figure | {} | change | 95 % interval | floor | verdict |\n|---|{columns}---|",
+            names.join(" | ")
+        );
+        for row in &point.figures {
+            for change in &row.changes {
+                let label = match row.changes.len() {
+                    1 => row.label.clone(),
+                    _ => format!("{}: {}", row.label, change.side),
+                };
+                let medians = row.spreads(with_aa).map(|spread| median_shown(row, spread));
+                let medians: Vec<String> = medians.collect();
+                let _ = writeln!(
+                    out,
+                    "| {} | {} | {} | {} | {} | {} |",
+                    safe(&label),
+                    medians.join(" | "),
+                    change_shown(row, change),
+                    interval_shown(row, change),
+                    floor_shown(row, change),
+                    change.verdict.words()
+                );
+            }
+        }
+    }
+    for result in &comparison.conditions {
+        let _ = write!(out, "\n- {}", safe(&condition_sentence(result)));
+    }
+    let _ = write!(out, "\n\n{}\n", safe(&floor_sentence(comparison)));
+    for note in &comparison.notes {
+        let _ = write!(out, "\n> {}\n", safe(note));
+    }
+    out
+}

@@ -1,0 +1,280 @@
+//! What pages of comparisons say.
+
+use super::{Lang, catalogue};
+use tacho_record::{Comparison, ConditionOutcome, Judgement};
+
+catalogue! {
+    differences: "Differences", "差异";
+    change: "change", "变化";
+    noise_floor: "floor", "噪声下限";
+    about_differences:
+        "Medians of the repeats, with the least and the greatest below. The dot is the change, the line its 95 % confidence interval, the grey band the noise floor: what the first side differs by from itself (A/A). Better or worse is said only when the line leaves zero out and the dot the band.",
+        "表中为各次重复的中位数，其下为最小值与最大值。圆点为变化，横线为其 95 % 置信区间，灰色带为噪声下限：第一方与自身相比（A/A）的差异。仅当横线不含零且圆点超出灰色带时，才判为更好或更差。";
+    medians_over_the_steps: "Medians over the steps", "各步骤的中位数";
+    step_axis: "step", "步骤";
+    repeat_by_repeat: "Repeat by repeat", "逐次重复";
+    repeats_that_count: "repeats that count", "计入结果的重复";
+    differs_in_the_environment: "What differs in the environment", "环境的差异";
+    environments_are_the_same:
+        "Nothing that is recorded: machine, kernel settings, versions, pinning.",
+        "所记录的内容（机器、内核参数、版本、绑核）没有差异。";
+    differs_in_the_scenario: "What differs in the scenario", "场景的差异";
+    repeats_section: "Repeats", "各次重复";
+    side: "side", "对比方";
+    repeat_column: "repeat", "第几次";
+    started: "started", "开始时间";
+    command_before: "command before", "事先执行的命令";
+    in_place_of_another: " (in place of another)", "（替代）";
+    hatched_repeats:
+        "Hatched repeats do not count: they say nothing about the broker.",
+        "带斜纹的重复不计入结果：它们不能说明 Broker 的能力。";
+    how_differences_are_told: "How differences are told from noise", "如何区分差异与噪声";
+    the_first_side_once_more: "the first side once more", "再次运行第一方";
+    once_more: "A/A (the first side once more)", "A/A（再次运行第一方）";
+}
+
+impl Lang {
+    /// What a difference is worth.
+    pub(crate) const fn judgement(self, judgement: Judgement) -> &'static str {
+        match (self, judgement) {
+            (Self::En, judgement) => judgement.words(),
+            (Self::Zh, Judgement::Better) => "更好",
+            (Self::Zh, Judgement::Worse) => "更差",
+            (Self::Zh, Judgement::Mixed) => "部分指标更好，部分更差",
+            (Self::Zh, Judgement::NoChange) => "没有变化",
+            (Self::Zh, Judgement::Unclear) => "无法判断",
+        }
+    }
+
+    /// What came of a condition.
+    pub(crate) const fn came_to(self, outcome: ConditionOutcome) -> &'static str {
+        match (self, outcome) {
+            (Self::En, outcome) => outcome.words(),
+            (Self::Zh, ConditionOutcome::Holds) => "满足",
+            (Self::Zh, ConditionOutcome::Failed) => "不满足",
+            (Self::Zh, ConditionOutcome::Undecided) => "无法判断",
+        }
+    }
+
+    /// A condition, what came of it, and why.
+    pub(crate) fn condition_was(
+        self,
+        (condition, outcome): (&str, ConditionOutcome),
+        reasons: &[String],
+    ) -> String {
+        let reasons: Vec<String> = reasons.iter().map(|reason| self.told(reason)).collect();
+        let why = reasons.join(self.between_reasons());
+        let colon = self.colon();
+        let why = if why.is_empty() { why } else { format!("{colon}{why}") };
+        format!("{}{colon}{}{why}", self.told(condition), self.came_to(outcome))
+    }
+
+    /// Between a name and what it is.
+    pub(crate) const fn colon(self) -> &'static str {
+        match self {
+            Self::En => ": ",
+            Self::Zh => "：",
+        }
+    }
+
+    /// The curve of all messages of a side.
+    pub(crate) fn all_messages_of(self, side: &str) -> String {
+        match self {
+            Self::En => format!("{side}: all messages of its repeats"),
+            Self::Zh => format!("{side}：各次重复的全部消息"),
+        }
+    }
+
+    /// The curve of the slowest repeat of a side.
+    pub(crate) fn slowest_repeat_of(self, side: &str) -> String {
+        match self {
+            Self::En => format!("{side}: slowest repeat"),
+            Self::Zh => format!("{side}：最慢的一次重复"),
+        }
+    }
+
+    /// Behind the name of a side: the command before each of its repeats.
+    pub(crate) fn after_command(self, command: &str) -> String {
+        match self {
+            Self::En => format!(", after '{command}'"),
+            Self::Zh => format!("，事先执行“{command}”"),
+        }
+    }
+
+    /// A command that was run before a repeat; `said` is what it said.
+    pub(crate) fn command_ran(
+        self,
+        (command, code, seconds): (&str, Option<i32>, f64),
+        said: &str,
+    ) -> String {
+        let code = code.map_or_else(|| "?".to_owned(), |code| code.to_string());
+        let said = if said.is_empty() { String::new() } else { format!("{}{said}", self.colon()) };
+        match self {
+            Self::En => format!("{command} (exit code {code}, {seconds:.1} s){said}"),
+            Self::Zh => format!("{command}（退出码 {code}，{seconds:.1} 秒）{said}"),
+        }
+    }
+
+    /// One change in a sentence, for those who do not see the picture.
+    pub(crate) fn change_was(
+        self,
+        (figure, change, verdict): (&str, &str, Judgement),
+        interval: &str,
+        floor: &str,
+    ) -> String {
+        let verdict = self.judgement(verdict);
+        match self {
+            Self::En => format!("{figure}: {change} ({interval}), floor {floor}: {verdict}"),
+            Self::Zh => format!("{figure}：{change}（{interval}），噪声下限 {floor}：{verdict}"),
+        }
+    }
+
+    /// How differences are told from noise.
+    pub(crate) fn method(self, comparison: &Comparison) -> String {
+        let method = &comparison.method;
+        let (draws, seed) = (method.draws, method.seed);
+        let confidence = method.confidence * 100.0;
+        let least = method.floor_percent_min;
+        let further = comparison.aa_counting();
+        let figures = comparison.points.first().map_or(0, |point| point.figures.len());
+        match self {
+            Self::En => {
+                let turns = match comparison.interleaved {
+                    true => {
+                        "Repeats were made in turns (first, second, second, first, and so on), so \
+                         that what drifts meets all sides. "
+                    }
+                    false => "",
+                };
+                let made = match further as u64 >= method.repeats_min {
+                    true => format!("the first side against its {further} A/A repeats"),
+                    false => "every other repeat of the first side against those between, as of \
+                              groups as large as the sides"
+                        .to_owned(),
+                };
+                format!(
+                    "{turns}A side is the median of its repeats; percentiles of repeats are never \
+                     averaged. The interval comes from {draws} draws of the repeats of both sides \
+                     anew (percentile bootstrap, {confidence:.0} %, seed {seed}). The floor is \
+                     what the first side differs by from itself (A/A), the greatest of four: what \
+                     {confidence:.0} % of {draws} A/A comparisons stay below, whose two groups, as \
+                     large as the sides, are drawn from all repeats of the first side; an A/A \
+                     comparison that was made ({made}); {least:.0} %; and the resolution of the \
+                     figure. With {figures} figures one may differ by chance: a change that \
+                     matters shows again when the comparison is repeated."
+                )
+            }
+            Self::Zh => {
+                let turns = match comparison.interleaved {
+                    true => "各方轮流重复（一、二、二、一，依此类推），使漂移均等地影响各方。",
+                    false => "",
+                };
+                let made = match further as u64 >= method.repeats_min {
+                    true => format!("第一方与其 {further} 次 A/A 重复相比"),
+                    false => "第一方的奇数次与偶数次重复相比，折算为与各方同样多的重复".to_owned(),
+                };
+                format!(
+                    "{turns}每一方取其各次重复的中位数；各次重复的百分位从不取平均。置信区间来自对双方\
+                     重复的 {draws} 次重新抽样（百分位自助法，{confidence:.0} %，随机种子 {seed}）。\
+                     噪声下限是第一方与自身相比（A/A）的差异，取以下四者中最大的：{draws} 次 A/A 抽样\
+                     对比中 {confidence:.0} % 都低于的值，其两组与各方同样大，均抽自第一方的全部重复；\
+                     一次实际进行的 A/A 对比（{made}）；{least:.0} %；以及该指标的分辨率。共有 \
+                     {figures} 个指标，其中一个可能偶然出现差异：真正的变化在再次对比时会重现。"
+                )
+            }
+        }
+    }
+}
+
+/// Sentences of the record of a comparison: the more special comes before the more general.
+pub(super) const SENTENCES: &[(&str, &str)] = &[
+    // The result.
+    ("{} against {}: better in {}. Worse in {}.", "{0} 与 {1} 相比：{2}更好；{3}更差。"),
+    ("{} against {}: better in {}.", "{0} 与 {1} 相比：{2}更好。"),
+    ("{} against {}: worse in {}.", "{0} 与 {1} 相比：{2}更差。"),
+    (
+        "{} against {}: no difference that could be told from noise.",
+        "{0} 与 {1} 相比：没有可与噪声区分的差异。",
+    ),
+    (
+        "{} against {}: too few repeats that count to tell a difference from noise.",
+        "{0} 与 {1} 相比：计入结果的重复太少，无法将差异与噪声区分。",
+    ),
+    // Figures.
+    ("messages in + out", "流入 + 流出消息"),
+    ("latency, median", "延迟中位数"),
+    ("latency, {}th percentile", "延迟的第 {0} 百分位"),
+    ("latency, greatest", "最大延迟"),
+    ("time to acknowledgement, {}th percentile", "确认时间的第 {0} 百分位"),
+    ("broker CPU per message in or out", "每条消息（流入或流出）的 Broker CPU"),
+    ("CPU of the broker's host or cores", "Broker 主机或所用核的 CPU"),
+    ("memory of the broker (RSS)", "Broker 内存（RSS）"),
+    ("connections per second", "每秒建立的连接"),
+    ("time until all are connected", "全部连接完成的时间"),
+    ("time until {} % are connected again", "{0} % 重新连接的时间"),
+    ("time to CONNACK, median", "收到 CONNACK 的中位时间"),
+    ("time to CONNACK, {}th percentile", "收到 CONNACK 时间的第 {0} 百分位"),
+    ("messages lost, of those due", "丢失的消息占应投递的比例"),
+    ("messages acknowledged and lost", "已确认却丢失的消息"),
+    // Why a change is worth what it is.
+    ("the interval includes zero", "置信区间包含零"),
+    ("below the noise floor", "低于噪声下限"),
+    ("the interval excludes zero, above the noise floor", "置信区间不含零，且高于噪声下限"),
+    ("{} of at least {} repeats", "只有 {0} 次重复，至少需要 {1} 次"),
+    ("the first side's is zero", "第一方的值为零"),
+    ("not observed on the first side", "第一方未观测到"),
+    ("not observed", "未观测"),
+    // Conditions.
+    ("fail if worse", "变差即失败"),
+    ("fail if not better", "未变好即失败"),
+    ("no regression of {} above {}", "{0} 的退步不超过 {1}"),
+    ("no regression above {}", "退步不超过 {0}"),
+    ("{} is worse in {}: {}", "{0} 的{1}更差：{2}"),
+    ("no figure is better", "没有指标变好"),
+    ("the figure was not observed", "未观测到该指标"),
+    (
+        "a difference can be told from noise with at least {} repeats per side that count",
+        "每一方至少有 {0} 次计入结果的重复，才能将差异与噪声区分",
+    ),
+    // Notes.
+    ("{} of {} repeats of {} do not count: {}", "{2} 的 {1} 次重复中有 {0} 次不计入结果：{3}"),
+    ("{} of {} repeats of {} do not count", "{2} 的 {1} 次重复中有 {0} 次不计入结果"),
+    (
+        "{} repeats were made in place of such that do not count.",
+        "为替代不计入结果的重复，另外进行了 {0} 次。",
+    ),
+    (
+        "A side has no repeat that counts: there is nothing to compare.",
+        "有一方没有计入结果的重复：无从比较。",
+    ),
+    (
+        "There are {} repeats per side that count; a confidence interval needs at least {}. The differences are shown, but none can be told from noise.",
+        "每一方只有 {0} 次计入结果的重复，置信区间至少需要 {1} 次。下面列出差异，但都无法与噪声区分。",
+    ),
+    (
+        "A/A: the further repeats of {} can be told apart from its others in {}; one in twenty figures may by chance, more say that the machine was not steady.",
+        "A/A：{0} 的附加重复与其余重复在以下指标上可以区分：{1}。二十个指标中可能偶然出现一个，更多则说明机器不稳定。",
+    ),
+    (
+        "The runs were not made in turns: whatever else changed between them is in the differences too.",
+        "这些运行并非轮流进行：其间的其他变化也包含在差异之中。",
+    ),
+    ("The scenarios differ in {} and {} more.", "场景在以下方面不同：{0}，以及另外 {1} 项。"),
+    ("The scenarios differ in {}.", "场景在以下方面不同：{0}。"),
+    ("The environments differ in {} and {} more.", "环境在以下方面不同：{0}，以及另外 {1} 项。"),
+    ("The environments differ in {}.", "环境在以下方面不同：{0}。"),
+    // Sides and environments.
+    ("Tacho's own broker, {}", "Tacho 自带的 Broker，{0}"),
+    ("Tacho's own broker", "Tacho 自带的 Broker"),
+    ("command before each repeat", "每次重复前执行的命令"),
+    ("broker", "Broker"),
+    ("broker of {}", "{0} 的 Broker"),
+    ("MQTT version", "MQTT 版本"),
+    ("MQTT version of {}", "{0} 的 MQTT 版本"),
+    ("durability", "持久性"),
+    ("durability of {}", "{0} 的持久性"),
+    ("certificate verified", "已验证证书"),
+    ("certificate verified of {}", "{0} 已验证证书"),
+    // Lists of any of these.
+    ("{}; {}", "{0}；{1}"),
+];

@@ -1,0 +1,99 @@
+//! The languages of reports.
+//!
+//! Every word that the report itself says stands here in all of them, side by side: a label is a
+//! method of [`Lang`], so that one without a translation does not compile. Names that a run brings
+//! along (scenarios, topics, hosts) stay as they are, and so do numbers with their units.
+
+mod charts;
+mod compared;
+mod files;
+mod happened;
+mod pages;
+mod sentences;
+mod tables;
+mod told;
+
+/// The language of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lang {
+    /// English.
+    #[default]
+    En,
+    /// Chinese, simplified.
+    Zh,
+}
+
+impl Lang {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::En, Self::Zh];
+
+    /// The name that command lines and pages use.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::Zh => "zh",
+        }
+    }
+
+    /// The language of that name.
+    ///
+    /// # Errors
+    /// When there is none; the sentence lists those that there are.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|lang| lang.code() == text).ok_or_else(|| {
+            let known: Vec<_> = Self::ALL.iter().map(|lang| lang.code()).collect();
+            format!("languages are {}", known.join(" and "))
+        })
+    }
+}
+
+/// Labels: a method for each, with its text in all languages.
+macro_rules! catalogue {
+    ($($name:ident: $english:literal, $chinese:literal;)*) => {
+        impl super::Lang {
+            $(
+                pub(in crate) const fn $name(self) -> &'static str {
+                    match self {
+                        Self::En => $english,
+                        Self::Zh => $chinese,
+                    }
+                }
+            )*
+        }
+
+        /// All of them, for tests.
+        #[cfg(test)]
+        pub(super) const ALL: &[(&str, &str)] = &[$(($english, $chinese)),*];
+    };
+}
+use catalogue;
+
+/// All labels, for tests.
+#[cfg(test)]
+pub(super) fn labels() -> impl Iterator<Item = (&'static str, &'static str)> {
+    [pages::ALL, charts::ALL, files::ALL, tables::ALL, compared::ALL].into_iter().flatten().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn languages_have_names() {
+        for lang in Lang::ALL {
+            assert_eq!(Lang::parse(lang.code()), Ok(lang));
+        }
+        assert_eq!(Lang::parse("de"), Err("languages are en and zh".to_owned()));
+    }
+
+    #[test]
+    fn labels_are_translated() {
+        // What Chinese engineers write in Latin letters, too.
+        let same = ["Broker", "Broker（RSS）"];
+        for (english, chinese) in labels() {
+            let is_chinese = chinese.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+            assert!(is_chinese || same.contains(&chinese), "{english}: {chinese}");
+            assert!(english.is_ascii() || english.starts_with('–'), "{english}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Records for people and for CI: terminal text, HTML, SVG, Markdown and JUnit, in English and
+//! Chinese.
+//!
+//! Everything that is shown is computed from a record; nothing here decides what a run is worth.
+
+mod actions;
+pub mod axis;
+mod brokers;
+mod campaign;
+mod capacity;
+pub mod chart;
+mod chart_data;
+mod charts;
+mod comparison;
+mod comparison_junit;
+mod comparison_text;
+mod course;
+mod data;
+mod grid;
+mod hosts;
+mod html;
+mod intervals;
+mod junit;
+mod ladder;
+mod lang;
+mod many;
+mod markdown;
+mod page;
+mod services;
+mod single;
+mod steps_table;
+pub mod svg;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod text;
+mod words;
+mod write;
+
+pub use campaign::{campaign_text, capacity_text, recommendation_text, step_line};
+pub use comparison::comparison_html;
+pub use comparison_junit::comparison_junit;
+pub use comparison_text::{comparison_markdown, comparison_text};
+pub use data::ReportData;
+pub use html::{escape, html, with_files};
+pub use junit::junit;
+pub use lang::Lang;
+pub use markdown::markdown;
+pub use text::summary_text;
+pub use write::{write_comparison, write_page, write_record, write_run};

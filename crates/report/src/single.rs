@@ -1,0 +1,448 @@
+//! The body of the report of a single run.
+
+use std::fmt::Write as _;
+
+use super::actions;
+use super::brokers;
+use super::charts;
+use super::course;
+use super::data::ReportData;
+use super::grid::{Cell, Grid};
+use super::hosts;
+use super::html::{escape, files, pairs, remarks, tiles};
+use super::lang::Lang;
+use super::page::Page;
+use super::services;
+use super::steps_table;
+use super::tables::{latencies, latency_heads, lost, tables};
+use tacho_record::{Headline, LatencyStats, RunRecord, Series, Step};
+use tacho_scenario::format::{self, percent, rate, thousands};
+
+/// Runs of lost messages that are shown.
+const LOST_SHOWN: usize = 50;
+
+/// Everything below the head; what belongs above the contents goes to `head`.
+pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
+    let (record, lang) = (data.record, page.lang);
+    let end_s = data.rows.last().map_or(0.0, |row| row.start_s + row.length_s);
+    page.marks = actions::marks(lang, &record.actions, end_s);
+    if let Some(step) = record.steps.last() {
+        tiles(head, &key_figures(lang, record, step));
+    }
+    remarks(lang, head, record);
+    if !data.rows.is_empty() {
+        page.section("time", lang.rates_and_latency_over_time());
+        page.charts(charts::overview(lang, data.rows));
+        page.charts(charts::four_graphs(lang, data.rows));
+    }
+    if !record.actions.is_empty() {
+        page.section("actions", lang.actions());
+        actions::table(lang, &mut page.out, record);
+    }
+    if !record.phases.is_empty() {
+        page.section("phases", lang.phases());
+        course::tables(lang, &mut page.out, record);
+    }
+    percentile_curves(page, data);
+    if !data.rows.is_empty() {
+        page.section("requests", lang.response_times_throughput_and_failures());
+        page.charts(services::charts(lang, data.rows));
+        page.section("resources", lang.broker_network_and_generator());
+        let mut resources = vec![
+            charts::cpu(lang, data.rows, data.brokers),
+            charts::memory(lang, data.rows, data.brokers),
+        ];
+        resources.extend(charts::round_trips(lang, data.rows));
+        resources.extend(charts::generator(lang, data.rows));
+        resources.retain(|chart| !chart.is_empty());
+        page.charts(resources);
+    }
+    let brokers = brokers::panels(lang, data.brokers, data.rows);
+    for (index, panels) in brokers.into_iter().enumerate() {
+        page.section(&format!("broker-{}", index + 1), &lang.broker_called(&panels.name));
+        page.charts(panels.charts);
+    }
+    for (index, panels) in hosts::panels(lang, data.hosts, data.rows).into_iter().enumerate() {
+        page.section(&format!("host-{}", index + 1), &panels.title);
+        page.charts(panels.charts);
+    }
+    for (index, step) in record.steps.iter().enumerate() {
+        match record.steps.len() {
+            1 => page.section("figures", lang.figures_of_the_measured_window()),
+            _ => {
+                page.section(&format!("figures-{}", index + 1), &lang.figures_of_window(index + 1))
+            }
+        }
+        figures(lang, &mut page.out, step);
+    }
+    conditions(page, record);
+    surroundings(page, data);
+}
+
+fn key_figures(lang: Lang, record: &RunRecord, step: &Step) -> Vec<(String, String)> {
+    let us = |value: Option<u64>| lang.latency_or(value.map(|value| value as f64));
+    let on_top = |headline: &Headline| (lang.told(&headline.shown()), lang.told(&headline.label));
+    let on_top: Vec<(String, String)> = record.headlines.iter().map(on_top).collect();
+    let mut tiles = vec![
+        (rate(step.tps), lang.messages_per_second_in_out()),
+        (step.latency_us.mean.map_or_else(|| us(None), format::latency), lang.mean_latency()),
+        (us(step.latency_us.p99), lang.p99_of_latency()),
+        (thousands(step.lost), lang.messages_lost()),
+    ];
+    if step.acknowledged_lost > 0 || course::is_eventful(record) {
+        tiles.push((thousands(step.acknowledged_lost), lang.acknowledged_but_lost()));
+    }
+    match (step.cpu_percent, step.whose_cpu.as_deref()) {
+        (Some(cpu), Some("host")) => tiles.push((percent(cpu), lang.cpu_of_the_brokers_host())),
+        (Some(cpu), Some("broker cores")) => {
+            tiles.push((percent(cpu), lang.cpu_of_the_brokers_cores()))
+        }
+        _ => tiles.push((
+            lang.percent_or(step.broker_cpu_percent),
+            lang.broker_cpu_one_core_100_percent(),
+        )),
+    }
+    let rss = step.broker_rss_bytes.map_or_else(|| lang.not_observed().to_owned(), format::bytes);
+    tiles.push((rss, lang.memory_of_the_broker_rss()));
+    if record.steps.len() > 1 {
+        tiles.push((record.steps.len().to_string(), lang.measured_windows_figures_of_the_last()));
+    }
+    let others = tiles.into_iter().map(|(value, name)| (value, name.to_owned()));
+    on_top.into_iter().chain(others).collect()
+}
+
+fn percentile_curves(page: &mut Page, data: &ReportData<'_>) {
+    if data.curves.is_empty() {
+        return;
+    }
+    let lang = page.lang;
+    page.section("percentiles", lang.latency_by_percentile());
+    let title = |index: usize| match data.curves.len() {
+        1 => lang.latency_by_percentile().to_owned(),
+        _ => lang.percentiles_of_window(index + 1),
+    };
+    let curves = data.curves.iter().enumerate();
+    let drawn = curves.map(|(index, curves)| charts::percentiles(lang, &title(index), curves));
+    page.charts(drawn.collect());
+}
+
+fn figures(lang: Lang, out: &mut String, step: &Step) {
+    let mut heads = vec![lang.latency()];
+    heads.extend(latency_heads(lang));
+    let mut grid = Grid::new(&heads);
+    let mut too_few = false;
+    for (name, cells) in latencies(lang, step) {
+        too_few |= cells.iter().any(Option::is_none);
+        let cells = cells.into_iter().map(Cell::or_dash);
+        grid.row(false, std::iter::once(Cell::text(name.to_owned())).chain(cells).collect());
+    }
+    grid.render(out);
+    if too_few {
+        let note = lang.too_few_for_this_percentile();
+        let _ = writeln!(out, "<p class=\"chart-note\">{note}</p>");
+    }
+    out.push_str("<div class=\"columns\">\n");
+    for table in tables(lang, step) {
+        let _ = write!(out, "<section><h3>{}</h3><table><tbody>", escape(table.title));
+        for row in table.rows {
+            let class = if row.failed { " class=\"failed\"" } else { "" };
+            let _ = write!(
+                out,
+                "<tr><th>{}</th><td{class}>{}</td></tr>",
+                escape(&row.name),
+                escape(&row.value)
+            );
+        }
+        out.push_str("</tbody></table></section>\n");
+    }
+    out.push_str("</div>\n");
+    groups(lang, out, step);
+    broker_table(lang, out, step);
+    shared(lang, out, step);
+    health(lang, out, step);
+    let series = Series::default();
+    let published = steps_table::bifromq(lang, &[(&series, step)]);
+    let _ = writeln!(out, "<h3>{}</h3>", lang.in_the_columns_of_published_tables());
+    published.render(out);
+    losses(lang, out, step);
+}
+
+fn groups(lang: Lang, out: &mut String, step: &Step) {
+    if step.groups.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "<h3>{}</h3>", lang.groups_of_clients());
+    let mut grid = Grid::new(&[
+        lang.group(),
+        lang.clients(),
+        lang.sent(),
+        lang.deliveries_expected(),
+        lang.received(),
+        lang.lost(),
+        lang.declared_lost(),
+        lang.mean(),
+        "p50",
+        "p99",
+        lang.max(),
+    ]);
+    for group in &step.groups {
+        let us = |us: Option<u64>| Cell::or_dash(us.map(|us| format::latency(us as f64)));
+        grid.row(
+            false,
+            vec![
+                Cell::text(group.name.clone()),
+                Cell::text(thousands(group.clients)),
+                Cell::text(thousands(group.sent)),
+                Cell::text(thousands(group.expected)),
+                Cell::text(thousands(group.received)),
+                Cell::text(thousands(group.lost)),
+                Cell::text(thousands(group.declared_lost)),
+                Cell::or_dash(group.latency_us.mean.map(format::latency)),
+                us(group.latency_us.p50),
+                us(group.latency_us.p99),
+                us(group.latency_us.max),
+            ],
+        );
+    }
+    grid.render(out);
+}
+
+fn broker_table(lang: Lang, out: &mut String, step: &Step) {
+    if step.targets.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "<h3>{}</h3>", lang.brokers());
+    let mut grid = Grid::new(&[
+        lang.broker(),
+        lang.in_s(),
+        lang.out_s(),
+        lang.tps_in_out(),
+        "CPU",
+        lang.whose_column(),
+        "RSS",
+        lang.host_cpu(),
+    ]);
+    for target in &step.targets {
+        grid.row(
+            false,
+            vec![
+                Cell::text(target.name.clone()),
+                Cell::text(rate(target.achieved_in_per_s)),
+                Cell::text(rate(target.achieved_out_per_s)),
+                Cell::text(rate(target.tps)),
+                Cell::or_dash(target.cpu_percent.map(percent)),
+                Cell::or_dash(target.whose_cpu.as_deref().map(|name| lang.whose(name))),
+                Cell::or_dash(target.broker_rss_bytes.map(format::bytes)),
+                Cell::or_dash(target.host_cpu_percent.map(percent)),
+            ],
+        );
+    }
+    grid.render(out);
+}
+
+fn shared(lang: Lang, out: &mut String, step: &Step) {
+    if step.shared.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "<h3>{}</h3>", lang.shared_subscriptions());
+    let mut grid = Grid::new(&[
+        lang.filter(),
+        lang.members(),
+        lang.received(),
+        lang.least(),
+        lang.most(),
+        lang.gini(),
+    ]);
+    for group in &step.shared {
+        grid.row(
+            false,
+            vec![
+                Cell::text(group.filter.clone()),
+                Cell::text(thousands(group.members)),
+                Cell::text(thousands(group.received)),
+                Cell::text(thousands(group.received_min)),
+                Cell::text(thousands(group.received_max)),
+                Cell::text(format!("{:.3}", group.gini)),
+            ],
+        );
+    }
+    grid.render(out);
+}
+
+fn health(lang: Lang, out: &mut String, step: &Step) {
+    if step.gates.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "<h3>{}</h3>", lang.health_of_the_generator());
+    let mut grid = Grid::new(&[lang.check(), lang.figure(), lang.must_stay_below(), ""]);
+    for gate in &step.gates {
+        let shown = |value: f64| match gate.unit.as_str() {
+            "percent" => percent(value),
+            "microseconds" => format::latency(value),
+            unit => format!("{value:.2} {unit}"),
+        };
+        let held = if gate.passed { lang.holds() } else { lang.does_not_hold() };
+        grid.row(
+            false,
+            vec![
+                Cell::text(lang.told(&gate.name)),
+                Cell::text(shown(gate.value)),
+                Cell::text(shown(gate.limit)),
+                Cell::text(held.to_owned()).failed(!gate.passed),
+            ],
+        );
+    }
+    grid.render(out);
+}
+
+fn losses(lang: Lang, out: &mut String, step: &Step) {
+    let (mut lines, more) = lost(lang, step, LOST_SHOWN);
+    if more > 0 {
+        lines.push((lang.and_others().to_owned(), lang.more_in_summary(more)));
+    }
+    if !lines.is_empty() {
+        pairs(out, lang.lost_messages_by_sequence_number(), &lines);
+    }
+    if step.declared_lost.count > 0 {
+        let by = step.declared_lost.by.iter();
+        let mut lines = vec![(lang.in_all().to_owned(), thousands(step.declared_lost.count))];
+        lines.extend(by.map(|(reason, count)| (reason.clone(), thousands(*count))));
+        pairs(out, lang.losses_that_the_scenario_declares(), &lines);
+    }
+}
+
+/// Thresholds and failures of clients.
+pub(super) fn conditions(page: &mut Page, record: &RunRecord) {
+    let lang = page.lang;
+    if !record.thresholds.is_empty() {
+        page.section("thresholds", lang.thresholds());
+        let mut grid = Grid::new(&[lang.condition(), lang.figure(), ""]);
+        for result in &record.thresholds {
+            let held = if result.passed { lang.holds() } else { lang.does_not_hold() };
+            grid.row(
+                false,
+                vec![
+                    Cell::text(result.condition.clone()),
+                    Cell::text(lang.told(&result.shown())),
+                    Cell::text(held.to_owned()).failed(!result.passed),
+                ],
+            );
+        }
+        grid.render(&mut page.out);
+    }
+    if !record.first_failures.is_empty() {
+        page.section("failures", lang.first_failures_of_clients());
+        page.out.push_str("<ol class=\"failures\">");
+        for sentence in &record.first_failures {
+            let _ = write!(page.out, "<li>{}</li>", escape(&lang.told(sentence)));
+        }
+        page.out.push_str("</ol>\n");
+    }
+}
+
+/// How to do it again, where it was done, and what else there is.
+pub(super) fn surroundings(page: &mut Page, data: &ReportData<'_>) {
+    let (record, lang) = (data.record, page.lang);
+    page.section("reproduce", lang.how_to_reproduce());
+    let command = &data.environment.command_line;
+    if !command.is_empty() {
+        page.note(lang.the_command_with_passwords_and_tokens_left_out());
+        let line = command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        let _ = writeln!(page.out, "<pre>{}</pre>", escape(&line));
+    }
+    if record.kind == tacho_record::RunKind::Run {
+        page.note(lang.the_same_load());
+        page.out.push_str("<pre>tacho run scenario.toml</pre>\n");
+    }
+    page.out.push_str("<div class=\"columns\">");
+    let mut run: Vec<(String, String)> =
+        record.vars.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+    run.push((lang.seed().to_owned(), record.seed.to_string()));
+    for target in &record.targets {
+        let name = if target.name.is_empty() { lang.broker() } else { target.name.as_str() };
+        run.push((name.to_owned(), target.broker.clone()));
+        if target.durability.is_some() {
+            run.push((lang.sessions_of(name), course::keeping(lang, target)));
+        }
+    }
+    if let Some(command) = &record.target.command {
+        run.push((lang.broker_command().to_owned(), command.clone()));
+    }
+    let p50 = |stats: &LatencyStats| lang.latency_or(stats.p50.map(|us| us as f64));
+    if record.connect_us.count > 0 {
+        run.push((lang.median_time_to_connack().to_owned(), p50(&record.connect_us)));
+        if record.handshake_us.count > 0 {
+            let handshake = p50(&record.handshake_us);
+            run.push((lang.median_time_of_tls_and_websocket_handshakes().to_owned(), handshake));
+        }
+        run.push((lang.median_time_to_suback().to_owned(), p50(&record.suback_us)));
+    }
+    if record.clients > 0 {
+        let (connected, all) = (thousands(record.clients_connected), thousands(record.clients));
+        run.push((lang.clients_connected().to_owned(), lang.some_of(connected, all)));
+        run.push((lang.failures_of_clients().to_owned(), thousands(record.client_failures)));
+    }
+    pairs(&mut page.out, lang.scenario(), &run);
+    let monitors: Vec<_> = record
+        .monitors
+        .iter()
+        .map(|monitor| {
+            let of = monitor.target.as_ref().map_or_else(String::new, |name| lang.named(name));
+            let clock = monitor.clock_error_us_max.map_or_else(
+                || lang.clock_error_unknown().to_owned(),
+                |us| lang.clock_error_at_most(format::latency(us)),
+            );
+            let trouble = match monitor.errors + monitor.dropped {
+                0 => String::new(),
+                _ => {
+                    let last = monitor.last_error.as_ref();
+                    let last = last.map_or_else(String::new, |error| format!("; {error}"));
+                    lang.monitor_trouble(monitor.errors, monitor.dropped, last)
+                }
+            };
+            (
+                format!("{}{of}", monitor.source),
+                lang.monitor_rows(thousands(monitor.rows), clock, trouble),
+            )
+        })
+        .collect();
+    if !monitors.is_empty() {
+        pairs(&mut page.out, lang.watched_hosts(), &monitors);
+    }
+    page.out.push_str("</div>\n");
+    page.section("environment", lang.environment());
+    page.out.push_str("<div class=\"columns\">");
+    let entries = data.environment.entries();
+    let told = |(name, value): (String, String)| (lang.told(&name), lang.told(&value));
+    // Kernel settings follow the machine.
+    let machine = entries.iter().position(|(name, _)| name.contains('.')).unwrap_or(entries.len());
+    let entries: Vec<_> = entries.into_iter().map(told).collect();
+    pairs(&mut page.out, lang.machine(), &entries[..machine]);
+    if machine < entries.len() {
+        pairs(&mut page.out, lang.kernel_settings(), &entries[machine..]);
+    }
+    page.out.push_str("</div>\n");
+    files(page);
+}
+
+/// A word as a shell takes it.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=+,@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_the_shell() {
+        assert_eq!(quoted("--var"), "--var");
+        assert_eq!(quoted("mosquitto -p {port}"), "'mosquitto -p {port}'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

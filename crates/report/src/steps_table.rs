@@ -1,0 +1,212 @@
+//! Tables over many steps: with the columns of the published reports, and theirs beside ours.
+
+use super::grid::{Cell, Grid};
+use super::ladder::is_invalid;
+use super::lang::Lang;
+use tacho_record::{RunRecord, Series, Step, Verdict};
+use tacho_scenario::VarValue;
+use tacho_scenario::format::{self, latency, percent, rate, thousands};
+use tacho_scenario::published::{self, GUIDE};
+
+/// The verdict of a step as a reader is told.
+pub(super) const fn verdict_words(lang: Lang, verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Ok => lang.ok(),
+        Verdict::GeneratorBound => lang.invalid_generator_bound(),
+        Verdict::NetworkBound => lang.invalid_network_bound(),
+        Verdict::NotSustained => lang.not_sustained(),
+        Verdict::NotSteady => lang.not_steady(),
+        Verdict::QosViolation => lang.qos_contract_broken(),
+        Verdict::ThresholdFailed => lang.threshold_failed(),
+        Verdict::Aborted => lang.aborted(),
+    }
+}
+
+/// The guide's table: a row per step.
+pub(super) fn guide(lang: Lang, record: &RunRecord, series: &[&Series]) -> Grid {
+    let several = series.len() > 1;
+    let mut heads = vec![
+        lang.step(),
+        "QoS",
+        lang.payload(),
+        lang.tps_in_out(),
+        lang.in_s(),
+        lang.out_s(),
+        lang.achieved(),
+    ];
+    heads.extend(["CPU", lang.memory(), lang.avg(), "p99", lang.verdict()]);
+    let mut grid = Grid::new(&heads);
+    for series in series {
+        if several {
+            grid.heading(&series.label);
+        }
+        for index in &series.steps {
+            let Some(step) = record.steps.get(*index) else { continue };
+            grid.row(is_invalid(step), guide_row(lang, step));
+        }
+        published_guide(lang, &mut grid, series);
+    }
+    grid
+}
+
+fn guide_row(lang: Lang, step: &Step) -> Vec<Cell> {
+    let ms = |value: Option<f64>| Cell::or_dash(value.map(latency));
+    let short = step.achieved_percent() < tacho_record::SUSTAINED_PERCENT;
+    vec![
+        Cell::link(&step.label, &report_of(step)),
+        Cell::or_dash(variable(step, "qos")),
+        Cell::or_dash(variable(step, "payload_size").map(|bytes| format!("{bytes} B"))),
+        Cell::text(rate(step.tps)),
+        Cell::text(rate(step.achieved_in_per_s)),
+        Cell::text(rate(step.achieved_out_per_s)),
+        Cell::text(percent(step.achieved_percent())).failed(short),
+        Cell::or_dash(step.cpu_percent.map(percent)),
+        Cell::or_dash(step.memory_percent().map(percent)),
+        ms(step.latency_us.mean),
+        ms(step.latency_us.p99.map(|us| us as f64)),
+        Cell::text(verdict_words(lang, step.verdict).to_owned())
+            .failed(step.verdict != Verdict::Ok),
+    ]
+}
+
+fn published_guide(lang: Lang, grid: &mut Grid, series: &Series) {
+    let points = series.published.as_deref().into_iter().flat_map(published::guide_series);
+    for point in points {
+        let ms = |value: Option<f64>| Cell::or_dash(value.map(|ms| latency(ms * 1e3)));
+        let name = match point.from_table() {
+            true => GUIDE.name.to_owned(),
+            false => lang.read_from_curve(GUIDE.name),
+        };
+        grid.published(vec![
+            Cell::text(name),
+            Cell::text(point.qos.to_string()),
+            Cell::text(format!("{} B", point.payload_bytes)),
+            Cell::text(rate(point.tps)),
+            Cell::or_dash(None),
+            Cell::or_dash(None),
+            Cell::or_dash(None),
+            Cell::or_dash(point.cpu_percent.map(percent)),
+            Cell::or_dash(point.memory_percent.map(percent)),
+            ms(point.mean_ms),
+            ms(point.p99_ms),
+            Cell::text(lang.published_word().to_owned()),
+        ]);
+    }
+}
+
+/// The table of the BifroMQ report: a row per step, with connections and rates apart.
+pub(super) fn bifromq(lang: Lang, steps: &[(&Series, &Step)]) -> Grid {
+    let mut grid = Grid::new(&[
+        lang.scenario_column(),
+        "QoS",
+        lang.msg_s_per_connection(),
+        lang.payload(),
+        lang.publishers(),
+        lang.subscribers(),
+        lang.connections(),
+        lang.publish_s_in_all(),
+        lang.deliver_s_in_all(),
+        lang.avg(),
+        "p99",
+        lang.resident_memory(),
+        "CPU",
+        lang.verdict(),
+    ]);
+    for (series, step) in steps {
+        let publishers = number(step, "publishers");
+        let subscribers = number(step, "subscribers");
+        let per_connection = publishers
+            .filter(|count| *count > 0.0)
+            .map(|count| rate(step.offered_in_per_s / count));
+        let both = publishers.zip(subscribers).map(|(a, b)| whole(a + b));
+        let short = step.achieved_percent() < tacho_record::SUSTAINED_PERCENT;
+        let name = if step.label.is_empty() { &step.scenario } else { &step.label };
+        grid.row(
+            is_invalid(step),
+            vec![
+                Cell::link(name, &report_of(step)),
+                Cell::or_dash(variable(step, "qos")),
+                Cell::or_dash(per_connection),
+                Cell::or_dash(variable(step, "payload_size").map(|bytes| format!("{bytes} B"))),
+                Cell::or_dash(publishers.map(whole)),
+                Cell::or_dash(subscribers.map(whole)),
+                Cell::or_dash(both),
+                Cell::text(rate(step.achieved_in_per_s)).failed(short),
+                Cell::text(rate(step.achieved_out_per_s)),
+                Cell::or_dash(step.latency_us.mean.map(latency)),
+                Cell::or_dash(step.latency_us.p99.map(|us| latency(us as f64))),
+                Cell::or_dash(step.broker_rss_bytes.map(format::bytes)),
+                Cell::or_dash(step.cpu_percent.map(percent)),
+                Cell::text(verdict_words(lang, step.verdict).to_owned())
+                    .failed(step.verdict != Verdict::Ok),
+            ],
+        );
+        published_bifromq(lang, &mut grid, series, step);
+    }
+    grid
+}
+
+fn published_bifromq(lang: Lang, grid: &mut Grid, series: &Series, step: &Step) {
+    let name = series.published.as_deref().unwrap_or(&step.scenario);
+    let Some(row) = published::bifromq_row(name) else { return };
+    let connections = u64::from(row.publishers) + u64::from(row.subscribers);
+    grid.published(vec![
+        Cell::text(published::BIFROMQ.name.to_owned()),
+        Cell::text(row.qos.to_string()),
+        Cell::text(rate(row.per_publisher_per_s)),
+        Cell::text(format!("{} B", row.payload_bytes)),
+        Cell::text(thousands(row.publishers.into())),
+        Cell::text(thousands(row.subscribers.into())),
+        Cell::text(thousands(connections)),
+        Cell::text(rate(row.in_per_s)),
+        Cell::text(rate(row.out_per_s)),
+        Cell::text(latency(row.mean_ms * 1e3)),
+        Cell::text(latency(row.p99_ms * 1e3)),
+        Cell::or_dash(None),
+        Cell::text(percent(row.cpu_percent)),
+        Cell::text(lang.published_word().to_owned()),
+    ]);
+}
+
+/// The report of a step's own run, relative to the page; empty without one.
+pub(super) fn report_of(step: &Step) -> String {
+    let directory = step.directory.trim_matches('/');
+    // Only what lies below this page: a record may come from anywhere.
+    let below = !directory.is_empty()
+        && !directory.contains([':', '\\'])
+        && directory.split('/').all(|part| !part.is_empty() && part != "..");
+    if below { format!("{directory}/report.html") } else { String::new() }
+}
+
+fn whole(value: f64) -> String {
+    thousands(value.round() as u64)
+}
+
+fn variable(step: &Step, name: &str) -> Option<String> {
+    step.vars.get(name).map(ToString::to_string)
+}
+
+fn number(step: &Step, name: &str) -> Option<f64> {
+    match step.vars.get(name)? {
+        VarValue::Integer(value) => Some(*value as f64),
+        VarValue::Float(value) => Some(*value),
+        VarValue::Text(text) => text.parse().ok(),
+        VarValue::Boolean(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_stay_below_the_page() {
+        let of = |directory: &str| {
+            report_of(&Step { directory: directory.to_owned(), ..Step::default() })
+        };
+        assert_eq!(of("steps/01-a"), "steps/01-a/report.html");
+        for outside in ["", "../x", "javascript:alert(1)", "https://a/b", "a//b", "a/../../b"] {
+            assert_eq!(of(outside), "", "{outside}");
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! From the file as typed to a scenario that can run, or the first reason why not.
+
+mod action;
+mod checker;
+mod life;
+mod publish;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use action::Surroundings;
+pub(super) use checker::{Checked, Checker};
+use toml::Spanned;
+
+use super::adjust::MEASURE_MIN;
+use super::broker_url::BrokerUrl;
+use super::error::{ScenarioError, closest};
+use super::headline::HeadlineKind;
+use super::limits::{DESCRIPTORS_RESERVED, Shortage};
+use super::quantity::{TimeSpan, Whole};
+use super::raw::{
+    RawBridge, RawConnect, RawGroup, RawLoad, RawPhases, RawScenario, RawTarget, RawTls,
+};
+use super::template::Template;
+use super::types::{
+    Bridge, Connect, Group, LoadOptions, Phases, ProtocolVersion, Scenario, Target, Timing,
+    TlsOptions,
+};
+use super::vars::VarValue;
+use crate::threshold::{Threshold, Thresholds};
+
+impl Checker<'_> {
+    pub(super) fn scenario(
+        &self,
+        raw: RawScenario,
+        vars: BTreeMap<String, VarValue>,
+    ) -> Checked<Scenario> {
+        let name = raw.name.get_ref().trim().to_owned();
+        if name.is_empty() || name.contains("{{") {
+            return Err(self
+                .error(raw.name.span(), "a scenario needs a name of its own")
+                .label("letters, digits, '-'"));
+        }
+        let groups_span = raw.groups.span();
+        let machines = raw.machines.as_ref().map_or(Ok(1), |machines| {
+            self.whole(machines, "the number of machines", 1, 1_000_000)
+        })?;
+        let machines = self.adjustment.machines.map_or(machines, u64::from);
+        let machines = self.adjustment.count(machines) as u32;
+        let target = self.target(&raw.target, None)?;
+        let targets = self.targets(&raw.targets, &target)?;
+        let mut groups = BTreeMap::new();
+        let mut largest: Option<(u32, Range<usize>)> = None;
+        for (group_name, group) in raw.groups.into_inner() {
+            let span = group.clients.span();
+            let checked = self.group(group_name.get_ref(), group, machines, &targets, &target)?;
+            if largest.as_ref().is_none_or(|(clients, _)| *clients < checked.clients) {
+                largest = Some((checked.clients, span));
+            }
+            groups.insert(group_name.into_inner(), checked);
+        }
+        let phases = self.phases(&raw.phases, &groups)?;
+        let about = Surroundings { groups: &groups, targets: &targets, phases: &phases };
+        let actions = self.actions(&raw.actions, about)?;
+        let scenario = Scenario {
+            name,
+            description: raw.description,
+            seed: raw.seed.map_or(Ok(1), |seed| self.whole(&seed, "a seed", 0, i64::MAX as u64))?,
+            machines,
+            bridges: raw
+                .bridges
+                .iter()
+                .map(|bridge| self.bridge(bridge, &targets))
+                .collect::<Checked<_>>()?,
+            headlines: self.headlines(&raw.headlines)?,
+            vars,
+            target,
+            targets,
+            load: self.load(&raw.load)?,
+            phases,
+            thresholds: self.thresholds(&raw.thresholds)?,
+            actions,
+            groups,
+            notes: Vec::new(),
+        };
+        if scenario.clients() == 0 {
+            return Err(self
+                .error(groups_span, "there is no client, so there is nothing to measure")
+                .help("give a group clients"));
+        }
+        self.descriptors(scenario.clients(), largest.map_or(groups_span, |(_, span)| span))?;
+        Ok(scenario)
+    }
+
+    /// Every client needs a descriptor; an error points at the largest group.
+    fn descriptors(&self, clients: u64, largest: Range<usize>) -> Checked<()> {
+        let (needed, available) = (clients + DESCRIPTORS_RESERVED, self.limits.descriptors_max);
+        if needed <= available {
+            return Ok(());
+        }
+        let room = available.saturating_sub(DESCRIPTORS_RESERVED);
+        Err(self
+            .error(
+                largest,
+                format!("{clients} clients need more open files than this system allows"),
+            )
+            .label(format!("at most {room} in all here"))
+            .help(format!(
+                "the hard limit is {available} ('ulimit -Hn'): raise it, or use fewer clients"
+            ))
+            .for_want_of(Shortage::Descriptors { needed, available }))
+    }
+
+    fn targets(
+        &self,
+        raw: &BTreeMap<Spanned<String>, RawTarget>,
+        default: &Target,
+    ) -> Checked<BTreeMap<String, Target>> {
+        let checked = raw.iter().map(|(name, raw)| {
+            let usable = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            let text = name.get_ref();
+            if text.is_empty() || !text.chars().all(usable) {
+                return Err(self
+                    .error(name.span(), format!("'{text}' cannot be the name of a broker"))
+                    .label("letters, digits, '-', '_', '.'"));
+            }
+            Ok((text.clone(), self.target(raw, Some(default))?))
+        });
+        checked.collect()
+    }
+
+    /// The name of a broker that there is.
+    fn target_name(
+        &self,
+        name: &Spanned<String>,
+        targets: &BTreeMap<String, Target>,
+    ) -> Checked<String> {
+        let text = name.get_ref();
+        if targets.contains_key(text) {
+            return Ok(text.clone());
+        }
+        let known = targets.keys().map(String::as_str);
+        Err(self.unknown_name(name, ("broker", "targets"), known))
+    }
+
+    /// That `what`, each of which is a table below `tables`, has none of this name.
+    fn unknown_name<'k>(
+        &self,
+        name: &Spanned<String>,
+        (what, tables): (&str, &str),
+        known: impl Iterator<Item = &'k str>,
+    ) -> ScenarioError {
+        let text = name.get_ref();
+        let error = self.error(name.span(), format!("there is no {what} '{text}'"));
+        match closest(text, known) {
+            Some(word) => error.label(format!("did you mean '{word}'?")),
+            None => error.label(format!("no [{tables}.<name>] has this name")),
+        }
+    }
+
+    fn bridge(&self, raw: &RawBridge, targets: &BTreeMap<String, Target>) -> Checked<Bridge> {
+        let from = self.target_name(&raw.from, targets)?;
+        let to = self.target_name(&raw.to, targets)?;
+        if from == to {
+            return Err(self
+                .error(raw.to.span(), "a bridge leads to another broker")
+                .label(format!("it comes from '{from}'")));
+        }
+        let filter = raw.filter.get_ref();
+        if filter.is_empty() || !filter.starts_with(&raw.strip) {
+            return Err(self
+                .error(raw.filter.span(), "this filter does not begin with what is stripped")
+                .label(format!("strip = \"{}\"", raw.strip)));
+        }
+        let (strip, prefix) = (raw.strip.clone(), raw.prefix.clone());
+        let connections = raw.connections.as_ref().map(|connections| {
+            Ok(self.whole(connections, "the number of connections", 1, 1024)? as u16)
+        });
+        let connections = connections.transpose()?;
+        Ok(Bridge { from, to, filter: filter.clone(), strip, prefix, connections })
+    }
+
+    /// A broker; a named one takes what it does not say from the default one.
+    fn target(&self, raw: &RawTarget, default: Option<&Target>) -> Checked<Target> {
+        let broker = raw.broker.as_ref().map(|broker| {
+            BrokerUrl::parse(broker.get_ref()).map_err(|title| self.error(broker.span(), title))
+        });
+        let broker = broker.transpose()?;
+        if let (Some(url), Some(tls)) = (&broker, &raw.tls)
+            && !url.scheme.uses_tls()
+        {
+            let scheme = url.scheme.name();
+            return Err(self
+                .error(tls.span(), format!("TLS settings for a {scheme}:// broker"))
+                .help("a broker with TLS is addressed as mqtts://host:port or wss://host:port"));
+        }
+        let takes_tls = broker.as_ref().is_none_or(|url| url.scheme.uses_tls());
+        Ok(Target {
+            broker,
+            tls: match (&raw.tls, default) {
+                (Some(tls), _) => self.tls(tls)?,
+                (None, Some(default)) if takes_tls => default.tls.clone(),
+                (None, _) => TlsOptions::default(),
+            },
+            kills: match &raw.kills {
+                None => default.map_or(0, |target| target.kills),
+                Some(kills) => self.whole(kills, "the number of kills", 0, 1000)? as u32,
+            },
+            version: match &raw.version {
+                None => default.map_or_else(ProtocolVersion::default, |target| target.version),
+                Some(version) => self.version(version)?,
+            },
+        })
+    }
+
+    fn version(&self, version: &Spanned<String>) -> Checked<ProtocolVersion> {
+        match version.get_ref().as_str() {
+            "3" | "3.1" => Ok(ProtocolVersion::V31),
+            "4" | "3.1.1" => Ok(ProtocolVersion::V311),
+            "5" | "5.0" => Ok(ProtocolVersion::V5),
+            other => Err(self
+                .error(version.span(), format!("there is no MQTT version '{other}'"))
+                .label("\"3.1\", \"3.1.1\" or \"5\"")),
+        }
+    }
+
+    fn tls(&self, raw: &Spanned<RawTls>) -> Checked<TlsOptions> {
+        let tls = raw.get_ref();
+        let alone = match (&tls.cert, &tls.key) {
+            (Some(cert), None) => Some((cert, "this certificate has no key: add key = \"FILE\"")),
+            (None, Some(key)) => Some((key, "this key has no certificate: add cert = \"FILE\"")),
+            _ => None,
+        };
+        if let Some((path, title)) = alone {
+            return Err(self.error(path.span(), title));
+        }
+        if let (true, Some(ca)) = (tls.insecure, &tls.ca) {
+            return Err(self
+                .error(ca.span(), "nothing is verified with insecure = true")
+                .label("remove one of them"));
+        }
+        let path =
+            |path: &Option<Spanned<PathBuf>>| path.as_ref().map(|p| self.source.path(p.get_ref()));
+        let text = |text: &Spanned<String>| match text.get_ref().as_str() {
+            "" => Err(self.error(text.span(), "this cannot be empty")),
+            text => Ok(text.to_owned()),
+        };
+        Ok(TlsOptions {
+            ca: path(&tls.ca),
+            cert: path(&tls.cert),
+            key: path(&tls.key),
+            insecure: tls.insecure,
+            server_name: tls.server_name.as_ref().map(text).transpose()?,
+            alpn: tls.alpn.iter().map(text).collect::<Checked<_>>()?,
+        })
+    }
+
+    fn load(&self, raw: &RawLoad) -> Checked<LoadOptions> {
+        let threads = raw.threads.as_ref().map(|threads| {
+            let what = "the number of generator threads";
+            self.whole(threads, what, 1, 1024).map(|threads| threads as u16)
+        });
+        let timing = raw.timing.as_ref().map(|timing| match timing.get_ref().as_str() {
+            "sleep" => Ok(Timing::Sleep),
+            "spin" => Ok(Timing::Spin),
+            "batch" => Ok(Timing::Batch),
+            _ => Err(self.choice(timing, "timing", "\"sleep\", \"spin\" or \"batch\"")),
+        });
+        Ok(LoadOptions {
+            threads: threads.transpose()?,
+            timing: timing.transpose()?.unwrap_or_default(),
+        })
+    }
+
+    fn phases(&self, raw: &RawPhases, groups: &BTreeMap<String, Group>) -> Checked<Phases> {
+        let span = |value: &Option<Spanned<TimeSpan>>, default| {
+            value.as_ref().map_or_else(|| TimeSpan::from_secs(default), |value| *value.get_ref())
+        };
+        if let Some(measure) = &raw.measure
+            && measure.get_ref().0 < MEASURE_MIN
+        {
+            return Err(self
+                .error(measure.span(), "the measured phase is too short to measure anything")
+                .label("at least 100ms; 30s and more give steady figures"));
+        }
+        if let (Some(messages), Some(_)) = (&raw.messages, &raw.measure) {
+            return Err(self
+                .error(messages.span(), "the measured phase has a length or a number of messages")
+                .label("'measure' is there too: remove one of them"));
+        }
+        let counted = raw.messages.as_ref().map(|messages| self.time_for(messages, groups));
+        let counted = counted.transpose()?;
+        Ok(Phases {
+            connect_timeout: span(&raw.connect_timeout, 30),
+            ready_probe: raw.ready_probe.unwrap_or(true),
+            warmup: self.adjustment.warmup.unwrap_or_else(|| span(&raw.warmup, 5)),
+            measure: self.adjustment.hold.or(counted).unwrap_or_else(|| span(&raw.measure, 30)),
+            drain: span(&raw.drain, 5),
+        })
+    }
+
+    /// How long the slowest publisher takes for so many messages.
+    fn time_for(
+        &self,
+        messages: &Spanned<Whole>,
+        groups: &BTreeMap<String, Group>,
+    ) -> Checked<TimeSpan> {
+        let count = self.whole(messages, "the number of messages", 1, 1_000_000_000)?;
+        let rates = groups.values().filter(|group| group.clients > 0).flat_map(|group| {
+            group.publish.iter().map(|publish| publish.model.per_client(group.clients))
+        });
+        let slowest = rates.map(|rate| rate.unwrap_or(0.0)).reduce(f64::min);
+        let Some(rate) = slowest.filter(|rate| *rate > 0.0) else {
+            return Err(self
+                .error(messages.span(), "messages cannot be counted without a rate")
+                .label("every publisher needs a 'rate'"));
+        };
+        let span = Duration::from_secs_f64(count as f64 / rate);
+        if span < MEASURE_MIN {
+            return Err(self
+                .error(messages.span(), "the measured phase is too short to measure anything")
+                .label("at least 100ms: more messages, or a lower rate"));
+        }
+        Ok(TimeSpan(span))
+    }
+
+    fn headlines(&self, raw: &[Spanned<String>]) -> Checked<Vec<HeadlineKind>> {
+        let kind = |name: &Spanned<String>| {
+            let known = HeadlineKind::ALL.map(|(name, _)| name);
+            HeadlineKind::named(name.get_ref()).ok_or_else(|| {
+                let title = format!("there is no headline '{}'", name.get_ref());
+                let error = self.error(name.span(), title);
+                let error = match closest(name.get_ref(), known) {
+                    Some(word) => error.label(format!("did you mean '{word}'?")),
+                    None => error,
+                };
+                error.help(format!("known: {}", known.join(", ")))
+            })
+        };
+        raw.iter().map(kind).collect()
+    }
+
+    fn thresholds(&self, raw: &BTreeMap<Spanned<String>, Spanned<String>>) -> Checked<Thresholds> {
+        let checked = raw.iter().map(|(name, condition)| {
+            Threshold::from_parts(name.get_ref(), condition.get_ref())
+                .map_err(|title| self.error(condition.span(), title))
+        });
+        Ok(Thresholds(checked.collect::<Checked<_>>()?))
+    }
+
+    fn group(
+        &self,
+        name: &str,
+        raw: RawGroup,
+        machines: u32,
+        targets: &BTreeMap<String, Target>,
+        default: &Target,
+    ) -> Checked<Group> {
+        let clients = self.whole(&raw.clients, "the number of clients", 0, i32::MAX as u64)?;
+        let clients = self.adjustment.count(clients);
+        if let Some(target) = &raw.target {
+            self.target_name(target, targets)?;
+        }
+        let client_id = match &raw.client_id {
+            Some(text) => self.template(text)?,
+            None => Template::parse(&format!("{name}_{{{{machine}}}}_{{{{i}}}}"))
+                .map_err(|title| self.error(raw.clients.span(), title))?,
+        };
+        let rows = self.rows(&raw)?;
+        let credentials = raw
+            .credentials
+            .as_ref()
+            .map(|file| self.credentials(file, &rows, (clients, machines)))
+            .transpose()?;
+        let named = credentials.as_ref().is_some_and(|table| table.column("client_id").is_some());
+        if let Some(text) =
+            raw.client_id.as_ref().filter(|_| !named && !client_id.is_unique(clients, machines))
+        {
+            return Err(self
+                .error(text.span(), "clients of this group would have the same client id")
+                .label(match machines {
+                    1 => "put {{i}}, the client's number, into it",
+                    _ => "put {{client}}, or {{machine}} and {{i}}, into it",
+                }));
+        }
+        let version = raw.version.as_ref().map(|version| self.version(version)).transpose()?;
+        let inherited = raw.target.as_ref().and_then(|name| targets.get(name.get_ref()));
+        let spoken = version.unwrap_or_else(|| inherited.unwrap_or(default).version);
+        let publish = raw.publish.iter().map(|publish| self.publish(publish, spoken));
+        let subscribe = raw.subscribe.iter().map(|subscribe| self.subscribe(subscribe, spoken));
+        if let Some(answers) = raw.answers.as_ref().filter(|answers| {
+            *answers.get_ref() && (spoken != ProtocolVersion::V5 || raw.subscribe.is_empty())
+        }) {
+            return Err(self
+                .error(answers.span(), "who answers must speak MQTT 5 and subscribe to requests"));
+        }
+        let answers = raw.answers.as_ref().is_some_and(|answers| *answers.get_ref());
+        let whole = |value: &Option<Spanned<Whole>>, what, max, default| {
+            value.as_ref().map_or(Ok(default), |value| self.whole(value, what, 1, max))
+        };
+        let absent = self.absent(&raw)?;
+        Ok(Group {
+            clients: clients as u32,
+            client_id,
+            target: raw.target.map(Spanned::into_inner),
+            version,
+            credentials,
+            rows,
+            losses: raw.losses.as_ref().map(|losses| self.losses(losses)).transpose()?,
+            disconnect: self.disconnect(&raw.disconnect)?,
+            will: raw.will.as_ref().map(|will| self.will(will)).transpose()?,
+            absent,
+            answers,
+            offline: raw.offline.as_ref().map(|offline| self.offline(offline)).transpose()?,
+            reconnect: raw.reconnect.as_ref().map(|raw| self.reconnect(raw)).transpose()?,
+            inflight: whole(&raw.inflight, "an inflight window", 65_535, 65_535)? as u16,
+            waiting: whole(&raw.waiting, "a waiting queue", u64::from(u32::MAX), 10_000)? as u32,
+            connect: self.connect(&raw.connect)?,
+            publish: publish.collect::<Checked<_>>()?,
+            subscribe: subscribe.collect::<Checked<_>>()?,
+        })
+    }
+
+    fn connect(&self, raw: &RawConnect) -> Checked<Connect> {
+        if let (Some(rate), Some(_)) = (&raw.rate, &raw.ramp) {
+            return Err(self
+                .error(rate.span(), "a group connects by 'rate' or by 'ramp', not by both")
+                .label("remove one of them"));
+        }
+        if let Some(rate) =
+            raw.rate.as_ref().filter(|rate| !rate.get_ref().0.is_normal() || rate.get_ref().0 < 0.0)
+        {
+            return Err(self.error(rate.span(), "at a rate of 0 no client would ever connect"));
+        }
+        let span = |value: &Option<Spanned<TimeSpan>>, default| {
+            value.as_ref().map_or_else(|| TimeSpan::from_secs(default), |value| *value.get_ref())
+        };
+        let keep_alive = span(&raw.keep_alive, 300);
+        if let Some(value) = raw.keep_alive.as_ref().filter(|_| keep_alive.0.as_secs() > 65_535) {
+            return Err(self.error(value.span(), "a keep-alive is at most 65535 seconds"));
+        }
+        let template = |text: &Option<Spanned<String>>| {
+            text.as_ref().map(|text| self.template(text)).transpose()
+        };
+        let ramp =
+            self.adjustment.ramp_up.or_else(|| raw.ramp.as_ref().map(|ramp| *ramp.get_ref()));
+        let rate = raw.rate.as_ref().map(|rate| *rate.get_ref());
+        let rate = rate.filter(|_| self.adjustment.ramp_up.is_none());
+        Ok(Connect {
+            ramp: ramp.or_else(|| rate.is_none().then(|| TimeSpan::from_secs(2))),
+            rate,
+            clean_start: raw.clean_start.unwrap_or(true),
+            session_expiry: span(&raw.session_expiry, 0),
+            keep_alive,
+            username: template(&raw.username)?,
+            password: template(&raw.password)?,
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! Timed actions, checked.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use toml::Spanned;
+
+use super::checker::{Checked, Checker};
+use crate::action::{Action, Deed};
+use crate::quantity::TimeSpan;
+use crate::raw::{RawAction, RawCrowd};
+use crate::types::{Group, Phases, Target};
+
+/// What actions may be about.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    pub(super) groups: &'a BTreeMap<String, Group>,
+    pub(super) targets: &'a BTreeMap<String, Target>,
+    pub(super) phases: &'a Phases,
+}
+
+/// Keys of which an action has one.
+const DEEDS: &str = "disconnect, pause, takeover, subscribe, kill or run";
+
+impl Checker<'_> {
+    pub(super) fn actions(
+        &self,
+        raw: &[Spanned<RawAction>],
+        about: Surroundings<'_>,
+    ) -> Checked<Vec<Action>> {
+        let mut actions = Vec::with_capacity(raw.len());
+        let mut count = 0;
+        for raw in raw {
+            let action = self.action(raw, about)?;
+            count += action.times as usize;
+            if count > Action::MAX {
+                return Err(self
+                    .error(raw.span(), "so much cannot happen in one run")
+                    .label(format!("at most {} occurrences of all actions", Action::MAX)));
+            }
+            actions.push(action);
+        }
+        Ok(actions)
+    }
+
+    fn action(&self, raw: &Spanned<RawAction>, about: Surroundings<'_>) -> Checked<Action> {
+        let of = raw.get_ref();
+        let deed = self.deed(raw, about)?;
+        let measure = about.phases.measure;
+        let at = *of.at.get_ref();
+        if at.0 >= measure.0 {
+            return Err(self
+                .error(of.at.span(), "this would happen after the end of the measured phase")
+                .label(format!("it takes {measure}")));
+        }
+        if let (Some(times), None) = (&of.times, &of.every) {
+            return Err(self
+                .error(times.span(), "nothing says after how long it happens again")
+                .help("add every = \"10s\""));
+        }
+        let every = of.every.as_ref().map(|every| *every.get_ref());
+        if let (Some(value), Some(every)) = (&of.every, every)
+            && every.0 < Duration::from_millis(1)
+        {
+            return Err(self.error(value.span(), "this is too often").label("at least 1ms"));
+        }
+        let fitting = every.map_or(1, |every| {
+            // As often as it begins before the end.
+            ((measure.0 - at.0).as_nanos() - 1) / every.0.as_nanos() + 1
+        });
+        let fitting = u32::try_from(fitting).unwrap_or(u32::MAX);
+        let times = of.times.as_ref().map(|times| {
+            let count = self.whole(times, "the number of times", 1, Action::MAX as u64)? as u32;
+            if count > fitting {
+                return Err(self
+                    .error(times.span(), "the measured phase is too short for so many times")
+                    .label(format!("{fitting} fit into its {measure}")));
+            }
+            Ok(count)
+        });
+        let times = times.transpose()?.unwrap_or(fitting);
+        let action = Action {
+            at,
+            // Once is once.
+            every: every.filter(|_| times > 1),
+            times,
+            over: of.over.as_ref().map_or_else(TimeSpan::default, |over| *over.get_ref()),
+            timeout: of.timeout.as_ref().map(|timeout| *timeout.get_ref()),
+            deed,
+        };
+        let stray = match (&action.deed, &of.over, &of.timeout) {
+            (Deed::Run(_) | Deed::Kill { .. }, Some(over), _) => {
+                Some((over.span(), "'over' is for what happens to clients"))
+            }
+            (deed, _, Some(timeout)) if !matches!(deed, Deed::Run(_)) => {
+                Some((timeout.span(), "'timeout' is for 'run'"))
+            }
+            _ => None,
+        };
+        match stray {
+            Some((span, title)) => Err(self.error(span, title).label("remove it")),
+            None => Ok(action),
+        }
+    }
+
+    fn deed(&self, raw: &Spanned<RawAction>, about: Surroundings<'_>) -> Checked<Deed> {
+        let of = raw.get_ref();
+        let mut deeds = Vec::new();
+        if let Some(disconnect) = &of.disconnect {
+            let (group, share) = self.crowd(&disconnect.crowd(), about)?;
+            deeds.push(Deed::Disconnect { group, share, cleanly: disconnect.cleanly });
+        }
+        if let Some(pause) = &of.pause {
+            let (group, share) = self.crowd(&pause.crowd(), about)?;
+            let length = self.pause(&pause.length, &about.groups[&group])?;
+            deeds.push(Deed::Pause { group, share, length });
+        }
+        if let Some(takeover) = &of.takeover {
+            let (group, share) = self.crowd(takeover, about)?;
+            deeds.push(Deed::Takeover { group, share });
+        }
+        if let Some(subscribe) = &of.subscribe {
+            let (group, share) = self.crowd(subscribe, about)?;
+            if about.groups[&group].subscribe.is_empty() {
+                return Err(self
+                    .error(subscribe.group.span(), format!("group '{group}' has no filters"))
+                    .help(format!("add [[groups.{group}.subscribe]]")));
+            }
+            deeds.push(Deed::Subscribe { group, share });
+        }
+        if let Some(kill) = &of.kill {
+            let target = kill.target.as_ref();
+            let target = target.map(|name| self.target_name(name, about.targets)).transpose()?;
+            deeds.push(Deed::Kill { target });
+        }
+        if let Some(run) = &of.run {
+            if run.get_ref().trim().is_empty() {
+                return Err(self.error(run.span(), "there is no command to run"));
+            }
+            deeds.push(Deed::Run(run.get_ref().clone()));
+        }
+        match (deeds.pop(), deeds.is_empty()) {
+            (Some(deed), true) => Ok(deed),
+            (None, _) => Err(self
+                .error(raw.span(), "nothing says what happens here")
+                .help(format!("add one of {DEEDS}"))),
+            (Some(_), false) => Err(self
+                .error(raw.span(), "an action is one thing")
+                .label(format!("one of {DEEDS}"))
+                .help("write several [[actions]]")),
+        }
+    }
+
+    /// A group that there is, and a share of it.
+    fn crowd(&self, raw: &RawCrowd, about: Surroundings<'_>) -> Checked<(String, f64)> {
+        let name = raw.group.get_ref();
+        let Some(group) = about.groups.get(name) else {
+            let known = about.groups.keys().map(String::as_str);
+            return Err(self.unknown_name(&raw.group, ("group", "groups"), known));
+        };
+        if group.absent || group.offline.is_some() {
+            return Err(self
+                .error(raw.group.span(), format!("group '{name}' is away by a plan of its own"))
+                .label("remove its 'absent' or 'offline'"));
+        }
+        let share = raw.share.as_ref().map_or(1.0, |share| *share.get_ref());
+        if let Some(value) = raw.share.as_ref().filter(|_| !(share > 0.0 && share <= 1.0)) {
+            return Err(self
+                .error(value.span(), format!("a share cannot be {share}"))
+                .label("above 0 and at most 1"));
+        }
+        Ok((name.clone(), share))
+    }
+
+    /// A pause that the broker does not take for a client that is gone.
+    fn pause(&self, length: &Spanned<TimeSpan>, group: &Group) -> Checked<TimeSpan> {
+        let (span, keep_alive) = (*length.get_ref(), group.connect.keep_alive);
+        if span.0.is_zero() {
+            return Err(self.error(length.span(), "a pause of no length is none"));
+        }
+        if !keep_alive.0.is_zero() && span.0 >= keep_alive.0 {
+            return Err(self
+                .error(length.span(), "who reads nothing for so long misses answers to its pings")
+                .label(format!("the keep-alive of the group is {keep_alive}"))
+                .help("give the group connect.keep_alive = 0, or a longer one"));
+        }
+        Ok(span)
+    }
+}

@@ -1,0 +1,38 @@
+//! How a JMeter plan is read, as command lines choose it.
+
+/// What the command line says about how a plan is to be understood.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct JmxOptions {
+    /// How constant throughput timers pace.
+    pub pacing: Pacing,
+    /// What messages look like on the wire.
+    pub payload: PayloadStyle,
+    /// Go on without elements that are not understood.
+    pub ignore_unknown: bool,
+}
+
+impl JmxOptions {
+    /// Exact rates and sizes, nothing ignored.
+    pub const DEFAULT: Self =
+        Self { pacing: Pacing::Exact, payload: PayloadStyle::ExactSize, ignore_unknown: false };
+}
+
+/// How a constant throughput timer paces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// The throughput exactly, on an absolute schedule.
+    #[default]
+    Exact,
+    /// As JMeter does: whole milliseconds, late messages are not caught up.
+    Jmeter,
+}
+
+/// What messages look like on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PayloadStyle {
+    /// As many bytes as the plan says, Tacho's header included.
+    #[default]
+    ExactSize,
+    /// As mqtt-jmeter writes them: time stamp and separator in front, random text behind.
+    Jmeter,
+}

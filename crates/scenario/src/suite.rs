@@ -1,0 +1,222 @@
+//! Suites: many runs under one name, as published reports have them.
+
+use serde::Serialize;
+
+use super::error::closest;
+use crate::published;
+
+/// The names of all suites.
+pub const SUITES: [&str; 2] = ["guide", "bifromq"];
+
+/// A published report as a sequence of runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Suite {
+    /// The name to run it by.
+    pub name: &'static str,
+    /// One sentence.
+    pub description: &'static str,
+    /// Its curves and rows, in the order of the report.
+    pub series: Vec<SuiteSeries>,
+}
+
+/// One curve of a figure, or one row of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SuiteSeries {
+    /// Short name, unique within the suite.
+    pub name: String,
+    /// For people.
+    pub label: String,
+    /// Series with the same figure are overlaid in one chart.
+    pub figure: String,
+    /// A built-in scenario, or a name of the grammar.
+    pub scenario: String,
+    /// The variable that is stepped; `None` for a row that stands by itself.
+    pub variable: Option<String>,
+    /// Its runs, in order.
+    pub points: Vec<SuitePoint>,
+    /// Under which name the published results of this series are kept.
+    pub published: Option<String>,
+}
+
+/// One run of a series.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SuitePoint {
+    /// For people, unique within the series.
+    pub label: String,
+    /// Values of the scenario's variables.
+    pub vars: Vec<(String, String)>,
+}
+
+impl Suite {
+    /// The suite called `name`.
+    pub fn find(name: &str) -> Option<Self> {
+        match name {
+            "guide" => Some(guide()),
+            "bifromq" => Some(bifromq()),
+            _ => None,
+        }
+    }
+
+    /// The suite whose name `typed` most resembles, if it is a slip.
+    pub fn closest(typed: &str) -> Option<&'static str> {
+        closest(typed, SUITES)
+    }
+
+    /// How many runs it has; equal ones of different series count once.
+    pub fn run_count(&self) -> usize {
+        let mut runs: Vec<(&str, &[(String, String)])> = self
+            .series
+            .iter()
+            .flat_map(|series| {
+                series.points.iter().map(|point| (series.scenario.as_str(), point.vars.as_slice()))
+            })
+            .collect();
+        runs.sort_unstable();
+        runs.dedup();
+        runs.len()
+    }
+}
+
+/// The four tests of the EMQX guide.
+fn guide() -> Suite {
+    Suite {
+        name: "guide",
+        description: "The EMQX guide: QoS 0, 1 and 2, payload 128 B to 8 KiB, models, bridge.",
+        series: vec![
+            ladder("qos0", "QoS 0", "qos", &Model::symmetric("0", 6), "symmetric-qos0"),
+            ladder("qos1", "QoS 1", "qos", &Model::symmetric("1", 5), "symmetric-qos1"),
+            ladder("qos2", "QoS 2", "qos", &Model::symmetric("2", 3), "symmetric-qos2"),
+            payload(),
+            ladder("symmetric", "symmetric", "models", &Model::symmetric("1", 5), "symmetric-qos1"),
+            ladder("fan-in", "fan-in", "models", &Model::named("fan-in", 5000, 5), "fan-in"),
+            // 50 in, and 200 times as many out: 10,050 in and out.
+            ladder("fan-out", "fan-out", "models", &Model::named("fan-out", 50, 6), "fan-out"),
+            ladder("no-bridge", "no bridge", "bridge", &Model::symmetric("1", 5), "symmetric-qos1"),
+            // In each direction; a message counts four times, twice at each broker.
+            ladder("bridge", "bridge", "bridge", &Model::named("bridge", 2500, 3), "bridge"),
+        ],
+    }
+}
+
+/// A scenario whose publish rate is stepped.
+struct Model {
+    scenario: &'static str,
+    vars: Vec<(&'static str, &'static str)>,
+    /// Publishes per second that make 10K TPS.
+    step: u32,
+    steps: u32,
+}
+
+impl Model {
+    fn symmetric(qos: &'static str, steps: u32) -> Self {
+        Self { scenario: "symmetric", vars: vec![("qos", qos)], step: 5000, steps }
+    }
+
+    fn named(scenario: &'static str, step: u32, steps: u32) -> Self {
+        Self { scenario, vars: vec![("qos", "1")], step, steps }
+    }
+}
+
+/// 10K, 20K, ... TPS.
+fn ladder(name: &str, label: &str, figure: &str, model: &Model, published: &str) -> SuiteSeries {
+    let point = |step: u32| {
+        let rate = ("target_throughput", (step * model.step).to_string());
+        let vars = model.vars.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        SuitePoint {
+            label: format!("{step}0K"),
+            vars: vars.chain([rate]).map(|(name, value)| (name.to_owned(), value)).collect(),
+        }
+    };
+    SuiteSeries {
+        name: name.to_owned(),
+        label: label.to_owned(),
+        figure: figure.to_owned(),
+        scenario: model.scenario.to_owned(),
+        variable: Some("target_throughput".to_owned()),
+        points: (1..=model.steps).map(point).collect(),
+        published: Some(published.to_owned()),
+    }
+}
+
+/// Growing payloads at 20K messages per second in.
+fn payload() -> SuiteSeries {
+    let point = |bytes: u32| SuitePoint {
+        label: format!("{bytes}B"),
+        vars: [("qos", 1), ("target_throughput", 20_000), ("payload_size", bytes)]
+            .map(|(name, value)| (name.to_owned(), value.to_string()))
+            .to_vec(),
+    };
+    SuiteSeries {
+        name: "payload".to_owned(),
+        label: "payload at 40K TPS, QoS 1".to_owned(),
+        figure: "payload".to_owned(),
+        scenario: "symmetric".to_owned(),
+        variable: Some("payload_size".to_owned()),
+        points: [128, 1024, 2048, 4096, 6144, 8192].map(point).to_vec(),
+        published: Some("symmetric-payload".to_owned()),
+    }
+}
+
+/// All rows of the BifroMQ report.
+fn bifromq() -> Suite {
+    let row = |row: &published::BifromqRow| {
+        let name = row.full_name();
+        let kind = match (row.clean_session, row.shared, row.subscribers > row.publishers) {
+            (_, true, _) => "shared",
+            (_, _, true) => "fan-out",
+            (true, ..) => "clean sessions",
+            (false, ..) => "persistent sessions",
+        };
+        SuiteSeries {
+            label: name.clone(),
+            figure: kind.to_owned(),
+            scenario: name.clone(),
+            variable: None,
+            points: vec![SuitePoint { label: name.clone(), vars: Vec::new() }],
+            published: Some(name.clone()),
+            name,
+        }
+    };
+    Suite {
+        name: "bifromq",
+        description: "The BifroMQ report, row by row.",
+        series: published::bifromq().iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{Adjustment, Limits, Scenario};
+
+    #[test]
+    fn every_run_of_every_suite_is_a_scenario() {
+        for name in SUITES {
+            let suite = Suite::find(name).expect(name);
+            assert_eq!(suite.name, name);
+            let names: BTreeSet<_> = suite.series.iter().map(|series| &series.name).collect();
+            assert_eq!(names.len(), suite.series.len(), "names are unique");
+            for series in &suite.series {
+                for point in &series.points {
+                    let (vars, none) = (&point.vars, Adjustment::NONE);
+                    let scenario = Scenario::load(&series.scenario, vars, &none, Limits::NONE)
+                        .unwrap_or_else(|error| panic!("{} {}: {error}", series.name, point.label));
+                    let variable = series.variable.as_ref();
+                    assert!(variable.is_none_or(|name| scenario.vars.contains_key(name)));
+                }
+            }
+        }
+        assert!(Suite::find("guides").is_none());
+        assert_eq!(Suite::closest("guides"), Some("guide"));
+    }
+
+    #[test]
+    fn runs_of_several_series_count_once() {
+        assert_eq!(bifromq().run_count(), 62);
+        // QoS 1 is drawn in three figures.
+        let points: usize = guide().series.iter().map(|series| series.points.len()).sum();
+        assert_eq!(guide().run_count(), points - 10);
+    }
+}
