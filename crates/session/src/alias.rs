@@ -10,22 +10,22 @@ use tacho_codec::ReasonCode;
 
 use crate::ProtocolError;
 
-/// A shorter topic gains too little to spend an alias on: defining it costs 3 bytes, each use saves
-/// the topic's length less 3.
+/// The shortest topic that gets an alias: defining it costs 3 bytes, each use saves the length of
+/// the topic minus 3.
 const TOPIC_LEN_MIN: usize = 5;
-/// A table of longer ones would keep too much memory alive.
+/// The longest topic that gets an alias, to limit the memory of the table.
 const TOPIC_LEN_MAX: usize = 1024;
-/// So many topics are remembered to have asked for an alias in vain; then the memory starts anew.
-const ASKED_MAX: u32 = 32;
+/// The number of rejected topics that the table remembers before it starts over.
+const REJECTED_MAX: u32 = 32;
 
 /// How to send a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AliasOut {
-    /// The topic, no alias.
+    /// The topic without an alias.
     None,
     /// An empty topic and this alias, which the peer knows.
     Use(NonZeroU16),
-    /// The topic and this alias, which the peer learns.
+    /// The topic and this alias, which the peer is to remember.
     Define(NonZeroU16),
 }
 
@@ -33,7 +33,7 @@ pub enum AliasOut {
 #[derive(Debug)]
 pub(crate) struct AliasesIn {
     topics: Vec<Option<Arc<str>>>,
-    /// What the topics take together.
+    /// The total length of the topics.
     bytes: usize,
     bytes_max: usize,
     alias_max: u16,
@@ -47,19 +47,19 @@ impl Default for AliasesIn {
 
 impl AliasesIn {
     /// Starts a connection on which the peer may use aliases up to `alias_max`
-    /// [MQTT-3.3.2-12]; those of the one before are forgotten [MQTT-3.3.2-7].
+    /// [MQTT-3.3.2-12]; those of the previous connection are dropped [MQTT-3.3.2-7].
     pub(crate) fn reset(&mut self, alias_max: u16) {
         self.topics = Vec::new();
         self.bytes = 0;
         self.alias_max = alias_max;
     }
 
-    /// The peer's topics may take so much memory, however few its aliases are.
+    /// Limits the total length of the topics that the peer's aliases refer to.
     pub(crate) const fn set_bytes_max(&mut self, bytes_max: usize) {
         self.bytes_max = bytes_max;
     }
 
-    /// The topic that stands behind `topic` and `alias` of a PUBLISH; `None` is `topic` itself.
+    /// The topic that `topic` and `alias` of a PUBLISH refer to; `None` is `topic` itself.
     #[inline]
     pub(crate) fn resolve(
         &mut self,
@@ -93,7 +93,7 @@ impl AliasesIn {
                 Some(Some(known)) => Ok(Some(Arc::clone(known))),
                 _ => Err(ProtocolError::new(
                     ReasonCode::PROTOCOL_ERROR,
-                    "a topic alias is used before it was defined",
+                    "a topic alias is used before it is defined",
                 )),
             };
         }
@@ -107,7 +107,7 @@ impl AliasesIn {
             if bytes > self.bytes_max {
                 return Err(ProtocolError::new(
                     ReasonCode::QUOTA_EXCEEDED,
-                    "the topics behind the aliases are longer than they may be together",
+                    "the topics of all aliases exceed their size limit",
                 ));
             }
             self.bytes = bytes;
@@ -117,11 +117,12 @@ impl AliasesIn {
     }
 }
 
-/// The aliases that the peer learnt from us.
+/// The aliases that this side defined.
 ///
-/// The first topics get them. Once all are given out, a topic takes one over that was not used
-/// since it was last looked at (second chance), but only if the topic was asked for twice lately:
-/// so neither more topics than aliases nor topics that come once redefine one with every message.
+/// The first topics get them. Once all are in use, a topic replaces one that was not used since the
+/// hand last passed it (second chance), but only if the topic was requested twice recently. So
+/// neither a number of topics above the number of aliases nor topics that occur once redefine an
+/// alias with every message.
 #[derive(Debug, Default)]
 pub(crate) struct AliasesOut {
     table: Option<Box<Table>>,
@@ -136,28 +137,28 @@ struct Table {
     entries: Vec<Entry>,
     hand: usize,
     hasher: RandomState,
-    /// Hashes, mod 64, of topics that lately asked in vain.
-    asked: u64,
-    asked_len: u32,
+    /// Bit set of the hashes, mod 64, of topics that were recently rejected.
+    rejected: u64,
+    rejected_len: u32,
 }
 
 #[derive(Debug)]
 struct Entry {
     topic: Arc<str>,
     hash: u64,
-    /// Since the hand passed.
+    /// Whether it was used since the hand passed.
     used: bool,
 }
 
 impl AliasesOut {
-    /// Starts a connection on which we may use aliases up to `alias_max`. Those of the one before
-    /// are forgotten [MQTT-3.3.2-7].
+    /// Starts a connection on which aliases up to `alias_max` may be used. Those of the previous
+    /// connection are dropped [MQTT-3.3.2-7].
     pub(crate) fn reset(&mut self, alias_max: u16) {
         self.table = None;
         self.alias_max = alias_max;
     }
 
-    /// How to send `topic`. `Define` is an offer, void until `define` is called for it.
+    /// How to send `topic`. `Define` is a proposal without effect until `define` is called for it.
     #[inline]
     pub(crate) fn plan(&mut self, topic: &str) -> AliasOut {
         if self.alias_max == 0 || topic.len() < TOPIC_LEN_MIN || topic.len() > TOPIC_LEN_MAX {
@@ -166,7 +167,7 @@ impl AliasesOut {
         self.table.get_or_insert_default().plan(topic, usize::from(self.alias_max))
     }
 
-    /// The peer learns `alias` of the last `plan` with a packet that is certainly written.
+    /// Records the `alias` of the last `plan`; the packet that defines it is certainly written.
     pub(crate) fn define(&mut self, alias: NonZeroU16, topic: &Arc<str>) {
         if let Some(table) = &mut self.table {
             table.define(alias, topic);
@@ -184,7 +185,7 @@ impl Table {
         }
         let index = if self.entries.len() < alias_max {
             self.entries.len()
-        } else if self.is_asked_again(hash) {
+        } else if self.was_rejected(hash) {
             let index = self.hand;
             if std::mem::replace(&mut self.entries[index].used, false) {
                 self.hand = (self.hand + 1) % self.entries.len();
@@ -199,17 +200,17 @@ impl Table {
         u16::try_from(index).ok().and_then(alias).map_or(AliasOut::None, AliasOut::Define)
     }
 
-    /// Whether the topic asked before, lately; if not, it has now.
-    fn is_asked_again(&mut self, hash: u64) -> bool {
+    /// Whether the topic was rejected recently; if not, it is recorded as rejected.
+    fn was_rejected(&mut self, hash: u64) -> bool {
         let bit = 1 << (hash % 64);
-        if self.asked & bit != 0 {
+        if self.rejected & bit != 0 {
             return true;
         }
-        if self.asked_len >= ASKED_MAX {
-            (self.asked, self.asked_len) = (0, 0);
+        if self.rejected_len >= REJECTED_MAX {
+            (self.rejected, self.rejected_len) = (0, 0);
         }
-        self.asked |= bit;
-        self.asked_len += 1;
+        self.rejected |= bit;
+        self.rejected_len += 1;
         false
     }
 

@@ -1,44 +1,44 @@
-//! Enhanced authentication (MQTT 5.0, 4.12), the server's side: which AUTH may come when, and what
-//! answers it. The methods themselves are elsewhere; so are the packets.
+//! Enhanced authentication (MQTT 5.0, 4.12), the server's side: when AUTH is legal, and which
+//! packet answers it. The methods and the encoding of packets are elsewhere.
 
 use tacho_codec::ReasonCode;
 
 use crate::ProtocolError;
 
-/// What the client asks of its method.
+/// The request of the client to its method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthRequest {
-    /// The next step of the exchange under way.
+    /// The next step of the current exchange.
     Continue,
     /// A new exchange on an authenticated connection.
     Again,
 }
 
-/// What the method says to the client's step.
+/// The method's verdict on the client's step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthVerdict {
-    /// It wants to hear more.
+    /// The client has to send another step.
     Continue,
-    /// It is content.
+    /// The client is authenticated.
     Success,
-    /// It is not.
+    /// The client is not authenticated.
     Failure,
 }
 
-/// The packet that tells the client.
+/// The packet that answers the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthAnswer {
     /// AUTH with this reason code: 0x18, or 0x00 after authenticating again.
     Auth(ReasonCode),
-    /// The CONNACK that accepts.
+    /// The accepting CONNACK.
     Accept,
-    /// A CONNACK that refuses, then the close [MQTT-4.12.0-4].
+    /// A refusing CONNACK; then the connection is closed [MQTT-4.12.0-4].
     Refuse,
-    /// A DISCONNECT, then the close [MQTT-4.12.1-2].
+    /// A DISCONNECT; then the connection is closed [MQTT-4.12.1-2].
     Disconnect,
 }
 
-/// The exchanges of one connection, from a CONNECT that names a method to the connection's end.
+/// The authentication exchanges of one connection whose CONNECT names a method.
 #[derive(Debug)]
 pub struct Authentication {
     method: Box<str>,
@@ -52,34 +52,34 @@ enum Awaits {
     Method,
     /// The client's AUTH.
     Client,
-    /// No exchange is under way.
+    /// Nothing: no exchange is in progress.
     Nothing,
 }
 
 impl Authentication {
-    /// CONNECT named a method; its verdict is due.
+    /// CONNECT names a method, whose verdict is pending.
     #[must_use]
     pub fn new(method: &str) -> Self {
         Self { method: method.into(), accepted: false, awaits: Awaits::Method }
     }
 
-    /// The method, which stays for the whole connection.
+    /// The method, which does not change during a connection.
     #[must_use]
     pub const fn method(&self) -> &str {
         &self.method
     }
 
-    /// Whether the method owes a verdict.
+    /// Whether a verdict of the method is pending.
     #[must_use]
     pub fn awaits_method(&self) -> bool {
         self.awaits == Awaits::Method
     }
 
-    /// AUTH arrived: what it asks of the method.
+    /// AUTH arrived: returns its request to the method.
     ///
     /// # Errors
-    /// Its method is not that of CONNECT [MQTT-4.12.0-5], [MQTT-4.12.1-1]; nobody asked to continue
-    /// [MQTT-4.12.0-3]; or an exchange is still under way.
+    /// Its method is not that of CONNECT [MQTT-4.12.0-5], [MQTT-4.12.1-1]; the server did not ask
+    /// to continue [MQTT-4.12.0-3]; or an exchange is still in progress.
     pub fn handle_auth(
         &mut self,
         reason: ReasonCode,
@@ -93,15 +93,15 @@ impl Authentication {
             (ReasonCode::CONTINUE_AUTHENTICATION, Awaits::Client) => AuthRequest::Continue,
             (ReasonCode::REAUTHENTICATE, Awaits::Nothing) => AuthRequest::Again,
             (ReasonCode::REAUTHENTICATE, _) => {
-                return wrong("AUTH begins again before the last exchange is over");
+                return wrong("AUTH re-authenticates before the last exchange is over");
             }
-            _ => return wrong("AUTH continues although nobody asked"),
+            _ => return wrong("AUTH continues without a request of the server"),
         };
         self.awaits = Awaits::Method;
         Ok(request)
     }
 
-    /// The method's verdict: what to tell the client. `None` when none was due.
+    /// The method decided: returns the answer to the client; `None` if no verdict was pending.
     pub fn handle_verdict(&mut self, verdict: AuthVerdict) -> Option<AuthAnswer> {
         if self.awaits != Awaits::Method {
             return None;

@@ -13,13 +13,13 @@ use crate::{
     Transmit,
 };
 
-/// What a client session may hold.
+/// The limits of a client session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// Our own limit on unacknowledged messages of QoS 1 and 2; the server's Receive Maximum
-    /// counts if it is lower.
+    /// The client's own limit on unacknowledged messages of QoS 1 and 2; the server's Receive
+    /// Maximum applies if it is lower.
     pub inflight_max: u16,
-    /// The Receive Maximum that our CONNECT grants to the server. Enforced for MQTT 5.0 only.
+    /// The Receive Maximum that CONNECT grants to the server. Enforced for MQTT 5.0 only.
     pub receive_maximum: u16,
 }
 
@@ -29,22 +29,22 @@ impl Default for ClientLimits {
     }
 }
 
-/// What CONNECT and CONNACK agreed on.
+/// The parameters that CONNECT and CONNACK negotiated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnAckParams {
     /// The protocol version of this connection.
     pub version: Version,
     /// The Session Present flag of CONNACK.
     pub session_present: bool,
-    /// The server's Receive Maximum; 65,535 if it said none.
+    /// The server's Receive Maximum; 65,535 if CONNACK has none.
     pub receive_maximum: u16,
-    /// The Topic Alias Maximum that our CONNECT granted to the server.
+    /// The Topic Alias Maximum that CONNECT granted to the server.
     pub topic_alias_maximum_in: u16,
-    /// The server's Topic Alias Maximum; 0 if it said none.
+    /// The server's Topic Alias Maximum; 0 if CONNACK has none.
     pub topic_alias_maximum_out: u16,
-    /// Server Keep Alive, or the keep-alive of our CONNECT if CONNACK has none; 0 is off.
+    /// Server Keep Alive, or the keep-alive of CONNECT if CONNACK has none; 0 is off.
     pub keep_alive_s: u16,
-    /// How long to wait for PINGRESP; 0 is for ever.
+    /// How long to wait for PINGRESP; 0 waits without limit.
     pub ping_timeout_s: u16,
 }
 
@@ -64,28 +64,27 @@ impl ConnAckParams {
     }
 }
 
-/// What became of a message to publish.
+/// The result of publishing a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Publish<M> {
-    /// Write this packet now; nothing else is ahead of it.
+    /// Write this packet now; no other packet precedes it.
     Send(Transmit<M>),
-    /// It has its place in the window; `poll_transmit` yields it after the repetitions of a
-    /// resume that are ahead of it.
+    /// It is in the window; `poll_transmit` yields it after the retransmissions of a resume.
     Queued,
-    /// The window is full, or there is no connection; here is the message again.
+    /// The window is full, or there is no connection; the message is returned.
     Blocked(M),
 }
 
-/// What time brought.
+/// The action due at a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutEvent {
-    /// Nothing was sent for the keep-alive: write PINGREQ now.
+    /// Nothing was sent for the keep-alive interval: write PINGREQ now.
     SendPingReq,
-    /// PINGRESP did not come in time: close the connection.
+    /// PINGRESP did not arrive in time: close the connection.
     PingTimeout,
 }
 
-/// Sends PINGREQ when nothing else was sent, and waits for PINGRESP.
+/// Decides when to send PINGREQ, and waits for PINGRESP.
 #[derive(Debug, Default)]
 struct Pinger {
     /// 0 is off.
@@ -108,8 +107,8 @@ impl Pinger {
 /// The client's side of one session; it outlives its connections.
 ///
 /// Call order on a connection: after CONNACK [`Session::connack`], then [`Session::publish`] and
-/// the `handle_*` that fits each inbound packet, and after each `handle_*`
-/// [`Session::poll_transmit`] until it is `None`. At its end [`Session::disconnected`].
+/// the `handle_*` of each inbound packet, and after each `handle_*` [`Session::poll_transmit`]
+/// until it returns `None`. At the end [`Session::disconnected`].
 #[derive(Debug)]
 pub struct Session<M> {
     outgoing: Outgoing<M>,
@@ -122,7 +121,7 @@ pub struct Session<M> {
 }
 
 impl<M: Payload> Session<M> {
-    /// A session without state and connection.
+    /// A session without state and without a connection.
     #[must_use]
     pub fn new(limits: ClientLimits) -> Self {
         Self {
@@ -142,8 +141,8 @@ impl<M: Payload> Session<M> {
         }
     }
 
-    /// CONNACK accepted the connection. Returns the messages given up because the server has no
-    /// session: those unacknowledged, oldest first. A resumed session sends them again by itself.
+    /// CONNACK accepted the connection. Returns the messages that are abandoned because the server
+    /// has no session: the unacknowledged ones, oldest first. A resumed session retransmits them.
     pub fn connack(&mut self, now_ns: u64, params: ConnAckParams) -> Vec<M> {
         let mut abandoned = Vec::new();
         if !params.session_present {
@@ -187,22 +186,22 @@ impl<M: Payload> Session<M> {
                 self.pinger.sent_ns = now_ns;
                 Publish::Send(transmit)
             }
-            // Neither congestion nor expiry exist here, and the window was open.
+            // Invariant: a client has neither congestion nor expiry, and the window was open.
             Offer::Queued | Offer::Dropped(_) => Publish::Queued,
         }
     }
 
-    /// Whether a message of QoS 1 or 2 would not be blocked.
+    /// Whether a message of QoS 1 or 2 can be published now.
     #[inline]
     #[must_use]
     pub fn can_publish(&self) -> bool {
         self.outgoing.is_open()
     }
 
-    /// PUBACK arrived. Returns the message that it ends.
+    /// PUBACK arrived. Returns the acknowledged message.
     ///
     /// # Errors
-    /// It answers something else than a PUBLISH of QoS 1.
+    /// The identifier is not that of a PUBLISH of QoS 1.
     #[inline]
     pub fn handle_puback(
         &mut self,
@@ -213,10 +212,10 @@ impl<M: Payload> Session<M> {
         Ok(done.map(|delivery| delivery.message))
     }
 
-    /// PUBREC arrived: queues PUBREL. Returns the message if an error `reason` ends it.
+    /// PUBREC arrived: queues PUBREL. Returns the message if an error `reason` ends its exchange.
     ///
     /// # Errors
-    /// It answers something else than a PUBLISH of QoS 2.
+    /// The identifier is not that of a PUBLISH of QoS 2.
     pub fn handle_pubrec(
         &mut self,
         packet_id: PacketId,
@@ -226,10 +225,10 @@ impl<M: Payload> Session<M> {
         Ok(done.map(|delivery| delivery.message))
     }
 
-    /// PUBCOMP arrived. Returns the message that it ends.
+    /// PUBCOMP arrived. Returns the acknowledged message.
     ///
     /// # Errors
-    /// It answers something else than a PUBREL.
+    /// The identifier is not that of a PUBREL.
     pub fn handle_pubcomp(
         &mut self,
         packet_id: PacketId,
@@ -239,10 +238,10 @@ impl<M: Payload> Session<M> {
         Ok(done.map(|delivery| delivery.message))
     }
 
-    /// PUBLISH arrived, its topic resolved; its acknowledgement is queued.
+    /// PUBLISH arrived, with its topic resolved: queues its acknowledgement.
     ///
     /// # Errors
-    /// The server exceeds our Receive Maximum (0x93).
+    /// The server exceeds the client's Receive Maximum (0x93).
     #[inline]
     pub fn handle_publish(
         &mut self,
@@ -266,7 +265,7 @@ impl<M: Payload> Session<M> {
     /// PUBREL arrived: queues PUBCOMP.
     ///
     /// # Errors
-    /// The server floods PUBREL without reading the answers.
+    /// The server sends PUBREL without reading the answers.
     pub fn handle_pubrel(&mut self, packet_id: PacketId) -> Result<(), ProtocolError> {
         let known = self.incoming.handle_pubrel::<M>(packet_id, &mut InMemory)?;
         self.outgoing.counters.acks_unexpected += u64::from(!known);
@@ -278,8 +277,8 @@ impl<M: Payload> Session<M> {
         self.pinger.asked_ns = None;
     }
 
-    /// The topic that stands behind the topic and the topic alias of a PUBLISH; `None` means
-    /// `topic` itself.
+    /// The topic that the topic and the topic alias of a PUBLISH refer to; `None` means `topic`
+    /// itself.
     ///
     /// # Errors
     /// The alias is out of range (0x94) or unknown (0x82).
@@ -292,7 +291,7 @@ impl<M: Payload> Session<M> {
         self.aliases_in.resolve(topic, alias)
     }
 
-    /// How to send `topic`. Call it only for a PUBLISH that is certainly written next.
+    /// How to send `topic`. Call it only for a PUBLISH that is certainly the next one written.
     #[inline]
     pub fn assign_alias(&mut self, topic: &str) -> AliasOut {
         let plan = self.aliases_out.plan(topic);
@@ -302,17 +301,17 @@ impl<M: Payload> Session<M> {
         plan
     }
 
-    /// Takes a packet identifier for SUBSCRIBE or UNSUBSCRIBE; `None` if none is free.
+    /// Reserves a packet identifier for SUBSCRIBE or UNSUBSCRIBE; `None` if none is free.
     pub fn reserve_id(&mut self) -> Option<PacketId> {
         self.outgoing.reserve_id()
     }
 
-    /// SUBACK or UNSUBACK arrived: its identifier is free. False if it was not reserved.
+    /// SUBACK or UNSUBACK arrived: frees its identifier. False if it was not reserved.
     pub fn release_id(&mut self, packet_id: PacketId) -> bool {
         self.outgoing.release_id(packet_id)
     }
 
-    /// The next packet to write: acknowledgements, PUBREL, repetitions.
+    /// The next packet to write: acknowledgements, PUBREL, retransmissions.
     #[inline]
     pub fn poll_transmit(&mut self, now_ns: u64) -> Option<Transmit<M>> {
         let transmit = match self.incoming.poll_ack(BatchSeq::DONE) {
@@ -325,21 +324,21 @@ impl<M: Payload> Session<M> {
         Some(transmit)
     }
 
-    /// Whether [`Session::poll_transmit`] has something to do.
+    /// Whether [`Session::poll_transmit`] has work to do.
     #[inline]
     #[must_use]
     pub fn has_output(&self) -> bool {
         self.incoming.has_ack(BatchSeq::DONE) || self.outgoing.has_output(BatchSeq::DONE)
     }
 
-    /// When to call [`Session::handle_timeout`]; it may move later by itself, never earlier,
-    /// except after that call.
+    /// When to call [`Session::handle_timeout`]. The time may move to later at any call, and to
+    /// earlier only with `handle_timeout`.
     #[must_use]
     pub fn next_timeout(&self) -> Option<u64> {
         self.pinger.deadline_ns()
     }
 
-    /// Keep-alive: what is due at `now_ns`.
+    /// Keep-alive: the action due at `now_ns`.
     pub fn handle_timeout(&mut self, now_ns: u64) -> Option<TimeoutEvent> {
         if self.pinger.deadline_ns()? > now_ns {
             return None;
@@ -353,7 +352,7 @@ impl<M: Payload> Session<M> {
         Some(TimeoutEvent::SendPingReq)
     }
 
-    /// Messages of QoS 1 and 2 published and not acknowledged.
+    /// The number of messages of QoS 1 and 2 that are published and not acknowledged.
     #[must_use]
     pub fn inflight_len(&self) -> usize {
         self.outgoing.inflight_len()
@@ -365,7 +364,7 @@ impl<M: Payload> Session<M> {
         self.connected
     }
 
-    /// What was counted so far.
+    /// The counters of the session.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.outgoing.counters

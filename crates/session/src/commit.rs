@@ -12,7 +12,7 @@ use crate::Delivery;
 pub struct BatchSeq(u64);
 
 impl BatchSeq {
-    /// Nothing to wait for.
+    /// The batch of a promise that needs no commit.
     pub const DONE: Self = Self(0);
 
     /// Batch number `value` of a shard.
@@ -30,8 +30,8 @@ impl BatchSeq {
 
 /// Takes the records of one session.
 ///
-/// The implementation knows which session it stands for; records carry no session key. It may lose
-/// what is not committed, but never a record before one that it keeps.
+/// The implementation knows its session; records carry no session key. It may lose records that are
+/// not committed, but never a record in front of one that it keeps.
 pub trait Persist<M> {
     /// Appends `record` to the current batch and returns the number of that batch.
     fn persist(&mut self, record: Record<'_, M>) -> BatchSeq;
@@ -51,9 +51,9 @@ impl<M> Persist<M> for InMemory {
 /// One change of a session that recovery needs.
 ///
 /// Every message that is queued or gets a packet identifier has a number, `seq`: they begin with 1
-/// and grow with the order of sending. Played back in their order, the records say what
-/// [`crate::server::Restored`] wants to know: [`Record::Enqueued`] and [`Record::Sent`] make an
-/// entry or change it, [`Record::Released`] changes it, and one of [`Record::Acked`],
+/// and grow with the order of sending. Replayed in their order, the records yield the content of
+/// [`crate::server::Restored`]: [`Record::Enqueued`] and [`Record::Sent`] create an entry or change
+/// it, [`Record::Released`] changes it, and one of [`Record::Acked`],
 /// [`Record::Lapsed`], [`Record::Expired`], [`Record::Dispatched`], [`Record::Discarded`] and
 /// [`Record::Removed`] ends it.
 ///
@@ -61,8 +61,8 @@ impl<M> Persist<M> for InMemory {
 /// [`Record::Lapsed`], [`Record::Dispatched`], [`Record::InboundReceived`] and
 /// [`Record::InboundReleased`].
 ///
-/// What a clean start or the end of a session forgets is not told piece by piece: the owner forgets
-/// all of it.
+/// A clean start or the end of a session drops the whole state and has no records: the owner drops
+/// all entries at once.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Record<'a, M> {
@@ -81,7 +81,7 @@ pub enum Record<'a, M> {
         packet_id: PacketId,
         /// The message.
         delivery: &'a Delivery<M>,
-        /// It was the head of the queue; else it never was in the queue.
+        /// It was the head of the queue; otherwise it was never in the queue.
         from_queue: bool,
     },
     /// PUBREC arrived for an outgoing message of QoS 2: from now on only PUBREL is sent.
@@ -91,15 +91,15 @@ pub enum Record<'a, M> {
         /// Its packet identifier.
         packet_id: PacketId,
     },
-    /// An outgoing exchange is over: PUBACK, PUBCOMP, PUBREC with an error, or given up.
+    /// An outgoing exchange is over: PUBACK, PUBCOMP, PUBREC with an error, or abandoned.
     Acked {
         /// The number of the message.
         seq: u64,
         /// The packet identifier, free again.
         packet_id: PacketId,
     },
-    /// A message expired in the window before it was sent. Nothing behind it is sent before that is
-    /// committed: if it came back after a crash, it would be late.
+    /// A message expired in the window before it was sent. Nothing behind it is sent before this
+    /// record is committed: if the message came back after a crash, it would be out of order.
     Lapsed {
         /// Its number.
         seq: u64,
@@ -113,35 +113,34 @@ pub enum Record<'a, M> {
         /// The message.
         delivery: &'a Delivery<M>,
     },
-    /// A message of QoS 0 leaves the queue for the connection, once that is committed.
+    /// A message of QoS 0 leaves the queue for the connection once this record is committed.
     Dispatched {
         /// Its number.
         seq: u64,
         /// The message.
         delivery: &'a Delivery<M>,
     },
-    /// A message in the queue cannot be loaded and was given up.
+    /// A message in the queue cannot be loaded and was discarded.
     Discarded {
         /// Its number.
         seq: u64,
         /// The message.
         delivery: &'a Delivery<M>,
     },
-    /// The owner took a message out of the queue or the window, to give it to somebody else.
+    /// The owner took a message out of the queue or the window, to give it to another session.
     Removed {
         /// Its number.
         seq: u64,
         /// The message.
         delivery: &'a Delivery<M>,
     },
-    /// An incoming message of QoS 2 was taken in: the same identifier is now a duplicate. Its
-    /// fate is that of what was stored for the message: either both survive or neither.
+    /// An incoming message of QoS 2 was received: the same identifier is now a duplicate. Either
+    /// this record and the records of the message both survive, or neither does.
     InboundReceived {
         /// Its packet identifier.
         packet_id: PacketId,
     },
-    /// An incoming identifier of QoS 2 is free again: PUBREL arrived, or the message was refused
-    /// after all.
+    /// An incoming identifier of QoS 2 is free again: PUBREL arrived, or the message was refused.
     InboundReleased {
         /// The packet identifier.
         packet_id: PacketId,

@@ -1,4 +1,4 @@
-//! What a session counted since it was made.
+//! Counters of a session.
 
 /// Why a message for the peer was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -6,11 +6,11 @@
 pub enum DropReason {
     /// QoS 0 without a connection, and the session does not queue QoS 0.
     Offline,
-    /// The queue holds as many messages as it may.
+    /// The queue has reached its limit of messages.
     QueueFull,
-    /// The queue holds as many bytes as it may.
+    /// The queue has reached its limit of bytes.
     QueueBytesFull,
-    /// QoS 0 while the connection does not take more output.
+    /// QoS 0 while the connection is congested.
     NoCredit,
     /// The message expired before it was sent.
     Expired,
@@ -19,7 +19,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// How many reasons there are.
+    /// The number of reasons.
     pub const COUNT: usize = 6;
 
     /// All reasons.
@@ -46,24 +46,24 @@ impl DropReason {
     }
 }
 
-/// Counters of one session; they never go back.
+/// Counters of one session; they never decrease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     dropped: [u64; DropReason::COUNT],
-    /// PUBLISH packets of QoS 2 that were recognised as duplicates.
+    /// PUBLISH packets of QoS 2 that were recognized as duplicates.
     pub duplicates_suppressed: u64,
     /// Acknowledgements for identifiers that were not in flight.
     pub acks_unexpected: u64,
 }
 
 impl Counters {
-    /// How many messages were dropped for `reason`.
+    /// The number of messages dropped for `reason`.
     #[must_use]
     pub const fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped[reason as usize]
     }
 
-    /// How many messages were dropped for any reason.
+    /// The number of messages dropped for any reason.
     #[must_use]
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().sum()

@@ -1,4 +1,4 @@
-//! A message on its way to the peer, and the packets a session asks its owner to write.
+//! Messages for the peer, and the packets that a session asks its owner to write.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use tacho_codec::{AckKind, PacketId, QoS, ReasonCode};
 
 use crate::DropReason;
 
-/// The subscription identifiers of one delivery: none or one inline, more behind a reference.
+/// The subscription identifiers of one delivery: up to one is stored inline, more are behind a
+/// reference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubscriptionIdList(Ids);
 
@@ -45,7 +46,7 @@ impl SubscriptionIdList {
         };
     }
 
-    /// The identifiers in the order they were added.
+    /// The identifiers, in the order of insertion.
     #[inline]
     #[must_use]
     pub fn as_slice(&self) -> &[u32] {
@@ -79,13 +80,13 @@ pub struct Delivery<M> {
     pub message: M,
     /// The QoS of this delivery: the lower one of publication and subscription.
     pub qos: QoS,
-    /// The RETAIN flag as this receiver shall see it.
+    /// The RETAIN flag for this receiver.
     pub retain: bool,
-    /// Identifiers of the subscriptions that matched.
+    /// The identifiers of the subscriptions that matched.
     pub subscription_ids: SubscriptionIdList,
-    /// What the message counts for in the byte limit of the queue.
+    /// The size of the message against the byte limit of the queue.
     pub size_bytes: u32,
-    /// When the message expires on the clock of `now_ns`; `u64::MAX` is never.
+    /// When the message expires on the clock of `now_ns`; `u64::MAX` means never.
     pub expires_at_ns: u64,
 }
 
@@ -120,42 +121,42 @@ impl<M> Delivery<M> {
     }
 }
 
-/// A packet to write, in this order, on the session's connection.
+/// A packet to write on the session's connection, in the order of polling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transmit<M> {
     /// PUBLISH.
     Publish {
-        /// The message and how to send it.
+        /// The message and its delivery options.
         delivery: Delivery<M>,
         /// Present for QoS 1 and 2.
         packet_id: Option<PacketId>,
-        /// The DUP flag: this is a repetition after a resume.
+        /// The DUP flag: this is a retransmission after a resume.
         dup: bool,
     },
     /// PUBACK, PUBREC or PUBCOMP.
     Ack {
-        /// Which one.
+        /// The packet type.
         kind: AckKind,
-        /// The identifier it answers.
+        /// The identifier that it answers.
         packet_id: PacketId,
         /// Its reason code; MQTT 3.x has none on the wire.
         reason: ReasonCode,
     },
     /// PUBREL.
     PubRel {
-        /// The identifier it releases.
+        /// The identifier that it releases.
         packet_id: PacketId,
         /// Its reason code; MQTT 3.x has none on the wire.
         reason: ReasonCode,
     },
 }
 
-/// What became of an offered message.
+/// The result of offering a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer<M> {
-    /// Write this packet now; nothing else is ahead of it.
+    /// Write this packet now; no other packet precedes it.
     SendNow(Transmit<M>),
-    /// `poll_transmit` will yield it when its turn comes.
+    /// `poll_transmit` yields it later.
     Queued,
     /// It was dropped and counted.
     Dropped(DropReason),

@@ -1,10 +1,10 @@
-//! What a peer did wrong.
+//! Protocol errors of the peer.
 
 use std::fmt;
 
 use tacho_codec::ReasonCode;
 
-/// The peer broke the protocol; its connection has to be closed.
+/// The peer violated the protocol; its connection has to be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProtocolError {
     reason: ReasonCode,
@@ -22,7 +22,7 @@ impl ProtocolError {
         self.reason
     }
 
-    /// What is wrong, for the Reason String of DISCONNECT.
+    /// A description, for the Reason String of DISCONNECT.
     #[must_use]
     pub const fn sentence(&self) -> &'static str {
         self.sentence

@@ -1,4 +1,4 @@
-//! The incoming half: acknowledgements in order, duplicate suppression, our receive maximum.
+//! The incoming half: acknowledgements in order, duplicate suppression, receive maximum.
 
 use std::collections::VecDeque;
 
@@ -8,20 +8,20 @@ use tacho_codec::{AckKind, PacketId, QoS, ReasonCode};
 
 use crate::{BatchSeq, Persist, ProtocolError, Record};
 
-/// Bound on waiting acknowledgements: no honest peer has more exchanges than identifiers, each
-/// with one PUBREC and one PUBCOMP.
+/// Bound on pending acknowledgements: a conforming peer has at most one exchange per identifier,
+/// each with one PUBREC and one PUBCOMP.
 const ACKS_LEN_MAX: usize = 2 * 65_535;
 
-/// What an incoming PUBLISH is.
+/// The kind of an incoming PUBLISH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inbound {
     /// Route it, then call `accept_publish` exactly once.
     New,
-    /// A repetition of a QoS 2 message that is known already: neither route nor accept it.
+    /// A retransmission of a known QoS 2 message: neither route nor accept it.
     Duplicate,
 }
 
-/// An acknowledgement on its way out.
+/// An acknowledgement to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ack {
     pub(crate) kind: AckKind,
@@ -32,7 +32,7 @@ pub(crate) struct Ack {
 #[derive(Debug)]
 struct AckSlot {
     ack: Ack,
-    /// The owner has accepted (or refused) the message; else the slot only keeps the order.
+    /// The owner has accepted (or refused) the message; until then the slot only keeps the order.
     accepted: bool,
     /// Sending it ends the exchange and returns one unit of the receive maximum.
     returns_credit: bool,
@@ -42,22 +42,31 @@ struct AckSlot {
 /// An incoming QoS 2 exchange between PUBLISH and PUBREL.
 #[derive(Debug)]
 struct Exchange {
-    accepted: bool,
-    /// Its identifier was reported.
-    recorded: bool,
+    stage: InboundStage,
     /// An acknowledgement slot of this connection waits for `accept_publish`.
     slot_waits: bool,
-    /// It counts for the receive maximum of this connection.
+    /// It counts against the receive maximum of this connection.
     counted: bool,
     batch: BatchSeq,
 }
 
+/// How far an incoming QoS 2 message got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InboundStage {
+    /// It arrived.
+    Received,
+    /// Its identifier is recorded.
+    Recorded,
+    /// Its identifier is recorded, and the owner has accepted it.
+    Accepted,
+}
+
 impl Exchange {
-    /// Reports the identifier, once.
+    /// Records the identifier, once.
     #[inline]
     fn record<M>(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
-        if !self.recorded {
-            self.recorded = true;
+        if self.stage == InboundStage::Received {
+            self.stage = InboundStage::Recorded;
             self.batch = persist.persist(Record::InboundReceived { packet_id });
         }
     }
@@ -68,12 +77,12 @@ impl Exchange {
 pub(crate) struct Incoming {
     acks: VecDeque<AckSlot>,
     exchanges: HashMap<PacketId, Exchange, RandomState>,
-    /// So many slots at the front of `acks` are accepted; the next one, if any, is not.
+    /// The number of accepted slots at the front of `acks`; the next one, if any, is not accepted.
     accepted_len: usize,
-    /// The last commit that an identifier's release waits for.
+    /// The newest batch that the release of an identifier waits for.
     released: BatchSeq,
     receive_maximum: u16,
-    /// Exchanges begun on this connection whose last acknowledgement has not left.
+    /// Exchanges of this connection whose last acknowledgement is not sent yet.
     unacked: u32,
 }
 
@@ -89,12 +98,11 @@ impl Incoming {
         }
     }
 
-    /// What was received before, without a connection.
+    /// The identifiers of a stored session, without a connection.
     pub(crate) fn restore(receive_maximum: u16, received: Vec<PacketId>) -> Self {
         let mut incoming = Self::new(receive_maximum);
         let exchange = || Exchange {
-            accepted: true,
-            recorded: true,
+            stage: InboundStage::Accepted,
             slot_waits: false,
             counted: false,
             batch: BatchSeq::DONE,
@@ -104,7 +112,7 @@ impl Incoming {
         incoming
     }
 
-    /// Starts a connection: acknowledgements not sent are void, known identifiers stay.
+    /// Starts a connection: unsent acknowledgements are void, known identifiers remain.
     pub(crate) fn connect(&mut self) {
         self.disconnect();
         for exchange in self.exchanges.values_mut() {
@@ -127,8 +135,7 @@ impl Incoming {
         self.disconnect();
     }
 
-    /// The peer has forgotten the exchanges: their identifiers are free, and what they stand for
-    /// is not known any more.
+    /// The peer has lost the exchanges: drops them and frees their identifiers.
     pub(crate) fn forget<M>(&mut self, persist: &mut impl Persist<M>) {
         for (packet_id, exchange) in std::mem::take(&mut self.exchanges) {
             self.release(packet_id, &exchange, persist);
@@ -155,7 +162,7 @@ impl Incoming {
     }
 
     /// `enforce_receive_maximum` is false for MQTT 3.x, which has no such limit; then only the
-    /// number of identifiers bounds the peer.
+    /// number of identifiers limits the peer.
     #[inline]
     pub(crate) fn handle_publish(
         &mut self,
@@ -184,7 +191,7 @@ impl Incoming {
                     exchange.counted = true;
                     self.unacked += 1;
                 }
-                if exchange.accepted {
+                if exchange.stage == InboundStage::Accepted {
                     let batch = exchange.batch;
                     self.push_ack(AckKind::PubRec, packet_id, ReasonCode::SUCCESS, batch, false)?;
                 } else if !exchange.slot_waits {
@@ -199,8 +206,7 @@ impl Incoming {
             self.exchanges.insert(
                 packet_id,
                 Exchange {
-                    accepted: false,
-                    recorded: false,
+                    stage: InboundStage::Received,
                     slot_waits: true,
                     counted: true,
                     batch: BatchSeq::DONE,
@@ -217,7 +223,7 @@ impl Incoming {
         Ok(Inbound::New)
     }
 
-    /// Releases the acknowledgement of a new message, to leave once `batch` is committed.
+    /// Releases the acknowledgement of a new message, to be sent once `batch` is committed.
     #[inline]
     pub(crate) fn accept_publish<M>(
         &mut self,
@@ -236,7 +242,7 @@ impl Incoming {
                 let mut batch = batch;
                 let mut returns_credit = false;
                 if refused {
-                    // The sender frees the identifier when it sees the error.
+                    // The sender frees the identifier when it receives the error.
                     if let Some(exchange) = self.exchanges.remove(&packet_id) {
                         batch = batch.max(self.release(packet_id, &exchange, persist));
                         returns_credit = exchange.counted;
@@ -244,7 +250,7 @@ impl Incoming {
                 } else if let Some(exchange) = self.exchanges.get_mut(&packet_id) {
                     exchange.record(packet_id, persist);
                     batch = batch.max(exchange.batch);
-                    exchange.accepted = true;
+                    exchange.stage = InboundStage::Accepted;
                     exchange.slot_waits = false;
                     exchange.batch = batch;
                 }
@@ -253,21 +259,21 @@ impl Incoming {
         }
     }
 
-    /// Reports the identifier of a message that is not accepted yet.
+    /// Records the identifier of a message that is not accepted yet.
     pub(crate) fn record_publish<M>(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
         if let Some(exchange) = self.exchanges.get_mut(&packet_id) {
             exchange.record(packet_id, persist);
         }
     }
 
-    /// An exchange is over; says what frees its identifier.
+    /// An exchange is over; returns the batch that frees its identifier.
     fn release<M>(
         &mut self,
         packet_id: PacketId,
         exchange: &Exchange,
         persist: &mut impl Persist<M>,
     ) -> BatchSeq {
-        if !exchange.recorded {
+        if exchange.stage == InboundStage::Received {
             return BatchSeq::DONE;
         }
         let batch = persist.persist(Record::InboundReleased { packet_id });
@@ -289,7 +295,7 @@ impl Incoming {
             }
             None => (ReasonCode::PACKET_IDENTIFIER_NOT_FOUND, false),
         };
-        // Also for an unknown identifier: its release on an earlier connection may be uncommitted.
+        // For an unknown identifier too: its release on an earlier connection may be uncommitted.
         self.push_ack(AckKind::PubComp, packet_id, reason, self.released, returns_credit)?;
         Ok(reason == ReasonCode::SUCCESS)
     }
@@ -299,7 +305,7 @@ impl Incoming {
         self.accepted_len > 0 && self.acks.front().is_some_and(|slot| slot.batch <= committed)
     }
 
-    /// The next acknowledgement whose promise is kept.
+    /// The next acknowledgement whose batch is committed.
     #[inline]
     pub(crate) fn poll_ack(&mut self, committed: BatchSeq) -> Option<Ack> {
         if !self.has_ack(committed) {
@@ -342,7 +348,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Messages are usually accepted in the order they came, so the first look hits.
+    /// Messages are usually accepted in the order of arrival, so the first comparison matches.
     #[inline]
     fn fill_ack(
         &mut self,
@@ -355,7 +361,7 @@ impl Incoming {
         let waiting = self.acks.range_mut(self.accepted_len..).find(|slot| {
             !slot.accepted && slot.ack.packet_id == packet_id && slot.ack.kind == kind
         });
-        // No slot: the connection the message came from is gone, its acknowledgement is void.
+        // No slot: the connection of the message is closed, so its acknowledgement is void.
         let Some(slot) = waiting else { return };
         slot.accepted = true;
         slot.ack.reason = reason;
@@ -370,6 +376,6 @@ impl Incoming {
 const fn receive_maximum_exceeded() -> ProtocolError {
     ProtocolError::new(
         ReasonCode::RECEIVE_MAXIMUM_EXCEEDED,
-        "the peer has more messages of QoS 1 and 2 unacknowledged than it may",
+        "the peer exceeds the receive maximum of unacknowledged QoS 1 and 2 messages",
     )
 }

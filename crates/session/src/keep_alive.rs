@@ -1,6 +1,6 @@
 //! The broker's keep-alive: one and a half times the interval without inbound packets.
 
-/// The deadline that inbound packets move.
+/// A deadline that inbound packets postpone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeepAlive {
     /// 1.5 times the keep-alive; 0 is off.

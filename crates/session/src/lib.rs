@@ -1,13 +1,13 @@
-//! The MQTT session as a machine without I/O and without a clock.
+//! The MQTT session as a state machine without I/O and without a clock.
 //!
-//! One [`server::Session`] is the broker's side of a session and outlives its connections; one
-//! [`client::Session`] is the client's side. Both are made of the same parts: the outgoing
-//! half (packet identifiers, in-flight window, resend), the incoming half (acknowledgements,
-//! duplicate suppression) and topic aliases.
+//! A [`server::Session`] is the broker's side of a session and outlives its connections; a
+//! [`client::Session`] is the client's side. Both consist of the same parts: the outgoing half
+//! (packet identifiers, in-flight window, resend), the incoming half (acknowledgements, duplicate
+//! suppression) and topic aliases.
 //!
-//! The methods come in four families:
+//! There are four families of methods:
 //!
-//! - `handle_*` takes what arrived from the peer or from time,
+//! - `handle_*` takes input: packets of the peer and timeouts,
 //! - commands such as [`server::Session::offer`] or [`client::Session::publish`] change the state,
 //! - `poll_transmit` yields the next packet to write, until there is none,
 //! - getters.
@@ -17,16 +17,16 @@
 //!
 //! # Durability
 //!
-//! Whatever a session promises to its peer it first hands to [`Persist`] as a [`Record`]; the
-//! [`BatchSeq`] that comes back says when the record is safe. Packets that make a promise
-//! wait inside the session until `poll_transmit` is told that their batch is committed.
-//! In memory, [`InMemory`] returns [`BatchSeq::DONE`] and nothing waits. From the records an
-//! owner knows what [`server::Session::restore`] needs to go on after a crash. Messages that wait
-//! need not be in memory meanwhile, see [`Payload`].
+//! A session hands every promise to its peer to [`Persist`] first, as a [`Record`]; the
+//! returned [`BatchSeq`] tells when the record is durable. Packets that make a promise wait inside
+//! the session until `poll_transmit` is called with their batch committed. [`InMemory`] returns
+//! [`BatchSeq::DONE`], so nothing waits. The records contain everything that
+//! [`server::Session::restore`] needs after a crash. Waiting messages need not be in memory, see
+//! [`Payload`].
 //!
-//! # Not here
+//! # Out of scope
 //!
-//! Sockets, packets as bytes, subscriptions, routing, authorisation.
+//! Sockets, packets as bytes, subscriptions, routing, authorization.
 
 mod alias;
 mod authentication;
@@ -42,6 +42,7 @@ mod link;
 mod outgoing;
 mod payload;
 mod queue;
+mod restored;
 pub mod server;
 
 pub use alias::AliasOut;

@@ -1,11 +1,11 @@
-//! How long a session lives without a connection, and when its will is published.
+//! Session expiry without a connection, and the time of the will.
 
 use tacho_codec::Version;
 
-/// The session expiry interval of sessions that never end (MQTT 5.0, 3.1.2.11.2).
+/// The session expiry interval of sessions that never expire (MQTT 5.0, 3.1.2.11.2).
 pub const EXPIRY_NEVER: u32 = u32::MAX;
 
-/// A will as the session keeps it: the message and its delay.
+/// A will in a session: the message and its delay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WillState<M> {
     /// The message to publish.
@@ -14,9 +14,9 @@ pub struct WillState<M> {
     pub delay_s: u32,
 }
 
-/// The session expiry interval that a CONNECT asks for, not above `expiry_s_max`.
+/// The session expiry interval that a CONNECT requests, at most `expiry_s_max`.
 ///
-/// MQTT 3.x: none with clean session, else the longest the server allows. MQTT 5.0: the property,
+/// MQTT 3.x: 0 with clean session, else the longest that the server allows. MQTT 5.0: the property,
 /// 0 if absent.
 #[must_use]
 pub fn session_expiry_s(
@@ -25,15 +25,15 @@ pub fn session_expiry_s(
     property_s: Option<u32>,
     expiry_s_max: u32,
 ) -> u32 {
-    let asked_s = match version {
+    let requested_s = match version {
         Version::V5 => property_s.unwrap_or(0),
         _ if clean_start => 0,
         _ => EXPIRY_NEVER,
     };
-    asked_s.min(expiry_s_max)
+    requested_s.min(expiry_s_max)
 }
 
-/// The instant `delay_s` after `now_ns`; `None` for never. Cannot overflow.
+/// The time `delay_s` after `now_ns`; `None` for never. Cannot overflow.
 pub(crate) const fn deadline_ns(now_ns: u64, delay_s: u32) -> Option<u64> {
     if delay_s == EXPIRY_NEVER {
         return None;
@@ -46,25 +46,32 @@ const fn will_deadline_ns<M>(now_ns: u64, will: &WillState<M>) -> u64 {
     now_ns.saturating_add(will.delay_s as u64 * 1_000_000_000)
 }
 
-/// Session expiry and will: everything that outlives a connection and is driven by time.
+/// Session expiry and will: the time-driven state that outlives a connection.
 #[derive(Debug)]
 pub(crate) struct Lifetime<M> {
     expiry_s: u32,
     will: Option<WillState<M>>,
-    /// `u64::MAX` is none.
+    /// `u64::MAX` means none.
     will_at_ns: u64,
     ends_at_ns: u64,
-    connected: bool,
-    exists: bool,
+    presence: Presence,
 }
 
-/// What came due without a connection.
+/// Whether a session exists, and has a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    Absent,
+    Connected,
+    Disconnected,
+}
+
+/// The event that is due without a connection.
 pub(crate) enum Due<M> {
     Will(M),
     End,
 }
 
-/// What the end of a connection means for the session.
+/// The consequences of the end of a connection.
 pub(crate) struct Closing<M> {
     pub(crate) publish_will: Option<M>,
     pub(crate) session_ended: bool,
@@ -77,12 +84,11 @@ impl<M> Lifetime<M> {
             will: None,
             will_at_ns: u64::MAX,
             ends_at_ns: u64::MAX,
-            connected: false,
-            exists: false,
+            presence: Presence::Absent,
         }
     }
 
-    /// A session without connection; what is not said counts from now.
+    /// A session without a connection; missing times count from now.
     pub(crate) fn restore(
         now_ns: u64,
         expiry_s: u32,
@@ -94,16 +100,16 @@ impl<M> Lifetime<M> {
         let will_at_ns = will.as_ref().map_or(u64::MAX, |will| {
             will_at_ns.unwrap_or_else(|| will_deadline_ns(now_ns, will)).min(ends_at_ns)
         });
-        Self { expiry_s, will, will_at_ns, ends_at_ns, connected: false, exists: true }
+        Self { expiry_s, will, will_at_ns, ends_at_ns, presence: Presence::Disconnected }
     }
 
     pub(crate) const fn exists(&self) -> bool {
-        self.exists
+        !matches!(self.presence, Presence::Absent)
     }
 
     #[inline]
     pub(crate) const fn is_connected(&self) -> bool {
-        self.connected
+        matches!(self.presence, Presence::Connected)
     }
 
     pub(crate) const fn expiry_s(&self) -> u32 {
@@ -121,10 +127,10 @@ impl<M> Lifetime<M> {
         }
     }
 
-    /// Starts a connection, and keeps its will with the session [MQTT-3.1.2-7]. Returns the
+    /// Starts a connection, and stores its will with the session [MQTT-3.1.2-7]. Returns the
     /// previous connection's will if a clean start ends that session before the will's delay is
-    /// over [MQTT-3.1.2-8], or if the delay is over and nobody has asked yet; a resume before that
-    /// cancels it [MQTT-3.1.3-9].
+    /// over [MQTT-3.1.2-8], or if the delay is over and `take_due` was not called since; a resume
+    /// before that cancels it [MQTT-3.1.3-9].
     pub(crate) fn open(
         &mut self,
         now_ns: u64,
@@ -137,14 +143,13 @@ impl<M> Lifetime<M> {
         self.expiry_s = expiry_s;
         self.will_at_ns = u64::MAX;
         self.ends_at_ns = u64::MAX;
-        self.connected = true;
-        self.exists = true;
+        self.presence = Presence::Connected;
         previous.filter(|_| is_due).map(|will| will.message)
     }
 
     /// Ends the connection. `keep_will` is false only after a normal DISCONNECT [MQTT-3.14.4-3];
-    /// `clean_takeover` says that the connection which takes over starts clean. The session goes on
-    /// as long as its expiry says [MQTT-3.1.2-23], [MQTT-4.1.0-1], [MQTT-4.1.0-2].
+    /// with `clean_takeover` a connection with a clean start takes over. The session continues for
+    /// its expiry interval [MQTT-3.1.2-23], [MQTT-4.1.0-1], [MQTT-4.1.0-2].
     pub(crate) fn close(
         &mut self,
         now_ns: u64,
@@ -152,7 +157,6 @@ impl<M> Lifetime<M> {
         expiry_override_s: Option<u32>,
         clean_takeover: bool,
     ) -> Closing<M> {
-        self.connected = false;
         if let Some(expiry_s) = expiry_override_s {
             self.expiry_s = expiry_s;
         }
@@ -163,14 +167,14 @@ impl<M> Lifetime<M> {
         let will_is_due = session_ended || self.will.as_ref().is_some_and(|w| w.delay_s == 0);
         let publish_will =
             if will_is_due { self.will.take().map(|will| will.message) } else { None };
-        self.exists = !session_ended;
+        self.presence = if session_ended { Presence::Absent } else { Presence::Disconnected };
         self.ends_at_ns = u64::MAX;
         self.will_at_ns = u64::MAX;
         if !session_ended {
             self.ends_at_ns = deadline_ns(now_ns, self.expiry_s).unwrap_or(u64::MAX);
             if let Some(will) = &self.will {
-                // The will fires when its delay is over or the session ends, whichever is first
-                // [MQTT-3.1.2-8]; taken out, it cannot fire again [MQTT-3.1.2-10].
+                // The will is due when its delay is over or the session ends, whichever is first
+                // [MQTT-3.1.2-8]; once taken out, it is not published again [MQTT-3.1.2-10].
                 self.will_at_ns = will_deadline_ns(now_ns, will).min(self.ends_at_ns);
             }
         }
@@ -192,7 +196,7 @@ impl<M> Lifetime<M> {
         }
         if self.ends_at_ns <= now_ns && self.ends_at_ns != u64::MAX {
             self.ends_at_ns = u64::MAX;
-            self.exists = false;
+            self.presence = Presence::Absent;
             return Some(Due::End);
         }
         None

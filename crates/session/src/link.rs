@@ -1,30 +1,30 @@
-//! A connection that its owner opens and keeps: when to connect, when to give up, when to ask
-//! whether the peer is still there. Time and nothing else; sockets and packets are the owner's.
+//! The timing of a connection that its owner opens and maintains: when to connect, when to give up,
+//! when to check that the peer is alive. Sockets and packets belong to the owner.
 
-/// How long everything takes.
+/// The intervals of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSettings {
-    /// Before the first attempt after a connection was lost or an attempt failed.
+    /// The first pause after a connection was lost or an attempt failed.
     pub retry_first_ns: u64,
-    /// The pause doubles with every further attempt, up to this.
+    /// The longest pause: the pause doubles with every failed attempt (exponential backoff).
     pub retry_longest_ns: u64,
-    /// From the attempt until CONNACK; 0 is as long as it takes.
+    /// From the attempt until CONNACK; 0 waits without limit.
     pub connect_timeout_ns: u64,
-    /// Between two PINGREQs whatever else is sent, and until one must be answered by anything at
-    /// all; 0 is never. The keep-alive counts if it is shorter.
+    /// Between two PINGREQs, regardless of other packets, and the time within which any packet must
+    /// arrive after a PINGREQ; 0 is off. The keep-alive applies if it is shorter.
     pub health_check_ns: u64,
 }
 
-/// What is to be done.
+/// The action that the owner has to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
-    /// Begin to connect, and say [`Link::lost`] if that fails.
+    /// Start to connect, and call [`Link::lost`] if that fails.
     Dial,
-    /// CONNACK did not come in time: give the attempt up. The next one is planned.
+    /// CONNACK did not arrive in time: abort the attempt. The next one is scheduled.
     GiveUp,
     /// Write PINGREQ.
     Ping,
-    /// Nothing came since PINGREQ was sent: close the connection. The next attempt is planned.
+    /// Nothing arrived since PINGREQ was sent: close the connection. The next attempt is scheduled.
     Silent,
 }
 
@@ -36,27 +36,27 @@ enum Phase {
     Closed,
 }
 
-/// One such connection. It begins by connecting at once.
+/// The state of one such connection. It starts with an immediate attempt to connect.
 #[derive(Debug)]
 pub struct Link {
     settings: LinkSettings,
     phase: Phase,
-    /// Attempts that failed, one after the other.
+    /// Consecutive failed attempts.
     failures: u32,
-    /// Something came since the last PINGREQ.
+    /// A packet arrived since the last PINGREQ.
     is_heard: bool,
     random: u64,
 }
 
 impl Link {
-    /// A link that connects at `now_ns`. Links with different seeds do not try at the same times.
+    /// A link that connects at `now_ns`. Links with different seeds retry at different times.
     #[must_use]
     pub const fn new(settings: LinkSettings, now_ns: u64, seed: u64) -> Self {
         let phase = Phase::Waiting { until_ns: now_ns };
         Self { settings, phase, failures: 0, is_heard: false, random: seed | 1 }
     }
 
-    /// When to call [`Link::handle_timeout`]; it may move with every other call.
+    /// When to call [`Link::handle_timeout`]; the time may change with every other call.
     #[must_use]
     pub const fn next_timeout(&self) -> Option<u64> {
         let at_ns = match self.phase {
@@ -67,7 +67,7 @@ impl Link {
         if at_ns == u64::MAX { None } else { Some(at_ns) }
     }
 
-    /// What is due at `now_ns`.
+    /// The action due at `now_ns`.
     pub fn handle_timeout(&mut self, now_ns: u64) -> Option<LinkEvent> {
         if self.next_timeout()? > now_ns {
             return None;
@@ -109,13 +109,13 @@ impl Link {
         self.phase = Phase::Up { next_ping_ns, interval_ns, is_asked: false };
     }
 
-    /// Something came.
+    /// A packet arrived.
     #[inline]
     pub const fn heard(&mut self) {
         self.is_heard = true;
     }
 
-    /// The connection or the attempt is over. The next one is planned.
+    /// The connection or the attempt is over. Schedules the next attempt.
     pub fn lost(&mut self, now_ns: u64) {
         if self.phase == Phase::Closed {
             return;
@@ -124,17 +124,18 @@ impl Link {
         let doubled = retry_first_ns.saturating_mul(1 << self.failures.min(32));
         let pause_ns = doubled.min(retry_longest_ns).max(1);
         self.failures = self.failures.saturating_add(1);
-        // From half of the pause to all of it: who lost the peer together does not come together.
+        // Jitter between half of the pause and all of it: links that lost the peer at the same time
+        // do not return at the same time.
         let jitter_ns = self.draw() % (pause_ns / 2 + 1);
         self.phase = Phase::Waiting { until_ns: now_ns.saturating_add(pause_ns - jitter_ns) };
     }
 
-    /// The connection was closed for another one that differs, which is to be made now.
+    /// The connection was closed to be replaced with other parameters: reconnect at `now_ns`.
     pub const fn again(&mut self, now_ns: u64) {
         self.phase = Phase::Waiting { until_ns: now_ns };
     }
 
-    /// There is to be no connection any more.
+    /// Ends the link: there are no further attempts.
     pub const fn close(&mut self) {
         self.phase = Phase::Closed;
     }
@@ -149,7 +150,7 @@ impl Link {
     }
 }
 
-/// `after_ns` later; never if that is 0.
+/// The time `after_ns` after `now_ns`; never if `after_ns` is 0.
 const fn later(now_ns: u64, after_ns: u64) -> u64 {
     if after_ns == 0 { u64::MAX } else { now_ns.saturating_add(after_ns) }
 }
@@ -167,13 +168,13 @@ mod tests {
     };
 
     fn due(link: &mut Link) -> (u64, Option<LinkEvent>) {
-        let at_ns = link.next_timeout().expect("something is planned");
+        let at_ns = link.next_timeout().expect("an action is scheduled");
         assert_eq!(link.handle_timeout(at_ns - 1), None);
         (at_ns, link.handle_timeout(at_ns))
     }
 
     #[test]
-    fn attempts_come_at_longer_and_longer_pauses_that_are_not_the_same() {
+    fn pauses_between_attempts_grow_and_differ_between_links() {
         let pauses = |seed: u64| {
             let mut link = Link::new(SETTINGS, 100, seed);
             let (mut now_ns, dialed) = due(&mut link);
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_without_answer_is_given_up() {
+    fn an_attempt_without_an_answer_is_aborted() {
         let mut link = Link::new(SETTINGS, S, 1);
         assert_eq!(due(&mut link), (S, Some(LinkEvent::Dial)));
         assert_eq!(due(&mut link), (6 * S, Some(LinkEvent::GiveUp)));
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_answers_stays_and_a_silent_one_is_given_up() {
+    fn a_silent_peer_is_disconnected_and_an_answering_one_is_not() {
         let mut link = Link::new(SETTINGS, S, 1);
         due(&mut link);
         link.accepted(2 * S, 60);
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shorter_one_of_keep_alive_and_health_check_counts_and_0_is_none() {
+    fn the_shorter_of_keep_alive_and_health_check_applies_and_0_is_off() {
         for (keep_alive_s, health_check_ns, expected) in [
             (60, 10 * S, Some(10 * S)),
             (5, 10 * S, Some(5 * S)),
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn success_makes_the_next_pause_the_first_one_again() {
+    fn success_resets_the_backoff() {
         let mut link = Link::new(SETTINGS, 0, 1);
         for _ in 0..6 {
             link.lost(0);

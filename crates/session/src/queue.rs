@@ -6,10 +6,10 @@ use tacho_codec::QoS;
 
 use crate::{BatchSeq, Delivery, DropReason, Payload};
 
-/// An empty queue that was longer than this returns its memory at once.
+/// An emptied queue with a larger capacity returns its memory at once.
 const CAPACITY_KEPT_MAX: usize = 256;
 
-/// So many messages of QoS 0 are reported as gone at once, to wait for one commit.
+/// The number of QoS 0 messages that are recorded as dispatched at once, to wait for one commit.
 const DEPARTING_LEN_MAX: usize = 64;
 
 /// A message in the queue and its number.
@@ -27,7 +27,8 @@ pub(crate) struct Queue<M> {
     bytes_max: u64,
     len_max: u32,
     qos0_len: u32,
-    /// So many messages of QoS 0 at the front are reported as gone, and leave after that commit.
+    /// The number of QoS 0 messages at the front that are recorded as dispatched; they leave once
+    /// `departing_batch` is committed.
     departing_len: usize,
     departing_batch: BatchSeq,
 }
@@ -59,13 +60,13 @@ impl<M> Queue<M> {
         self.bytes
     }
 
-    /// Whether a message of QoS 0 waits here: the next one has to wait behind it.
+    /// Whether a message of QoS 0 is queued: the next one has to wait behind it.
     #[inline]
     pub(crate) const fn holds_qos0(&self) -> bool {
         self.qos0_len > 0
     }
 
-    /// Why `delivery` cannot be put into the queue, if it cannot.
+    /// The reason why the queue refuses `delivery`, if it does.
     pub(crate) fn refusal(&self, delivery: &Delivery<M>) -> Option<DropReason> {
         if self.entries.len() >= self.len_max as usize {
             Some(DropReason::QueueFull)
@@ -96,7 +97,7 @@ impl<M> Queue<M> {
         Some(entry)
     }
 
-    /// Whether the front was reported as gone.
+    /// Whether the front is recorded as dispatched.
     #[inline]
     pub(crate) const fn is_departing(&self) -> bool {
         self.departing_len > 0
@@ -108,8 +109,8 @@ impl<M> Queue<M> {
         self.is_departing().then_some(self.departing_batch)
     }
 
-    /// Takes out the messages that are `wanted`; the others keep their order. What was reported as
-    /// gone stays.
+    /// Takes out the messages that are `wanted`; the others keep their order. Messages that are
+    /// recorded as dispatched stay.
     pub(crate) fn take_where(&mut self, wanted: impl Fn(&M) -> bool) -> Vec<Queued<M>> {
         let mut taken = Vec::new();
         let departing_len = self.departing_len;
@@ -130,7 +131,7 @@ impl<M> Queue<M> {
         self.entries.iter()
     }
 
-    /// The messages from position `from` on, oldest first, but for those reported as gone.
+    /// The messages from position `from` on, oldest first, except those recorded as dispatched.
     pub(crate) fn iter_mut(&mut self, from: usize) -> impl Iterator<Item = &mut Queued<M>> {
         let from = from.max(self.departing_len).min(self.entries.len());
         self.entries.range_mut(from..)
@@ -163,7 +164,7 @@ impl<M> Queue<M> {
 }
 
 impl<M: Payload> Queue<M> {
-    /// Takes out the message with this number if it is not loaded.
+    /// Removes and returns the message with this number if it is not loaded.
     pub(crate) fn take_unloaded(&mut self, seq: u64) -> Option<Queued<M>> {
         let index = self.entries.binary_search_by_key(&seq, |entry| entry.seq).ok()?;
         if self.entries.get(index)?.delivery.message.is_loaded() {
@@ -174,15 +175,15 @@ impl<M: Payload> Queue<M> {
         Some(entry)
     }
 
-    /// Reports the messages of QoS 0 at the front as gone, as far as they are loaded, so that they
-    /// leave together: after a crash none of them may come twice.
-    pub(crate) fn depart(&mut self, mut report: impl FnMut(&Queued<M>) -> BatchSeq) {
+    /// Records the loaded messages of QoS 0 at the front as dispatched, so that they leave
+    /// together: after a crash none of them may be sent twice.
+    pub(crate) fn depart(&mut self, mut record: impl FnMut(&Queued<M>) -> BatchSeq) {
         let leaves = |d: &Delivery<M>| d.qos == QoS::AtMostOnce && d.message.is_loaded();
         for entry in self.entries.iter().take(DEPARTING_LEN_MAX) {
             if !leaves(&entry.delivery) {
                 break;
             }
-            self.departing_batch = report(entry);
+            self.departing_batch = record(entry);
             self.departing_len += 1;
         }
     }

@@ -1,11 +1,13 @@
 //! The broker's side of a session.
 
-mod lasting;
+mod lifetime;
 mod loading;
 mod peer;
 mod restore;
+mod types;
 
-pub use restore::{ExchangeStage, Restored, RestoredExchange};
+pub use crate::restored::{ExchangeStage, Restored, RestoredExchange};
+pub use types::{ConnectParams, Connected, DisconnectEffects, End, SessionLimits, TimeoutEvent};
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -19,129 +21,16 @@ use crate::lifetime::{Due, Lifetime};
 use crate::outgoing::{Outgoing, OutgoingLimits};
 use crate::{
     AliasOut, BatchSeq, Counters, Delivery, DropReason, Inbound, Offer, Payload, Persist,
-    ProtocolError, Transmit, WillState,
+    ProtocolError, Transmit,
 };
-
-/// What a session may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SessionLimits {
-    /// Messages in the queue, those in flight not counted.
-    pub queue_len_max: u32,
-    /// Sum of `Delivery::size_bytes` in the queue.
-    pub queue_bytes_max: u64,
-    /// The Receive Maximum granted to the client: messages of QoS 1 and 2 that it may send
-    /// before they are acknowledged. Enforced for MQTT 5.0 only.
-    pub receive_maximum: u16,
-    /// Our own limit on unacknowledged messages of QoS 1 and 2 sent to the client; the client's
-    /// Receive Maximum counts if it is lower.
-    pub inflight_max: u16,
-    /// Queue messages of QoS 0 while there is no connection.
-    pub queue_qos0_offline: bool,
-    /// Bytes of the topics that stand behind the client's aliases.
-    pub alias_bytes_max: usize,
-}
-
-impl Default for SessionLimits {
-    fn default() -> Self {
-        Self {
-            queue_len_max: 1_000,
-            queue_bytes_max: 64 * 1024 * 1024,
-            receive_maximum: 1_024,
-            inflight_max: 1_024,
-            queue_qos0_offline: false,
-            alias_bytes_max: 64 * 1024,
-        }
-    }
-}
-
-/// What an accepted CONNECT agreed on.
-#[derive(Clone, Debug)]
-pub struct ConnectParams<M> {
-    /// The protocol version of this connection.
-    pub version: Version,
-    /// Clean Start, or clean session in MQTT 3.x.
-    pub clean_start: bool,
-    /// The client's Receive Maximum; 65,535 if it said none.
-    pub receive_maximum: u16,
-    /// The Topic Alias Maximum that we grant to the client.
-    pub topic_alias_maximum_in: u16,
-    /// The client's Topic Alias Maximum; 0 if it said none.
-    pub topic_alias_maximum_out: u16,
-    /// The keep-alive in force (Server Keep Alive if there is one); 0 is off.
-    pub keep_alive_s: u16,
-    /// The session expiry interval in force, see [`crate::session_expiry_s`].
-    pub session_expiry_s: u32,
-    /// The will.
-    pub will: Option<WillState<M>>,
-}
-
-/// What `connect` found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Connected<M> {
-    /// The Session Present flag for CONNACK. If false, the subscriptions of an earlier session
-    /// have to be removed.
-    pub session_present: bool,
-    /// The delayed will of an earlier session that this clean start ended, or of an earlier
-    /// connection if its delay is over.
-    pub publish_will: Option<M>,
-}
-
-/// Why a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// DISCONNECT 0x00: the will is deleted.
-    Normal {
-        /// The Session Expiry Interval of the DISCONNECT.
-        expiry_override: Option<u32>,
-    },
-    /// DISCONNECT 0x04 or with any other reason code: the will is published.
-    WithWill {
-        /// The Session Expiry Interval of the DISCONNECT.
-        expiry_override: Option<u32>,
-    },
-    /// The connection closed or timed out.
-    Lost,
-    /// Another connection uses the client identifier.
-    TakenOver {
-        /// That connection starts clean, which ends this session.
-        clean_start: bool,
-    },
-    /// The client broke the protocol.
-    ProtocolError,
-    /// The server stops.
-    ServerShutdown,
-}
-
-/// What the end of a connection asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DisconnectEffects<M> {
-    /// Publish this will now. A will that waits comes from `handle_timeout`.
-    pub publish_will: Option<M>,
-    /// The session is over, like after [`TimeoutEvent::SessionExpired`].
-    pub session_ended: bool,
-    /// The DISCONNECT itself was wrong; the end was handled as [`End::ProtocolError`].
-    pub error: Option<ProtocolError>,
-}
-
-/// What time brought.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TimeoutEvent<M> {
-    /// Nothing was heard for 1.5 times the keep-alive: close with 0x8D and [`End::Lost`].
-    KeepAliveExpired,
-    /// The delay of a will is over: publish it.
-    PublishWill(M),
-    /// The session is over; its subscriptions have to be removed. What it could not deliver may be
-    /// taken with [`Session::take_undelivered`], else the next connect forgets it.
-    SessionExpired,
-}
 
 /// The broker's side of one session; it outlives its connections.
 ///
 /// Call order on a connection: [`Session::connect`], then [`Session::handle_activity`] for every
-/// inbound packet and the `handle_*` that fits it, [`Session::offer`] for every message to the
-/// client, and after each of those [`Session::poll_transmit`] until it is `None` (also after a
-/// commit). At its end [`Session::disconnect`]. Arm a timer for [`Session::next_timeout`] after
-/// connecting and disconnecting, and again whenever it fires.
+/// inbound packet and its `handle_*`, [`Session::offer`] for every message to the client, and after
+/// each of those, and after a commit, [`Session::poll_transmit`] until it returns `None`. At the
+/// end [`Session::disconnect`]. Arm a timer for [`Session::next_timeout`] after connecting and
+/// disconnecting, and again whenever it fires.
 #[derive(Debug)]
 pub struct Session<M> {
     outgoing: Outgoing<M>,
@@ -154,7 +43,7 @@ pub struct Session<M> {
 }
 
 impl<M: Payload> Session<M> {
-    /// A session without state and connection.
+    /// A session without state and without a connection.
     #[must_use]
     pub fn new(limits: SessionLimits) -> Self {
         let mut aliases_in = AliasesIn::default();
@@ -170,12 +59,12 @@ impl<M: Payload> Session<M> {
         }
     }
 
-    /// Starts a connection, after [`Session::disconnect`] ended the one before.
+    /// Starts a connection, after [`Session::disconnect`] ended the previous one.
     ///
-    /// A resumed session sends its unacknowledged PUBLISH and PUBREL again, in their order.
+    /// A resumed session retransmits its unacknowledged PUBLISH and PUBREL, in their order.
     pub fn connect(&mut self, now_ns: u64, params: ConnectParams<M>) -> Connected<M> {
-        // Resumed [MQTT-3.1.2-5] or made new [MQTT-3.1.2-6]; a clean start forgets what there was
-        // [MQTT-3.1.2-4], [MQTT-3.1.4-4]. CONNACK says which [MQTT-3.2.2-2], [MQTT-3.2.2-3].
+        // Resumed [MQTT-3.1.2-5] or new [MQTT-3.1.2-6]; a clean start drops the old state
+        // [MQTT-3.1.2-4], [MQTT-3.1.4-4]. CONNACK tells which [MQTT-3.2.2-2], [MQTT-3.2.2-3].
         let session_present = self.lifetime.exists() && !params.clean_start;
         if !session_present {
             self.forget();
@@ -191,7 +80,7 @@ impl<M: Payload> Session<M> {
         Connected { session_present, publish_will }
     }
 
-    /// Ends the connection. Without a connection it does nothing.
+    /// Ends the connection; does nothing without one.
     pub fn disconnect(&mut self, now_ns: u64, end: End) -> DisconnectEffects<M> {
         if !self.lifetime.is_connected() {
             return DisconnectEffects { publish_will: None, session_ended: false, error: None };
@@ -225,8 +114,8 @@ impl<M: Payload> Session<M> {
 
     /// A DISCONNECT must not give a session an expiry that CONNECT refused (MQTT 5.0, 3.14.2.2.2).
     fn expiry_error(&self, expiry_override_s: Option<u32>) -> Option<ProtocolError> {
-        let asked_s = expiry_override_s?;
-        (asked_s > 0 && self.lifetime.expiry_s() == 0).then_some(ProtocolError::new(
+        let requested_s = expiry_override_s?;
+        (requested_s > 0 && self.lifetime.expiry_s() == 0).then_some(ProtocolError::new(
             ReasonCode::PROTOCOL_ERROR,
             "DISCONNECT sets a session expiry after CONNECT set none",
         ))
@@ -243,7 +132,8 @@ impl<M: Payload> Session<M> {
         self.keep_alive.heard(now_ns);
     }
 
-    /// When to call [`Session::handle_timeout`]; it may move later by itself, never earlier.
+    /// When to call [`Session::handle_timeout`]. The time may move to later by itself, but never to
+    /// earlier.
     #[must_use]
     pub fn next_timeout(&self) -> Option<u64> {
         match (self.keep_alive.deadline_ns(), self.lifetime.deadline_ns()) {
@@ -252,7 +142,7 @@ impl<M: Payload> Session<M> {
         }
     }
 
-    /// Call it until it yields `None`, then arm the timer for [`Session::next_timeout`] again.
+    /// Call it until it returns `None`, then arm the timer for [`Session::next_timeout`] again.
     pub fn handle_timeout(&mut self, now_ns: u64) -> Option<TimeoutEvent<M>> {
         if self.keep_alive.deadline_ns().is_some_and(|deadline_ns| deadline_ns <= now_ns) {
             self.keep_alive = KeepAlive::OFF;
@@ -277,7 +167,7 @@ impl<M: Payload> Session<M> {
         self.incoming.release_memory();
     }
 
-    /// PUBLISH arrived, its topic resolved. A new message is to be routed, then accepted.
+    /// PUBLISH arrived, with its topic resolved. A new message has to be routed, then accepted.
     ///
     /// # Errors
     /// The client exceeds its Receive Maximum (0x93).
@@ -294,11 +184,11 @@ impl<M: Payload> Session<M> {
         Ok(inbound)
     }
 
-    /// A new message was routed (or refused, with an error `reason`); `batch` is the batch of
-    /// everything that was stored for it.
+    /// A new message was routed (or refused, with an error `reason`); `batch` is the newest batch
+    /// of the records stored for it.
     ///
-    /// Its PUBACK or PUBREC leaves after those of the messages before it and not before the
-    /// commit. Not calling it yet withholds the acknowledgement, which throttles the client.
+    /// Its PUBACK or PUBREC is sent after those of the messages before it and not before the
+    /// commit. Delaying the call withholds the acknowledgement, which throttles the client.
     #[inline]
     pub fn accept_publish(
         &mut self,
@@ -311,8 +201,8 @@ impl<M: Payload> Session<M> {
         self.incoming.accept_publish(qos, packet_id, reason, batch, persist);
     }
 
-    /// A new message of QoS 2 is stored, but [`Session::accept_publish`] has to wait for more:
-    /// reports its identifier together with what was stored for it. Without it, accepting does.
+    /// A new message of QoS 2 is stored, but [`Session::accept_publish`] has to wait: records its
+    /// identifier in the batch of the message. Without this call, accepting records it.
     pub fn record_publish(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
         self.incoming.record_publish(packet_id, persist);
     }
@@ -320,7 +210,7 @@ impl<M: Payload> Session<M> {
     /// PUBREL arrived: queues PUBCOMP.
     ///
     /// # Errors
-    /// The client floods PUBREL without reading the answers.
+    /// The client sends PUBREL without reading the answers.
     pub fn handle_pubrel(
         &mut self,
         packet_id: PacketId,
@@ -331,8 +221,8 @@ impl<M: Payload> Session<M> {
         Ok(())
     }
 
-    /// The topic that stands behind the topic and the topic alias of a PUBLISH; `None` means
-    /// `topic` itself, which is all that happens without an alias.
+    /// The topic that the topic and the topic alias of a PUBLISH refer to; `None` means `topic`
+    /// itself, always so without an alias.
     ///
     /// # Errors
     /// The alias is out of range (0x94) or unknown (0x82).
@@ -345,23 +235,23 @@ impl<M: Payload> Session<M> {
         self.aliases_in.resolve(topic, alias)
     }
 
-    /// How to send `topic`. An [`AliasOut::Define`] counts only once [`Session::define_alias`] is
-    /// called for it; until then the client knows nothing of it.
+    /// How to send `topic`. An [`AliasOut::Define`] takes effect only with
+    /// [`Session::define_alias`].
     #[inline]
     pub fn plan_alias(&mut self, topic: &str) -> AliasOut {
         self.aliases_out.plan(topic)
     }
 
-    /// A PUBLISH with `topic` and the alias that [`Session::plan_alias`] offered for it is written
-    /// for certain: not one that is dropped for its size.
+    /// A PUBLISH with `topic` and the alias that [`Session::plan_alias`] proposed is certainly
+    /// written, and not dropped for its size.
     pub fn define_alias(&mut self, alias: NonZeroU16, topic: &Arc<str>) {
         self.aliases_out.define(alias, topic);
     }
 
-    /// A message for the client.
+    /// Offers a message for the client.
     ///
-    /// It is sent now if there is a connection, nothing waits before it and, for QoS 1 and 2, the
-    /// window is open. Else it is queued, or dropped and counted.
+    /// It is sent now if there is a connection, no message waits in front of it and, for QoS 1 and
+    /// 2, the window is open. Otherwise it is queued, or dropped and counted.
     #[inline]
     pub fn offer(
         &mut self,
@@ -372,8 +262,8 @@ impl<M: Payload> Session<M> {
         self.outgoing.offer(now_ns, delivery, persist)
     }
 
-    /// Why [`Session::offer`] would drop the message, were it offered now: for messages that can
-    /// wait elsewhere until they find room.
+    /// The reason why [`Session::offer`] would drop the message now, for messages that can wait
+    /// elsewhere until there is room.
     #[must_use]
     pub fn refusal(&self, now_ns: u64, delivery: &Delivery<M>) -> Option<DropReason> {
         self.outgoing.refusal(now_ns, delivery)
@@ -382,7 +272,7 @@ impl<M: Payload> Session<M> {
     /// PUBACK arrived.
     ///
     /// # Errors
-    /// It answers something else than a PUBLISH of QoS 1.
+    /// The identifier is not that of a PUBLISH of QoS 1.
     #[inline]
     pub fn handle_puback(
         &mut self,
@@ -396,7 +286,7 @@ impl<M: Payload> Session<M> {
     /// PUBREC arrived: queues PUBREL, or ends the exchange if `reason` is an error.
     ///
     /// # Errors
-    /// It answers something else than a PUBLISH of QoS 2.
+    /// The identifier is not that of a PUBLISH of QoS 2.
     pub fn handle_pubrec(
         &mut self,
         packet_id: PacketId,
@@ -409,7 +299,7 @@ impl<M: Payload> Session<M> {
     /// PUBCOMP arrived.
     ///
     /// # Errors
-    /// It answers something else than a PUBREL.
+    /// The identifier is not that of a PUBREL.
     pub fn handle_pubcomp(
         &mut self,
         packet_id: PacketId,
@@ -419,8 +309,8 @@ impl<M: Payload> Session<M> {
         self.outgoing.handle_pubcomp(packet_id, persist).map(drop)
     }
 
-    /// The PUBLISH just yielded is too large for the client and was not written: its exchange
-    /// ends as if it had been acknowledged [MQTT-3.1.2-25].
+    /// The PUBLISH just yielded is too large for the client and was not written: ends its exchange
+    /// as if it was acknowledged [MQTT-3.1.2-25].
     pub fn abandon(&mut self, packet_id: Option<PacketId>, persist: &mut impl Persist<M>) {
         if let Some(packet_id) = packet_id {
             self.outgoing.abandon(packet_id, persist);
@@ -428,9 +318,10 @@ impl<M: Payload> Session<M> {
         self.outgoing.counters.count_drop(DropReason::PacketTooLarge);
     }
 
-    /// The next packet to write. Everything that `committed` covers may leave.
+    /// The next packet to write. Promises of batches up to `committed` may be sent.
     ///
-    /// Acknowledgements first, then PUBREL, repetitions, and queued messages as the window allows.
+    /// The order is acknowledgements, PUBREL, retransmissions, and queued messages as the window
+    /// allows.
     #[inline]
     pub fn poll_transmit(
         &mut self,
@@ -448,28 +339,28 @@ impl<M: Payload> Session<M> {
         self.outgoing.poll(now_ns, committed, persist)
     }
 
-    /// Whether [`Session::poll_transmit`] has something to do.
+    /// Whether [`Session::poll_transmit`] has work to do.
     #[inline]
     #[must_use]
     pub fn has_output(&self, committed: BatchSeq) -> bool {
         self.incoming.has_ack(committed) || self.outgoing.has_output(committed)
     }
 
-    /// While the connection takes no more output, offers of QoS 1 and 2 are queued and those of
-    /// QoS 0 dropped. A new connection starts uncongested.
+    /// While the connection is congested, offers of QoS 1 and 2 are queued and those of QoS 0
+    /// dropped. A new connection starts uncongested; without one, the call has no effect.
     pub fn set_congested(&mut self, congested: bool) {
         self.outgoing.set_congested(congested);
     }
 
-    /// Takes out the messages that the client has not got, oldest first, to give those of shared
-    /// subscriptions to others: for a session that ended. QoS 2 messages that were sent may have
-    /// arrived and are not among them.
+    /// Takes the undelivered messages out of a session that ended, oldest first, to give those of
+    /// shared subscriptions to other members. QoS 2 messages that were sent are left out, since
+    /// they may have arrived.
     pub fn take_undelivered(&mut self, persist: &mut impl Persist<M>) -> Vec<Delivery<M>> {
         self.outgoing.drain_for_others(persist)
     }
 
-    /// Takes those messages out of the queue that `wanted` says, oldest first. What has an
-    /// identifier already stays: it is this client's.
+    /// Takes the `wanted` messages out of the queue, oldest first. Messages with a packet
+    /// identifier stay with this client.
     pub fn take_queued(
         &mut self,
         wanted: impl Fn(&M) -> bool,
@@ -478,12 +369,12 @@ impl<M: Payload> Session<M> {
         self.outgoing.take_queued(wanted, persist)
     }
 
-    /// The messages that the session keeps, those in flight first.
+    /// The messages of the session, those in flight first.
     pub fn messages(&self) -> impl Iterator<Item = &M> {
         self.outgoing.messages()
     }
 
-    /// Messages in the queue, those in flight not counted.
+    /// The number of messages in the queue, without those in flight.
     #[must_use]
     pub fn queue_len(&self) -> usize {
         self.outgoing.queue_len()
@@ -495,59 +386,60 @@ impl<M: Payload> Session<M> {
         self.outgoing.next_seq()
     }
 
-    /// Whether a message of QoS 1 or 2 offered now would be sent at once, and not wait.
+    /// Whether a message of QoS 1 or 2 offered now would be sent at once.
     #[inline]
     #[must_use]
     pub fn takes_now(&self) -> bool {
         self.outgoing.is_open()
     }
 
-    /// Whether a PUBLISH of the client with this identifier would be a repetition.
+    /// Whether a PUBLISH of the client with this identifier would be a duplicate.
     #[must_use]
     pub fn knows_inbound(&self, qos: QoS, packet_id: PacketId) -> bool {
         qos == QoS::ExactlyOnce && self.incoming.knows(packet_id)
     }
 
-    /// Bytes in the queue by `Delivery::size_bytes`.
+    /// The sum of `Delivery::size_bytes` in the queue.
     #[must_use]
     pub fn queue_bytes(&self) -> u64 {
         self.outgoing.queue_bytes()
     }
 
-    /// Messages of QoS 1 and 2 sent or about to be sent, and not acknowledged.
+    /// The number of messages of QoS 1 and 2 in the window: sent or about to be sent, and not
+    /// acknowledged.
     #[must_use]
     pub fn inflight_len(&self) -> usize {
         self.outgoing.inflight_len()
     }
 
-    /// How many more messages of QoS 1 and 2 the window takes at once.
+    /// The number of further messages of QoS 1 and 2 that fit into the window.
     #[must_use]
     pub fn window_left(&self) -> usize {
         self.outgoing.inflight_max().saturating_sub(self.outgoing.inflight_len())
     }
 
-    /// How many messages of QoS 1 and 2 this connection allows to be unacknowledged.
+    /// The number of unacknowledged messages of QoS 1 and 2 that this connection allows.
     #[must_use]
     pub fn window(&self) -> usize {
         self.outgoing.inflight_max()
     }
 
-    /// How many messages of QoS 1 and 2 would be sent at once if they were offered now: none
-    /// without a connection, while it takes no output, or behind a queue.
+    /// The number of messages of QoS 1 and 2 that would be sent at once if offered now: none
+    /// without a connection, while it is congested, or behind a queue.
     #[inline]
     #[must_use]
     pub fn credit(&self) -> usize {
         if self.outgoing.is_open() { self.window_left() } else { 0 }
     }
 
-    /// Whether the connection takes no more output, see [`Session::set_congested`].
+    /// Whether the connection is congested, see [`Session::set_congested`].
     #[inline]
     #[must_use]
     pub const fn is_congested(&self) -> bool {
         self.outgoing.is_congested()
     }
 
-    /// Messages received on this connection whose last acknowledgement has not been yielded.
+    /// The number of messages received on this connection whose last acknowledgement is pending.
     #[must_use]
     pub const fn inbound_unacked(&self) -> u32 {
         self.incoming.unacked()
@@ -566,7 +458,7 @@ impl<M: Payload> Session<M> {
         self.lifetime.exists()
     }
 
-    /// What was counted so far.
+    /// The counters of the session.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.outgoing.counters

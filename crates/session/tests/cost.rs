@@ -1,4 +1,4 @@
-//! What a session costs: memory when idle, allocations when busy.
+//! The cost of a session: memory when idle, allocations when busy.
 
 #![expect(unsafe_code, reason = "a counting allocator is an unsafe trait")]
 
@@ -16,7 +16,7 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: everything is passed on to the system's allocator unchanged.
+// SAFETY: all calls are forwarded to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How often `work` allocates on this thread.
+/// The number of allocations of `work` on this thread.
 fn allocations(work: impl FnOnce()) -> u64 {
     let before = ALLOCATIONS.get();
     work();
@@ -65,7 +65,7 @@ fn an_idle_session_is_small_and_owns_no_heap() {
     assert_eq!(allocations(|| drop(connected())), 0);
 }
 
-/// One message through a publisher's session and a subscriber's session and all its packets.
+/// One message through a publisher's and a subscriber's session, with all packets of its exchanges.
 fn exchange(
     publisher: &mut Session<Arc<[u8]>>,
     subscriber: &mut Session<Arc<[u8]>>,

@@ -1,9 +1,9 @@
-//! Messages that are not in memory: which ones are needed, and what may pass them.
+//! Messages that are not in memory: which ones are needed, and which packets may overtake them.
 
 use tacho_codec::{PacketId, QoS, ReasonCode};
 
 use super::Outgoing;
-use super::slot::{Slot, Stage};
+use super::slot::{Progress, Slot, Stage};
 use crate::queue::Queued;
 use crate::{BatchSeq, Delivery, Payload, Persist, Record, Transmit};
 
@@ -19,13 +19,13 @@ impl<M: Payload> Outgoing<M> {
         all.filter(|(_, delivery)| !delivery.message.is_loaded())
     }
 
-    /// Whether the next message to be sent is not loaded.
+    /// Whether the next message to send is not loaded.
     pub(crate) fn is_starved(&self) -> bool {
         let next = self.window.unsent().find_map(|slot| slot.delivery.as_ref());
         next.or_else(|| self.queue.front()).is_some_and(|next| !next.message.is_loaded())
     }
 
-    /// Hands the first `len_max` of the messages that are not loaded to `load`.
+    /// Passes the first `len_max` messages that are not loaded to `load`.
     pub(crate) fn load(&mut self, len_max: usize, mut load: impl FnMut(u64, &mut M)) {
         let in_window = self.window.unsent_mut();
         let in_window = in_window.filter_map(|(_, slot)| Some((slot.seq, slot.delivery.as_mut()?)));
@@ -35,8 +35,7 @@ impl<M: Payload> Outgoing<M> {
         unloaded.take(len_max).for_each(|(seq, message)| load(seq, message));
     }
 
-    /// Hands the messages of QoS 1 and 2 that are loaded from position `from` of the queue on to
-    /// `unload`.
+    /// Passes the loaded messages of QoS 1 and 2 from position `from` of the queue on to `unload`.
     pub(crate) fn unload(&mut self, from: usize, mut unload: impl FnMut(u64, &mut M)) {
         for Queued { seq, delivery } in self.queue.iter_mut(from) {
             if delivery.qos != QoS::AtMostOnce && delivery.message.is_loaded() {
@@ -45,10 +44,10 @@ impl<M: Payload> Outgoing<M> {
         }
     }
 
-    /// Gives up the message with this number, which cannot be loaded. False if there is none.
+    /// Discards the message with this number, which cannot be loaded. False if there is none.
     ///
-    /// The peer may have got a message of QoS 2 that was sent before; it ends with PUBREL, so that
-    /// the peer forgets its identifier.
+    /// The peer may have received a message of QoS 2 that was sent before; its exchange ends with
+    /// PUBREL, so that the peer frees its identifier.
     pub(crate) fn discard(&mut self, seq: u64, persist: &mut impl Persist<M>) -> bool {
         if let Some((packet_id, slot)) = self.find_unloaded(seq) {
             if slot.sent && slot.qos() == Some(QoS::ExactlyOnce) {
@@ -70,8 +69,7 @@ impl<M: Payload> Outgoing<M> {
         self.window.unsent_mut().find(|(_, slot)| is_it(slot))
     }
 
-    /// PUBREL of an exchange behind a PUBLISH that is not loaded: they need not wait for it, only
-    /// for each other.
+    /// PUBREL of an exchange behind a PUBLISH that is not loaded: PUBRELs wait only for each other.
     #[cold]
     pub(super) fn poll_release_behind(&mut self, committed: BatchSeq) -> Option<Transmit<M>> {
         let mut unsent = self.window.unsent_mut();
@@ -79,7 +77,7 @@ impl<M: Payload> Outgoing<M> {
         if slot.batch > committed {
             return None;
         }
-        slot.on_wire = true;
+        slot.progress = Progress::Resumed;
         Some(Transmit::PubRel { packet_id, reason: ReasonCode::SUCCESS })
     }
 

@@ -1,10 +1,11 @@
 //! The outgoing half: from an offered message to the end of its exchange.
 
+mod answers;
+mod drain;
 mod loading;
 mod peer;
 mod restore;
 mod slot;
-mod taking;
 mod window;
 
 use std::collections::VecDeque;
@@ -12,17 +13,11 @@ use std::collections::VecDeque;
 use tacho_codec::{PacketId, QoS, ReasonCode};
 
 use crate::queue::{Queue, Queued};
-use crate::{
-    BatchSeq, Counters, Delivery, DropReason, Offer, Payload, Persist, ProtocolError, Record,
-    Transmit,
-};
-use slot::{Slot, Stage};
+use crate::{BatchSeq, Counters, Delivery, DropReason, Offer, Payload, Persist, Record, Transmit};
+use slot::{Progress, Slot, Stage};
 use window::Window;
 
-/// Bound on waiting PUBRELs: no honest peer answers more exchanges than there are identifiers.
-const RELEASES_LEN_MAX: usize = 65_535;
-
-/// What the outgoing half may hold.
+/// The limits of the outgoing half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutgoingLimits {
     pub(crate) queue_len_max: u32,
@@ -47,22 +42,33 @@ pub(crate) struct Outgoing<M> {
     window: Window<M>,
     queue: Queue<M>,
     releases: VecDeque<Release>,
-    /// The last commit that a release waits for.
+    /// The newest batch that a release waits for.
     released: BatchSeq,
-    /// The commit of what expired in the window: nothing behind it leaves before.
+    /// The batch of the last message that expired in the window: nothing behind it is sent before
+    /// that is committed.
     lapsed: BatchSeq,
     pub(crate) counters: Counters,
     /// The number of the next message.
     next_seq: u64,
     /// Units of the peer's receive maximum in use on this connection.
     credit_used: usize,
-    /// How many exchanges may be open: the smaller one of our limit and the peer's.
+    /// The number of exchanges that may be open: the smaller of the own limit and the peer's.
     width: usize,
     inflight_max: u16,
     queue_qos0_offline: bool,
     keep_released: bool,
-    connected: bool,
-    congested: bool,
+    output: Output,
+}
+
+/// Whether packets can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Output {
+    /// There is no connection.
+    Disconnected,
+    /// The connection accepts packets.
+    Open,
+    /// The connection accepts no more packets for now.
+    Congested,
 }
 
 impl<M: Payload> Outgoing<M> {
@@ -80,30 +86,28 @@ impl<M: Payload> Outgoing<M> {
             inflight_max: limits.inflight_max.max(1),
             queue_qos0_offline: limits.queue_qos0_offline,
             keep_released: limits.keep_released,
-            connected: false,
-            congested: false,
+            output: Output::Disconnected,
         }
     }
 
-    /// Starts a connection; everything in flight is going to be sent again, in its order
-    /// [MQTT-4.4.0-1], [MQTT-4.6.0-1].
+    /// Starts a connection; everything in flight is retransmitted, in its order [MQTT-4.4.0-1],
+    /// [MQTT-4.6.0-1].
     pub(crate) fn connect(&mut self, peer_receive_maximum: u16) {
         self.disconnect();
         // [MQTT-3.3.4-9], [MQTT-4.9.0-1].
         self.width = usize::from(self.inflight_max.min(peer_receive_maximum).max(1));
-        self.connected = true;
+        self.output = Output::Open;
         self.window.rewind();
     }
 
     pub(crate) fn disconnect(&mut self) {
-        self.connected = false;
-        self.congested = false;
+        self.output = Output::Disconnected;
         self.credit_used = 0;
         self.releases = VecDeque::new();
         self.release_memory();
     }
 
-    /// Forgets queue and exchanges, not the counters.
+    /// Drops queue and exchanges, not the counters.
     pub(crate) fn clear(&mut self) {
         self.window.clear();
         self.queue.clear();
@@ -119,13 +123,21 @@ impl<M: Payload> Outgoing<M> {
         }
     }
 
+    /// Without a connection it has no effect: the next one starts uncongested.
     pub(crate) const fn set_congested(&mut self, congested: bool) {
-        self.congested = congested;
+        if self.is_connected() {
+            self.output = if congested { Output::Congested } else { Output::Open };
+        }
     }
 
     #[inline]
     pub(crate) const fn is_congested(&self) -> bool {
-        self.congested
+        matches!(self.output, Output::Congested)
+    }
+
+    #[inline]
+    const fn is_connected(&self) -> bool {
+        !matches!(self.output, Output::Disconnected)
     }
 
     pub(crate) fn queue_len(&self) -> usize {
@@ -151,7 +163,7 @@ impl<M: Payload> Outgoing<M> {
     /// Whether a message of QoS 1 or 2 would enter the window at once.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
-        self.connected && !self.congested && self.queue.is_empty() && self.takes_more()
+        self.output == Output::Open && self.queue.is_empty() && self.takes_more()
     }
 
     #[inline]
@@ -173,22 +185,17 @@ impl<M: Payload> Outgoing<M> {
         self.enqueue(now_ns, delivery, persist)
     }
 
-    /// Why `offer` would drop the message, were it offered now.
+    /// The reason why `offer` would drop the message now.
     pub(crate) fn refusal(&self, now_ns: u64, delivery: &Delivery<M>) -> Option<DropReason> {
         if delivery.is_expired(now_ns) {
             return Some(DropReason::Expired);
         }
-        let queued = if delivery.qos != QoS::AtMostOnce {
-            !self.is_open()
-        } else if self.connected {
-            if self.congested {
-                return Some(DropReason::NoCredit);
-            }
-            self.queue.holds_qos0()
-        } else if self.queue_qos0_offline {
-            true
-        } else {
-            return Some(DropReason::Offline);
+        let queued = match self.output {
+            _ if delivery.qos != QoS::AtMostOnce => !self.is_open(),
+            Output::Open => self.queue.holds_qos0(),
+            Output::Congested => return Some(DropReason::NoCredit),
+            Output::Disconnected if self.queue_qos0_offline => true,
+            Output::Disconnected => return Some(DropReason::Offline),
         };
         if queued { self.queue.refusal(delivery) } else { None }
     }
@@ -200,14 +207,13 @@ impl<M: Payload> Outgoing<M> {
         delivery: Delivery<M>,
         persist: &mut impl Persist<M>,
     ) -> Offer<M> {
-        if !self.connected {
-            if self.queue_qos0_offline {
+        match self.output {
+            Output::Open => {}
+            Output::Congested => return self.dropped(DropReason::NoCredit),
+            Output::Disconnected if self.queue_qos0_offline => {
                 return self.enqueue(now_ns, delivery, persist);
             }
-            return self.dropped(DropReason::Offline);
-        }
-        if self.congested {
-            return self.dropped(DropReason::NoCredit);
+            Output::Disconnected => return self.dropped(DropReason::Offline),
         }
         if self.queue.holds_qos0() || !delivery.message.is_loaded() {
             return self.enqueue(now_ns, delivery, persist);
@@ -215,7 +221,7 @@ impl<M: Payload> Outgoing<M> {
         Offer::SendNow(Transmit::Publish { delivery, packet_id: None, dup: false })
     }
 
-    /// Puts a message into the window, and sends it if nothing is ahead of it.
+    /// Puts a message into the window, and sends it if no message precedes it.
     #[inline]
     fn admit_and_send(&mut self, delivery: Delivery<M>, persist: &mut impl Persist<M>) -> Offer<M> {
         let leaves_now =
@@ -235,7 +241,7 @@ impl<M: Payload> Outgoing<M> {
     }
 
     /// Gives a message an unused identifier [MQTT-2.2.1-4], [MQTT-4.3.2-1], [MQTT-4.3.3-1]. Only
-    /// QoS 2 waits for the commit of that.
+    /// QoS 2 waits for the commit of that record.
     #[inline]
     fn admit(
         &mut self,
@@ -296,10 +302,10 @@ impl<M: Payload> Outgoing<M> {
         Offer::Dropped(reason)
     }
 
-    /// Whether `poll` would yield something or let go of something.
+    /// Whether `poll` would yield a packet or drop a message.
     #[inline]
     pub(crate) fn has_output(&self, committed: BatchSeq) -> bool {
-        if !self.connected {
+        if !self.is_connected() {
             return false;
         }
         if self.releases.front().is_some_and(|release| release.batch <= committed) {
@@ -322,7 +328,7 @@ impl<M: Payload> Outgoing<M> {
         })
     }
 
-    /// Whether the window takes a message from the queue.
+    /// Whether the window accepts a message from the queue.
     #[inline]
     fn takes_more(&self) -> bool {
         self.window.live() < self.width && self.window.has_room(self.width)
@@ -342,7 +348,7 @@ impl<M: Payload> Outgoing<M> {
         committed: BatchSeq,
         persist: &mut impl Persist<M>,
     ) -> Option<Transmit<M>> {
-        if !self.connected {
+        if !self.is_connected() {
             return None;
         }
         if !self.releases.is_empty()
@@ -362,7 +368,7 @@ impl<M: Payload> Outgoing<M> {
             let front = self.queue.front()?;
             match front.qos {
                 QoS::AtMostOnce => break front,
-                // What expired in the window just now has made room for what waits.
+                // A message that just expired in the window has made room for a queued one.
                 _ if self.takes_more() => {}
                 _ => return None,
             }
@@ -386,7 +392,7 @@ impl<M: Payload> Outgoing<M> {
         while self.releases.front().is_some_and(|release| release.batch <= committed) {
             let Release { packet_id, reason, .. } = self.releases.pop_front()?;
             if reason == ReasonCode::SUCCESS {
-                // PUBCOMP may have come before PUBREL left; then there is nothing to release.
+                // PUBCOMP may have arrived before PUBREL was sent; then nothing is to be released.
                 let slot = self.window.get_mut(packet_id).filter(|slot| slot.release_waits);
                 let Some(slot) = slot else { continue };
                 slot.release_waits = false;
@@ -427,14 +433,15 @@ impl<M: Payload> Outgoing<M> {
                 return None;
             }
             if slot.stage == Stage::Released {
-                slot.on_wire = true;
+                slot.progress = Progress::Resumed;
                 break Transmit::PubRel { packet_id, reason: ReasonCode::SUCCESS };
             }
             if !credit_left {
                 return None;
             }
             let delivery = slot.delivery.as_ref()?;
-            // Once begun, a delivery goes on whatever its age [MQTT-3.3.2-5], [MQTT-4.3.3-7].
+            // A delivery that was started continues after its expiry [MQTT-3.3.2-5],
+            // [MQTT-4.3.3-7].
             if !slot.sent && delivery.is_expired(now_ns) {
                 self.expire(packet_id, persist);
                 continue;
@@ -460,133 +467,16 @@ impl<M: Payload> Outgoing<M> {
         }
     }
 
-    /// The end of a QoS 1 exchange, with whatever reason code [MQTT-4.4.0-2]. Returns its message.
-    #[inline]
-    pub(crate) fn handle_puback(
-        &mut self,
-        packet_id: PacketId,
-        persist: &mut impl Persist<M>,
-    ) -> Result<Option<Delivery<M>>, ProtocolError> {
-        let Some(slot) = self.window.get_mut(packet_id) else {
-            self.counters.acks_unexpected += 1;
-            return Ok(None);
-        };
-        if slot.stage != Stage::Publish || !slot.sent || slot.qos() != Some(QoS::AtLeastOnce) {
-            return Err(mismatch("PUBACK answers something else than a PUBLISH of QoS 1"));
-        }
-        Ok(self.finish(packet_id, persist))
-    }
-
-    /// The first answer of a QoS 2 exchange. An error ends it and returns its message
-    /// [MQTT-4.4.0-2]; anything else is answered with PUBREL [MQTT-4.3.3-4], and PUBLISH is not
-    /// sent again from then on [MQTT-4.3.3-6].
-    pub(crate) fn handle_pubrec(
-        &mut self,
-        packet_id: PacketId,
-        reason: ReasonCode,
-        persist: &mut impl Persist<M>,
-    ) -> Result<Option<Delivery<M>>, ProtocolError> {
-        let Some(slot) = self.window.get_mut(packet_id) else {
-            self.counters.acks_unexpected += 1;
-            if !reason.is_error() {
-                let batch = self.released;
-                self.push_release(packet_id, ReasonCode::PACKET_IDENTIFIER_NOT_FOUND, batch)?;
-            }
-            return Ok(None);
-        };
-        match slot.stage {
-            Stage::Publish if slot.sent && slot.qos() == Some(QoS::ExactlyOnce) => {
-                if reason.is_error() {
-                    return Ok(self.finish(packet_id, persist));
-                }
-                let batch = slot.release(packet_id, persist);
-                if !self.keep_released {
-                    slot.delivery = None;
-                }
-                self.released = self.released.max(batch);
-                // Not sent on this connection yet: PUBREL takes the place of the repetition.
-                if slot.on_wire {
-                    slot.release_waits = true;
-                    self.push_release(packet_id, ReasonCode::SUCCESS, batch)?;
-                }
-                Ok(None)
-            }
-            Stage::Released if slot.on_wire && !slot.release_waits => {
-                slot.release_waits = true;
-                let batch = slot.batch;
-                self.push_release(packet_id, ReasonCode::SUCCESS, batch)?;
-                Ok(None)
-            }
-            Stage::Released => Ok(None),
-            _ => Err(mismatch("PUBREC answers something else than a PUBLISH of QoS 2")),
-        }
-    }
-
-    /// The end of a QoS 2 exchange. Returns its message if it was kept.
-    pub(crate) fn handle_pubcomp(
-        &mut self,
-        packet_id: PacketId,
-        persist: &mut impl Persist<M>,
-    ) -> Result<Option<Delivery<M>>, ProtocolError> {
-        let Some(slot) = self.window.get_mut(packet_id) else {
-            self.counters.acks_unexpected += 1;
-            return Ok(None);
-        };
-        if slot.stage != Stage::Released {
-            return Err(mismatch("PUBCOMP answers something else than a PUBREL"));
-        }
-        Ok(self.finish(packet_id, persist))
-    }
-
-    /// Ends the exchange of a message that cannot be sent to this peer, as if it had been sent
-    /// [MQTT-3.1.2-25].
-    pub(crate) fn abandon(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
-        if self.window.get_mut(packet_id).is_some_and(|slot| slot.stage == Stage::Publish) {
-            self.finish(packet_id, persist);
-        }
-    }
-
-    #[inline]
-    fn finish(
-        &mut self,
-        packet_id: PacketId,
-        persist: &mut impl Persist<M>,
-    ) -> Option<Delivery<M>> {
-        let slot = self.window.finish(packet_id)?;
-        persist.persist(Record::Acked { seq: slot.seq, packet_id });
-        if slot.uses_credit {
-            self.credit_used -= 1;
-        }
-        slot.delivery
-    }
-
-    fn push_release(
-        &mut self,
-        packet_id: PacketId,
-        reason: ReasonCode,
-        batch: BatchSeq,
-    ) -> Result<(), ProtocolError> {
-        if self.releases.len() >= RELEASES_LEN_MAX {
-            return Err(mismatch("the peer sends PUBREC faster than it reads PUBREL"));
-        }
-        self.releases.push_back(Release { packet_id, reason, batch });
-        Ok(())
-    }
-
-    /// Takes an identifier for SUBSCRIBE or UNSUBSCRIBE; `None` if none is free.
+    /// Reserves an identifier for SUBSCRIBE or UNSUBSCRIBE; `None` if none is free.
     pub(crate) fn reserve_id(&mut self) -> Option<PacketId> {
         let has_room = self.window.make_room(self.width);
         has_room.then(|| self.window.push(Slot::reserved()).0)
     }
 
-    /// Returns an identifier of `reserve_id`; false if it is not one.
+    /// Frees an identifier of `reserve_id`; false if it is not one.
     pub(crate) fn release_id(&mut self, packet_id: PacketId) -> bool {
         let is_reserved =
             self.window.get_mut(packet_id).is_some_and(|slot| slot.stage == Stage::Reserved);
         is_reserved && self.window.finish(packet_id).is_some()
     }
-}
-
-const fn mismatch(sentence: &'static str) -> ProtocolError {
-    ProtocolError::new(ReasonCode::PROTOCOL_ERROR, sentence)
 }

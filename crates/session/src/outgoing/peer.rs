@@ -1,24 +1,24 @@
-//! What a peer that is a server can do to exchanges: forget them, or take no QoS 2.
+//! Exchanges with a peer that is a server, which may have lost them or not support QoS 2.
 
 use std::collections::VecDeque;
 
 use tacho_codec::{PacketId, QoS};
 
 use super::Outgoing;
-use super::slot::{Slot, Stage};
+use super::slot::{Progress, Slot, Stage};
 use crate::{Delivery, Payload, Persist};
 
 impl<M: Payload> Outgoing<M> {
-    /// The peer has forgotten the session: PUBLISH is sent again as if for the first time, and
-    /// whatever was answered with PUBREC is complete.
+    /// The peer has lost the session: PUBLISH is sent as if for the first time, and exchanges with
+    /// a PUBREC are complete.
     pub(crate) fn forgotten_by_peer(&mut self, persist: &mut impl Persist<M>) {
         self.releases = VecDeque::new();
         let released: Vec<PacketId> = self
             .window
             .slots_mut()
             .filter_map(|(packet_id, slot)| {
-                // That of a connection which is over.
-                slot.uses_credit = false;
+                // Its progress belongs to a connection that is closed.
+                slot.progress = Progress::Unsent;
                 if slot.stage == Stage::Publish {
                     slot.sent = false;
                 }
@@ -30,8 +30,8 @@ impl<M: Payload> Outgoing<M> {
         }
     }
 
-    /// Lowers the QoS of all that is to be sent. What a peer takes that has no higher one cannot
-    /// have begun there with a higher one.
+    /// Lowers the QoS of all messages to send. A peer that does not support a higher QoS cannot
+    /// have started an exchange with one.
     pub(crate) fn limit_qos(&mut self, qos_max: QoS) {
         let lower = |delivery: &mut Delivery<M>| delivery.qos = delivery.qos.min(qos_max);
         let is_publish = |slot: &&mut Slot<M>| slot.stage == Stage::Publish;

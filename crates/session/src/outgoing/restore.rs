@@ -1,4 +1,4 @@
-//! The outgoing half of a session that was kept elsewhere.
+//! Restoring the outgoing half of a session.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -8,13 +8,13 @@ use super::slot::Slot;
 use super::window::Window;
 use super::{Outgoing, OutgoingLimits};
 use crate::queue::Queued;
-use crate::server::{ExchangeStage, RestoredExchange};
+use crate::restored::{ExchangeStage, RestoredExchange};
 use crate::{Delivery, Payload, Persist, Record};
 
 impl<M: Payload> Outgoing<M> {
-    /// Exchanges and queue as they were without a connection. Limits count for what comes.
+    /// Restores exchanges and queue, without a connection. The limits apply to new messages only.
     ///
-    /// What contradicts itself, because a part of the records was lost, is given up.
+    /// Exchanges that contradict others, because some records were lost, are dropped.
     pub(crate) fn restore(
         limits: OutgoingLimits,
         next_seq: u64,
@@ -37,8 +37,8 @@ impl<M: Payload> Outgoing<M> {
     }
 }
 
-/// The exchanges as slots, each identifier once: it was given to a newer message only after the
-/// older one's exchange had ended.
+/// The exchanges as slots, each identifier once: an identifier is reused only after the exchange of
+/// the older message has ended.
 fn slots<M>(
     exchanges: Vec<RestoredExchange<M>>,
     persist: &mut impl Persist<M>,
@@ -51,7 +51,7 @@ fn slots<M>(
             _ if newest.get(&packet_id) != Some(&seq) => None,
             (ExchangeStage::Released, _) => Some(Slot::released(seq)),
             (ExchangeStage::Sent, Some(delivery)) if delivery.qos != QoS::AtMostOnce => {
-                // It may have been sent or not: it counts as sent.
+                // Whether it was sent is unknown: it counts as sent.
                 Some(Slot { sent: true, ..Slot::publish(seq, delivery) })
             }
             (ExchangeStage::Sent, _) => None,

@@ -1,39 +1,48 @@
-//! One packet identifier in use, and what it is used for.
+//! One packet identifier in use, and the exchange that uses it.
 
 use tacho_codec::{PacketId, QoS};
 
 use crate::{BatchSeq, Delivery, Payload, Persist, Record};
 
-/// Where an outgoing exchange stands.
+/// The stage of an outgoing exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// The identifier is free; the slot only keeps the arithmetic right.
+    /// The identifier is free; the slot is a tombstone in the ring.
     Done,
     /// The identifier belongs to a SUBSCRIBE or UNSUBSCRIBE.
     Reserved,
-    /// PUBLISH is to be sent or unanswered.
+    /// PUBLISH is unsent or unanswered.
     Publish,
-    /// PUBREC came: PUBREL is to be sent or unanswered.
+    /// PUBREC arrived: PUBREL is unsent or unanswered.
     Released,
+}
+
+/// The packets of an exchange that were sent on this connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Neither PUBLISH nor PUBREL.
+    Unsent,
+    /// PUBLISH: the exchange uses one unit of the peer's receive maximum until it ends.
+    Published,
+    /// PUBREL of an exchange that was published on an earlier connection: it uses no unit.
+    Resumed,
 }
 
 /// A slot of the window.
 #[derive(Debug)]
 pub(crate) struct Slot<M> {
     pub(crate) stage: Stage,
-    /// PUBLISH was sent at least once, on any connection: the next time it carries DUP.
+    /// PUBLISH was sent at least once, on any connection: a retransmission carries DUP.
     pub(crate) sent: bool,
-    /// It uses one unit of the peer's receive maximum on this connection.
-    pub(crate) uses_credit: bool,
-    /// PUBLISH or PUBREL was sent on this connection.
-    pub(crate) on_wire: bool,
-    /// PUBREL waits among the releases of this connection.
+    /// The packets sent on this connection.
+    pub(crate) progress: Progress,
+    /// PUBREL is pending in `Outgoing::releases`.
     pub(crate) release_waits: bool,
     /// The number of its message; 0 for none.
     pub(crate) seq: u64,
-    /// The next packet of this exchange waits for this commit.
+    /// The batch that the next packet of this exchange waits for.
     pub(crate) batch: BatchSeq,
-    /// The message; the broker drops it once the exchange is released.
+    /// The message; the broker's side drops it once the exchange is released.
     pub(crate) delivery: Option<Delivery<M>>,
 }
 
@@ -42,7 +51,7 @@ impl<M> Slot<M> {
         Self::without_message(Stage::Done)
     }
 
-    /// An exchange of an earlier connection of which only PUBREL and PUBCOMP are missing.
+    /// An exchange of an earlier connection that lacks only PUBREL and PUBCOMP.
     pub(crate) fn released(seq: u64) -> Self {
         Self { sent: true, seq, ..Self::without_message(Stage::Released) }
     }
@@ -55,8 +64,7 @@ impl<M> Slot<M> {
         Self {
             stage,
             sent: false,
-            uses_credit: false,
-            on_wire: false,
+            progress: Progress::Unsent,
             release_waits: false,
             seq: 0,
             batch: BatchSeq::DONE,
@@ -69,8 +77,7 @@ impl<M> Slot<M> {
         Self {
             stage: Stage::Publish,
             sent: false,
-            uses_credit: false,
-            on_wire: false,
+            progress: Progress::Unsent,
             release_waits: false,
             seq,
             batch: BatchSeq::DONE,
@@ -78,26 +85,31 @@ impl<M> Slot<M> {
         }
     }
 
-    /// A new connection: nothing was sent on it, and it owes no SUBACK.
+    /// A new connection: nothing was sent on it, and no SUBACK is pending.
     pub(crate) fn rewind(&mut self) {
-        self.uses_credit = false;
-        self.on_wire = false;
+        self.progress = Progress::Unsent;
         self.release_waits = false;
         if self.stage == Stage::Reserved {
             self.stage = Stage::Done;
         }
     }
 
-    /// It holds a PUBLISH exchange that is not over.
+    /// Whether it holds a PUBLISH exchange that is not over.
     #[inline]
     pub(crate) const fn is_live(&self) -> bool {
         matches!(self.stage, Stage::Publish | Stage::Released)
     }
 
-    /// PUBLISH or PUBREL has to be sent on this connection, if its turn has not come yet.
+    /// Whether PUBLISH or PUBREL still has to be sent on this connection.
     #[inline]
     pub(crate) const fn is_unsent(&self) -> bool {
-        self.is_live() && !self.on_wire
+        self.is_live() && !self.is_on_wire()
+    }
+
+    /// Whether PUBLISH or PUBREL was sent on this connection.
+    #[inline]
+    pub(crate) const fn is_on_wire(&self) -> bool {
+        !matches!(self.progress, Progress::Unsent)
     }
 
     #[inline]
@@ -105,15 +117,14 @@ impl<M> Slot<M> {
         self.delivery.as_ref().map(|delivery| delivery.qos)
     }
 
-    /// PUBLISH leaves now.
+    /// PUBLISH is sent now.
     #[inline]
     pub(crate) const fn mark_sent(&mut self) {
         self.sent = true;
-        self.on_wire = true;
-        self.uses_credit = true;
+        self.progress = Progress::Published;
     }
 
-    /// From now on only PUBREL is sent, after the commit that is returned.
+    /// From now on only PUBREL is sent, once the returned batch is committed.
     pub(crate) fn release(
         &mut self,
         packet_id: PacketId,
@@ -126,7 +137,7 @@ impl<M> Slot<M> {
 }
 
 impl<M: Payload> Slot<M> {
-    /// Its message, if it still has one, is here and not only known.
+    /// Whether its message, if it still has one, is in memory.
     #[inline]
     pub(crate) fn is_loaded(&self) -> bool {
         self.delivery.as_ref().is_none_or(|delivery| delivery.message.is_loaded())

@@ -1,9 +1,9 @@
-//! Packet identifiers in use: a ring in which identifier -> slot is arithmetic.
+//! Packet identifiers in use: a ring in which the slot of an identifier is computed.
 //!
-//! Identifiers are given out consecutively, so the slot of an identifier is its distance from
-//! the oldest one. Finished exchanges stay as tombstones until they reach the front. An exchange
-//! that blocks the front while many behind it finish is moved aside to the stragglers, so the
-//! ring's length stays within twice the window.
+//! Identifiers are assigned consecutively, so the slot of an identifier is its distance from the
+//! oldest one. Finished exchanges stay as tombstones until they reach the front. An exchange that
+//! blocks the front while many behind it finish is moved to the stragglers, so the length of the
+//! ring stays within twice the window.
 
 use std::collections::VecDeque;
 
@@ -14,34 +14,34 @@ use super::slot::{Slot, Stage};
 #[cfg(test)]
 mod tests;
 
-/// A ring shorter than this never moves its front aside.
+/// A ring shorter than this never moves its front to the stragglers.
 const SPAN_MIN: usize = 64;
 
 /// Identifiers are 1..=65,535.
 const IDS: usize = 65_535;
 
-/// Where an identifier was found.
+/// The place of an identifier.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Ring(usize),
     Straggler(usize),
 }
 
-/// All identifiers in use, oldest first, and how far this connection got in sending them.
+/// All identifiers in use, oldest first, and the position of this connection in sending them.
 #[derive(Debug)]
 pub(crate) struct Window<M> {
     ring: VecDeque<Slot<M>>,
     stragglers: Option<Box<Stragglers<M>>>,
     /// The identifier of `ring[0]`, minus 1.
     base: u16,
-    /// Slots of the ring before this one were sent on this connection, or need no sending.
+    /// Slots of the ring before this one are sent on this connection, or need no sending.
     cursor: usize,
-    /// Exchanges that are not over.
+    /// The number of exchanges that are not over.
     live: usize,
 }
 
-/// Old exchanges moved out of the ring, oldest first. There are at most as many as the window
-/// is wide, and usually none, so they are searched in order.
+/// Old exchanges moved out of the ring, oldest first. There are at most as many as the width of the
+/// window, and usually none, so they are searched linearly.
 #[derive(Debug)]
 struct Stragglers<M> {
     slots: Vec<(PacketId, Slot<M>)>,
@@ -53,12 +53,11 @@ impl<M> Window<M> {
         Self { ring: VecDeque::new(), stragglers: None, base: 0, cursor: 0, live: 0 }
     }
 
-    /// The window of a session without connection: `slots` are live, have different identifiers,
-    /// and are in the order of sending. `width` is the most there may be on a connection.
+    /// The window of a session without a connection: `slots` are live, have different identifiers,
+    /// and are in the order of sending. `width` is the maximum number of them on a connection.
     ///
-    /// The newest of them make the ring, as far back as their identifiers follow each other and
-    /// the ring does not get too long; those before are stragglers. New identifiers begin behind
-    /// the newest one.
+    /// The newest slots form the ring, as far back as their identifiers ascend and the ring does
+    /// not get too long; older ones are stragglers. New identifiers start behind the newest one.
     pub(crate) fn restore(mut slots: Vec<(PacketId, Slot<M>)>, width: usize) -> Self {
         let mut window = Self::new();
         window.live = slots.len();
@@ -75,7 +74,7 @@ impl<M> Window<M> {
         let ring_len = age(&slots[first]) + 1;
         window.ring.resize_with(ring_len, Slot::done);
         for slot in slots.drain(first..) {
-            // Invariant: the ages of these are below that of the first one, each its own.
+            // Invariant: their ages are distinct and at most that of the first one.
             let index = ring_len - 1 - age(&slot);
             window.ring[index] = slot.1;
         }
@@ -90,7 +89,7 @@ impl<M> Window<M> {
         self.live
     }
 
-    /// Forgets every exchange; identifiers go on from where they are.
+    /// Drops every exchange; identifiers continue behind the last one.
     pub(crate) fn clear(&mut self) {
         self.base = ((usize::from(self.base) + self.ring.len()) % IDS) as u16;
         self.ring = VecDeque::new();
@@ -105,7 +104,7 @@ impl<M> Window<M> {
         }
     }
 
-    /// Starts a connection: everything in flight is to be sent again, nothing uses credit.
+    /// Starts a connection: everything in flight is to be retransmitted, nothing uses credit.
     pub(crate) fn rewind(&mut self) {
         self.cursor = 0;
         if let Some(stragglers) = &mut self.stragglers {
@@ -118,7 +117,7 @@ impl<M> Window<M> {
         self.pop_done();
     }
 
-    /// Whether everything in the window was sent on this connection.
+    /// Whether everything in the window is sent on this connection.
     #[inline]
     pub(crate) fn is_sent(&self) -> bool {
         self.cursor == self.ring.len() && !self.has_unsent_straggler()
@@ -135,8 +134,8 @@ impl<M> Window<M> {
         self.ids_known() < IDS - 1 && (self.ring.len() < span_max(width) || self.cursor > 0)
     }
 
-    /// Makes sure that `push` may be called. False if the oldest exchanges wait to be sent, or
-    /// no identifier is free. `width` is the largest number of live slots.
+    /// Makes room for a `push`. False if the oldest exchanges wait to be sent, or no identifier is
+    /// free. `width` is the maximum number of live slots.
     #[inline]
     pub(crate) fn make_room(&mut self, width: usize) -> bool {
         let has_room = self.has_room(width);
@@ -146,7 +145,7 @@ impl<M> Window<M> {
         has_room
     }
 
-    /// Puts `slot` behind all others under the next free identifier, after `make_room`.
+    /// Appends `slot` under the next free identifier, after `make_room`.
     #[inline]
     pub(crate) fn push(&mut self, slot: Slot<M>) -> (PacketId, &mut Slot<M>) {
         if self.stragglers.is_some() {
@@ -159,7 +158,7 @@ impl<M> Window<M> {
         (packet_id, self.ring.push_back_mut(slot))
     }
 
-    /// Passes identifiers that belong to stragglers.
+    /// Skips identifiers that belong to stragglers.
     fn skip_stragglers(&mut self) {
         while self.is_straggler(self.id_at(self.ring.len())) {
             if self.ring.is_empty() {
@@ -209,8 +208,8 @@ impl<M> Window<M> {
         Some(slot)
     }
 
-    /// The oldest slot not sent on this connection. Needs no search: skipped slots move the
-    /// cursor for good.
+    /// The oldest slot that is not sent on this connection. Amortized constant time: the cursor
+    /// moves past skipped slots once per connection.
     #[inline]
     pub(crate) fn next_unsent(&mut self) -> Option<(PacketId, &mut Slot<M>)> {
         if self.stragglers.is_some() && self.pass_sent_stragglers() {
@@ -225,7 +224,7 @@ impl<M> Window<M> {
         self.ring.get_mut(self.cursor).map(|slot| (packet_id, slot))
     }
 
-    /// Passes old exchanges that need no sending. False if none of them does.
+    /// Moves past stragglers that need no sending. False if no unsent one is left.
     #[cold]
     fn pass_sent_stragglers(&mut self) -> bool {
         if let Some(stragglers) = &mut self.stragglers {
@@ -235,7 +234,7 @@ impl<M> Window<M> {
         self.has_unsent_straggler()
     }
 
-    /// Marks the slot just pushed as sent, when everything before it was.
+    /// Marks the slot just pushed as sent; everything before it is sent.
     #[inline]
     pub(crate) fn send_newest(&mut self) {
         debug_assert!(self.cursor + 1 == self.ring.len() && !self.has_unsent_straggler());
@@ -245,7 +244,7 @@ impl<M> Window<M> {
         self.cursor = self.ring.len();
     }
 
-    /// Marks what `next_unsent` returned as sent.
+    /// Marks the slot returned by `next_unsent` as sent.
     #[inline]
     pub(crate) fn advance(&mut self) {
         if let Some(stragglers) = &mut self.stragglers
@@ -257,7 +256,7 @@ impl<M> Window<M> {
         }
     }
 
-    /// The same as `next_unsent` for a look without change.
+    /// Like `next_unsent`, but immutable.
     pub(crate) fn peek_unsent(&self) -> Option<&Slot<M>> {
         self.unsent().next()
     }
@@ -268,7 +267,7 @@ impl<M> Window<M> {
         stragglers.map(|(_, slot)| slot).chain(&self.ring)
     }
 
-    /// The same with identifiers, to change them.
+    /// Like `slots`, mutable and with identifiers.
     pub(crate) fn slots_mut(&mut self) -> impl Iterator<Item = (PacketId, &mut Slot<M>)> {
         let base = self.base;
         let stragglers = self.stragglers.iter_mut().flat_map(|stragglers| &mut stragglers.slots);
@@ -278,14 +277,14 @@ impl<M> Window<M> {
             .chain(ring.map(move |(index, slot)| (id_after(base, index), slot)))
     }
 
-    /// What was not sent on this connection, oldest first.
+    /// The slots that are not sent on this connection, oldest first.
     pub(crate) fn unsent(&self) -> impl Iterator<Item = &Slot<M>> {
         let stragglers = self.stragglers.iter().flat_map(|s| s.slots.iter().skip(s.cursor));
         let ring = self.ring.range(self.cursor.min(self.ring.len())..);
         stragglers.map(|(_, slot)| slot).chain(ring).filter(|slot| slot.is_unsent())
     }
 
-    /// The same with identifiers, to change them.
+    /// Like `unsent`, mutable and with identifiers.
     pub(crate) fn unsent_mut(&mut self) -> impl Iterator<Item = (PacketId, &mut Slot<M>)> {
         let (base, cursor) = (self.base, self.cursor.min(self.ring.len()));
         let stragglers = self.stragglers.iter_mut().flat_map(|s| s.slots.iter_mut().skip(s.cursor));
@@ -296,7 +295,7 @@ impl<M> Window<M> {
             .filter(|(_, slot)| slot.is_unsent())
     }
 
-    /// Takes everything out, oldest first.
+    /// Removes and returns all slots, oldest first.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = (PacketId, Slot<M>)> + use<M> {
         let stragglers = self.stragglers.take().map(|stragglers| stragglers.slots);
         let base = self.base;
@@ -328,7 +327,7 @@ impl<M> Window<M> {
         self.stragglers.as_ref().is_some_and(|s| s.slots.iter().any(|(id, _)| *id == packet_id))
     }
 
-    /// Moves the front, sent long ago, to the stragglers.
+    /// Moves the front, which is sent, to the stragglers.
     fn move_front_aside(&mut self) {
         let front_id = self.id_at(0);
         let Some(front) = self.ring.pop_front() else { return };
@@ -337,7 +336,7 @@ impl<M> Window<M> {
         let stragglers = self
             .stragglers
             .get_or_insert_with(|| Box::new(Stragglers { slots: Vec::new(), cursor: 0 }));
-        // Invariant: the ring's cursor moves only once the stragglers are sent.
+        // Invariant: the cursor of the ring moves only after all stragglers are sent.
         stragglers.slots.push((front_id, front));
         stragglers.cursor += 1;
         self.pop_done();
@@ -353,12 +352,12 @@ impl<M> Window<M> {
     }
 }
 
-/// How many identifiers after `from` comes `to`.
+/// The number of identifiers from `from` to `to`.
 fn distance(from: PacketId, to: PacketId) -> usize {
     (usize::from(to.get()) + IDS - usize::from(from.get())) % IDS
 }
 
-/// The longest ring for a window of `width`.
+/// The maximum length of the ring for a window of `width`.
 #[inline]
 fn span_max(width: usize) -> usize {
     (2 * width).clamp(SPAN_MIN, IDS)

@@ -19,7 +19,7 @@ fn define(value: u16) -> AliasOut {
     AliasOut::Define(alias(value).expect("not zero"))
 }
 
-/// How a PUBLISH that is written for certain sends its topic.
+/// How a PUBLISH that is certainly written sends its topic.
 fn assign(session: &mut Session<&'static str>, topic: &str) -> AliasOut {
     let plan = session.plan_alias(topic);
     if let AliasOut::Define(alias) = plan {
@@ -28,7 +28,7 @@ fn assign(session: &mut Session<&'static str>, topic: &str) -> AliasOut {
     plan
 }
 
-/// The topic that a PUBLISH means.
+/// The topic that a PUBLISH refers to.
 fn topic(
     session: &mut Session<&'static str>,
     topic: &str,
@@ -108,7 +108,7 @@ fn outbound_aliases_keep_the_clients_maximum() {
     assert_eq!(assign(&mut session, "topic/1"), define(1));
     assert_eq!(assign(&mut session, "topic/2"), define(2));
     assert_eq!(assign(&mut session, &"x".repeat(2_000)), AliasOut::None, "too long to keep");
-    // Who comes for the first time redefines nothing; then both get a second chance.
+    // A topic that is new redefines nothing; then both get a second chance.
     for _ in 0..3 {
         assert_eq!(assign(&mut session, "topic/3"), AliasOut::None);
     }
@@ -119,7 +119,7 @@ fn outbound_aliases_keep_the_clients_maximum() {
 }
 
 #[test]
-fn topics_in_use_keep_their_aliases_and_topics_that_come_once_get_none() {
+fn topics_in_use_keep_their_aliases_and_topics_that_occur_once_get_none() {
     let mut session = connected_with(
         SessionLimits::default(),
         ConnectParams { topic_alias_maximum_out: 4, ..params() },
@@ -136,7 +136,7 @@ fn topics_in_use_keep_their_aliases_and_topics_that_come_once_get_none() {
         redefined += usize::from(assign(&mut session, &format!("once/{i}")) != AliasOut::None);
     }
     assert_eq!(redefined, 0);
-    // Those that fell silent are replaced, but not by all that come once.
+    // Unused topics are replaced, but not by topics that occur once.
     for i in 0..2_000 {
         redefined += usize::from(assign(&mut session, &format!("again/{i}")) != AliasOut::None);
     }
@@ -144,7 +144,7 @@ fn topics_in_use_keep_their_aliases_and_topics_that_come_once_get_none() {
 }
 
 #[test]
-fn what_was_planned_and_not_sent_defines_nothing() {
+fn a_planned_alias_that_is_not_sent_defines_nothing() {
     let mut session = connected_with(
         SessionLimits::default(),
         ConnectParams { topic_alias_maximum_out: 1, ..params() },

@@ -1,4 +1,4 @@
-//! Which AUTH may come when, and what answers it.
+//! When AUTH is legal, and which packet answers it.
 
 use tacho_codec::ReasonCode;
 use tacho_session::{AuthAnswer, AuthRequest, AuthVerdict, Authentication};
@@ -33,7 +33,7 @@ fn client_and_method_take_turns_until_connack() {
             assert_eq!(rules.handle_auth(CONTINUE, Some("m")), Ok(AuthRequest::Continue));
         }
         assert_eq!(rules.handle_verdict(last), Some(answer));
-        assert_eq!(rules.handle_verdict(last), None, "nothing was asked");
+        assert_eq!(rules.handle_verdict(last), None, "no verdict is pending");
     }
 }
 
@@ -62,7 +62,7 @@ fn another_method_or_the_wrong_time_is_a_protocol_error() {
     for method in [None, Some("other"), Some("")] {
         assert!(is_refused(&mut rules, AGAIN, method), "{method:?}");
     }
-    assert!(is_refused(&mut rules, CONTINUE, Some("m")), "nobody asked");
+    assert!(is_refused(&mut rules, CONTINUE, Some("m")), "the server did not ask");
     let mut waits_for_method = Authentication::new("m");
     for reason in [CONTINUE, AGAIN, ReasonCode::SUCCESS] {
         assert!(is_refused(&mut waits_for_method, reason, Some("m")), "{reason}");

@@ -29,7 +29,7 @@ fn poll_all(session: &mut Session<&'static str>) -> Vec<Transmit<&'static str>> 
 // [MQTT-2.2.1-3]
 // [MQTT-3.1.1: 2.3.1-2]
 #[test]
-fn publishes_of_each_qos_return_their_message_when_done() {
+fn publishes_of_each_qos_return_their_message_when_acknowledged() {
     let mut session = connected(params());
     let sent = session.publish(0, AtMostOnce, "a");
     assert_eq!(sent, Publish::Send(publish(AtMostOnce, "a", 0, false)));
@@ -45,7 +45,7 @@ fn publishes_of_each_qos_return_their_message_when_done() {
 }
 
 #[test]
-fn a_refused_qos_2_message_comes_back_with_pubrec() {
+fn a_refused_qos_2_message_is_returned_with_pubrec() {
     let mut session = connected(params());
     session.publish(0, ExactlyOnce, "a");
     assert_eq!(session.handle_pubrec(id(1), ReasonCode::QUOTA_EXCEEDED), Ok(Some("a")));
@@ -76,7 +76,7 @@ fn without_a_connection_everything_is_blocked() {
 // [MQTT-4.4.0-1] [MQTT-4.6.0-1]
 // [MQTT-3.1.1: 2.3.1-3] [MQTT-3.1.1: 4.4.0-1] [MQTT-3.1.1: 4.6.0-1]
 #[test]
-fn a_resume_repeats_what_is_unacknowledged_before_new_messages() {
+fn a_resume_retransmits_unacknowledged_messages_before_new_ones() {
     let mut session = connected(params());
     session.publish(0, AtLeastOnce, "a");
     session.publish(0, ExactlyOnce, "b");
@@ -92,7 +92,7 @@ fn a_resume_repeats_what_is_unacknowledged_before_new_messages() {
 
 // [MQTT-3.2.2-5]
 #[test]
-fn a_server_without_session_gives_up_what_it_has_not_received() {
+fn unacknowledged_messages_are_returned_if_the_server_has_no_session() {
     let mut session = connected(params());
     session.publish(0, AtLeastOnce, "a");
     session.publish(0, ExactlyOnce, "received");
@@ -107,7 +107,7 @@ fn a_server_without_session_gives_up_what_it_has_not_received() {
 // [MQTT-4.5.0-2]
 // [MQTT-3.1.1: 4.5.0-2]
 #[test]
-fn inbound_messages_are_acknowledged_and_duplicates_recognised() {
+fn inbound_messages_are_acknowledged_and_duplicates_recognized() {
     let mut session = connected(params());
     assert_eq!(session.handle_publish(AtMostOnce, None), Ok(Inbound::New));
     assert_eq!(session.handle_publish(AtLeastOnce, Some(id(1))), Ok(Inbound::New));
@@ -156,7 +156,7 @@ fn subscribe_and_publish_share_the_identifiers() {
 // [MQTT-3.1.2-20]
 // [MQTT-3.1.1: 3.1.2-23]
 #[test]
-fn pingreq_is_sent_only_when_nothing_else_was() {
+fn pingreq_is_sent_only_when_no_other_packet_was() {
     let mut session = connected(ConnAckParams { keep_alive_s: 10, ping_timeout_s: 5, ..params() });
     assert_eq!(session.next_timeout(), Some(10 * SECOND_NS));
     session.publish(4 * SECOND_NS, AtMostOnce, "a");

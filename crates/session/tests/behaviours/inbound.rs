@@ -38,7 +38,7 @@ fn each_qos_is_acknowledged_in_its_way() {
 
 // 33
 #[test]
-fn the_reason_of_the_owner_goes_out() {
+fn the_reason_of_the_owner_is_sent() {
     let mut session = connected();
     let reasons = [ReasonCode::NO_MATCHING_SUBSCRIBERS, ReasonCode::NOT_AUTHORIZED];
     for (packet_id, reason) in (1..).zip(reasons) {
@@ -67,7 +67,7 @@ fn acknowledgements_leave_in_the_order_of_the_publishes() {
 }
 
 #[test]
-fn an_acknowledgement_waits_for_its_commit_and_holds_those_behind_it() {
+fn an_acknowledgement_waits_for_its_commit_and_blocks_those_behind_it() {
     let mut session = connected();
     for (packet_id, batch) in [(1, 5), (2, 0)] {
         receive(&mut session, AtLeastOnce, packet_id);
@@ -89,7 +89,7 @@ fn pubrec_and_pubcomp_wait_for_their_own_records() {
     assert_eq!(poll_at(&mut session, 1), Some(ack(PubRec, 1, OK)));
     session.handle_pubrel(id(1), &mut log).expect("PUBREL");
     assert_eq!(poll_at(&mut session, 1), None);
-    // The same PUBREL after a reconnect makes the same promise.
+    // The same PUBREL after a reconnect waits for the same record.
     session.disconnect(0, End::Lost);
     session.connect(0, params());
     session.handle_pubrel(id(1), &mut log).expect("PUBREL");
@@ -119,19 +119,19 @@ fn a_repeated_qos_2_publish_is_a_duplicate_until_pubrel() {
 // 26
 // [MQTT-4.3.3-10]
 #[test]
-fn a_qos_2_duplicate_is_recognised_after_reconnecting() {
+fn a_qos_2_duplicate_is_recognized_after_reconnecting() {
     let mut session = connected();
     receive(&mut session, ExactlyOnce, 1);
     accept(&mut session, ExactlyOnce, 1);
     session.disconnect(0, End::Lost);
     session.connect(0, params());
-    assert_eq!(poll_all(&mut session), [], "acknowledgements die with their connection");
+    assert_eq!(poll_all(&mut session), [], "acknowledgements end with their connection");
     assert_eq!(receive(&mut session, ExactlyOnce, 1), Inbound::Duplicate);
     assert_eq!(poll_all(&mut session), [ack(PubRec, 1, OK)]);
 }
 
 #[test]
-fn a_duplicate_of_a_message_not_accepted_yet_waits_with_it() {
+fn a_duplicate_of_an_unaccepted_message_waits_with_it() {
     let mut session = connected();
     receive(&mut session, ExactlyOnce, 1);
     session.disconnect(0, End::Lost);
@@ -146,7 +146,7 @@ fn a_duplicate_of_a_message_not_accepted_yet_waits_with_it() {
 // 29
 // [MQTT-3.1.2-4]
 #[test]
-fn a_clean_start_forgets_received_identifiers() {
+fn a_clean_start_drops_received_identifiers() {
     let mut session = connected();
     receive(&mut session, ExactlyOnce, 1);
     accept(&mut session, ExactlyOnce, 1);
@@ -193,7 +193,7 @@ fn more_than_the_receive_maximum_is_0x93() {
     }
     accept(&mut session, AtLeastOnce, 1);
     accept(&mut session, ExactlyOnce, 2);
-    // Accepting is not enough, the acknowledgement has to leave; PUBREC returns nothing.
+    // Accepting is not enough, the acknowledgement has to be sent; PUBREC returns no credit.
     assert!(session.handle_publish(AtLeastOnce, PacketId::new(3)).is_err());
     poll_all(&mut session);
     receive(&mut session, AtLeastOnce, 3);
@@ -205,7 +205,7 @@ fn more_than_the_receive_maximum_is_0x93() {
 }
 
 #[test]
-fn the_receive_maximum_starts_anew_with_each_connection() {
+fn the_receive_maximum_starts_over_with_each_connection() {
     let limits = SessionLimits { receive_maximum: 1, ..SessionLimits::default() };
     let mut session = connected_with(limits, params());
     receive(&mut session, ExactlyOnce, 1);
@@ -215,7 +215,7 @@ fn the_receive_maximum_starts_anew_with_each_connection() {
     // The client owes PUBREL for 1, which uses no quota of this connection.
     assert_eq!(receive(&mut session, ExactlyOnce, 2), Inbound::New);
     let repeated = session.handle_publish(ExactlyOnce, PacketId::new(1));
-    assert!(repeated.is_err(), "a repeated PUBLISH does");
+    assert!(repeated.is_err(), "a retransmitted PUBLISH does");
     session.handle_pubrel(id(1), &mut InMemory).expect("PUBREL");
     accept(&mut session, ExactlyOnce, 2);
     poll_all(&mut session);

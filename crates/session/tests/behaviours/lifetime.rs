@@ -35,12 +35,12 @@ fn keep_alive_closes_at_one_and_a_half_times_without_inbound_packets() {
     let mut session = session(ConnectParams { keep_alive_s: 10, ..params() });
     assert_eq!(session.next_timeout(), Some(15 * SECOND_NS));
     session.handle_activity(10 * SECOND_NS);
-    // Output does not count.
+    // Outbound packets do not count.
     offer(&mut session, QoS::AtMostOnce, "a");
     assert_eq!(session.next_timeout(), Some(25 * SECOND_NS));
     assert_eq!(events(&mut session, 25 * SECOND_NS - 1), []);
     assert_eq!(events(&mut session, 25 * SECOND_NS), [TimeoutEvent::KeepAliveExpired]);
-    assert!(session.is_connected(), "the owner closes and says so");
+    assert!(session.is_connected(), "the owner closes the connection");
 }
 
 // 12
@@ -95,7 +95,7 @@ fn the_expiry_timer_starts_at_each_disconnect() {
 // 9, 45
 // [MQTT-4.1.0-2]
 #[test]
-fn what_an_expired_session_left_can_be_taken_and_is_not_resumed() {
+fn undelivered_messages_of_an_expired_session_can_be_taken_and_are_not_resumed() {
     for take in [true, false] {
         let mut session = session(ConnectParams { session_expiry_s: 1, ..params() });
         session.disconnect(0, End::Lost);
@@ -144,12 +144,12 @@ fn disconnect_cannot_set_an_expiry_after_connect_set_none() {
     let effects = session.disconnect(0, End::Normal { expiry_override: Some(5) });
     assert_eq!(effects.error.expect("refused").reason(), ReasonCode::PROTOCOL_ERROR);
     assert!(effects.session_ended);
-    assert_eq!(effects.publish_will, Some("will"), "that was no normal end");
+    assert_eq!(effects.publish_will, Some("will"), "the end was not normal");
 }
 
 // 9, 11
 #[test]
-fn expiry_asked_for_by_each_version() {
+fn expiry_requested_by_each_version() {
     let table = [
         (Version::V311, true, None, u32::MAX, 0),
         (Version::V311, false, None, u32::MAX, EXPIRY_NEVER),
@@ -227,7 +227,7 @@ fn a_resume_cancels_a_delayed_will() {
     assert_eq!(events(&mut session, u64::MAX - 1), []);
 }
 
-/// It was cancelled where a CONNECT came before anybody had looked at the time, as right after a
+/// It was cancelled if CONNECT arrived before `handle_timeout` was called, as right after a
 /// restart.
 #[test]
 fn a_resume_after_the_delay_does_not_cancel_a_will() {
@@ -271,7 +271,7 @@ fn a_takeover_publishes_the_will_unless_it_is_delayed_and_the_session_goes_on() 
 // 10, 54
 // [MQTT-3.1.2-8]
 #[test]
-fn an_expiry_that_disconnect_shortens_hastens_the_will() {
+fn an_expiry_shortened_by_disconnect_advances_the_will() {
     let mut shorter = session(with_will(60, 100));
     let end = End::WithWill { expiry_override: Some(10) };
     assert_eq!(shorter.disconnect(0, end), effects(None, false));
@@ -284,7 +284,7 @@ fn an_expiry_that_disconnect_shortens_hastens_the_will() {
 
 // 54
 #[test]
-fn a_will_whose_delay_and_session_never_end_waits_for_ever() {
+fn a_will_whose_delay_and_session_never_end_is_never_published() {
     let mut session = session(with_will(u32::MAX, EXPIRY_NEVER));
     session.disconnect(u64::MAX - 10, End::Lost);
     assert_eq!(events(&mut session, u64::MAX - 1), []);

@@ -12,7 +12,7 @@ use super::{
 
 const OK: ReasonCode = ReasonCode::SUCCESS;
 
-/// A message, or the place where it is.
+/// A message, or a reference to its storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Body {
     Here(u32),
@@ -48,13 +48,13 @@ fn poll(session: &mut Session<Body>) -> Option<Transmit<Body>> {
     transmit
 }
 
-/// What leaves: the number of a PUBLISH, or the identifier of a PUBREL plus 1000.
+/// The packets sent: the number of a PUBLISH, or the identifier of a PUBREL plus 1000.
 fn poll_all(session: &mut Session<Body>) -> Vec<u32> {
     let all = std::iter::from_fn(|| poll(session));
     all.map(|transmit| match transmit {
         Transmit::Publish { delivery, .. } => match delivery.message {
             Here(n) => n,
-            Stored(n) => panic!("{n} is not here"),
+            Stored(n) => panic!("{n} is not loaded"),
         },
         Transmit::PubRel { packet_id, .. } => u32::from(packet_id.get()) + 1000,
         Transmit::Ack { .. } => panic!("no acknowledgement is due"),
@@ -64,7 +64,7 @@ fn poll_all(session: &mut Session<Body>) -> Vec<u32> {
 
 fn unloaded(session: &Session<Body>) -> Vec<(u64, u32)> {
     let number = |body: &Body| match body {
-        Here(n) => panic!("{n} is here"),
+        Here(n) => panic!("{n} is loaded"),
         Stored(n) => *n,
     };
     session.unloaded().map(|(seq, delivery)| (seq, number(&delivery.message))).collect()
@@ -73,7 +73,7 @@ fn unloaded(session: &Session<Body>) -> Vec<(u64, u32)> {
 fn load(session: &mut Session<Body>, len_max: usize) -> Vec<u64> {
     let mut loaded = Vec::new();
     session.load(len_max, |seq, body| {
-        let Stored(n) = *body else { panic!("{body:?} is here") };
+        let Stored(n) = *body else { panic!("{body:?} is loaded") };
         *body = Here(n);
         loaded.push(seq);
     });
@@ -81,7 +81,7 @@ fn load(session: &mut Session<Body>, len_max: usize) -> Vec<u64> {
 }
 
 #[test]
-fn what_is_not_loaded_stops_the_messages_behind_it_and_nothing_else() {
+fn an_unloaded_message_blocks_the_messages_behind_it_and_nothing_else() {
     let mut session = connected(10);
     for n in 1..=2 {
         assert!(matches!(offer(&mut session, ExactlyOnce, Here(n)), Offer::SendNow(_)));
@@ -105,7 +105,7 @@ fn what_is_not_loaded_stops_the_messages_behind_it_and_nothing_else() {
 }
 
 #[test]
-fn after_a_resume_pubrels_pass_what_is_not_loaded_in_their_order() {
+fn after_a_resume_pubrels_overtake_unloaded_messages_in_their_order() {
     let mut session = connected(10);
     for n in 1..=4 {
         offer(&mut session, ExactlyOnce, Here(n));
@@ -127,7 +127,7 @@ fn after_a_resume_pubrels_pass_what_is_not_loaded_in_their_order() {
 }
 
 #[test]
-fn pubrels_behind_a_message_that_is_not_loaded_do_not_wait_for_it() {
+fn pubrels_behind_an_unloaded_message_do_not_wait_for_it() {
     use tacho_session::server::{ExchangeStage, Restored, RestoredExchange};
     let exchange = |seq: u64, stage, body| RestoredExchange {
         seq,
@@ -147,7 +147,7 @@ fn pubrels_behind_a_message_that_is_not_loaded_do_not_wait_for_it() {
             exchange(2, ExchangeStage::Released, Stored(2)),
             exchange(3, ExchangeStage::Sent, Stored(3)),
             exchange(4, ExchangeStage::Released, Stored(4)),
-            // Far from the others: they are stragglers.
+            // Identifiers far from the others: they are stragglers.
             exchange(60_000, ExchangeStage::Sent, Stored(5)),
         ],
         queued: vec![],
@@ -164,7 +164,7 @@ fn pubrels_behind_a_message_that_is_not_loaded_do_not_wait_for_it() {
 }
 
 #[test]
-fn qos_0_that_is_not_loaded_waits_in_the_queue() {
+fn an_unloaded_qos_0_message_waits_in_the_queue() {
     let mut session = connected(10);
     assert_eq!(offer(&mut session, AtMostOnce, Stored(1)), Offer::Queued);
     assert_eq!(offer(&mut session, AtMostOnce, Here(2)), Offer::Queued);
@@ -184,8 +184,8 @@ fn the_queue_of_an_absent_client_is_unloaded_and_loaded_again_in_parts() {
     }
     offer(&mut session, AtMostOnce, Here(7));
     session.unload(1, |_, body| {
-        let Here(n) = *body else { panic!("{body:?} is not here") };
-        // One cannot be.
+        let Here(n) = *body else { panic!("{body:?} is not loaded") };
+        // One cannot be unloaded.
         if n != 3 {
             *body = Stored(n);
         }
@@ -195,7 +195,7 @@ fn the_queue_of_an_absent_client_is_unloaded_and_loaded_again_in_parts() {
     assert!(!session.is_starved());
     assert_eq!(poll_all(&mut session), [1]);
     assert!(session.is_starved());
-    // 2 has its identifier already; it still comes first.
+    // 2 has its identifier already; it is still first.
     assert_eq!((session.inflight_len(), session.queue_len()), (2, 5));
     assert_eq!(load(&mut session, 2), [2, 4]);
     assert_eq!(poll_all(&mut session), [2]);
@@ -209,7 +209,7 @@ fn the_queue_of_an_absent_client_is_unloaded_and_loaded_again_in_parts() {
 // 38
 // [MQTT-3.3.2-5]
 #[test]
-fn what_expires_before_it_is_loaded_makes_way() {
+fn a_message_that_expires_before_it_is_loaded_is_dropped() {
     let mut session = connected(1);
     let mortal = Delivery { expires_at_ns: 5, ..Delivery::new(AtLeastOnce, Stored(1)) };
     session.offer(0, mortal, &mut InMemory);
@@ -222,7 +222,7 @@ fn what_expires_before_it_is_loaded_makes_way() {
 }
 
 #[test]
-fn what_cannot_be_loaded_is_given_up() {
+fn a_message_that_cannot_be_loaded_is_discarded() {
     let mut session = connected(3);
     let mut log = Log::default();
     offer(&mut session, ExactlyOnce, Here(1));
@@ -237,12 +237,12 @@ fn what_cannot_be_loaded_is_given_up() {
     assert!(!session.discard(4, &mut log));
     assert_eq!(log.names, ["Acked", "Discarded"]);
     assert_eq!(load(&mut session, 9), [3, 5]);
-    assert!(!session.discard(5, &mut log), "it is here");
+    assert!(!session.discard(5, &mut log), "it is loaded");
     assert_eq!(poll_all(&mut session), [3, 5]);
 }
 
 #[test]
-fn qos_2_that_was_sent_and_cannot_be_loaded_ends_with_pubrel() {
+fn a_sent_qos_2_message_that_cannot_be_loaded_ends_with_pubrel() {
     use tacho_session::server::{ExchangeStage, Restored, RestoredExchange};
     let restored = Restored {
         now_ns: 0,

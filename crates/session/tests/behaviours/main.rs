@@ -57,7 +57,7 @@ fn offer(
     session.offer(0, Delivery::new(qos, message), &mut InMemory)
 }
 
-/// Everything that may leave with all commits done.
+/// All packets to send when all batches are committed.
 fn poll_all(session: &mut Session<&'static str>) -> Vec<Transmit<&'static str>> {
     let all = BatchSeq::new(u64::MAX);
     std::iter::from_fn(|| session.poll_transmit(0, all, &mut InMemory)).collect()

@@ -124,7 +124,7 @@ fn the_clients_receive_maximum_limits_qos_1_and_2_but_not_qos_0() {
     session.handle_puback(id(1), OK, &mut InMemory).expect("PUBACK");
     assert!(session.has_output(BatchSeq::DONE));
     assert_eq!(poll_all(&mut session), [publish(AtLeastOnce, "c", 3, false)]);
-    // PUBREC alone returns nothing.
+    // PUBREC alone returns no credit.
     assert_eq!(offer(&mut session, AtLeastOnce, "e"), Offer::Queued);
     session.handle_pubrec(id(2), OK, &mut InMemory).expect("PUBREC");
     assert_eq!(poll_all(&mut session), [pubrel(2)]);
@@ -136,7 +136,7 @@ fn the_clients_receive_maximum_limits_qos_1_and_2_but_not_qos_0() {
 // [MQTT-3.3.1-1] [MQTT-4.3.3-6] [MQTT-4.4.0-1] [MQTT-4.6.0-1]
 // [MQTT-3.1.1: 3.3.1-1] [MQTT-3.1.1: 4.4.0-1] [MQTT-3.1.1: 4.6.0-1]
 #[test]
-fn resume_repeats_publish_and_pubrel_in_original_order_with_dup() {
+fn resume_retransmits_publish_and_pubrel_in_original_order_with_dup() {
     let mut session = connected();
     offer(&mut session, AtLeastOnce, "a");
     offer(&mut session, ExactlyOnce, "b");
@@ -152,12 +152,12 @@ fn resume_repeats_publish_and_pubrel_in_original_order_with_dup() {
         publish(AtLeastOnce, "d", 4, false),
     ];
     assert_eq!(poll_all(&mut session), expected);
-    assert_eq!(poll_all(&mut session), [], "nothing is repeated on a live connection");
+    assert_eq!(poll_all(&mut session), [], "nothing is retransmitted on a live connection");
 }
 
 // 30
 #[test]
-fn a_live_message_waits_behind_the_repetitions() {
+fn a_live_message_waits_behind_the_retransmissions() {
     let mut session = connected();
     offer(&mut session, AtLeastOnce, "a");
     session.disconnect(0, End::Lost);
@@ -170,7 +170,7 @@ fn a_live_message_waits_behind_the_repetitions() {
 // 31
 // [MQTT-3.3.4-9]
 #[test]
-fn repetitions_keep_a_receive_maximum_that_has_become_smaller() {
+fn retransmissions_keep_a_receive_maximum_that_is_now_smaller() {
     let mut session = connected();
     offer_all(&mut session, AtLeastOnce, &["a", "b", "c"]);
     session.disconnect(0, End::Lost);
@@ -196,7 +196,7 @@ fn the_window_takes_no_more_from_the_queue_than_fits() {
 // 29
 // [MQTT-3.1.2-4]
 #[test]
-fn a_clean_start_forgets_what_is_in_flight_and_queued() {
+fn a_clean_start_drops_messages_in_flight_and_queued() {
     let mut session = connected();
     offer(&mut session, AtLeastOnce, "a");
     session.disconnect(0, End::Lost);
@@ -205,7 +205,7 @@ fn a_clean_start_forgets_what_is_in_flight_and_queued() {
     assert!(!again.session_present);
     assert_eq!(poll_all(&mut session), []);
     assert_eq!((session.inflight_len(), session.queue_len(), session.queue_bytes()), (0, 0, 0));
-    // The old acknowledgement means nothing to the new session.
+    // The new session ignores the old acknowledgement.
     assert!(matches!(offer(&mut session, AtLeastOnce, "c"), Offer::SendNow(_)));
 }
 
@@ -252,7 +252,7 @@ fn a_message_too_large_for_the_client_counts_as_done() {
 
 // 45
 #[test]
-fn what_was_not_acknowledged_can_be_taken_out_in_order() {
+fn unacknowledged_messages_can_be_taken_out_in_order() {
     let limits = SessionLimits { inflight_max: 2, ..SessionLimits::default() };
     let mut session = connected_with(limits, params());
     offer_all(&mut session, AtLeastOnce, &["a", "b", "c", "d"]);
@@ -266,7 +266,7 @@ fn what_was_not_acknowledged_can_be_taken_out_in_order() {
 // 45
 // [MQTT-4.8.2-5]
 #[test]
-fn qos_2_that_was_sent_goes_to_nobody_else() {
+fn a_sent_qos_2_message_goes_to_no_other_session() {
     let limits = SessionLimits { inflight_max: 1, ..SessionLimits::default() };
     let mut session = connected_with(limits, params());
     offer_all(&mut session, ExactlyOnce, &["a", "b"]);

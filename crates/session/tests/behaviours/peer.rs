@@ -1,11 +1,11 @@
-//! Sessions towards a peer that is a server itself, and says whether it knows them.
+//! Sessions towards a peer that is a server, and that decides whether a session is present.
 
 use tacho_session::server::{End, Session};
 
 use crate::*;
 
-/// Three messages on their way: unanswered, answered with PUBREC, unanswered.
-fn on_their_way() -> Session<&'static str> {
+/// Three messages in flight: unanswered, answered with PUBREC, unanswered.
+fn in_flight() -> Session<&'static str> {
     let mut session = connected();
     for (qos, message) in
         [(QoS::AtLeastOnce, "a"), (QoS::ExactlyOnce, "b"), (QoS::ExactlyOnce, "c")]
@@ -19,8 +19,8 @@ fn on_their_way() -> Session<&'static str> {
 }
 
 #[test]
-fn a_peer_that_knows_the_session_gets_repetitions() {
-    let mut session = on_their_way();
+fn a_peer_with_a_session_gets_retransmissions() {
+    let mut session = in_flight();
     session.connect(0, params());
     let first = publish(QoS::AtLeastOnce, "a", 1, true);
     let last = publish(QoS::ExactlyOnce, "c", 3, true);
@@ -28,7 +28,7 @@ fn a_peer_that_knows_the_session_gets_repetitions() {
 }
 
 #[test]
-fn a_peer_that_has_forgotten_gets_new_messages_and_not_those_that_it_had() {
+fn a_peer_without_a_session_gets_new_messages_except_those_it_had_received() {
     struct Said(Vec<String>);
     impl Persist<&'static str> for Said {
         fn persist(&mut self, record: Record<'_, &'static str>) -> BatchSeq {
@@ -36,7 +36,7 @@ fn a_peer_that_has_forgotten_gets_new_messages_and_not_those_that_it_had() {
             BatchSeq::DONE
         }
     }
-    let mut session = on_their_way();
+    let mut session = in_flight();
     let mut said = Said(Vec::new());
     session.forgotten_by_peer(&mut said);
     assert_eq!(said.0, ["Acked { seq: 2, packet_id: PacketId(2) }"]);
@@ -58,7 +58,7 @@ fn a_peer_that_has_forgotten_gets_new_messages_and_not_those_that_it_had() {
 }
 
 #[test]
-fn identifiers_that_the_peer_had_not_released_are_free_when_it_has_forgotten() {
+fn unreleased_identifiers_are_free_when_the_peer_has_no_session() {
     let mut session = connected();
     let receive = |session: &mut Session<&'static str>| {
         session.handle_publish(QoS::ExactlyOnce, Some(id(5))).expect("allowed")
@@ -77,7 +77,7 @@ fn identifiers_that_the_peer_had_not_released_are_free_when_it_has_forgotten() {
 
 #[test]
 fn a_peer_without_qos_2_gets_everything_with_qos_1() {
-    let mut session = on_their_way();
+    let mut session = in_flight();
     assert!(matches!(offer(&mut session, QoS::ExactlyOnce, "d"), Offer::Queued));
     session.forgotten_by_peer(&mut InMemory);
     session.limit_qos(QoS::AtLeastOnce);
@@ -91,7 +91,7 @@ fn a_peer_without_qos_2_gets_everything_with_qos_1() {
 
 #[test]
 fn a_subscribe_gets_an_identifier_of_its_own_beside_open_exchanges() {
-    let mut session = on_their_way();
+    let mut session = in_flight();
     session.connect(0, params());
     let reserved = session.reserve_id().expect("there is room");
     assert!(reserved.get() > 3);
@@ -101,7 +101,7 @@ fn a_subscribe_gets_an_identifier_of_its_own_beside_open_exchanges() {
 }
 
 #[test]
-fn what_expires_while_there_is_no_connection_can_be_dropped() {
+fn messages_that_expire_without_a_connection_can_be_dropped() {
     let mut session = connected();
     session.disconnect(0, End::Lost);
     let soon = Delivery { expires_at_ns: 10, ..Delivery::new(QoS::AtLeastOnce, "soon") };

@@ -61,7 +61,7 @@ fn qos_0_without_connection_is_dropped_or_queued_as_configured() {
 // 38
 // [MQTT-3.3.2-5]
 #[test]
-fn expired_messages_vanish_from_the_queue_and_are_counted() {
+fn expired_messages_leave_the_queue_and_are_counted() {
     let mut session = offline(SessionLimits::default());
     let mut log = Log::default();
     for (message, expires_at_ns) in [("a", 5), ("b", u64::MAX), ("c", 7), ("d", 20)] {
@@ -83,7 +83,7 @@ fn expired_messages_vanish_from_the_queue_and_are_counted() {
 // 38
 // [MQTT-3.3.2-5]
 #[test]
-fn an_expired_message_is_not_even_queued() {
+fn an_expired_message_is_not_queued() {
     let mut session = connected();
     let delivery = Delivery { expires_at_ns: 5, ..Delivery::new(AtMostOnce, "a") };
     let dropped = Offer::Dropped(DropReason::Expired);
@@ -92,7 +92,7 @@ fn an_expired_message_is_not_even_queued() {
 
 // 38, 58
 #[test]
-fn a_full_queue_makes_room_by_dropping_what_expired() {
+fn a_full_queue_makes_room_by_dropping_expired_messages() {
     let mut session = offline(SessionLimits { queue_len_max: 1, ..SessionLimits::default() });
     let delivery = Delivery { expires_at_ns: 5, ..Delivery::new(AtLeastOnce, "a") };
     session.offer(0, delivery, &mut InMemory);
@@ -102,7 +102,7 @@ fn a_full_queue_makes_room_by_dropping_what_expired() {
 // 38
 // [MQTT-3.3.2-6]
 #[test]
-fn the_expiry_interval_sent_is_what_is_left() {
+fn the_expiry_interval_sent_is_the_remaining_time() {
     let delivery = |expires_at_ns| Delivery { expires_at_ns, ..Delivery::new(AtMostOnce, ()) };
     assert_eq!(delivery(u64::MAX).expiry_left_s(5), None);
     assert_eq!(delivery(10 * SECOND_NS).expiry_left_s(3 * SECOND_NS), Some(7));
@@ -143,7 +143,7 @@ fn subscription_identifiers_keep_their_order() {
 }
 
 #[test]
-fn what_expires_in_the_window_before_it_was_sent_is_dropped_and_what_was_sent_is_not() {
+fn unsent_messages_expire_in_the_window_and_sent_ones_do_not() {
     let limits = SessionLimits { inflight_max: 10, ..SessionLimits::default() };
     let mut session = connected_with(limits, params());
     let mortal =
@@ -161,7 +161,7 @@ fn what_expires_in_the_window_before_it_was_sent_is_dropped_and_what_was_sent_is
     }
     offer(&mut session, QoS::AtLeastOnce, "immortal");
     session.set_congested(false);
-    // The first look moves all three into the window and takes one out; then time passes.
+    // The first poll moves all three into the window and sends one; then time passes.
     let all = BatchSeq::DONE;
     let first = session.poll_transmit(0, all, &mut InMemory);
     assert!(
@@ -172,22 +172,22 @@ fn what_expires_in_the_window_before_it_was_sent_is_dropped_and_what_was_sent_is
     assert_eq!(second, Some(immortal.clone()));
     assert_eq!(session.counters().dropped(DropReason::Expired), 1);
     assert_eq!(session.inflight_len(), 4);
-    // On the next connection everything sent is sent again, however old.
+    // The next connection retransmits all sent messages, regardless of their age.
     session.disconnect(2 * SECOND_NS, End::Lost);
     session.connect(2 * SECOND_NS, params());
     let again = std::iter::from_fn(|| session.poll_transmit(2 * SECOND_NS, all, &mut InMemory));
     assert_eq!(again.filter(|t| matches!(t, Transmit::Publish { dup: true, .. })).count(), 4);
 }
 
-// 38. The message behind it was left waiting once, until something else happened.
+// 38. The message behind it once waited until an unrelated event.
 // [MQTT-3.3.2-5]
 #[test]
-fn what_expires_in_the_window_makes_room_for_what_waits() {
+fn an_expired_message_in_the_window_makes_room_for_a_queued_one() {
     let limits = SessionLimits { inflight_max: 1, ..SessionLimits::default() };
     let mut session = connected_with(limits, params());
     let mut log = Log::default();
     let short = Delivery { expires_at_ns: 5, ..Delivery::new(ExactlyOnce, "a") };
-    assert_eq!(session.offer(0, short, &mut log), Offer::Queued, "its commit is not done");
+    assert_eq!(session.offer(0, short, &mut log), Offer::Queued, "it is not committed");
     let other = Delivery::new(AtLeastOnce, "b");
     assert_eq!(session.offer(0, other, &mut log), Offer::Queued);
     let sent = session.poll_transmit(10, BatchSeq::new(log.last), &mut InMemory);

@@ -1,4 +1,4 @@
-//! What a session reports, and what waits for it.
+//! The records of a session, and the packets that wait for them.
 
 use tacho_codec::AckKind::{PubAck, PubComp, PubRec};
 use tacho_codec::QoS::{AtLeastOnce, AtMostOnce, ExactlyOnce};
@@ -8,7 +8,7 @@ use super::*;
 
 const OK: ReasonCode = ReasonCode::SUCCESS;
 
-/// Every record in words: what, number of the message, packet identifier.
+/// Every record in words: kind, number of the message, packet identifier.
 #[derive(Default)]
 struct Words {
     last: u64,
@@ -90,9 +90,9 @@ fn an_error_in_pubrec_and_expiry_in_the_window_end_an_entry() {
     assert_eq!(words.take(), ["sent 1 as 1", "sent 2 as 2", "lapsed 2 as 2", "acked 1 as 1"]);
 }
 
-/// A crash brought it back once, behind what had followed it.
+/// A crash once brought the message back, behind messages that had followed it.
 #[test]
-fn nothing_passes_what_expired_in_the_window_before_that_is_committed() {
+fn no_message_overtakes_an_expired_one_in_the_window_before_that_is_committed() {
     let (mut session, mut words) = (connected(), Words::default());
     let delivery = Delivery { expires_at_ns: 5, ..Delivery::new(ExactlyOnce, "a") };
     session.offer(0, delivery, &mut words);
@@ -123,9 +123,9 @@ fn queued_qos_0_has_records_too_and_leaves_after_their_commit() {
         session.poll_transmit(0, BatchSeq::new(committed), &mut words)
     };
     assert!(session.has_output(BatchSeq::DONE));
-    assert_eq!(poll(&mut session, 3), None, "they might come twice after a crash");
+    assert_eq!(poll(&mut session, 3), None, "they might be sent twice after a crash");
     assert!(!session.has_output(BatchSeq::new(4)));
-    // Between the connections nothing is reported again.
+    // Between the connections nothing is recorded again.
     session.disconnect(0, End::Lost);
     assert_eq!(session.take_queued(|_| true, &mut Log::default()).len(), 1, "only what is here");
     session.connect(0, params());
@@ -136,7 +136,7 @@ fn queued_qos_0_has_records_too_and_leaves_after_their_commit() {
 }
 
 #[test]
-fn what_is_taken_out_is_reported() {
+fn removed_messages_are_recorded() {
     let limits = SessionLimits { inflight_max: 2, ..SessionLimits::default() };
     let (mut session, mut words) = (connected_with(limits, params()), Words::default());
     for (qos, message) in
@@ -154,7 +154,7 @@ fn what_is_taken_out_is_reported() {
 }
 
 #[test]
-fn received_identifiers_are_reported_once_each_way() {
+fn received_identifiers_are_recorded_once_when_used_and_once_when_freed() {
     let (mut session, mut words) = (connected(), Words::default());
     let poll = |session: &mut Session<_>, committed| {
         session.poll_transmit(0, BatchSeq::new(committed), &mut InMemory)
@@ -174,7 +174,7 @@ fn received_identifiers_are_reported_once_each_way() {
 }
 
 #[test]
-fn a_record_of_a_message_not_accepted_yet_holds_its_pubrec() {
+fn the_record_of_an_unaccepted_message_delays_its_pubrec() {
     let (mut session, mut words) = (connected(), Words::default());
     session.handle_publish(ExactlyOnce, PacketId::new(1)).expect("PUBLISH");
     session.record_publish(id(1), &mut words);
@@ -184,7 +184,7 @@ fn a_record_of_a_message_not_accepted_yet_holds_its_pubrec() {
     assert_eq!(poll(1), Some(ack(PubRec, 1, OK)));
 }
 
-/// The client uses the identifier again once it sees the error.
+/// The client reuses the identifier once it receives the error.
 #[test]
 fn a_message_refused_after_its_record_frees_its_identifier_first() {
     let (mut session, mut words) = (connected(), Words::default());
@@ -205,7 +205,7 @@ fn a_message_refused_after_its_record_frees_its_identifier_first() {
 }
 
 #[test]
-fn a_clean_start_and_an_end_report_nothing_piece_by_piece() {
+fn a_clean_start_and_an_end_record_no_single_entries() {
     let (mut session, mut words) = (connected(), Words::default());
     words.offer(&mut session, AtLeastOnce, "a");
     session.handle_publish(ExactlyOnce, PacketId::new(1)).expect("PUBLISH");
@@ -215,13 +215,13 @@ fn a_clean_start_and_an_end_report_nothing_piece_by_piece() {
     session.connect(0, ConnectParams { clean_start: true, ..params() });
     words.poll_all(&mut session);
     assert!(words.take().is_empty());
-    // Numbers and identifiers go on, so that nothing of before is mixed up with what comes.
+    // Numbers and identifiers continue, so that old and new entries are never confused.
     words.offer(&mut session, AtLeastOnce, "b");
     assert_eq!(words.take(), ["sent 2 as 2"]);
 }
 
 #[test]
-fn acknowledgements_keep_their_order_whichever_commit_each_waits_for() {
+fn acknowledgements_keep_their_order_regardless_of_their_batches() {
     let (mut session, mut words) = (connected(), Words::default());
     let accept = |session: &mut Session<_>, words: &mut Words, qos, packet_id, batch| {
         let packet_id = PacketId::new(packet_id);

@@ -1,4 +1,4 @@
-//! Sessions made from what was kept of them.
+//! Sessions restored from their stored state.
 
 use tacho_codec::AckKind::{PubComp, PubRec};
 use tacho_codec::QoS::{AtLeastOnce, AtMostOnce, ExactlyOnce};
@@ -9,7 +9,7 @@ use super::*;
 
 const OK: ReasonCode = ReasonCode::SUCCESS;
 
-/// An empty session that never ends, restored at second 100.
+/// An empty session that never expires, restored at second 100.
 fn nothing() -> Restored<&'static str> {
     Restored {
         now_ns: 100 * SECOND_NS,
@@ -53,7 +53,7 @@ fn events(session: &mut Session<&'static str>, now_s: u64) -> Vec<TimeoutEvent<&
 #[test]
 fn a_restored_session_resumes_in_order() {
     let queued = |seq, qos, message| (seq, Delivery::new(qos, message));
-    // In whatever order they were found.
+    // In any order.
     let mut session = restore(Restored {
         exchanges: vec![
             released(4, 9),
@@ -87,7 +87,7 @@ fn a_restored_session_resumes_in_order() {
 // 26
 // [MQTT-4.3.3-10] [MQTT-4.3.3-12]
 #[test]
-fn a_restored_session_knows_what_it_received() {
+fn a_restored_session_knows_its_received_identifiers() {
     let mut session = restore(Restored { inbound: vec![id(3), id(7)], ..nothing() });
     session.connect(0, params());
     assert_eq!(session.handle_publish(ExactlyOnce, Some(id(7))), Ok(Inbound::Duplicate));
@@ -100,7 +100,7 @@ fn a_restored_session_knows_what_it_received() {
 }
 
 #[test]
-fn a_restored_session_ends_when_it_would_have() {
+fn a_restored_session_ends_at_its_original_time() {
     let mut session = restore(Restored {
         expiry_s: 60,
         ends_at_ns: Some(130 * SECOND_NS),
@@ -110,10 +110,10 @@ fn a_restored_session_ends_when_it_would_have() {
     assert_eq!(session.next_timeout(), Some(130 * SECOND_NS));
     assert_eq!(events(&mut session, 130), [TimeoutEvent::SessionExpired]);
     assert!(!session.exists());
-    // One that was connected counts from the restart on.
+    // The expiry of one that was connected counts from the restart.
     let session = restore(Restored { expiry_s: 60, ..nothing() });
     assert_eq!(session.next_timeout(), Some(160 * SECOND_NS));
-    // One whose time came meanwhile ends at once, and one that never ends does not.
+    // One whose time has passed ends at once, and one without expiry does not end.
     let mut late = restore(Restored { expiry_s: 60, ends_at_ns: Some(7), ..nothing() });
     assert_eq!(events(&mut late, 100), [TimeoutEvent::SessionExpired]);
     assert_eq!(restore(nothing()).next_timeout(), None);
@@ -130,7 +130,7 @@ fn a_restored_will_is_published_once_at_its_time() {
         ..nothing()
     };
     let published = TimeoutEvent::PublishWill("will");
-    // The connection was there at the crash: the delay begins with the restart.
+    // It was connected at the crash: the delay starts at the restart.
     for (restored, due_s) in [
         (of(0, None, 60), 100),
         (of(5, None, 60), 105),
@@ -152,7 +152,7 @@ fn a_restored_will_is_published_once_at_its_time() {
 // 29
 // [MQTT-3.1.2-4]
 #[test]
-fn a_clean_start_forgets_what_was_restored() {
+fn a_clean_start_drops_the_restored_state() {
     let mut session = restore(Restored {
         exchanges: vec![sent(1, 1, ExactlyOnce, "a")],
         queued: vec![(2, Delivery::new(AtLeastOnce, "b"))],
@@ -164,11 +164,11 @@ fn a_clean_start_forgets_what_was_restored() {
     assert_eq!(poll_all(&mut session), []);
     assert_eq!((session.inflight_len(), session.queue_len()), (0, 0));
     assert!(!session.knows_inbound(ExactlyOnce, id(1)));
-    assert_eq!(session.next_seq(), 3, "numbers go on");
+    assert_eq!(session.next_seq(), 3, "numbers continue");
 }
 
 #[test]
-fn numbers_go_on_behind_everything_restored() {
+fn numbers_continue_behind_everything_restored() {
     let session = restore(Restored { exchanges: vec![released(70, 1)], ..nothing() });
     assert_eq!(session.next_seq(), 71);
     let queued = vec![(90, Delivery::new(AtLeastOnce, "a"))];
@@ -177,7 +177,7 @@ fn numbers_go_on_behind_everything_restored() {
 }
 
 #[test]
-fn limits_count_for_what_comes_after_a_restart_only() {
+fn limits_apply_only_to_messages_after_a_restart() {
     let queued = |seq| (seq, Delivery { size_bytes: 10, ..Delivery::new(AtLeastOnce, "a") });
     let limits = SessionLimits { queue_len_max: 2, inflight_max: 1, ..SessionLimits::default() };
     let exchanges = vec![sent(1, 1, AtLeastOnce, "x"), sent(2, 2, AtLeastOnce, "y")];
@@ -198,9 +198,9 @@ fn limits_count_for_what_comes_after_a_restart_only() {
     }
 }
 
-/// A part of the log was lost, and with it that the older exchange had ended.
+/// A part of the log was lost, with the record that the older exchange had ended.
 #[test]
-fn of_two_exchanges_with_one_identifier_the_newer_is_kept_and_the_other_reported() {
+fn of_two_exchanges_with_one_identifier_the_newer_is_kept_and_the_older_ended() {
     let mut log = Log::default();
     let nonsense = RestoredExchange { delivery: None, ..sent(4, 4, AtLeastOnce, "") };
     let exchanges = vec![
@@ -219,7 +219,7 @@ fn of_two_exchanges_with_one_identifier_the_newer_is_kept_and_the_other_reported
 // 45
 // [MQTT-4.8.2-5]
 #[test]
-fn qos_2_that_may_have_been_sent_before_a_crash_goes_to_nobody_else() {
+fn a_qos_2_message_that_may_have_been_sent_before_a_crash_goes_to_no_other_session() {
     let mut session = restore(Restored {
         exchanges: vec![sent(1, 1, ExactlyOnce, "a"), sent(2, 2, AtLeastOnce, "b"), released(3, 3)],
         queued: vec![(4, Delivery::new(ExactlyOnce, "c"))],
@@ -234,7 +234,7 @@ fn qos_2_that_may_have_been_sent_before_a_crash_goes_to_nobody_else() {
 // 38
 // [MQTT-3.3.2-5]
 #[test]
-fn what_expired_while_the_server_was_away_is_not_sent() {
+fn messages_that_expired_while_the_server_was_down_are_not_sent() {
     let mortal = |qos| Delivery { expires_at_ns: 50 * SECOND_NS, ..Delivery::new(qos, "a") };
     let mut session = restore(Restored {
         queued: vec![(1, mortal(AtLeastOnce)), (2, mortal(AtMostOnce))],

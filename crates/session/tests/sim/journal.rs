@@ -1,4 +1,4 @@
-//! A journal in memory: records in their order, commits that come late, and what a crash leaves.
+//! A journal in memory: records in their order, delayed commits, and the state after a crash.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use tacho_session::{BatchSeq, Delivery, Payload, Persist, Record};
 use crate::ledger::Msg;
 use crate::rng::Rng;
 
-/// A message as the server keeps it; not loaded, it only says which one it is.
+/// A message as the server keeps it; if it is not loaded, only its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) msg: Msg,
@@ -30,7 +30,7 @@ pub(crate) enum Kind {
     InboundReleased,
 }
 
-/// A record, kept.
+/// A stored record.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     /// An incoming message was stored.
@@ -60,7 +60,7 @@ enum Stage {
     Released(PacketId),
 }
 
-/// What the records say about the session.
+/// The state of the session according to the records.
 #[derive(Clone, Default)]
 pub(crate) struct State {
     entries: BTreeMap<u64, (Stage, Delivery<Kept>)>,
@@ -125,7 +125,7 @@ impl State {
         })
     }
 
-    /// Messages that are not over, and identifiers that are not free.
+    /// The number of messages that are not over and of identifiers that are not free.
     pub(crate) fn len(&self) -> usize {
         self.entries.len() + self.inbound.len()
     }
@@ -147,7 +147,7 @@ impl State {
         self.exists
     }
 
-    /// What a restart finds, in no order; no message is in memory.
+    /// The state that a restart finds, unordered; no message is in memory.
     pub(crate) fn restored(&self, now_ns: u64, rng: &mut Rng) -> Restored<Kept> {
         let stored = |delivery: &Delivery<Kept>| {
             let message = Kept { loaded: false, ..delivery.message };
@@ -190,11 +190,11 @@ pub(crate) struct Journal {
     keeps_qos0: bool,
     pub(crate) committed: BatchSeq,
     last: BatchSeq,
-    /// The records of now have one fate.
+    /// Current records survive a crash together or not at all.
     joined: bool,
-    /// What the records say, also the newest ones.
+    /// The state according to all records, committed or not.
     books: Books,
-    /// The records since the start or the last crash, and what all before them said.
+    /// The records since the start or the last crash, and the state before them.
     log: Vec<(BatchSeq, Op)>,
     base: Books,
 }
@@ -204,7 +204,8 @@ struct Books {
     state: State,
     /// The newest record of a kind.
     batches: HashMap<(Kind, PacketId), BatchSeq>,
-    /// The first storing of each incoming message, which is what an acknowledgement promises.
+    /// The batch in which each incoming message was first stored, which its acknowledgement
+    /// promises.
     routed: HashMap<u32, BatchSeq>,
     /// All incoming messages that were stored, in their order.
     stored: Vec<(Msg, QoS)>,
@@ -238,7 +239,7 @@ impl Journal {
         self.keeps_qos0
     }
 
-    /// What comes until `part` is committed together.
+    /// Records until `part` are committed together.
     pub(crate) fn join(&mut self) {
         self.last = BatchSeq::new(self.last.get() + 1);
         self.joined = true;
@@ -261,7 +262,7 @@ impl Journal {
         BatchSeq::DONE
     }
 
-    /// The session by its records.
+    /// The state of the session according to its records.
     pub(crate) const fn state(&self) -> &State {
         &self.books.state
     }
@@ -271,7 +272,7 @@ impl Journal {
         self.append(Op::Routed(msg, qos))
     }
 
-    /// A new session begins; that is committed before anybody hears of it.
+    /// A new session begins; that is committed before CONNACK.
     pub(crate) fn forget(&mut self) {
         self.append(Op::Forgotten);
         self.commit(0);
@@ -287,13 +288,13 @@ impl Journal {
         self.last.get() - self.committed.get()
     }
 
-    /// Loses what is not committed, all of it or from some record on. Returns what was lost.
+    /// Loses the uncommitted records, all of them or from some record on. Returns the lost ones.
     pub(crate) fn crash(&mut self, rng: &mut Rng) -> Vec<Op> {
         let committed = self.log.partition_point(|(batch, _)| *batch <= self.committed);
         let mut kept = committed;
         if rng.percent(50) {
             kept += rng.below((self.log.len() - committed) as u64 + 1) as usize;
-            // Not between those that were joined.
+            // Not between joined records.
             while kept > committed
                 && kept < self.log.len()
                 && self.log[kept].0 == self.log[kept - 1].0
@@ -320,7 +321,7 @@ impl Journal {
         self.books.stored.iter().copied()
     }
 
-    /// Fails if the record that a packet promises is not committed.
+    /// Panics if the record that a packet promises is not committed.
     pub(crate) fn require(&self, kind: Kind, packet_id: PacketId) {
         let batch = self.books.batches.get(&(kind, packet_id)).copied();
         let batch = batch.unwrap_or_else(|| panic!("no record {kind:?} for {packet_id}"));

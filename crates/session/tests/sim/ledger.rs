@@ -1,4 +1,4 @@
-//! What was promised in one direction, and what really arrived.
+//! The promised and the delivered messages of one direction.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -18,9 +18,9 @@ impl Payload for Msg {}
 
 struct Fate {
     qos: QoS,
-    /// Nothing is promised any more: expired, refused, too large, session dropped.
+    /// The promise is void: expired, refused, too large, session dropped.
     excused: bool,
-    /// Given to somebody else; after a crash it may be back, but not in its old place.
+    /// Given to another session; after a crash it may be back, but not in its old place.
     given_away: bool,
     deliveries: u32,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// A message that is promised again was lost before anybody had a right to it.
+    /// A message that is promised again was lost before it was acknowledged.
     pub(crate) fn promised(&mut self, msg: Msg, qos: QoS, excused: bool) {
         let fate = self.fates.entry(msg.id).or_insert(Fate {
             qos,
@@ -49,14 +49,14 @@ impl Ledger {
         (fate.excused, fate.given_away) = (true, true);
     }
 
-    /// The receiver has lost its memory and remembers these.
+    /// The receiver has crashed and knows only these.
     pub(crate) fn remember(&mut self, delivered: impl Iterator<Item = (Msg, QoS)>) {
         self.fates.values_mut().for_each(|fate| fate.deliveries = 0);
         self.newest.clear();
         delivered.for_each(|(msg, qos)| self.delivered(msg, qos));
     }
 
-    /// The session was dropped: what has not arrived need not arrive.
+    /// The session was dropped: undelivered messages need not arrive.
     pub(crate) fn excuse_all(&mut self) {
         self.fates.values_mut().for_each(|fate| fate.excused = true);
     }
@@ -85,11 +85,11 @@ impl Ledger {
     }
 }
 
-/// The rules for what one side sends in one direction: PUBLISH, PUBREL.
+/// The rules for PUBLISH and PUBREL that one side sends.
 #[derive(Default)]
 pub(crate) struct SenderRules {
     receive_maximum: usize,
-    /// Identifier -> message, and whether PUBREC came. Survives connections.
+    /// The message of each identifier, and whether PUBREC arrived. Survives connections.
     in_flight: HashMap<PacketId, (u32, bool)>,
     /// Identifiers that use credit on this connection.
     outstanding: HashSet<PacketId>,
@@ -108,7 +108,7 @@ impl SenderRules {
         }
     }
 
-    /// The sender has lost its memory and remembers these: identifier, message, whether released.
+    /// The sender has crashed and knows only these: identifier, message, whether released.
     pub(crate) fn remember(&mut self, in_flight: impl Iterator<Item = (PacketId, u32, bool)>) {
         self.in_flight =
             in_flight.map(|(id, message, released)| (id, (message, released))).collect();
@@ -163,7 +163,7 @@ impl SenderRules {
     }
 }
 
-/// The rules for the acknowledgements one side sends.
+/// The rules for the acknowledgements that one side sends.
 #[derive(Default)]
 pub(crate) struct ReceiverRules {
     expected: VecDeque<(AckKind, PacketId)>,

@@ -1,12 +1,12 @@
-//! Client machine and server machine over an in-memory network, in virtual time.
+//! A client session and a server session over an in-memory network, in virtual time.
 //!
 //! Every seed is one run: messages of all QoS in both directions while the network delays, splits
-//! and cuts, the client resumes (sometimes cleanly), commits complete late, and messages have to be
-//! loaded before they are sent. In some runs the server crashes and goes on with what its journal
-//! kept: what was committed, and of the rest nothing or the first part. The rules of the protocol
-//! are checked with every packet, the records with every step, and the QoS contracts after the run.
-//! A failing seed is printed; `TACHO_SIM_SEED=n` runs that one alone, `TACHO_SIM_SEEDS=n` sets how
-//! many are run.
+//! and cuts, the client reconnects (sometimes with a clean start), commits complete late, and
+//! messages have to be loaded before they are sent. In some runs the server crashes and restarts
+//! from its journal: with all committed records, and none or the first of the others. The rules of
+//! the protocol are checked with every packet, the records with every step, and the QoS contracts
+//! after the run. A failing seed is printed; `TACHO_SIM_SEED=n` runs only that one,
+//! `TACHO_SIM_SEEDS=n` sets the number of seeds.
 
 mod journal;
 mod ledger;
@@ -21,14 +21,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use world::World;
 
-/// Seeds of an ordinary test run.
+/// The number of seeds of an ordinary test run.
 const SEEDS: u64 = 2_000;
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|value| value.parse().ok())
 }
 
-/// Runs the seeds of one of `parts` equal shares; returns how many messages arrived.
+/// Runs the seeds of one of `parts` equal shares; returns the number of messages that arrived.
 fn run_share(part: u64, parts: u64, crashes: bool) -> usize {
     if let Some(seed) = variable("TACHO_SIM_SEED") {
         return if part == 0 { World::new(seed, crashes).run() } else { 1 };

@@ -1,4 +1,4 @@
-//! One connection as two byte streams that delay, split and cut.
+//! One connection as two byte streams with delays, splits and cuts.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ impl Stream {
         self.transit.extend(bytes);
     }
 
-    /// Lets some of the bytes on their way arrive, at any boundary. False if there are none.
+    /// Delivers some of the bytes in transit, split anywhere. False if there are none.
     pub(crate) fn deliver(&mut self, rng: &mut Rng) -> bool {
         let waiting = self.transit.len() as u64;
         if waiting == 0 {
@@ -53,7 +53,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Whatever is on its way is lost, and so is whatever is written from now on.
+    /// All bytes in transit and all bytes written from now on are lost.
     pub(crate) fn cut(&mut self) {
         self.up.cut();
         self.down.cut();

@@ -1,4 +1,4 @@
-//! A small seeded generator (splitmix64), so that a seed means the same run for ever.
+//! A small seeded generator (splitmix64), so that a seed always yields the same run.
 
 pub(crate) struct Rng(u64);
 

@@ -1,4 +1,4 @@
-//! Packets as bytes, by the real codec.
+//! Packets as bytes, encoded by the codec crate.
 
 use std::num::NonZeroU16;
 

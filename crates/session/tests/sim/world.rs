@@ -17,7 +17,7 @@ use crate::wire;
 
 const QOS: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
 
-/// What a run is made of, drawn from its seed.
+/// The parameters of a run, drawn from its seed.
 struct Setup {
     version: Version,
     client_receive_maximum: u16,
@@ -57,15 +57,15 @@ pub(crate) struct World {
     client_wants_clean: bool,
     server: server::Session<Kept>,
     server_online: bool,
-    /// The server's connection is this link, not one before it that it still believes in.
+    /// The server's connection is this one, not an earlier one that it still considers open.
     server_on_link: bool,
-    /// The server's connection takes no more output.
+    /// The server's connection is congested.
     congested: bool,
     journal: Journal,
     waiting: VecDeque<Waiting>,
-    /// Messages to the client that a crash lost: their publisher sends them again.
+    /// Messages to the client that a crash lost: their publisher retransmits them.
     again: VecDeque<Delivery<Kept>>,
-    /// Message behind each inbound identifier.
+    /// The message of each inbound identifier.
     inbound_ids: HashMap<PacketId, u32>,
     up_next: u32,
     down_next: u32,
@@ -134,13 +134,13 @@ impl World {
         }
     }
 
-    /// Runs to the end and checks everything; returns how many messages arrived.
+    /// Runs to the end and checks everything; returns the number of messages that arrived.
     pub(crate) fn run(mut self) -> usize {
         let mut steps = 0;
         while self.up_next < self.setup.messages || self.owes_offers() {
             self.step();
             steps += 1;
-            assert!(steps < 100_000, "the run does not get on");
+            assert!(steps < 100_000, "the run makes no progress");
         }
         for _ in 0..self.rng.below(50) {
             self.step();
@@ -225,7 +225,7 @@ impl World {
             assert_eq!(self.server_acks.owed_len() + self.client_acks.owed_len(), 0);
             assert_eq!(self.server.inbound_unacked(), 0, "credit leaks");
             assert_eq!(self.server.queue_bytes(), 0);
-            assert_eq!(self.journal.state().len(), 0, "the journal remembers what is over");
+            assert_eq!(self.journal.state().len(), 0, "the journal keeps entries that are over");
         }
         settled
     }
@@ -238,7 +238,7 @@ impl World {
         self.rng.below(TOPICS.len() as u64) as usize
     }
 
-    /// A side finds out that the connection is broken, or the client tries again.
+    /// A side detects that the connection is broken, or the client reconnects.
     fn notice(&mut self) {
         if self.client_state == ClientState::Offline {
             let clean_start = self.rng.below(100) < self.setup.clean_percent;

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use tacho_codec::QoS;
 
+use super::super::slot::Progress;
 use super::*;
 use crate::Delivery;
 
@@ -28,7 +29,7 @@ fn resend(window: &mut Window<u32>) -> Vec<(PacketId, u32)> {
     window.rewind();
     let mut sent = Vec::new();
     while let Some((packet_id, slot)) = window.next_unsent() {
-        slot.on_wire = true;
+        slot.progress = Progress::Published;
         sent.push((packet_id, message(slot)));
         window.advance();
     }
@@ -50,17 +51,17 @@ fn identifiers_are_consecutive_and_wrap_from_65535_to_1() {
 #[test]
 fn a_blocked_front_neither_stops_the_ring_nor_loses_its_identifier() {
     let mut window = Window::new();
-    let stuck = send(&mut window, 0, 4);
-    // Twice round all identifiers, so that the allocation meets the stuck one.
+    let blocked = send(&mut window, 0, 4);
+    // Twice through all identifiers, so that the allocation reaches the blocked one.
     for n in 1..140_000 {
         let packet_id = send(&mut window, n, 4);
-        assert_ne!(packet_id, stuck);
+        assert_ne!(packet_id, blocked);
         assert!(window.finish(packet_id).is_some());
         assert!(window.ring.len() <= SPAN_MIN + 1);
     }
-    assert_eq!(resend(&mut window), [(stuck, 0)]);
-    assert_eq!(window.finish(stuck).map(|slot| message(&slot)), Some(0));
-    assert!(window.finish(stuck).is_none());
+    assert_eq!(resend(&mut window), [(blocked, 0)]);
+    assert_eq!(window.finish(blocked).map(|slot| message(&slot)), Some(0));
+    assert!(window.finish(blocked).is_none());
     assert_eq!(window.live(), 0);
 }
 
@@ -73,7 +74,7 @@ fn an_unsent_front_refuses_new_slots_instead_of_growing() {
         window.finish(packet_id);
     }
     window.rewind();
-    assert!(!window.make_room(4), "the front has to be sent again first");
+    assert!(!window.make_room(4), "the front has to be retransmitted first");
     assert_eq!(window.next_unsent().map(|(packet_id, _)| packet_id), Some(front));
     window.advance();
     assert!(window.make_room(4));
@@ -119,7 +120,7 @@ fn the_window_agrees_with_a_map() {
                 assert!(!model.values().any(|used| *used == packet_id), "{packet_id} is in use");
                 model.insert(n, packet_id);
             }
-            // Mostly the newest finish first: the old ones become stragglers.
+            // Mostly the newest finish first, so that old ones become stragglers.
             if random(3) > 0 && !model.is_empty() {
                 let skip = random(model.len().min(3));
                 let (&n, &packet_id) = model.iter().rev().nth(skip).expect("enough entries");
@@ -180,13 +181,13 @@ fn a_restored_window_sends_in_order_whatever_the_identifiers() {
 }
 
 #[test]
-fn new_identifiers_begin_behind_the_newest_restored_one_and_meet_none() {
+fn new_identifiers_start_behind_the_newest_restored_one_and_skip_the_others() {
     let given = [9, 65_000, 17, 12, 14];
     let mut window = restored(&given, 10);
     resend(&mut window);
     assert_eq!(send(&mut window, 100, 10).get(), 15);
     window.finish(PacketId::new(15).expect("not zero"));
-    // Once round all identifiers.
+    // Once through all identifiers.
     for n in 0..IDS as u32 {
         let packet_id = send(&mut window, n, 10).get();
         assert!(!given.contains(&packet_id), "{packet_id} is in use");
@@ -203,7 +204,7 @@ fn a_restored_ring_is_no_longer_than_the_window_needs() {
     assert_eq!(window.ring.len(), 1_001);
 }
 
-/// Random operations, then a restart with what is in flight; again and again.
+/// Random operations, with random restarts that keep the messages in flight.
 #[test]
 fn a_window_survives_restarts() {
     let mut state = 7_u64;

@@ -1,4 +1,4 @@
-//! What the client does in a run.
+//! The client's actions in a run.
 
 use tacho_codec::{AckKind, Direction, Version};
 use tacho_session::{Inbound, Transmit, client};
@@ -74,7 +74,7 @@ impl World {
         self.client_state = ClientState::Connecting;
         self.link = Link::default();
         self.server_on_link = false;
-        // Each connection may grant less than the one before.
+        // Each connection may grant less than the previous one.
         let receive_maximum = self.rng.between(1, self.setup.client_receive_maximum.into());
         let bytes = wire::connect(
             self.setup.version,

@@ -1,4 +1,4 @@
-//! The server's side crashes and comes back with what its journal kept.
+//! The server crashes and restarts from its journal.
 
 use tacho_codec::QoS;
 use tacho_session::server;
@@ -15,7 +15,7 @@ impl World {
         self.waiting.clear();
         let lost = self.journal.crash(&mut self.rng);
         self.lose_offers(&lost);
-        // An acknowledged message is stored, so it is among those.
+        // An acknowledged message is stored, so it is among them.
         self.up.remember(self.journal.stored());
         let state = self.journal.state();
         let in_flight = state.exchanges();
@@ -31,7 +31,7 @@ impl World {
     }
 
     /// Messages to the client that were not committed were not acknowledged to their publisher,
-    /// who sends them again, in their order.
+    /// which retransmits them, in their order.
     fn lose_offers(&mut self, lost: &[Op]) {
         for op in lost.iter().rev() {
             if let Op::Enqueued(_, delivery) | Op::Sent { delivery, from_queue: false, .. } = op
@@ -42,7 +42,7 @@ impl World {
         }
     }
 
-    /// What the records say is what the session holds.
+    /// Checks that the session agrees with its records.
     pub(super) fn check_records(&self) {
         let state = self.journal.state();
         let exchanges = state.exchanges().count();

@@ -1,4 +1,4 @@
-//! What the server does in a run, with the routing and the journal behind it.
+//! The server's actions in a run, with routing and journal.
 
 use tacho_codec::{AckKind, Direction, PacketId, QoS, ReasonCode, Version};
 use tacho_session::{AliasOut, BatchSeq, Delivery, Inbound, Offer, Transmit, server};
@@ -11,7 +11,7 @@ use crate::wire::{self, Event};
 impl World {
     pub(super) fn server_offer(&mut self) {
         let Some(mut delivery) = self.next_offer() else { return };
-        // Now and then it comes from elsewhere and is known only.
+        // Some messages are not loaded.
         delivery.message.loaded = self.rng.percent(90);
         let (Kept { msg, .. }, qos) = (delivery.message, delivery.qos);
         let expires = delivery.expires_at_ns != u64::MAX;
@@ -69,7 +69,7 @@ impl World {
         let bytes = match transmit {
             Transmit::Publish { delivery, packet_id, dup } => {
                 let Kept { msg, loaded } = delivery.message;
-                assert!(loaded, "{msg:?} is not here");
+                assert!(loaded, "{msg:?} is not loaded");
                 self.server_sends.publish(msg, packet_id, dup);
                 if let Some(packet_id) = packet_id.filter(|_| delivery.qos == QoS::ExactlyOnce) {
                     self.journal.require(Kind::Sent, packet_id);
@@ -96,7 +96,7 @@ impl World {
         self.down_write(&bytes);
     }
 
-    /// Now and then a definition is not made after all, as if there were no room for it.
+    /// Some planned definitions are not made, as if there was no room for them.
     fn plan_alias(&mut self, topic: &str) -> AliasOut {
         let plan = self.server.plan_alias(topic);
         if let AliasOut::Define(alias) = plan {
@@ -114,7 +114,7 @@ impl World {
         }
     }
 
-    /// What an acknowledgement promises is committed.
+    /// Checks that the promise of an acknowledgement is committed.
     pub(super) fn check_promise(&self, kind: AckKind, packet_id: PacketId, reason: ReasonCode) {
         match kind {
             AckKind::PubComp => self.journal.require_if_any(Kind::InboundReleased, packet_id),
@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// What the owner of a session does with the queue of an absent client.
+    /// The owner's work on the queue of an absent client.
     fn while_offline(&mut self) {
         if self.rng.percent(30) {
             let shared = |kept: &Kept| kept.msg.id % 5 == 3;
@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    /// The newest message in the queue that is not here cannot be read any more.
+    /// The newest unloaded message in the queue cannot be loaded.
     fn give_up_one(&mut self) {
         let last = self.server.unloaded().last().map(|(seq, kept)| (seq, kept.message.msg));
         if let Some((seq, msg)) = last.filter(|(seq, _)| self.journal.state().is_queued(*seq)) {
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// Brings some of the messages that are not here, the oldest first.
+    /// Loads some of the unloaded messages, oldest first.
     pub(super) fn load_some(&mut self) {
         let expected: Vec<_> = self.server.unloaded().map(|(seq, _)| seq).take(3).collect();
         let mut loaded = Vec::new();
@@ -284,7 +284,7 @@ impl World {
         }
     }
 
-    /// Accepts the oldest message that waits, now and then another one.
+    /// Accepts the oldest waiting message, sometimes another one.
     pub(super) fn accept_some(&mut self) {
         let index = if self.rng.percent(80) { 0 } else { self.rng.below(4) as usize };
         if let Some(waiting) = self.waiting.remove(index) {
@@ -301,7 +301,7 @@ impl World {
         if !self.is_refused(msg) {
             self.up.delivered(msg, qos);
             batch = self.journal.route(msg, qos);
-            // Nobody's storing may matter but that of the identifier.
+            // Only the record of the identifier may be stored.
             if qos == QoS::ExactlyOnce && self.rng.percent(20) {
                 batch = BatchSeq::DONE;
             }

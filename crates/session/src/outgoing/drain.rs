@@ -1,4 +1,4 @@
-//! Taking messages out, to give them to somebody else.
+//! Taking messages out of a session, to give them to another one.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::queue::Queued;
 use crate::{Delivery, Payload, Persist, Record};
 
 impl<M: Payload> Outgoing<M> {
-    /// Every message kept, those in flight first.
+    /// Every message, those in flight first.
     pub(crate) fn messages(&self) -> impl Iterator<Item = &M> {
         let in_flight = self.window.slots().filter_map(|slot| slot.delivery.as_ref());
         let queued = self.queue.iter().map(|entry| &entry.delivery);

@@ -1,4 +1,4 @@
-//! What outlives a connection, for an owner who keeps it elsewhere.
+//! Expiry and will of a session, for an owner that stores them.
 
 use super::Session;
 use crate::{Payload, WillState};
@@ -10,13 +10,13 @@ impl<M: Payload> Session<M> {
         self.lifetime.expiry_s()
     }
 
-    /// When the session ends if nobody connects; `u64::MAX` with a connection, and for never.
+    /// When the session ends unless a client connects; `u64::MAX` with a connection, and for never.
     #[must_use]
     pub const fn ends_at_ns(&self) -> u64 {
         self.lifetime.ends_at_ns()
     }
 
-    /// The will that was not published, and when it is due; `u64::MAX` with a connection.
+    /// The unpublished will, and when it is due; `u64::MAX` with a connection.
     #[must_use]
     pub const fn will(&self) -> Option<(&WillState<M>, u64)> {
         self.lifetime.will()
