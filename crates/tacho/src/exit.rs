@@ -1,5 +1,6 @@
 //! Exit codes: a contract with scripts.
 
+use tacho_console::ConsoleError;
 use tacho_lab::run::Ending;
 use tacho_record::Verdict;
 use tacho_rig::RigError;
@@ -53,6 +54,18 @@ impl Failure {
     /// An error; `message` is a sentence without a prefix.
     pub(crate) fn new(code: u8, message: impl std::fmt::Display) -> Self {
         Self { code, message: format!("error: {message}") }
+    }
+}
+
+impl From<ConsoleError> for Failure {
+    fn from(error: ConsoleError) -> Self {
+        let code = match &error {
+            ConsoleError::Bind { .. } | ConsoleError::Folder { .. } | ConsoleError::IsRun(_) => {
+                INVALID_CONFIG
+            }
+            ConsoleError::Serve(_) | ConsoleError::Token(_) => UNEXPECTED,
+        };
+        Self::new(code, error)
     }
 }
 

@@ -17,7 +17,9 @@ mod plan_arguments;
 mod report_command;
 mod run;
 mod scenario;
-mod web;
+mod serve_command;
+mod signals;
+mod ui_arguments;
 
 use std::process::ExitCode;
 
@@ -73,7 +75,7 @@ enum Command {
     Bridge(bridge::BridgeArguments),
     Journal(journal_command::JournalArguments),
     Monitor(Box<monitor::MonitorArguments>),
-    Serve(web::ServeArguments),
+    Serve(serve_command::ServeArguments),
     Report(report_command::ReportArguments),
     /// Become a shell command that ends with the process that started it.
     #[command(hide = true, name = tacho_rig::attached::SUBCOMMAND)]
@@ -102,7 +104,7 @@ fn main() -> ExitCode {
         Command::Bridge(arguments) => bridge::bridge(arguments),
         Command::Journal(arguments) => journal_command::journal(arguments),
         Command::Monitor(arguments) => monitor::monitor(arguments),
-        Command::Serve(arguments) => web::serve(arguments),
+        Command::Serve(arguments) => serve_command::serve(arguments),
         Command::Report(arguments) => report_command::report(arguments),
         Command::Attached(arguments) => hidden_commands::attached(arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(arguments),

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::Finding;
 
 /// Each room and the rooms below it that it may use. ARCHITECTURE.md has the picture.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 16] = [
     ("codec", &[]),
     ("topic", &[]),
     ("session", &["codec"]),
@@ -23,11 +23,12 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("report", &["monitor", "record", "scenario"]),
     ("lab", &["load", "monitor", "record", "scenario"]),
     ("rig", &["net"]),
+    ("console", &["net", "monitor", "record", "report"]),
     (
         "tacho",
         &[
             "codec", "topic", "session", "net", "journal", "broker", "load", "monitor", "scenario",
-            "record", "report", "lab", "rig",
+            "record", "report", "lab", "rig", "console",
         ],
     ),
     // Behind the feature `results`.

@@ -15,7 +15,7 @@ use tacho_monitor::{
 };
 
 use crate::exit::{self, Failure};
-use crate::run::stop_flag;
+use crate::signals::stop_flag;
 use table::Table;
 
 /// How long to wait before looking for rows and signals again.

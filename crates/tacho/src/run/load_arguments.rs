@@ -14,7 +14,7 @@ use tacho_scenario::{Scenario, Timing};
 use super::target_arguments::{Named, TargetArguments};
 use crate::exit::{self, Failure};
 use crate::scenario::{AdjustArguments, load, load_or_shortage, parse_var};
-use crate::web::UiArguments;
+use crate::ui_arguments::UiArguments;
 
 /// Changes to a scenario.
 #[derive(Args, Clone, Debug)]

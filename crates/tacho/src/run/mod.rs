@@ -3,6 +3,7 @@
 mod arguments;
 mod broker;
 mod follow;
+mod live_feed;
 mod load_arguments;
 mod progress;
 mod stage;
@@ -24,7 +25,7 @@ use crate::exit::{self, Failure};
 
 pub(crate) use arguments::RunArguments;
 pub(crate) use load_arguments::{LoadArguments, OutputArguments};
-pub(crate) use stage::{Performance, Setting, Stage, create, stop_flag};
+pub(crate) use stage::{Performance, Setting, Stage, create};
 pub(crate) use target_arguments::{SideBroker, TargetArguments};
 
 /// Runs one scenario; the exit code tells the verdict.

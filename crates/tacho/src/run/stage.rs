@@ -3,26 +3,26 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use tacho_console::{Live, LiveSettings, Outlook, Running, RunningFile, Stop};
 use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
 use tacho_load::PhaseKind;
 use tacho_monitor::MonitorSpec;
-use tacho_record::RunDirectory;
-use tacho_record::Timestamp;
-use tacho_record::{Placement, RunKind, RunRecord};
+use tacho_record::{Placement, RunDirectory, RunKind, RunRecord, Timestamp};
 use tacho_report::Lang;
 use tacho_rig::{BridgeWatch, BrokerShare, CommandRunner, Cores, Killer, Network};
 use tacho_scenario::{Scenario, Timing};
 
 use super::broker::{Broker, Site};
-use super::follow;
 use super::progress::Display;
 use super::target::Target;
 use super::target_arguments::TargetArguments;
+use super::{follow, live_feed};
 use crate::exit::{self, Failure};
-use crate::web::{Live, RunNews, Running, RunningFile, Stop, UiArguments};
+use crate::signals::stop_flag;
+use crate::ui_arguments::UiArguments;
 
 /// Brokers under test with what a run needs beside its scenario.
 #[derive(Debug)]
@@ -118,18 +118,34 @@ impl Setting {
         Ok(())
     }
 
-    /// Serves the live page where it is wanted. `about` is the name and the kind of what is going
-    /// to run, `directory` where its results go. Comes after [`Setting::targets`], which divides
+    /// Serves the live page where it is wanted. `name` and `kind` are those of what is
+    /// going to run, `directory` is where its results go. Comes after [`Setting::targets`], which divides
     /// the cores.
     pub(crate) fn serve(
         &mut self,
         arguments: &UiArguments,
-        about: (&str, RunKind),
+        (name, kind): (&str, RunKind),
         directory: &Path,
     ) -> Result<(), Failure> {
         let cpus = self.cores.as_ref().map(Cores::of_bystanders).unwrap_or_default();
-        let live = Live::start(arguments, about, directory, self.stop.clone(), cpus)?;
-        self.live = live.map(Arc::new);
+        let Some(listen) = arguments.listen() else { return Ok(()) };
+        let live = Live::start(LiveSettings {
+            listen,
+            outlook: if arguments.ui_wait { Outlook::Stays } else { Outlook::Ends },
+            name,
+            kind,
+            directory,
+            stop: self.stop.clone(),
+            cpus,
+        })?;
+        eprintln!("live page: {}", live.url());
+        if !live.address().ip().is_loopback() {
+            eprintln!(
+                "warning: everyone who reaches {} can watch and stop the run",
+                live.address()
+            );
+        }
+        self.live = Some(Arc::new(live));
         Ok(())
     }
 
@@ -160,13 +176,21 @@ impl Setting {
         self.running = None;
         if let Some(live) = self.live.take() {
             let reasons = record.map_or(&[][..], |record| &record.reasons);
-            live.end(record.map(|record| record.verdict.name()), reasons);
+            if live.end(record.map(|record| record.verdict.name()), reasons) == Outlook::Stays {
+                eprintln!("the page stays at {} until Ctrl-C", live.url());
+                live.wait();
+            }
+            // Stages that still show their runs on the page end before this.
+            let missed = Arc::into_inner(live).map_or(0, Live::close);
+            if missed > 0 {
+                eprintln!("live page: {missed} rows were not shown to slow browsers");
+            }
         }
     }
 
     /// Was the process asked to stop?
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.flag.load(Ordering::Relaxed)
+        self.stop.is_raised()
     }
 
     /// Waits, or until the process is asked to stop.
@@ -205,9 +229,9 @@ impl Setting {
         let network = Target::network(&targets)?;
         let site = Site { cores: &cores, directory, network: &network };
         for (index, target) in targets.into_iter().enumerate() {
-            brokers.push(site.ready(target, BrokerShare { index, count }, &self.stop.flag)?);
+            brokers.push(site.ready(target, BrokerShare { index, count }, self.stop.flag())?);
         }
-        network.wait(&self.stop.flag)?;
+        network.wait(self.stop.flag())?;
         cores.pin_generator();
         let monitors = self.arguments.monitors.clone();
         Ok(Stage {
@@ -215,7 +239,7 @@ impl Setting {
             cores,
             network: Arc::new(network),
             monitors,
-            stop: Arc::clone(&self.stop.flag),
+            stop: Arc::clone(self.stop.flag()),
             quiet: self.quiet,
             lang: self.lang,
             live: self.live.clone(),
@@ -236,7 +260,7 @@ impl Stage {
         let commands = self.commands(&config, directory)?;
         let watch = self.watch_bridges(&config)?;
         let mut display = Display::new(self.quiet, &config, title.as_deref());
-        let live = self.live.as_ref().map(|live| live.run(news_of(&config, title)));
+        let live = self.live.as_ref().map(|live| live.run(live_feed::about(&config, title)));
         let outcome = tacho_lab::run::run(&config, directory, &self.stop, |news| {
             if let Progress::Phase { kind, planned, .. } = &news {
                 killers.iter().for_each(|(killer, kills)| {
@@ -247,7 +271,7 @@ impl Stage {
                 }
             }
             if let Some(live) = &live {
-                live.show(&news);
+                live_feed::show(live, &news);
             }
             display.show(news);
         });
@@ -259,7 +283,7 @@ impl Stage {
             Ok(outcome)
         });
         if let (Some(live), Ok(outcome)) = (&live, &outcome) {
-            live.end(outcome);
+            live.end(&outcome.data.record);
         }
         outcome.map_err(|error| match error {
             RunError::Plan(error) => Failure::new(exit::INVALID_CONFIG, error),
@@ -354,39 +378,7 @@ fn divide(arguments: &TargetArguments, targets: &[Target]) -> Result<Cores, Fail
     Ok(Cores::divide(broker, generator, starts_a_broker)?)
 }
 
-/// What the live page is told about a run that begins.
-fn news_of(config: &RunConfig, title: Option<String>) -> RunNews {
-    let scenario = &config.scenario;
-    let brokers = config.targets.iter().map(|target| match target.record.name.as_str() {
-        "" => target.record.broker.clone(),
-        name => format!("{name} {}", target.record.broker),
-    });
-    RunNews {
-        title,
-        scenario: scenario.name.clone(),
-        description: scenario.description.clone(),
-        clients: scenario.clients(),
-        version: config
-            .targets
-            .first()
-            .map_or_else(String::new, |first| first.record.version.clone()),
-        brokers: brokers.collect(),
-        ..RunNews::default()
-    }
-}
-
 /// Creates a run directory.
 pub(crate) fn create(path: &Path) -> Result<RunDirectory, Failure> {
     RunDirectory::create(path).map_err(|error| Failure::new(exit::UNEXPECTED, error))
-}
-
-/// Becomes true on SIGINT, SIGTERM and SIGHUP.
-pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
-    }
-    Ok(stop)
 }

@@ -12,21 +12,21 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
     frame-ancestors 'none'";
 
 /// What a report may do: its own scripts, as a stranger to our pages.
-pub(super) const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
+pub(crate) const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
     style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'; sandbox allow-scripts allow-downloads allow-popups";
 
 /// Which names of this server are accepted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     /// Does it listen on loopback only?
-    pub(super) loopback: bool,
+    pub(crate) loopback: bool,
 }
 
 impl Guard {
     /// Refuses requests that a foreign page made a browser send: those under a name that somebody
     /// else's DNS pointed here, and those from another origin.
-    pub(super) async fn check(State(guard): State<Self>, request: Request, next: Next) -> Response {
+    pub(crate) async fn check(State(guard): State<Self>, request: Request, next: Next) -> Response {
         let mut response = match guard.verdict(request.headers()) {
             Ok(()) => next.run(request).await,
             Err(sentence) => (StatusCode::FORBIDDEN, format!("{sentence}\n")).into_response(),

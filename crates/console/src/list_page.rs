@@ -8,7 +8,7 @@ use tacho_record::RunKind;
 use tacho_report::escape;
 use tacho_scenario::format::{latency, rate};
 
-use super::past::{PastRun, Summary};
+use crate::past::{PastRun, Summary};
 
 /// The file that a run's name leads to.
 const REPORT: &str = "report.html";
@@ -17,7 +17,7 @@ const REPORT: &str = "report.html";
 const NUMBERS: [&str; 3] = ["Messages/s", "p99", "CPU"];
 
 /// The page.
-pub(super) fn html(folder: &Path, runs: &[PastRun]) -> Html<String> {
+pub(crate) fn html(folder: &Path, runs: &[PastRun]) -> Html<String> {
     let mut out = String::with_capacity(8192 + runs.len() * 1024);
     out.push_str(include_str!("list_head.html"));
     let count = match runs.len() {
@@ -168,8 +168,8 @@ fn in_url(part: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::running::Running;
     use super::*;
+    use crate::running::Running;
 
     #[test]
     fn hostile_names_are_only_text() {

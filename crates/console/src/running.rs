@@ -1,7 +1,7 @@
-//! A run that goes on, as its directory tells others.
+//! The file in a run's directory that says that the run goes on.
 //!
-//! The file is locked by the process that runs: one that is left behind by a process that was
-//! killed can be locked again, and tells nothing.
+//! The process that runs holds a lock on it: a file that is not locked was left behind by a
+//! process that was killed, and is ignored.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -11,27 +11,27 @@ use serde::{Deserialize, Serialize};
 
 /// Name of the file.
 const FILE: &str = "running.json";
-/// A larger one is none of ours.
+/// A larger file was written by another program.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// What is known about a run while it runs.
+/// A run that goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Running {
-    /// Of the process that runs.
-    pub(crate) pid: u32,
+pub struct Running {
+    /// Id of the process that runs it.
+    pub pid: u32,
     /// `run`, `ladder`, `capacity` or `suite`.
-    pub(crate) kind: String,
+    pub kind: String,
     /// Name of the scenario or suite.
-    pub(crate) scenario: String,
+    pub scenario: String,
     /// When it began, RFC 3339 in UTC.
-    pub(crate) started_at: String,
+    pub started_at: String,
     /// Address of its live page, where it has one.
-    pub(crate) page: Option<String>,
+    pub page: Option<String>,
 }
 
-/// Tells that a run goes on, until it is dropped.
+/// The file of a run that goes on; dropping it removes the file.
 #[derive(Debug)]
-pub(crate) struct RunningFile {
+pub struct RunningFile {
     path: PathBuf,
     /// Holds the lock.
     _file: File,
@@ -42,10 +42,10 @@ impl RunningFile {
     ///
     /// # Errors
     /// When the file cannot be written or locked.
-    pub(crate) fn create(directory: &Path, running: &Running) -> io::Result<Self> {
+    pub fn create(directory: &Path, running: &Running) -> io::Result<Self> {
         let path = directory.join(FILE);
         let mut file = File::create(&path)?;
-        // Somebody who looks has it for a moment.
+        // A reader holds the lock for a moment.
         file.lock()?;
         file.write_all(&serde_json::to_vec_pretty(running)?)?;
         Ok(Self { path, _file: file })
@@ -54,14 +54,14 @@ impl RunningFile {
 
 impl Drop for RunningFile {
     fn drop(&mut self) {
-        // Without it the directory says all the same that the run has ended: its lock is free.
+        // A file that stays says that the run has ended, too: its lock is free.
         let _ = fs::remove_file(&self.path);
     }
 }
 
 impl Running {
-    /// What the run of a directory tells, if it goes on.
-    pub(super) fn of(directory: &Path) -> Option<Self> {
+    /// What the directory of a run says about it; `None` unless the run goes on.
+    pub(crate) fn read(directory: &Path) -> Option<Self> {
         let file = File::open(directory.join(FILE)).ok()?;
         let Err(TryLockError::WouldBlock) = file.try_lock_shared() else { return None };
         let mut text = Vec::new();
@@ -80,22 +80,22 @@ mod tests {
     #[test]
     fn only_a_run_that_goes_on_tells_about_itself() {
         let place = tempfile::tempdir().expect("a folder");
-        assert_eq!(Running::of(place.path()), None);
+        assert_eq!(Running::read(place.path()), None);
         let running = Running {
             pid: 7,
             page: Some("http://127.0.0.1:9740/".to_owned()),
             ..Running::default()
         };
         let file = RunningFile::create(place.path(), &running).expect("is written");
-        assert_eq!(Running::of(place.path()).as_ref(), Some(&running));
+        assert_eq!(Running::read(place.path()).as_ref(), Some(&running));
         drop(file);
         assert!(!place.path().join(FILE).exists());
         // As a process that was killed leaves it.
         fs::write(place.path().join(FILE), serde_json::to_vec(&running).expect("is JSON"))
             .expect("writes");
-        assert_eq!(Running::of(place.path()), None);
+        assert_eq!(Running::read(place.path()), None);
         let hostile = Running { page: Some("javascript:alert(1)".to_owned()), ..running };
         let _file = RunningFile::create(place.path(), &hostile).expect("is written");
-        assert_eq!(Running::of(place.path()).expect("it runs").page, None);
+        assert_eq!(Running::read(place.path()).expect("it runs").page, None);
     }
 }

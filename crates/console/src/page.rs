@@ -6,17 +6,17 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use tacho_report::escape;
 
-const STYLE: &str = include_str!("../../../../web/dist/live.css");
-const SCRIPT: &str = include_str!("../../../../web/dist/live.js");
+const STYLE: &str = include_str!("../../../web/dist/live.css");
+const SCRIPT: &str = include_str!("../../../web/dist/live.js");
 const LIVE: &str = include_str!("live.html");
 
 /// The page of a run; `token` lets it stop the run.
-pub(super) fn live(token: &str) -> Response {
+pub(crate) fn live(token: &str) -> Response {
     Html(LIVE.replace("{token}", &escape(token))).into_response()
 }
 
 /// What pages load.
-pub(super) fn assets<S: Clone + Send + Sync + 'static>() -> Router<S> {
+pub(crate) fn assets<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let asset = |content_type: &'static str, text: &'static str| {
         get(move || async move { ([(header::CONTENT_TYPE, content_type)], text) })
     };

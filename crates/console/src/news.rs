@@ -1,84 +1,110 @@
-//! What the page is told, as it travels.
+//! News for the page, as JSON.
 
 use serde::Serialize;
 use tacho_record::{PartRow, ResourceRow, RunRecord, SeriesRow};
 
 /// A piece of news from the run to the page.
 #[derive(Debug)]
-pub(super) enum News {
+pub(crate) enum News {
     Run(RunNews),
     Phase(PhaseNews),
     Second(Box<SecondNews>),
     Host(Box<ResourceRow>),
     Failed(String),
-    Deed(DeedNews),
+    Action(ActionNews),
     Step(StepNews),
     End(EndNews),
 }
 
-/// A run began; of several it is one.
+/// What the page shows about a run that begins.
 #[derive(Clone, Debug, Default, Serialize)]
+pub struct RunAbout {
+    /// Which one it is among several, for people.
+    pub title: Option<String>,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The scenario's description.
+    pub description: String,
+    /// Clients of the scenario.
+    pub clients: u64,
+    /// Protocol version.
+    pub version: String,
+    /// The brokers that are loaded.
+    pub brokers: Vec<String>,
+}
+
+/// The state of a timed action that has begun.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ActionState {
+    /// Its position in the scenario's schedule.
+    pub number: usize,
+    /// `disconnect`, `pause`, `takeover`, `subscribe`, `kill` or `run`.
+    pub kind: String,
+    /// What happens, in words.
+    pub what: String,
+    /// When it began, in seconds since the start of the run.
+    pub at_s: f64,
+    /// How long it lasts, where that is known.
+    pub length_s: Option<f64>,
+    /// How many clients it concerns.
+    pub clients: u64,
+    /// What has followed so far, in words.
+    pub followed: String,
+}
+
+/// A run began.
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct RunNews {
     /// Counted from 1.
     pub(crate) number: u64,
-    /// Which one it is among several, for people.
-    pub(crate) title: Option<String>,
-    /// Name of the scenario.
-    pub(crate) scenario: String,
-    /// The scenario's description.
-    pub(crate) description: String,
-    /// Clients of the scenario.
-    pub(crate) clients: u64,
-    /// Protocol version.
-    pub(crate) version: String,
-    /// The brokers that are loaded.
-    pub(crate) brokers: Vec<String>,
+    #[serde(flatten)]
+    pub(crate) about: RunAbout,
     /// When it began, in seconds on the page's time axis.
     pub(crate) at_s: f64,
 }
 
 /// A phase began.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct PhaseNews {
-    pub(super) name: String,
+pub(crate) struct PhaseNews {
+    pub(crate) name: String,
     /// Absent where it depends on the broker.
-    pub(super) planned_s: Option<f64>,
-    pub(super) number: usize,
-    pub(super) of: usize,
-    pub(super) at_s: f64,
+    pub(crate) planned_s: Option<f64>,
+    pub(crate) number: usize,
+    pub(crate) of: usize,
+    pub(crate) at_s: f64,
 }
 
 /// A second passed; its times are on the page's axis.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct SecondNews {
-    pub(super) clients: u64,
+pub(crate) struct SecondNews {
+    pub(crate) clients: u64,
     /// Groups and brokers, where there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) parts: Vec<PartRow>,
+    pub(crate) parts: Vec<PartRow>,
     #[serde(flatten)]
-    pub(super) row: SeriesRow,
+    pub(crate) row: SeriesRow,
 }
 
-/// More is known of a timed action; its time is on the page's axis.
+/// A timed action has begun or changed; its time is on the page's axis.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct DeedNews {
+pub(crate) struct ActionNews {
     /// The run's number.
-    pub(super) run: u64,
+    pub(crate) run: u64,
     #[serde(flatten)]
-    pub(super) deed: tacho_lab::run::DeedNews,
+    pub(crate) state: ActionState,
 }
 
 /// A run ended.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct StepNews {
-    pub(super) number: u64,
-    pub(super) label: String,
-    pub(super) verdict: &'static str,
-    pub(super) reason: Option<String>,
-    pub(super) tps: Option<f64>,
-    pub(super) e2e_mean_us: Option<f64>,
-    pub(super) e2e_p99_us: Option<u64>,
-    pub(super) cpu_percent: Option<f64>,
+pub(crate) struct StepNews {
+    pub(crate) number: u64,
+    pub(crate) label: String,
+    pub(crate) verdict: &'static str,
+    pub(crate) reason: Option<String>,
+    pub(crate) tps: Option<f64>,
+    pub(crate) e2e_mean_us: Option<f64>,
+    pub(crate) e2e_p99_us: Option<u64>,
+    pub(crate) cpu_percent: Option<f64>,
 }
 
 /// Everything ended.
@@ -98,7 +124,7 @@ pub(crate) struct EndNews {
 
 impl StepNews {
     /// Of the record of one run.
-    pub(super) fn of(number: u64, label: &str, record: &RunRecord) -> Self {
+    pub(crate) fn new(number: u64, label: &str, record: &RunRecord) -> Self {
         let step = record.steps.last();
         Self {
             number,

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::guard::REPORT_POLICY;
+use crate::guard::REPORT_POLICY;
 
 /// Directories below a run's: `steps/01-label` and the like.
 const DEPTH_MAX: usize = 4;
@@ -51,12 +51,12 @@ const OFFERED: [&str; 11] = [
 ];
 
 /// The files of a run directory that are worth opening.
-pub(super) fn to_open(directory: &Path) -> Vec<&'static str> {
+pub(crate) fn to_open(directory: &Path) -> Vec<&'static str> {
     OFFERED.into_iter().filter(|file| directory.join(file).is_file()).collect()
 }
 
 /// Answers with the file `path` below `root`, where it is one of a run directory.
-pub(super) async fn serve(root: PathBuf, path: String) -> Response {
+pub(crate) async fn serve(root: PathBuf, path: String) -> Response {
     let found = tokio::task::spawn_blocking(move || open(&root, &path)).await;
     let Ok(Some((mut file, length, content_type))) = found else {
         return (StatusCode::NOT_FOUND, "There is no such file.\n").into_response();
@@ -89,7 +89,7 @@ pub(super) async fn serve(root: PathBuf, path: String) -> Response {
 }
 
 /// The type of a file that run directories have.
-pub(super) fn content_type(name: &str) -> Option<&'static str> {
+pub(crate) fn content_type(name: &str) -> Option<&'static str> {
     if let Some((_, content_type)) = FILES.iter().find(|(known, _)| *known == name) {
         return Some(content_type);
     }
@@ -118,7 +118,7 @@ fn open(root: &Path, path: &str) -> Option<(File, u64, &'static str)> {
 }
 
 /// May this be the name of a directory on the way?
-pub(super) fn is_plain(part: &str) -> bool {
+pub(crate) fn is_plain(part: &str) -> bool {
     let unusable = |c: char| c == '/' || c == '\\' || c.is_control();
     !part.is_empty() && !part.starts_with('.') && !part.contains(unusable)
 }

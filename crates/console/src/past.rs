@@ -9,8 +9,9 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use tacho_record::{RunKind, Verdict};
 
-use super::files::{is_plain, to_open};
-use super::running::Running;
+use crate::error::ConsoleError;
+use crate::files::{is_plain, to_open};
+use crate::running::Running;
 
 /// Directories that are looked at, the last by name: names begin with their time.
 const DIRECTORIES_MAX: usize = 5000;
@@ -18,35 +19,36 @@ const DIRECTORIES_MAX: usize = 5000;
 const SUMMARY_BYTES_MAX: u64 = 256 << 20;
 /// The file that makes a directory that of an ended run.
 const SUMMARY: &str = "summary.json";
+
 /// A directory with what it says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct PastRun {
+pub(crate) struct PastRun {
     /// Its name.
-    pub(super) directory: String,
+    pub(crate) directory: String,
     /// What its summary says; absent where there is none that can be read.
     #[serde(flatten)]
-    pub(super) summary: Option<Summary>,
+    pub(crate) summary: Option<Summary>,
     /// Why not.
-    pub(super) error: Option<String>,
+    pub(crate) error: Option<String>,
     /// It goes on: where it has no summary yet.
-    pub(super) running: Option<Running>,
+    pub(crate) running: Option<Running>,
     /// Files to open, the report first.
-    pub(super) files: Vec<&'static str>,
+    pub(crate) files: Vec<&'static str>,
 }
 
 /// Of a run record, what the list shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Summary {
-    pub(super) name: String,
-    pub(super) started_at: String,
-    pub(super) scenario: String,
-    pub(super) kind: RunKind,
-    pub(super) verdict: &'static str,
-    pub(super) steps: usize,
+pub(crate) struct Summary {
+    pub(crate) name: String,
+    pub(crate) started_at: String,
+    pub(crate) scenario: String,
+    pub(crate) kind: RunKind,
+    pub(crate) verdict: &'static str,
+    pub(crate) steps: usize,
     /// Of the step with most messages per second.
-    pub(super) tps: Option<f64>,
-    pub(super) e2e_p99_us: Option<u64>,
-    pub(super) cpu_percent: Option<f64>,
+    pub(crate) tps: Option<f64>,
+    pub(crate) e2e_p99_us: Option<u64>,
+    pub(crate) cpu_percent: Option<f64>,
 }
 
 /// The part of `summary.json` that is read; files of other versions may lack most of it.
@@ -81,7 +83,7 @@ struct LatencyPart {
 
 /// A folder of run directories; remembers summaries that have not changed.
 #[derive(Clone, Debug)]
-pub(super) struct PastRuns {
+pub(crate) struct PastRuns {
     folder: Arc<Path>,
     known: Arc<Mutex<HashMap<String, Remembered>>>,
 }
@@ -94,19 +96,19 @@ struct Remembered {
 
 impl PastRuns {
     /// Of `folder`.
-    pub(super) fn new(folder: &Path) -> Self {
+    pub(crate) fn new(folder: &Path) -> Self {
         Self { folder: folder.into(), known: Arc::default() }
     }
 
     /// The folder.
-    pub(super) fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.folder.to_path_buf()
     }
 
     /// All of them, newest first; those without a readable time last.
-    pub(super) fn list(&self) -> Result<Vec<PastRun>, String> {
+    pub(crate) fn list(&self) -> Result<Vec<PastRun>, ConsoleError> {
         let entries = fs::read_dir(&self.folder)
-            .map_err(|error| format!("cannot read {}: {error}", self.folder.display()))?;
+            .map_err(|error| ConsoleError::Folder { folder: self.folder(), error })?;
         let mut names: Vec<String> = entries
             .flatten()
             .filter(|entry| entry.path().is_dir())
@@ -145,7 +147,7 @@ impl PastRuns {
             Ok(summary) => (Some(summary), None),
             Err(error) => (None, Some(error)),
         };
-        let running = if error.is_some() { Running::of(&path) } else { None };
+        let running = if error.is_some() { Running::read(&path) } else { None };
         let error = error.filter(|_| running.is_none());
         PastRun { summary, error, running, files: to_open(&path), directory }
     }

@@ -12,10 +12,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 
-use super::news::{DeedNews, EndNews, News, PhaseNews, RunNews, StepNews};
+use crate::news::{ActionNews, EndNews, News, PhaseNews, RunNews, StepNews};
 
 /// Browsers at a time.
-pub(super) const SUBSCRIBERS_MAX: usize = 16;
+pub(crate) const SUBSCRIBERS_MAX: usize = 16;
 /// Events that a browser may be behind; what is older is lost for it, and counted.
 const BEHIND_MAX: usize = 256;
 /// Rows that are kept for browsers that come later: an hour of one watched host.
@@ -25,7 +25,7 @@ const HISTORY_BYTES_MAX: usize = 24 << 20;
 /// Ended runs that are kept.
 const STEPS_MAX: usize = 1000;
 /// Timed actions that are kept: as many as a scenario has at most.
-const DEEDS_MAX: usize = 1000;
+const ACTIONS_MAX: usize = 1000;
 /// Failures of clients that are kept; the report has more.
 const FAILURES_MAX: usize = 20;
 
@@ -45,7 +45,8 @@ struct Known {
     phase: Option<PhaseNews>,
     failures: VecDeque<String>,
     failures_count: u64,
-    deeds: VecDeque<DeedNews>,
+    #[serde(rename = "deeds")]
+    actions: VecDeque<ActionNews>,
     steps: VecDeque<StepNews>,
     end: Option<EndNews>,
     /// Rows that are in the history no more.
@@ -66,7 +67,7 @@ struct Inner {
 /// Shared by the task that takes news and the requests for them, which are on one thread: the lock
 /// is never waited for.
 #[derive(Clone, Debug)]
-pub(super) struct Hub {
+pub(crate) struct Hub {
     inner: Arc<Mutex<Inner>>,
     places: Arc<Semaphore>,
     missed: Arc<AtomicU64>,
@@ -74,7 +75,7 @@ pub(super) struct Hub {
 
 impl Hub {
     /// An empty one for the run `name`.
-    pub(super) fn new(name: &str, kind: &str) -> Self {
+    pub(crate) fn new(name: &str, kind: &str) -> Self {
         let known = Known { name: name.to_owned(), kind: kind.to_owned(), ..Known::default() };
         let (out, _) = broadcast::channel(BEHIND_MAX);
         let inner = Inner { known, rows: VecDeque::new(), bytes: 0, out: Some(out) };
@@ -86,7 +87,7 @@ impl Hub {
     }
 
     /// Takes news until no more can come, then lets all browsers go.
-    pub(super) async fn pump(self, mut news: mpsc::Receiver<News>, overflow: Arc<AtomicU64>) {
+    pub(crate) async fn pump(self, mut news: mpsc::Receiver<News>, overflow: Arc<AtomicU64>) {
         while let Some(news) = news.recv().await {
             let mut inner = self.lock();
             inner.known.overflow = overflow.load(Ordering::Relaxed);
@@ -96,7 +97,7 @@ impl Hub {
     }
 
     /// What is known so far and everything from now on; `None` when there are too many already.
-    pub(super) fn subscribe(
+    pub(crate) fn subscribe(
         &self,
     ) -> Option<impl Stream<Item = Result<Event, Infallible>> + Send + use<>> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
@@ -119,7 +120,7 @@ impl Hub {
     }
 
     /// Rows that browsers lost since they were too slow.
-    pub(super) fn missed(&self) -> u64 {
+    pub(crate) fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }
 
@@ -137,14 +138,14 @@ impl Message {
 
 impl Known {
     /// The newest about an action replaces what was known of it.
-    fn deed(&mut self, deed: DeedNews) {
-        let key = |news: &DeedNews| (news.run, news.deed.number);
-        match self.deeds.iter_mut().rev().find(|known| key(known) == key(&deed)) {
-            Some(known) => *known = deed,
-            None => self.deeds.push_back(deed),
+    fn action(&mut self, action: ActionNews) {
+        let key = |news: &ActionNews| (news.run, news.state.number);
+        match self.actions.iter_mut().rev().find(|known| key(known) == key(&action)) {
+            Some(known) => *known = action,
+            None => self.actions.push_back(action),
         }
-        if self.deeds.len() > DEEDS_MAX {
-            self.deeds.pop_front();
+        if self.actions.len() > ACTIONS_MAX {
+            self.actions.pop_front();
         }
     }
 }
@@ -179,9 +180,9 @@ impl Inner {
                 }
                 message
             }
-            News::Deed(deed) => {
-                let message = Message { kind: "deed", json: json(&deed) };
-                known.deed(deed);
+            News::Action(action) => {
+                let message = Message { kind: "deed", json: json(&action) };
+                known.action(action);
                 message
             }
             News::Step(step) => {
@@ -238,8 +239,8 @@ mod tests {
 
     use tacho_record::SeriesRow;
 
-    use super::super::news::SecondNews;
     use super::*;
+    use crate::news::{ActionState, SecondNews};
 
     fn second(start_s: f64) -> News {
         let row = SeriesRow { start_s, ..SeriesRow::default() };
@@ -282,24 +283,24 @@ mod tests {
 
     #[test]
     fn of_an_action_the_newest_counts_and_the_oldest_actions_are_forgotten() {
-        let deed = |run: u64, number: usize, followed: &str| {
+        let action = |run: u64, number: usize, followed: &str| {
             let followed = followed.to_owned();
-            let deed = tacho_lab::run::DeedNews { number, followed, ..Default::default() };
-            News::Deed(DeedNews { run, deed })
+            let state = ActionState { number, followed, ..ActionState::default() };
+            News::Action(ActionNews { run, state })
         };
         let hub = Hub::new("x", "run");
-        hub.lock().take(deed(1, 7, "0 of 5 back"));
-        hub.lock().take(deed(2, 7, "another run"));
-        hub.lock().take(deed(1, 7, "5 of 5 back"));
+        hub.lock().take(action(1, 7, "0 of 5 back"));
+        hub.lock().take(action(2, 7, "another run"));
+        hub.lock().take(action(1, 7, "5 of 5 back"));
         let followed = |inner: &Inner| -> Vec<String> {
-            inner.known.deeds.iter().map(|news| news.deed.followed.clone()).collect()
+            inner.known.actions.iter().map(|news| news.state.followed.clone()).collect()
         };
         assert_eq!(followed(&hub.lock()), ["5 of 5 back", "another run"]);
-        for number in 0..DEEDS_MAX {
-            hub.lock().take(deed(3, number, ""));
+        for number in 0..ACTIONS_MAX {
+            hub.lock().take(action(3, number, ""));
         }
         let inner = hub.lock();
-        assert_eq!((inner.known.deeds.len(), inner.known.deeds[0].run), (DEEDS_MAX, 3));
+        assert_eq!((inner.known.actions.len(), inner.known.actions[0].run), (ACTIONS_MAX, 3));
     }
 
     #[test]

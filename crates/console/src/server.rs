@@ -15,9 +15,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::arguments::{Listen, PORT};
-use super::guard::Guard;
-use crate::exit::{self, Failure};
+use crate::error::ConsoleError;
+use crate::guard::Guard;
 
 /// Connections at a time; more wait in the kernel's queue.
 const CONNECTIONS_MAX: usize = 64;
@@ -26,32 +25,25 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// The lowest priority that a thread can have.
 const NICE: i32 = 19;
 
-/// Takes the address.
-pub(super) fn bind(listen: Listen) -> Result<TcpListener, Failure> {
-    let bound = match listen {
-        Listen::At(address) => TcpListener::bind(address).map_err(|error| (address, error)),
-        Listen::Default => {
-            let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
-            TcpListener::bind(at(PORT))
-                .or_else(|_| TcpListener::bind(at(0)))
-                .map_err(|error| (at(0), error))
-        }
-    };
-    bound.map_err(|(address, error)| {
-        Failure::new(exit::INVALID_CONFIG, format!("cannot serve pages on {address}: {error}"))
-    })
-}
-
 /// A server on a thread of its own.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     address: SocketAddr,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Server {
     /// Serves `router` until `end` has come; `cpus` says where, empty leaves it to the system.
-    pub(super) fn start(
+    pub(crate) fn start(
+        listener: TcpListener,
+        router: Router,
+        cpus: Vec<usize>,
+        end: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Self, ConsoleError> {
+        Self::spawn(listener, router, cpus, end).map_err(ConsoleError::Serve)
+    }
+
+    fn spawn(
         listener: TcpListener,
         router: Router,
         cpus: Vec<usize>,
@@ -82,17 +74,17 @@ impl Server {
     }
 
     /// Where it listens.
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// What to open in a browser.
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 
     /// Waits until it has ended, which it does once its `end` has come.
-    pub(super) fn join(&mut self) {
+    pub(crate) fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

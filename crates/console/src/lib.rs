@@ -1,0 +1,29 @@
+//! Pages of runs: [`Live`] shows one while it runs and can stop it, [`PastRunsPage`] lists past
+//! ones.
+//!
+//! A thread of its own with a current-thread runtime serves them, at the lowest priority and away
+//! from the cores of brokers and generator where there are others. A run never waits for it: news
+//! goes into a bounded queue, and what does not fit is counted.
+
+mod address;
+mod error;
+mod files;
+mod guard;
+mod hub;
+mod list_page;
+mod live;
+mod news;
+mod page;
+mod past;
+mod past_page;
+mod running;
+mod server;
+mod stop;
+
+pub use address::{Listen, parse_address};
+pub use error::ConsoleError;
+pub use live::{Live, LiveRun, LiveSettings, Outlook};
+pub use news::{ActionState, RunAbout};
+pub use past_page::PastRunsPage;
+pub use running::{Running, RunningFile};
+pub use stop::Stop;

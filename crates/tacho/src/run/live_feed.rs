@@ -1,0 +1,45 @@
+//! The progress of a run, told to its live page.
+
+use tacho_console::{ActionState, LiveRun, RunAbout};
+use tacho_lab::run::{Progress, RunConfig};
+
+/// What the live page shows about a run that begins.
+pub(super) fn about(config: &RunConfig, title: Option<String>) -> RunAbout {
+    let scenario = &config.scenario;
+    let brokers = config.targets.iter().map(|target| match target.record.name.as_str() {
+        "" => target.record.broker.clone(),
+        name => format!("{name} {}", target.record.broker),
+    });
+    let first = config.targets.first();
+    RunAbout {
+        title,
+        scenario: scenario.name.clone(),
+        description: scenario.description.clone(),
+        clients: scenario.clients(),
+        version: first.map_or_else(String::new, |first| first.record.version.clone()),
+        brokers: brokers.collect(),
+    }
+}
+
+/// Passes progress on.
+pub(super) fn show(page: &LiveRun, progress: &Progress) {
+    match progress {
+        Progress::Phase { kind, planned, number, of } => {
+            page.phase(kind.name(), *planned, (*number, *of));
+        }
+        Progress::Second { row, parts, .. } => page.second(row, parts),
+        Progress::Host(row) => page.host(row),
+        Progress::Failed(sentence) => page.failed(sentence),
+        Progress::Deed(deed) => page.action(ActionState {
+            number: deed.number,
+            kind: deed.kind.clone(),
+            what: deed.what.clone(),
+            at_s: deed.at_s,
+            length_s: deed.length_s,
+            clients: deed.clients,
+            followed: deed.followed.clone(),
+        }),
+        // It is told as the state of an action, too.
+        Progress::Acted { .. } => {}
+    }
+}
