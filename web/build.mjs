@@ -1,6 +1,6 @@
-// Bundles the scripts and the style sheet into `dist/`, which is committed: whoever builds the
-// program needs no node; with `--out DIR` into another folder. With `--tests` the tests into
-// `out/`, for `node --test`.
+// Bundles the scripts and the style sheets into `dist/`, which is committed so that building the
+// program needs no node; with `--out DIR` into another folder. With `--tests` it bundles the tests
+// into `out/`, for `node --test`.
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
@@ -21,8 +21,7 @@ if (process.argv.includes("--tests")) {
 } else {
   const licence = readFileSync("node_modules/uplot/LICENSE", "utf8").trim();
   const notice = `/*! Contains uPlot.\n${licence}\n*/`;
-  await build({
-    entryPoints: ["src/report.ts", "src/live.ts"],
+  const script = {
     outdir: dist,
     bundle: true,
     minify: true,
@@ -30,8 +29,14 @@ if (process.argv.includes("--tests")) {
     format: "iife",
     target: "es2022",
     legalComments: "none",
-    banner: { js: notice },
     logLevel: "warning",
+  };
+  // uPlot is a file of its own, so that it is in the program once.
+  await build({ ...script, entryPoints: ["src/uplot.ts"], banner: { js: notice } });
+  await build({
+    ...script,
+    entryPoints: ["src/report.ts", "src/live.ts"],
+    alias: { uplot: "./src/uplot-loaded.ts" },
   });
   await build({
     entryPoints: ["src/style.css", "src/live.css"],

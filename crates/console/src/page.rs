@@ -4,7 +4,7 @@ use axum::Router;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
-use tacho_report::escape;
+use tacho_report::{UPLOT, escape};
 
 const STYLE: &str = include_str!("../../../web/dist/live.css");
 const SCRIPT: &str = include_str!("../../../web/dist/live.js");
@@ -21,6 +21,7 @@ pub(crate) fn assets<S: Clone + Send + Sync + 'static>() -> Router<S> {
         get(move || async move { ([(header::CONTENT_TYPE, content_type)], text) })
     };
     Router::new()
+        .route("/uplot.js", asset("text/javascript; charset=utf-8", UPLOT))
         .route("/live.js", asset("text/javascript; charset=utf-8", SCRIPT))
         .route("/live.css", asset("text/css; charset=utf-8", STYLE))
 }

@@ -12,6 +12,8 @@ use tacho_scenario::format::{capitalised, thousands};
 
 const STYLE: &str = include_str!("../../../web/dist/style.css");
 const SCRIPT: &str = include_str!("../../../web/dist/report.js");
+/// The library that draws the charts of all pages, as a script that comes before theirs.
+pub const UPLOT: &str = include_str!("../../../web/dist/uplot.js");
 
 /// A label, in the language of the page.
 type Label = fn(Lang) -> &'static str;
@@ -72,7 +74,8 @@ pub fn html(data: &ReportData<'_>) -> String {
 pub(super) fn document(title: &str, head: &str, page: Page, tool_version: &str) -> String {
     let lang = page.lang;
     let (contents, body, json) = page.parts();
-    let mut out = String::with_capacity(body.len() + json.len() + SCRIPT.len() + 64 * 1024);
+    let mut out =
+        String::with_capacity(body.len() + json.len() + UPLOT.len() + SCRIPT.len() + 64 * 1024);
     let _ = write!(
         out,
         "<!DOCTYPE html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -85,7 +88,7 @@ pub(super) fn document(title: &str, head: &str, page: Page, tool_version: &str) 
         out,
         "{head}{contents}<main>\n{body}</main>\n<footer>{}</footer>\n\
          <script type=\"application/json\" id=\"chart-data\">{json}</script>\n\
-         <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+         <script>\n{UPLOT}{SCRIPT}</script>\n</body>\n</html>\n",
         escape(&lang.written_by(tool_version))
     );
     out

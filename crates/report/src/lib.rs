@@ -42,7 +42,7 @@ pub use comparison::comparison_html;
 pub use comparison_junit::comparison_junit;
 pub use comparison_text::{comparison_markdown, comparison_text};
 pub use data::ReportData;
-pub use html::{escape, html, with_files};
+pub use html::{UPLOT, escape, html, with_files};
 pub use junit::junit;
 pub use lang::Lang;
 pub use markdown::markdown;

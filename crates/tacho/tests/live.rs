@@ -303,7 +303,7 @@ fn names_that_are_not_ours_are_refused_and_pages_are_fenced() {
     for host in [format!("localhost:{port}"), format!("127.0.0.1:{port}")] {
         assert_eq!(program.status(&format!("GET /\nHost: {host}")), 200, "{host}");
     }
-    for path in ["/", "/events", "/run/summary.json", "/live.js", "/nothing"] {
+    for path in ["/", "/events", "/run/summary.json", "/uplot.js", "/live.js", "/nothing"] {
         for host in ["evil.example", "evil.example:9740", "127.0.0.1.nip.io", "192.0.2.1", ""] {
             assert_eq!(program.status(&format!("GET {path}\nHost: {host}")), 403, "{path} {host}");
         }
@@ -316,6 +316,8 @@ fn names_that_are_not_ours_are_refused_and_pages_are_fenced() {
     program.events().wait_for("second");
     assert_eq!(program.status("GET /run/scenario.toml"), 200);
     assert_eq!(program.status("GET /live.css"), 200);
+    let (_, library) = program.ask("GET /uplot.js");
+    assert!(library.contains("Leon Sorokin"), "the licence of uPlot goes with it");
 }
 
 #[test]

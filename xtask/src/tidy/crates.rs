@@ -23,7 +23,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
     ("report", &["monitor", "record", "scenario"]),
     ("lab", &["load", "monitor", "record", "scenario"]),
     ("rig", &["net"]),
-    ("console", &["net", "monitor", "record", "report"]),
+    ("console", &["net", "monitor", "record", "report", "scenario"]),
     (
         "tacho",
         &[
