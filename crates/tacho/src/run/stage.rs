@@ -118,9 +118,9 @@ impl Setting {
         Ok(())
     }
 
-    /// Serves the live page where it is wanted. `name` and `kind` are those of what is
-    /// going to run, `directory` is where its results go. Comes after [`Setting::targets`], which divides
-    /// the cores.
+    /// Serves the live page where it is wanted: of what is going to run under a name, as one run or
+    /// several of some kind. Its results go to `directory`. Comes after [`Setting::targets`], which
+    /// divides the cores.
     pub(crate) fn serve(
         &mut self,
         arguments: &UiArguments,
