@@ -90,11 +90,11 @@ fn actions(scenario: &Scenario, plan: &load::Plan) -> Vec<load::Action> {
     let client_action = |scheduled: Scheduled<'_>| {
         let (name, _) = scheduled.action.crowd()?;
         let group = plan.groups.iter().position(|group| group.name == name)?;
-        let deed = match scheduled.action.deed {
-            Deed::Disconnect { cleanly, .. } => load::Deed::Disconnect { clean: cleanly },
-            Deed::Pause { length, .. } => load::Deed::Pause { for_ns: length.as_ns() },
-            Deed::Takeover { .. } => load::Deed::TakeOver,
-            Deed::Subscribe { .. } => load::Deed::Subscribe,
+        let kind = match scheduled.action.deed {
+            Deed::Disconnect { cleanly, .. } => load::ActionKind::Disconnect { clean: cleanly },
+            Deed::Pause { length, .. } => load::ActionKind::Pause { for_ns: length.as_ns() },
+            Deed::Takeover { .. } => load::ActionKind::TakeOver,
+            Deed::Subscribe { .. } => load::ActionKind::Subscribe,
             Deed::Kill { .. } | Deed::Run(_) => return None,
         };
         let clients = plan.groups[group].clients.len() as u32;
@@ -104,7 +104,7 @@ fn actions(scenario: &Scenario, plan: &load::Plan) -> Vec<load::Action> {
             group,
             clients: scheduled.action.concerned(clients),
             turn: scheduled.turn,
-            deed,
+            kind,
         })
     };
     scenario.schedule().into_iter().filter_map(client_action).collect()

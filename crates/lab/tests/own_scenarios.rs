@@ -200,7 +200,7 @@ fn what_is_wrong_is_told_where_it_is_wrong() {
             "credentials = \"readings.csv\"",
             &["says nothing about clients", "known columns: client_id, username, password"],
         ),
-        ("{{place}}", "{{plaice}}", &["there is no field {{plaice}}", "place, value"]),
+        ("{{place}}", "{{plaice}}", &["unknown field {{plaice}}", "place, value"]),
         ("{{random 1 6}}", "{{random 6 1}}", &["FROM <= TO"]),
         ("file = \"body.bin\"", "file = \"nobody.bin\"", &["cannot read", "nobody.bin"]),
         ("file = \"arrivals.csv\"", "file = \"users.csv\"", &["no column 'at'"]),

@@ -5,12 +5,13 @@
 //! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 qos=1 rate=30000 cpu=1
 //! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 pairs=100 window=16
 //! ```
-//! `timing=spin` and `timing=batch` say how it waits; `subscribers=0` only publishes; `fan=10` has
-//! ten subscribers per publisher. `pid=` names the broker's process, whose CPU time is then shown
-//! beside the generator's.
+//! `timing=spin` and `timing=batch` select how threads wait; `subscribers=0` publishes only; `fan=10`
+//! has ten subscribers per publisher. `pid=` names the broker's process, whose CPU time is printed
+//! with the generator's.
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::net::SocketAddr;
 
 use tacho_codec::QoS;
 use tacho_load::{
@@ -18,27 +19,87 @@ use tacho_load::{
     Plan, PublishBlock, Rate, Scale, Stream, Subscription, Timing,
 };
 
-fn main() -> Result<(), Box<dyn Error>> {
+type Failed = Box<dyn Error>;
+
+fn main() -> Result<(), Failed> {
     let mut args = std::env::args().skip(1);
-    let target: std::net::SocketAddr =
+    let target: SocketAddr =
         args.next().ok_or("usage: pairs HOST:PORT [name=value ..]")?.parse()?;
-    let options: HashMap<String, String> =
-        args.filter_map(|arg| arg.split_once('=').map(|(k, v)| (k.into(), v.into()))).collect();
-    let number = |name: &str, default: u64| -> Result<u64, Box<dyn Error>> {
-        options.get(name).map_or(Ok(default), |text| Ok(text.parse()?))
+    let options = Options(
+        args.filter_map(|arg| arg.split_once('=').map(|(k, v)| (k.into(), v.into()))).collect(),
+    );
+    let broker = options.number("pid", 0)?;
+    let mut broker_cpu_ns = 0;
+    let engine = Engine::start(plan(target, &options)?)?;
+    for event in engine.events() {
+        match event {
+            Event::Phase { kind: PhaseKind::Measure, .. } => broker_cpu_ns = cpu_ns(broker),
+            Event::Phase { kind: PhaseKind::Drain, .. } => {
+                broker_cpu_ns = cpu_ns(broker) - broker_cpu_ns;
+            }
+            Event::Failed { client, why } | Event::Interrupted { client, why } => {
+                println!("client {client}: {why}")
+            }
+            Event::Measured(totals) => print(&totals, broker_cpu_ns),
+            Event::Finished(summary) => println!("{}", summary.end),
+            Event::Phase { .. } | Event::Interval(_) | Event::ActionStarted { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// The `name=value` arguments.
+struct Options(HashMap<String, String>);
+
+impl Options {
+    fn number(&self, name: &str, default: u64) -> Result<u64, Failed> {
+        self.0.get(name).map_or(Ok(default), |text| Ok(text.parse()?))
+    }
+}
+
+fn plan(target: SocketAddr, options: &Options) -> Result<Plan, Failed> {
+    let second = 1_000_000_000;
+    let mut plan = Plan {
+        run_id: std::process::id(),
+        threads: options.number("threads", 1)? as usize,
+        cpus: options.0.get("cpu").map(|cpu| cpu.parse()).transpose()?.into_iter().collect(),
+        timing: match options.0.get("timing").map(String::as_str) {
+            None | Some("sleep") => Timing::Sleep,
+            Some("spin") => Timing::Spin,
+            Some("batch") => Timing::Batch,
+            Some(other) => return Err(format!("timing is not {other}").into()),
+        },
+        targets: vec![target.into()],
+        groups: groups(options)?,
+        phases: vec![
+            Phase::Connect { timeout_ns: 10 * second },
+            Phase::Subscribe { timeout_ns: 10 * second },
+            Phase::Probe { timeout_ns: 10 * second },
+            Phase::WarmUp { duration_ns: second, scale: Scale::ONE },
+            Phase::Measure {
+                duration_ns: options.number("seconds", 3)? * second,
+                scale: Scale::ONE,
+            },
+            Phase::Drain { timeout_ns: 2 * second },
+            Phase::Disconnect,
+        ],
+        ..Plan::default()
     };
-    let pairs = number("pairs", 1_000)?;
-    let qos = QoS::try_from(number("qos", 1)? as u8)?;
-    let rate = number("rate", 10_000)?;
-    let pace = match number("window", 0)? as u32 {
+    plan.routes = plan.derive_routes();
+    Ok(plan)
+}
+
+/// A group of publishers and a group of subscribers.
+fn groups(options: &Options) -> Result<Vec<Group>, Failed> {
+    let pairs = options.number("pairs", 1_000)?;
+    let pace = match options.number("window", 0)? as u32 {
         0 => Pace::Open {
-            rate: Rate::per_second_shared(rate, pairs),
+            rate: Rate::per_second_shared(options.number("rate", 10_000)?, pairs),
             phase: PhasePolicy::Uniform,
             catch_up: CatchUp::CatchUp,
         },
         window => Pace::Closed { window },
     };
-    let second = 1_000_000_000;
     let group = |name: &str, publish, clients| Group {
         name: name.into(),
         connects_per_s: Some(5_000.0),
@@ -52,60 +113,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         streams: vec![Stream::new(format!("test/{i}"), 0)],
         ..Client::default()
     });
-    // Without subscribers it only publishes.
-    let subscribers = number("subscribers", pairs * number("fan", 1)?)?;
+    // Zero subscribers make it a publish-only load.
+    let subscribers = options.number("subscribers", pairs * options.number("fan", 1)?)?;
     let subscribers = (0..subscribers).map(|i| Client {
         id: format!("sub-{i}"),
         subscriptions: vec![Subscription::new(format!("test/{}", i % pairs), QoS::ExactlyOnce)],
         ..Client::default()
     });
-    let payload = Payload::Random { bytes: number("payload", 128)? as u32 };
+    let qos = QoS::try_from(options.number("qos", 1)? as u8)?;
+    let payload = Payload::Random { bytes: options.number("payload", 128)? as u32 };
     let block = PublishBlock { qos, retain: false, payload, pace };
-    let mut plan = Plan {
-        run_id: std::process::id(),
-        threads: number("threads", 1)? as usize,
-        cpus: options.get("cpu").map(|cpu| cpu.parse()).transpose()?.into_iter().collect(),
-        timing: match options.get("timing").map(String::as_str) {
-            None | Some("sleep") => Timing::Sleep,
-            Some("spin") => Timing::Spin,
-            Some("batch") => Timing::Batch,
-            Some(other) => return Err(format!("timing is not {other}").into()),
-        },
-        targets: vec![target.into()],
-        groups: vec![
-            group("publishers", vec![block], publishers.collect()),
-            group("subscribers", Vec::new(), subscribers.collect()),
-        ],
-        phases: vec![
-            Phase::Connect { timeout_ns: 10 * second },
-            Phase::Subscribe { timeout_ns: 10 * second },
-            Phase::Probe { timeout_ns: 10 * second },
-            Phase::WarmUp { duration_ns: second, scale: Scale::ONE },
-            Phase::Measure { duration_ns: number("seconds", 3)? * second, scale: Scale::ONE },
-            Phase::Drain { timeout_ns: 2 * second },
-            Phase::Disconnect,
-        ],
-        ..Plan::default()
-    };
-    plan.routes = plan.derive_routes();
-    let broker = number("pid", 0)?;
-    let mut broker_cpu_ns = 0;
-    let engine = Engine::start(plan)?;
-    for event in engine.events() {
-        match event {
-            Event::Phase { kind: PhaseKind::Measure, .. } => broker_cpu_ns = cpu_ns(broker),
-            Event::Phase { kind: PhaseKind::Drain, .. } => {
-                broker_cpu_ns = cpu_ns(broker) - broker_cpu_ns;
-            }
-            Event::Failed { client, why } | Event::Interrupted { client, why } => {
-                println!("client {client}: {why}")
-            }
-            Event::Measured(totals) => print(&totals, broker_cpu_ns),
-            Event::Finished(summary) => println!("{}", summary.end),
-            Event::Phase { .. } | Event::Interval(_) | Event::Acted { .. } => {}
-        }
-    }
-    Ok(())
+    Ok(vec![
+        group("publishers", vec![block], publishers.collect()),
+        group("subscribers", Vec::new(), subscribers.collect()),
+    ])
 }
 
 /// CPU time of all threads of a process; 0 if there is none.

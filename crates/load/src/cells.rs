@@ -1,7 +1,7 @@
-//! The finest parts that figures are kept for: the clients of one group at one broker.
+//! Cells: the finest unit of aggregation, the clients of one group at one broker.
 //!
-//! Most plans have one cell per group. Figures of a group, of a broker and of the whole are sums
-//! over cells.
+//! Most plans have one cell per group. The figures of a group, of a broker and of the whole run are
+//! sums over cells.
 
 use crate::plan::{ClientIndex, Plan};
 
@@ -10,8 +10,8 @@ use crate::plan::{ClientIndex, Plan};
 pub(crate) struct Cells {
     pub(crate) infos: Vec<Cell>,
     /// Cell of each client.
-    of: Vec<u16>,
-    /// Names of the brokers, in order of appearance.
+    cell_of_client: Vec<u16>,
+    /// Names of the brokers, in order of first appearance.
     pub(crate) targets: Vec<String>,
 }
 
@@ -38,21 +38,21 @@ impl Cells {
                     cells.targets.len() - 1
                 });
                 let same = |cell: &Cell| (cell.group, cell.target) == (group, target);
-                // A group has few cells, and they are the last ones.
+                // A group has few cells, and they are the most recent ones.
                 let at = cells.infos.iter().rposition(same).unwrap_or_else(|| {
                     cells.infos.push(Cell { group, target, clients: 0 });
                     cells.infos.len() - 1
                 });
                 cells.infos[at].clients += 1;
-                cells.of.push(at as u16);
+                cells.cell_of_client.push(at as u16);
                 index += 1;
             }
         }
         cells
     }
 
-    pub(crate) fn of(&self, client: ClientIndex) -> usize {
-        usize::from(self.of[client as usize])
+    pub(crate) fn cell_of(&self, client: ClientIndex) -> usize {
+        usize::from(self.cell_of_client[client as usize])
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(cells.targets, ["a", "b"]);
         let cell = |group, target, clients| Cell { group, target, clients };
         assert_eq!(cells.infos, [cell(0, 0, 3), cell(1, 1, 1)]);
-        assert_eq!([0, 1, 2, 3].map(|client| cells.of(client)), [0, 0, 0, 1]);
+        assert_eq!([0, 1, 2, 3].map(|client| cells.cell_of(client)), [0, 0, 0, 1]);
         plan.targets[1].name = "c".into();
         assert_eq!(Cells::new(&plan).infos, [cell(0, 0, 2), cell(0, 1, 1), cell(1, 2, 1)]);
     }

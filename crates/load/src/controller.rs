@@ -1,4 +1,4 @@
-//! Runs the phases of a plan over its threads and turns their reports into events.
+//! Runs the phases of a plan on its threads, and turns their reports into events.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -10,30 +10,30 @@ use std::time::Duration;
 
 use tacho_net::{Remote, clock};
 
-use crate::events::{Delivery, End, Event, Summary, histogram};
+use crate::context::RunContext;
+use crate::events::{Delivery, End, Event, PhaseKind, Summary};
+use crate::histogram::{self, histogram};
 use crate::mail::{Ended, Enter, Mail, Report, ReportBody, Status, Task};
 use crate::plan::{ClientIndex, Group, Phase, Plan};
-use crate::recorder;
 use crate::rtt::RttThread;
 use crate::verifier::{Books, StreamEnds, settle_shared};
-use crate::worker::Common;
 
 mod intervals;
 mod threads;
 
-use intervals::Intervals;
+use intervals::{Intervals, Measured};
 
-/// Commands reach all threads well within this, so that they start a phase together.
+/// Lead time of commands, long enough that all threads start a phase together.
 const START_MARGIN_NS: u64 = 20_000_000;
-/// How often the controller looks at the abort flag and at a drain.
+/// How often the controller checks the abort flag and a drain.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How often clients are given up that wait for too long.
+/// How often clients that have waited too long are given up.
 const GIVE_UP_EVERY_NS: u64 = 100_000_000;
-/// What an aborted run gives its last messages.
+/// Drain time of an aborted run.
 const ABORT_DRAIN_NS: u64 = 1_000_000_000;
-/// When nothing has arrived for this long at the end of a drain, nothing more would have.
+/// After a drain ended with this much silence, messages still missing count as lost.
 const SILENCE_NS: u64 = 1_000_000_000;
-/// How long threads may take to close connections or to answer.
+/// Timeout of threads for closing connections and for responses to the controller.
 const ANSWER_TIMEOUT_NS: u64 = 10_000_000_000;
 
 /// Starts the threads and the controller.
@@ -42,18 +42,18 @@ pub(crate) fn start(
     events: mpsc::Sender<Event>,
     abort: Arc<AtomicBool>,
 ) -> io::Result<JoinHandle<()>> {
-    // A limit that cannot be raised shows where it is reached: as a failed connect.
+    // Where the limit cannot be raised, reaching it shows as failed connects.
     let _ = tacho_net::raise_fd_limit();
-    let common = Arc::new(Common::new(plan));
+    let context = Arc::new(RunContext::new(plan));
     let (sender, reports) = mpsc::channel();
-    let (threads, remote) = threads::start(&common, &sender)?;
-    let rtt = RttThread::start(&common, &sender)?;
+    let (threads, remote) = threads::start(&context, &sender)?;
+    let rtt = RttThread::start(&context, &sender)?;
     let controller = Controller {
-        intervals: Intervals::new(Arc::clone(&common)),
+        intervals: Intervals::new(Arc::clone(&context)),
         rtt,
         rtt_failure: None,
         connect_start_ns: 0,
-        common,
+        context,
         events,
         abort,
         remote,
@@ -62,17 +62,17 @@ pub(crate) fn start(
         failures: 0,
         lost: HashSet::new(),
         last_failure: String::new(),
-        acted: HashMap::new(),
+        started_actions: HashMap::new(),
         measured_ns: 0,
         connect_timeout_ns: u64::MAX,
     };
     Builder::new().name("load-control".into()).spawn(move || controller.run(threads))
 }
 
-/// Answers of threads that the controller collects.
+/// Responses of threads that the controller collects.
 #[derive(Debug, Default)]
 struct Inbox {
-    /// The phase last entered, and how many threads are done with it.
+    /// The phase entered last, and the number of threads that have finished it.
     phase: usize,
     done: usize,
     statuses: Vec<Status>,
@@ -84,7 +84,7 @@ struct Inbox {
 }
 
 struct Controller {
-    common: Arc<Common>,
+    context: Arc<RunContext>,
     events: mpsc::Sender<Event>,
     abort: Arc<AtomicBool>,
     remote: Remote<Mail>,
@@ -99,11 +99,12 @@ struct Controller {
     /// Clients whose connection failed.
     lost: HashSet<ClientIndex>,
     last_failure: String,
-    /// Threads that began an action, and clients it concerns, until all threads have.
-    acted: HashMap<usize, (usize, u64)>,
-    /// When the last measured window began.
+    /// Per started action: the threads that have started it and the clients affected, until all
+    /// threads have.
+    started_actions: HashMap<usize, (usize, u64)>,
+    /// Start of the last measured window.
     measured_ns: u64,
-    /// How long a client waits for its CONNACK.
+    /// Timeout for CONNACK.
     connect_timeout_ns: u64,
 }
 
@@ -111,15 +112,15 @@ impl Controller {
     fn run(mut self, threads: Vec<JoinHandle<()>>) {
         let end = self.run_phases().err().unwrap_or(End::Completed);
         if !matches!(end, End::Completed | End::Thread(_)) {
-            // A run that ends early still says goodbye to the broker.
-            let _ = self.disconnect(self.common.plan.phases.len());
+            // A run that ends early still disconnects its clients.
+            let _ = self.disconnect(self.context.plan.phases.len());
         }
         let summary = self.stop(end, threads);
         self.emit(Event::Finished(Box::new(summary)));
     }
 
     fn run_phases(&mut self) -> Result<(), End> {
-        let phases = self.common.plan.phases.clone();
+        let phases = self.context.plan.phases.clone();
         let mut index = 0;
         while index < phases.len() {
             match phases[index] {
@@ -145,7 +146,7 @@ impl Controller {
                     let drain = match phases.get(index) {
                         Some(Phase::Drain { timeout_ns }) => *timeout_ns,
                         _ => {
-                            // The drain that the plan left out.
+                            // The plan has no drain: it gets one of zero length.
                             self.drain(index, 0, measured)?;
                             continue;
                         }
@@ -167,14 +168,14 @@ impl Controller {
         self.connect_timeout_ns = timeout_ns;
         self.enter_now(index, Task::Connect);
         self.wait_done(timeout_ns)?;
-        if self.is_alone() { Err(End::Unreachable(self.last_failure.clone())) } else { Ok(()) }
+        if self.has_lost_all() { Err(End::Unreachable(self.last_failure.clone())) } else { Ok(()) }
     }
 
     fn probe(&mut self, index: usize, timeout_ns: u64) -> Result<(), End> {
         self.enter_now(index, Task::Probe);
         let deadline_ns = clock::now_ns() + timeout_ns;
         while !self.all_done() {
-            self.look(LOOK_EVERY)?;
+            self.receive_or_abort(LOOK_EVERY)?;
             if clock::now_ns() >= deadline_ns {
                 let statuses = self.ask_status()?;
                 let first = statuses.iter().find_map(|status| status.unprobed);
@@ -183,14 +184,14 @@ impl Controller {
                     missing: statuses.iter().map(|status| status.probes_missing).sum(),
                     expected: statuses.iter().map(|status| status.probes_expected).sum(),
                     waited_ms: timeout_ns / 1_000_000,
-                    first_topic: self.common.streams.infos[stream as usize].topic.to_string(),
+                    first_topic: self.context.streams.infos[stream as usize].topic.to_string(),
                 });
             }
         }
         Ok(())
     }
 
-    /// Runs consecutive load phases; returns the window of the measured one.
+    /// Runs consecutive load phases; returns the measured window.
     fn load(&mut self, first: usize, phases: &[Phase]) -> Result<Option<Measured>, End> {
         let mut start_ns = clock::now_ns() + START_MARGIN_NS;
         let mut measured = None;
@@ -204,7 +205,7 @@ impl Controller {
             let end_ns = start_ns + duration_ns;
             let task = Task::Load { end_ns, scale, measure };
             self.post_all(|| Mail::Enter(Enter { index, start_ns, task }));
-            starts.push((index, task.kind(), start_ns));
+            starts.push(PhaseStart { index, kind: task.kind(), at_ns: start_ns });
             if measure {
                 measured = Some(Measured { index, start_ns, len_ns: duration_ns });
                 self.measured_ns = start_ns;
@@ -212,33 +213,35 @@ impl Controller {
             start_ns = end_ns;
         }
         let mut starts = starts.into_iter().peekable();
-        let mut look_ns = clock::now_ns();
+        let mut check_ns = clock::now_ns();
         loop {
             let now_ns = clock::now_ns();
-            if now_ns >= look_ns && !self.common.plan.actions.is_empty() {
-                // Who comes back may get no answer.
-                look_ns = now_ns + GIVE_UP_EVERY_NS;
+            if now_ns >= check_ns && !self.context.plan.actions.is_empty() {
+                // Reconnecting clients may get no CONNACK.
+                check_ns = now_ns + GIVE_UP_EVERY_NS;
                 let timeout_ns = self.connect_timeout_ns;
                 self.post_all(|| Mail::GiveUp { timeout_ns });
             }
-            while let Some((index, kind, at_ns)) = starts.next_if(|start| start.2 <= now_ns) {
+            while let Some(start) = starts.next_if(|start| start.at_ns <= now_ns) {
+                let PhaseStart { index, kind, at_ns } = start;
                 self.emit(Event::Phase { kind, index, at_ns });
             }
             if now_ns >= start_ns {
                 return Ok(measured);
             }
-            let wait_ns = start_ns.min(starts.peek().map_or(u64::MAX, |start| start.2)) - now_ns;
-            if let Err(end) = self.look(Duration::from_nanos(wait_ns).min(LOOK_EVERY)) {
+            let wait_ns =
+                start_ns.min(starts.peek().map_or(u64::MAX, |start| start.at_ns)) - now_ns;
+            if let Err(end) = self.receive_or_abort(Duration::from_nanos(wait_ns).min(LOOK_EVERY)) {
                 return Err(self.cut_short(end, measured, first));
             }
-            if self.is_alone() {
+            if self.has_lost_all() {
                 let end = End::AllLost(self.last_failure.clone());
                 return Err(self.cut_short(end, measured, first));
             }
         }
     }
 
-    /// Brings back who was absent. What is due to them arrives from here on.
+    /// Reconnects absent clients. Messages queued for them arrive from here on.
     fn resume(
         &mut self,
         index: usize,
@@ -252,7 +255,7 @@ impl Controller {
         }
     }
 
-    /// Ends a load early, with a report of what was measured so far.
+    /// Ends a load early, with a report of the window measured so far.
     fn cut_short(&mut self, end: End, measured: Option<Measured>, index: usize) -> End {
         if matches!(end, End::Thread(_)) {
             return end;
@@ -262,7 +265,7 @@ impl Controller {
         let measured = measured.filter(|measured| measured.start_ns < at_ns).map(|measured| {
             Measured { len_ns: measured.len_ns.min(at_ns - measured.start_ns), ..measured }
         });
-        // The abort has been seen; the drain must not see it again.
+        // The abort is being handled; the drain must not react to it again.
         self.abort.store(false, Ordering::Relaxed);
         let drained = self.drain_at(index, at_ns, ABORT_DRAIN_NS, measured);
         self.abort.store(end == End::Aborted, Ordering::Relaxed);
@@ -276,7 +279,7 @@ impl Controller {
         measured: Option<Measured>,
     ) -> Result<(), End> {
         let resumed = index > 0
-            && matches!(self.common.plan.phases.get(index - 1), Some(Phase::Resume { .. }));
+            && matches!(self.context.plan.phases.get(index - 1), Some(Phase::Resume { .. }));
         let start_ns = match measured {
             Some(measured) if !resumed => measured.start_ns + measured.len_ns,
             _ => clock::now_ns(),
@@ -307,7 +310,7 @@ impl Controller {
             if clock::now_ns() >= deadline_ns || aborted.is_some() {
                 break false;
             }
-            match self.look(LOOK_EVERY) {
+            match self.receive_or_abort(LOOK_EVERY) {
                 Err(End::Aborted) => aborted = Some(End::Aborted),
                 other => other?,
             }
@@ -318,18 +321,17 @@ impl Controller {
             books.acknowledged_lost += std::mem::take(&mut books.acknowledged_undelivered);
         }
         if let Some(measured) = measured {
-            let window = (measured.index, measured.start_ns, measured.len_ns);
-            let totals = self.intervals.totals(window, books, drained);
+            let totals = self.intervals.totals(measured, books, drained);
             self.emit(Event::Measured(Box::new(totals)));
         }
         aborted.map_or(Ok(()), Err)
     }
 
-    /// Asks all threads what was sent, tells all threads, and collects their books.
+    /// Collects what was sent from all threads, distributes it, and collects their books.
     fn close_books(&mut self) -> Result<Books, End> {
-        self.inbox.ends = vec![StreamEnds::default(); self.common.homes.len()];
+        self.inbox.ends = vec![StreamEnds::default(); self.context.homes.len()];
         self.inbox.ends_from = 0;
-        self.post_all(|| Mail::TellEnds);
+        self.post_all(|| Mail::ReportEnds);
         self.wait_for(|inbox, threads| inbox.ends_from == threads)?;
         let ends: Arc<[StreamEnds]> = std::mem::take(&mut self.inbox.ends).into();
         self.inbox.books = Books::default();
@@ -338,9 +340,9 @@ impl Controller {
         self.wait_for(|inbox, threads| inbox.books_from == threads)?;
         self.flush_intervals();
         let mut books = std::mem::take(&mut self.inbox.books);
-        books.cells.resize(self.common.cells.len(), Delivery::default());
+        books.cells.resize(self.context.cells.len(), Delivery::default());
         settle_shared(&mut books, &ends);
-        for (home, end) in self.common.homes.iter().zip(&*ends) {
+        for (home, end) in self.context.homes.iter().zip(&*ends) {
             let inside = end.window_to - end.window_from;
             books.window.sent += inside;
             books.cells[usize::from(home.cell)].sent += inside;
@@ -351,20 +353,20 @@ impl Controller {
 
     fn disconnect(&mut self, index: usize) -> Result<(), End> {
         self.enter_now(index, Task::Disconnect);
-        self.inbox_wait_quietly(ANSWER_TIMEOUT_NS + self.disconnects_ns())
+        self.wait_done_despite_abort(ANSWER_TIMEOUT_NS + self.disconnects_ns())
     }
 
-    /// How long it takes to disconnect all clients at their groups' rates.
+    /// The time to disconnect all clients at their groups' rates.
     fn disconnects_ns(&self) -> u64 {
         let span_ns = |group: &Group| {
             let clients = group.clients.len() as f64;
             group.disconnects_per_s.map_or(0, |rate| (clients * 1e9 / rate) as u64)
         };
-        self.common.plan.groups.iter().map(span_ns).max().unwrap_or(0)
+        self.context.plan.groups.iter().map(span_ns).max().unwrap_or(0)
     }
 
-    /// Waits for `Done` of all threads, deaf to the abort flag.
-    fn inbox_wait_quietly(&mut self, timeout_ns: u64) -> Result<(), End> {
+    /// Waits for `Done` of all threads, ignoring the abort flag.
+    fn wait_done_despite_abort(&mut self, timeout_ns: u64) -> Result<(), End> {
         let deadline_ns = clock::now_ns() + timeout_ns;
         while !self.all_done() && clock::now_ns() < deadline_ns {
             self.receive(LOOK_EVERY)?;
@@ -380,12 +382,12 @@ impl Controller {
         }
         for thread in threads {
             if thread.join().is_err() {
-                end = End::Thread("it panicked".into());
+                end = End::Thread("panicked".into());
             }
         }
         while let Ok(report) = self.reports.try_recv() {
-            // A thread that broke before has been reported.
-            let _ = self.take(report);
+            // A thread that failed before has been reported.
+            let _ = self.handle(report);
         }
         self.flush_intervals();
         let mut summary = Summary {
@@ -404,9 +406,9 @@ impl Controller {
             let span_ns = ended.connected_ns.saturating_sub(self.connect_start_ns);
             summary.connect_span_ns = summary.connect_span_ns.max(span_ns);
             summary.subscribed += ended.subscribed;
-            recorder::add(&mut summary.connect, &ended.connect);
-            recorder::add(&mut summary.handshake, &ended.handshake);
-            recorder::add(&mut summary.suback, &ended.suback);
+            histogram::add(&mut summary.connect, &ended.connect);
+            histogram::add(&mut summary.handshake, &ended.handshake);
+            histogram::add(&mut summary.suback, &ended.suback);
         }
         summary
     }
@@ -422,15 +424,15 @@ impl Controller {
         self.post_all(|| Mail::Enter(enter));
     }
 
-    /// Waits until all threads are done with the phase. Clients that wait longer than
-    /// `timeout_ns` are given up, each by its own time: where the generator itself is late, none
-    /// has to pay for it.
+    /// Waits until all threads have finished the phase. Clients that wait longer than `timeout_ns`
+    /// are given up, each counted from its own start, so that a late generator does not cause
+    /// timeouts.
     fn wait_done(&mut self, timeout_ns: u64) -> Result<(), End> {
-        let mut look_ns = clock::now_ns().saturating_add(timeout_ns);
+        let mut check_ns = clock::now_ns().saturating_add(timeout_ns);
         while !self.all_done() {
-            self.look(LOOK_EVERY)?;
-            if clock::now_ns() >= look_ns {
-                look_ns += GIVE_UP_EVERY_NS;
+            self.receive_or_abort(LOOK_EVERY)?;
+            if clock::now_ns() >= check_ns {
+                check_ns += GIVE_UP_EVERY_NS;
                 self.post_all(|| Mail::GiveUp { timeout_ns });
             }
         }
@@ -438,53 +440,53 @@ impl Controller {
     }
 
     fn all_done(&self) -> bool {
-        self.inbox.done >= self.common.plan.threads
+        self.inbox.done >= self.context.plan.threads
     }
 
     fn ask_status(&mut self) -> Result<Vec<Status>, End> {
         self.inbox.statuses.clear();
-        self.post_all(|| Mail::Tell);
+        self.post_all(|| Mail::ReportStatus);
         self.wait_for(|inbox, threads| inbox.statuses.len() == threads)?;
         Ok(std::mem::take(&mut self.inbox.statuses))
     }
 
     fn wait_for(&mut self, enough: fn(&Inbox, usize) -> bool) -> Result<(), End> {
         let deadline_ns = clock::now_ns() + ANSWER_TIMEOUT_NS;
-        while !enough(&self.inbox, self.common.plan.threads) {
+        while !enough(&self.inbox, self.context.plan.threads) {
             self.receive(LOOK_EVERY)?;
             if clock::now_ns() > deadline_ns {
-                return Err(End::Thread("it did not answer within 10 s".into()));
+                return Err(End::Thread("did not respond within 10 s".into()));
             }
         }
         Ok(())
     }
 
-    /// Takes reports for up to `wait`, then looks at the abort flag.
-    fn look(&mut self, wait: Duration) -> Result<(), End> {
+    /// Handles reports for up to `wait`, then checks the abort flag.
+    fn receive_or_abort(&mut self, wait: Duration) -> Result<(), End> {
         self.receive(wait)?;
         if self.abort.load(Ordering::Relaxed) { Err(End::Aborted) } else { Ok(()) }
     }
 
-    /// Is no client left to go on with?
-    fn is_alone(&self) -> bool {
-        self.lost.len() >= self.common.plan.client_count()
+    /// Whether all clients are lost.
+    fn has_lost_all(&self) -> bool {
+        self.lost.len() >= self.context.plan.client_count()
     }
 
     fn receive(&mut self, wait: Duration) -> Result<(), End> {
         match self.reports.recv_timeout(wait) {
-            Ok(report) => self.take(report)?,
+            Ok(report) => self.handle(report)?,
             Err(RecvTimeoutError::Timeout) => return Ok(()),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(End::Thread("all threads have ended".into()));
             }
         }
         while let Ok(report) = self.reports.try_recv() {
-            self.take(report)?;
+            self.handle(report)?;
         }
         Ok(())
     }
 
-    fn take(&mut self, report: Report) -> Result<(), End> {
+    fn handle(&mut self, report: Report) -> Result<(), End> {
         match report.body {
             ReportBody::Interval(interval) => {
                 for snapshot in self.intervals.add(report.thread, &interval) {
@@ -502,7 +504,9 @@ impl Controller {
             ReportBody::Interrupted { client, why } => {
                 self.emit(Event::Interrupted { client, why });
             }
-            ReportBody::Acted { action, clients } => self.acted(action as usize, clients),
+            ReportBody::ActionStarted { action, clients } => {
+                self.note_action_started(action as usize, clients);
+            }
             ReportBody::Done { index } => {
                 self.inbox.done += usize::from(index == self.inbox.phase);
             }
@@ -517,9 +521,7 @@ impl Controller {
                 self.inbox.books.add(*books);
                 self.inbox.books_from += 1;
             }
-            ReportBody::Rtt { target, at_ns, took_ns } => {
-                self.intervals.add_round_trip(target, at_ns, took_ns);
-            }
+            ReportBody::Rtt(round_trip) => self.intervals.add_round_trip(round_trip),
             ReportBody::RttFailed(why) => {
                 self.rtt_failure.get_or_insert(why);
             }
@@ -529,16 +531,16 @@ impl Controller {
         Ok(())
     }
 
-    /// A thread began an action; once all have, it is told.
-    fn acted(&mut self, action: usize, clients: u64) {
-        let (threads, sum) = self.acted.entry(action).or_default();
+    /// A thread started an action; reported once all threads have.
+    fn note_action_started(&mut self, action: usize, clients: u64) {
+        let (threads, sum) = self.started_actions.entry(action).or_default();
         *threads += 1;
         *sum += clients;
-        if *threads == self.common.plan.threads {
-            let (_, clients) = self.acted.remove(&action).unwrap_or_default();
-            let after_ns = self.common.plan.actions.get(action).map_or(0, |of| of.after_ns);
+        if *threads == self.context.plan.threads {
+            let (_, clients) = self.started_actions.remove(&action).unwrap_or_default();
+            let after_ns = self.context.plan.actions.get(action).map_or(0, |of| of.after_ns);
             let at_ns = self.measured_ns.saturating_add(after_ns);
-            self.emit(Event::Acted { action, at_ns, clients });
+            self.emit(Event::ActionStarted { action, at_ns, clients });
         }
     }
 
@@ -549,27 +551,27 @@ impl Controller {
     }
 
     fn post_all(&self, mail: impl Fn() -> Mail) {
-        for thread in 0..self.common.plan.threads {
-            // A thread that has ended has said why.
+        for thread in 0..self.context.plan.threads {
+            // A thread that has ended has reported why.
             let _ = self.remote.post(thread, mail());
         }
     }
 
     fn emit(&self, event: Event) {
-        // Nobody listens any more: the engine is being dropped, the abort flag is set.
+        // The receiver is gone when the engine is being dropped; the abort flag is set then.
         let _ = self.events.send(event);
     }
 }
 
-/// A measured window.
+/// A phase that starts during a load.
 #[derive(Debug, Clone, Copy)]
-struct Measured {
+struct PhaseStart {
     index: usize,
-    start_ns: u64,
-    len_ns: u64,
+    kind: PhaseKind,
+    at_ns: u64,
 }
 
-/// How many phases from the first on are one load: up to and including the first `Measure`.
+/// The number of leading phases that form one load: up to and including the first `Measure`.
 fn load_phases(phases: &[Phase]) -> usize {
     let loads = phases.iter().take_while(|phase| matches!(phase, Phase::WarmUp { .. })).count();
     loads + usize::from(matches!(phases.get(loads), Some(Phase::Measure { .. })))

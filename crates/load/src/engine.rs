@@ -22,8 +22,8 @@ pub enum StartError {
 
 /// A running load. Dropping it aborts the run and waits for its threads.
 ///
-/// The plan's phases run one after another; [`Engine::next_event`] says how far they are. The
-/// last event is always [`Event::Finished`].
+/// The plan's phases run one after another; [`Engine::next_event`] reports their progress. The last
+/// event is always [`Event::Finished`].
 #[derive(Debug)]
 pub struct Engine {
     events: mpsc::Receiver<Event>,
@@ -31,20 +31,20 @@ pub struct Engine {
     controller: Option<JoinHandle<()>>,
 }
 
-/// Ends a run from another thread, for instance from a signal handler's thread.
+/// Ends a run from another thread, for example from a signal handler's thread.
 #[derive(Debug, Clone)]
 pub struct AbortHandle(Arc<AtomicBool>);
 
 impl AbortHandle {
-    /// Stops publishing, gives what is under way a moment to arrive, reports the window
-    /// measured so far, disconnects, and finishes. May be called more than once.
+    /// Stops publishing, waits briefly for messages in flight, reports the window measured so far,
+    /// disconnects, and finishes. May be called more than once.
     pub fn abort(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 impl Engine {
-    /// Checks the plan and starts to run its phases.
+    /// Checks the plan and starts running its phases.
     ///
     /// # Errors
     /// The plan cannot run, or threads cannot be started.
@@ -56,13 +56,12 @@ impl Engine {
         Ok(Self { events, abort, controller: Some(controller) })
     }
 
-    /// The next event; `None` when there is none within `timeout`, or after
-    /// [`Event::Finished`].
+    /// The next event; `None` after `timeout`, or after [`Event::Finished`].
     pub fn next_event(&self, timeout: Duration) -> Option<Event> {
         self.events.recv_timeout(timeout).ok()
     }
 
-    /// All events up to and including [`Event::Finished`]; waits for each.
+    /// All events up to and including [`Event::Finished`]; blocks until each is available.
     pub fn events(&self) -> impl Iterator<Item = Event> + '_ {
         self.events.iter()
     }
@@ -82,7 +81,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         self.abort();
         if let Some(controller) = self.controller.take() {
-            // A panic of the controller has already been printed; the events ended with it.
+            // A panic of the controller has already been printed.
             let _ = controller.join();
         }
     }

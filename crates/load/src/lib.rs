@@ -1,20 +1,33 @@
 //! Tacho's load generator: thousands of virtual MQTT clients per thread that publish on an
-//! absolute schedule, verify every delivery, and record latency from the *intended* send time.
+//! absolute schedule, verify every delivery, and record latency from the *intended* send time
+//! (which avoids coordinated omission).
 //!
-//! The crate takes a resolved [`Plan`] (pure data, no scenario files), runs it with an
-//! [`Engine`], and reports [`Event`]s: phase changes, one [`IntervalSnapshot`] per second, the
-//! [`Totals`] of each measured step, and at last a [`Summary`].
+//! An [`Engine`] runs a resolved [`Plan`] (pure data, no scenario files) and reports [`Event`]s:
+//! phase changes, one [`IntervalSnapshot`] per second, the [`Totals`] of each measured window, and
+//! finally a [`Summary`].
 //!
 //! ```text
 //! Plan -> Engine::start -> threads of virtual clients -> Event, Event, .. -> Event::Finished
 //! ```
 //!
-//! What each message carries is in [`payload`]; when it is due, in [`schedule`].
+//! A sample takes this way through the modules:
+//!
+//! 1. [`schedule`]: the stream's next intended time, absolute, in nanoseconds;
+//! 2. `worker::send`: the message is written; `lateness` judges how late;
+//! 3. [`payload`]: the header carries run, stream, sequence number, intended and send time;
+//! 4. `worker::input`: a receiving client passes the delivery to `verifier`, which finds loss,
+//!    duplicates, reordering and damage, and to `recorder`, which records its latency;
+//! 5. `worker::phase`: once per second the thread's figures leave as one interval;
+//! 6. `controller::intervals`: the intervals of all threads become snapshots and totals
+//!    ([`events`]).
 
 mod cells;
+mod context;
 mod controller;
 mod engine;
 pub mod events;
+mod histogram;
+mod lateness;
 mod mail;
 pub mod null_broker;
 pub mod payload;
@@ -24,25 +37,26 @@ mod recorder;
 mod rtt;
 pub mod schedule;
 mod verifier;
+mod window;
 mod worker;
 
 pub use engine::{AbortHandle, Engine, StartError};
 pub use events::{
-    ActionCounts, ActionTotals, Counters, Delivery, End, Event, Failure, Gap, GroupInterval,
-    GroupTotals, Histogram, IntervalSnapshot, Outcomes, PhaseKind, SharedTotals, Summary,
-    TargetInterval, TargetTotals, ThreadUsage, Totals, Violations,
+    ActionCounts, ActionTotals, ConnectCause, ConnectError, Counters, Delivery, End, Event,
+    Failure, Gap, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, Outcomes, PhaseKind,
+    SharedTotals, Summary, TargetInterval, TargetTotals, ThreadUsage, Totals, Violations,
 };
-pub use payload::{Template, TemplateError};
+pub use payload::{Payload, Template, TemplateError};
 pub use plan::{
-    Action, Arrivals, Bridge, CatchUp, Client, ClientIndex, DeclaredLoss, Deed, Group, Offline,
-    Pace, Payload, Phase, PhasePolicy, Plan, PlanError, PublishBlock, Rate, RateFrom, Receiver,
+    Action, ActionKind, Arrivals, Bridge, CatchUp, Client, ClientIndex, DeclaredLoss, Group,
+    Offline, Pace, Phase, PhasePolicy, Plan, PlanError, PublishBlock, Rate, RateFrom, Receiver,
     Reconnect, Route, Scale, SharedGroup, Stream, StreamIndex, Subscription, Target, Timing, Trace,
     Transport, Will, local_port_range,
 };
 
-/// Parts of a [`Transport`].
+/// Types used in a [`Transport`].
 pub use tacho_net::tls::{TlsClient, TlsClientSettings, TlsError};
 pub use tacho_net::ws::WsClient;
 
-/// Parts of a [`Plan`] that are the protocol's own.
+/// Protocol types used in a [`Plan`].
 pub use tacho_codec::{QoS, RetainHandling, Version};

@@ -1,4 +1,4 @@
-//! What controller and generator threads tell each other.
+//! Messages between the controller and the generator threads, and among the threads.
 
 use std::sync::Arc;
 
@@ -10,28 +10,29 @@ use crate::verifier::{Books, StreamEnds};
 /// To a generator thread.
 #[derive(Debug)]
 pub(crate) enum Mail {
-    /// From the controller: enter a phase at its time. Phases arrive in order.
+    /// From the controller: enter a phase at its start time. Phases arrive in order.
     Enter(Enter),
-    /// From the controller: forget phases that have not begun and stop publishing at this time.
+    /// From the controller: discard phases that have not begun, and stop publishing at this time.
     Cut(u64),
     /// From the controller: give up clients that have waited longer than this for CONNACK or
     /// SUBACK.
     GiveUp { timeout_ns: u64 },
-    /// From the controller: report a [`Report::Status`].
-    Tell,
-    /// From the controller: report [`Report::Ends`].
-    TellEnds,
-    /// From the controller: close the books of the window and report them.
+    /// From the controller: report [`ReportBody::Status`].
+    ReportStatus,
+    /// From the controller: stop sending, and report [`ReportBody::Ends`].
+    ReportEnds,
+    /// From the controller: close the books of the window, and report them.
     Settle(Arc<[StreamEnds]>),
     /// From the controller: end.
     Stop,
-    /// From another thread: deliveries of a closed stream.
+    /// From another thread: settled deliveries of a stream in closed mode, by its number on the
+    /// receiving thread.
     Credit { stream: u32, deliveries: u64 },
-    /// From another thread: a probe arrived.
+    /// From another thread: a probe of a stream arrived, by its number on the receiving thread.
     Probed { stream: u32, receiver: Receiver },
 }
 
-/// A phase begins.
+/// The start of a phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Enter {
     pub(crate) index: usize,
@@ -39,7 +40,7 @@ pub(crate) struct Enter {
     pub(crate) task: Task,
 }
 
-/// What a phase does.
+/// The task of a phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Task {
     Connect,
@@ -79,28 +80,38 @@ pub(crate) struct Report {
 pub(crate) enum ReportBody {
     /// An interval is over.
     Interval(Box<Interval>),
-    /// Something went wrong for a client.
+    /// A client failed.
     Failed { client: ClientIndex, why: Failure },
-    /// A client lost its connection and tries again.
+    /// A client lost its connection and reconnects.
     Interrupted { client: ClientIndex, why: Failure },
-    /// An action begins, for so many connected clients here.
-    Acted { action: u32, clients: u64 },
-    /// The phase with this index has nothing left to do here.
+    /// An action starts, on this many connected clients of the thread.
+    ActionStarted { action: u32, clients: u64 },
+    /// The thread has finished the phase with this index.
     Done { index: usize },
-    /// Answer to `Tell`.
+    /// Response to `ReportStatus`.
     Status(Status),
-    /// Answer to `TellEnds`: the streams of this thread.
+    /// Response to `ReportEnds`: the streams of this thread.
     Ends(Vec<(StreamIndex, StreamEnds)>),
-    /// Answer to `Settle`.
+    /// Response to `Settle`.
     Books(Box<Books>),
     /// The thread has ended.
     Ended(Box<Ended>),
     /// A round trip to a broker.
-    Rtt { target: usize, at_ns: u64, took_ns: u64 },
-    /// Why no round trips to some broker are measured for now.
+    Rtt(RoundTrip),
+    /// Why the round trips to some broker cannot be measured for now.
     RttFailed(String),
-    /// The thread could not run.
+    /// The thread failed.
     Broken(String),
+}
+
+/// A PINGREQ and its PINGRESP.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RoundTrip {
+    /// Position of the broker in the plan's targets.
+    pub(crate) target: usize,
+    /// When the PINGRESP arrived.
+    pub(crate) at_ns: u64,
+    pub(crate) took_ns: u64,
 }
 
 /// One interval of one thread.
@@ -114,34 +125,34 @@ pub(crate) struct Interval {
     pub(crate) len_ns: u64,
     pub(crate) sample: Sample,
     pub(crate) usage: ThreadUsage,
-    /// What came of actions, by their position.
+    /// Changes of the counts of actions, by their position.
     pub(crate) actions: Vec<(usize, ActionCounts)>,
 }
 
-/// How far a thread is.
+/// The progress of a thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Status {
-    /// Deliveries that messages sent since the books were closed have to cause.
+    /// Deliveries expected of messages sent since the books were closed.
     pub(crate) expected: u64,
     /// Deliveries received since then.
     pub(crate) received: u64,
-    /// Messages not acknowledged, and streams that have not sent all that was due.
+    /// Unacknowledged messages, and streams with unsent messages that are due.
     pub(crate) outstanding: u64,
-    /// Deliveries of probes still missing, and how many there were to be.
+    /// Deliveries of probes still missing, and expected in total.
     pub(crate) probes_missing: u64,
     pub(crate) probes_expected: u64,
     /// A stream without its probe.
     pub(crate) unprobed: Option<StreamIndex>,
 }
 
-/// What a thread says at its end.
+/// The last report of a thread.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) connect: Histogram,
     pub(crate) handshake: Histogram,
     pub(crate) suback: Histogram,
     pub(crate) connected: u64,
-    /// When the last client reached CONNACK; 0 if none did.
+    /// When the last first CONNACK arrived; 0 if none did.
     pub(crate) connected_ns: u64,
     pub(crate) subscribed: u64,
 }

@@ -1,5 +1,5 @@
-//! The least a broker can do: exact topics, the acknowledgements of QoS 1 and 2, no checks, and no
-//! allocation per message. What the generator reaches against it is the generator's own limit.
+//! A minimal broker: exact topics, the acknowledgements of QoS 1 and 2, no checks, no allocation per
+//! message. The throughput of the generator against it is the generator's own limit.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,36 +11,36 @@ use tacho_codec::{
 };
 use tacho_net::{Closed, ConnId, Handler, Loop, LoopConfig, Net, mailboxes};
 
-/// Connections that may wait to be accepted.
+/// Backlog of the listening socket.
 const BACKLOG: u32 = 4096;
-/// Topics that one connection may have.
+/// Limit on the topics of one connection.
 const TOPICS_MAX: usize = 1024;
-/// A larger packet ends its connection.
+/// Limit on a packet; a larger one ends its connection.
 const PACKET_SIZE_MAX: u32 = 16 << 20;
 
-/// What is known about a connection.
+/// The state of a connection.
 #[derive(Debug, Default)]
 struct Peer {
     version: Option<Version>,
-    /// The last packet identifier that it was sent.
+    /// The packet identifier last used towards it.
     last_id: u16,
     topics: Vec<Vec<u8>>,
 }
 
-/// Subscribers of exact topics, and a few words about each connection.
+/// The broker: its connections, and the subscribers of each topic.
 #[derive(Debug, Default)]
 pub struct NullBroker {
     peers: Vec<Peer>,
     subscribers: HashMap<Vec<u8>, Vec<ConnId>>,
 }
 
-/// Serves at `address` until the process ends, on one thread, which is bound to `cpu`.
+/// Serves at `address` until the process ends, on one thread pinned to `cpu`.
 ///
 /// # Errors
-/// When the address is not on loopback or cannot be listened on, or the loop fails.
+/// The address is not loopback or cannot be bound, or the event loop fails.
 pub fn serve_null_broker(address: SocketAddr, cpu: Option<usize>) -> io::Result<()> {
     if !address.ip().is_loopback() {
-        return Err(io::Error::other(format!("{address} is not on loopback")));
+        return Err(io::Error::other(format!("{address} is not a loopback address")));
     }
     tacho_net::raise_fd_limit()?;
     let listeners = vec![tacho_net::bind(address, BACKLOG)?];
@@ -110,7 +110,7 @@ impl NullBroker {
                 net.close(conn);
                 return Ok(());
             }
-            // The receiver's side of QoS 2 as a sender, and the sender's as a receiver.
+            // QoS 2: PUBREL as the sender, PUBCOMP as the receiver.
             Packet::PubRec(ack) => {
                 let next = Ack::new(ack.packet_id, ReasonCode::SUCCESS);
                 return next.encode(AckKind::PubRel, version, net.out(conn).as_vec_mut());

@@ -1,4 +1,4 @@
-//! What messages consist of: the 24-byte header and the fill behind it, or text.
+//! Payloads: the 24-byte header followed by the fill, or text.
 //!
 //! ```text
 //! 0        4         8      12                   16              24         size
@@ -6,20 +6,22 @@
 //! ```
 //! All numbers are big-endian. The first byte is [`MAGIC`], the three after it are the low 24
 //! bits of the run's number. The top bit of `stream` marks a readiness probe. The fill is a
-//! slice of a seeded random pool whose position follows from stream and sequence number, so
-//! that a receiver can check every byte, and so that compressing links do not see zeros.
+//! slice of a seeded random pool at a position derived from stream and sequence number, so that a
+//! receiver can check every byte and a compressing link cannot shrink it.
 //!
-//! Text has the header in a printable form, 44 characters long ([`Header::write_printable`]): at
-//! the field `{{header}}` of a [`Template`], else behind everything else; in JMeter's random
-//! strings at the beginning of the random text.
+//! Text payloads carry the header in a printable form of 44 characters
+//! ([`Header::write_printable`]): at the field `{{header}}` of a [`Template`] or else at its end, in
+//! JMeter's random strings at the beginning of the random text.
 
 use std::sync::Arc;
 
 mod content;
+mod kind;
 mod printable;
 mod template;
 
 pub(crate) use content::{Content, Contents};
+pub use kind::Payload;
 pub use printable::PRINTABLE_BYTES;
 pub(crate) use template::Facts;
 pub use template::{Template, TemplateError};
@@ -28,7 +30,7 @@ pub use template::{Template, TemplateError};
 pub const MAGIC: u8 = 0x54;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 24;
-/// What JMeter's MQTT samplers write between time and text.
+/// The separator that JMeter's MQTT samplers write between time and text.
 pub const JMETER_SEPARATOR: &str = "ts_sep_flag";
 /// Bytes of time and separator: 13 digits and 11 letters.
 pub const JMETER_STAMP_BYTES: usize = 13 + JMETER_SEPARATOR.len();
@@ -37,7 +39,7 @@ const PROBE: u32 = 1 << 31;
 /// Positions at which a fill may start; a power of two. 8 KiB stay in the first-level cache.
 const POOL_POSITIONS: usize = 8 * 1024;
 
-/// What a payload says about itself.
+/// The header of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// The run's number, 24 bits.
@@ -46,12 +48,12 @@ pub struct Header {
     pub stream: u32,
     /// Sequence number within the stream. For probes: the attempt.
     pub seq: u32,
-    /// Readiness probe, not part of the load.
+    /// A readiness probe, not part of the load.
     pub probe: bool,
     /// When the message was due, nanoseconds.
     pub intended_ns: u64,
-    /// How much later than intended it was written, microseconds; `u32::MAX` stands for that
-    /// (71 minutes) or more.
+    /// Its lateness in microseconds: written minus intended time, saturating at `u32::MAX`
+    /// (71 minutes).
     pub late_us: u32,
 }
 
@@ -61,7 +63,7 @@ impl Header {
         self.intended_ns + self.late_us as u64 * 1_000
     }
 
-    /// The 24 bytes.
+    /// The 24 bytes of the header.
     pub const fn encode(&self) -> [u8; HEADER_BYTES] {
         let run = (MAGIC as u128) << 24 | (self.run & 0x00FF_FFFF) as u128;
         let stream = self.stream | if self.probe { PROBE } else { 0 };
@@ -97,7 +99,7 @@ impl Header {
     }
 }
 
-/// Random bytes from which payloads are filled; shared by all threads.
+/// Random bytes that fill payloads; shared by all threads.
 #[derive(Debug, Clone)]
 pub struct Pool {
     bytes: Arc<[u8]>,
@@ -131,7 +133,7 @@ impl Pool {
         out.extend_from_slice(self.fill(header.stream, header.seq, payload_bytes));
     }
 
-    /// Is `payload` what [`Pool::write`] makes of its header?
+    /// Whether `payload` is what [`Pool::write`] generates from its header.
     #[inline]
     pub fn is_intact(&self, header: &Header, payload: &[u8], payload_bytes: usize) -> bool {
         payload.len() == payload_bytes

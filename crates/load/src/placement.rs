@@ -1,9 +1,8 @@
-//! Which generator thread runs which client.
+//! Assignment of clients to generator threads.
 //!
-//! Publishers and their receivers go to the same thread where possible, so that credit of
-//! closed mode and probes need no mail between threads: clients that routes connect form
-//! clusters, and clusters are dealt to threads by weight. A cluster that is too heavy for one
-//! thread is dealt client by client.
+//! Publishers and their receivers share a thread where possible, so that credit of closed mode and
+//! probes need no mail between threads: clients connected by routes form clusters, and clusters are
+//! assigned to threads by weight. A cluster too heavy for one thread is split client by client.
 
 use std::collections::HashMap;
 
@@ -61,10 +60,10 @@ impl Placement {
     }
 }
 
-/// Clients connected by routes, heaviest cluster first, and the weight of each client: messages
-/// per second in and out, and a little for the connection itself.
+/// Clusters of clients connected by routes, heaviest first, and the weight of each client: messages
+/// per second in and out, and a small constant for the connection itself.
 fn clusters(plan: &Plan) -> (Vec<Vec<ClientIndex>>, Vec<f64>) {
-    /// Closed streams have no rate; they weigh as much as a fast one.
+    /// Streams in closed mode have no rate; they weigh as much as fast ones.
     const CLOSED_RATE: f64 = 10_000.0;
     let clients = plan.client_count();
     let mut weights = vec![0.01; clients];
@@ -111,7 +110,7 @@ fn members_of_groups(plan: &Plan) -> Vec<Vec<ClientIndex>> {
     let numbers: HashMap<SharedGroup<'_>, usize> = groups.into_iter().zip(0..).collect();
     for (index, (_, client)) in (0..).zip(plan.clients()) {
         for subscription in &client.subscriptions {
-            if let Some(group) = SharedGroup::of(&subscription.filter) {
+            if let Some(group) = SharedGroup::parse(&subscription.filter) {
                 members[numbers[&group]].push(index);
             }
         }
@@ -132,7 +131,7 @@ impl Sets {
     fn root(&mut self, client: ClientIndex) -> ClientIndex {
         let mut at = client;
         while self.parents[at as usize] != at {
-            // Halving the path keeps the next search short.
+            // Path halving keeps later searches short.
             let grandparent = self.parents[self.parents[at as usize] as usize];
             self.parents[at as usize] = grandparent;
             at = grandparent;
@@ -154,7 +153,7 @@ mod tests {
     use crate::plan::tests::{plan_of, publisher, subscriber};
 
     #[test]
-    fn pairs_stay_together_and_threads_get_the_same_weight() {
+    fn pairs_share_a_thread_and_weights_are_balanced() {
         let mut clients: Vec<_> =
             (0..10).map(|i| publisher(&format!("t/{i}"), QoS::AtMostOnce)).collect();
         clients.extend((0..10).map(|i| subscriber(&format!("t/{i}"), QoS::AtMostOnce)));
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_too_heavy_for_one_thread_is_divided() {
+    fn a_cluster_too_heavy_for_one_thread_is_split() {
         let mut clients = vec![publisher("t", QoS::AtMostOnce)];
         clients.extend((0..30).map(|_| subscriber("t", QoS::AtMostOnce)));
         let plan = Plan { threads: 4, ..plan_of(clients) };

@@ -1,10 +1,8 @@
-//! What to run: a fully resolved, pure-data description of clients, streams and phases.
+//! The plan: a fully resolved, pure-data description of clients, streams and phases.
 //!
-//! Everything that a scenario leaves to variables or templates is spelled out here: every
-//! client has its identifier, every stream its topic. Numbers of streams and clients are their
-//! positions: stream 0 is the first stream of the first client of the first group, and so on.
-
-use std::sync::Arc;
+//! Variables and templates of scenarios are already expanded: every client has its identifier, every
+//! stream its topic. Streams and clients are numbered by position: stream 0 is the first stream of the
+//! first client of the first group, and so on.
 
 use tacho_codec::{QoS, RetainHandling, Version};
 
@@ -16,7 +14,7 @@ mod pace;
 mod ports;
 mod target;
 
-pub use action::{Action, Deed};
+pub use action::{Action, ActionKind};
 pub use check::PlanError;
 pub use expect::{Bridge, SharedGroup};
 pub use life::{DeclaredLoss, Offline, Reconnect, Will};
@@ -25,20 +23,20 @@ pub use pace::{Arrivals, CatchUp, Pace, PhasePolicy, Rate, RateFrom, Scale, Trac
 pub use tacho_net::local_port_range;
 pub use target::{Target, Transport};
 
-use crate::payload::Template;
+use crate::payload::Payload;
 
 /// Position of a client in the plan, counted through all groups in order.
 pub type ClientIndex = u32;
 
-/// Position of a publish stream in the plan, counted through all clients in order. It is what
-/// the payload header carries as the publisher.
+/// Position of a publish stream in the plan, counted through all clients in order. Payload headers
+/// carry it.
 pub type StreamIndex = u32;
 
-/// A run, resolved.
+/// A resolved run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Identifies the run in every payload (the low 24 bits are used), so that messages left
-    /// over from another run are recognised.
+    /// Identifies the run in every payload (low 24 bits), so that messages of other runs are
+    /// recognised.
     pub run_id: u32,
     /// Seed of the payload fill and of random phases.
     pub seed: u64,
@@ -48,26 +46,26 @@ pub struct Plan {
     pub cpus: Vec<usize>,
     /// How threads wait for the next due message.
     pub timing: Timing,
-    /// Where clients connect; client `i` takes `targets[i % targets.len()]` unless its group
-    /// has targets of its own.
+    /// Broker addresses; client `i` connects to `targets[i % targets.len()]` unless its group has
+    /// targets of its own.
     pub targets: Vec<Target>,
-    /// Source addresses to connect from, taken in turn; empty leaves the choice to the system.
+    /// Source addresses of connections, used in turn; empty leaves the choice to the system.
     pub sources: Vec<std::net::IpAddr>,
     /// The clients.
     pub groups: Vec<Group>,
-    /// Messages that the brokers pass on to each other by their own configuration.
+    /// Bridges that the brokers have by their own configuration.
     pub bridges: Vec<Bridge>,
-    /// Which receiver must get which stream; [`Plan::derive_routes`] computes it from the
-    /// filters. A message that arrives without a route is reported as unexpected.
+    /// The streams that each receiver must receive; [`Plan::derive_routes`] computes them from the
+    /// filters. A message without a route is reported as unexpected.
     pub routes: Vec<Route>,
-    /// What to do, in this order.
+    /// The phases of the run, in order.
     pub phases: Vec<Phase>,
-    /// What happens to clients while a window is measured; at most [`Action::MAX`].
+    /// Actions on clients during the measured window; at most [`Action::MAX`].
     pub actions: Vec<Action>,
-    /// Measure the round trip to every target this often, on a connection of its own by PINGREQ
-    /// and PINGRESP; `None` does not.
+    /// Interval at which the round trip to every target is measured by PINGREQ and PINGRESP, on a
+    /// dedicated connection; `None` disables it.
     pub rtt_every_ns: Option<u64>,
-    /// A message written more than this after its intended time counts as an overrun;
+    /// A message written more than this behind schedule counts as an overrun;
     /// [`Plan::OVERRUN_AFTER_NS`] is the usual value.
     pub overrun_after_ns: u64,
 }
@@ -78,14 +76,14 @@ pub enum Timing {
     /// Sleep until the next message is due (a precise timer).
     #[default]
     Sleep,
-    /// Never sleep. Needs a core per thread; busy time then excludes idle spinning.
+    /// Never sleep. Requires a core per thread; busy time excludes idle spinning.
     Spin,
-    /// Look at schedules and sockets twice in a millisecond, so that one write takes what came due
-    /// for a connection. Costs the least; all latencies are late by up to that.
+    /// Serve schedules and sockets twice per millisecond, so that one write carries all messages due
+    /// for a connection. Uses the least CPU; all latencies increase by up to that interval.
     Batch,
 }
 
-/// Clients that connect the same way and publish the same kinds of streams.
+/// Clients with the same connection parameters and kinds of streams.
 #[derive(Debug, Clone)]
 pub struct Group {
     /// Name for reports.
@@ -94,40 +92,40 @@ pub struct Group {
     pub targets: Vec<Target>,
     /// Protocol version.
     pub version: Version,
-    /// Begin without the session of an earlier run, if there is one. With 3.x and a session
-    /// that outlives its connection that takes a connection of its own before the first one.
+    /// Discard the session of an earlier run. With 3.x and a session that outlives its connection,
+    /// this takes an additional connection before the first one.
     pub clean_start: bool,
-    /// How long sessions outlive their connections, in seconds; 0 ends them together. 3.x knows
-    /// no such time: anything but 0 asks for a session that stays (clean session 0), and so does
+    /// Session expiry interval in seconds; 0 ends sessions with their connections. 3.x has no expiry
+    /// interval: any other value requests a persistent session (clean session 0), and so does
     /// `clean_start: false`.
     pub session_expiry_s: u32,
-    /// Keep-alive in seconds; 0 turns it off.
+    /// Keep-alive in seconds; 0 disables it.
     pub keep_alive_s: u16,
     /// Connections opened per second by the whole group; `None` opens them all at once.
     pub connects_per_s: Option<f64>,
     /// Connections closed per second at the end; `None` closes them all at once.
     pub disconnects_per_s: Option<f64>,
-    /// QoS 1 and 2 messages one client may have unacknowledged at a time (the broker's receive
-    /// maximum may lower it). Messages beyond it wait, and their send delay grows.
+    /// Inflight window of one client: unacknowledged messages of QoS 1 and 2 (the broker's receive
+    /// maximum may lower it). Further messages wait, and their send delay grows.
     pub inflight_max: u16,
-    /// Messages of one client that may wait for the inflight window before further ones are
-    /// dropped and counted.
+    /// Messages of one client that may wait for the inflight window; further ones are dropped and
+    /// counted.
     pub waiting_max: u32,
     /// Will of the clients that have a [`Client::will_topic`].
     pub will: Option<Will>,
-    /// All clients leave during the load and come back.
+    /// All clients disconnect during the load and return to their sessions.
     pub offline: Option<Offline>,
-    /// All clients leave in [`Phase::Offline`] and come back to their sessions in
+    /// All clients disconnect in [`Phase::Offline`] and return to their sessions in
     /// [`Phase::Resume`].
     pub absent: bool,
-    /// Answer requests with their own payload, each to its response topic, with its correlation
-    /// data and at the QoS at which it came.
+    /// Answer each request with its own payload, to its response topic, with its correlation data and
+    /// at its QoS.
     pub answers: bool,
-    /// What follows an unexpected end of a connection; without it the client has failed.
+    /// How clients reconnect after an unexpected end of their connection; without it they fail.
     pub reconnect: Option<Reconnect>,
-    /// Losses of messages to these clients that are no violation.
+    /// Declared losses of messages to these clients, which are no violation.
     pub expect_losses: Option<DeclaredLoss>,
-    /// The kinds of streams that clients of this group publish.
+    /// The kinds of streams of this group's clients.
     pub publish: Vec<PublishBlock>,
     /// The clients.
     pub clients: Vec<Client>,
@@ -144,63 +142,23 @@ pub struct Client {
     pub password: Option<Vec<u8>>,
     /// Topic of its will, if the group has one.
     pub will_topic: Option<String>,
-    /// What it publishes.
+    /// Its publisher streams.
     pub streams: Vec<Stream>,
-    /// What it subscribes to.
+    /// Its subscriptions.
     pub subscriptions: Vec<Subscription>,
 }
 
-/// What streams of one kind have in common.
+/// The common properties of streams of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishBlock {
     /// QoS of the PUBLISH.
     pub qos: QoS,
     /// Retain flag of the PUBLISH.
     pub retain: bool,
-    /// What messages consist of.
+    /// Payload of the messages.
     pub payload: Payload,
     /// When messages are due.
     pub pace: Pace,
-}
-
-/// What messages consist of. Whatever it is, each message carries run, stream, sequence number
-/// and intended time, and every byte is checked on receipt.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Payload {
-    /// The binary header and random bytes, see [`payload`](crate::payload).
-    Random {
-        /// Size, header included; at least [`Plan::PAYLOAD_BYTES_MIN`].
-        bytes: u32,
-    },
-    /// The binary header and zeros.
-    Zeros {
-        /// Size, header included; at least [`Plan::PAYLOAD_BYTES_MIN`].
-        bytes: u32,
-    },
-    /// Text with a printable header: fixed, with fields, from a file or from rows of a table.
-    Text(Arc<Template>),
-    /// As JMeter's MQTT samplers write it: the time of sending in milliseconds and
-    /// `ts_sep_flag`, then random text from JMeter's alphabet. The random text begins with the
-    /// printable header.
-    Jmeter {
-        /// Size of the random text; at least [`Plan::TEXT_BYTES_MIN`].
-        bytes: u32,
-        /// Write the time and its separator in front: 24 more bytes.
-        timestamp: bool,
-    },
-}
-
-impl Payload {
-    /// Size of the largest message of `client` to `topic`.
-    pub fn bytes_max(&self, client: &str, topic: &str) -> usize {
-        match self {
-            Self::Random { bytes } | Self::Zeros { bytes } => *bytes as usize,
-            Self::Text(template) => template.bytes_max(client, topic),
-            Self::Jmeter { bytes, timestamp } => {
-                *bytes as usize + if *timestamp { crate::payload::JMETER_STAMP_BYTES } else { 0 }
-            }
-        }
-    }
 }
 
 /// One publisher stream: a client that publishes to one topic.
@@ -210,12 +168,13 @@ pub struct Stream {
     pub topic: String,
     /// Index into [`Group::publish`].
     pub block: usize,
-    /// Its messages are requests (5.0 only): groups that [answer](Group::answers) do so here.
+    /// Its messages are requests (5.0 only), which groups that [answer](Group::answers) answer to
+    /// this topic.
     pub response_topic: Option<String>,
 }
 
 impl Stream {
-    /// A stream whose messages nobody answers.
+    /// A stream without a response topic.
     pub fn new(topic: impl Into<String>, block: usize) -> Self {
         Self { topic: topic.into(), block, response_topic: None }
     }
@@ -228,7 +187,7 @@ pub struct Subscription {
     pub filter: String,
     /// Maximum QoS asked for.
     pub qos: QoS,
-    /// Do not send back what the client itself published (5.0 only).
+    /// No Local: exclude the client's own messages (5.0 only).
     pub no_local: bool,
     /// Which retained messages the broker sends (5.0 only).
     pub retain_handling: RetainHandling,
@@ -242,28 +201,28 @@ impl Subscription {
     }
 }
 
-/// One expectation: a receiver that must get every message of a stream.
+/// An expectation: the receiver must receive every message of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Route {
     /// The publisher stream.
     pub stream: StreamIndex,
-    /// Who must get it.
+    /// The receiver.
     pub receiver: Receiver,
-    /// Effective QoS asked for: the lower one of the PUBLISH and the subscription. What the
-    /// broker grants in its SUBACK may lower it further.
+    /// Requested effective QoS: the lower one of PUBLISH and subscription. The SUBACK may lower it
+    /// further.
     pub qos: QoS,
-    /// More than one filter of the receiver matches, so that the broker may deliver more than
-    /// one copy; duplicates are then counted but are no violation.
+    /// Several filters of the receiver match, so that the broker may deliver several copies;
+    /// duplicates are counted but are no violation.
     pub overlapping: bool,
 }
 
-/// Who receives: a client by its own filters, or a shared group as a whole.
+/// A receiver: a client by its own filters, or a shared group as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Receiver {
     /// A client with a plain subscription.
     Client(ClientIndex),
-    /// A shared group: exactly one of its members gets each message. Numbered by first
-    /// appearance of the pair (group name, filter) in the plan, see [`Plan::shared_groups`].
+    /// A shared group: exactly one member receives each message. Numbered by first appearance of the
+    /// pair (group name, filter) in the plan, see [`Plan::shared_groups`].
     Shared(u32),
 }
 
@@ -272,19 +231,19 @@ pub enum Receiver {
 pub enum Phase {
     /// Open connections at each group's rate and wait for every CONNACK.
     Connect {
-        /// A client without CONNACK is given up after this, counted from its own connect.
+        /// Timeout of each client for CONNACK, from its own connect.
         timeout_ns: u64,
     },
     /// Subscribe and wait for every SUBACK.
     Subscribe {
-        /// A client without SUBACK is given up after this, counted from its own SUBSCRIBE.
+        /// Timeout of each client for SUBACK, from its own SUBSCRIBE.
         timeout_ns: u64,
     },
-    /// The clients of groups that are [absent](Group::absent) disconnect.
+    /// The clients of [absent](Group::absent) groups disconnect.
     Offline,
-    /// One probe message per stream, repeated each second, until all receivers got it.
+    /// One probe message per stream, repeated every second until all receivers have received it.
     Probe {
-        /// The run fails when a receiver got none within this time.
+        /// The run fails when a receiver has received none within this time.
         timeout_ns: u64,
     },
     /// Publish without measuring.
@@ -294,23 +253,23 @@ pub enum Phase {
         /// Multiplies the rate of all open streams.
         scale: Scale,
     },
-    /// Publish and measure. A phase with the same scale as the one before it goes on with the
-    /// same schedule, without a break.
+    /// Publish and measure. A phase with the same scale as its predecessor continues its schedule
+    /// without a break.
     Measure {
         /// Length of the window.
         duration_ns: u64,
         /// Multiplies the rate of all open streams.
         scale: Scale,
     },
-    /// Stop publishing; those who were absent connect again, at their group's rate. Stands
-    /// between a `Measure` and its `Drain`.
+    /// Stop publishing; absent clients reconnect at their group's rate. Comes between a `Measure` and
+    /// its `Drain`.
     Resume {
-        /// An attempt to connect is given up after this.
+        /// Timeout of an attempt to connect.
         timeout_ns: u64,
     },
-    /// Stop publishing and wait for outstanding messages, at most this long; then
-    /// [`Event::Measured`](crate::Event::Measured) reports the window before it. A `Measure`
-    /// without a `Drain` behind it gets one of zero length.
+    /// Stop publishing and wait for messages in flight; then
+    /// [`Event::Measured`](crate::Event::Measured) reports the preceding window. A `Measure` without a
+    /// `Drain` gets one of zero length.
     Drain {
         /// Longest wait.
         timeout_ns: u64,
@@ -342,14 +301,14 @@ impl Default for Plan {
 }
 
 impl Group {
-    /// Do its sessions outlive their connections?
+    /// Whether its sessions outlive their connections.
     pub fn is_persistent(&self) -> bool {
         self.session_expiry_s > 0 || !self.version.is_v5() && !self.clean_start
     }
 }
 
 impl Default for Group {
-    /// Clients of MQTT 5.0 with clean start that connect all at once and do nothing.
+    /// MQTT 5.0 with clean start, connecting all at once, without streams.
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -398,7 +357,7 @@ impl Plan {
         })
     }
 
-    /// Where the client with this index, a member of `group`, connects to.
+    /// The target of the client with this index, which belongs to `group`.
     pub fn target_of<'a>(&'a self, group: &'a Group, client: ClientIndex) -> Option<&'a Target> {
         let targets = if group.targets.is_empty() { &self.targets } else { &group.targets };
         targets.get(client as usize % targets.len().max(1))
@@ -409,12 +368,12 @@ impl Plan {
         self.groups.iter().map(|group| group.clients.len()).sum()
     }
 
-    /// Messages per second that the open streams are due to publish at [`Scale::ONE`].
+    /// Messages per second due from open streams at [`Scale::ONE`].
     pub fn offered_in_per_s(&self) -> f64 {
         self.streams().map(|(_, _, block)| block.pace.per_second().unwrap_or(0.0)).sum()
     }
 
-    /// Deliveries per second that the open streams are due to cause at [`Scale::ONE`].
+    /// Deliveries per second due from open streams at [`Scale::ONE`].
     pub fn offered_out_per_s(&self) -> f64 {
         let rates: Vec<f64> =
             self.streams().map(|(_, _, block)| block.pace.per_second().unwrap_or(0.0)).collect();
@@ -422,13 +381,13 @@ impl Plan {
             true => self.clients().map(|(group, _)| group.absent).collect(),
             false => Vec::new(),
         };
-        // What is for those who are away is not due while it is published.
+        // Messages to absent clients are not due while they are published.
         let is_due = |route: &&Route| match route.receiver {
             Receiver::Client(client) => !absent.get(client as usize).copied().unwrap_or(false),
             Receiver::Shared(_) => true,
         };
         let due = self.routes.iter().filter(is_due);
-        // Nothing added up is -0.
+        // The sum of an empty iterator of f64 is -0.
         due.map(|route| rates[route.stream as usize]).sum::<f64>() + 0.0
     }
 }

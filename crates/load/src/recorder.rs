@@ -9,17 +9,19 @@
 //! | `send_delay` | intended | written |
 //! | `ack` | written | PUBACK or PUBCOMP |
 //!
-//! A message belongs to the measured window by its intended time, whenever it arrives: a window
-//! that ends while messages are late still gets them. Counters go by the time of the event.
+//! A message belongs to the measured window by its intended time, whenever it arrives, so that a
+//! window also includes its late messages. Counters go by the time of the event.
 
-use crate::events::{Counters, Histogram, Outcomes, histogram};
+use crate::events::{Counters, Outcomes};
+use crate::histogram::{Histogram, Spread, add, histogram, record};
+use crate::lateness::Lateness;
 use crate::payload::Header;
-use crate::verifier::Window;
+use crate::window::Window;
 
-/// What a thread recorded in one interval.
+/// The figures of one thread in one interval.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sample {
-    /// By cell, so that no message is counted twice; [`Sample::counters`] adds them up.
+    /// By cell; [`Sample::counters`] adds them up.
     pub(crate) cells: Vec<CellSample>,
     pub(crate) service: Spread,
     pub(crate) send_delay: Spread,
@@ -31,23 +33,13 @@ pub(crate) struct Sample {
     pub(crate) bytes_out: u64,
 }
 
-/// The part of a group at a broker.
+/// The figures of one cell.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CellSample {
     pub(crate) counters: Counters,
     pub(crate) e2e: Spread,
     /// Clients connected at the end of the interval.
     pub(crate) connected: u64,
-}
-
-/// A histogram that begins empty.
-#[derive(Debug, Clone)]
-pub(crate) struct Spread(pub(crate) Histogram);
-
-impl Default for Spread {
-    fn default() -> Self {
-        Self(histogram())
-    }
 }
 
 impl Sample {
@@ -78,7 +70,7 @@ impl Sample {
         self.cells.iter().map(|cell| cell.connected).sum()
     }
 
-    /// Adds another thread's sample of the same interval, or a later one's.
+    /// Adds the sample of another thread or of a later interval.
     pub(crate) fn add(&mut self, other: &Self) {
         self.add_latencies(other);
         for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
@@ -97,7 +89,7 @@ impl Sample {
         self.bytes_out += other.bytes_out;
     }
 
-    /// Adds what goes by the time at which messages were intended.
+    /// Adds the latencies, which go by intended time.
     pub(crate) fn add_latencies(&mut self, other: &Self) {
         if self.cells.len() < other.cells.len() {
             self.cells.resize_with(other.cells.len(), CellSample::default);
@@ -117,7 +109,7 @@ impl Sample {
 }
 
 impl Outcomes {
-    /// Notes the end of an attempt.
+    /// Records the end of an attempt.
     pub(crate) fn note(&mut self, ok: bool, took_ns: u64) {
         let (count, histogram) = match ok {
             true => (&mut self.ok, &mut self.ok_us),
@@ -128,27 +120,14 @@ impl Outcomes {
     }
 }
 
-/// Merges histograms without loss.
-pub(crate) fn add(sum: &mut Histogram, part: &Histogram) {
-    // Invariant: all our histograms grow by themselves and share their precision.
-    sum.add(part).expect("histograms of the same precision add up");
-}
-
-/// Records one value, in nanoseconds.
-#[inline]
-pub(crate) fn record(histogram: &mut Histogram, value_ns: u64) {
-    // Invariant: the histogram grows to any value.
-    histogram.record(value_ns / 1_000).expect("an automatically resized histogram takes any value");
-}
-
-/// Which messages go into histograms.
+/// The messages that histograms include.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// All of them: warm-up, only looked at while it runs.
+    /// All messages: warm-up, for live display only.
     All,
-    /// Those intended for the window.
+    /// Messages intended for the window.
     Window(Window),
-    /// None.
+    /// No messages.
     Nothing,
 }
 
@@ -163,7 +142,7 @@ impl Scope {
     }
 }
 
-/// Records what happens on one thread.
+/// Records the figures of one thread.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     pub(crate) sample: Sample,
@@ -172,7 +151,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// For a plan with so many cells.
+    /// A recorder for a plan with this many cells.
     pub(crate) fn new(overrun_after_ns: u64, cells: usize) -> Self {
         Self { sample: Sample::new(cells), scope: Scope::Nothing, overrun_after_ns }
     }
@@ -190,13 +169,13 @@ impl Recorder {
     /// A message was written.
     #[inline]
     pub(crate) fn sent(&mut self, cell: u16, intended_ns: u64, now_ns: u64) {
-        let late_ns = now_ns.saturating_sub(intended_ns);
-        let overrun = u64::from(late_ns > self.overrun_after_ns);
+        let lateness = Lateness::of_send(intended_ns, now_ns);
+        let overrun = u64::from(lateness.is_overrun(self.overrun_after_ns));
         let counters = self.cell(cell);
         counters.sent += 1;
         counters.overrun += overrun;
         if self.scope.takes(intended_ns) {
-            record(&mut self.sample.send_delay.0, late_ns);
+            record(&mut self.sample.send_delay.0, lateness.as_ns());
         }
     }
 
@@ -205,18 +184,18 @@ impl Recorder {
     pub(crate) fn received(&mut self, cell: u16, header: &Header, now_ns: u64) {
         let cell = &mut self.sample.cells[usize::from(cell)];
         cell.counters.received += 1;
-        // A receipt before the intended time is counted by the verifier as negative.
+        // The verifier counts a receipt before the intended time as negative.
         if self.scope.takes(header.intended_ns)
             && let Some(e2e_ns) = now_ns.checked_sub(header.intended_ns)
         {
             record(&mut cell.e2e.0, e2e_ns);
-            // The header keeps the send time in whole microseconds, rounded down, so that this
-            // is at most 1 us too long and never negative.
+            // The header has the send time in whole microseconds, rounded down, so this is at most
+            // 1 us too long and never negative.
             record(&mut self.sample.service.0, now_ns.saturating_sub(header.sent_ns()));
         }
     }
 
-    /// A message was acknowledged for good.
+    /// A message received its last acknowledgement.
     #[inline]
     pub(crate) fn acked(&mut self, cell: u16, intended_ns: u64, sent_ns: u64, now_ns: u64) {
         self.cell(cell).acked += 1;
@@ -225,14 +204,14 @@ impl Recorder {
         }
     }
 
-    /// A message was refused, or lost its connection before it was acknowledged.
+    /// A message was refused, or its connection ended before it was acknowledged.
     pub(crate) fn not_acked(&mut self, intended_ns: u64, sent_ns: u64, now_ns: u64) {
         if self.scope.takes(intended_ns) {
             record(&mut self.sample.ack_failed.0, now_ns.saturating_sub(sent_ns));
         }
     }
 
-    /// Ends the interval: hands out what it recorded.
+    /// Ends the interval and returns its figures.
     pub(crate) fn rotate(&mut self) -> Sample {
         let cells = self.sample.cells.len();
         std::mem::replace(&mut self.sample, Sample::new(cells))
@@ -250,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn late_messages_count_where_they_were_intended() {
+    fn late_messages_count_in_the_window_of_their_intended_time() {
         let mut recorder = Recorder::new(1_000_000, 1);
         recorder.set_scope(Scope::Window(WINDOW));
         recorder.received(0, &header(999_999_999, 0), 1_500_000_000);
@@ -293,11 +272,11 @@ mod tests {
         assert!(sum.send_delay.0.equivalent(sum.send_delay.0.max(), 100_000_000));
     }
 
-    /// A broker that stands still for 200 ms in every 5 s, at 1,000 messages per second: 4 % wait
-    /// for it, evenly spread over 0 to 200 ms. Who waits with sending until the broker answers
-    /// sees one slow message; by intended time all of them are.
+    /// A broker stalls for 200 ms in every 5 s, at 1,000 messages per second: 4 % of the messages wait,
+    /// evenly spread over 0 to 200 ms. A generator that stops sending meanwhile would see one slow
+    /// message (coordinated omission); by intended time all of them are slow.
     #[test]
-    fn a_stall_shows_in_full() {
+    fn a_stall_is_fully_visible() {
         use crate::plan::{CatchUp, Pace, PhasePolicy, Rate, Scale};
         use crate::schedule::{Place, Schedule};
 
@@ -312,7 +291,7 @@ mod tests {
             catch_up: CatchUp::CatchUp,
         };
         let place = Place { ordinal: 0, siblings: 1, seed: 0 };
-        // Free: everything is sent in time. Bound: one message at a time, as with a window of 1.
+        // Not bound: every message is sent on time. Bound: one message at a time, a window of 1.
         for bound in [false, true] {
             let mut schedule = Schedule::new(0, &pace, Scale::ONE, place, true).expect("is open");
             let mut recorder = Recorder::new(MS, 1);

@@ -1,8 +1,8 @@
-//! When messages are due: an absolute schedule in nanoseconds that never drifts.
+//! The schedule of a stream: absolute intended times in nanoseconds, without drift.
 //!
-//! Due times follow from the number of a message and not from adding up periods, so that
-//! rounding never accumulates whatever the rate. The one exception is JMeter's pacing, which is
-//! defined by what happened before.
+//! Intended times are computed from the number of a message and not by adding periods, so that
+//! rounding errors never accumulate. The exception is JMeter's pacing, which is defined relative to
+//! the previous sample.
 
 use crate::plan::{CatchUp, Pace, PhasePolicy, Scale};
 
@@ -12,42 +12,43 @@ mod poisson;
 mod trace;
 
 use even::Even;
-use jmeter::Jmeter;
+use jmeter::{Jmeter, ThreadGroup};
 use poisson::Poisson;
 use trace::Traced;
 
-/// Due times of one stream.
+/// The schedule of one stream.
 #[derive(Debug, Clone)]
 pub struct Schedule {
-    kind: Kind,
-    /// When the next message is due; `u64::MAX` when none is.
+    pattern: Pattern,
+    /// Intended time of the next message; `u64::MAX` when none is due.
     next_ns: u64,
     /// Number of the next message.
     next: u64,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum Pattern {
     Even(Even),
     Poisson(Box<Poisson>),
     Trace(Box<Traced>),
     Jmeter(Box<Jmeter>),
 }
 
-/// Which of the streams of its block a stream is.
+/// The place of a stream within its block.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     /// Its position.
     pub ordinal: u64,
-    /// How many there are.
+    /// Number of streams in the block.
     pub siblings: u64,
     /// Seed of the block's random numbers.
     pub seed: u64,
 }
 
 impl Schedule {
-    /// A stream at `pace` with its rate times `scale`, from `start_ns` on. `acknowledged` says
-    /// whether its messages are. `None` in closed mode, which has no schedule.
+    /// The schedule of a stream at `pace`, its rate multiplied by `scale`, from `start_ns` on.
+    /// `acknowledged`: its messages have acknowledgements. `None` in closed mode, which has no
+    /// schedule.
     pub fn new(
         start_ns: u64,
         pace: &Pace,
@@ -55,41 +56,46 @@ impl Schedule {
         place: Place,
         acknowledged: bool,
     ) -> Option<Self> {
-        let kind = match pace {
-            Pace::Open { rate, phase, .. } => {
-                Kind::Even(Even::new(start_ns, *rate, 1, scale, Phase::of(*phase, place)))
-            }
+        let pattern = match pace {
+            Pace::Open { rate, phase, .. } => Pattern::Even(Even::new(
+                start_ns,
+                *rate,
+                1,
+                scale,
+                StartOffset::from_policy(*phase, place),
+            )),
             Pace::Bursts { messages, period_ns, phase, .. } => {
                 let rate = crate::plan::Rate::every_ns(*period_ns);
-                let phase = Phase::of(*phase, place);
-                Kind::Even(Even::new(start_ns, rate, u64::from(*messages), scale, phase))
+                let phase = StartOffset::from_policy(*phase, place);
+                Pattern::Even(Even::new(start_ns, rate, u64::from(*messages), scale, phase))
             }
             Pace::Poisson { rate, .. } => {
-                Kind::Poisson(Box::new(Poisson::new(start_ns, *rate, scale, place)))
+                Pattern::Poisson(Box::new(Poisson::new(start_ns, *rate, scale, place)))
             }
             Pace::Trace { trace, .. } => {
-                Kind::Trace(Box::new(Traced::new(start_ns, trace, scale, place)))
+                Pattern::Trace(Box::new(Traced::new(start_ns, trace, scale, place)))
             }
             Pace::Jmeter { per_minute, threads, ramp_ns, wait } => {
                 let per_minute = per_minute * scale.factor();
-                let group = (u64::from(*threads), *ramp_ns, per_minute);
+                let group =
+                    ThreadGroup { threads: u64::from(*threads), ramp_ns: *ramp_ns, per_minute };
                 let wait = *wait && acknowledged;
-                Kind::Jmeter(Box::new(Jmeter::new(start_ns, group, place, wait)))
+                Pattern::Jmeter(Box::new(Jmeter::new(start_ns, group, place, wait)))
             }
             Pace::Closed { .. } => return None,
         };
-        let mut schedule = Self { kind, next_ns: 0, next: 0 };
-        schedule.next_ns = schedule.kind.next_ns(0);
+        let mut schedule = Self { pattern, next_ns: 0, next: 0 };
+        schedule.next_ns = schedule.pattern.next_ns(0);
         Some(schedule)
     }
 
-    /// When the next message is due; `u64::MAX` when none is, for now or for ever.
+    /// Intended time of the next message; `u64::MAX` when none is due, temporarily or permanently.
     #[inline]
     pub const fn next_ns(&self) -> u64 {
         self.next_ns
     }
 
-    /// Takes the message that is due at `now_ns`, if one is.
+    /// Takes the next message if it is due at `now_ns`.
     #[inline]
     pub fn take(&mut self, now_ns: u64, catch_up: CatchUp) -> Option<Due> {
         if self.next_ns > now_ns {
@@ -103,46 +109,46 @@ impl Schedule {
             }
         }
         let intended_ns = self.next_ns;
-        self.kind.taken(now_ns);
+        self.pattern.taken(now_ns);
         self.next += 1;
-        self.next_ns = self.kind.next_ns(self.next);
+        self.next_ns = self.pattern.next_ns(self.next);
         Some(Due { intended_ns, skipped })
     }
 
-    /// The message taken last was acknowledged; true if the next one waited for that.
+    /// The message taken last was acknowledged; true if the next one was waiting for it.
     pub fn acknowledged(&mut self, now_ns: u64) -> bool {
-        let Kind::Jmeter(jmeter) = &mut self.kind else { return false };
+        let Pattern::Jmeter(jmeter) = &mut self.pattern else { return false };
         let waited = jmeter.acknowledged(now_ns);
         self.next_ns = jmeter.next_ns();
         waited
     }
 
-    /// Leaves the next `count` messages out.
+    /// Skips the next `count` messages.
     pub fn skip(&mut self, count: u64) {
         self.next += count;
-        match &mut self.kind {
-            Kind::Even(_) | Kind::Trace(_) => {}
-            Kind::Poisson(poisson) => poisson.skip(count),
-            Kind::Jmeter(jmeter) => (0..count).for_each(|_| jmeter.skip()),
+        match &mut self.pattern {
+            Pattern::Even(_) | Pattern::Trace(_) => {}
+            Pattern::Poisson(poisson) => poisson.skip(count),
+            Pattern::Jmeter(jmeter) => (0..count).for_each(|_| jmeter.skip()),
         }
-        self.next_ns = self.kind.next_ns(self.next);
+        self.next_ns = self.pattern.next_ns(self.next);
     }
 
-    /// Messages due before `end_ns` that were not taken. JMeter's pacing knows of one at most.
+    /// The backlog: messages due before `end_ns` and not taken. At most one with JMeter's pacing.
     pub fn remaining_before(&self, end_ns: u64) -> u64 {
         if end_ns <= self.next_ns {
             return 0;
         }
-        match &self.kind {
-            Kind::Even(even) => even.due_before(end_ns) - self.next,
-            Kind::Poisson(poisson) => poisson.due_before(end_ns),
-            Kind::Trace(trace) => trace.due_before(self.next, end_ns) - self.next,
-            Kind::Jmeter(_) => 1,
+        match &self.pattern {
+            Pattern::Even(even) => even.due_before(end_ns) - self.next,
+            Pattern::Poisson(poisson) => poisson.due_before(end_ns),
+            Pattern::Trace(trace) => trace.due_before(self.next, end_ns) - self.next,
+            Pattern::Jmeter(_) => 1,
         }
     }
 }
 
-impl Kind {
+impl Pattern {
     #[inline]
     fn next_ns(&self, next: u64) -> u64 {
         match self {
@@ -153,7 +159,7 @@ impl Kind {
         }
     }
 
-    /// The next message is being sent.
+    /// The next message is taken.
     #[inline]
     fn taken(&mut self, now_ns: u64) {
         match self {
@@ -164,25 +170,25 @@ impl Kind {
     }
 }
 
-/// A message whose time has come.
+/// A message that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// When it was due.
+    /// Its intended time.
     pub intended_ns: u64,
-    /// Messages before it that the catch-up policy dropped.
+    /// Earlier messages that the catch-up policy dropped.
     pub skipped: u64,
 }
 
-/// Where a stream starts: a fraction of its period, or a time.
+/// The offset of a stream's first message: a fraction of its period, plus a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Phase {
+pub(crate) struct StartOffset {
     num: u64,
     den: u64,
     after_ns: u64,
 }
 
-impl Phase {
-    pub(crate) fn of(policy: PhasePolicy, place: Place) -> Self {
+impl StartOffset {
+    pub(crate) fn from_policy(policy: PhasePolicy, place: Place) -> Self {
         let Place { ordinal, siblings, seed } = place;
         let part = |num, den| Self { num, den, after_ns: 0 };
         match policy {

@@ -1,8 +1,8 @@
-//! Judges every received message: expected, lost, duplicate, out of order, damaged, foreign.
+//! The verifier judges every delivery: expected, lost, duplicate, out of order, damaged, foreign.
 //!
-//! A [`Verifier`] belongs to one generator thread and serves the receivers on it. It knows from
-//! the plan's routes which streams each receiver must get; [`Verifier::observe`] takes one
-//! delivery, [`Verifier::settle`] closes the books of a window once its drain is over.
+//! A [`Verifier`] belongs to one generator thread and serves its receiving clients. The plan's routes
+//! say which streams each receiver must receive; [`Verifier::observe`] judges one delivery,
+//! [`Verifier::settle`] closes the books of a window at the end of its drain.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use tacho_net::clock;
 use crate::events::{Delivery, Violations};
 use crate::payload::{Content, Contents, Header};
 use crate::plan::{ClientIndex, Plan, Receiver, StreamIndex};
+use crate::window::Window;
 
 mod routes;
 mod settle;
@@ -26,11 +27,11 @@ use tracker::Observation;
 pub(crate) use tracker::{Absence, Hole, Mark, Tracker};
 
 use settle::Policy;
-pub(crate) use settle::{Books, StreamEnds, settle_shared};
+pub(crate) use settle::{Books, MemberCount, StreamEnds, settle_shared};
 
 use routes::{Entry, ReceiverTable, SharedEntry};
 
-/// What all threads know about the streams.
+/// The streams, as all threads see them.
 #[derive(Debug)]
 pub(crate) struct Streams {
     /// The run's number as payloads carry it.
@@ -42,13 +43,13 @@ pub(crate) struct Streams {
     responders: Responders,
 }
 
-/// Whether those who answer requests could answer all that reached them: else nobody knows which
-/// answers the broker owes.
+/// Whether all responders could answer every request that reached them. Otherwise it is unknown which
+/// answers the broker has received.
 #[derive(Debug, Default)]
 struct Responders {
-    /// Some are away from their sessions.
+    /// Number of responders that are away from their sessions.
     away: AtomicU32,
-    /// Some answers were given up.
+    /// Whether some answers were given up.
     owe: AtomicBool,
 }
 
@@ -57,13 +58,13 @@ pub(crate) fn correlation(stream: StreamIndex, seq: u32) -> [u8; 8] {
     (u64::from(stream) << 32 | u64::from(seq)).to_be_bytes()
 }
 
-/// One stream as its receivers must see it.
+/// A stream, as its receivers must see it.
 #[derive(Debug)]
 pub(crate) struct StreamInfo {
     pub(crate) topic: Box<str>,
-    /// Where its requests are answered.
+    /// Response topic, if its messages are requests.
     pub(crate) response: Option<Box<str>>,
-    /// Topics under which bridges between brokers, or answers, deliver it.
+    /// Further topics under which bridges between brokers, or answers, deliver its messages.
     passed_on_as: Box<[Box<str>]>,
     pub(crate) content: Content,
 }
@@ -73,14 +74,14 @@ impl StreamInfo {
         self.response.as_deref() == Some(received.topic)
     }
 
-    /// Does it belong to its request, if it is an answer?
+    /// Whether an answer has the correlation data of its request; true for other messages.
     #[inline]
     fn is_correlated(&self, header: &Header, received: &Received<'_>) -> bool {
         !self.is_answer(received)
             || received.correlation == Some(&correlation(header.stream, header.seq)[..])
     }
 
-    /// The topics under which its messages may arrive.
+    /// All topics under which its messages may arrive.
     #[inline]
     fn topics(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&*self.topic).chain(self.passed_on_as.iter().map(|topic| &**topic))
@@ -114,44 +115,27 @@ impl Streams {
         Self { run: plan.run_id & 0x00FF_FFFF, contents, infos, wills: wills.collect(), responders }
     }
 
-    /// May answers to the stream's requests be missing that the broker never had?
+    /// Whether answers to the stream's requests may be missing that the broker never received.
     fn owes_answers(&self, stream: StreamIndex) -> bool {
         let Responders { away, owe } = &self.responders;
         self.infos[stream as usize].response.is_some()
             && (owe.load(Ordering::Relaxed) || away.load(Ordering::Relaxed) > 0)
     }
 
-    /// The client of the plan whose will it is.
+    /// The client of the plan whose will this is.
     fn will_of(&self, received: &Received<'_>) -> Option<ClientIndex> {
         let (payload, client) = self.wills.get(received.topic)?;
         (payload == received.payload).then_some(*client)
     }
 }
 
-/// Unix time minus our clock, for payloads that tell the time.
+/// Unix time minus CLOCK_MONOTONIC, for payloads that carry the time.
 fn unix_offset_ns() -> u64 {
     let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (unix.as_nanos() as u64).wrapping_sub(clock::now_ns())
 }
 
-/// The measured window, by intended time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub(crate) start_ns: u64,
-    pub(crate) end_ns: u64,
-}
-
-impl Window {
-    /// No message is in it.
-    pub(crate) const NONE: Self = Self { start_ns: u64::MAX, end_ns: u64::MAX };
-
-    #[inline]
-    pub(crate) const fn contains(&self, intended_ns: u64) -> bool {
-        self.start_ns <= intended_ns && intended_ns < self.end_ns
-    }
-}
-
-/// A received PUBLISH, as far as the verifier looks at it.
+/// A received PUBLISH, as far as it matters to the verifier.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Received<'a> {
     pub(crate) topic: &'a str,
@@ -161,25 +145,33 @@ pub(crate) struct Received<'a> {
     pub(crate) correlation: Option<&'a [u8]>,
 }
 
-/// What [`Verifier::observe`] found.
+/// The result of [`Verifier::observe`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// A first delivery: to be recorded.
+    /// A first delivery, to be recorded.
     Delivered {
         header: Header,
-        /// Deliveries of the stream that are now settled: this one, and those that it revealed
-        /// as missing. None for a delivery that was revealed before.
+        /// Deliveries of the stream that are now settled: this one, and those that it revealed as
+        /// missing. 0 for a delivery that was revealed as missing before.
         settled: u64,
     },
     /// The first readiness probe of a stream at a receiver.
     Probe { stream: StreamIndex, receiver: Receiver },
     /// The will of a client.
     Will { of: ClientIndex },
-    /// Counted, nothing to record.
+    /// Counted; nothing to record.
     Other,
 }
 
-/// Counts by window.
+/// What the tracker of a route says about a delivery.
+#[derive(Debug, Clone, Copy)]
+struct Tracked {
+    observation: Observation,
+    qos: QoS,
+    overlapping: bool,
+}
+
+/// Counts inside or outside of the window.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     delivery: Delivery,
@@ -195,37 +187,39 @@ pub(crate) struct Verifier {
     shared: Vec<ReceiverTable>,
     shared_entries: Vec<SharedEntry>,
     window: Window,
-    /// Texts made again to compare received ones with.
+    /// Buffer for regenerated text payloads, which received ones are compared with.
     scratch: Vec<u8>,
-    /// By cell; outside and inside of the window.
+    /// By cell: outside and inside the window.
     tallies: Vec<[Tally; 2]>,
 }
 
 #[derive(Debug)]
 struct ClientState {
     index: ClientIndex,
-    /// Its group at its broker.
+    /// The cell of its group and broker.
     cell: usize,
     routes: ReceiverTable,
-    /// The groups it is a member of.
+    /// The shared groups of which it is a member.
     groups: Vec<Membership>,
-    /// Is anything expected here?
+    /// Whether it has any route.
     receives: bool,
+    /// Its connection failed: what it misses is no violation.
     failed: bool,
-    /// A session of it has ended: what members of its shared groups miss may have been for it.
+    /// A session of it has ended: messages that its shared groups miss may have been for it.
     has_left: bool,
-    /// It answers requests.
+    /// It is a responder.
     answers: bool,
-    /// When it came back from its last absence.
+    /// When it returned from its last absence.
     back_ns: u64,
+    /// It is away from its session, or has none.
     is_away: bool,
     policy: Policy,
     received_in_window: u64,
-    /// Where the last text had its header.
+    /// Position of the header in the last text.
     header_hint: usize,
 }
 
-/// A client's part in a shared group.
+/// A client's membership in a shared group.
 #[derive(Debug, Clone, Copy)]
 struct Membership {
     /// Table in `shared`.
@@ -234,7 +228,7 @@ struct Membership {
 }
 
 impl Verifier {
-    /// The measured window from now on.
+    /// Sets the measured window.
     pub(crate) const fn set_window(&mut self, window: Window) {
         self.window = window;
     }
@@ -243,16 +237,16 @@ impl Verifier {
         self.window
     }
 
-    /// The client's connection failed: what it misses is counted, but no violation.
+    /// The client's connection failed: messages that it misses are counted but are no violation.
     pub(crate) fn set_failed(&mut self, client: usize) {
         self.clients[client].failed = true;
         if self.clients[client].answers {
-            self.owe_answers();
+            self.note_given_up_answer();
         }
     }
 
-    /// An answer was given up that a request had reached somebody for.
-    pub(crate) fn owe_answers(&self) {
+    /// An answer to a delivered request was given up.
+    pub(crate) fn note_given_up_answer(&self) {
         self.streams.responders.owe.store(true, Ordering::Relaxed);
     }
 
@@ -277,7 +271,7 @@ impl Verifier {
         self.set_is_away(client, true);
     }
 
-    /// The client is back in its session, which holds what was published meanwhile.
+    /// The client has returned to its session, which holds the messages published meanwhile.
     pub(crate) fn set_back(&mut self, client: usize, now_ns: u64) {
         self.set_is_away(client, false);
         let state = &mut self.clients[client];
@@ -287,8 +281,8 @@ impl Verifier {
         }
     }
 
-    /// The client's session ends. What was under way to it, and what is published until
-    /// [`Verifier::renew`], is promised to nobody.
+    /// The client's session ends. No delivery is due of messages in flight to it, and of messages
+    /// published until [`Verifier::renew`].
     pub(crate) fn end_session(&mut self, client: usize) {
         self.set_is_away(client, true);
         let state = &mut self.clients[client];
@@ -297,7 +291,7 @@ impl Verifier {
             entry.absence = Absence::Ended;
         }
         if state.answers {
-            self.owe_answers();
+            self.note_given_up_answer();
         }
     }
 
@@ -309,12 +303,12 @@ impl Verifier {
         }
     }
 
-    /// The streams that the client must get by its own filters.
+    /// The streams that the client must receive by its own filters.
     pub(crate) fn streams_to(&self, client: usize) -> impl Iterator<Item = StreamIndex> {
         self.entries[self.clients[client].routes.range()].iter().map(|entry| entry.stream)
     }
 
-    /// Takes the routes to the client that no probe has taken yet.
+    /// Marks the client's routes as probed; returns those that were not.
     pub(crate) fn unprobed(&mut self, client: usize) -> Vec<(StreamIndex, Receiver)> {
         let table = &self.clients[client].routes;
         self.entries[table.range()]
@@ -326,7 +320,7 @@ impl Verifier {
             .collect()
     }
 
-    /// The broker granted `qos` for a filter: routes through it are judged by no more.
+    /// The broker granted `qos` for a filter, which bounds the QoS of its routes.
     pub(crate) fn set_granted(&mut self, client: usize, filter: &str, qos: QoS) {
         let state = &self.clients[client];
         let shared = filter.strip_prefix("$share/").and_then(|rest| rest.split_once('/'));
@@ -356,9 +350,9 @@ impl Verifier {
                 }
             }
         }
-        // Its answers are of lower QoS then, too: they may be lost.
+        // Its answers then have a lower QoS, too, and may be lost.
         if is_lower && state.answers {
-            self.owe_answers();
+            self.note_given_up_answer();
         }
     }
 
@@ -372,14 +366,7 @@ impl Verifier {
     ) -> Verdict {
         let (run, hint) = (self.streams.run, &mut self.clients[client].header_hint);
         let Some(header) = self.streams.contents.decode(received.payload, run, hint) else {
-            let will_of = self.streams.will_of(received);
-            let delivery = &mut self.now_tally(client, now_ns).delivery;
-            let Some(of) = will_of else {
-                delivery.unexpected += 1;
-                return Verdict::Other;
-            };
-            delivery.wills += 1;
-            return Verdict::Will { of };
+            return self.observe_without_header(now_ns, client, received);
         };
         if !self.is_intact(&header, received) {
             let tally = self.now_tally(client, now_ns);
@@ -391,64 +378,96 @@ impl Verifier {
             return self.observe_probe(client, header.stream);
         }
         let inside = self.window.contains(header.intended_ns);
+        let tracked = self.track(client, &header, inside);
         let state = &mut self.clients[client];
-        let mut judged = None;
-        if let Some(at) = state.routes.find(header.stream) {
-            let entry = &mut self.entries[at];
-            let observation =
-                entry.tracker.observe(header.seq, Mark { inside, absence: entry.absence });
-            if entry.absence != Absence::None
-                && !state.is_away
-                && header.intended_ns >= state.back_ns
-            {
-                entry.absence = Absence::None;
-            }
-            judged = Some((observation, entry.qos, entry.overlapping));
-        }
-        // A client may have a plain subscription and be a member of a group as well: a second
-        // copy is then the group's.
-        if !matches!(judged, Some((Observation::New { .. } | Observation::OutOfOrder, ..))) {
-            for group in &mut state.groups {
-                if let Some(at) = self.shared[group.table as usize].find(header.stream) {
-                    let entry = &mut self.shared_entries[at];
-                    judged = Some((entry.tracker.observe(header.seq), entry.qos, false));
-                    if matches!(judged, Some((Observation::New { .. }, ..))) {
-                        group.received_in_window += u64::from(inside);
-                        break;
-                    }
-                }
-            }
-        }
         let Tally { delivery, violations } = &mut self.tallies[state.cell][usize::from(inside)];
-        let settled = match judged {
-            Some((Observation::New { skipped }, ..)) => 1 + skipped,
-            Some((Observation::OutOfOrder, ..)) => {
-                // Several who answer keep no order among them.
+        let Some(Tracked { observation, qos, overlapping }) = tracked else {
+            delivery.unexpected += 1;
+            return Verdict::Other;
+        };
+        let settled = match observation {
+            Observation::New { skipped } => 1 + skipped,
+            Observation::OutOfOrder => {
+                // The answers of several responders have no common order.
                 if !self.streams.infos[header.stream as usize].is_answer(received) {
                     delivery.out_of_order += 1;
                     violations.out_of_order += u64::from(!state.failed);
                 }
                 0
             }
-            Some((Observation::Duplicate, qos, overlapping)) => {
+            Observation::Duplicate => {
                 delivery.duplicates += 1;
                 delivery.duplicates_flagged += u64::from(received.dup);
                 violations.duplicates +=
                     u64::from(qos != QoS::AtLeastOnce && !overlapping && !state.failed);
                 return Verdict::Other;
             }
-            Some((Observation::Late, ..)) => {
+            Observation::Late => {
                 delivery.late += 1;
-                return Verdict::Other;
-            }
-            None => {
-                delivery.unexpected += 1;
                 return Verdict::Other;
             }
         };
         state.received_in_window += u64::from(inside);
         delivery.negative += u64::from(header.intended_ns > now_ns);
         Verdict::Delivered { header, settled }
+    }
+
+    /// Updates the tracker of the message's route; `None` when the client has no route for it.
+    #[inline]
+    fn track(&mut self, client: usize, header: &Header, inside: bool) -> Option<Tracked> {
+        let state = &mut self.clients[client];
+        let mut tracked = None;
+        if let Some(at) = state.routes.find(header.stream) {
+            let entry = &mut self.entries[at];
+            let mark = Mark { inside, absence: entry.absence };
+            let observation = entry.tracker.observe(header.seq, mark);
+            if entry.absence != Absence::None
+                && !state.is_away
+                && header.intended_ns >= state.back_ns
+            {
+                entry.absence = Absence::None;
+            }
+            let (qos, overlapping) = (entry.qos, entry.overlapping);
+            tracked = Some(Tracked { observation, qos, overlapping });
+        }
+        // A client may have a plain subscription and be a member of a shared group too: a second
+        // copy is then the group's.
+        let is_first = |tracked: &Tracked| {
+            matches!(tracked.observation, Observation::New { .. } | Observation::OutOfOrder)
+        };
+        if tracked.as_ref().is_some_and(is_first) {
+            return tracked;
+        }
+        for group in &mut state.groups {
+            if let Some(at) = self.shared[group.table as usize].find(header.stream) {
+                let entry = &mut self.shared_entries[at];
+                let observation = entry.tracker.observe(header.seq);
+                tracked = Some(Tracked { observation, qos: entry.qos, overlapping: false });
+                if matches!(observation, Observation::New { .. }) {
+                    group.received_in_window += u64::from(inside);
+                    break;
+                }
+            }
+        }
+        tracked
+    }
+
+    /// Judges a message without our header: the will of a client of the plan, or foreign.
+    #[cold]
+    fn observe_without_header(
+        &mut self,
+        now_ns: u64,
+        client: usize,
+        received: &Received<'_>,
+    ) -> Verdict {
+        let will_of = self.streams.will_of(received);
+        let delivery = &mut self.now_tally(client, now_ns).delivery;
+        let Some(of) = will_of else {
+            delivery.unexpected += 1;
+            return Verdict::Other;
+        };
+        delivery.wills += 1;
+        Verdict::Will { of }
     }
 
     #[inline]
@@ -486,7 +505,8 @@ impl Verifier {
         Verdict::Other
     }
 
-    /// Where to count what carries no trustworthy time: in the window once it has begun.
+    /// The tally of messages without a trustworthy intended time: that of the window once it has
+    /// begun.
     fn now_tally(&mut self, client: usize, now_ns: u64) -> &mut Tally {
         let inside = usize::from(now_ns >= self.window.start_ns);
         &mut self.tallies[self.clients[client].cell][inside]

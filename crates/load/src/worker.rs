@@ -1,5 +1,4 @@
-//! One generator thread: its virtual clients, their streams and subscriptions, on one event
-//! loop.
+//! One generator thread: its virtual clients, their streams and subscriptions, on one event loop.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,20 +8,22 @@ use std::sync::{Arc, mpsc};
 
 use tacho_net::{Closed, ConnId, Handler, Net, Next, clock};
 
-use crate::cells::Cells;
-use crate::events::{Failure, Histogram, histogram};
+use crate::context::RunContext;
+use crate::events::{ConnectError, Failure};
+use crate::histogram::{Histogram, histogram};
 use crate::mail::{Enter, Mail, Report, ReportBody};
-use crate::placement::Placement;
-use crate::plan::{ClientIndex, Plan, Timing};
-use crate::recorder::{Recorder, Scope};
-use crate::verifier::{Streams, Verifier, Window};
+use crate::plan::{ClientIndex, Timing};
+use crate::recorder::Recorder;
+use crate::verifier::Verifier;
 
-mod act;
+mod action;
 mod answer;
 mod client;
 mod connect;
 mod input;
 mod life;
+mod lifecycle;
+mod message;
 mod phase;
 mod probe;
 mod rest;
@@ -30,89 +31,59 @@ mod send;
 mod stream;
 mod subscribe;
 
-use client::{State, VirtualClient};
-pub(crate) use connect::sentence;
+use client::VirtualClient;
+use lifecycle::State;
 use phase::PhaseState;
-use stream::VirtualStream;
-
-/// What all threads share, read-only.
-#[derive(Debug)]
-pub(crate) struct Common {
-    pub(crate) plan: Plan,
-    pub(crate) streams: Arc<Streams>,
-    pub(crate) placement: Placement,
-    pub(crate) cells: Cells,
-    pub(crate) homes: Vec<StreamHome>,
-    /// Routes of each stream: the deliveries that one message causes.
-    pub(crate) receivers: Vec<u32>,
-    /// Streams whose messages the broker keeps.
-    pub(crate) retained: Vec<bool>,
-    /// Receivers of each client's will; empty unless clients break off by plan.
-    pub(crate) will_receivers: Vec<u32>,
-    /// Groups that subscribe by an action only.
-    pub(crate) subscribes_later: Vec<bool>,
-}
-
-/// Where a stream lives.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StreamHome {
-    pub(crate) thread: u16,
-    /// Group and broker of its client.
-    pub(crate) cell: u16,
-    /// Closed mode at QoS 0: the publisher waits for deliveries.
-    pub(crate) wants_credit: bool,
-    /// Its number on that thread.
-    pub(crate) local: u32,
-}
+use stream::{Judgement, StreamOrigin, VirtualStream};
 
 /// The handler of one thread's loop.
 pub(crate) struct Worker {
     thread: usize,
-    common: Arc<Common>,
+    context: Arc<RunContext>,
     reports: mpsc::Sender<Report>,
     clients: Vec<VirtualClient>,
     streams: Vec<VirtualStream>,
-    /// Client of each connection, by its index.
+    /// The client of each connection, by the index of the connection.
     client_of: Vec<u32>,
     verifier: Verifier,
     recorder: Recorder,
     phase: PhaseState,
     upcoming: VecDeque<Enter>,
-    /// Next due time of every open stream that is not waiting for something else.
+    /// Next intended time of each stream that is not blocked, with the stream.
     due: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Clients to connect, subscribe or disconnect, with the time at which to do so.
+    /// Clients to connect, subscribe or disconnect, with the time to do so.
     pacing: VecDeque<(u64, u32)>,
     /// Streams of closed mode that may send.
     willing: VecDeque<u32>,
-    /// Clients with streams that wait for their window or for the socket.
+    /// Clients with streams that wait for the inflight window or for the socket.
     blocked: Vec<u32>,
-    /// Clients among them that may go on.
+    /// Blocked clients that may continue.
     unblocked: Vec<u32>,
-    /// Clients that wait for their socket to take output.
+    /// Clients that wait for their socket.
     congested: Vec<u32>,
     probes: probe::Probes,
-    acts: act::Acts,
+    actions: action::ActionProgress,
     totals: Running,
     traffic: rest::Traffic,
-    /// Read from and written to sockets, as the loop counted when it last looked.
+    /// Bytes read from and written to sockets, as of the last turn.
     bytes: (u64, u64),
     connect_latency: Histogram,
     handshake_latency: Histogram,
     suback_latency: Histogram,
 }
 
-/// Counts that the controller asks for.
+/// Running counts for the controller.
 #[derive(Debug, Default)]
 struct Running {
-    /// Clients up, by cell.
+    /// Connected clients, by cell.
     alive: Vec<u64>,
-    /// Clients that reached CONNACK, ever.
+    /// Clients that have ever received CONNACK.
     connected: u64,
-    /// When the last one did.
+    /// When the last one received its first CONNACK.
     connected_ns: u64,
     /// Filters granted.
     subscribed: u64,
-    /// Since the books were closed.
+    /// Expected and received deliveries since the books were closed.
     expected: u64,
     received: u64,
     /// Messages taken from schedules, dropped ones included, by cell.
@@ -128,10 +99,14 @@ impl Running {
 }
 
 impl Worker {
-    pub(crate) fn new(thread: usize, common: Arc<Common>, reports: mpsc::Sender<Report>) -> Self {
-        let members = common.placement.clients_of(thread);
-        let verifier = Verifier::new(Arc::clone(&common.streams), &common.plan, &members);
-        let recorder = Recorder::new(common.plan.overrun_after_ns, common.cells.len());
+    pub(crate) fn new(
+        thread: usize,
+        context: Arc<RunContext>,
+        reports: mpsc::Sender<Report>,
+    ) -> Self {
+        let members = context.placement.clients_of(thread);
+        let verifier = Verifier::new(Arc::clone(&context.streams), &context.plan, &members);
+        let recorder = Recorder::new(context.plan.overrun_after_ns, context.cells.len());
         let mut worker = Self {
             thread,
             reports,
@@ -149,51 +124,52 @@ impl Worker {
             unblocked: Vec::new(),
             congested: Vec::new(),
             probes: probe::Probes::default(),
-            acts: act::Acts::default(),
-            totals: Running::new(common.cells.len()),
-            traffic: rest::Traffic::new(&common.plan),
+            actions: action::ActionProgress::default(),
+            totals: Running::new(context.cells.len()),
+            traffic: rest::Traffic::new(&context.plan),
             bytes: (0, 0),
             connect_latency: histogram(),
             handshake_latency: histogram(),
             suback_latency: histogram(),
-            common: Arc::clone(&common),
+            context: Arc::clone(&context),
         };
-        worker.add_clients(&common, &members);
+        worker.add_clients(&context, &members);
         worker
     }
 
-    fn add_clients(&mut self, common: &Common, members: &[ClientIndex]) {
-        let mut positions = vec![None; common.placement.thread_of.len()];
+    fn add_clients(&mut self, context: &RunContext, members: &[ClientIndex]) {
+        let mut positions = vec![None; context.placement.thread_of.len()];
         for (local, &client) in (0u32..).zip(members) {
             positions[client as usize] = Some(local);
         }
         let mut block_sizes: Vec<Vec<u64>> =
-            common.plan.groups.iter().map(|group| vec![0; group.publish.len()]).collect();
+            context.plan.groups.iter().map(|group| vec![0; group.publish.len()]).collect();
         let (mut index, mut stream_index) = (0, 0);
-        for (group_index, group) in common.plan.groups.iter().enumerate() {
+        for (group_index, group) in context.plan.groups.iter().enumerate() {
             for (rank, client) in group.clients.iter().enumerate() {
-                let cell = common.cells.of(index) as u16;
+                let cell = context.cells.cell_of(index) as u16;
                 let first_stream = self.streams.len() as u32;
                 for stream in &client.streams {
                     let ordinal = &mut block_sizes[group_index][stream.block];
                     if let Some(local) = positions[index as usize] {
-                        self.streams.push(VirtualStream::new(
-                            (local, cell),
-                            stream_index,
-                            *ordinal,
+                        self.streams.push(VirtualStream::new(&StreamOrigin {
+                            index: stream_index,
+                            ordinal: *ordinal,
+                            local_client: local,
+                            cell,
+                            group,
+                            client,
                             stream,
-                            (group, client, &group.publish[stream.block]),
-                            common.receivers[stream_index as usize],
-                        ));
+                            receivers: context.receivers[stream_index as usize],
+                        }));
                     }
                     *ordinal += 1;
                     stream_index += 1;
                 }
                 if positions[index as usize].is_some() {
                     let streams = first_stream..self.streams.len() as u32;
-                    let group = (group, cell);
-                    let client = VirtualClient::new(index, group_index, rank, group, streams);
-                    self.clients.push(client);
+                    let place = client::ClientPlace { index, group: group_index, rank, cell };
+                    self.clients.push(VirtualClient::new(place, group, streams));
                 }
                 index += 1;
             }
@@ -205,12 +181,12 @@ impl Worker {
     }
 
     fn report(&self, body: ReportBody) {
-        // The controller outlives its threads unless it panicked; then nobody wants reports.
+        // The controller outlives its threads unless it panicked; then reports are useless.
         let _ = self.reports.send(Report { thread: self.thread, body });
     }
 
     fn spin(&self) -> bool {
-        self.common.plan.timing == Timing::Spin
+        self.context.plan.timing == Timing::Spin
     }
 
     fn client_of(&self, conn: ConnId) -> Option<usize> {
@@ -218,7 +194,7 @@ impl Worker {
         (self.clients.get(client)?.conn == Some(conn)).then_some(client)
     }
 
-    /// The client is of no use any more.
+    /// The client fails, or reconnects if its group has a reconnect policy.
     fn fail(&mut self, net: &mut Net<Self>, client: usize, why: Failure) {
         let state = &mut self.clients[client];
         if matches!(state.state, State::Failed | State::Closing | State::Closed) {
@@ -245,7 +221,7 @@ impl Worker {
             return;
         }
         self.note_failed_attempt(client, &why, true);
-        self.drop_old(net, client);
+        self.abort_replaced(net, client);
         let state = &mut self.clients[client];
         self.recorder.cell(cell as u16).unanswered += state.session.inflight_len() as u64;
         self.totals.unacked -= state.session.inflight_len() as u64;
@@ -260,16 +236,16 @@ impl Worker {
         let index = state.index;
         self.verifier.set_failed(client);
         for stream in &mut self.streams[self.clients[client].streams()] {
-            stream.failed = true;
+            stream.judgement = Judgement::Failed;
         }
         self.phase.dead.extend(std::mem::take(&mut self.clients[client].waiting));
         self.report(ReportBody::Failed { client: index, why });
         self.waive_probes(net, client);
     }
 
-    /// The address that the client connects from, if the plan has a choice of them.
+    /// The source address of the client, if the plan has source addresses.
     fn source_of(&self, index: ClientIndex) -> Option<SocketAddr> {
-        let sources = &self.common.plan.sources;
+        let sources = &self.context.plan.sources;
         let count = sources.len().max(1);
         sources.get(index as usize % count).map(|ip| (*ip, 0).into())
     }
@@ -290,14 +266,14 @@ impl Handler for Worker {
             Ok(()) => self.begin(net, client, conn),
             Err(error) => {
                 self.clients[client].conn = None;
-                self.fail(net, client, Failure::Connect(connect::sentence(&error)));
+                self.fail(net, client, Failure::Connect(ConnectError::from(&error)));
             }
         }
     }
 
     fn ready(&mut self, net: &mut Net<Self>, conn: ConnId) {
         if let Some(client) = self.client_of(conn) {
-            self.carried(net, client, conn);
+            self.transport_ready(net, client, conn);
         }
     }
 
@@ -306,13 +282,13 @@ impl Handler for Worker {
     }
 
     fn closed(&mut self, net: &mut Net<Self>, conn: ConnId, why: Closed) {
-        let Some(client) = self.client_of(conn) else { return self.old_closed(conn) };
+        let Some(client) = self.client_of(conn) else { return self.replaced_closed(conn) };
         self.clients[client].conn = None;
         if self.clients[client].state == State::Closing {
             self.clients[client].state = State::Closed;
             return;
         }
-        let why = self.end_of(client, why);
+        let why = self.failure_of(client, why);
         self.fail(net, client, why);
     }
 
@@ -329,8 +305,8 @@ impl Handler for Worker {
             Mail::Enter(enter) => self.announce(enter),
             Mail::Cut(at_ns) => self.cut(at_ns),
             Mail::GiveUp { timeout_ns } => self.give_up(net, timeout_ns),
-            Mail::Tell => self.report(ReportBody::Status(self.status())),
-            Mail::TellEnds => self.tell_ends(),
+            Mail::ReportStatus => self.report(ReportBody::Status(self.status())),
+            Mail::ReportEnds => self.report_ends(),
             Mail::Settle(ends) => self.settle(&ends),
             Mail::Stop => self.stop(net),
             Mail::Credit { stream, deliveries } => self.credit(stream, deliveries),
@@ -343,10 +319,10 @@ impl Handler for Worker {
         let counters = net.counters();
         self.bytes = (counters.read_bytes, counters.written_bytes);
         self.advance(net, now_ns);
-        self.work_off_pacing(net, now_ns);
+        self.run_paced(net, now_ns);
         let more_probes = self.send_probes(net, now_ns);
-        let more_acts = self.act(net, now_ns);
-        let again = self.send_due(net) || more_probes || more_acts;
+        let more_actions = self.run_actions(net, now_ns);
+        let again = self.send_due(net) || more_probes || more_actions;
         self.note_idle(net, now_ns);
         let next = if again { Next::Again } else { self.next_wake_up() };
         self.rest(next, now_ns)

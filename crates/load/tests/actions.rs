@@ -4,16 +4,21 @@ mod common;
 
 use common::{Behaviour, Broker, Fault, Outcome, Scene, run, with_fault};
 use tacho_codec::QoS;
-use tacho_load::{Action, Deed, Phase, Plan, PlanError, Reconnect, Subscription, Will};
+use tacho_load::{Action, ActionKind, Phase, Plan, PlanError, Reconnect, Subscription, Will};
 
 const MS: u64 = 1_000_000;
 
-/// `deed` happens to the subscribers of pairs after 300 ms.
-fn acting(broker: &Broker, scene: &Scene, deed: Deed, change: impl FnOnce(&mut Plan)) -> Outcome {
+/// Applies an action of this kind to the subscribers of pairs after 300 ms.
+fn acting(
+    broker: &Broker,
+    scene: &Scene,
+    kind: ActionKind,
+    change: impl FnOnce(&mut Plan),
+) -> Outcome {
     let mut plan = scene.plan(broker.addr);
     let clients = plan.groups[1].clients.len() as u32;
     plan.actions =
-        vec![Action { after_ns: 300 * MS, over_ns: 0, group: 1, clients, turn: 0, deed }];
+        vec![Action { after_ns: 300 * MS, over_ns: 0, group: 1, clients, turn: 0, kind }];
     plan.groups[1].reconnect =
         Some(Reconnect { attempts_max: 1000, first_ns: 100 * MS, longest_ns: 100 * MS });
     plan.phases[5] = Phase::Drain { timeout_ns: 1_500 * MS };
@@ -26,7 +31,7 @@ fn clients_that_are_dropped_come_back_and_what_their_sessions_lost_is_no_violati
     for (clean, qos) in [(false, QoS::AtLeastOnce), (true, QoS::ExactlyOnce)] {
         let broker = Broker::start(Behaviour::default());
         let scene = Scene { threads: 2, ..Scene::pairs(4, qos) };
-        let outcome = acting(&broker, &scene, Deed::Disconnect { clean }, |_| {});
+        let outcome = acting(&broker, &scene, ActionKind::Disconnect { clean }, |_| {});
         let totals = outcome.only();
         let action = &totals.actions[0];
         assert_eq!((action.clients, action.connected.len(), action.ready.len()), (4, 4, 4));
@@ -52,7 +57,7 @@ fn a_loss_after_they_are_back_is_still_a_violation() {
     });
     let broker = Broker::start(behaviour);
     let scene = Scene { measure_ms: 1_500, ..Scene::pairs(2, QoS::AtLeastOnce) };
-    let outcome = acting(&broker, &scene, Deed::Disconnect { clean: false }, |plan| {
+    let outcome = acting(&broker, &scene, ActionKind::Disconnect { clean: false }, |plan| {
         plan.groups[1].reconnect =
             Some(Reconnect { attempts_max: 1000, first_ns: 0, longest_ns: 100 * MS });
     });
@@ -64,7 +69,7 @@ fn a_loss_after_they_are_back_is_still_a_violation() {
 fn a_session_that_stays_has_everything_when_its_client_is_back() {
     let broker = Broker::start(Behaviour::default());
     let scene = Scene::pairs(2, QoS::AtLeastOnce);
-    let outcome = acting(&broker, &scene, Deed::Disconnect { clean: false }, |plan| {
+    let outcome = acting(&broker, &scene, ActionKind::Disconnect { clean: false }, |plan| {
         plan.groups[1].session_expiry_s = 60;
         plan.phases[5] = Phase::Drain { timeout_ns: 60_000 * MS };
     });
@@ -77,7 +82,7 @@ fn a_session_that_stays_has_everything_when_its_client_is_back() {
 fn who_has_no_policy_for_coming_back_stays_away_and_leaves_a_will() {
     let broker = Broker::start(Behaviour::default());
     let scene = Scene::pairs(4, QoS::AtLeastOnce);
-    let outcome = acting(&broker, &scene, Deed::Disconnect { clean: false }, |plan| {
+    let outcome = acting(&broker, &scene, ActionKind::Disconnect { clean: false }, |plan| {
         plan.groups[1].reconnect = None;
         plan.groups[1].will = Some(Will {
             qos: QoS::AtLeastOnce,
@@ -105,7 +110,7 @@ fn who_has_no_policy_for_coming_back_stays_away_and_leaves_a_will() {
 fn consumers_that_pause_read_everything_later() {
     let broker = Broker::start(Behaviour::default());
     let scene = Scene::pairs(2, QoS::AtMostOnce);
-    let outcome = acting(&broker, &scene, Deed::Pause { for_ns: 400 * MS }, |plan| {
+    let outcome = acting(&broker, &scene, ActionKind::Pause { for_ns: 400 * MS }, |plan| {
         plan.actions[0].clients = 1;
         plan.phases[5] = Phase::Drain { timeout_ns: 60_000 * MS };
     });
@@ -118,18 +123,18 @@ fn consumers_that_pause_read_everything_later() {
 }
 
 #[test]
-fn a_second_connection_takes_over_and_the_first_one_is_told() {
+fn a_second_connection_takes_over_and_the_first_one_is_notified() {
     for threads in [1, 2] {
         let broker = Broker::start(Behaviour::default());
         let scene = Scene { threads, ..Scene::pairs(3, QoS::AtLeastOnce) };
-        let outcome = acting(&broker, &scene, Deed::TakeOver, |plan| {
+        let outcome = acting(&broker, &scene, ActionKind::TakeOver, |plan| {
             plan.groups[1].session_expiry_s = 60;
             plan.actions[0].over_ns = 200 * MS;
             plan.phases[5] = Phase::Drain { timeout_ns: 60_000 * MS };
         });
         let totals = outcome.only();
         let action = &totals.actions[0];
-        assert_eq!((action.clients, action.connected.len(), action.told), (3, 3, 3));
+        assert_eq!((action.clients, action.connected.len(), action.taken_over), (3, 3, 3));
         assert_eq!(action.displaced.len(), 3);
         assert_eq!((totals.delivery.lost, totals.violations.total()), (0, 0));
         assert_eq!((totals.connected, totals.counters.disconnects), (6, 0));
@@ -141,7 +146,7 @@ fn a_second_connection_takes_over_and_the_first_one_is_told() {
 fn a_group_that_subscribes_later_hears_what_comes_from_then_on() {
     let broker = Broker::start(Behaviour::default());
     let scene = Scene::pairs(2, QoS::AtLeastOnce);
-    let outcome = acting(&broker, &scene, Deed::Subscribe, |_| {});
+    let outcome = acting(&broker, &scene, ActionKind::Subscribe, |_| {});
     let totals = outcome.only();
     let delivery = totals.delivery;
     assert_eq!((totals.actions[0].clients, totals.actions[0].ready.len()), (2, 2));
@@ -154,8 +159,14 @@ fn a_group_that_subscribes_later_hears_what_comes_from_then_on() {
 fn actions_about_nobody_are_refused() {
     let broker = Broker::start(Behaviour::default());
     let mut plan = Scene::pairs(1, QoS::AtMostOnce).plan(broker.addr);
-    let action =
-        Action { after_ns: 0, over_ns: 0, group: 1, clients: 2, turn: 0, deed: Deed::TakeOver };
+    let action = Action {
+        after_ns: 0,
+        over_ns: 0,
+        group: 1,
+        clients: 2,
+        turn: 0,
+        kind: ActionKind::TakeOver,
+    };
     plan.actions = vec![action];
     assert!(matches!(plan.check(), Err(PlanError::Action { number: 1, .. })));
     plan.actions[0].group = 7;
@@ -168,7 +179,7 @@ fn who_comes_back_behind_the_window_disturbs_nothing() {
     let outcome = acting(
         &broker,
         &Scene::pairs(0, QoS::AtMostOnce),
-        Deed::Disconnect { clean: true },
+        ActionKind::Disconnect { clean: true },
         |plan| {
             let idle = |i| tacho_load::Client { id: format!("idle-{i}"), ..Default::default() };
             plan.groups[1].clients = (0..20).map(idle).collect();

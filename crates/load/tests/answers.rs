@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use common::{Behaviour, Broker, Fault, Scene, run, with_fault};
 use tacho_codec::QoS;
 use tacho_load::payload::Header;
-use tacho_load::{Action, Deed, Phase, Plan, Reconnect, Subscription};
+use tacho_load::{Action, ActionKind, Phase, Plan, Reconnect, Subscription};
 
 const MS: u64 = 1_000_000;
 const ALL: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
@@ -90,9 +90,9 @@ fn answers_that_those_who_left_owe_are_nobodys_fault() {
         // Something is missing in any case.
         let broker = Broker::start(without_an_answer());
         let mut plan = plan(&broker, qos);
-        let deed = Deed::Disconnect { clean: false };
+        let kind = ActionKind::Disconnect { clean: false };
         let (after_ns, over_ns, turn) = (400 * MS, 0, 0);
-        plan.actions = vec![Action { after_ns, over_ns, group: 1, clients: 2, turn, deed }];
+        plan.actions = vec![Action { after_ns, over_ns, group: 1, clients: 2, turn, kind }];
         let again = Reconnect { attempts_max: 100, first_ns: 50 * MS, longest_ns: 50 * MS };
         plan.groups[1].reconnect = Some(again);
         plan.phases[5] = Phase::Drain { timeout_ns: 1_000 * MS };

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use common::{Behaviour, Broker, Scene, run};
 use tacho_codec::QoS;
-use tacho_load::{Failure, Phase};
+use tacho_load::{ConnectCause, Failure, Phase};
 
 /// 100 ports.
 const RANGE: &str = "40000 40099";
@@ -48,7 +48,7 @@ fn in_a_namespace_with_100_ports() {
     let mut plan = scene.plan(broker.addr);
     plan.phases.retain(|phase| !matches!(phase, Phase::WarmUp { .. }));
     let mut few = plan.clone();
-    // Those that are not connected get nothing.
+    // Clients that are not connected receive nothing.
     few.phases.retain(|phase| !matches!(phase, Phase::Drain { .. }));
     let alone = run(few);
     // The broker's own port may be one of the hundred.
@@ -56,7 +56,8 @@ fn in_a_namespace_with_100_ports() {
     let Some((_, Failure::Connect(why))) = alone.failures.first() else {
         panic!("{:?}", alone.failures)
     };
-    assert!(why.contains("local ports have run out (40000 to 40099)"), "{why}");
+    assert_eq!(why.cause, ConnectCause::PortsExhausted);
+    assert!(why.message.contains("local ports are exhausted (40000 to 40099)"), "{why}");
     assert_eq!(plan.loopback_sources().len(), 3);
     // The ports of the first address are still in use by connections that have just ended.
     plan.sources = (2..=4).map(|last| std::net::IpAddr::from([127, 0, 0, last])).collect();

@@ -31,7 +31,7 @@ fn payload(payload: &Payload) -> load::Payload {
             load::Template::with_rows(text, &csv.columns, csv.rows.to_vec())
         }
         Payload::Csv { csv, text: None } => {
-            load::Template::of_rows(csv.rows.iter().map(|row| row.join(",")).collect())
+            load::Template::from_rows(csv.rows.iter().map(|row| row.join(",")).collect())
         }
     };
     load::Payload::Text(Arc::new(template.unwrap_or_else(|_| load::Template::literal([]))))

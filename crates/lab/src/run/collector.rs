@@ -164,7 +164,7 @@ impl Collector {
                 self.measured(&totals);
                 None
             }
-            Event::Acted { .. } => None,
+            Event::ActionStarted { .. } => None,
             Event::Finished(summary) => {
                 self.summary = Some(summary);
                 None
@@ -263,13 +263,8 @@ impl Collector {
         self.failures += 1;
         self.sessions_lost += u64::from(*why == Failure::SessionLost);
         let sentence = format!("{}: {why}", self.facts.names.client(client));
-        // The generator's own limits: descriptors (EMFILE, ENFILE) and local ports
-        // (EADDRNOTAVAIL), by the words of the C library.
-        if let Failure::Connect(words) = why {
-            let words = words.to_lowercase();
-            self.exhausted |= words.contains("too many open files")
-                || words.contains("cannot assign requested address")
-                || words.contains("can't assign requested address");
+        if let Failure::Connect(error) = why {
+            self.exhausted |= error.cause.is_exhaustion();
         }
         if self.first_failures.len() < FAILURES_QUOTED {
             self.first_failures.push(sentence);

@@ -143,7 +143,7 @@ fn take(record: &mut ActionRecord, totals: &ActionTotals) {
     record.retried = totals.retried;
     record.refused = totals.refused;
     record.given_up = totals.given_up;
-    record.told = totals.told;
+    record.told = totals.taken_over;
     record.displaced = totals.displaced.len();
     record.displaced_us = LatencyStats::of(&totals.displaced);
     record.wills_expected = totals.wills_expected;

@@ -79,7 +79,7 @@ impl DeedsSoFar {
                     (deed.counts, deed.told) = (ActionCounts::default(), None);
                 }
             }
-            Event::Acted { action, at_ns, clients } => {
+            Event::ActionStarted { action, at_ns, clients } => {
                 if let Some(deed) = self.of_load(*action) {
                     (deed.at_ns, deed.clients) = (Some(*at_ns), *clients);
                 }
@@ -183,7 +183,7 @@ fn of_clients(kind: &str, counts: &ActionCounts) -> String {
     }
     if kind == "takeover" {
         words.push(format!("{} first connections ended", thousands(counts.displaced)));
-        words.push(format!("{} were told", thousands(counts.told)));
+        words.push(format!("{} were told", thousands(counts.taken_over)));
     }
     if counts.wills_expected > 0 {
         let late = if counts.wills > 0 { last(counts.wills_max_us) } else { String::new() };
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!((news.len(), news[0].number), (1, 1));
 
         let at_ns = measured_ns + 3 * SECOND_NS;
-        so_far.take(&Event::Acted { action: 0, at_ns, clients: 4 });
+        so_far.take(&Event::ActionStarted { action: 0, at_ns, clients: 4 });
         let news = so_far.news();
         assert_eq!((news.len(), news[0].number, news[0].clients), (1, 2, 4));
         assert_eq!(news[0].what, "all of a break off");

@@ -255,7 +255,7 @@ pub fn run(
             Event::Failed { client, why } | Event::Interrupted { client, why } => {
                 on_progress(Progress::Failed(format!("{}: {why}", names.client(*client))));
             }
-            Event::Acted { action, clients, .. } => {
+            Event::ActionStarted { action, clients, .. } => {
                 let (what, clients) = (deeds.sentence(*action).to_owned(), *clients);
                 on_progress(Progress::Acted { what, clients });
             }
@@ -264,7 +264,7 @@ pub fn run(
         }
         so_far.take(&event);
         let is_told =
-            matches!(event, Event::Interval(_) | Event::Acted { .. } | Event::Finished(_));
+            matches!(event, Event::Interval(_) | Event::ActionStarted { .. } | Event::Finished(_));
         let finished = match &event {
             Event::Finished(summary) => Some(summary.end.clone()),
             _ => None,

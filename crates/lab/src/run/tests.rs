@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use tacho_load::{
-    Counters, Delivery, End, Event, Failure, Gap, IntervalSnapshot, Outcomes, PhaseKind, Receiver,
-    SharedTotals, Summary, TargetTotals, ThreadUsage, Totals, Violations,
+    ConnectCause, ConnectError, Counters, Delivery, End, Event, Failure, Gap, IntervalSnapshot,
+    Outcomes, PhaseKind, Receiver, SharedTotals, Summary, TargetTotals, ThreadUsage, Totals,
+    Violations,
 };
 use tacho_monitor::{CpuSource, ProcessSample};
 
@@ -499,7 +500,9 @@ fn failed_clients_are_told() {
     assert_eq!(record.first_failures.len(), 10);
     assert!(record.reasons[0].contains("client 3: the broker closed the connection"));
     assert!(page.contains("First failures of clients"));
-    let ports = vec![Failure::Connect("Cannot assign requested address (os error 99)".to_owned())];
+    let cause = ConnectCause::PortsExhausted;
+    let message = "Cannot assign requested address (os error 99)".to_owned();
+    let ports = vec![Failure::Connect(ConnectError { cause, message })];
     let (record, _) = play(facts(), |_| 400, |_| RATE, Some(totals()), ports, None);
     assert_eq!(record.verdict, Verdict::GeneratorBound);
 }

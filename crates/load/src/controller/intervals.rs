@@ -1,36 +1,36 @@
-//! Puts the intervals of all threads together, and sums up a measured window.
+//! Merges the intervals of all threads, and sums up a measured window.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::cells::Cells;
+use crate::context::RunContext;
 use crate::events::{
     ActionCounts, Counters, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, PhaseKind,
-    SharedTotals, TargetInterval, TargetTotals, ThreadUsage, Totals, histogram,
+    SharedTotals, TargetInterval, TargetTotals, ThreadUsage, Totals,
 };
-use crate::mail::Interval;
-use crate::plan::{ClientIndex, Plan};
-use crate::recorder::{self, Sample, record};
-use crate::verifier::Books;
-use crate::worker::Common;
+use crate::histogram::{self, histogram, record};
+use crate::mail::{Interval, RoundTrip};
+use crate::plan::Plan;
+use crate::recorder::Sample;
+use crate::verifier::{Books, MemberCount};
 
-/// Which interval: position of the phase, number within it.
+/// Identifies an interval: position of the phase, number within it.
 type Key = (usize, u64);
 
-/// Round trips that wait for their interval: as many as ten brokers have in a long phase without
-/// any interval.
+/// Bound of pending round trips: those of ten brokers in a long phase without intervals.
 const ROUND_TRIPS_MAX: usize = 100_000;
 
-/// Intervals that wait for threads, and the sums of the window.
+/// Incomplete intervals, and the sums of the window.
 #[derive(Debug)]
 pub(super) struct Intervals {
-    common: Arc<Common>,
+    context: Arc<RunContext>,
     pending: BTreeMap<Key, Merged>,
     /// The last interval that each thread reported.
     heads: Vec<Option<Key>>,
     window: WindowSum,
-    /// Broker, time and duration of round trips that belong to no interval yet.
-    round_trips: Vec<(usize, u64, u64)>,
+    /// Round trips that belong to no interval yet.
+    round_trips: Vec<RoundTrip>,
 }
 
 #[derive(Debug)]
@@ -43,14 +43,23 @@ struct Merged {
     actions: BTreeMap<usize, ActionCounts>,
 }
 
+/// A measured window: position of its phase, start and length.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) index: usize,
+    pub(super) start_ns: u64,
+    pub(super) len_ns: u64,
+}
+
 /// What belongs to the measured window.
 #[derive(Debug)]
 struct WindowSum {
-    /// Events of the window; latencies of window and drain, by intended time all of the window.
+    /// Counters of the window; latencies of window and drain, whose intended times all lie in the
+    /// window.
     sample: Sample,
-    /// Connected in the last interval of each thread.
+    /// Clients connected at the end of each thread's last interval.
     connected: Vec<u64>,
-    /// Dropped because the drain ended, by cell.
+    /// Messages dropped when the drain ended, by cell.
     dropped_late: Vec<u64>,
     threads: Vec<ThreadUsage>,
     /// By broker.
@@ -58,22 +67,22 @@ struct WindowSum {
 }
 
 impl Intervals {
-    pub(super) fn new(common: Arc<Common>) -> Self {
-        let threads = common.plan.threads;
+    pub(super) fn new(context: Arc<RunContext>) -> Self {
+        let threads = context.plan.threads;
         Self {
             pending: BTreeMap::new(),
             heads: vec![None; threads],
-            window: WindowSum::new(&common),
+            window: WindowSum::new(&context),
             round_trips: Vec::new(),
-            common,
+            context,
         }
     }
 
-    /// Takes the interval of a thread; returns what is now complete.
+    /// Adds the interval of a thread; returns the intervals that are now complete.
     pub(super) fn add(&mut self, thread: usize, interval: &Interval) -> Vec<IntervalSnapshot> {
         self.window.add(thread, interval);
         let key = (interval.index, interval.number);
-        let (threads, cells) = (self.heads.len(), self.common.cells.len());
+        let (threads, cells) = (self.heads.len(), self.context.cells.len());
         let merged = self.pending.entry(key).or_insert_with(|| Merged {
             kind: interval.kind,
             start_ns: interval.start_ns,
@@ -101,25 +110,25 @@ impl Intervals {
         complete
     }
 
-    /// Takes a round trip.
-    pub(super) fn add_round_trip(&mut self, target: usize, at_ns: u64, took_ns: u64) {
+    /// Adds a round trip.
+    pub(super) fn add_round_trip(&mut self, round_trip: RoundTrip) {
         if self.round_trips.len() < ROUND_TRIPS_MAX {
-            self.round_trips.push((target, at_ns, took_ns));
+            self.round_trips.push(round_trip);
         }
     }
 
-    /// Returns what is left, complete or not; phases begin anew.
+    /// Returns all remaining intervals, complete or not, and starts afresh.
     pub(super) fn flush(&mut self) -> Vec<IntervalSnapshot> {
         self.heads.fill(None);
         let pending = std::mem::take(&mut self.pending);
         pending.into_iter().map(|(key, merged)| self.finish(key, merged)).collect()
     }
 
-    /// The interval as it is reported.
+    /// The interval as reported.
     fn finish(&mut self, (phase_index, _): Key, merged: Merged) -> IntervalSnapshot {
         let Merged { kind, start_ns, end_ns, sample, threads, actions } = merged;
         let rtt = self.rtt_until(end_ns, kind == PhaseKind::Measure);
-        let Common { plan, cells, .. } = &*self.common;
+        let RunContext { plan, cells, .. } = &*self.context;
         let mut groups = vec![GroupInterval::default(); plan.groups.len()];
         let mut targets: Vec<TargetInterval> = cells
             .targets
@@ -135,7 +144,7 @@ impl Intervals {
         for (info, cell) in cells.infos.iter().zip(&sample.cells) {
             let (group, target) = (&mut groups[info.group], &mut targets[info.target]);
             group.counters.add(&cell.counters);
-            recorder::add(&mut group.e2e, &cell.e2e.0);
+            histogram::add(&mut group.e2e, &cell.e2e.0);
             group.connected += cell.connected;
             target.counters.add(&cell.counters);
             target.connected += cell.connected;
@@ -164,10 +173,11 @@ impl Intervals {
         }
     }
 
-    /// Round trips before `end_ns` by broker. Those of a measured interval count for the window.
+    /// Takes the round trips before `end_ns`, by broker. Those of a measured interval also count for
+    /// the window.
     fn rtt_until(&mut self, end_ns: u64, measured: bool) -> Vec<Histogram> {
-        let mut by_target = vec![histogram(); self.common.cells.targets.len()];
-        self.round_trips.retain(|&(target, at_ns, took_ns)| {
+        let mut by_target = vec![histogram(); self.context.cells.targets.len()];
+        self.round_trips.retain(|&RoundTrip { target, at_ns, took_ns }| {
             let here = at_ns < end_ns;
             if here {
                 record(&mut by_target[target], took_ns);
@@ -176,30 +186,25 @@ impl Intervals {
         });
         if measured {
             for (window, rtt) in self.window.rtt.iter_mut().zip(&by_target) {
-                recorder::add(window, rtt);
+                histogram::add(window, rtt);
             }
         }
         by_target
     }
 
-    /// The totals of the window that began at `start_ns`, whose books are closed.
-    pub(super) fn totals(
-        &mut self,
-        (phase_index, start_ns, len_ns): (usize, u64, u64),
-        books: Books,
-        drained: bool,
-    ) -> Totals {
-        let fresh = WindowSum::new(&self.common);
+    /// The totals of a window whose books are closed.
+    pub(super) fn totals(&mut self, measured: Measured, books: Books, drained: bool) -> Totals {
+        let fresh = WindowSum::new(&self.context);
         let WindowSum { mut sample, connected, dropped_late, threads, rtt } =
             std::mem::replace(&mut self.window, fresh);
         for (cell, dropped) in sample.cells.iter_mut().zip(dropped_late) {
             cell.counters.dropped += dropped;
         }
-        let Common { plan, cells, .. } = &*self.common;
+        let RunContext { plan, cells, .. } = &*self.context;
         Totals {
-            phase_index,
-            start_ns,
-            len_ns,
+            phase_index: measured.index,
+            start_ns: measured.start_ns,
+            len_ns: measured.len_ns,
             counters: sample.counters(),
             groups: group_totals(plan, cells, &sample, &books),
             targets: target_totals(cells, &sample, &books, &rtt),
@@ -232,7 +237,7 @@ impl Intervals {
 
 fn sum(parts: &[Histogram]) -> Histogram {
     let mut sum = histogram();
-    parts.iter().for_each(|part| recorder::add(&mut sum, part));
+    parts.iter().for_each(|part| histogram::add(&mut sum, part));
     sum
 }
 
@@ -255,7 +260,7 @@ fn group_totals(plan: &Plan, cells: &Cells, sample: &Sample, books: &Books) -> V
         group.clients += info.clients;
         group.counters.add(&cell.counters);
         group.delivery.add(delivery);
-        recorder::add(&mut group.e2e, &cell.e2e.0);
+        histogram::add(&mut group.e2e, &cell.e2e.0);
     }
     groups
 }
@@ -284,12 +289,12 @@ fn target_totals(
         target.clients += info.clients;
         target.counters.add(&cell.counters);
         target.delivery.add(delivery);
-        recorder::add(&mut target.e2e, &cell.e2e.0);
+        histogram::add(&mut target.e2e, &cell.e2e.0);
     }
     targets
 }
 
-fn shared_totals(plan: &Plan, members: &[(u32, ClientIndex, u64)]) -> Vec<SharedTotals> {
+fn shared_totals(plan: &Plan, members: &[MemberCount]) -> Vec<SharedTotals> {
     let mut shared: Vec<SharedTotals> = plan
         .shared_groups()
         .into_iter()
@@ -299,7 +304,7 @@ fn shared_totals(plan: &Plan, members: &[(u32, ClientIndex, u64)]) -> Vec<Shared
             members: Vec::new(),
         })
         .collect();
-    for &(group, client, count) in members {
+    for &MemberCount { group, client, count } in members {
         shared[group as usize].members.push((client, count));
     }
     shared.iter_mut().for_each(|group| group.members.sort_unstable());
@@ -307,8 +312,8 @@ fn shared_totals(plan: &Plan, members: &[(u32, ClientIndex, u64)]) -> Vec<Shared
 }
 
 impl WindowSum {
-    fn new(common: &Common) -> Self {
-        let (threads, cells) = (common.plan.threads, &common.cells);
+    fn new(context: &RunContext) -> Self {
+        let (threads, cells) = (context.plan.threads, &context.cells);
         Self {
             sample: Sample::new(cells.len()),
             connected: vec![0; threads],
@@ -350,7 +355,7 @@ mod tests {
     /// Two groups at one broker, on two threads.
     fn intervals() -> Intervals {
         let clients = (0..2).map(|_| publisher("t", QoS::AtMostOnce)).collect();
-        Intervals::new(Arc::new(Common::new(Plan { threads: 2, ..plan_of(clients) })))
+        Intervals::new(Arc::new(RunContext::new(Plan { threads: 2, ..plan_of(clients) })))
     }
 
     fn interval(index: usize, number: u64, sent: u64) -> Interval {
@@ -370,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_complete_when_no_thread_is_behind() {
+    fn an_interval_is_complete_when_all_threads_have_reported_it() {
         let mut intervals = intervals();
         assert!(intervals.add(0, &interval(0, 0, 1)).is_empty());
         assert!(intervals.add(0, &interval(0, 1, 2)).is_empty());
@@ -379,7 +384,7 @@ mod tests {
         assert_eq!((complete[0].counters.sent, complete[0].connected), (11, 2));
         let clients = ActionCounts { clients: 11, ..ActionCounts::default() };
         assert_eq!(complete[0].actions, [(3, clients)]);
-        // Thread 1 went over to the next phase without a second interval in this one.
+        // Thread 1 entered the next phase without a second interval in this one.
         let complete = intervals.add(1, &interval(1, 0, 20));
         assert_eq!(complete.len(), 1);
         assert_eq!((complete[0].phase_index, complete[0].counters.sent), (0, 2));
@@ -390,7 +395,7 @@ mod tests {
     #[test]
     fn totals_sum_up_the_window() {
         let mut intervals = intervals();
-        intervals.add_round_trip(0, 0, 5_000);
+        intervals.add_round_trip(RoundTrip { target: 0, at_ns: 0, took_ns: 5_000 });
         for (thread, sent) in [(0, 3), (1, 4), (0, 5)] {
             intervals.add(thread, &interval(2, 0, sent));
         }
@@ -400,7 +405,8 @@ mod tests {
         intervals.add(0, &late);
         intervals.flush();
         let books = Books { cells: vec![Default::default(); 2], ..Books::default() };
-        let totals = intervals.totals((2, 0, 1_000), books, true);
+        let totals =
+            intervals.totals(Measured { index: 2, start_ns: 0, len_ns: 1_000 }, books, true);
         let groups: Vec<_> = totals.groups.iter().map(|group| group.counters.sent).collect();
         assert_eq!((groups, totals.targets[0].counters.sent), (vec![0, 12], 12));
         assert_eq!((totals.connected, totals.rtt.len(), totals.targets[0].rtt.max()), (2, 1, 5));

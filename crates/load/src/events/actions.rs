@@ -1,36 +1,35 @@
-//! What came of actions.
+//! Results of actions.
 
-use super::{Histogram, histogram};
-use crate::recorder::add;
+use crate::histogram::{Histogram, add, histogram};
 
-/// What one action did, and what followed.
+/// The results of one action in a measured window.
 #[derive(Debug, Clone)]
 pub struct ActionTotals {
-    /// Clients that it happened to. Those that were not connected are left alone.
+    /// Affected clients. Clients that were not connected are left alone.
     pub clients: u64,
-    /// From what happened to a client until its next CONNACK, for those that came back.
+    /// From the action to the client's next CONNACK, for clients that reconnected.
     pub connected: Histogram,
-    /// The same, until its session was there or its filters were granted too.
+    /// From the action until the client had its session, or its filters were granted.
     pub ready: Histogram,
-    /// Attempts to connect that failed meanwhile.
+    /// Failed attempts to reconnect.
     pub retried: u64,
-    /// Of these, attempts that the broker answered with a refusal.
+    /// Of these, attempts that the broker refused.
     pub refused: u64,
-    /// Clients that were given up.
+    /// Clients given up.
     pub given_up: u64,
-    /// First connections that the broker ended with "session taken over".
-    pub told: u64,
-    /// First connections that ended, told or not, and how long after the second one was begun.
+    /// Replaced connections to which the broker sent DISCONNECT with "session taken over".
+    pub taken_over: u64,
+    /// From the start of the second connection to the end of the replaced one.
     pub displaced: Histogram,
-    /// Wills that the clients left to the broker: one for each receiver.
+    /// Deliveries of wills that are due.
     pub wills_expected: u64,
-    /// Those that came, from the action's time on.
+    /// Deliveries of wills that arrived, from the time of the action.
     pub wills: Histogram,
-    /// Retained messages that were due to clients that subscribed.
+    /// Retained messages due to clients that subscribed.
     pub retained_expected: u64,
-    /// Of these, those that came.
+    /// Of these, those that arrived.
     pub retained: u64,
-    /// From SUBSCRIBE to the last of its retained messages, for clients that got all of them.
+    /// From SUBSCRIBE to the last retained message, for clients that received all of them.
     pub complete: Histogram,
 }
 
@@ -43,7 +42,7 @@ impl Default for ActionTotals {
             retried: 0,
             refused: 0,
             given_up: 0,
-            told: 0,
+            taken_over: 0,
             displaced: histogram(),
             wills_expected: 0,
             wills: histogram(),
@@ -54,47 +53,47 @@ impl Default for ActionTotals {
     }
 }
 
-/// What one action did so far, in short: for whoever watches.
+/// The counts of one action so far, for live displays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ActionCounts {
-    /// Clients that it happened to.
+    /// Affected clients.
     pub clients: u64,
-    /// Clients that were connected again.
+    /// Clients that reconnected.
     pub connected: u64,
-    /// The longest that one took, in microseconds.
+    /// The longest time that one took, in microseconds.
     pub connected_max_us: u64,
-    /// Clients that had their session or their filters.
+    /// Clients that have their session or their filters.
     pub ready: u64,
-    /// The longest that one took.
+    /// The longest time that one took.
     pub ready_max_us: u64,
-    /// Attempts to connect that failed.
+    /// Failed attempts to reconnect.
     pub retried: u64,
     /// Of these, refusals.
     pub refused: u64,
-    /// Clients that were given up.
+    /// Clients given up.
     pub given_up: u64,
-    /// First connections that the broker ended with "session taken over".
-    pub told: u64,
-    /// First connections that ended.
+    /// Replaced connections to which the broker sent DISCONNECT with "session taken over".
+    pub taken_over: u64,
+    /// Replaced connections that ended.
     pub displaced: u64,
-    /// Wills that have to come.
+    /// Deliveries of wills that are due.
     pub wills_expected: u64,
-    /// Wills that came.
+    /// Deliveries of wills that arrived.
     pub wills: u64,
-    /// How long after the action the last one did.
+    /// The longest time that one took.
     pub wills_max_us: u64,
-    /// Retained messages that came.
+    /// Retained messages received.
     pub retained: u64,
 }
 
 impl ActionCounts {
-    /// Adds what another thread, or a later interval, has counted.
+    /// Adds the counts of another thread or of a later interval.
     pub fn add(&mut self, other: &Self) {
         self.counts(other, |mine, theirs| *mine += theirs);
         self.longest(other, |mine, theirs| *mine = (*mine).max(theirs));
     }
 
-    /// What came since these were `before`; `None` when nothing did. The longest stay as they are.
+    /// The change since `before`; `None` without a change. Longest times are not subtracted.
     pub(crate) fn since(&self, before: &Self) -> Option<Self> {
         let mut news = *self;
         news.counts(before, |now, before| *now -= before);
@@ -109,7 +108,7 @@ impl ActionCounts {
             (&mut self.retried, other.retried),
             (&mut self.refused, other.refused),
             (&mut self.given_up, other.given_up),
-            (&mut self.told, other.told),
+            (&mut self.taken_over, other.taken_over),
             (&mut self.displaced, other.displaced),
             (&mut self.wills_expected, other.wills_expected),
             (&mut self.wills, other.wills),
@@ -131,7 +130,7 @@ impl ActionCounts {
 }
 
 impl ActionTotals {
-    /// In short. Retained messages are counted elsewhere until the books are closed.
+    /// As counts. Retained messages are counted separately until the books are closed.
     pub(crate) fn counts(&self, retained: u64) -> ActionCounts {
         ActionCounts {
             clients: self.clients,
@@ -142,7 +141,7 @@ impl ActionTotals {
             retried: self.retried,
             refused: self.refused,
             given_up: self.given_up,
-            told: self.told,
+            taken_over: self.taken_over,
             displaced: self.displaced.len(),
             wills_expected: self.wills_expected,
             wills: self.wills.len(),
@@ -151,14 +150,14 @@ impl ActionTotals {
         }
     }
 
-    /// Adds the part of another thread.
+    /// Adds the totals of another thread.
     pub(crate) fn add(&mut self, other: &Self) {
         for (mine, theirs) in [
             (&mut self.clients, other.clients),
             (&mut self.retried, other.retried),
             (&mut self.refused, other.refused),
             (&mut self.given_up, other.given_up),
-            (&mut self.told, other.told),
+            (&mut self.taken_over, other.taken_over),
             (&mut self.wills_expected, other.wills_expected),
             (&mut self.retained_expected, other.retained_expected),
             (&mut self.retained, other.retained),
@@ -180,20 +179,20 @@ impl ActionTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::record;
+    use crate::histogram::record;
 
     #[test]
-    fn news_of_threads_and_intervals_add_up_to_the_totals() {
+    fn changes_of_threads_and_intervals_add_up_to_the_totals() {
         let (mut one, mut other) = (ActionTotals::default(), ActionTotals::default());
         let (mut before, mut sum) = ([ActionCounts::default(); 2], ActionCounts::default());
         for ms in 1..=3 {
             one.clients += 2;
-            other.told += 1;
+            other.taken_over += 1;
             record(&mut one.connected, 100_000 * ms);
             record(&mut other.wills, 500_000);
             for (totals, before) in [&one, &other].into_iter().zip(&mut before) {
                 let now = totals.counts(ms);
-                sum.add(&now.since(before).expect("something came"));
+                sum.add(&now.since(before).expect("a change"));
                 assert_eq!(now.since(&now), None);
                 *before = now;
             }
@@ -201,6 +200,6 @@ mod tests {
         one.add(&other);
         assert_eq!(sum, one.counts(6));
         assert_eq!((sum.clients, sum.connected, sum.connected_max_us), (6, 3, 300));
-        assert_eq!((sum.told, sum.wills, sum.wills_max_us), (3, 3, 500));
+        assert_eq!((sum.taken_over, sum.wills, sum.wills_max_us), (3, 3, 500));
     }
 }

@@ -1,18 +1,19 @@
-//! Figures of parts of a run: attempts, groups, brokers, shared groups.
+//! Figures of attempts, groups, brokers and shared groups.
 
-use super::{Counters, Delivery, Histogram, histogram};
+use super::delivery::{Counters, Delivery};
+use crate::histogram::{Histogram, histogram};
 use crate::plan::ClientIndex;
 
-/// Attempts of one kind, and how long they took.
+/// Attempts of one kind, and their durations.
 #[derive(Debug, Clone)]
 pub struct Outcomes {
     /// Attempts that succeeded.
     pub ok: u64,
-    /// Attempts that failed: refused, without answer in time, or the connection broke.
+    /// Attempts that failed: refused, timed out, or the connection broke.
     pub failed: u64,
-    /// How long the successful ones took, in microseconds.
+    /// Duration of the successful attempts, in microseconds.
     pub ok_us: Histogram,
-    /// How long it took until the others had failed.
+    /// Duration of the failed attempts.
     pub failed_us: Histogram,
 }
 
@@ -27,14 +28,14 @@ impl Default for Outcomes {
 pub struct GroupTotals {
     /// Name of the group.
     pub name: String,
-    /// Names of the brokers that its clients connect to.
+    /// Names of the brokers of its clients.
     pub targets: Vec<String>,
     /// Its clients.
     pub clients: u64,
-    /// What its clients sent and received inside the window.
+    /// Messages that its clients sent and received inside the window.
     pub counters: Counters,
-    /// Verdict on the deliveries to its clients; `sent` is what they published themselves. A
-    /// shared group counts where its first member is.
+    /// Verdict on the deliveries to its clients; `sent` counts messages published by them. A shared
+    /// group counts in the group of its first member.
     pub delivery: Delivery,
     /// Intended time to receipt at its clients.
     pub e2e: Histogram,
@@ -47,13 +48,13 @@ pub struct TargetTotals {
     pub name: String,
     /// Clients connected to it.
     pub clients: u64,
-    /// `sent` is what it got, `received` what it delivered.
+    /// `sent` counts messages published to it, `received` its deliveries.
     pub counters: Counters,
-    /// Verdict on the deliveries of this broker; `sent` is what was published to it.
+    /// Verdict on the deliveries of this broker; `sent` counts messages published to it.
     pub delivery: Delivery,
     /// Intended time to receipt from it.
     pub e2e: Histogram,
-    /// Round trip of PINGREQ and PINGRESP, if the plan asks for it.
+    /// Round trips of PINGREQ and PINGRESP, if the plan requests them.
     pub rtt: Histogram,
 }
 
@@ -62,7 +63,7 @@ pub struct TargetTotals {
 pub struct GroupInterval {
     /// Clients connected at its end.
     pub connected: u64,
-    /// Counts by the time at which things happened.
+    /// Counts, by the time of each occurrence.
     pub counters: Counters,
     /// Intended time to receipt at its clients.
     pub e2e: Histogram,
@@ -81,32 +82,32 @@ pub struct TargetInterval {
     pub name: String,
     /// Clients connected at its end.
     pub connected: u64,
-    /// Counts by the time at which things happened.
+    /// Counts, by the time of each occurrence.
     pub counters: Counters,
     /// Round trip of PINGREQ and PINGRESP.
     pub rtt: Histogram,
 }
 
-/// How a shared group's messages were spread over its members in a window.
+/// Distribution of a shared group's messages over its members in a window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SharedTotals {
     /// Group name.
     pub name: String,
-    /// Filter without the `$share/group/` in front.
+    /// Filter without the prefix `$share/group/`.
     pub filter: String,
-    /// What each member got, in order of clients.
+    /// Messages received by each member, in order of clients.
     pub members: Vec<(ClientIndex, u64)>,
 }
 
 impl SharedTotals {
-    /// The member that got fewest and the one that got most.
+    /// The fewest and the most messages of one member.
     pub fn min_max(&self) -> (u64, u64) {
         let counts = || self.members.iter().map(|(_, count)| *count);
         (counts().min().unwrap_or(0), counts().max().unwrap_or(0))
     }
 
-    /// Gini coefficient of the members' counts: 0 when all got the same, towards 1 when one got
-    /// everything.
+    /// Gini coefficient of the members' counts: 0 when all are equal, towards 1 when one member
+    /// received all messages.
     pub fn gini(&self) -> f64 {
         let mut counts: Vec<u64> = self.members.iter().map(|(_, count)| *count).collect();
         counts.sort_unstable();

@@ -1,14 +1,13 @@
-//! Writes and checks the payloads of all streams.
+//! Generates and checks the payloads of all streams.
 
 use std::sync::Arc;
 
 use super::{
-    Facts, HEADER_BYTES, Header, JMETER_SEPARATOR, JMETER_STAMP_BYTES, PRINTABLE_BYTES, Pool,
-    Template,
+    Facts, HEADER_BYTES, Header, JMETER_SEPARATOR, JMETER_STAMP_BYTES, PRINTABLE_BYTES, Payload,
+    Pool, Template,
 };
-use crate::plan::Payload;
 
-/// What the payloads of all streams have in common.
+/// The data that the payloads of all streams share.
 #[derive(Debug)]
 pub(crate) struct Contents {
     pool: Pool,
@@ -17,19 +16,19 @@ pub(crate) struct Contents {
     text: Vec<u8>,
     seed: u64,
     unix_offset_ns: u64,
-    /// Some stream has a printable header.
+    /// Whether some stream has printable headers.
     pub(crate) any_printable: bool,
 }
 
-/// What the messages of one stream consist of.
+/// The content of the messages of one stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Content {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ContentKind,
     client: Box<str>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
+pub(crate) enum ContentKind {
     Random { bytes: usize },
     Zeros { bytes: usize },
     Text(Arc<Template>),
@@ -40,46 +39,46 @@ impl Content {
     pub(crate) fn new(payload: &Payload, client: &str) -> Self {
         let mut name = "";
         let kind = match payload {
-            Payload::Random { bytes } => Kind::Random { bytes: *bytes as usize },
-            Payload::Zeros { bytes } => Kind::Zeros { bytes: *bytes as usize },
+            Payload::Random { bytes } => ContentKind::Random { bytes: *bytes as usize },
+            Payload::Zeros { bytes } => ContentKind::Zeros { bytes: *bytes as usize },
             Payload::Text(template) => {
                 name = client;
-                Kind::Text(Arc::clone(template))
+                ContentKind::Text(Arc::clone(template))
             }
             Payload::Jmeter { bytes, timestamp } => {
-                Kind::Jmeter { bytes: *bytes as usize, timestamp: *timestamp }
+                ContentKind::Jmeter { bytes: *bytes as usize, timestamp: *timestamp }
             }
         };
         Self { kind, client: name.into() }
     }
 
-    /// Size of each message; `None` where it varies.
+    /// Size of each payload; `None` where it varies.
     pub(crate) const fn fixed_bytes(&self) -> Option<usize> {
         match self.kind {
-            Kind::Random { bytes } | Kind::Zeros { bytes } => Some(bytes),
-            Kind::Jmeter { bytes, timestamp: false } => Some(bytes),
-            Kind::Jmeter { bytes, timestamp: true } => Some(JMETER_STAMP_BYTES + bytes),
-            Kind::Text(_) => None,
+            ContentKind::Random { bytes } | ContentKind::Zeros { bytes } => Some(bytes),
+            ContentKind::Jmeter { bytes, timestamp: false } => Some(bytes),
+            ContentKind::Jmeter { bytes, timestamp: true } => Some(JMETER_STAMP_BYTES + bytes),
+            ContentKind::Text(_) => None,
         }
     }
 }
 
 impl Contents {
-    /// For streams of these contents; `unix_offset_ns` is Unix time minus our clock.
+    /// The data for streams with these contents; `unix_offset_ns` is Unix time minus CLOCK_MONOTONIC.
     pub(crate) fn new<'a>(
         seed: u64,
         unix_offset_ns: u64,
         all: impl Iterator<Item = &'a Content>,
     ) -> Self {
-        /// What mqtt-jmeter draws random strings from.
+        /// The alphabet of mqtt-jmeter's random strings.
         const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxmy012345678";
         let (mut random, mut zeros, mut text, mut any_printable) = (0, 0, 0, false);
         for content in all {
             match &content.kind {
-                Kind::Random { bytes } => random = random.max(*bytes),
-                Kind::Zeros { bytes } => zeros = zeros.max(*bytes),
-                Kind::Text(_) => any_printable = true,
-                Kind::Jmeter { bytes, .. } => {
+                ContentKind::Random { bytes } => random = random.max(*bytes),
+                ContentKind::Zeros { bytes } => zeros = zeros.max(*bytes),
+                ContentKind::Text(_) => any_printable = true,
+                ContentKind::Jmeter { bytes, .. } => {
                     text = text.max(*bytes);
                     any_printable = true;
                 }
@@ -91,23 +90,23 @@ impl Contents {
         Self { pool, zeros: vec![0; zeros], text, seed, unix_offset_ns, any_printable }
     }
 
-    /// Appends the payload of a message of the stream that has this content and topic.
+    /// Appends the payload of a message of the stream with this content and topic.
     #[inline]
     pub(crate) fn write(&self, content: &Content, topic: &str, header: &Header, out: &mut Vec<u8>) {
         match content.kind {
-            Kind::Random { bytes } => self.pool.write(header, bytes, out),
+            ContentKind::Random { bytes } => self.pool.write(header, bytes, out),
             _ => self.write_other(content, topic, header, out),
         }
     }
 
     fn write_other(&self, content: &Content, topic: &str, header: &Header, out: &mut Vec<u8>) {
         match &content.kind {
-            Kind::Random { bytes } => self.pool.write(header, *bytes, out),
-            Kind::Zeros { bytes } => {
+            ContentKind::Random { bytes } => self.pool.write(header, *bytes, out),
+            ContentKind::Zeros { bytes } => {
                 out.extend_from_slice(&header.encode());
                 out.extend_from_slice(&self.zeros[..bytes - HEADER_BYTES]);
             }
-            Kind::Text(template) => {
+            ContentKind::Text(template) => {
                 let facts = Facts {
                     header,
                     client: &content.client,
@@ -117,7 +116,7 @@ impl Contents {
                 };
                 template.write(&facts, out);
             }
-            Kind::Jmeter { bytes, timestamp } => {
+            ContentKind::Jmeter { bytes, timestamp } => {
                 if *timestamp {
                     self.stamp(header, out);
                 }
@@ -134,7 +133,7 @@ impl Contents {
         write!(out, "{unix_ms:013}{JMETER_SEPARATOR}").expect("a vector takes everything");
     }
 
-    /// Reads the header of a message of this run. `hint` remembers where text had it.
+    /// Reads the header of a message of this run. `hint` is its position in the last text.
     #[inline]
     pub(crate) fn decode(&self, payload: &[u8], run: u32, hint: &mut usize) -> Option<Header> {
         let header = Header::decode(payload).filter(|header| header.run == run);
@@ -144,7 +143,7 @@ impl Contents {
         Header::find_printable(payload, hint).filter(|header| header.run == run)
     }
 
-    /// Is `payload` what [`Contents::write`] makes of its header?
+    /// Whether `payload` is what [`Contents::write`] generates from its header.
     #[inline]
     pub(crate) fn is_intact(
         &self,
@@ -155,7 +154,7 @@ impl Contents {
         scratch: &mut Vec<u8>,
     ) -> bool {
         match content.kind {
-            Kind::Random { bytes } => self.pool.is_intact(header, payload, bytes),
+            ContentKind::Random { bytes } => self.pool.is_intact(header, payload, bytes),
             _ => {
                 scratch.clear();
                 self.write_other(content, topic, header, scratch);
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn jmeter_sees_its_own_format() {
+    fn jmeter_payloads_have_its_format() {
         let (_, _, out) = written(&Payload::Jmeter { bytes: 128, timestamp: true });
         let text = String::from_utf8(out).expect("is text");
         let (stamp, rest) = text.split_once("ts_sep_flag").expect("has the separator");

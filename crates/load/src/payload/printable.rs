@@ -1,4 +1,4 @@
-//! The header as 44 printable characters, for payloads that are text.
+//! The header as 44 printable characters, for text payloads.
 //!
 //! `tacho` and the header's 24 bytes in base 32 with the digits `a`..`x`, `0`..`7`, most
 //! significant bits first. All characters are in the alphabet of JMeter's random strings.
@@ -12,7 +12,7 @@ const MARK: &[u8; 5] = b"tacho";
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwx01234567";
 const DIGITS: usize = (HEADER_BYTES * 8).div_ceil(5);
 
-/// Value of each digit; 255 marks what is none.
+/// Value of each digit; 255 for any other character.
 const VALUES: [u8; 256] = {
     let mut values = [u8::MAX; 256];
     let mut digit = 0;
@@ -37,7 +37,7 @@ impl Header {
             }
             bits &= (1 << len) - 1;
         }
-        // The last digit holds what is left, filled up with zeros.
+        // The last digit holds the remaining bits, padded with zeros.
         out.push(ALPHABET[(bits << (5 - len) & 31) as usize]);
     }
 
@@ -63,8 +63,7 @@ impl Header {
         Self::decode(&bytes)
     }
 
-    /// Finds the first printable header in `text`. `hint` is where the last one was, and is
-    /// looked at first.
+    /// Finds the first printable header in `text`, beginning at `hint`, the position of the last one.
     pub fn find_printable(text: &[u8], hint: &mut usize) -> Option<Self> {
         if let Some(header) = text.get(*hint..).and_then(Self::read_printable) {
             return Some(header);
@@ -94,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read(header in any_header(), before in "[a-z ]{0,60}") {
+        fn read_is_the_inverse_of_write(header in any_header(), before in "[a-z ]{0,60}") {
             let mut text = before.into_bytes();
             header.write_printable(&mut text);
             text.extend_from_slice(b" and more");

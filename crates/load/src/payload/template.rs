@@ -1,8 +1,7 @@
-//! Payloads that are text: fixed, with fields, from a file, or from the rows of a table.
+//! Text payloads: fixed, with fields, from a file, or from the rows of a table.
 //!
-//! Such a payload cannot begin with the binary header. Its header is
-//! [printable](super::printable) instead and stands where the template says `{{header}}`, or
-//! behind everything else.
+//! Their header is [printable](super::printable). It replaces the field `{{header}}`; without that
+//! field it is appended.
 
 use super::Header;
 use super::printable::PRINTABLE_BYTES;
@@ -22,7 +21,7 @@ enum Part {
     Stream,
     Client,
     Topic,
-    /// Unix time at which the message was written, in units of so many nanoseconds.
+    /// Unix time at which the message was written, in units of `unit_ns`.
     Time {
         unit_ns: u64,
     },
@@ -34,21 +33,21 @@ enum Part {
     Column(usize),
 }
 
-/// A template that cannot be used.
+/// Why a template is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// A field without its end.
-    #[error("'{{{{' without '}}}}' behind it: {rest:?}")]
+    #[error("'{{{{' without '}}}}' after it: {rest:?}")]
     Unclosed {
-        /// The text from there on.
+        /// The text from that field on.
         rest: String,
     },
-    /// No such field.
+    /// An unknown field.
     #[error(
-        "there is no field {{{{{name}}}}}; there are header, seq, stream, client, topic, time_s, time_ms, time_us, time_ns, random FROM TO{columns}"
+        "unknown field {{{{{name}}}}}; use header, seq, stream, client, topic, time_s, time_ms, time_us, time_ns, random FROM TO{columns}"
     )]
     Unknown {
-        /// What was asked for.
+        /// As written.
         name: String,
         /// The columns of the table, each with a comma before it.
         columns: String,
@@ -73,43 +72,43 @@ pub enum TemplateError {
         expected: usize,
     },
     /// More than one place for the header.
-    #[error("{{{{header}}}} stands there {count} times, once is enough")]
+    #[error("{{{{header}}}} occurs {count} times; use it once at most")]
     Headers {
-        /// How often.
+        /// Number of occurrences.
         count: usize,
     },
 }
 
-/// What the fields of one message are filled with.
+/// The values of the fields of one message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts<'a> {
     pub(crate) header: &'a Header,
     pub(crate) client: &'a str,
     pub(crate) topic: &'a str,
     pub(crate) seed: u64,
-    /// Unix time minus the clock of the header.
+    /// Unix time minus CLOCK_MONOTONIC.
     pub(crate) unix_offset_ns: u64,
 }
 
 impl Template {
     /// The same bytes in every message: a text or the content of a file.
     pub fn literal(bytes: impl Into<Vec<u8>>) -> Self {
-        Self::of(vec![Part::Literal(bytes.into())], Vec::new())
+        Self::from_parts(vec![Part::Literal(bytes.into())], Vec::new())
     }
 
     /// A text with fields in double braces.
     ///
     /// # Errors
-    /// A field is not closed or not known.
+    /// A field is unclosed or unknown.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         Self::parse_parts(text, &[], Vec::new())
     }
 
-    /// A text with fields, among them the columns of a table by their names. Message `n` of
-    /// stream `k` takes row `k + n`, and begins again behind the last one.
+    /// A text with fields, including the columns of a table by name. Message `n` of stream `k` uses
+    /// row `k + n`, modulo the number of rows.
     ///
     /// # Errors
-    /// A field is not closed or not known, or rows have not one cell per column.
+    /// A field is unclosed or unknown, or a row does not have one cell per column.
     pub fn with_rows(
         text: &str,
         columns: &[String],
@@ -126,16 +125,16 @@ impl Template {
         Self::parse_parts(text, columns, rows)
     }
 
-    /// One row per message, taken as it is.
+    /// One row per message, unchanged.
     ///
     /// # Errors
     /// There are no rows.
-    pub fn of_rows(rows: Vec<String>) -> Result<Self, TemplateError> {
+    pub fn from_rows(rows: Vec<String>) -> Result<Self, TemplateError> {
         if rows.is_empty() {
             return Err(TemplateError::NoRows);
         }
         let rows = rows.into_iter().map(|row| vec![row]).collect();
-        Ok(Self::of(vec![Part::Column(0)], rows))
+        Ok(Self::from_parts(vec![Part::Column(0)], rows))
     }
 
     fn parse_parts(
@@ -159,12 +158,12 @@ impl Template {
             parts.push(Part::Literal(rest.into()));
         }
         match parts.iter().filter(|part| **part == Part::Header).count() {
-            0 | 1 => Ok(Self::of(parts, rows)),
+            0 | 1 => Ok(Self::from_parts(parts, rows)),
             count => Err(TemplateError::Headers { count }),
         }
     }
 
-    fn of(mut parts: Vec<Part>, rows: Vec<Vec<String>>) -> Self {
+    fn from_parts(mut parts: Vec<Part>, rows: Vec<Vec<String>>) -> Self {
         if !parts.contains(&Part::Header) {
             parts.push(Part::Header);
         }
@@ -252,7 +251,7 @@ impl Part {
     }
 }
 
-/// A number that stream and sequence number determine, so that a receiver can check it.
+/// A number determined by stream and sequence number, so that a receiver can check it.
 fn random(facts: &Facts<'_>, part: u64, from: i64, to: i64) -> i64 {
     let Header { stream, seq, .. } = facts.header;
     let message = u64::from(*stream) << 32 | u64::from(*seq);
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_filled_in() {
+    fn fields_are_substituted() {
         let text =
             r#"{"id":"{{header}}","n":{{seq}},"who":"{{client}} {{topic}}","at":{{time_us}}}"#;
         let template = Template::parse(text).expect("parses");
@@ -298,14 +297,14 @@ mod tests {
     }
 
     #[test]
-    fn the_header_follows_where_it_has_no_place() {
+    fn the_header_is_appended_without_its_field() {
         let message = written(&Template::literal("21.5 C "), 0);
         assert!(message.starts_with("21.5 C tacho"), "{message}");
         assert_eq!(message.len(), 7 + PRINTABLE_BYTES);
     }
 
     #[test]
-    fn random_numbers_stay_in_their_bounds_and_can_be_repeated() {
+    fn random_numbers_are_bounded_and_reproducible() {
         let template = Template::parse("{{random -3 3}} ").expect("parses");
         let number = |seq| -> i64 {
             let message = written(&template, seq);
@@ -323,19 +322,19 @@ mod tests {
         let template = Template::with_rows("{{name}}={{value}};", &columns, rows).expect("parses");
         assert!(written(&template, 0).starts_with("b=2;"));
         assert!(written(&template, 1).starts_with("a=1;"));
-        let lines = Template::of_rows(vec!["x,y".into(), "z".into()]).expect("rows");
+        let lines = Template::from_rows(vec!["x,y".into(), "z".into()]).expect("rows");
         assert!(written(&lines, 3).starts_with("x,ytacho"));
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_are_named() {
         let complaint = |text: &str| Template::parse(text).expect_err("is wrong").to_string();
-        assert!(complaint("a {{seq").contains("'{{' without '}}' behind it: \"{{seq\""));
-        assert!(complaint("{{sequence}}").starts_with("there is no field {{sequence}}; there are"));
+        assert!(complaint("a {{seq").contains("'{{' without '}}' after it: \"{{seq\""));
+        assert!(complaint("{{sequence}}").starts_with("unknown field {{sequence}}; use"));
         assert!(complaint("{{random 5 1}}").contains("FROM <= TO"));
         assert!(complaint("{{random}}").contains("FROM <= TO"));
         assert!(complaint("{{header}}{{header}}").contains("2 times"));
-        assert_eq!(Template::of_rows(Vec::new()), Err(TemplateError::NoRows));
+        assert_eq!(Template::from_rows(Vec::new()), Err(TemplateError::NoRows));
         let rows = vec![vec!["1".into()], vec![]];
         let error = Template::with_rows("", &["a".into()], rows).expect_err("is wrong");
         assert_eq!(error.to_string(), "row 2 has 0 columns, not 1");

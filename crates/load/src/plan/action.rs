@@ -1,48 +1,48 @@
-//! What happens to clients at times of the measured window.
+//! Timed actions on clients during the measured window.
 
-/// Something that happens to some clients of a group.
+/// A timed action on some clients of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
     /// From the start of the measured window.
     pub after_ns: u64,
-    /// One client after the other within this time; 0 is all at once.
+    /// The affected clients are spread over this time; 0 means all at once.
     pub over_ns: u64,
     /// Position of the group in the plan.
     pub group: usize,
-    /// To how many of its clients.
+    /// Number of affected clients.
     pub clients: u32,
-    /// Which ones: each turn takes others, as long as there are others.
+    /// Selects the clients: each turn affects different ones as long as possible.
     pub turn: u32,
-    /// What happens.
-    pub deed: Deed,
+    /// The kind of action.
+    pub kind: ActionKind,
 }
 
-/// What happens to a client.
+/// The effect of an action on a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
-    /// Its connection ends; it comes back by the [reconnect](super::Group::reconnect) of its
-    /// group, and without one stays away.
+pub enum ActionKind {
+    /// Its connection ends; it reconnects by the [policy](super::Group::reconnect) of its group, and
+    /// without one stays disconnected.
     Disconnect {
-        /// With DISCONNECT; otherwise the connection breaks, and the broker publishes the will.
+        /// With DISCONNECT; otherwise the connection breaks and the broker publishes the will.
         clean: bool,
     },
-    /// It does not read its socket.
+    /// It stops reading its socket.
     Pause {
-        /// For so long.
+        /// Length of the pause.
         for_ns: u64,
     },
-    /// It connects a second time with the same identifier, while its first connection is up.
+    /// It connects a second time with the same client identifier while its first connection is up.
     TakeOver,
-    /// It subscribes. Clients of such groups do not in [`Phase::Subscribe`](super::Phase).
+    /// It subscribes. Clients of such groups do not subscribe in [`Phase::Subscribe`](super::Phase).
     Subscribe,
 }
 
 impl Action {
-    /// Actions that a plan has at most.
+    /// Limit on the actions of a plan.
     pub const MAX: usize = 10_000;
 
-    /// Which one of those concerned client `rank` of `all` is; `None` when it is not concerned.
-    /// Those concerned are spread evenly over the group.
+    /// Position of client `rank` of `all` among the affected clients; `None` when it is not affected.
+    /// The affected clients are spread evenly over the group.
     pub(crate) fn position(&self, rank: usize, all: usize) -> Option<u64> {
         let (wanted, all) = (u64::from(self.clients), all.max(1) as u64);
         let place = (rank as u64 + u64::from(self.turn)) % all * wanted;
@@ -55,14 +55,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exactly_so_many_are_concerned_and_each_turn_takes_others() {
+    fn the_exact_number_is_affected_and_each_turn_selects_others() {
         let action = |clients, turn| Action {
             after_ns: 0,
             over_ns: 0,
             group: 0,
             clients,
             turn,
-            deed: Deed::TakeOver,
+            kind: ActionKind::TakeOver,
         };
         for (wanted, all) in [(0, 7), (1, 7), (3, 7), (7, 7), (250, 1000), (999, 1000)] {
             for turn in [0, 1, 5] {

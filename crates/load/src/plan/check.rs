@@ -1,11 +1,12 @@
-//! Refuses plans that cannot run, with a sentence that says what to change.
+//! Rejects plans that cannot run, with a message that says what to change.
 
 use std::collections::{HashMap, HashSet};
 
 use tacho_codec::QoS;
 
 use super::expect::broker_of;
-use super::{Action, Group, Pace, Payload, Phase, Plan, Receiver, SharedGroup};
+use super::{Action, Group, Pace, Phase, Plan, Receiver, SharedGroup};
+use crate::payload::Payload;
 
 /// Why a plan cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -13,7 +14,7 @@ pub enum PlanError {
     /// No thread to run on.
     #[error("a plan needs at least one generator thread")]
     NoThreads,
-    /// Nowhere to connect to.
+    /// No broker address.
     #[error("group {group} has no target address")]
     NoTargets {
         /// Group name.
@@ -22,12 +23,12 @@ pub enum PlanError {
     /// No client at all.
     #[error("a plan needs at least one client")]
     NoClients,
-    /// More clients or streams than a 31-bit number can name.
-    #[error("{what}: {count} are more than 2147483647")]
+    /// More clients or streams than a 31-bit number can identify.
+    #[error("{count} {what} exceed the limit of 2147483647")]
     TooMany {
-        /// What there are too many of.
+        /// `clients` or `streams`.
         what: &'static str,
-        /// How many.
+        /// Their number.
         count: usize,
     },
     /// The payload cannot hold the header.
@@ -39,7 +40,7 @@ pub enum PlanError {
         group: String,
         /// Size asked for.
         bytes: u32,
-        /// What the header takes.
+        /// Size of the header.
         bytes_min: u32,
     },
     /// The payload does not fit into an MQTT packet.
@@ -56,17 +57,17 @@ pub enum PlanError {
         /// Group name.
         group: String,
     },
-    /// A trace that cannot be followed.
-    #[error("group {group}: the trace of arrivals cannot be used: {why}")]
+    /// An invalid trace.
+    #[error("group {group}: the trace of arrivals is invalid: {why}")]
     Trace {
         /// Group name.
         group: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
-    /// Clients are to come back to sessions that end when they leave.
+    /// Clients are to return to sessions that end with their connections.
     #[error(
-        "group {group}: its clients go offline and come back, but their sessions end with the connection; give them a session expiry of more than the {away_s} s they stay away"
+        "group {group}: its clients go offline and return, but their sessions end before that; set a session expiry of more than the {away_s} s they stay away"
     )]
     OfflineWithoutSession {
         /// Group name.
@@ -114,26 +115,26 @@ pub enum PlanError {
         /// The identifier.
         id: String,
     },
-    /// Closed mode at QoS 0 counts by deliveries, and nobody receives.
+    /// Closed mode at QoS 0 counts deliveries, and there is no receiver.
     #[error(
-        "topic {topic}: closed mode at QoS 0 counts by deliveries, but no subscription matches it"
+        "topic {topic}: closed mode at QoS 0 counts deliveries, but no subscription matches it"
     )]
     ClosedWithoutReceiver {
         /// Topic of the stream.
         topic: String,
     },
-    /// Each broker has a group of this name, and figures could not tell them apart.
+    /// Two brokers have a group of this name, and figures could not tell them apart.
     #[error("the shared subscription {filter:?} is used at two brokers; give each its own name")]
     SharedAtTwoBrokers {
         /// As sent.
         filter: String,
     },
-    /// An action that the plan cannot carry out.
+    /// An invalid action.
     #[error("action {number} of the plan: {why}")]
     Action {
-        /// Which one, counted from 1.
+        /// Its number, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// A topic name or filter that MQTT does not allow.
@@ -143,19 +144,19 @@ pub enum PlanError {
         what: &'static str,
         /// As given.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
 }
 
 impl Plan {
-    /// Largest payload: what MQTT's remaining length leaves beside topic and properties.
+    /// Largest payload: MQTT's remaining length minus topic and properties.
     pub const PAYLOAD_BYTES_MAX: u32 = 268_435_455 - 65_535 - 64;
 
     /// Checks that the plan can run.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first problem found.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.threads == 0 {
             return Err(PlanError::NoThreads);
@@ -234,7 +235,7 @@ impl Plan {
         self.phases.contains(&Phase::Offline)
     }
 
-    /// How long all loads take together.
+    /// Total length of all load phases.
     fn load_ns(&self) -> u64 {
         let lengths = self.phases.iter().map(|phase| match phase {
             Phase::WarmUp { duration_ns, .. } | Phase::Measure { duration_ns, .. } => *duration_ns,
@@ -259,14 +260,14 @@ impl Plan {
 
     fn check_actions(&self) -> Result<(), PlanError> {
         if self.actions.len() > Action::MAX {
-            let why = "there are at most 10000";
+            let why = "the limit is 10000 actions";
             return Err(PlanError::Action { number: self.actions.len(), why });
         }
         for (action, number) in self.actions.iter().zip(1..) {
             let why = match self.groups.get(action.group) {
-                None => "it is about a group that there is not",
+                None => "its group does not exist",
                 Some(group) if action.clients as usize > group.clients.len() => {
-                    "it is about more clients than the group has"
+                    "it affects more clients than its group has"
                 }
                 Some(_) => continue,
             };
@@ -304,7 +305,7 @@ impl Plan {
         let mut brokers = HashMap::new();
         for (group, client) in self.clients() {
             for subscription in &client.subscriptions {
-                let Some(shared) = SharedGroup::of(&subscription.filter) else { continue };
+                let Some(shared) = SharedGroup::parse(&subscription.filter) else { continue };
                 let broker = broker_of(group);
                 if *brokers.entry(shared).or_insert(broker) != broker {
                     let filter = subscription.filter.clone();
@@ -327,7 +328,7 @@ fn check_payload(group: &str, payload: &Payload) -> Result<(), PlanError> {
     let (bytes, bytes_min) = match payload {
         Payload::Random { bytes } | Payload::Zeros { bytes } => (*bytes, Plan::PAYLOAD_BYTES_MIN),
         Payload::Jmeter { bytes, .. } => (*bytes, Plan::TEXT_BYTES_MIN),
-        // It brings room for its header.
+        // The template itself adds the header.
         Payload::Text(_) => return Ok(()),
     };
     let group = group.to_owned();
@@ -378,7 +379,7 @@ fn check_life(group: &Group) -> Result<(), PlanError> {
     group.offline.as_ref().map_or(Ok(()), |offline| check_absence(group, offline.for_ns))
 }
 
-/// Sessions must last as long as their clients are away.
+/// Checks that sessions outlast the absence of their clients.
 fn check_absence(group: &Group, away_ns: u64) -> Result<(), PlanError> {
     let away_s = away_ns.div_ceil(1_000_000_000);
     if !group.is_persistent() || group.version.is_v5() && u64::from(group.session_expiry_s) < away_s

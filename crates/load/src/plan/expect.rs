@@ -1,4 +1,4 @@
-//! Who must get what: routes derived from topics and filters.
+//! Routes derived from topics and filters: the streams that each receiver must receive.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,42 +11,42 @@ use super::{Client, Group, Plan, Receiver, Route, Stream, Subscription, Will};
 pub struct SharedGroup<'a> {
     /// Group name.
     pub name: &'a str,
-    /// Filter without the `$share/group/` in front.
+    /// Filter without the prefix `$share/group/`.
     pub filter: &'a str,
 }
 
 impl<'a> SharedGroup<'a> {
     /// The group of a `$share/name/filter`; `None` for a plain filter.
-    pub fn of(filter: &'a str) -> Option<Self> {
+    pub fn parse(filter: &'a str) -> Option<Self> {
         let (name, filter) = filter.strip_prefix("$share/")?.split_once('/')?;
         Some(Self { name, filter })
     }
 }
 
-/// Messages that one broker passes on to another by its own configuration.
+/// A bridge between two brokers, by their own configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bridge {
-    /// The broker that passes them on: the name of a group's targets.
+    /// The forwarding broker: the name of a group's targets.
     pub from: String,
-    /// The broker that they arrive at.
+    /// The receiving broker.
     pub to: String,
-    /// Which topics.
+    /// The topics that it forwards.
     pub filter: String,
-    /// What is cut off in front of the topic.
+    /// Prefix removed from the topic.
     pub strip: String,
-    /// What is then put in front of it.
+    /// Prefix then added to it.
     pub prefix: String,
 }
 
 impl Bridge {
-    /// The topic under which a message of `topic` arrives; `None` when it is not passed on.
+    /// The topic under which a message to `topic` arrives; `None` when it is not forwarded.
     pub fn arrives_as(&self, topic: &str) -> Option<String> {
         let rest = topic.strip_prefix(self.strip.as_str())?;
         tacho_topic::matches(&self.filter, topic).then(|| format!("{}{rest}", self.prefix))
     }
 }
 
-/// One receiver's interest: where its filter is kept.
+/// A filter of one receiver, at its broker.
 #[derive(Clone, Copy)]
 struct Interest<'a> {
     broker: &'a str,
@@ -56,7 +56,7 @@ struct Interest<'a> {
     no_local: bool,
 }
 
-/// All interests, those in exact topics to be looked up by broker and topic.
+/// All interests; those in exact topics are indexed by broker and topic.
 struct Interests<'a> {
     exact: HashMap<(&'a str, &'a str), Vec<Interest<'a>>>,
     wild: Vec<Interest<'a>>,
@@ -68,16 +68,16 @@ impl Plan {
         let mut seen = HashMap::new();
         let mut groups = Vec::new();
         for subscription in self.clients().flat_map(|(_, client)| &client.subscriptions) {
-            if let Some(group) = SharedGroup::of(&subscription.filter) {
+            if let Some(group) = SharedGroup::parse(&subscription.filter) {
                 seen.entry(group.clone()).or_insert_with(|| groups.push(group));
             }
         }
         groups
     }
 
-    /// Computes the routes that the plan's topics, filters and bridges imply, in order of streams.
-    /// Groups with targets of their own meet those of the same broker only, except over one bridge.
-    /// Takes time in proportion to streams x wildcard filters; exact filters are looked up.
+    /// Derives the routes from the plan's topics, filters and bridges, in order of streams. Messages
+    /// stay at the broker of their group's targets, except across one bridge. The time is
+    /// proportional to streams x wildcard filters; exact filters are looked up.
     pub fn derive_routes(&self) -> Vec<Route> {
         let interests = self.interests();
         let publishers = (0..).zip(self.clients()).flat_map(|(client, (group, of))| {
@@ -98,7 +98,7 @@ impl Plan {
             found.retain(|interest| !(interest.no_local && interest.receiver == own));
             found.sort_by_key(|interest| interest.receiver);
             for same in found.chunk_by(|a, b| a.receiver == b.receiver) {
-                // Members of a shared group may ask for different QoS: the lowest is certain.
+                // Members of a shared group may request different QoS; only the lowest is certain.
                 let granted = match same[0].receiver {
                     Receiver::Client(_) => same.iter().map(|i| i.qos).max(),
                     Receiver::Shared(_) => same.iter().map(|i| i.qos).min(),
@@ -114,7 +114,7 @@ impl Plan {
         routes
     }
 
-    /// Adds those who hear the answers to a stream's requests, if somebody gives any.
+    /// Adds the receivers of the answers to a stream's requests, if there are responders.
     fn answered<'a>(
         &'a self,
         interests: &Interests<'a>,
@@ -126,7 +126,7 @@ impl Plan {
         let responders =
             self.groups.iter().filter(|group| group.answers && broker_of(group) == broker);
         let hears = |subscription: &&Subscription| {
-            let shared = SharedGroup::of(&subscription.filter);
+            let shared = SharedGroup::parse(&subscription.filter);
             let filter = shared.map_or(subscription.filter.as_str(), |of| of.filter);
             tacho_topic::matches(filter, &stream.topic)
         };
@@ -134,7 +134,7 @@ impl Plan {
             .flat_map(|group| &group.clients)
             .flat_map(|client| &client.subscriptions)
             .filter(hears);
-        // Responders may ask for different QoS, at which they answer: the lowest is certain.
+        // Responders answer at the QoS that they requested; only the lowest is certain.
         let Some(answered) = heard.map(|subscription| subscription.qos).min() else { return };
         let from = found.len();
         interests.find(broker, topic, found);
@@ -143,8 +143,8 @@ impl Plan {
         }
     }
 
-    /// How many receivers the will of each client has, in order of clients: 0 where it has none, or
-    /// comes back before the broker publishes it.
+    /// The number of receivers of each client's will, in order of clients: 0 where it has no will, or
+    /// reconnects before the broker publishes it.
     pub(crate) fn will_receivers(&self) -> Vec<u32> {
         let interests = self.interests();
         let mut found = Vec::new();
@@ -160,7 +160,7 @@ impl Plan {
         self.clients().map(count).collect()
     }
 
-    /// Where else a message of a group's client arrives, and under which topic.
+    /// The other brokers at which a message of a group's client arrives, and its topics there.
     pub(crate) fn bridged<'a>(
         &'a self,
         group: &'a Group,
@@ -175,11 +175,11 @@ impl Plan {
         let numbers: HashMap<SharedGroup<'_>, u32> =
             self.shared_groups().into_iter().zip(0..).collect();
         let mut interests = Interests { exact: HashMap::new(), wild: Vec::new() };
-        // All members of a shared group are one interest: there may be thousands.
+        // All members of a shared group, possibly thousands, form one interest.
         let mut members: HashMap<u32, usize> = HashMap::new();
         for (index, (group, client)) in (0..).zip(self.clients()) {
             for subscription in &client.subscriptions {
-                let shared = SharedGroup::of(&subscription.filter);
+                let shared = SharedGroup::parse(&subscription.filter);
                 let filter = shared.as_ref().map_or(subscription.filter.as_str(), |g| g.filter);
                 let number = shared.map(|group| numbers[&group]);
                 let receiver = number.map_or(Receiver::Client(index), Receiver::Shared);
@@ -211,7 +211,7 @@ impl<'a> Interests<'a> {
     }
 }
 
-/// Name of the broker of a group; empty for the plan's targets.
+/// Name of a group's broker; empty for the plan's targets.
 pub(super) fn broker_of(group: &Group) -> &str {
     group.targets.first().map_or("", |target| target.name.as_str())
 }

@@ -1,52 +1,52 @@
-//! How clients of a group live: wills, absences, reconnects.
+//! Wills, absences, reconnects and declared losses of the clients of a group.
 
 use tacho_codec::QoS;
 
-/// The message that the broker publishes for a client that goes without saying so. Its topic is
-/// the client's: [`Client::will_topic`](super::Client::will_topic).
+/// The message that the broker publishes when a client's connection ends without DISCONNECT. Its
+/// topic is [`Client::will_topic`](super::Client::will_topic).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Will {
-    /// QoS to publish with.
+    /// QoS of the will.
     pub qos: QoS,
     /// Retain flag.
     pub retain: bool,
-    /// Payload, at most 65,535 bytes. Receivers recognise it by the topic and count it as
+    /// Payload, at most 65,535 bytes. Receivers recognise it by topic and payload and count it in
     /// [`Delivery::wills`](crate::Delivery::wills).
     pub payload: Vec<u8>,
-    /// Seconds that the broker waits before it publishes (5.0 only).
+    /// Will delay interval in seconds (5.0 only).
     pub delay_s: u32,
 }
 
-/// All clients of a group leave once during the load and come back to their sessions: what was
-/// published for them meanwhile at QoS 1 and 2 must follow, in order and complete.
+/// All clients of a group disconnect once during the load and return to their sessions: messages
+/// published for them meanwhile at QoS 1 and 2 must follow, complete and in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offline {
-    /// From the start of the measured window until they leave.
+    /// From the start of the measured window until they disconnect.
     pub after_ns: u64,
-    /// How long they stay away.
+    /// Length of the absence.
     pub for_ns: u64,
-    /// Leave with DISCONNECT, or break the connection (the broker then publishes wills).
+    /// Disconnect with DISCONNECT, or break the connection (the broker then publishes wills).
     pub clean: bool,
-    /// The broker keeps messages of QoS 0 for absent sessions: they are judged as those of
-    /// QoS 1 are. Otherwise their loss is declared.
+    /// The broker queues messages of QoS 0 for absent sessions: they are judged like those of QoS 1.
+    /// Otherwise their loss is declared.
     pub queues_qos0: bool,
 }
 
-/// What a client does when its connection ends unexpectedly, or cannot be opened.
+/// The backoff of a client whose connection ended unexpectedly or could not be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reconnect {
-    /// Attempts in a row before the client is given up, at least 1.
+    /// Consecutive failed attempts before the client is given up, at least 1.
     pub attempts_max: u32,
-    /// Pause before the first attempt; each further pause is twice as long.
+    /// Delay before the first attempt; it doubles with each further attempt.
     pub first_ns: u64,
-    /// Longest pause.
+    /// Largest delay.
     pub longest_ns: u64,
 }
 
-/// Losses that a scenario expects: they are counted apart and are no violation.
+/// Losses that a scenario declares: counted separately, no violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeclaredLoss {
-    /// The broker's queue for an absent session is bounded: of the messages published while a
-    /// client was away, some may be missing.
+    /// The broker's queue for an absent session is bounded: messages published during the absence
+    /// may be lost.
     OfflineQueueFull,
 }

@@ -1,17 +1,17 @@
-//! When the messages of a stream are due.
+//! The pace of a stream: when its messages are due.
 
 use std::sync::Arc;
 
 /// When the messages of a stream are due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pace {
-    /// An absolute schedule of even steps that does not look at the broker.
+    /// Open loop: an absolute schedule of even steps, independent of the broker.
     Open {
         /// Rate of each stream.
         rate: Rate,
-        /// Where in its period a stream starts.
+        /// Offset of a stream's first message in its period.
         phase: PhasePolicy,
-        /// What happens to messages whose time has passed.
+        /// Treatment of messages that are behind schedule.
         catch_up: CatchUp,
     },
     /// Random arrivals, each stream by itself, from the plan's seed: gaps are exponential, and
@@ -20,53 +20,53 @@ pub enum Pace {
     Poisson {
         /// Mean rate of each stream.
         rate: Rate,
-        /// What happens to messages whose time has passed.
+        /// Treatment of messages that are behind schedule.
         catch_up: CatchUp,
     },
-    /// Several messages at once in every period. Open loop.
+    /// Several messages at once in each period. Open loop.
     Bursts {
         /// Messages in a burst, at least 1.
         messages: u32,
         /// From one burst to the next, at least 1 ns.
         period_ns: u64,
-        /// Where in the period a stream has its burst.
+        /// Offset of a stream's bursts in the period.
         phase: PhasePolicy,
-        /// What happens to messages whose time has passed.
+        /// Treatment of messages that are behind schedule.
         catch_up: CatchUp,
     },
-    /// As recorded or drawn before. Open loop.
+    /// A recorded or precomputed sequence of arrivals. Open loop.
     Trace {
-        /// When messages are due.
+        /// The arrivals.
         trace: Arc<Trace>,
-        /// What happens to messages whose time has passed.
+        /// Treatment of messages that are behind schedule.
         catch_up: CatchUp,
     },
-    /// As JMeter's constant throughput timer paces "all active threads in current thread group":
-    /// between two messages of a stream lie `round(active x 60000 / per_minute)` whole
-    /// milliseconds (at least 1), worked out anew for each message with the streams that have
-    /// started by then; a stream's first message is due at once, and what is late is not caught up.
+    /// JMeter's constant throughput timer for "all active threads in current thread group": the gap
+    /// between two messages of a stream is `round(active x 60000 / per_minute)` whole milliseconds
+    /// (at least 1), computed for each message from the streams started by then. A stream's first
+    /// message is due at once, and delays are not caught up.
     Jmeter {
         /// Messages per minute of the thread group as a whole.
         per_minute: f64,
-        /// Streams in a thread group. The streams of a block fill one group after another, as
-        /// on several machines.
+        /// Streams per thread group. The streams of a block fill one group after another, as on
+        /// several machines.
         threads: u32,
         /// The group's ramp-up: stream `k` starts `k x round(ramp / threads)` whole
         /// milliseconds after the load.
         ramp_ns: u64,
-        /// Wait for the acknowledgement of a message of QoS 1 or 2 before the next one.
+        /// Wait for the acknowledgement of each message of QoS 1 or 2 before the next one.
         wait: bool,
     },
-    /// As fast as the broker lets it: at most `window` messages per stream under way, counted
-    /// by verified deliveries at QoS 0 and by acknowledgements at QoS 1 and 2.
+    /// Closed loop, as fast as the broker allows: at most `window` messages per stream in flight,
+    /// counted by verified deliveries at QoS 0 and by acknowledgements at QoS 1 and 2.
     Closed {
-        /// Messages under way per stream, at least 1.
+        /// Messages in flight per stream, at least 1.
         window: u32,
     },
 }
 
 impl Pace {
-    /// Messages after which a Poisson stream is exactly on its mean again.
+    /// Messages per block, after which a Poisson stream has exactly its mean rate.
     pub const POISSON_BLOCK: u64 = 256;
 
     /// Mean rate of one stream; `None` in closed mode.
@@ -84,7 +84,7 @@ impl Pace {
         }
     }
 
-    /// What happens to messages whose time has passed.
+    /// Treatment of messages that are behind schedule.
     pub const fn catch_up(&self) -> CatchUp {
         match self {
             Self::Open { catch_up, .. }
@@ -96,8 +96,8 @@ impl Pace {
     }
 }
 
-/// JMeter's step between two samples of a thread. A thread without any pause would not end its
-/// turn, so that it gets one millisecond at least.
+/// JMeter's delay between two samples of a thread, at least one millisecond, since a thread without
+/// any delay would never end its turn.
 pub(crate) fn jmeter_delay_ms(active: u64, per_minute: f64) -> u64 {
     ((active as f64 * 60_000.0 / per_minute).round() as u64).max(1)
 }
@@ -128,7 +128,7 @@ impl Rate {
     }
 }
 
-/// Where in its period the first message of a stream lies.
+/// Offset of a stream's first message in its period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PhasePolicy {
     /// Stream `i` of `n` of its block starts at `i * period / n`.
@@ -136,48 +136,48 @@ pub enum PhasePolicy {
     Uniform,
     /// Seeded random in `[0, period)`.
     Random,
-    /// All streams at once: bursts.
+    /// All streams at once, which causes bursts.
     Aligned,
     /// Streams start one after another: stream `i` of its block at `i * step_ns`.
     Ramp {
-        /// From the start of one stream to that of the next.
+        /// Time between the starts of consecutive streams.
         step_ns: u64,
     },
 }
 
-/// What an open stream does with messages whose time has passed.
+/// What an open stream does with messages that are behind schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CatchUp {
     /// Send them all, late; latency counts from the intended time.
     #[default]
     CatchUp,
-    /// Send the latest one and count the others as dropped.
+    /// Send the latest one, and count the others as dropped.
     Skip,
 }
 
-/// Arrivals spelled out, counted from the start of the load.
+/// An explicit sequence of arrivals, relative to the start of the load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
-    /// When messages are due.
+    /// The arrivals.
     pub arrivals: Arrivals,
-    /// Begin again after this long; `None` ends the stream with the trace (with
-    /// [`Arrivals::Rates`], the last rate goes on).
+    /// Period of repetition; `None` ends the stream with the trace (with [`Arrivals::Rates`], the last
+    /// rate continues).
     pub repeat_ns: Option<u64>,
-    /// Streams that share the trace, at least 1: the `k`-th stream of the block sends messages
-    /// `k`, `k + shared_by`, and so on. With 1 each stream sends them all.
+    /// Streams that share the trace, at least 1: the `k`-th stream of the block sends messages `k`,
+    /// `k + shared_by`, and so on. With 1, each stream sends all messages.
     pub shared_by: u32,
 }
 
 /// The form of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrivals {
-    /// One entry per message: when it is due, in ascending order.
+    /// The due time of each message, in ascending order.
     Offsets(Vec<u64>),
-    /// Rates that change with time; the first begins at 0, times ascend.
+    /// Rates over time; the first begins at 0, times ascend.
     Rates(Vec<RateFrom>),
 }
 
-/// A rate from some time on.
+/// A rate from a given time on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateFrom {
     /// Since the start of the trace.
@@ -205,7 +205,7 @@ impl Trace {
         all / f64::from(self.shared_by)
     }
 
-    /// Messages of one pass of a trace of rates before `until_ns`, as a fraction.
+    /// Messages before `until_ns` in one pass of a trace of rates, with a fractional part.
     pub(crate) fn messages_until(&self, until_ns: u64) -> f64 {
         let Arrivals::Rates(rates) = &self.arrivals else { return 0.0 };
         let ends = rates.iter().skip(1).map(|next| next.from_ns).chain([u64::MAX]);
@@ -218,10 +218,10 @@ impl Trace {
             .sum()
     }
 
-    /// Whether it can be played.
+    /// Checks the trace.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first problem found.
     pub fn check(&self) -> Result<(), &'static str> {
         if self.shared_by == 0 {
             return Err("it must be shared by at least one stream");
@@ -258,7 +258,7 @@ impl Trace {
     }
 }
 
-/// A factor on rates, as a fraction so that rates stay exact.
+/// A factor on rates, as a fraction to keep rates exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
     /// Numerator, at least 1.

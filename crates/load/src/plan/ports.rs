@@ -1,4 +1,4 @@
-//! Local ports: how many connections one source address can have.
+//! Local ports, which limit the connections per source address.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -8,9 +8,9 @@ use tacho_net::local_port_range;
 use super::Plan;
 
 impl Plan {
-    /// Loopback addresses to connect from, so that the local ports are enough for all clients.
-    /// None when one address is enough, or when some target is not on this machine: the system
-    /// has no further addresses there unless somebody gives it some.
+    /// Loopback source addresses that provide enough local ports for all clients. Empty when one
+    /// address is sufficient, or when some target is not on this machine: other interfaces have no
+    /// further addresses unless an administrator adds them.
     pub fn loopback_sources(&self) -> Vec<IpAddr> {
         let (first, last) = local_port_range();
         self.loopback_sources_for(u64::from(last - first) + 1)
@@ -23,14 +23,14 @@ impl Plan {
                 *clients.entry(target.addr).or_default() += 1;
             }
         }
-        // Ports of connections closed lately stay in use for a while.
+        // Ports of recently closed connections stay in use for a while (TIME_WAIT).
         let usable = (ports * 9 / 10).max(1);
         let local = clients.keys().all(|addr| addr.is_ipv4() && addr.ip().is_loopback());
         let most = clients.values().max().copied().unwrap_or(0);
         if !local || most <= usable {
             return Vec::new();
         }
-        // A port of a given source address is good for one connection, whatever its target.
+        // With an explicit source address, a port serves one connection, whatever its target.
         let count = clients.values().sum::<u64>().div_ceil(usable).min(250) as u8;
         (1..=count).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))).collect()
     }
@@ -44,12 +44,12 @@ mod tests {
     use crate::plan::tests::{plan_of, publisher};
 
     #[test]
-    fn as_many_addresses_as_the_ports_ask_for() {
+    fn there_are_enough_addresses_for_the_ports() {
         let mut plan = plan_of((0..100).map(|_| publisher("t", QoS::AtMostOnce)).collect());
         let count = |plan: &Plan, ports| plan.loopback_sources_for(ports).len();
         assert_eq!([112, 111, 56, 20].map(|ports| count(&plan, ports)), [0, 2, 2, 6]);
         assert_eq!(plan.loopback_sources_for(60)[1], IpAddr::from([127, 0, 0, 2]));
-        // Two targets share the ports as long as no source address is asked for.
+        // Connections to two targets share ports as long as no source address is explicit.
         plan.targets.push(SocketAddr::from(([127, 0, 0, 1], 1884)).into());
         assert_eq!([60, 50].map(|ports| count(&plan, ports)), [0, 3]);
         plan.targets.push(SocketAddr::from(([192, 0, 2, 1], 1883)).into());

@@ -1,4 +1,4 @@
-//! Where clients connect, and what lies between their packets and TCP.
+//! Broker addresses, and the transports of MQTT packets.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,22 +11,22 @@ use tacho_net::{Filter, Layers};
 /// One address of a broker.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Where to connect.
+    /// Socket address.
     pub addr: SocketAddr,
-    /// How.
+    /// Transport.
     pub transport: Transport,
-    /// Which broker this is, for figures per broker; several addresses of one share the name.
+    /// Name of the broker, for figures per broker; all its addresses share the name.
     pub name: String,
 }
 
-/// What carries MQTT packets.
+/// The transport of MQTT packets.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum Transport {
-    /// TCP and nothing else.
+    /// Plain TCP.
     #[default]
     Tcp,
-    /// TLS. Connections that share it resume each other's sessions, as clients of one process do.
+    /// TLS. Connections that share it resume each other's TLS sessions.
     Tls(Arc<TlsClient>),
     /// WebSocket.
     Ws(WsClient),
@@ -35,10 +35,10 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// What MQTT is called in a WebSocket's handshake.
+    /// Subprotocol in the WebSocket handshake.
     pub const SUBPROTOCOL: &str = "mqtt";
 
-    /// The filter of a new connection; plain TCP has none.
+    /// The byte filter of a new connection; none for plain TCP.
     pub(crate) fn filter(&self) -> io::Result<Option<Box<dyn Filter>>> {
         Ok(match self {
             Self::Tcp => None,
@@ -50,7 +50,7 @@ impl Transport {
 }
 
 impl Target {
-    /// An address reached by plain TCP.
+    /// A target reached by plain TCP.
     pub fn tcp(addr: SocketAddr, name: impl Into<String>) -> Self {
         Self { addr, transport: Transport::Tcp, name: name.into() }
     }

@@ -1,9 +1,9 @@
 //! Random arrivals with an exact mean.
 //!
-//! Given how many arrivals of a Poisson process lie in an interval, they are spread over it
-//! independently and evenly. So each block of 256 periods gets exactly 256 messages at such
-//! places: gaps look exponential, and the rate never drifts. The places are drawn in ascending
-//! order: of `k` even places in what is left of the block, the first lies at `1 - u^(1/k)` of it.
+//! Given their number, the arrivals of a Poisson process in an interval are independent and
+//! uniformly distributed. So each block of 256 periods gets exactly 256 messages at such positions:
+//! gaps are approximately exponential, and the rate never drifts. Positions are drawn in ascending
+//! order: the first of `k` uniform positions in the rest of the block lies at `1 - u^(1/k)` of it.
 
 use fastrand::Rng;
 
@@ -22,7 +22,7 @@ pub(super) struct Poisson {
     block: u64,
     /// Messages of the block from the next one on, at least 1.
     left: u64,
-    /// Where in the block the next message lies, 0 to 1.
+    /// Position of the next message in the block, 0 to 1.
     at: f64,
     rng: Rng,
 }
@@ -43,7 +43,7 @@ impl Poisson {
         poisson
     }
 
-    /// Begins a block: its numbers depend on nothing before it.
+    /// Begins a block, whose random numbers are independent of earlier blocks.
     fn open(&mut self, block: u64) {
         self.block = block;
         self.left = BLOCK;
@@ -88,7 +88,7 @@ impl Poisson {
             count += walk.left;
             let elapsed = u128::from(end_ns - walk.start_ns);
             let blocks = elapsed * walk.messages / (walk.per_ns * u128::from(BLOCK));
-            // The block that `end_ns` lies in, or the one behind it by a rounded nanosecond.
+            // The block that contains `end_ns`, or the next one because of rounding.
             let mut block = (blocks as u64).max(walk.block + 1);
             while walk.block_start_ns(block) > end_ns {
                 block -= 1;

@@ -31,7 +31,7 @@ fn times(mut schedule: Schedule, end_ns: u64) -> Vec<u64> {
 
 /// Due time of message `index`.
 fn due_ns(schedule: &Schedule, index: u64) -> u64 {
-    schedule.kind.next_ns(index)
+    schedule.pattern.next_ns(index)
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_drawn_trace_follows_its_rates() {
     for (end_s, count) in [(1, 10), (2, 10), (3, 110), (4, 120), (6, 220), (300, 11_000)] {
         assert_eq!(schedule.remaining_before(end_s * SECOND), count, "until {end_s} s");
     }
-    assert_eq!(schedule.kind.next_ns(10), 2 * SECOND);
+    assert_eq!(schedule.pattern.next_ns(10), 2 * SECOND);
     assert!((pace.per_second().expect("is open") - 110.0 / 3.0).abs() < 1e-9);
 }
 

@@ -1,4 +1,4 @@
-//! Arrivals spelled out in the plan.
+//! Explicit arrivals of the plan.
 
 use std::sync::Arc;
 
@@ -76,11 +76,11 @@ impl Traced {
             }
             wanted = (wanted - messages).max(0.0);
         }
-        // Rounding may leave the last message of a pass behind its end.
+        // Rounding may place the last message of a pass after its end.
         self.trace.repeat_ns.map(|repeat_ns| pass_ns.saturating_add(repeat_ns))
     }
 
-    /// Number of the first message due at `end_ns` or later, from `next` on.
+    /// Number of the first message due at or after `end_ns`, from `next` on.
     pub(super) fn due_before(&self, next: u64, end_ns: u64) -> u64 {
         let mut step = 1;
         while self.due_ns(next + step) < end_ns {

@@ -1,4 +1,4 @@
-//! Finds the tracker of a stream at a receiver, and builds these tables from the plan.
+//! The routes of each receiver: built from the plan, looked up by stream.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,9 +7,10 @@ use std::sync::Arc;
 use tacho_codec::QoS;
 
 use super::settle::Policy;
-use super::{Absence, ClientState, Membership, SharedTracker, Streams, Tracker, Verifier, Window};
+use super::{Absence, ClientState, Membership, SharedTracker, Streams, Tracker, Verifier};
 use crate::cells::Cells;
 use crate::plan::{ClientIndex, Plan, Receiver, Route, SharedGroup, StreamIndex};
+use crate::window::Window;
 
 /// One plain route.
 #[derive(Debug)]
@@ -19,11 +20,11 @@ pub(super) struct Entry {
     pub(super) qos: QoS,
     pub(super) overlapping: bool,
     pub(super) probed: bool,
-    /// The receiver was away, and nothing has come that was published after.
+    /// The receiver was absent, and no message published after its return has arrived.
     pub(super) absence: Absence,
 }
 
-/// One route of a shared group, as far as its members are on this thread.
+/// One route of a shared group, for its members on this thread.
 #[derive(Debug)]
 pub(super) struct SharedEntry {
     pub(super) tracker: SharedTracker,
@@ -32,7 +33,7 @@ pub(super) struct SharedEntry {
     pub(super) probed: bool,
 }
 
-/// The entries of one receiver: they lie side by side, in order of streams.
+/// The entries of one receiver, contiguous and ordered by stream.
 #[derive(Debug)]
 pub(super) struct ReceiverTable {
     pub(super) receiver: Receiver,
@@ -77,17 +78,23 @@ impl ReceiverTable {
     }
 }
 
+/// The routes to each receiver, ordered by stream.
+fn routes_by_receiver(plan: &Plan) -> HashMap<Receiver, Vec<Route>> {
+    let mut by_receiver: HashMap<Receiver, Vec<Route>> = HashMap::new();
+    for route in &plan.routes {
+        by_receiver.entry(route.receiver).or_default().push(*route);
+    }
+    for routes in by_receiver.values_mut() {
+        routes.sort_by_key(|route| route.stream);
+    }
+    by_receiver
+}
+
 impl Verifier {
-    /// For the clients of one thread; a client's position in `clients` is its number in the
-    /// other methods.
+    /// A verifier for the clients of one thread. The other methods take a client's position in
+    /// `clients`.
     pub(crate) fn new(streams: Arc<Streams>, plan: &Plan, clients: &[ClientIndex]) -> Self {
-        let mut by_receiver: HashMap<Receiver, Vec<Route>> = HashMap::new();
-        for route in &plan.routes {
-            by_receiver.entry(route.receiver).or_default().push(*route);
-        }
-        for routes in by_receiver.values_mut() {
-            routes.sort_by_key(|route| route.stream);
-        }
+        let by_receiver = routes_by_receiver(plan);
         let numbers: HashMap<SharedGroup<'_>, u32> =
             plan.shared_groups().into_iter().zip(0..).collect();
         let (groups_of_plan, all): (Vec<_>, Vec<_>) = plan.clients().unzip();
@@ -115,11 +122,11 @@ impl Verifier {
                 probed: false,
                 absence: Absence::None,
             }));
-            let cell = cells.of(index);
+            let cell = cells.cell_of(index);
             let mut groups: Vec<u32> = all[index as usize]
                 .subscriptions
                 .iter()
-                .filter_map(|subscription| SharedGroup::of(&subscription.filter))
+                .filter_map(|subscription| SharedGroup::parse(&subscription.filter))
                 .map(|group| numbers[&group])
                 .map(|group| {
                     *tables.entry(group).or_insert_with(|| {
@@ -145,7 +152,7 @@ impl Verifier {
                 answers: groups_of_plan[index as usize].answers,
                 back_ns: 0,
                 is_away: false,
-                policy: Policy::of(groups_of_plan[index as usize]),
+                policy: Policy::from_group(groups_of_plan[index as usize]),
                 received_in_window: 0,
                 header_hint: 0,
             });

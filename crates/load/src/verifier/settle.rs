@@ -1,4 +1,6 @@
-//! Closes the books of a window: what was sent against what arrived.
+//! Closes the books of a window: compares messages sent with messages received.
+
+use std::ops::Range;
 
 use tacho_codec::QoS;
 
@@ -8,7 +10,7 @@ use super::tracker::{Absence, Hole, Mark};
 use crate::events::{ActionTotals, Delivery, Gap, Totals, Violations};
 use crate::plan::{ClientIndex, DeclaredLoss, Group, Receiver, StreamIndex};
 
-/// What a stream sent since the books were closed last: messages `from..to`, of which
+/// The messages of a stream since the books were last closed: `from..to`, of which
 /// `window_from..window_to` were intended for the measured window.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct StreamEnds {
@@ -16,21 +18,20 @@ pub(crate) struct StreamEnds {
     pub(crate) window_from: u64,
     pub(crate) window_to: u64,
     pub(crate) to: u64,
-    /// When the last of them was due.
+    /// Intended time of the last one.
     pub(crate) last_ns: u64,
-    /// The publisher's connection failed, or some of its messages were refused: what was not
-    /// acknowledged may be lost.
+    /// The publisher's connection failed, or some of its messages were refused: unacknowledged messages
+    /// may be lost.
     pub(crate) failed: bool,
-    /// Runs of messages of QoS 1 and 2 without their last acknowledgement, in order: each from its
-    /// first message to before its second number.
-    pub(crate) unacknowledged: Vec<(u64, u64)>,
+    /// Runs of messages of QoS 1 and 2 without their last acknowledgement, in order.
+    pub(crate) unacknowledged: Vec<Range<u64>>,
 }
 
 impl StreamEnds {
-    /// Parts of a hole outside and inside of the window.
+    /// Splits the lost messages of a hole into those outside and inside the window.
     fn split(&self, hole: Hole) -> [u64; 2] {
         if hole.lost < hole.to - hole.from {
-            // Merged holes reach over the start of the window by less than one hole.
+            // A merged hole spans the start of the window by less than one original hole.
             if hole.to <= self.window_from || hole.from >= self.window_to {
                 return [hole.lost, 0];
             }
@@ -41,12 +42,12 @@ impl StreamEnds {
         [hole.lost - inside, inside]
     }
 
-    /// How many of the messages of a hole were acknowledged, at least: of merged holes it is not
-    /// known which messages they miss.
+    /// Lower bound of the acknowledged messages in a hole: merged holes have forgotten which messages
+    /// are missing.
     fn acknowledged(&self, hole: &Hole) -> u64 {
-        let first = self.unacknowledged.partition_point(|(_, to)| *to <= hole.from);
-        let behind = self.unacknowledged[first..].iter().take_while(|(from, _)| *from < hole.to);
-        let open: u64 = behind.map(|(from, to)| (*to).min(hole.to) - (*from).max(hole.from)).sum();
+        let first = self.unacknowledged.partition_point(|run| run.end <= hole.from);
+        let behind = self.unacknowledged[first..].iter().take_while(|run| run.start < hole.to);
+        let open: u64 = behind.map(|run| run.end.min(hole.to) - run.start.max(hole.from)).sum();
         hole.lost.saturating_sub(open)
     }
 
@@ -56,31 +57,40 @@ impl StreamEnds {
     }
 }
 
-/// Closed books: of one thread, or of several added up.
+/// Closed books of one thread, or the sum of several.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     pub(crate) outside: Delivery,
     pub(crate) window: Delivery,
     pub(crate) violations: Violations,
-    /// Lost at QoS 1 or 2, or not delivered yet.
+    /// At the end of their stream at QoS 1 or 2: lost or not delivered yet.
     pub(crate) undelivered: u64,
-    /// Lost at QoS 1 or 2 although their publisher had the last acknowledgement.
+    /// Lost at QoS 1 or 2 although acknowledged to their publisher.
     pub(crate) acknowledged_lost: u64,
-    /// The same, or not delivered yet.
+    /// At the end of their stream, although acknowledged: lost or not delivered yet.
     pub(crate) acknowledged_undelivered: u64,
     pub(crate) gaps: Vec<Gap>,
     pub(crate) gaps_cut: u64,
     pub(crate) received_min_max: Option<(u64, u64)>,
     pub(crate) shared: Vec<SharedBook>,
-    /// The window by cell.
+    /// The window, by cell.
     pub(crate) cells: Vec<Delivery>,
-    /// What members of shared groups got in the window: number of the group, client, messages.
-    pub(crate) members: Vec<(u32, ClientIndex, u64)>,
-    /// What came of actions, by action.
+    /// What the members of shared groups received in the window.
+    pub(crate) members: Vec<MemberCount>,
+    /// Results of actions, by action.
     pub(crate) actions: Vec<ActionTotals>,
 }
 
-/// What the members of a shared group on one thread got of one stream.
+/// Messages that one member of a shared group received.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemberCount {
+    /// Number of the shared group.
+    pub(crate) group: u32,
+    pub(crate) client: ClientIndex,
+    pub(crate) count: u64,
+}
+
+/// What the members of a shared group on one thread received of one stream.
 #[derive(Debug)]
 pub(crate) struct SharedBook {
     pub(crate) receiver: Receiver,
@@ -134,7 +144,7 @@ impl Books {
         }
     }
 
-    /// Enters one route: everything expected of it, less its holes.
+    /// Enters one route: its expected deliveries minus its holes.
     fn enter(&mut self, route: &RouteEnd<'_>, holes: impl FnOnce(&mut dyn FnMut(Hole))) {
         let expected = route.ends.expected();
         let (mut lost, mut tail, mut declared) = ([0, 0], [0, 0], [0, 0]);
@@ -149,8 +159,8 @@ impl Books {
             }
             let acknowledged = route.acknowledged(&hole);
             if !is_declared && route.is_judged(&hole) {
-                // What a publisher that failed sent last may never have reached the broker, and
-                // what the broker refused it has not taken.
+                // The last messages of a failed publisher may never have reached the broker, and
+                // refused messages were not accepted.
                 let broken = if route.ends.failed { acknowledged } else { hole.lost };
                 let (lost, acknowledged_lost) = match is_tail {
                     true => (&mut self.undelivered, &mut self.acknowledged_undelivered),
@@ -181,24 +191,24 @@ impl Books {
     }
 }
 
-/// What the plan says about messages published while a receiver is away.
+/// The plan's declarations for messages published while a receiver is absent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Policy {
-    /// The broker keeps those of QoS 0 too.
+    /// The broker queues messages of QoS 0, too.
     queues_qos0: bool,
-    /// It may lose some of any QoS.
+    /// The broker may lose messages of any QoS.
     queue_full: bool,
 }
 
 impl Policy {
-    pub(super) fn of(group: &Group) -> Self {
+    pub(super) fn from_group(group: &Group) -> Self {
         Self {
             queues_qos0: group.offline.is_some_and(|offline| offline.queues_qos0),
             queue_full: group.expect_losses == Some(DeclaredLoss::OfflineQueueFull),
         }
     }
 
-    /// Is the loss of messages declared that were published during such an absence?
+    /// Whether the loss of messages published during such an absence is declared.
     fn declares(&self, qos: QoS, absence: Absence) -> bool {
         match absence {
             Absence::None => false,
@@ -219,22 +229,22 @@ struct RouteEnd<'a> {
 }
 
 impl RouteEnd<'_> {
-    /// Does the loss of these messages break a promise, unless it is declared?
+    /// Whether the loss of these messages is a violation, unless it is declared.
     fn is_judged(&self, hole: &Hole) -> bool {
         let away = hole.mark.absence == Absence::Kept;
         let promised = self.qos > QoS::AtMostOnce || away && self.policy.queues_qos0;
         promised && !self.failed
     }
 
-    /// How many of these messages the publisher had the last acknowledgement for.
+    /// Number of these messages that were acknowledged to the publisher.
     fn acknowledged(&self, hole: &Hole) -> u64 {
         if self.qos == QoS::AtMostOnce { 0 } else { self.ends.acknowledged(hole) }
     }
 }
 
 impl Verifier {
-    /// Closes the books; `ends` has every stream of the plan. Shared groups are handed out as
-    /// receipts for [`settle_shared`], because other threads may have members too.
+    /// Closes the books; `ends` has every stream of the plan. Shared groups are returned as receipts
+    /// for [`settle_shared`], because they may have members on other threads, too.
     pub(crate) fn settle(&mut self, ends: &[StreamEnds]) -> Books {
         let mut books = Books::default();
         for tally in &mut self.tallies {
@@ -253,7 +263,7 @@ impl Verifier {
                     cell: client.cell,
                     stream: entry.stream,
                     qos: entry.qos,
-                    // Its messages wait for it: that breaks no promise yet.
+                    // Messages queued for an absent client are no violation yet.
                     failed: client.failed
                         || client.is_away
                         || self.streams.owes_answers(entry.stream),
@@ -275,7 +285,7 @@ impl Verifier {
             for group in &mut client.groups {
                 let count = std::mem::take(&mut group.received_in_window);
                 if let Receiver::Shared(number) = self.shared[group.table as usize].receiver {
-                    books.members.push((number, client.index, count));
+                    books.members.push(MemberCount { group: number, client: client.index, count });
                 }
             }
         }
@@ -284,7 +294,7 @@ impl Verifier {
                 .clients
                 .iter()
                 .filter(|client| client.groups.iter().any(|group| group.table == index));
-            // Invariant: a table is made for its first member.
+            // Invariant: a table is created for its first member.
             let first = members.clone().next().expect("a group has members");
             let failed = members.any(|client| client.failed || client.has_left);
             for entry in &mut self.shared_entries[table.range()] {
@@ -303,7 +313,7 @@ impl Verifier {
     }
 }
 
-/// Unites what the threads' members of shared groups got and enters it into the books.
+/// Unites the receipts of shared groups from all threads, and enters them into the books.
 pub(crate) fn settle_shared(books: &mut Books, ends: &[StreamEnds]) {
     let mut shared = std::mem::take(&mut books.shared);
     shared.sort_by_key(|book| (book.receiver, book.stream, book.first_member));

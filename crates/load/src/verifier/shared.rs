@@ -1,24 +1,24 @@
-//! What a shared group has got of one stream: one bit per message.
+//! The deliveries of one stream to a shared group: one bit per message.
 //!
-//! Members of a group may be on different generator threads, and messages alternate between
-//! them, so that no member sees an order or a gap. Each thread keeps a bit per message; the
-//! maps of all threads are united when the books are closed.
+//! Members of a group may be on different generator threads, and messages alternate between them, so
+//! that no member observes order or gaps. Each thread keeps a bitmap; the bitmaps of all threads are
+//! united when the books are closed.
 
 use super::tracker::{Hole, Observation, widen};
 
-/// Messages that members of one thread got, from `floor` on.
+/// Messages that the members on one thread received, from `floor` on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SharedTracker {
-    /// Messages before this are accounted for; a multiple of 64 bits may lie before it.
+    /// Messages before this are settled.
     floor: u64,
-    /// First message of `words`, a multiple of 64.
+    /// First message of `words`; a multiple of 64, at most `floor`.
     base: u64,
     words: Vec<u64>,
     highest: u64,
 }
 
 impl SharedTracker {
-    /// Takes note of a delivery.
+    /// Records a delivery.
     pub(crate) fn observe(&mut self, seq: u32) -> Observation {
         let seq = widen(seq, self.highest);
         if seq < self.floor {
@@ -36,7 +36,7 @@ impl SharedTracker {
         Observation::New { skipped: 0 }
     }
 
-    /// Takes the receipts out, and starts anew at `to`.
+    /// Takes the receipts, and restarts at `to`.
     pub(crate) fn settle(&mut self, to: u64) -> Receipts {
         let receipts = Receipts { base: self.base, words: std::mem::take(&mut self.words) };
         self.floor = to;
@@ -46,7 +46,7 @@ impl SharedTracker {
     }
 }
 
-/// Which messages arrived: a bit map that starts at message `base`.
+/// The messages received: a bitmap that begins at message `base`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Receipts {
     base: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Receipts {
 }
 
 impl Receipts {
-    /// Adds what another thread got; returns the messages that both got.
+    /// Adds the receipts of another thread; calls `both` for each message that both received.
     pub(crate) fn unite(&mut self, other: &Self, mut both: impl FnMut(u64)) {
         // Invariant: all threads settle at the same message, so that bases are equal.
         debug_assert_eq!(self.base, other.base);
@@ -76,7 +76,7 @@ impl Receipts {
         self.words.get(word).is_some_and(|word| word >> (seq % 64) & 1 == 1)
     }
 
-    /// Hands out the runs of messages in `from..to` that did not arrive.
+    /// Calls `lost` for each run of messages in `from..to` that did not arrive.
     pub(crate) fn holes(&self, from: u64, to: u64, mut lost: impl FnMut(Hole)) {
         let mut seq = from;
         while seq < to {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn members_on_two_threads_complete_each_other() {
+    fn receipts_of_two_threads_are_united() {
         let (mut even, mut odd) = (SharedTracker::default(), SharedTracker::default());
         for seq in 0..1_000 {
             let tracker = if seq % 2 == 0 { &mut even } else { &mut odd };
@@ -117,7 +117,7 @@ mod tests {
         }
         assert_eq!(odd.observe(7), Observation::Duplicate);
         let mut receipts = even.settle(1_000);
-        receipts.unite(&odd.settle(1_000), |seq| panic!("{seq} came once"));
+        receipts.unite(&odd.settle(1_000), |seq| panic!("{seq} was received once"));
         assert_eq!(holes(&receipts, 0, 1_000), []);
         assert_eq!(holes(&receipts, 990, 1_003), [(1_000, 1_003)]);
     }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_window_starts_where_the_last_one_ended() {
+    fn a_new_window_begins_at_the_end_of_the_last_one() {
         let mut tracker = SharedTracker::default();
         tracker.observe(99);
         tracker.settle(100);

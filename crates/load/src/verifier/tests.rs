@@ -242,7 +242,7 @@ fn clients_whose_connection_failed_miss_messages_but_break_no_contract() {
     let books = bench.settle(&[sent(5)]);
     assert_eq!((books.window.lost, books.violations.total()), (5, 0));
     let mut bench = Bench::new(&plan, &[&[0, 1]]);
-    let unacknowledged = vec![(0, 5)];
+    let unacknowledged = std::iter::once(0..5).collect();
     let books = bench.settle(&[StreamEnds { failed: true, unacknowledged, ..sent(5) }]);
     assert_eq!((books.window.lost, books.violations.total()), (5, 0));
 }
@@ -261,7 +261,7 @@ fn what_was_acknowledged_and_lost_is_told_from_what_was_only_lost() {
         for seq in [0, 5, 6] {
             bench.deliver((0, 1), 0, seq);
         }
-        let unacknowledged = vec![(0, 3), (6, 8), (9, 20)];
+        let unacknowledged = vec![0..3, 6..8, 9..20];
         let books = bench.settle(&[StreamEnds { failed, unacknowledged, ..sent(10) }]);
         let found = (
             books.acknowledged_lost,

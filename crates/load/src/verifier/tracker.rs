@@ -1,29 +1,28 @@
-//! What one receiver has got of one stream: the next sequence number and the holes before it.
+//! The deliveries of one stream to one receiver: the next sequence number and the holes before it.
 
 use std::collections::VecDeque;
 
-/// Runs of missing messages that a tracker keeps apart. A broker that drops every other
-/// message for hours must not fill the generator's memory: beyond this the oldest are merged.
+/// Limit on separate runs of missing messages; beyond it the oldest are merged. It bounds the memory
+/// when a broker drops every other message for hours.
 const HOLES_MAX: usize = 1_024;
 
-/// What one delivery turned out to be.
+/// The classification of one delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Observation {
-    /// A new message; `skipped` messages before it have not come (yet).
+    /// A new message; `skipped` messages before it have not arrived (yet).
     New {
         /// Messages that this one revealed as missing.
         skipped: u64,
     },
-    /// A missing message, after a later one.
+    /// A missing message that arrived after a later one.
     OutOfOrder,
-    /// Seen before.
+    /// Received before.
     Duplicate,
-    /// Of a window that is already accounted for, where it was counted as lost or received.
+    /// From a window that is already settled, where it counted as lost or received.
     Late,
 }
 
-/// Messages missing in a run: `lost` of those in `from..to` (all of them unless runs were
-/// merged).
+/// A run of missing messages: `lost` of those in `from..to` (all of them unless runs were merged).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hole {
     pub(crate) from: u64,
@@ -32,26 +31,26 @@ pub(crate) struct Hole {
     pub(crate) mark: Mark,
 }
 
-/// What is known about the message that revealed a hole. Only holes with the same mark are
-/// merged, so that loss in the warm-up does not mix with loss in the window.
+/// Properties of the message that revealed a hole. Only holes with the same mark are merged, so that
+/// losses in warm-up and window stay separate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Mark {
     /// It is in the measured window.
     pub(crate) inside: bool,
-    /// It is the first one published after such an absence of the receiver, or was published
-    /// before its end.
+    /// It is the first message published after such an absence of the receiver, or was published
+    /// during it.
     pub(crate) absence: Absence,
 }
 
-/// What a receiver was away from.
+/// The kind of absence of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Absence {
-    /// It was there.
+    /// The receiver was present.
     #[default]
     None,
-    /// A session that went on, in which messages wait.
+    /// Its session continued and queued messages.
     Kept,
-    /// A session that ended with its connection.
+    /// Its session ended.
     Ended,
 }
 
@@ -61,8 +60,8 @@ impl Hole {
     }
 }
 
-/// Follows one stream at one receiver. Sequence numbers on the wire are 32 bits wide and are
-/// extended to 64 here.
+/// Tracks one stream at one receiver. Sequence numbers are 32 bits wide on the wire and extended to 64
+/// here.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tracker {
     next: u64,
@@ -72,7 +71,7 @@ pub(crate) struct Tracker {
 }
 
 impl Tracker {
-    /// Takes note of a delivery with this mark.
+    /// Records a delivery with this mark.
     #[inline]
     pub(crate) fn observe(&mut self, seq: u32, mark: Mark) -> Observation {
         let seq = widen(seq, self.next);
@@ -102,8 +101,8 @@ impl Tracker {
         if filled { Observation::OutOfOrder } else { Observation::Duplicate }
     }
 
-    /// Closes the books on everything before `to`: hands each hole out, then expects `to` next.
-    /// `tail` marks what nothing came behind of.
+    /// Settles everything before `to`: calls `lost` for each hole, and then expects `to` next. `tail`
+    /// marks messages missing at the end.
     pub(crate) fn settle(&mut self, to: u64, tail: Mark, mut lost: impl FnMut(Hole)) {
         for hole in self.holes.take().into_iter().flat_map(|holes| *holes) {
             lost(hole);
@@ -157,7 +156,7 @@ fn fill(holes: &mut VecDeque<Hole>, seq: u64) -> bool {
 }
 
 fn merge_oldest(holes: &mut VecDeque<Hole>) {
-    // Those outside of the window come first; where only one is left, it stays alone.
+    // Holes outside the window come first; a single one of them stays separate.
     let at = usize::from(holes[0].mark != holes[1].mark);
     if let Some(second) = holes.remove(at + 1) {
         let first = &mut holes[at];

@@ -1,4 +1,4 @@
-//! Answers to requests: what responders send back, and keep until the broker has taken it.
+//! Answers of responders, kept until the broker has acknowledged them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,24 +6,25 @@ use tacho_codec::{PacketId, Publish, PublishProperties, QoS, Version};
 use tacho_net::{ConnId, Net};
 use tacho_session::{Transmit, client};
 
-use super::client::Published;
+use super::message::Published;
 use super::{Failure, Worker};
 
-/// Bytes of answers that one client may hold back while its inflight window is full.
+/// Bound of the answers, in bytes, that one client queues while its inflight window is full.
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// The answers of one client.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     next: u32,
-    /// Those of QoS 1 and 2 without their last acknowledgement, by number.
+    /// Unacknowledged answers of QoS 1 and 2, by number.
     open: HashMap<u32, Answer>,
-    /// Those that wait for the inflight window, oldest first.
+    /// Answers that wait for the inflight window, oldest first.
     waiting: VecDeque<Answer>,
     waiting_bytes: usize,
 }
 
-/// An answer of QoS 1 or 2: its request will be gone when it has to be repeated.
+/// An answer of QoS 1 or 2, with its own copy of the data, which outlives its request for
+/// retransmissions.
 #[derive(Debug)]
 struct Answer {
     qos: QoS,
@@ -33,7 +34,7 @@ struct Answer {
 }
 
 impl Answer {
-    fn to(request: &Publish<'_>, topic: &str) -> Self {
+    fn for_request(request: &Publish<'_>, topic: &str) -> Self {
         Self {
             qos: request.qos,
             topic: topic.into(),
@@ -60,23 +61,24 @@ fn publish<'a>(topic: &'a str, payload: &'a [u8], correlation: Option<&'a [u8]>)
 }
 
 impl Answers {
-    /// Appends the PUBLISH of an open one.
+    /// Appends the PUBLISH of an unacknowledged answer.
     pub(super) fn write(
         &self,
         number: u32,
         version: Version,
-        (packet_id, dup): (Option<PacketId>, bool),
+        packet_id: Option<PacketId>,
+        dup: bool,
         out: &mut Vec<u8>,
     ) {
         let Some(answer) = self.open.get(&number) else { return };
-        // Invariant: its request came in a packet, and had a topic more.
+        // Invariant: its request fitted into a packet and had one more topic.
         let fits = answer.publish(packet_id, dup).encode(version, out);
         debug_assert!(fits.is_ok(), "{fits:?}");
     }
 }
 
 impl Worker {
-    /// Answers a request with its own payload, at the QoS at which it came.
+    /// Answers a request with its own payload and QoS.
     pub(super) fn answer(
         &mut self,
         net: &mut Net<Self>,
@@ -89,17 +91,17 @@ impl Worker {
         if request.qos == QoS::AtMostOnce {
             self.traffic.packets += 1;
             let answer = publish(topic, request.payload, request.properties.correlation_data);
-            return answer.encode(client.version, net.out(conn).as_vec_mut()).map_err(|error| {
-                Failure::Protocol(format!("a request without an answer: {error}"))
-            });
+            return answer
+                .encode(client.version, net.out(conn).as_vec_mut())
+                .map_err(|error| Failure::Protocol(format!("cannot answer a request: {error}")));
         }
-        let waiting_max = self.common.plan.groups[client.group].waiting_max as usize;
+        let waiting_max = self.context.plan.groups[client.group].waiting_max as usize;
         let Some(answers) = client.answers.as_deref_mut() else { return Ok(()) };
-        let answer = Answer::to(request, topic);
+        let answer = Answer::for_request(request, topic);
         let bytes = answers.waiting_bytes + answer.bytes();
         if answers.waiting.len() >= waiting_max || bytes > WAITING_BYTES_MAX {
             self.recorder.cell(client.cell).dropped += 1;
-            self.verifier.owe_answers();
+            self.verifier.note_given_up_answer();
             return Ok(());
         }
         answers.waiting_bytes = bytes;
@@ -107,7 +109,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Sends answers that wait, as many as fit into the client's inflight window.
+    /// Sends queued answers, as many as the client's inflight window allows.
     pub(super) fn send_answers(
         &mut self,
         net: &mut Net<Self>,
@@ -125,24 +127,24 @@ impl Worker {
             answers.open.insert(number, answer);
             self.totals.unacked += 1;
             self.traffic.packets += 1;
-            // What is queued instead comes from `poll_transmit`.
+            // If the session queues it, `poll_transmit` returns it later.
             if let client::Publish::Send(Transmit::Publish { packet_id, dup, .. }) =
                 client.session.publish(now_ns, qos, Published::Answer(number))
             {
                 let out = net.out(conn).as_vec_mut();
-                answers.write(number, client.version, (packet_id, dup), out);
+                answers.write(number, client.version, packet_id, dup, out);
             }
         }
     }
 
-    /// The broker's last word on an answer: `refused` or taken.
+    /// The last acknowledgement of an answer: `refused` or accepted.
     pub(super) fn answered(&mut self, local: usize, number: u32, refused: bool) {
         self.totals.unacked -= 1;
         if let Some(answers) = self.clients[local].answers.as_deref_mut() {
             answers.open.remove(&number);
         }
         if refused {
-            self.verifier.owe_answers();
+            self.verifier.note_given_up_answer();
         }
     }
 }

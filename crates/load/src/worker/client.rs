@@ -1,72 +1,36 @@
-//! One virtual client: its connection's state and its session.
+//! One virtual client: its connection, its session, its streams.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use tacho_codec::{PacketId, ReasonCode, Version};
 use tacho_net::{ConnId, TimerId};
-use tacho_session::Payload;
 use tacho_session::client::{ClientLimits, Session};
 
-use super::act::Acting;
+use super::action::ActionEffect;
 use super::answer::Answers;
+use super::lifecycle::{SessionHistory, State, Subscriptions};
+use super::message::Published;
 use crate::plan::{ClientIndex, Group};
 
-/// A message as the session keeps it until it is acknowledged. The payload is made again when
-/// the message has to be repeated.
+/// Where a client belongs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Message {
-    /// The stream's number on this thread.
-    pub(super) stream: u32,
-    pub(super) seq: u32,
-    pub(super) probe: bool,
-    pub(super) intended_ns: u64,
-    pub(super) sent_ns: u64,
+pub(super) struct ClientPlace {
+    pub(super) index: ClientIndex,
+    /// Position of its group in the plan.
+    pub(super) group: usize,
+    /// Its position within the group.
+    pub(super) rank: usize,
+    pub(super) cell: u16,
 }
 
-/// What the session keeps of a client's publication.
+/// A SUBSCRIBE without its SUBACK.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Published {
-    /// A message of one of its streams.
-    Message(Message),
-    /// The answer with this number.
-    Answer(u32),
-}
-
-impl Payload for Published {}
-
-/// Where a client is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// Not connected yet.
-    Idle,
-    /// The connection is under way, since the time given: TCP, and what is to carry MQTT on it.
-    Connecting { since_ns: u64 },
-    /// CONNECT is sent; the time is still that of the first step.
-    Greeting { since_ns: u64 },
-    /// CONNACK came.
-    Up,
-    /// SUBSCRIBE is sent, so many SUBACKs are missing.
-    Subscribing { since_ns: u64, missing: u32 },
-    /// Not connected for now; its timer brings it back.
-    Away,
-    /// DISCONNECT is sent.
-    Closing,
-    /// Ended as planned.
-    Closed,
-    /// Ended otherwise.
-    Failed,
-}
-
-impl State {
-    pub(super) const fn is_up(self) -> bool {
-        matches!(self, Self::Up | Self::Subscribing { .. })
-    }
-
-    /// Is it going to be up?
-    pub(super) const fn is_on_its_way(self) -> bool {
-        matches!(self, Self::Connecting { .. } | Self::Greeting { .. } | Self::Away)
-    }
+pub(super) struct PendingSubscribe {
+    pub(super) packet_id: PacketId,
+    /// Position of its first filter among the client's subscriptions.
+    pub(super) first_filter: usize,
+    pub(super) filters: usize,
 }
 
 /// One client of the plan.
@@ -77,11 +41,11 @@ pub(super) struct VirtualClient {
     pub(super) group: usize,
     pub(super) rank: usize,
     pub(super) version: Version,
-    /// Its group at its broker.
+    /// The cell of its group and broker.
     pub(super) cell: u16,
     pub(super) conn: Option<ConnId>,
     pub(super) state: State,
-    /// When the TCP connection was there, if something lies between it and MQTT.
+    /// When the TCP connection was established, if TLS or WebSocket is layered on it.
     pub(super) opened_ns: u64,
     pub(super) session: Session<Published>,
     first_stream: u32,
@@ -90,37 +54,27 @@ pub(super) struct VirtualClient {
     pub(super) waiting: VecDeque<u32>,
     /// Is in the worker's list of blocked clients.
     pub(super) is_blocked: bool,
-    /// Is in the worker's list of clients to go on with.
+    /// Is in the worker's list of unblocked clients.
     pub(super) is_unblocked: bool,
-    /// SUBSCRIBEs without SUBACK: identifier, first filter, number of filters.
-    pub(super) subscribes: Vec<(PacketId, usize, usize)>,
-    /// Had CONNACK before.
-    pub(super) was_up: bool,
-    /// The session of an earlier run was wiped (3.x only).
-    pub(super) is_wiped: bool,
-    /// Should have its subscriptions, and has them.
-    pub(super) wants_subscriptions: bool,
-    pub(super) is_subscribed: bool,
-    /// Attempts to connect since it was connected last.
+    /// SUBSCRIBEs without SUBACK.
+    pub(super) pending_subscribes: Vec<PendingSubscribe>,
+    pub(super) history: SessionHistory,
+    pub(super) subscriptions: Subscriptions,
+    /// Attempts to connect since the last connection.
     pub(super) attempts: u32,
-    /// Its timer: keep-alive or the end of an absence.
+    /// Its timer: keep-alive, or the end of an absence.
     pub(super) timer: Option<TimerId>,
-    /// The last reason with which the broker refused a message.
+    /// The reason of the last refused message.
     pub(super) refusal: Option<ReasonCode>,
     /// Its answers, if it answers requests.
     pub(super) answers: Option<Box<Answers>>,
-    /// What an action did to it.
-    pub(super) acting: Option<Box<Acting>>,
+    /// The last action on it.
+    pub(super) effect: Option<Box<ActionEffect>>,
 }
 
 impl VirtualClient {
-    pub(super) fn new(
-        index: ClientIndex,
-        group_index: usize,
-        rank: usize,
-        (group, cell): (&Group, u16),
-        streams: Range<u32>,
-    ) -> Self {
+    pub(super) fn new(place: ClientPlace, group: &Group, streams: Range<u32>) -> Self {
+        let ClientPlace { index, group: group_index, rank, cell } = place;
         let limits = ClientLimits { inflight_max: group.inflight_max, ..ClientLimits::default() };
         Self {
             index,
@@ -137,20 +91,23 @@ impl VirtualClient {
             waiting: VecDeque::new(),
             is_blocked: false,
             is_unblocked: false,
-            subscribes: Vec::new(),
-            was_up: false,
-            is_wiped: false,
-            wants_subscriptions: false,
-            is_subscribed: false,
+            pending_subscribes: Vec::new(),
+            history: SessionHistory::Unknown,
+            subscriptions: Subscriptions::Unwanted,
             attempts: 0,
             timer: None,
             refusal: None,
             answers: group.answers.then(Box::default),
-            acting: None,
+            effect: None,
         }
     }
 
-    /// Its streams' numbers on this thread.
+    /// Whether it has been connected in this run.
+    pub(super) fn was_up(&self) -> bool {
+        self.history == SessionHistory::Established
+    }
+
+    /// The numbers of its streams on this thread.
     pub(super) const fn streams(&self) -> Range<usize> {
         self.first_stream as usize..self.end_stream as usize
     }

@@ -1,4 +1,4 @@
-//! Connecting, keeping alive and disconnecting.
+//! Connect, keep-alive and disconnect.
 
 use tacho_codec::{
     Ack, ConnAck, Connect, ConnectProperties, Disconnect, QoS, ReasonCode, WillProperties,
@@ -6,38 +6,39 @@ use tacho_codec::{
 use tacho_net::{Closed, ConnId, Net};
 use tacho_session::client::{ConnAckParams, TimeoutEvent};
 
-use super::client::{State, VirtualClient};
+use super::client::VirtualClient;
+use super::lifecycle::{SessionHistory, State};
 use super::{Failure, Worker};
-use crate::events::PhaseKind;
+use crate::events::{ConnectError, PhaseKind};
+use crate::histogram::record;
 use crate::mail::ReportBody;
 use crate::plan::{Group, Target};
-use crate::recorder::record;
 
-/// Clients per turn that disconnect or subscribe, so that a turn stays short.
+/// Paced clients per turn, which bounds the length of a turn.
 const CLIENTS_PER_TURN_MAX: usize = 64;
 
 impl Worker {
-    /// Plans the connects: client `i` of a group is due `i / rate` after the start.
+    /// Schedules the connects: client `i` of a group is due `i / rate` after the start.
     pub(super) fn plan_connects(&mut self, start_ns: u64) {
         let is_idle = |client: &VirtualClient| client.state == State::Idle;
         self.plan_pacing(start_ns, is_idle, |group| group.connects_per_s);
     }
 
-    /// Plans the disconnects in the same way.
+    /// Schedules the disconnects in the same way.
     pub(super) fn plan_disconnects(&mut self, start_ns: u64) {
         self.plan_pacing(start_ns, |_| true, |group| group.disconnects_per_s);
     }
 
-    /// Plans the departures of those who are absent during the load.
+    /// Schedules the disconnects of clients that are absent during the load.
     pub(super) fn plan_departures(&mut self, start_ns: u64) {
-        let common = std::sync::Arc::clone(&self.common);
+        let context = std::sync::Arc::clone(&self.context);
         let leaves = |client: &VirtualClient| {
-            client.state.is_up() && common.plan.groups[client.group].absent
+            client.state.is_up() && context.plan.groups[client.group].absent
         };
         self.plan_pacing(start_ns, leaves, |group| group.disconnects_per_s);
     }
 
-    /// Plans their return. Who lost its connection by itself has a timer for that.
+    /// Schedules their reconnects. A client that lost its connection by itself has a timer instead.
     pub(super) fn plan_returns(&mut self, start_ns: u64) {
         let returns =
             |client: &VirtualClient| client.state == State::Away && client.timer.is_none();
@@ -54,7 +55,7 @@ impl Worker {
             .zip(&self.clients)
             .filter(|(_, client)| is_concerned(client))
             .map(|(local, client)| {
-                let rate = rate_of(&self.common.plan.groups[client.group]);
+                let rate = rate_of(&self.context.plan.groups[client.group]);
                 let after_ns = rate.map_or(0.0, |rate| client.rank as f64 * 1e9 / rate);
                 (start_ns + after_ns as u64, local)
             })
@@ -64,7 +65,7 @@ impl Worker {
     }
 
     /// Connects, subscribes or disconnects the clients that are due.
-    pub(super) fn work_off_pacing(&mut self, net: &mut Net<Self>, now_ns: u64) {
+    pub(super) fn run_paced(&mut self, net: &mut Net<Self>, now_ns: u64) {
         for _ in 0..CLIENTS_PER_TURN_MAX {
             let Some((_, local)) = self.pacing.pop_front_if(|(due_ns, _)| *due_ns <= now_ns) else {
                 break;
@@ -80,7 +81,7 @@ impl Worker {
         self.report_if_done();
     }
 
-    /// Tells the controller once that nothing is left to do in this phase.
+    /// Reports once to the controller that this thread has finished the phase.
     pub(super) fn report_if_done(&mut self) {
         if !self.phase.is_unfinished() {
             return;
@@ -123,19 +124,19 @@ impl Worker {
                 }
                 self.client_of[conn.index()] = local as u32;
             }
-            Err(error) => self.fail(net, local, Failure::Connect(sentence(&error))),
+            Err(error) => self.fail(net, local, Failure::Connect(ConnectError::from(&error))),
         }
     }
 
-    /// Where the client connects.
+    /// The target of the client.
     fn target_of(&self, local: usize) -> &Target {
         let client = &self.clients[local];
-        let plan = &self.common.plan;
+        let plan = &self.context.plan;
         // Invariant: `Plan::check` refuses groups without targets.
         plan.target_of(&plan.groups[client.group], client.index).expect("a group has targets")
     }
 
-    /// The TCP connection is there: CONNECT, or first what is to carry it.
+    /// The TCP connection is established: starts TLS or WebSocket, or sends CONNECT.
     pub(super) fn begin(&mut self, net: &mut Net<Self>, local: usize, conn: ConnId) {
         match self.target_of(local).transport.filter() {
             Ok(None) => self.send_connect(net, local, conn),
@@ -143,43 +144,45 @@ impl Worker {
                 self.clients[local].opened_ns = tacho_net::clock::now_ns();
                 net.set_filter(conn, filter);
             }
-            Err(error) => self.fail(net, local, Failure::Connect(error.to_string())),
+            Err(error) => {
+                self.fail(net, local, Failure::Connect(ConnectError::other(error.to_string())))
+            }
         }
     }
 
-    /// The handshakes of TLS and WebSocket are over.
-    pub(super) fn carried(&mut self, net: &mut Net<Self>, local: usize, conn: ConnId) {
+    /// The handshakes of TLS and WebSocket are complete.
+    pub(super) fn transport_ready(&mut self, net: &mut Net<Self>, local: usize, conn: ConnId) {
         let took_ns = tacho_net::clock::now_ns().saturating_sub(self.clients[local].opened_ns);
         record(&mut self.handshake_latency, took_ns);
         self.send_connect(net, local, conn);
     }
 
-    /// What to call the end of a connection that was not asked for.
-    pub(super) fn end_of(&self, local: usize, why: Closed) -> Failure {
+    /// The failure that describes an unexpected end of a connection.
+    pub(super) fn failure_of(&self, local: usize, why: Closed) -> Failure {
         let client = &self.clients[local];
         let opening = matches!(client.state, State::Connecting { .. });
         let greeting = matches!(client.state, State::Greeting { .. });
         match why {
-            Closed::ByPeer | Closed::ByUs if opening => Failure::Connect(
-                "the broker closed the connection in the middle of the handshake".to_owned(),
-            ),
+            Closed::ByPeer | Closed::ByUs if opening => Failure::Connect(ConnectError::other(
+                "the broker closed the connection during the handshake",
+            )),
             Closed::ByPeer | Closed::ByUs => Failure::Closed,
-            // TLS 1.3 tells what is wrong with our certificate only after the handshake.
+            // TLS 1.3 reports a rejected client certificate only after the handshake.
             Closed::Error(error)
                 if opening || (greeting && error.kind() == std::io::ErrorKind::InvalidData) =>
             {
-                Failure::Connect(error.to_string())
+                Failure::Connect(ConnectError::other(error.to_string()))
             }
             Closed::Error(error) => Failure::Broken(error.to_string()),
         }
     }
 
-    /// CONNECT, as the first thing that the broker is told.
+    /// Sends CONNECT.
     fn send_connect(&mut self, net: &mut Net<Self>, local: usize, conn: ConnId) {
         let state = &mut self.clients[local];
         let State::Connecting { since_ns } = state.state else { return };
         state.state = State::Greeting { since_ns };
-        let group = &self.common.plan.groups[state.group];
+        let group = &self.context.plan.groups[state.group];
         let client = &group.clients[state.rank];
         let properties = ConnectProperties {
             session_expiry_s: Some(group.session_expiry_s).filter(|expiry_s| *expiry_s > 0),
@@ -208,7 +211,7 @@ impl Worker {
             properties,
         };
         if let Err(error) = connect.encode(net.out(conn).as_vec_mut()) {
-            self.fail(net, local, Failure::Connect(error.to_string()));
+            self.fail(net, local, Failure::Connect(ConnectError::other(error.to_string())));
         }
     }
 
@@ -221,26 +224,26 @@ impl Worker {
     ) -> Result<(), Failure> {
         let client = &mut self.clients[local];
         let State::Greeting { since_ns } = client.state else {
-            return Err(Failure::Protocol("a CONNACK without CONNECT".into()));
+            return Err(Failure::Protocol("CONNACK without CONNECT".into()));
         };
         if connack.reason.is_error() {
             return Err(Failure::Refused(connack.reason));
         }
-        let group = &self.common.plan.groups[client.group];
+        let group = &self.context.plan.groups[client.group];
         if connack.session_present && is_clean(group, client) {
             return Err(Failure::Protocol(
-                "a session present where a clean one was asked for".into(),
+                "session present although a clean session was requested".into(),
             ));
         }
         if needs_wipe(group, client) {
-            self.wiped(net, local);
+            self.reconnect_after_wipe(net, local);
             return Ok(());
         }
         let properties = &connack.properties;
         let qos_max = properties.maximum_qos.unwrap_or(QoS::ExactlyOnce);
         let streams = &self.streams[client.streams()];
         if streams.iter().any(|stream| stream.qos > qos_max) {
-            return Err(Failure::Protocol(format!("it allows no more than QoS {qos_max}")));
+            return Err(Failure::Protocol(format!("it allows at most QoS {qos_max}")));
         }
         if properties.retain_available == Some(false) && streams.iter().any(|stream| stream.retain)
         {
@@ -248,7 +251,7 @@ impl Worker {
         }
         let size_max = properties.packet_size_max.unwrap_or(u32::MAX) as usize;
         if streams.iter().any(|stream| stream.packet_bytes_max > size_max) {
-            return Err(Failure::Protocol(format!("it takes no packets above {size_max} bytes")));
+            return Err(Failure::Protocol(format!("it accepts no packets above {size_max} bytes")));
         }
         let keep_alive_s = properties.server_keep_alive_s.unwrap_or(group.keep_alive_s);
         let abandoned = client.session.connack(
@@ -263,7 +266,8 @@ impl Worker {
         );
         client.state = State::Up;
         client.attempts = 0;
-        let again = std::mem::replace(&mut client.was_up, true);
+        let again = std::mem::replace(&mut client.history, SessionHistory::Established)
+            == SessionHistory::Established;
         self.totals.alive[usize::from(client.cell)] += 1;
         self.totals.connected += u64::from(!again);
         let took_ns = now_ns.saturating_sub(since_ns);
@@ -276,13 +280,13 @@ impl Worker {
             client.timer = Some(net.set_timer(deadline_ns, local as u64));
         }
         self.abandon(local, &abandoned, now_ns);
-        if again || self.clients[local].wants_subscriptions {
+        if again || self.clients[local].subscriptions.are_wanted() {
             self.come_back(net, local, again, connack.session_present);
         }
         Ok(())
     }
 
-    /// A client's keep-alive timer went off.
+    /// A client's keep-alive timer fired.
     pub(super) fn keep_alive(&mut self, net: &mut Net<Self>, local: usize) {
         let client = &mut self.clients[local];
         let Some(conn) = client.conn.filter(|_| client.state.is_up()) else { return };
@@ -296,10 +300,10 @@ impl Worker {
         }
     }
 
-    /// The session of an earlier run is gone: now the connection that counts.
-    fn wiped(&mut self, net: &mut Net<Self>, local: usize) {
+    /// The session of an earlier run is discarded: reconnects with the session of this run.
+    fn reconnect_after_wipe(&mut self, net: &mut Net<Self>, local: usize) {
         let client = &mut self.clients[local];
-        client.is_wiped = true;
+        client.history = SessionHistory::Wiped;
         if let Some(conn) = client.conn.take() {
             // Invariant: a DISCONNECT without properties always fits.
             Disconnect::default()
@@ -311,7 +315,7 @@ impl Worker {
     }
 
     fn disconnect(&mut self, net: &mut Net<Self>, local: usize) {
-        self.drop_old(net, local);
+        self.abort_replaced(net, local);
         let client = &mut self.clients[local];
         let was_up = client.state.is_up();
         let Some(conn) = client.conn else {
@@ -375,42 +379,20 @@ impl Worker {
     }
 }
 
-/// Does this CONNECT ask for a clean session?
+/// Whether this CONNECT requests a clean session.
 fn is_clean(group: &Group, client: &VirtualClient) -> bool {
-    match client.was_up {
-        // It comes back to its session.
+    match client.was_up() {
+        // It returns to its session.
         true => !group.is_persistent(),
         false if group.version.is_v5() => group.clean_start,
         false => !group.is_persistent() || needs_wipe(group, client),
     }
 }
 
-/// 3.x cannot ask for a clean session that stays: an old one must be wiped before.
-const fn needs_wipe(group: &Group, client: &VirtualClient) -> bool {
+/// 3.x cannot request a persistent session that begins clean: an old one must be discarded first.
+fn needs_wipe(group: &Group, client: &VirtualClient) -> bool {
     group.clean_start
         && group.session_expiry_s > 0
         && !group.version.is_v5()
-        && !client.was_up
-        && !client.is_wiped
-}
-
-/// What went wrong with a connect, and what to do where that is not obvious.
-pub(crate) fn sentence(error: &std::io::Error) -> String {
-    use rustix::io::Errno;
-
-    let ports_are_out;
-    let hint = match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::MFILE | Errno::NFILE) => "raise the limit of open files (ulimit -n)",
-        // A bind to a source address says EADDRINUSE when its last port is taken.
-        Some(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) => {
-            let (first, last) = crate::plan::local_port_range();
-            ports_are_out = format!(
-                "local ports have run out ({first} to {last}): widen \
-                 net.ipv4.ip_local_port_range, or use more source or target addresses"
-            );
-            &ports_are_out
-        }
-        _ => return error.to_string(),
-    };
-    format!("{error}; {hint}")
+        && client.history == SessionHistory::Unknown
 }

@@ -1,4 +1,4 @@
-//! What arrives from the broker.
+//! Packets from the broker.
 
 use tacho_codec::{
     Ack, AckKind, Direction, Frame, Packet, PacketType, Publish, ReasonCode, split_frame,
@@ -6,18 +6,17 @@ use tacho_codec::{
 use tacho_net::{ConnId, Net, clock};
 use tacho_session::{Inbound, Transmit};
 
-use super::client::{Message, Published};
+use super::message::{Message, Published};
 use super::{Failure, Worker};
 use crate::mail::{Mail, ReportBody};
 use crate::verifier::{Received, Verdict};
 
-/// Packets handled with one reading of the clock: at well below 0.2 us each, the error stays
-/// below 10 us.
+/// Packets per clock reading: at well below 0.2 us each, the error stays below 10 us.
 const PACKETS_PER_CLOCK_READ: usize = 32;
 
 impl Worker {
     pub(super) fn handle_input(&mut self, net: &mut Net<Self>, conn: ConnId, data: &[u8]) -> usize {
-        let Some(client) = self.client_of(conn) else { return self.old_input(conn, data) };
+        let Some(client) = self.client_of(conn) else { return self.replaced_input(conn, data) };
         let mut used = 0;
         let mut packets = 0;
         let mut now_ns = clock::now_ns();
@@ -98,9 +97,7 @@ impl Worker {
                 self.clients[client].session.handle_pingresp();
                 Ok(())
             }
-            other => {
-                Err(Failure::Protocol(format!("an unexpected {}", other.packet_type().name())))
-            }
+            other => Err(Failure::Protocol(format!("unexpected {}", other.packet_type().name()))),
         }
     }
 
@@ -115,14 +112,14 @@ impl Worker {
         let state = &mut self.clients[client];
         let cell = state.cell;
         if publish.properties.topic_alias.is_some() {
-            return Err(Failure::Protocol("a topic alias, though we allow none".into()));
+            return Err(Failure::Protocol("a topic alias although none is allowed".into()));
         }
         let inbound = state
             .session
             .handle_publish(publish.qos, publish.packet_id)
             .map_err(|error| Failure::Protocol(error.to_string()))?;
         if inbound == Inbound::Duplicate {
-            // The same QoS 2 exchange again: the protocol's own repetition, never a delivery.
+            // A retransmission within a QoS 2 exchange is not a delivery.
             return Ok(());
         }
         let answers = state.answers.is_some();
@@ -141,9 +138,9 @@ impl Worker {
                 self.totals.received += 1;
                 self.recorder.received(cell, &header, now_ns);
                 if publish.retain {
-                    self.retained_arrived(client, now_ns);
+                    self.note_retained(client, now_ns);
                 }
-                let home = self.common.homes[header.stream as usize];
+                let home = self.context.homes[header.stream as usize];
                 if home.wants_credit && settled > 0 {
                     if usize::from(home.thread) == self.thread {
                         self.credit(home.local, settled);
@@ -154,7 +151,7 @@ impl Worker {
                 }
             }
             Verdict::Probe { stream, receiver } => self.forward_probe(net, stream, receiver),
-            Verdict::Will { of } => self.will_arrived(client, of, now_ns),
+            Verdict::Will { of } => self.note_will(client, of, now_ns),
             Verdict::Other => {}
         }
         Ok(())
@@ -179,7 +176,8 @@ impl Worker {
         };
         let done = done.map_err(|error| Failure::Protocol(error.to_string()))?;
         if let Some(published) = done {
-            // A broker that knows nothing of a PUBREL any more has had it before.
+            // A broker that does not know the packet identifier of a PUBREL has completed the
+            // exchange before.
             let ended =
                 kind == AckKind::PubComp && ack.reason == ReasonCode::PACKET_IDENTIFIER_NOT_FOUND;
             let refused = Some(ack.reason).filter(|reason| reason.is_error() && !ended);
@@ -191,7 +189,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The last acknowledgement of a message has come, perhaps one that refuses it.
+    /// The last acknowledgement of a message was received; it may refuse the message.
     fn finish(
         &mut self,
         client: usize,
@@ -212,8 +210,8 @@ impl Worker {
         if let Some(reason) = refused {
             self.recorder.cell(cell).refused += 1;
             self.recorder.not_acked(message.intended_ns, message.sent_ns, now_ns);
-            // The broker said that it does not take it: that nobody gets it breaks no promise.
-            self.streams[message.stream as usize].is_lenient = true;
+            // The broker refused the message, so its loss is no violation.
+            self.streams[message.stream as usize].relax_judgement();
             if state.refusal.replace(reason) != Some(reason) {
                 let why = Failure::PublishRefused(reason);
                 let client = state.index;
@@ -226,7 +224,7 @@ impl Worker {
         self.credit_ack(message.stream, now_ns);
     }
 
-    /// Writes what the session has to say: acknowledgements, PUBREL, repetitions.
+    /// Writes the pending output of the session: acknowledgements, PUBREL, retransmissions.
     fn write_pending(&mut self, net: &mut Net<Self>, client: usize, conn: ConnId, now_ns: u64) {
         let state = &mut self.clients[client];
         if !state.session.has_output() {
@@ -245,11 +243,11 @@ impl Worker {
                 Transmit::Publish { delivery, packet_id, dup } => match delivery.message {
                     Published::Message(message) => {
                         let stream = &self.streams[message.stream as usize];
-                        stream.write(&self.common.streams, &message, packet_id, dup, out);
+                        stream.write(&self.context.streams, &message, packet_id, dup, out);
                     }
                     Published::Answer(number) => {
                         if let Some(answers) = &state.answers {
-                            answers.write(number, version, (packet_id, dup), out);
+                            answers.write(number, version, packet_id, dup, out);
                         }
                     }
                 },

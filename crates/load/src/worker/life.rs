@@ -1,19 +1,20 @@
-//! Absences: clients that leave and come back, by plan or because their connection ended.
+//! Absences: clients that disconnect and reconnect, by plan or because their connection ended.
 
 use tacho_codec::{Disconnect, ReasonCode};
 use tacho_net::Net;
 
-use super::client::{Published, State};
+use super::lifecycle::{State, Subscriptions};
+use super::message::Published;
 use super::{Failure, Worker};
 use crate::events::PhaseKind;
 use crate::mail::ReportBody;
 
-/// Marks the timer at which a client leaves by plan; without it a timer is the client's own.
+/// Marks the timer of a planned absence; a timer without it is the client's own.
 pub(super) const LEAVE: u64 = 1 << 32;
 
 impl Failure {
-    /// Is it worth trying again?
-    const fn may_pass(&self) -> bool {
+    /// Whether a reconnect may succeed.
+    const fn is_retryable(&self) -> bool {
         matches!(
             self,
             Self::Connect(_)
@@ -27,7 +28,7 @@ impl Failure {
     }
 }
 
-/// Does the broker refuse for now only?
+/// Whether the refusal is temporary.
 const fn is_temporary(reason: ReasonCode) -> bool {
     matches!(
         reason,
@@ -39,34 +40,39 @@ const fn is_temporary(reason: ReasonCode) -> bool {
 }
 
 impl Worker {
-    /// The measured window begins: plans absences.
+    /// Schedules the planned absences of the measured window.
     pub(super) fn plan_absences(&mut self, net: &mut Net<Self>, start_ns: u64) {
         for (local, client) in (0u64..).zip(&self.clients) {
-            if let Some(offline) = &self.common.plan.groups[client.group].offline {
+            if let Some(offline) = &self.context.plan.groups[client.group].offline {
                 net.set_timer(start_ns.saturating_add(offline.after_ns), LEAVE | local);
             }
         }
     }
 
-    /// The client leaves as planned.
+    /// The planned absence of the client begins.
     pub(super) fn leave(&mut self, net: &mut Net<Self>, local: usize) {
-        let Some(offline) = self.common.plan.groups[self.clients[local].group].offline else {
+        let Some(offline) = self.context.plan.groups[self.clients[local].group].offline else {
             return;
         };
-        if self.part(net, local, offline.clean) {
+        if self.close_connection(net, local, offline.clean) {
             self.go_away(net, local, Some(offline.for_ns));
         }
     }
 
-    /// The client leaves until all come back.
+    /// The client disconnects until [`Phase::Resume`](crate::Phase::Resume).
     pub(super) fn depart(&mut self, net: &mut Net<Self>, local: usize) {
-        if self.part(net, local, true) {
+        if self.close_connection(net, local, true) {
             self.go_away(net, local, None);
         }
     }
 
-    /// Ends the client's connection, `clean` with DISCONNECT. False if there is none.
-    pub(super) fn part(&mut self, net: &mut Net<Self>, local: usize, clean: bool) -> bool {
+    /// Ends the client's connection, if `clean` with DISCONNECT. False without a connection.
+    pub(super) fn close_connection(
+        &mut self,
+        net: &mut Net<Self>,
+        local: usize,
+        clean: bool,
+    ) -> bool {
         let client = &mut self.clients[local];
         let Some(conn) = client.conn.filter(|_| client.state.is_up()) else { return false };
         if clean {
@@ -83,11 +89,11 @@ impl Worker {
         true
     }
 
-    /// Tries again instead of failing, if the plan wants that. True if it does.
+    /// Schedules a reconnect instead of failing, if the plan allows it; true if so.
     pub(super) fn retry(&mut self, net: &mut Net<Self>, local: usize, why: &Failure) -> bool {
         let client = &mut self.clients[local];
-        let group = &self.common.plan.groups[client.group];
-        let Some(reconnect) = group.reconnect.filter(|_| why.may_pass()) else { return false };
+        let group = &self.context.plan.groups[client.group];
+        let Some(reconnect) = group.reconnect.filter(|_| why.is_retryable()) else { return false };
         if self.phase.kind() == Some(PhaseKind::Disconnect)
             || client.attempts >= reconnect.attempts_max
         {
@@ -101,18 +107,18 @@ impl Worker {
         }
         let index = client.index;
         self.note_failed_attempt(local, why, false);
-        self.leave_session(local, persistent);
+        self.note_session_end(local, persistent);
         self.go_away(net, local, Some(doubled.min(reconnect.longest_ns)));
         self.report(ReportBody::Interrupted { client: index, why: why.clone() });
         true
     }
 
-    /// The client is away for that long, or until it is called back.
+    /// The client is away for `for_ns`, or until a phase reconnects it.
     pub(super) fn go_away(&mut self, net: &mut Net<Self>, local: usize, for_ns: Option<u64>) {
         let client = &mut self.clients[local];
         client.state = State::Away;
         client.session.disconnected();
-        client.subscribes = Vec::new();
+        client.pending_subscribes = Vec::new();
         if let Some(timer) = client.timer.take() {
             net.cancel_timer(timer);
         }
@@ -126,7 +132,7 @@ impl Worker {
         self.verifier.set_away(local);
     }
 
-    /// The client's own timer: keep-alive, or the end of an absence.
+    /// The client's own timer fired: keep-alive, or the end of an absence.
     pub(super) fn client_timer(&mut self, net: &mut Net<Self>, local: usize) {
         self.clients[local].timer = None;
         match self.clients[local].state {
@@ -135,8 +141,8 @@ impl Worker {
         }
     }
 
-    /// A client is connected that was away: `again` if it had been connected before, with its
-    /// session `present` or not.
+    /// An absent client is connected: `again` if it had been connected before, with its session
+    /// `present` or not.
     pub(super) fn come_back(
         &mut self,
         net: &mut Net<Self>,
@@ -147,8 +153,12 @@ impl Worker {
         let now_ns = net.now_ns();
         let client = &mut self.clients[local];
         let (index, cell, persistent) =
-            (client.index, client.cell, self.common.plan.groups[client.group].is_persistent());
-        let mut missing = client.wants_subscriptions && !(present && client.is_subscribed);
+            (client.index, client.cell, self.context.plan.groups[client.group].is_persistent());
+        let mut missing = match client.subscriptions {
+            Subscriptions::Unwanted => false,
+            Subscriptions::Wanted => true,
+            Subscriptions::Made => !present,
+        };
         self.recorder.cell(cell).reconnects += u64::from(again);
         self.note_connected(local, now_ns);
         if present {
@@ -160,7 +170,7 @@ impl Worker {
         }
         self.revive(local, now_ns);
         let client = &self.clients[local];
-        let plan = &self.common.plan.groups[client.group].clients[client.rank];
+        let plan = &self.context.plan.groups[client.group].clients[client.rank];
         missing &= !plan.subscriptions.is_empty();
         if missing {
             self.subscribe(net, local);
@@ -169,13 +179,13 @@ impl Worker {
         }
     }
 
-    /// The client has what it needs: its session, or a new one with its subscriptions.
+    /// The client is ready: it has its session, or a new one with its subscriptions.
     pub(super) fn settle_in(&mut self, local: usize, now_ns: u64) {
         self.verifier.renew(local, now_ns);
         self.note_ready(local, now_ns);
     }
 
-    /// Goes on with the schedules of the client's streams. What was due meanwhile was dropped.
+    /// Resumes the schedules of the client's streams; messages due meanwhile are dropped.
     fn revive(&mut self, local: usize, now_ns: u64) {
         self.drop_dead(now_ns.min(self.phase.load_end_ns));
         let streams = self.clients[local].streams();
@@ -198,7 +208,7 @@ impl Worker {
         }
     }
 
-    /// Messages whose fate the client does not know: their session is gone.
+    /// Gives up unacknowledged messages whose session is gone.
     pub(super) fn abandon(&mut self, local: usize, published: &[Published], now_ns: u64) {
         let cell = self.clients[local].cell;
         for published in published {
@@ -212,7 +222,7 @@ impl Worker {
             self.totals.unacked -= 1;
             self.recorder.cell(cell).unanswered += 1;
             self.recorder.not_acked(message.intended_ns, message.sent_ns, now_ns);
-            self.streams[message.stream as usize].is_lenient = true;
+            self.streams[message.stream as usize].relax_judgement();
             self.credit_ack(message.stream, now_ns);
         }
     }

@@ -1,5 +1,4 @@
-//! Phases, intervals and windows on one thread: everything that happens at a time rather than
-//! because something arrived.
+//! Phases, intervals and windows on one thread: everything driven by time.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -7,43 +6,45 @@ use std::sync::Arc;
 use rustix::time::{ClockId, clock_gettime};
 use tacho_net::{Net, clock};
 
-use super::{Recorder, Scope, Window, Worker};
+use super::Worker;
 use crate::events::{PhaseKind, ThreadUsage};
 use crate::mail::{Ended, Enter, Interval, ReportBody, Status, Task};
 use crate::plan::Scale;
+use crate::recorder::Scope;
 use crate::schedule::{Place, Schedule};
 use crate::verifier::StreamEnds;
+use crate::window::Window;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Where the thread is in the plan.
+/// The thread's position in the plan.
 #[derive(Debug)]
 pub(super) struct PhaseState {
     current: Option<Enter>,
-    /// The controller waits for `Done`.
+    /// The controller waits for `Done` of this phase.
     unfinished: bool,
-    /// The running interval.
+    /// Number of the current interval, its start and its end.
     number: u64,
     start_ns: u64,
     edge_ns: u64,
-    /// The next time at which [`Worker::advance`] has something to do.
+    /// The next time at which [`Worker::advance`] has work.
     wake_ns: u64,
-    /// Messages intended from here on are not sent.
+    /// Messages intended at or after this time are not sent.
     pub(super) load_end_ns: u64,
     scale: Option<Scale>,
-    /// Open streams whose client is down.
+    /// Streams whose client is disconnected.
     pub(super) dead: Vec<u32>,
     usage: UsageMeter,
-    /// By cell, at the last edge.
+    /// By cell, at the end of the last interval.
     offered: Vec<Offered>,
-    /// What the loop had read and written by then.
+    /// Bytes read and written by then.
     bytes: (u64, u64),
 }
 
-/// What the schedules of a cell asked for until some time.
+/// Cumulative counts of a cell's schedules.
 #[derive(Debug, Clone, Copy, Default)]
 struct Offered {
-    /// Taken from schedules, or waiting for it.
+    /// Taken from schedules, or due and waiting.
     offered: u64,
     attempted: u64,
     sent: u64,
@@ -81,12 +82,12 @@ impl PhaseState {
         self.edge_ns
     }
 
-    /// Does the controller wait for `Done`?
+    /// Whether the controller waits for `Done`.
     pub(super) const fn is_unfinished(&self) -> bool {
         self.unfinished
     }
 
-    /// The phase that the controller waits for; once.
+    /// The index of the phase that the controller waits for; returned once.
     pub(super) fn take_unfinished(&mut self) -> Option<usize> {
         let unfinished = std::mem::replace(&mut self.unfinished, false);
         self.current.filter(|_| unfinished).map(|enter| enter.index)
@@ -126,7 +127,7 @@ pub(super) fn thread_cpu_ns() -> u64 {
 }
 
 impl Worker {
-    /// Does what is due by time: closes intervals, enters phases.
+    /// Does the work due by `now_ns`: closes intervals, enters phases.
     #[inline]
     pub(super) fn advance(&mut self, net: &mut Net<Self>, now_ns: u64) {
         if now_ns >= self.phase.wake_ns {
@@ -156,8 +157,8 @@ impl Worker {
         self.phase.wake_ns = self.phase.edge_ns.min(next_start_ns);
     }
 
-    /// A phase is announced: its window counts from now on, because messages of other threads
-    /// may arrive before this thread enters the phase.
+    /// Announces a phase. Its window applies from now on, because messages of other threads may arrive
+    /// before this thread enters the phase.
     pub(super) fn announce(&mut self, enter: Enter) {
         if let Task::Load { end_ns, measure: true, .. } = enter.task {
             self.verifier.set_window(Window { start_ns: enter.start_ns, end_ns });
@@ -166,10 +167,10 @@ impl Worker {
         self.note_wake_up();
     }
 
-    /// Stops publishing at `at_ns`, and forgets what was announced.
+    /// Stops publishing at `at_ns`, and discards announced phases.
     pub(super) fn cut(&mut self, at_ns: u64) {
         self.upcoming.clear();
-        self.forget_actions();
+        self.cancel_actions();
         self.phase.load_end_ns = self.phase.load_end_ns.min(at_ns);
         let window = self.verifier.window();
         if at_ns <= window.start_ns {
@@ -210,17 +211,17 @@ impl Worker {
             }
             Task::Drain => {}
             Task::Disconnect => {
-                self.forget_actions();
+                self.cancel_actions();
                 self.plan_disconnects(enter.start_ns);
             }
         }
     }
 
-    /// Starts the schedules, or goes on with them.
+    /// Starts the schedules, or continues them.
     fn load(&mut self, start_ns: u64, end_ns: u64, scale: Scale) {
-        let goes_on = self.phase.scale == Some(scale) && self.phase.load_end_ns == start_ns;
+        let is_continued = self.phase.scale == Some(scale) && self.phase.load_end_ns == start_ns;
         self.phase.load_end_ns = end_ns;
-        if goes_on {
+        if is_continued {
             return;
         }
         self.phase.scale = Some(scale);
@@ -230,11 +231,11 @@ impl Worker {
             client.waiting.clear();
             client.is_blocked = false;
         }
-        let seed = self.common.plan.seed;
+        let seed = self.context.plan.seed;
         let mut due = Vec::new();
         for (local, stream) in (0u32..).zip(&mut self.streams) {
             stream.is_willing = false;
-            stream.under_way = 0;
+            stream.in_flight = 0;
             let place = Place {
                 ordinal: stream.ordinal,
                 siblings: stream.siblings,
@@ -252,7 +253,7 @@ impl Worker {
         }
     }
 
-    /// Ends the running interval at `at_ns`.
+    /// Ends the current interval at `at_ns`.
     fn rotate(&mut self, at_ns: u64) {
         let (start_ns, number) = (self.phase.start_ns, self.phase.number);
         self.phase.start_ns = at_ns;
@@ -263,10 +264,10 @@ impl Worker {
             self.write_off_stalled();
         }
         self.count_offered(at_ns);
-        let cpus = &self.common.plan.cpus;
+        let cpus = &self.context.plan.cpus;
         let cpu = (!cpus.is_empty()).then(|| cpus[self.thread % cpus.len()]);
         let (bytes_in, bytes_out) = self.phase.bytes;
-        let mut sample = Recorder::rotate(&mut self.recorder);
+        let mut sample = self.recorder.rotate();
         (sample.bytes_in, sample.bytes_out) = (self.bytes.0 - bytes_in, self.bytes.1 - bytes_out);
         self.phase.bytes = self.bytes;
         for (cell, connected) in sample.cells.iter_mut().zip(&self.totals.alive) {
@@ -280,16 +281,16 @@ impl Worker {
             len_ns: at_ns - start_ns,
             sample,
             usage: self.phase.usage.read(cpu),
-            actions: self.acts.news(),
+            actions: self.actions.take_changes(),
         };
         self.report(ReportBody::Interval(Box::new(interval)));
     }
 
-    /// Counts what the schedules made due until `at_ns`: taken from them, or waiting.
+    /// Counts the messages due before `at_ns`: taken from the schedules, or in the backlog.
     fn count_offered(&mut self, at_ns: u64) {
         let until_ns = at_ns.min(self.phase.load_end_ns);
         self.drop_dead(until_ns);
-        let cells = self.common.cells.len();
+        let cells = self.context.cells.len();
         let (clients, streams) = (&mut self.clients, &self.streams);
         let backlog_of = |local: u32, sums: &mut [u64]| {
             let stream = &streams[local as usize];
@@ -321,13 +322,13 @@ impl Worker {
             let attempted = sent + held_back[cell];
             let offered = self.totals.taken[cell] + held_back[cell] + late[cell];
             counters.offered = offered - last.offered;
-            // What was held back at the last edge may have been dropped since.
+            // Messages blocked at the end of the last interval may have been dropped since.
             counters.attempted = attempted.saturating_sub(last.attempted);
             *last = Offered { offered, attempted, sent };
         }
     }
 
-    /// Drops what streams without connection were due to send until `until_ns`.
+    /// Drops the messages due before `until_ns` of streams without a connection.
     pub(super) fn drop_dead(&mut self, until_ns: u64) {
         for local in &self.phase.dead {
             let stream = &mut self.streams[*local as usize];
@@ -344,17 +345,17 @@ impl Worker {
         }
     }
 
-    /// Closed streams at QoS 0 wait for deliveries, which may be lost without a later message
-    /// that would reveal it: a stream without any progress for a second starts anew. What it
-    /// waited for is reported as lost.
+    /// Streams in closed mode at QoS 0 wait for deliveries, which may be lost without a later message
+    /// that reveals it: a stream without progress for one second gets a new window. The missing
+    /// deliveries are reported as lost.
     fn write_off_stalled(&mut self) {
         for local in 0..self.streams.len() as u32 {
             let stream = &mut self.streams[local as usize];
-            if stream.under_way > 0
+            if stream.in_flight > 0
                 && !stream.progressed
                 && stream.qos == tacho_codec::QoS::AtMostOnce
             {
-                stream.under_way = 0;
+                stream.in_flight = 0;
                 self.make_willing(local);
             }
             self.streams[local as usize].progressed = false;
@@ -371,7 +372,7 @@ impl Worker {
                 schedule.is_some_and(|schedule| schedule.next_ns() < self.phase.load_end_ns)
             })
             .count();
-        // A late generator may not have sent everything yet that was due before the end.
+        // A late generator may still have unsent messages that are due before the end.
         let late = self.due.peek().is_some_and(|top| top.0.0 < self.phase.load_end_ns);
         Status {
             expected: self.totals.expected,
@@ -383,8 +384,8 @@ impl Worker {
         }
     }
 
-    /// The drain is over: nothing more is sent; says what was.
-    pub(super) fn tell_ends(&mut self) {
+    /// The drain is over: stops sending, and reports what was sent.
+    pub(super) fn report_ends(&mut self) {
         let end_ns = self.phase.load_end_ns;
         for stream in &mut self.streams {
             if let Some(schedule) = &mut stream.schedule {
@@ -412,7 +413,7 @@ impl Worker {
         self.phase.edge_ns = u64::MAX;
         self.note_wake_up();
         let mut books = self.verifier.settle(ends);
-        books.actions = self.take_actions(|stream| ends[stream as usize].to > 0);
+        books.actions = self.action_totals(|stream| ends[stream as usize].to > 0);
         self.verifier.set_window(Window::NONE);
         self.recorder.set_scope(Scope::Nothing);
         for stream in &mut self.streams {
@@ -435,7 +436,7 @@ impl Worker {
         net.stop();
     }
 
-    /// Spinning: a turn without reads and writes was idle.
+    /// With spin timing, a turn without reads and writes counts as idle.
     pub(super) fn note_idle(&mut self, net: &Net<Self>, now_ns: u64) {
         if !self.spin() {
             return;

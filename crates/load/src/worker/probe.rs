@@ -1,5 +1,4 @@
-//! The readiness probe: one message per stream to each of its receivers, repeated each second
-//! until it arrives.
+//! The readiness probe: one message per stream, repeated every second until all receivers have it.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -7,6 +6,7 @@ use tacho_net::Net;
 
 use super::Worker;
 use super::send::Sent;
+use super::stream::Judgement;
 use crate::events::PhaseKind;
 use crate::mail::Mail;
 use crate::plan::{Receiver, StreamIndex};
@@ -21,13 +21,13 @@ pub(super) struct Probes {
     missing: Vec<u64>,
     total_missing: u64,
     expected: u64,
-    /// Streams to probe in this round.
+    /// Streams still to be probed in this round.
     queue: VecDeque<u32>,
     next_round_ns: Option<u64>,
-    /// Shared groups that confirmed already: members on other threads may do so again.
+    /// Shared groups that have confirmed; members on other threads may confirm again.
     confirmed: HashSet<(u32, Receiver)>,
     active: bool,
-    /// What other threads, which began before this one, said about streams here.
+    /// Confirmations from threads that entered the phase before this one.
     early: Vec<(u32, Receiver)>,
 }
 
@@ -49,7 +49,7 @@ impl Probes {
         self.expected
     }
 
-    /// Number on this thread of a stream whose probe is missing.
+    /// A stream whose probe is missing, by its number on this thread.
     pub(super) fn first_missing(&self) -> Option<usize> {
         self.missing.iter().position(|missing| *missing > 0)
     }
@@ -60,7 +60,7 @@ impl Worker {
         let missing: Vec<u64> = self
             .streams
             .iter()
-            .map(|stream| if stream.failed { 0 } else { stream.receivers })
+            .map(|stream| if stream.judgement == Judgement::Failed { 0 } else { stream.receivers })
             .collect();
         let total = missing.iter().sum();
         let early = std::mem::take(&mut self.probes.early);
@@ -76,7 +76,7 @@ impl Worker {
             self.probed(local, receiver);
         }
         for client in 0..self.clients.len() {
-            let later = self.common.subscribes_later[self.clients[client].group];
+            let later = self.context.subscribes_later[self.clients[client].group];
             if later || self.verifier.is_failed(client) {
                 self.waive_probes(net, client);
             }
@@ -89,7 +89,7 @@ impl Worker {
         }
     }
 
-    /// Sends the probes that are due; true if there are more to send at once.
+    /// Sends the probes that are due; true if more are due immediately.
     pub(super) fn send_probes(&mut self, net: &mut Net<Self>, now_ns: u64) -> bool {
         if self.phase.kind() != Some(PhaseKind::Probe) {
             return false;
@@ -105,7 +105,7 @@ impl Worker {
             if let Some(conn) = client.conn.filter(|_| client.state.is_up())
                 && self.publish(net, conn, local, now_ns, now_ns, true) == Sent::Blocked
             {
-                // An acknowledgement brings the next turn.
+                // An acknowledgement triggers the next turn.
                 return false;
             }
             self.probes.queue.pop_front();
@@ -113,14 +113,14 @@ impl Worker {
         !self.probes.queue.is_empty()
     }
 
-    /// A probe reached a receiver here: tell its stream.
+    /// A receiver here got a probe: confirms it to the thread of the stream.
     pub(super) fn forward_probe(
         &mut self,
         net: &mut Net<Self>,
         stream: StreamIndex,
         receiver: Receiver,
     ) {
-        let home = self.common.homes[stream as usize];
+        let home = self.context.homes[stream as usize];
         if usize::from(home.thread) == self.thread {
             self.probed(home.local, receiver);
         } else {
@@ -128,7 +128,7 @@ impl Worker {
         }
     }
 
-    /// A probe of a stream here reached a receiver.
+    /// A receiver got the probe of a stream of this thread.
     pub(super) fn probed(&mut self, local: u32, receiver: Receiver) {
         if !self.probes.active {
             self.probes.early.push((local, receiver));
@@ -148,7 +148,7 @@ impl Worker {
         }
     }
 
-    /// A client failed: nobody waits for its probes, those to it and those from it.
+    /// A client failed: probes to it and from it are no longer expected.
     pub(super) fn waive_probes(&mut self, net: &mut Net<Self>, client: usize) {
         if !self.probes.active {
             return;

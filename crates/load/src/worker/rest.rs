@@ -1,54 +1,54 @@
-//! Rests between turns of a thread that would otherwise fill its core.
+//! Rests between the turns of a thread that would otherwise saturate its core.
 //!
 //! A turn that serves one packet costs several system calls, a timer, a sleep and a wake-up here,
 //! and a wake-up of the broker: in a virtual machine each of the last three is an exit to the
-//! hypervisor that can cost more than the packet. So a thread that is that busy looks at its
-//! sockets every 50 us at most, and serves together what has come. Figures of such loads are late
-//! by up to that, which is less than the queue that a full core puts into all of them; loads that
-//! leave the core time are served as they come. What counts is how busy the core is and not how
-//! many packets there are, because the same load takes four times the CPU on another machine
+//! hypervisor that can cost more than the packet. So a busy thread serves its sockets at most every
+//! 50 us, in batches. Latencies of such loads increase by up to that, which is less than the queueing
+//! delay of a saturated core; on a core with idle time every packet is served immediately. The
+//! criterion is the CPU usage and not the packet rate, because the same load takes four times the
+//! CPU on another machine
 //! (bench/runs/2026-11-22-generator).
 //!
-//! Where nobody receives, only acknowledgements are late: there a thread rests from a rate on, and
-//! longer if its core is full even so. With spin timing and in closed mode, where every pause would
-//! cost throughput, it never rests; with batch timing always, and ten times as long.
+//! Without receivers, only acknowledgements are delayed: then a thread rests above a given rate, and
+//! longer if its core stays saturated. With spin timing and in closed mode, where every pause would
+//! cost throughput, it never rests; with batch timing it always does, ten times as long.
 
 use tacho_net::Next;
 
 use super::{Worker, phase};
 use crate::plan::{Pace, Plan, Timing};
 
-/// From the beginning of one turn to that of the next, at first..
+/// Time from the start of one turn to the next, at first..
 const TURN_NS: u64 = 50_000;
-/// .. and at most, when nobody receives and the core is full although its thread rests. Where
-/// somebody does, longer rests were hardly cheaper.
+/// .. and at most, without receivers and with a core that stays saturated. With receivers, longer rests
+/// were hardly cheaper.
 const TURN_NS_MAX: u64 = 200_000;
-/// Such a core, and one that does not need rests that long.
+/// CPU usage above which rests become longer, and below which they become short again.
 const FULL_PERCENT: u64 = 90;
 const EASY_PERCENT: u64 = 50;
-/// Batch timing: sends are late by up to this and the precision of the system's sleep, which
-/// together must stay well below the millisecond that makes a run bound by its generator.
+/// Batch timing: sends are late by up to this plus the precision of the system's sleep; the sum must
+/// stay well below the millisecond at which a run counts as bound by its generator.
 const BATCH_NS: u64 = 500_000;
-/// Packets per second, in and out, from which on a thread rests when nobody receives..
+/// Packets per second, in and out, above which a thread rests without receivers..
 const DENSE_PUBLISHING_PER_S: u64 = 60_000;
-/// .. and below which it never does when somebody does: a turn would serve less than two.
+/// .. and below which it never rests with receivers: a turn would serve fewer than two.
 const DENSE_PER_S: u64 = 40_000;
-/// Share of its core that a thread takes before it rests: at 80 % a run is bound by its generator.
+/// CPU usage from which a thread rests: at 80 % a run counts as bound by its generator.
 const BUSY_PERCENT: u64 = 75;
-/// A thread that rests is less busy, so that this does not tell when to stop: it stops when the
-/// packets have fallen to this share of those with which it began.
+/// Rests reduce the CPU usage, which therefore cannot tell when to stop: a thread stops resting when the
+/// packet rate falls to this share of the rate at which it began.
 const STAY_PERCENT: u64 = 70;
-/// How often that is decided.
+/// How often the decision is made.
 const LOOK_NS: u64 = 20_000_000;
 
-/// How much there is to do.
+/// The packet rate and CPU usage of a thread, and whether it rests.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     allowed: bool,
     only_publishes: bool,
-    /// How long a turn with its rest takes.
+    /// Length of a turn with its rest.
     turn_ns: u64,
-    /// Always, and nothing is decided.
+    /// Batch timing: always rests.
     batches: bool,
     /// Packets since `since_ns`.
     pub(super) packets: u64,
@@ -75,7 +75,7 @@ impl Traffic {
         }
     }
 
-    /// Decides anew, now and then.
+    /// Decides again once `LOOK_NS` have passed.
     #[inline]
     fn look(&mut self, now_ns: u64, cpu_ns: impl FnOnce() -> u64) {
         if !self.batches && now_ns.saturating_sub(self.since_ns) >= LOOK_NS {
@@ -112,7 +112,7 @@ impl Traffic {
 }
 
 impl Worker {
-    /// When the turn after this one, which began at `now_ns`, is to begin.
+    /// When the next turn begins, after a turn that began at `now_ns`.
     pub(super) fn rest(&mut self, next: Next, now_ns: u64) -> Next {
         if !self.traffic.allowed {
             return next;
@@ -138,11 +138,11 @@ mod tests {
     use super::*;
     use crate::plan::tests::{plan_of, publisher, subscriber};
 
-    /// Lets a thread serve so many packets in the time of one look, and take so much of its core.
+    /// Simulates one decision interval with this many packets and this CPU usage.
     fn after(traffic: &mut Traffic, packets: u64, busy_percent: u64) -> bool {
         let (now_ns, cpu_ns) = (traffic.since_ns + LOOK_NS, traffic.cpu_ns);
         traffic.packets = packets;
-        traffic.look(now_ns - 1, || panic!("looked too early"));
+        traffic.look(now_ns - 1, || panic!("decided too early"));
         assert_eq!(traffic.packets, packets);
         traffic.look(now_ns, || cpu_ns + LOOK_NS * busy_percent / 100);
         assert_eq!((traffic.packets, traffic.since_ns), (0, now_ns));
@@ -150,20 +150,20 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_rests_when_its_core_fills_and_until_there_is_less_to_do() {
+    fn a_thread_rests_on_a_busy_core_until_the_rate_falls() {
         let plan = plan_of(vec![publisher("t", QoS::AtMostOnce), subscriber("t", QoS::AtMostOnce)]);
         let mut traffic = Traffic::new(&plan);
-        assert!(!after(&mut traffic, 100_000, BUSY_PERCENT - 1), "there is time left");
+        assert!(!after(&mut traffic, 100_000, BUSY_PERCENT - 1), "the core has idle time");
         let least = DENSE_PER_S * LOOK_NS / 1_000_000_000;
-        assert!(!after(&mut traffic, least - 1, 100), "too few for a turn");
+        assert!(!after(&mut traffic, least - 1, 100), "too few packets per turn");
         assert!(after(&mut traffic, 10_000, BUSY_PERCENT));
         assert!(after(&mut traffic, 7_000, 20), "less busy because it rests");
-        assert!(!after(&mut traffic, 6_999, 90), "much less to do than when it began");
-        assert!(after(&mut traffic, 6_999, 90), "it begins anew from what there is now");
+        assert!(!after(&mut traffic, 6_999, 90), "far fewer packets than at the beginning");
+        assert!(after(&mut traffic, 6_999, 90), "it begins again at the current rate");
     }
 
     #[test]
-    fn a_core_that_stays_full_rests_longer_unless_somebody_receives() {
+    fn a_saturated_core_rests_longer_without_receivers() {
         let plan = plan_of(vec![publisher("t", QoS::AtMostOnce), subscriber("t", QoS::AtMostOnce)]);
         let mut traffic = Traffic::new(&plan);
         for _ in 0..3 {
@@ -180,14 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn batch_timing_rests_whatever_there_is_to_do() {
+    fn batch_timing_always_rests() {
         let traffic = Traffic::new(&Plan { timing: Timing::Batch, ..Plan::default() });
         assert!(traffic.allowed && traffic.rests());
         assert_eq!(traffic.turn_ns, BATCH_NS);
     }
 
     #[test]
-    fn where_nobody_receives_the_rate_decides() {
+    fn without_receivers_the_rate_decides() {
         let mut traffic = Traffic::new(&Plan::default());
         assert!(traffic.allowed);
         let least = DENSE_PUBLISHING_PER_S * LOOK_NS / 1_000_000_000;

@@ -1,4 +1,4 @@
-//! Sending what is due, and holding back what must wait.
+//! Sends messages that are due, and holds back messages that must wait.
 
 use std::cmp::Reverse;
 
@@ -8,31 +8,31 @@ use tacho_session::Transmit;
 use tacho_session::client;
 
 use super::Worker;
-use super::client::{Message, Published};
+use super::message::{Message, Published};
 use super::stream::VirtualStream;
+use crate::lateness::Lateness;
 use crate::payload::Header;
 use crate::verifier::{Streams, correlation};
 
-/// Runs of messages sent before the sockets are written: the time of writing is taken when a
-/// message enters its buffer, and must not be long before the kernel gets it.
+/// Runs of messages per turn: the send time is taken when a message enters its buffer, which must be
+/// written to the socket soon.
 const RUNS_PER_TURN_MAX: usize = 64;
-/// Messages of a late stream that are sent together.
+/// Messages per run of a stream that is behind schedule.
 const MESSAGES_IN_A_ROW_MAX: usize = 16;
-/// In closed mode whole windows go out at once, and one write per connection carries many.
+/// Messages per turn in closed mode, where one write per connection carries a whole window.
 const CLOSED_PER_TURN_MAX: usize = 4_096;
-/// Messages sent with one reading of the clock: at about 0.2 us each the error stays far below
-/// 10 us.
+/// Messages per clock reading: at about 0.2 us each, the error stays far below 10 us.
 const MESSAGES_PER_CLOCK_READ: usize = 16;
-/// A connection with more unwritten output gets no further messages.
+/// Limit on the unwritten output of a connection; beyond it its messages wait (backpressure).
 const OUTPUT_BYTES_MAX: usize = 256 * 1024;
-/// How soon to look again at connections that had too much output.
+/// How often connections beyond that limit are checked.
 const CONGESTION_LOOK_NS: u64 = 1_000_000;
 
-/// What became of an attempt to send.
+/// The outcome of an attempt to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sent {
     Yes,
-    /// The inflight window is full, or the socket takes no more.
+    /// The inflight window is full, or the connection has too much unwritten output.
     Blocked,
     /// The client is not connected.
     Down,
@@ -49,14 +49,13 @@ impl VirtualStream {
         dup: bool,
         out: &mut Vec<u8>,
     ) {
-        let late_ns = message.sent_ns.saturating_sub(message.intended_ns);
         let header = Header {
             run: streams.run,
             stream: self.index,
             seq: message.seq,
             probe: message.probe,
             intended_ns: message.intended_ns,
-            late_us: u32::try_from(late_ns / 1_000).unwrap_or(u32::MAX),
+            late_us: Lateness::of_send(message.intended_ns, message.sent_ns).as_header_us(),
         };
         let retain = self.retain && !message.probe;
         let info = &streams.infos[self.index as usize];
@@ -87,9 +86,9 @@ impl VirtualStream {
 }
 
 impl Worker {
-    /// Sends everything that is due; true if there is more to do at once.
+    /// Sends the messages that are due; true if more are due immediately.
     pub(super) fn send_due(&mut self, net: &mut Net<Self>) -> bool {
-        self.look_at_congested(net);
+        self.poll_congested(net);
         let mut budget = RUNS_PER_TURN_MAX;
         let mut now_ns = clock::now_ns();
         self.send_unblocked(net, &mut budget, &mut now_ns);
@@ -99,8 +98,8 @@ impl Worker {
             if due_ns > now_ns || due_ns >= end_ns {
                 break;
             }
-            // A stream that is several messages late sends them in a row: one write takes them
-            // all, which is how a late generator catches up.
+            // A stream several messages behind schedule sends them in a row: one write carries them
+            // all, which lets a late generator catch up.
             let mut sent = self.send_next(net, local, now_ns);
             let mut next_ns = self.streams[local as usize].next_ns();
             for _ in 1..MESSAGES_IN_A_ROW_MAX {
@@ -111,7 +110,7 @@ impl Worker {
                 next_ns = self.streams[local as usize].next_ns();
             }
             match sent {
-                // It waits for an acknowledgement, or its trace has ended.
+                // The stream waits for an acknowledgement, or its trace has ended.
                 Sent::Yes if next_ns == u64::MAX => {
                     self.due.pop();
                 }
@@ -160,7 +159,7 @@ impl Worker {
         self.publish(net, conn, local, due.intended_ns, now_ns, false)
     }
 
-    /// Publishes one message. The caller has made sure that the window is open.
+    /// Publishes one message. The caller has checked that the inflight window is open.
     pub(super) fn publish(
         &mut self,
         net: &mut Net<Self>,
@@ -177,9 +176,9 @@ impl Worker {
         match client.session.publish(now_ns, stream.qos, Published::Message(message)) {
             client::Publish::Send(Transmit::Publish { packet_id, dup, .. }) => {
                 let out = net.out(conn).as_vec_mut();
-                stream.write(&self.common.streams, &message, packet_id, dup, out);
+                stream.write(&self.context.streams, &message, packet_id, dup, out);
             }
-            // What is ahead of it is written first, by `write_pending`.
+            // `write_pending` writes the session's earlier output first.
             client::Publish::Send(_) | client::Publish::Queued => {}
             client::Publish::Blocked(_) => return Sent::Blocked,
         }
@@ -193,7 +192,7 @@ impl Worker {
         Sent::Yes
     }
 
-    /// The stream waits for its client's window or socket.
+    /// The stream waits for its client's inflight window or socket.
     fn wait(&mut self, local: u32) {
         let client = &mut self.clients[self.streams[local as usize].client as usize];
         let position = self.streams[local as usize].client;
@@ -202,14 +201,14 @@ impl Worker {
             client.is_blocked = true;
             self.blocked.push(position);
         }
-        // Acknowledgements wake those that wait for the window; nothing tells when the socket
-        // takes more, so that those are looked at again.
+        // Acknowledgements wake clients that wait for the window. There is no event for a socket
+        // that accepts more output, so those are polled.
         if client.session.can_publish() || self.streams[local as usize].qos == QoS::AtMostOnce {
             self.congested.push(position);
         }
     }
 
-    fn look_at_congested(&mut self, net: &Net<Self>) {
+    fn poll_congested(&mut self, net: &Net<Self>) {
         let (clients, unblocked) = (&mut self.clients, &mut self.unblocked);
         self.congested.retain(|&position| {
             let client = &mut clients[position as usize];
@@ -222,7 +221,7 @@ impl Worker {
         });
     }
 
-    /// Goes on with clients whose window has opened.
+    /// Continues with clients whose window has opened.
     fn send_unblocked(&mut self, net: &mut Net<Self>, budget: &mut usize, now_ns: &mut u64) {
         while *budget > 0 {
             let Some(position) = self.unblocked.pop() else { return };
@@ -256,8 +255,8 @@ impl Worker {
         }
     }
 
-    /// Puts a stream back: behind the others of its client if it is still late, so that they
-    /// take turns, else to the due times.
+    /// Requeues a stream: behind the others of its client if it is still behind schedule, so that they
+    /// take turns, or else into the schedule queue.
     fn requeue(&mut self, local: u32, now_ns: u64) {
         let stream = &self.streams[local as usize];
         let next_ns = stream.next_ns();
@@ -269,12 +268,12 @@ impl Worker {
         }
     }
 
-    /// Drops what exceeds the limit on waiting messages, oldest first.
+    /// Drops the backlog beyond the limit on waiting messages, oldest first.
     fn drop_excess(&mut self, local: u32, now_ns: u64) {
         let end_ns = now_ns.min(self.phase.load_end_ns);
         let stream = &mut self.streams[local as usize];
         let group = self.clients[stream.client as usize].group;
-        let limit = u64::from(self.common.plan.groups[group].waiting_max);
+        let limit = u64::from(self.context.plan.groups[group].waiting_max);
         let Some(schedule) = &mut stream.schedule else { return };
         let excess = schedule.remaining_before(end_ns).saturating_sub(limit);
         if excess > 0 {
@@ -284,11 +283,11 @@ impl Worker {
         }
     }
 
-    /// A delivery of a closed stream is settled.
+    /// Deliveries of a stream in closed mode are settled.
     #[inline]
     pub(super) fn credit(&mut self, local: u32, deliveries: u64) {
         let stream = &mut self.streams[local as usize];
-        stream.under_way = stream.under_way.saturating_sub(deliveries);
+        stream.in_flight = stream.in_flight.saturating_sub(deliveries);
         self.make_willing(local);
     }
 
@@ -296,8 +295,8 @@ impl Worker {
     #[inline]
     pub(super) fn credit_ack(&mut self, local: u32, now_ns: u64) {
         let stream = &mut self.streams[local as usize];
-        if stream.under_way > 0 {
-            stream.under_way -= 1;
+        if stream.in_flight > 0 {
+            stream.in_flight -= 1;
             self.make_willing(local);
         }
         if let Some(schedule) = &mut self.streams[local as usize].schedule
@@ -317,7 +316,7 @@ impl Worker {
         }
     }
 
-    /// Sends for closed streams that may; true if some are left for the next turn.
+    /// Sends messages of streams in closed mode; true if some are left for the next turn.
     fn send_closed(&mut self, net: &mut Net<Self>) -> bool {
         if self.willing.is_empty() {
             return false;
@@ -348,11 +347,11 @@ impl Worker {
                 if stream.qos != QoS::AtMostOnce && !client.session.can_publish()
                     || net.output_bytes(conn) > OUTPUT_BYTES_MAX
                 {
-                    // Stays willing, but with its client.
+                    // It stays willing, but waits with its client.
                     self.wait(local);
                     break;
                 }
-                stream.under_way += stream.cost();
+                stream.in_flight += stream.cost();
                 self.totals.taken[usize::from(stream.cell)] += 1;
                 self.publish(net, conn, local, now_ns, now_ns, false);
                 budget = budget.saturating_sub(1);
@@ -364,7 +363,7 @@ impl Worker {
         !self.willing.is_empty()
     }
 
-    /// When this thread has to do something even if nothing arrives.
+    /// When this thread has work, even if nothing arrives.
     pub(super) fn next_wake_up(&self) -> Next {
         let mut at_ns = self.phase.next_edge_ns();
         if let Some(Reverse((due_ns, _))) = self.due.peek()
@@ -372,7 +371,7 @@ impl Worker {
         {
             at_ns = at_ns.min(*due_ns);
         }
-        at_ns = at_ns.min(self.acts.next_ns());
+        at_ns = at_ns.min(self.actions.next_ns());
         if let Some((due_ns, _)) = self.pacing.front() {
             at_ns = at_ns.min(*due_ns);
         }

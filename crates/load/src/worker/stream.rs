@@ -1,21 +1,50 @@
-//! One publisher stream as its thread sees it.
+//! One publisher stream on its thread.
 
 use tacho_codec::{EncodeError, Publish, PublishHead, QoS, Version};
 
 use crate::payload::Content;
 use crate::plan::{CatchUp, Client, Group, Pace, PublishBlock, Stream, StreamIndex};
 use crate::schedule::Schedule;
-use crate::verifier::{Hole, Mark, StreamEnds, Tracker, Window};
+use crate::verifier::{Hole, Mark, StreamEnds, Tracker};
+use crate::window::Window;
 
-/// Marks a stream that has sent nothing for the window yet.
+/// Marks a stream that has sent no message of the window yet.
 const NOTHING: u64 = u64::MAX;
+
+/// How the loss of a stream's messages is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Judgement {
+    /// Every loss at QoS 1 and 2 is a violation.
+    Strict,
+    /// Some messages were refused, or unacknowledged when their session ended: only the loss of
+    /// acknowledged messages is a violation.
+    Lenient,
+    /// The same, because the publisher's connection failed.
+    Failed,
+}
+
+/// Everything that a [`VirtualStream`] is made from.
+#[derive(Debug)]
+pub(super) struct StreamOrigin<'a> {
+    pub(super) index: StreamIndex,
+    /// Position among the streams of its block.
+    pub(super) ordinal: u64,
+    /// The client's number on this thread.
+    pub(super) local_client: u32,
+    pub(super) cell: u16,
+    pub(super) group: &'a Group,
+    pub(super) client: &'a Client,
+    pub(super) stream: &'a Stream,
+    /// Deliveries that each message causes.
+    pub(super) receivers: u32,
+}
 
 /// A topic that one client publishes to.
 #[derive(Debug)]
 pub(super) struct VirtualStream {
-    /// Its client's number on this thread.
+    /// The number of its client on this thread.
     pub(super) client: u32,
-    /// Its client's group at its broker.
+    /// The cell of its client.
     pub(super) cell: u16,
     pub(super) index: StreamIndex,
     /// Position among the streams of its block, and how many there are.
@@ -26,30 +55,27 @@ pub(super) struct VirtualStream {
     pub(super) version: Version,
     pub(super) qos: QoS,
     pub(super) retain: bool,
-    /// Size of all payloads; `None` where each is another.
+    /// Size of all payloads; `None` where it varies.
     pub(super) fixed_bytes: Option<usize>,
     /// Size of the largest packet.
     pub(super) packet_bytes_max: usize,
     /// Deliveries that each message causes.
     pub(super) receivers: u64,
-    /// Everything of the PUBLISH before its payload.
+    /// The PUBLISH up to its payload.
     pub(super) head: PublishHead,
     pub(super) schedule: Option<Schedule>,
-    /// Number of the next message.
+    /// Sequence number of the next message.
     pub(super) next_seq: u64,
-    /// Closed mode: what is under way, in deliveries at QoS 0 and else in messages.
-    pub(super) under_way: u64,
-    /// Closed mode: is in the list of willing streams, or waits for its client.
+    /// Closed mode: deliveries (QoS 0) or messages (QoS 1 and 2) in flight.
+    pub(super) in_flight: u64,
+    /// Closed mode: it is in the list of willing streams, or waits with its client.
     pub(super) is_willing: bool,
-    /// Closed mode: made progress since the last look.
+    /// Closed mode: it made progress since the last check.
     pub(super) progressed: bool,
-    pub(super) failed: bool,
-    /// Some of its messages had no acknowledgement when their session ended, or were refused: what
-    /// was not acknowledged is not judged.
-    pub(super) is_lenient: bool,
-    /// Messages with their last acknowledgement.
+    pub(super) judgement: Judgement,
+    /// The messages with their last acknowledgement.
     acks: Tracker,
-    /// When the last message was due.
+    /// Intended time of the last message.
     last_ns: u64,
     settled: u64,
     window_from: u64,
@@ -57,44 +83,38 @@ pub(super) struct VirtualStream {
 }
 
 impl VirtualStream {
-    pub(super) fn new(
-        (client, cell): (u32, u16),
-        index: StreamIndex,
-        ordinal: u64,
-        stream: &Stream,
-        (group, client_of_plan, block): (&Group, &Client, &PublishBlock),
-        receivers: u32,
-    ) -> Self {
-        let bytes_max = block.payload.bytes_max(&client_of_plan.id, &stream.topic);
+    pub(super) fn new(origin: &StreamOrigin<'_>) -> Self {
+        let StreamOrigin { group, stream, .. } = origin;
+        let block = &group.publish[stream.block];
+        let bytes_max = block.payload.bytes_max(&origin.client.id, &stream.topic);
         // Invariant: `Plan::check` bounds topic and payload.
         let head = head(stream, group.version, block, bytes_max)
             .expect("a checked plan fits into packets");
         Self {
-            client,
-            cell,
-            index,
-            ordinal,
+            client: origin.local_client,
+            cell: origin.cell,
+            index: origin.index,
+            ordinal: origin.ordinal,
             siblings: 0,
             block: stream.block,
             pace: block.pace.clone(),
             version: group.version,
             qos: block.qos,
             retain: block.retain,
-            // The correlation data of each request is another.
+            // Every request has its own correlation data.
             fixed_bytes: Content::new(&block.payload, "")
                 .fixed_bytes()
                 .filter(|_| stream.response_topic.is_none()),
             packet_bytes_max: head.frame_len()
                 + stream.response_topic.as_ref().map_or(0, |topic| topic.len() + 32),
-            receivers: receivers.into(),
+            receivers: origin.receivers.into(),
             head,
             schedule: None,
             next_seq: 0,
-            under_way: 0,
+            in_flight: 0,
             is_willing: false,
             progressed: false,
-            failed: false,
-            is_lenient: false,
+            judgement: Judgement::Strict,
             acks: Tracker::default(),
             last_ns: 0,
             settled: 0,
@@ -107,7 +127,7 @@ impl VirtualStream {
         self.pace.catch_up()
     }
 
-    /// When the next message of an open stream is due.
+    /// Intended time of the next message of an open stream.
     #[inline]
     pub(super) fn next_ns(&self) -> u64 {
         self.schedule.as_ref().map_or(u64::MAX, Schedule::next_ns)
@@ -128,21 +148,21 @@ impl VirtualStream {
         seq
     }
 
-    /// Does closed mode allow a further message?
+    /// Whether closed mode allows a further message.
     #[inline]
     pub(super) const fn may_send_closed(&self) -> bool {
         match self.pace {
             Pace::Closed { window } => match self.qos {
                 QoS::AtMostOnce => {
-                    self.under_way + self.receivers <= window as u64 * self.receivers
+                    self.in_flight + self.receivers <= window as u64 * self.receivers
                 }
-                _ => self.under_way < window as u64,
+                _ => self.in_flight < window as u64,
             },
             _ => false,
         }
     }
 
-    /// What one message adds to `under_way`.
+    /// What one message adds to `in_flight`.
     pub(super) const fn cost(&self) -> u64 {
         match self.qos {
             QoS::AtMostOnce => self.receivers,
@@ -150,19 +170,24 @@ impl VirtualStream {
         }
     }
 
-    /// The last acknowledgement of a message has come.
+    /// From now on only the loss of acknowledged messages is a violation.
+    pub(super) fn relax_judgement(&mut self) {
+        self.judgement = self.judgement.max(Judgement::Lenient);
+    }
+
+    /// The last acknowledgement of a message was received.
     #[inline]
     pub(super) fn acknowledged(&mut self, seq: u32) {
-        // Sent again by a resumed session, a message may be acknowledged twice.
+        // A message that a resumed session retransmits may be acknowledged twice.
         self.acks.observe(seq, Mark::default());
     }
 
-    /// What was sent since the last [`VirtualStream::settle`]. What is not acknowledged by now
-    /// never counts as acknowledged.
+    /// The messages sent since the last [`VirtualStream::settle`]. Messages that are unacknowledged now
+    /// never count as acknowledged.
     pub(super) fn ends(&mut self) -> StreamEnds {
         let mut unacknowledged = Vec::new();
         if self.qos != QoS::AtMostOnce {
-            let take = |hole: Hole| unacknowledged.push((hole.from, hole.to));
+            let take = |hole: Hole| unacknowledged.push(hole.from..hole.to);
             self.acks.settle(self.next_seq, Mark::default(), take);
         }
         let (window_from, window_to) = match self.window_from {
@@ -175,7 +200,7 @@ impl VirtualStream {
             window_to,
             to: self.next_seq,
             last_ns: self.last_ns,
-            failed: self.failed || self.is_lenient,
+            failed: self.judgement > Judgement::Strict,
             unacknowledged,
         }
     }

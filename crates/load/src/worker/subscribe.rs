@@ -3,28 +3,31 @@
 use tacho_codec::{QoS, SubAck, Subscribe, SubscribeFilter, SubscribeOptions, UserProperties};
 use tacho_net::{Net, clock};
 
-use super::client::State;
+use super::client::PendingSubscribe;
+use super::lifecycle::{State, Subscriptions};
 use super::{Failure, Worker};
+use crate::histogram::record;
 use crate::mail::ReportBody;
-use crate::recorder::record;
 
-/// Filters of one SUBSCRIBE; keeps packets far below any broker's limit.
+/// Filters per SUBSCRIBE, which keeps packets far below any broker's limit.
 const FILTERS_PER_PACKET_MAX: usize = 100;
 
 impl Worker {
-    /// Plans the subscribes: all clients with filters, at once.
+    /// Schedules the subscribes of all clients with filters, at once.
     pub(super) fn plan_subscribes(&mut self, start_ns: u64) {
         for (local, client) in self.clients.iter_mut().enumerate() {
-            client.wants_subscriptions = !self.common.subscribes_later[client.group];
-            if !client.wants_subscriptions {
-                // Nothing is for it until then.
+            if self.context.subscribes_later[client.group] {
+                client.subscriptions = Subscriptions::Unwanted;
+                // No message is due to it until its action.
                 self.verifier.end_session(local);
+            } else {
+                client.subscriptions.want();
             }
         }
-        let plan = &self.common.plan;
+        let plan = &self.context.plan;
         self.pacing = (0..)
             .zip(&self.clients)
-            .filter(|(_, client)| client.state == State::Up && client.wants_subscriptions)
+            .filter(|(_, client)| client.state == State::Up && client.subscriptions.are_wanted())
             .filter(|(_, client)| {
                 !plan.groups[client.group].clients[client.rank].subscriptions.is_empty()
             })
@@ -33,10 +36,10 @@ impl Worker {
     }
 
     pub(super) fn subscribe(&mut self, net: &mut Net<Self>, local: usize) {
-        let common = std::sync::Arc::clone(&self.common);
+        let context = std::sync::Arc::clone(&self.context);
         let client = &mut self.clients[local];
         let Some(conn) = client.conn.filter(|_| client.state == State::Up) else { return };
-        let subscriptions = &common.plan.groups[client.group].clients[client.rank].subscriptions;
+        let subscriptions = &context.plan.groups[client.group].clients[client.rank].subscriptions;
         let mut missing = 0;
         for (index, part) in subscriptions.chunks(FILTERS_PER_PACKET_MAX).enumerate() {
             let filters = part.iter().map(|subscription| SubscribeFilter {
@@ -54,7 +57,11 @@ impl Worker {
                     user_properties: UserProperties::default(),
                     filters: filters.collect(),
                 };
-                client.subscribes.push((packet_id, index * FILTERS_PER_PACKET_MAX, part.len()));
+                client.pending_subscribes.push(PendingSubscribe {
+                    packet_id,
+                    first_filter: index * FILTERS_PER_PACKET_MAX,
+                    filters: part.len(),
+                });
                 subscribe.encode(client.version, net.out(conn).as_vec_mut())
             });
             match sent {
@@ -63,7 +70,7 @@ impl Worker {
                     return self.fail(net, local, Failure::Protocol(error.to_string()));
                 }
                 None => {
-                    let why = "more than 65535 SUBSCRIBEs of one client at a time".into();
+                    let why = "more than 65535 SUBSCRIBEs of one client in flight".into();
                     return self.fail(net, local, Failure::Protocol(why));
                 }
             }
@@ -77,13 +84,15 @@ impl Worker {
         suback: &SubAck<'_>,
         now_ns: u64,
     ) -> Result<(), Failure> {
-        let common = std::sync::Arc::clone(&self.common);
+        let context = std::sync::Arc::clone(&self.context);
         let client = &mut self.clients[local];
-        let at = client.subscribes.iter().position(|(id, ..)| *id == suback.packet_id);
+        let mut pending = client.pending_subscribes.iter();
+        let at = pending.position(|pending| pending.packet_id == suback.packet_id);
         let (Some(at), State::Subscribing { since_ns, missing }) = (at, client.state) else {
-            return Err(Failure::Protocol("a SUBACK without SUBSCRIBE".into()));
+            return Err(Failure::Protocol("SUBACK without SUBSCRIBE".into()));
         };
-        let (packet_id, first, count) = client.subscribes.swap_remove(at);
+        let PendingSubscribe { packet_id, first_filter, filters: count } =
+            client.pending_subscribes.swap_remove(at);
         client.session.release_id(packet_id);
         if suback.reasons.len() != count {
             let why = format!("a SUBACK has {} codes for {count} filters", suback.reasons.len());
@@ -94,16 +103,16 @@ impl Worker {
         let granted = !suback.reasons.iter().any(|reason| reason.is_error());
         self.recorder.sample.subscribe.note(granted, took_ns);
         client.state = if missing == 1 {
-            client.subscribes = Vec::new();
-            client.is_subscribed = true;
+            client.pending_subscribes = Vec::new();
+            client.subscriptions = Subscriptions::Made;
             State::Up
         } else {
             State::Subscribing { since_ns, missing: missing - 1 }
         };
         let is_complete = client.state == State::Up;
         let index = client.index;
-        let subscriptions = &common.plan.groups[client.group].clients[client.rank].subscriptions;
-        for (subscription, reason) in subscriptions[first..].iter().zip(&suback.reasons) {
+        let subscriptions = &context.plan.groups[client.group].clients[client.rank].subscriptions;
+        for (subscription, reason) in subscriptions[first_filter..].iter().zip(&suback.reasons) {
             match QoS::from_u8(reason.value()) {
                 Some(granted) => {
                     self.totals.subscribed += 1;
@@ -112,8 +121,7 @@ impl Worker {
                     }
                 }
                 None => {
-                    // What this filter should have brought will be missing, but through no
-                    // breach of a promise.
+                    // Messages of this filter will be missing, which is no violation.
                     self.verifier.set_failed(local);
                     let filter = subscription.filter.clone();
                     let why = Failure::SubscribeRefused { filter, reason: *reason };

@@ -582,7 +582,7 @@ pub(crate) fn collect(engine: &Engine) -> Outcome {
             Event::Interval(interval) => intervals.push(*interval),
             Event::Failed { client, why } => failures.push((client, why)),
             Event::Interrupted { client, why } => interruptions.push((client, why)),
-            Event::Acted { action, clients, .. } => acted.push((action, clients)),
+            Event::ActionStarted { action, clients, .. } => acted.push((action, clients)),
             Event::Measured(measured) => totals.push(*measured),
             Event::Finished(summary) => {
                 return Outcome {

@@ -1,0 +1,125 @@
+//! Why a client failed.
+
+use std::io;
+
+use rustix::io::Errno;
+use tacho_codec::ReasonCode;
+
+use crate::plan::local_port_range;
+
+/// Why a client failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The connection could not be opened: TCP, TLS or WebSocket.
+    #[error("cannot connect: {0}")]
+    Connect(ConnectError),
+    /// No CONNACK in time.
+    #[error("no CONNACK within {waited_ms} ms")]
+    ConnectTimeout {
+        /// Time waited.
+        waited_ms: u64,
+    },
+    /// The broker refused the connection.
+    #[error("the broker refused the connection: {0}")]
+    Refused(ReasonCode),
+    /// The broker refused a topic filter.
+    #[error("the broker refused the filter {filter}: {reason}")]
+    SubscribeRefused {
+        /// The filter.
+        filter: String,
+        /// The SUBACK's code.
+        reason: ReasonCode,
+    },
+    /// No SUBACK in time.
+    #[error("no SUBACK within {waited_ms} ms")]
+    SubscribeTimeout {
+        /// Time waited.
+        waited_ms: u64,
+    },
+    /// The broker sent DISCONNECT.
+    #[error("the broker disconnected the client: {0}")]
+    Disconnected(ReasonCode),
+    /// The broker closed the connection without a DISCONNECT.
+    #[error("the broker closed the connection")]
+    Closed,
+    /// The connection broke.
+    #[error("the connection broke: {0}")]
+    Broken(String),
+    /// The broker violated the protocol.
+    #[error("the broker broke the protocol: {0}")]
+    Protocol(String),
+    /// No PINGRESP in time.
+    #[error("no answer to PINGREQ")]
+    PingTimeout,
+    /// The client reconnected, and the broker no longer had its session.
+    #[error("the broker has lost the client's session")]
+    SessionLost,
+    /// The broker refused a PUBLISH (reported once per client and reason).
+    #[error("the broker refused a message: {0}")]
+    PublishRefused(ReasonCode),
+}
+
+impl Failure {
+    /// Whether the client is lost. Refused filters and messages leave it connected.
+    pub const fn is_final(&self) -> bool {
+        !matches!(self, Self::SubscribeRefused { .. } | Self::SessionLost | Self::PublishRefused(_))
+    }
+}
+
+/// Why a connection could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ConnectError {
+    /// The cause, as far as programs distinguish it.
+    pub cause: ConnectCause,
+    /// What happened, and what to do where that is not obvious.
+    pub message: String,
+}
+
+/// The cause of a [`ConnectError`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectCause {
+    /// This machine has no file descriptors left for further connections.
+    DescriptorsExhausted,
+    /// This machine has no local ports left for further connections.
+    PortsExhausted,
+    /// Anything else: the network, the broker, TLS or WebSocket.
+    Other,
+}
+
+impl ConnectCause {
+    /// Whether this machine, and not the broker, has run out of a resource.
+    pub const fn is_exhaustion(self) -> bool {
+        matches!(self, Self::DescriptorsExhausted | Self::PortsExhausted)
+    }
+}
+
+impl ConnectError {
+    /// An error whose cause programs need not distinguish.
+    pub fn other(message: impl Into<String>) -> Self {
+        Self { cause: ConnectCause::Other, message: message.into() }
+    }
+}
+
+impl From<&io::Error> for ConnectError {
+    fn from(error: &io::Error) -> Self {
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::MFILE | Errno::NFILE) => Self {
+                cause: ConnectCause::DescriptorsExhausted,
+                message: format!("{error}; raise the limit of open files (ulimit -n)"),
+            },
+            // bind() to a source address returns EADDRINUSE when no port is left.
+            Some(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) => {
+                let (first, last) = local_port_range();
+                Self {
+                    cause: ConnectCause::PortsExhausted,
+                    message: format!(
+                        "{error}; local ports are exhausted ({first} to {last}): widen \
+                         net.ipv4.ip_local_port_range, or use more source or target addresses"
+                    ),
+                }
+            }
+            _ => Self::other(error.to_string()),
+        }
+    }
+}
