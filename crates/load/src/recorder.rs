@@ -276,7 +276,7 @@ mod tests {
     /// evenly spread over 0 to 200 ms. A generator that stops sending meanwhile would see one slow
     /// message (coordinated omission); by intended time all of them are slow.
     #[test]
-    fn a_stall_is_fully_visible() {
+    fn a_stall_shows_in_full() {
         use crate::plan::{CatchUp, Pace, PhasePolicy, Rate, Scale};
         use crate::schedule::{Place, Schedule};
 

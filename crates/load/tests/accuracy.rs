@@ -1,6 +1,6 @@
-//! How right the figures are: against a responder that holds messages for a known time, and one
-//! that stalls. These tests measure, so that they are left out of ordinary runs; run them one at
-//! a time on a machine with two free cores:
+//! Accuracy of the figures against a responder that delays messages by a known time, and one that
+//! stalls. These tests measure, so they are excluded from ordinary runs; run them one at a time on a
+//! machine with two idle cores:
 //!
 //! ```text
 //! cargo test --release -p tacho-load --test accuracy -- --ignored --test-threads 1 --nocapture
@@ -23,12 +23,12 @@ use tacho_net::{Closed, ConnId, Handler, Loop, LoopConfig, Net, Next, Remote, cl
 
 const MS: u64 = 1_000_000;
 
-/// What the responder does to each message.
+/// The behaviour of the responder.
 #[derive(Clone, Copy)]
 enum Delay {
     /// Delivers it this long after it was written.
     Hold(u64),
-    /// Does nothing at all for `length_ns` in every `period_ns`.
+    /// Stalls for `length_ns` in every `period_ns`.
     Stall { period_ns: u64, length_ns: u64 },
 }
 
@@ -39,8 +39,8 @@ struct Responder {
     next_id: u16,
     held: VecDeque<(u64, Header, Vec<u8>)>,
     stall_ns: u64,
-    /// Written here - written by the generator, in microseconds: what a perfect generator would
-    /// measure if the way back took no time.
+    /// Written here minus written by the generator, in microseconds: what a perfect generator would
+    /// measure if the return path took no time.
     truth: Histogram,
 }
 
@@ -142,7 +142,7 @@ struct Running {
 }
 
 impl Running {
-    /// Spins where it holds messages: its own lateness would be the figure's.
+    /// Spins where it delays messages, because its own lateness would distort the figures.
     fn start(delay: Delay) -> Self {
         let listener = tacho_net::bind(([127, 0, 0, 1], 0).into(), 16).expect("bind");
         let addr = listener.local_addr().expect("address");
@@ -207,15 +207,15 @@ fn the_median_service_time_is_right() {
     }
 }
 
-/// At 1,000 messages per second 4 % meet a stall of 200 ms in 5 s, and wait 0 to 200 ms for its
-/// end: the 99th percentile of all is 3/4 of the way up.
+/// At 1,000 messages per second, 4 % meet a stall of 200 ms in 5 s and wait 0 to 200 ms for its end:
+/// the 99th percentile of all messages is at 3/4 of the stall.
 #[test]
 #[ignore = "measures; needs two free cores"]
 fn a_stall_shows_in_full() {
     let stall = Delay::Stall { period_ns: 5_000 * MS, length_ns: 200 * MS };
     let responder = Running::start(stall);
     let mut plan = scene(15_000).plan(responder.addr);
-    // A probe must not meet the first stall.
+    // A probe must not coincide with the first stall.
     plan.phases.retain(|phase| !matches!(phase, Phase::Probe { .. }));
     let outcome = run(plan);
     let e2e = &outcome.only().e2e;

@@ -27,7 +27,7 @@ fn acting(
 }
 
 #[test]
-fn clients_that_are_dropped_come_back_and_what_their_sessions_lost_is_no_violation() {
+fn dropped_clients_reconnect_and_losses_of_ended_sessions_are_no_violation() {
     for (clean, qos) in [(false, QoS::AtLeastOnce), (true, QoS::ExactlyOnce)] {
         let broker = Broker::start(Behaviour::default());
         let scene = Scene { threads: 2, ..Scene::pairs(4, qos) };
@@ -49,9 +49,9 @@ fn clients_that_are_dropped_come_back_and_what_their_sessions_lost_is_no_violati
 }
 
 #[test]
-fn a_loss_after_they_are_back_is_still_a_violation() {
+fn a_loss_after_the_reconnect_is_a_violation() {
     let behaviour = with_fault(|header| match header.seq {
-        // The last one of the warm-up has number 19, the window those from 20 to 119.
+        // The warm-up ends with number 19, the window has numbers 20 to 119.
         110 => Fault::Drop,
         _ => Fault::None,
     });
@@ -66,7 +66,7 @@ fn a_loss_after_they_are_back_is_still_a_violation() {
 }
 
 #[test]
-fn a_session_that_stays_has_everything_when_its_client_is_back() {
+fn a_persistent_session_is_complete_after_the_reconnect() {
     let broker = Broker::start(Behaviour::default());
     let scene = Scene::pairs(2, QoS::AtLeastOnce);
     let outcome = acting(&broker, &scene, ActionKind::Disconnect { clean: false }, |plan| {
@@ -79,7 +79,7 @@ fn a_session_that_stays_has_everything_when_its_client_is_back() {
 }
 
 #[test]
-fn who_has_no_policy_for_coming_back_stays_away_and_leaves_a_will() {
+fn without_a_reconnect_policy_clients_stay_away_and_their_wills_are_published() {
     let broker = Broker::start(Behaviour::default());
     let scene = Scene::pairs(4, QoS::AtLeastOnce);
     let outcome = acting(&broker, &scene, ActionKind::Disconnect { clean: false }, |plan| {
@@ -107,7 +107,7 @@ fn who_has_no_policy_for_coming_back_stays_away_and_leaves_a_will() {
 }
 
 #[test]
-fn consumers_that_pause_read_everything_later() {
+fn paused_consumers_receive_everything_later() {
     let broker = Broker::start(Behaviour::default());
     let scene = Scene::pairs(2, QoS::AtMostOnce);
     let outcome = acting(&broker, &scene, ActionKind::Pause { for_ns: 400 * MS }, |plan| {
@@ -117,7 +117,7 @@ fn consumers_that_pause_read_everything_later() {
     let totals = outcome.only();
     assert_eq!((totals.delivery.received, totals.delivery.lost), (200, 0));
     assert_eq!((totals.actions[0].clients, totals.counters.reconnects), (1, 0));
-    // What came meanwhile was late by up to the pause; the other one was served all along.
+    // Messages during the pause were late by up to its length; the other consumer was not affected.
     assert!(totals.e2e.max() >= 350_000, "{} us", totals.e2e.max());
     assert!(totals.violations.total() == 0 && totals.drained);
 }
@@ -143,7 +143,7 @@ fn a_second_connection_takes_over_and_the_first_one_is_notified() {
 }
 
 #[test]
-fn a_group_that_subscribes_later_hears_what_comes_from_then_on() {
+fn a_group_that_subscribes_later_receives_messages_from_then_on() {
     let broker = Broker::start(Behaviour::default());
     let scene = Scene::pairs(2, QoS::AtLeastOnce);
     let outcome = acting(&broker, &scene, ActionKind::Subscribe, |_| {});
@@ -156,7 +156,7 @@ fn a_group_that_subscribes_later_hears_what_comes_from_then_on() {
 }
 
 #[test]
-fn actions_about_nobody_are_refused() {
+fn actions_without_valid_clients_are_refused() {
     let broker = Broker::start(Behaviour::default());
     let mut plan = Scene::pairs(1, QoS::AtMostOnce).plan(broker.addr);
     let action = Action {
@@ -174,7 +174,7 @@ fn actions_about_nobody_are_refused() {
 }
 
 #[test]
-fn who_comes_back_behind_the_window_disturbs_nothing() {
+fn reconnects_after_the_window_do_not_affect_it() {
     let broker = Broker::start(Behaviour::default());
     let outcome = acting(
         &broker,

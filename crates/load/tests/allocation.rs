@@ -12,22 +12,22 @@ use tacho_load::null_broker::NullBroker;
 use tacho_load::{Engine, Event, Pace, PhaseKind};
 use tacho_net::{Loop, LoopConfig, mailboxes};
 
-/// Allocations of the whole process: generator, controller and the broker beside them.
+/// Allocations of the whole process: generator, controller and broker.
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 struct Counting;
 
 #[allow(unsafe_code, reason = "an allocator cannot be written without")]
-// SAFETY: all calls are passed on to the system's allocator unchanged.
+// SAFETY: all calls are forwarded to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's guarantees are forwarded.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's guarantees are forwarded.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -42,7 +42,7 @@ fn steady_load_does_not_allocate_per_message() {
     let config = LoopConfig { listeners: vec![listener], ..LoopConfig::default() };
     let mailbox = mailboxes(1).pop().expect("one mailbox");
     let event_loop = Loop::new(config, mailbox).expect("loop");
-    // It has nothing that could stop it, and ends with the test's process.
+    // It is never stopped, and ends with the test process.
     std::thread::spawn(move || event_loop.run(&mut NullBroker::default()));
     for qos in [QoS::AtMostOnce, QoS::AtLeastOnce] {
         let pace = Pace::Closed { window: 16 };
@@ -61,7 +61,7 @@ fn steady_load_does_not_allocate_per_message() {
                 _ => {}
             }
         };
-        // What remains are intervals and reports: a few hundred, however many messages.
+        // The rest are intervals and reports: a few hundred, independent of the number of messages.
         let (allocations, messages) = (after - before, totals.delivery.received);
         println!("QoS {qos}: {allocations} allocations, {messages} messages");
         assert!(messages > 2_000, "{messages} messages");

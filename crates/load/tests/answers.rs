@@ -1,4 +1,4 @@
-//! Requests and their answers: at which QoS they are given, and whose loss a missing one is.
+//! Requests and answers: the QoS of answers, and the judgement of missing ones.
 
 mod common;
 
@@ -13,7 +13,7 @@ use tacho_load::{Action, ActionKind, Phase, Plan, Reconnect, Subscription};
 const MS: u64 = 1_000_000;
 const ALL: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
 
-/// Three clients ask 100 times a second each, two share the requests.
+/// Three clients send 100 requests per second each; two responders share the requests.
 fn plan(broker: &Broker, qos: QoS) -> Plan {
     let scene = Scene { threads: 2, measure_ms: 700, ..Scene::pairs(3, qos) };
     let mut plan = scene.plan(broker.addr);
@@ -33,13 +33,13 @@ fn plan(broker: &Broker, qos: QoS) -> Plan {
 }
 
 #[test]
-fn answers_have_the_qos_of_their_requests_even_where_only_one_may_be_under_way() {
+fn answers_have_the_qos_of_their_requests_even_with_an_inflight_window_of_one() {
     for qos in ALL {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ears = Arc::clone(&heard);
         let hears = move |topic: &str, qos| {
             if topic.starts_with("answers/") {
-                ears.lock().expect("nobody panics with it").push(qos);
+                ears.lock().expect("no panic under the lock").push(qos);
             }
         };
         let broker = Broker::start(Behaviour { hears: Box::new(hears), ..Behaviour::default() });
@@ -52,12 +52,12 @@ fn answers_have_the_qos_of_their_requests_even_where_only_one_may_be_under_way()
         assert_eq!((delivery.expected, delivery.received), (420, 420), "{qos} {delivery:?}");
         assert_eq!((totals.violations.total(), delivery.duplicates), (0, 0), "{qos}");
         assert!(totals.drained && outcome.failures.is_empty(), "{qos} {:?}", outcome.failures);
-        let heard = heard.lock().expect("nobody panics with it");
+        let heard = heard.lock().expect("no panic under the lock");
         assert!(heard.len() >= 210 && heard.iter().all(|of| *of == qos), "{qos} {heard:?}");
     }
 }
 
-/// Drops the answer to one request of each client, not the request.
+/// Drops the answer to one request of each client.
 fn without_an_answer() -> Behaviour {
     let mut seen: HashMap<u32, u32> = HashMap::new();
     with_fault(move |header: &Header| {
@@ -72,7 +72,7 @@ fn without_an_answer() -> Behaviour {
 }
 
 #[test]
-fn a_broker_that_loses_an_answer_breaks_its_promise() {
+fn an_answer_lost_by_the_broker_is_a_violation() {
     for (qos, broken) in ALL.into_iter().zip([0, 3, 3]) {
         let broker = Broker::start(without_an_answer());
         let mut plan = plan(&broker, qos);
@@ -85,9 +85,9 @@ fn a_broker_that_loses_an_answer_breaks_its_promise() {
 }
 
 #[test]
-fn answers_that_those_who_left_owe_are_nobodys_fault() {
+fn answers_missing_because_responders_left_are_no_violation() {
     for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
-        // Something is missing in any case.
+        // Some answers are missing in any case.
         let broker = Broker::start(without_an_answer());
         let mut plan = plan(&broker, qos);
         let kind = ActionKind::Disconnect { clean: false };

@@ -1,4 +1,4 @@
-//! The course of a run: steps, intervals, abort, keep-alive, bad endings.
+//! The course of a run: steps, intervals, abort, keep-alive, early ends.
 
 mod common;
 
@@ -76,7 +76,7 @@ fn intervals_cover_the_phases_second_by_second() {
 }
 
 #[test]
-fn abort_ends_with_what_was_measured() {
+fn an_aborted_run_reports_its_partial_window() {
     let broker = Broker::start(Behaviour::default());
     let scene = Scene { measure_ms: 600_000, ..Scene::pairs(10, QoS::AtLeastOnce) };
     let engine = Engine::start(scene.plan(broker.addr)).expect("the plan is good");
@@ -102,7 +102,7 @@ fn abort_ends_with_what_was_measured() {
 #[test]
 fn dropping_the_engine_ends_its_threads() {
     let broker = Broker::start(Behaviour::default());
-    // Much longer than the wait below on any machine.
+    // Much longer than the limit below on any machine.
     let scene = Scene { measure_ms: 600_000, ..Scene::pairs(2, QoS::AtMostOnce) };
     let begun = Instant::now();
     drop(Engine::start(scene.plan(broker.addr)).expect("the plan is good"));
@@ -110,7 +110,7 @@ fn dropping_the_engine_ends_its_threads() {
 }
 
 #[test]
-fn a_probe_that_does_not_arrive_ends_the_run() {
+fn a_missing_probe_ends_the_run() {
     let behaviour = Behaviour {
         fault: Box::new(|header| if header.stream == 1 { Fault::Drop } else { Fault::None }),
         ..Behaviour::default()
@@ -136,7 +136,7 @@ fn losing_all_clients_ends_the_run_early() {
     let mut scene = Scene { measure_ms: 60_000, ..Scene::pairs(1, QoS::AtMostOnce) };
     scene.filters.clear();
     let mut plan = scene.plan(broker.addr);
-    // The publisher subscribes itself, so that closing the receiver closes everything.
+    // The publisher is the receiver, so that closing the receiver closes all connections.
     plan.groups[0].clients[0]
         .subscriptions
         .push(tacho_load::Subscription::new("t/0", QoS::AtMostOnce));
@@ -154,7 +154,7 @@ fn idle_clients_are_kept_alive() {
     for group in &mut plan.groups {
         group.keep_alive_s = 2;
     }
-    // Without PINGRESP the subscriber, which writes nothing, would be given up after 4 s.
+    // Without PINGRESP, the idle subscriber would be given up after 4 s.
     let outcome = run(plan);
     assert_eq!((outcome.failures.len(), outcome.only().delivery.lost), (0, 0), "{outcome:?}");
 }
@@ -173,7 +173,7 @@ fn spinning_is_precise_and_does_not_count_as_busy() {
 }
 
 #[test]
-fn batches_send_everything_late_and_nothing_else() {
+fn batch_timing_sends_everything_late() {
     let broker = Broker::start(Behaviour::default());
     let mut scene = Scene { measure_ms: 500, ..Scene::pairs(1, QoS::AtLeastOnce) };
     scene.pace = Pace::Open {
@@ -187,13 +187,13 @@ fn batches_send_everything_late_and_nothing_else() {
     let totals = outcome.only();
     let delivery = totals.delivery;
     assert_eq!((delivery.sent, delivery.received, delivery.lost), (2_500, 2_500, 0));
-    // Messages are due every 200 us and go out every 500 us: half of them wait for that long or
-    // longer, and the delay says so.
+    // Messages are due every 200 us and written every 500 us: half of them are at least 100 us late,
+    // which the send delay shows.
     let delay_us = totals.send_delay.value_at_quantile(0.5);
     assert!(delay_us >= 100, "half of the messages left within {delay_us} us");
 }
 
-/// A broker that is slow to acknowledge at first: the window opens late.
+/// A broker that never acknowledges, so that the inflight window stays full.
 fn stalled(catch_up: CatchUp) -> Outcome {
     let broker = Broker::start(Behaviour { mute: true, ..Behaviour::default() });
     let mut scene = Scene {
@@ -213,7 +213,7 @@ fn stalled(catch_up: CatchUp) -> Outcome {
 }
 
 #[test]
-fn what_a_full_window_holds_back_is_counted_whatever_the_policy() {
+fn messages_blocked_by_a_full_window_are_counted_with_every_catch_up_policy() {
     for catch_up in [CatchUp::CatchUp, CatchUp::Skip] {
         let outcome = stalled(catch_up);
         let counters = outcome.only().counters;
@@ -233,9 +233,9 @@ fn refused_messages_are_counted_and_named_once() {
     assert_eq!(outcome.summary.end, End::Completed);
 }
 
-/// A broker that came back may have forgotten an exchange whose PUBREL it had: nothing is refused.
+/// A restarted broker may have completed an exchange before its PUBREL is repeated: no refusal.
 #[test]
-fn a_forgotten_exchange_that_only_had_to_end_is_no_refusal() {
+fn an_unknown_packet_identifier_in_pubcomp_is_no_refusal() {
     let pubcomp = ReasonCode::PACKET_IDENTIFIER_NOT_FOUND;
     let broker = Broker::start(Behaviour { pubcomp, ..Behaviour::default() });
     let scene = Scene { pace: open(50), warm_up_ms: 0, ..Scene::pairs(2, QoS::ExactlyOnce) };
@@ -247,7 +247,7 @@ fn a_forgotten_exchange_that_only_had_to_end_is_no_refusal() {
 }
 
 #[test]
-fn clients_that_get_no_answer_are_given_up() {
+fn clients_without_a_connack_are_given_up() {
     let broker = Broker::start(Behaviour {
         connack: |id| (id != "pub-1").then_some(ReasonCode::SUCCESS),
         ..Behaviour::default()

@@ -1,4 +1,4 @@
-//! Runs against a tiny broker: everything arrives, and everything that does not is named.
+//! Runs against a test broker: everything is delivered, or reported as missing.
 
 mod common;
 
@@ -47,11 +47,11 @@ fn all_levels_and_versions_deliver_everything() {
 }
 
 #[test]
-fn drops_doubles_and_swaps_are_reported_exactly() {
+fn losses_duplicates_and_reorderings_are_reported_exactly() {
     let counts: Arc<[AtomicU64; 4]> = Arc::default();
     let seen = Arc::clone(&counts);
     let behaviour = with_fault(move |header| {
-        // The warm-up is 20 messages per stream; they are counted as outside.
+        // The warm-up is 20 messages per stream, counted outside the window.
         if header.seq < 20 || header.seq >= 115 {
             return Fault::None;
         }
@@ -85,7 +85,7 @@ fn drops_doubles_and_swaps_are_reported_exactly() {
             && matches!(gap.first_seq % 10, 3 | 9)
             && gap.receiver == Receiver::Client(gap.stream + 3)
     }));
-    // At QoS 1 doubles are allowed, loss is not.
+    // At QoS 1 duplicates are allowed, losses are not.
     assert_eq!(totals.violations.lost, delivery.lost);
     assert_eq!(totals.violations.duplicates, 0);
     assert!(!totals.drained);
@@ -100,7 +100,7 @@ fn fan_out_and_shared_groups_on_two_threads() {
     scene.filters.extend((0..5).map(|_| "$share/workers/t/#".to_owned()));
     let outcome = run(scene.plan(broker.addr));
     let totals = outcome.only();
-    // Two wildcard subscribers and the group get 400 each, the exact one 100.
+    // The two wildcard subscribers and the group receive 400 each, the exact subscriber 100.
     assert_eq!((totals.delivery.sent, totals.delivery.expected), (400, 1_300));
     assert_eq!((totals.delivery.received, totals.delivery.duplicates), (1_300, 0));
     assert_eq!(totals.violations.total(), 0);
@@ -110,7 +110,7 @@ fn fan_out_and_shared_groups_on_two_threads() {
 }
 
 #[test]
-fn a_shared_group_that_loses_and_doubles_is_found_out() {
+fn losses_and_duplicates_in_a_shared_group_are_found() {
     let behaviour = with_fault(|header| match header.seq {
         30 => Fault::Drop,
         40 => Fault::Double,
@@ -161,31 +161,31 @@ fn closed_mode_survives_loss() {
     let delivery = outcome.only().delivery;
     assert!(delivery.sent > 30);
     assert!(delivery.lost.abs_diff(delivery.sent / 10) <= 2, "{delivery:?}");
-    // QoS 0 promises nothing.
+    // QoS 0 has no guarantee.
     assert_eq!(outcome.only().violations.total(), 0);
 }
 
 #[test]
-fn the_inflight_window_holds_messages_back_and_loses_none() {
+fn a_full_inflight_window_delays_messages_and_loses_none() {
     let behaviour = Behaviour { mute: true, ..Behaviour::default() };
     let broker = Broker::start(behaviour);
     let mut scene = Scene { inflight_max: 5, drain_ms: 100, ..Scene::pairs(2, QoS::AtLeastOnce) };
     scene.warm_up_ms = 0;
     let mut plan = scene.plan(broker.addr);
-    // Without acknowledgements the probe itself would use the window up.
+    // Without acknowledgements the probe alone would fill the window.
     plan.phases.remove(2);
     let outcome = run(plan);
     let totals = outcome.only();
     assert_eq!((totals.counters.offered, totals.counters.attempted), (200, 200));
     assert_eq!((totals.counters.sent, totals.counters.acked), (10, 0));
-    // What was never sent is dropped in the end, and nothing of it counts as lost.
+    // Unsent messages count as dropped and not as lost.
     assert_eq!(totals.counters.dropped, 190);
     assert_eq!((totals.delivery.sent, totals.delivery.lost), (10, 0));
     assert!(!totals.drained);
 }
 
 #[test]
-fn clients_that_are_refused_or_cut_off_are_named() {
+fn refused_and_disconnected_clients_are_reported() {
     let behaviour = Behaviour {
         connack: |id| match id {
             "pub-1" => Some(ReasonCode::NOT_AUTHORIZED),
@@ -214,7 +214,7 @@ fn clients_that_are_refused_or_cut_off_are_named() {
 }
 
 #[test]
-fn a_refused_filter_is_named_and_the_run_fails_at_its_probe() {
+fn a_refused_filter_is_reported_and_the_probe_fails() {
     let behaviour = Behaviour { suback: Some(ReasonCode::NOT_AUTHORIZED), ..Behaviour::default() };
     let broker = Broker::start(behaviour);
     let scene = Scene { version: Version::V311, ..Scene::pairs(1, QoS::AtMostOnce) };
@@ -228,7 +228,7 @@ fn a_refused_filter_is_named_and_the_run_fails_at_its_probe() {
 }
 
 #[test]
-fn nobody_listens() {
+fn a_run_without_a_broker_ends() {
     let addr =
         std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("bind");
     let outcome = run(Scene::pairs(2, QoS::AtMostOnce).plan(addr));
@@ -240,7 +240,7 @@ fn nobody_listens() {
 }
 
 #[test]
-fn rates_are_exact_whatever_the_numbers() {
+fn odd_rates_are_exact() {
     let broker = Broker::start(Behaviour::default());
     // 7 streams at 333 per second.
     let scene = Scene { pace: open(333), warm_up_ms: 100, ..Scene::pairs(7, QoS::AtMostOnce) };
@@ -251,8 +251,8 @@ fn rates_are_exact_whatever_the_numbers() {
 }
 
 #[test]
-fn what_a_slow_broker_still_has_is_no_breach_but_silence_is() {
-    // Nothing of stream 0 from message 60 on; stream 1 goes on.
+fn undelivered_messages_are_violations_only_after_silence() {
+    // Stream 0 stops at message 60; stream 1 continues.
     let hole =
         || {
             with_fault(|header| {
@@ -271,7 +271,7 @@ fn what_a_slow_broker_still_has_is_no_breach_but_silence_is() {
     }
 }
 
-/// Fields, rows, zeros and JMeter's strings arrive whole, and damage to them is found.
+/// Every kind of payload arrives intact, and damage is found.
 #[test]
 fn every_kind_of_payload_is_verified() {
     let template = |text: &str| Template::parse(text).expect("parses");
@@ -308,7 +308,7 @@ fn every_kind_of_payload_is_verified() {
 }
 
 #[test]
-fn every_pace_sends_what_it_says() {
+fn every_pace_has_its_rate() {
     let catch_up = CatchUp::CatchUp;
     let rate = Rate { messages: 256, per_ns: 1_000_000_000 };
     let trace = |arrivals, repeat_ns| Pace::Trace {
@@ -343,7 +343,7 @@ fn every_pace_sends_what_it_says() {
     }
 }
 
-/// A timer that does not catch up: on a machine that stalls it sends less, never more.
+/// JMeter's timer does not catch up: a stalling machine sends less, never more.
 #[test]
 fn jmeter_pacing_is_a_ceiling() {
     for (wait, mute) in [(false, false), (true, false), (true, true)] {
@@ -353,7 +353,7 @@ fn jmeter_pacing_is_a_ceiling() {
             Scene { pace, warm_up_ms: 0, drain_ms: 500, ..Scene::pairs(2, QoS::AtLeastOnce) };
         let mut plan = scene.plan(broker.addr);
         if mute {
-            // No acknowledgement of a probe ever comes, and none of the first message.
+            // Neither a probe nor the first message is ever acknowledged.
             plan.phases.remove(2);
         }
         let outcome = run(plan);
@@ -368,7 +368,7 @@ fn jmeter_pacing_is_a_ceiling() {
     }
 }
 
-/// A client with two streams and a subscription to its own messages and those of its neighbour.
+/// Clients with two streams that subscribe to their own messages and to those of a neighbour.
 #[test]
 fn one_client_publishes_and_subscribes() {
     let broker = Broker::start(Behaviour::default());

@@ -1,4 +1,4 @@
-//! Figures of parts: groups, brokers, shared groups, attempts, round trips.
+//! Figures of groups, brokers, shared groups, attempts and round trips.
 
 mod common;
 
@@ -68,7 +68,7 @@ fn groups_and_brokers_have_their_own_figures() {
 }
 
 #[test]
-fn members_of_a_shared_group_are_counted_one_by_one() {
+fn members_of_a_shared_group_are_counted_separately() {
     let broker = Broker::start(Behaviour::default());
     let mut scene = Scene { threads: 2, ..Scene::pairs(2, QoS::AtLeastOnce) };
     scene.filters = (0..5).map(|_| "$share/workers/t/#".to_owned()).collect();
@@ -79,7 +79,7 @@ fn members_of_a_shared_group_are_counted_one_by_one() {
     assert_eq!((&*shared.name, &*shared.filter), ("workers", "t/#"));
     let clients: Vec<u32> = shared.members.iter().map(|(client, _)| *client).collect();
     assert_eq!(clients, [2, 3, 4, 5, 6]);
-    // The test broker takes turns, so that the warm-up decides who begins.
+    // The test broker distributes round-robin, so the warm-up determines the first member.
     assert_eq!(shared.members.iter().map(|(_, count)| count).sum::<u64>(), 200);
     let (min, max) = shared.min_max();
     assert!(max - min <= 1 && shared.gini() < 0.02, "{shared:?}");
@@ -115,7 +115,7 @@ fn attempts_are_counted_with_their_outcome_and_time() {
 }
 
 #[test]
-fn no_round_trips_without_a_broker_that_answers() {
+fn without_a_broker_there_are_no_round_trips() {
     let broker = Broker::start(Behaviour {
         connack: |id| match id.starts_with("tacho-rtt") {
             true => Some(ReasonCode::NOT_AUTHORIZED),

@@ -1,4 +1,4 @@
-//! Connections that get no further than TCP: what the run says about them.
+//! Reports of connections that fail after TCP.
 
 mod common;
 
@@ -10,8 +10,7 @@ use common::{Scene, run};
 use tacho_codec::QoS;
 use tacho_load::{End, Failure, Phase, Target, TlsClient, TlsClientSettings, Transport, WsClient};
 
-/// A server that answers whatever comes with `answer`, and then closes; without one it never says
-/// a word.
+/// A server that responds to any input with `answer` and closes; without one it never responds.
 fn server(answer: Option<&'static [u8]>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let addr = listener.local_addr().expect("an address");
@@ -21,7 +20,7 @@ fn server(answer: Option<&'static [u8]>) -> SocketAddr {
             match answer {
                 None => kept.push(stream),
                 Some(answer) => {
-                    // Both may fail: the client is free to go.
+                    // Both may fail: the client may have closed the connection.
                     let _ = stream.read(&mut [0; 4096]);
                     let _ = stream.write_all(answer);
                 }
@@ -60,7 +59,7 @@ fn attempt(addr: SocketAddr, transport: Transport, timeout_ms: u64) -> (Vec<Fail
 }
 
 #[test]
-fn a_handshake_that_never_ends_is_given_up() {
+fn an_endless_handshake_times_out() {
     for transport in [web_socket(), tls()] {
         let (failures, end) = attempt(server(None), transport, 300);
         assert_eq!(failures.len(), 2);
@@ -72,7 +71,7 @@ fn a_handshake_that_never_ends_is_given_up() {
 }
 
 #[test]
-fn what_answers_something_else_is_called_that() {
+fn wrong_protocols_are_named() {
     const MQTT: &[u8] = b"\x20\x03\0\0\0";
     const HTTP: &[u8] = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
     for (answer, transport, words) in [

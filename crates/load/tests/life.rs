@@ -1,4 +1,4 @@
-//! Clients that leave and come back, lose their connection, have wills and sessions.
+//! Absences, reconnects, wills and sessions of clients.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn away(broker: &Broker, qos: QoS, version: Version, change: impl FnOnce(&mut Pl
 }
 
 #[test]
-fn what_was_published_meanwhile_follows_in_order_and_complete() {
+fn messages_published_during_an_absence_follow_complete_and_in_order() {
     for (qos, version, clean) in [
         (QoS::AtLeastOnce, Version::V5, true),
         (QoS::ExactlyOnce, Version::V5, false),
@@ -41,7 +41,7 @@ fn what_was_published_meanwhile_follows_in_order_and_complete() {
         assert_eq!(totals.counters.reconnects, 2);
         assert_eq!((totals.counters.disconnects, outcome.failures.len()), (0, 0));
         assert!(totals.drained);
-        // Some waited for their receiver to come back.
+        // Some waited for the return of their receiver.
         assert!(totals.e2e.max() >= 300_000, "{} us", totals.e2e.max());
         assert_eq!(outcome.summary.connected, 4);
     }
@@ -59,7 +59,7 @@ fn losses_of_an_absence_are_declared_and_others_are_not() {
     let drain = |plan: &mut Plan| {
         plan.phases[5] = Phase::Drain { timeout_ns: 1_500 * MS };
     };
-    // A full queue: declared, or a breach of QoS 1.
+    // A full queue: declared, or a violation of QoS 1.
     let outcome = away(&Broker::start(full()), QoS::AtLeastOnce, Version::V5, |plan| {
         plan.groups[1].expect_losses = Some(DeclaredLoss::OfflineQueueFull);
         drain(plan);
@@ -69,7 +69,7 @@ fn losses_of_an_absence_are_declared_and_others_are_not() {
     let outcome = away(&Broker::start(full()), QoS::AtLeastOnce, Version::V5, drain);
     let (all, declared, violations) = lost(&outcome);
     assert!(all >= 40 && declared == 0 && violations == all, "{all} {declared} {violations}");
-    // QoS 0 is not kept, unless the plan says that it is.
+    // QoS 0 is not queued, unless the plan declares it.
     let broker = Broker::start(Behaviour::default());
     let outcome = away(&broker, QoS::AtMostOnce, Version::V5, drain);
     let (all, declared, violations) = lost(&outcome);
@@ -82,7 +82,7 @@ fn losses_of_an_absence_are_declared_and_others_are_not() {
     });
     let (all, declared, violations) = lost(&outcome);
     assert!(all >= 60 && declared == 0 && violations == all, "{all} {declared} {violations}");
-    // A loss while nobody is away is never declared.
+    // A loss while all clients are present is never declared.
     let behaviour = with_fault(|header| match header.seq {
         25 => Fault::Drop,
         _ => Fault::None,
@@ -95,7 +95,7 @@ fn losses_of_an_absence_are_declared_and_others_are_not() {
 }
 
 #[test]
-fn a_session_that_the_broker_forgot_is_a_failure() {
+fn a_lost_session_is_a_failure() {
     let broker = Broker::start(Behaviour { forgets: true, ..Behaviour::default() });
     let outcome = away(&broker, QoS::AtLeastOnce, Version::V5, |plan| {
         plan.phases[5] = Phase::Drain { timeout_ns: 1_500 * MS };
@@ -103,13 +103,13 @@ fn a_session_that_the_broker_forgot_is_a_failure() {
     let reasons: Vec<_> = outcome.failures.iter().map(|(_, why)| why).collect();
     assert_eq!(reasons, [&Failure::SessionLost, &Failure::SessionLost]);
     let totals = outcome.only();
-    // They subscribe again and get the rest.
+    // The clients subscribe again and receive the rest.
     assert!(totals.violations.lost >= 40, "{:?}", totals.violations);
     assert!(totals.delivery.received >= 40, "{:?}", totals.delivery);
     assert_eq!((outcome.summary.end, outcome.summary.subscribed), (End::Completed, 4));
 }
 
-/// Subscribers of 2 pairs leave, a second is published, they come back.
+/// The subscribers of 2 pairs disconnect, messages are published for a second, they reconnect.
 fn absent(broker: &Broker, qos: QoS, change: impl FnOnce(&mut Plan)) -> Outcome {
     let mut plan = Scene::pairs(2, qos).plan(broker.addr);
     for group in &mut plan.groups {
@@ -130,7 +130,7 @@ fn absent(broker: &Broker, qos: QoS, change: impl FnOnce(&mut Plan)) -> Outcome 
 }
 
 #[test]
-fn everything_published_while_subscribers_are_absent_comes_when_they_resume() {
+fn messages_for_absent_subscribers_arrive_when_they_resume() {
     for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
         let broker = Broker::start(Behaviour::default());
         let outcome = absent(&broker, qos, |_| {});
@@ -139,7 +139,7 @@ fn everything_published_while_subscribers_are_absent_comes_when_they_resume() {
         assert_eq!((delivery.sent, delivery.received, delivery.lost), (200, 200, 0), "{qos}");
         assert_eq!((totals.violations.total(), totals.acknowledged_lost), (0, 0));
         assert!(totals.drained);
-        // Two of four are there while messages are published, and nothing arrives meanwhile.
+        // Two of four clients are connected during the load, and nothing arrives meanwhile.
         let measured = |kind: &str| {
             let of = outcome.intervals.iter().filter(|i| i.phase.name() == kind);
             of.map(|i| (i.connected, i.counters.received)).collect::<Vec<_>>()
@@ -153,19 +153,19 @@ fn everything_published_while_subscribers_are_absent_comes_when_they_resume() {
 }
 
 #[test]
-fn messages_that_were_acknowledged_and_lost_are_counted_apart() {
-    // The broker forgets the sessions: all messages were acknowledged, none comes.
+fn lost_acknowledged_messages_are_counted_separately() {
+    // The broker forgets the sessions: all messages were acknowledged, none arrives.
     let broker = Broker::start(Behaviour { forgets: true, ..Behaviour::default() });
     let outcome = absent(&broker, QoS::AtLeastOnce, |_| {});
     let totals = outcome.only();
     assert_eq!((totals.acknowledged_lost, totals.violations.lost), (200, 200));
     let of_gaps: u64 = totals.gaps.iter().map(|gap| gap.acknowledged).sum();
     assert_eq!(of_gaps, 200);
-    // It keeps ten messages of each session.
+    // The broker queues ten messages per session.
     let broker = Broker::start(Behaviour { queue_max: 10, ..Behaviour::default() });
     let outcome = absent(&broker, QoS::AtLeastOnce, |_| {});
     assert_eq!(outcome.only().acknowledged_lost, 180);
-    // It never acknowledges: nothing can be lost that it answered for.
+    // The broker never acknowledges: no acknowledged message can be lost.
     let broker = Broker::start(Behaviour { forgets: true, mute: true, ..Behaviour::default() });
     let outcome = absent(&broker, QoS::AtLeastOnce, |plan| {
         plan.phases.retain(|phase| !matches!(phase, Phase::Probe { .. }));
@@ -176,7 +176,7 @@ fn messages_that_were_acknowledged_and_lost_are_counted_apart() {
 }
 
 #[test]
-fn publishers_that_leave_send_the_rest_when_they_are_back() {
+fn returning_publishers_retransmit_unacknowledged_messages() {
     let broker = Broker::start(Behaviour::default());
     let scene = Scene::pairs(2, QoS::ExactlyOnce);
     let mut plan = scene.plan(broker.addr);
@@ -193,7 +193,7 @@ fn publishers_that_leave_send_the_rest_when_they_are_back() {
 }
 
 #[test]
-fn clients_connect_again_when_the_plan_says_so() {
+fn clients_reconnect_by_policy() {
     let broker = Broker::start(with_fault(|header| match header.seq {
         30 | 31 => Fault::Close,
         _ => Fault::None,
@@ -211,7 +211,7 @@ fn clients_connect_again_when_the_plan_says_so() {
     assert_eq!(totals.counters.disconnects as usize, outcome.interruptions.len());
     assert_eq!(totals.counters.reconnects, totals.counters.disconnects);
     assert_eq!(outcome.summary.end, End::Completed);
-    // The test broker forgets the one message with which it closes.
+    // The test broker loses the message at which it closes the connection.
     assert!(totals.delivery.lost <= 4 && totals.delivery.received >= 196);
 }
 
@@ -232,7 +232,7 @@ fn attempts_are_bounded() {
 }
 
 #[test]
-fn wills_of_clients_that_break_off_arrive_and_are_not_strange() {
+fn wills_of_broken_connections_are_recognised() {
     let broker = Broker::start(Behaviour::default());
     for (clean, wills) in [(false, 2), (true, 0)] {
         let scene = Scene::pairs(2, QoS::AtLeastOnce);
@@ -258,9 +258,9 @@ fn wills_of_clients_that_break_off_arrive_and_are_not_strange() {
     }
 }
 
-/// 3.1.1 has no clean start for a session that stays: the old one is wiped first.
+/// 3.1.1 has no clean start for a persistent session: the old one is discarded first.
 #[test]
-fn an_old_session_of_3_1_1_is_wiped_before_the_run() {
+fn an_old_session_of_3_1_1_is_discarded_before_the_run() {
     let broker = Broker::start(Behaviour::default());
     for clean_start in [false, true, true] {
         let scene = Scene { version: Version::V311, ..Scene::pairs(1, QoS::AtLeastOnce) };
@@ -276,7 +276,7 @@ fn an_old_session_of_3_1_1_is_wiped_before_the_run() {
     }
 }
 
-/// No streams: connections at a rate, held, and closed at a rate.
+/// No streams: connections are opened at a rate, held, and closed at a rate.
 #[test]
 fn a_plan_of_idle_connections_is_measured() {
     let broker = Broker::start(Behaviour::default());
@@ -294,7 +294,7 @@ fn a_plan_of_idle_connections_is_measured() {
     assert!(totals.drained);
     let connected: u64 = outcome.intervals.iter().map(|interval| interval.connect.ok).sum();
     assert_eq!(connected, 40);
-    // 40 at 100 per second: the last one is due after 390 ms.
+    // 40 connects at 100 per second: the last one is due after 390 ms.
     assert!(outcome.summary.connect_span_ns >= 390 * MS);
     let closing = outcome.intervals.iter().filter(|i| i.phase.name() == "disconnect");
     assert!(closing.map(|interval| interval.len_ns).sum::<u64>() >= 380 * MS);

@@ -57,7 +57,7 @@ impl Mosquitto {
 
 impl Drop for Mosquitto {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have exited by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = std::fs::remove_file(&self.config);
@@ -108,7 +108,7 @@ fn mosquitto_in_closed_mode() {
 }
 
 #[test]
-fn mosquitto_keeps_sessions_of_clients_that_are_away() {
+fn mosquitto_keeps_the_sessions_of_absent_clients() {
     let Some(broker) = Mosquitto::start("load-sessions") else { return };
     for (qos, version, clean) in
         [(QoS::AtLeastOnce, Version::V311, true), (QoS::ExactlyOnce, Version::V5, false)]

@@ -1,5 +1,5 @@
 //! More clients than one address has local ports, in a network namespace with a narrow range.
-//! Skipped where the system does not let us make one.
+//! Skipped where namespaces are not permitted.
 
 mod common;
 
@@ -11,7 +11,7 @@ use tacho_load::{ConnectCause, Failure, Phase};
 
 /// 100 ports.
 const RANGE: &str = "40000 40099";
-/// Runs a command in a namespace of its own with that range; `$0` and what follows.
+/// Runs a shell command in a new namespace with that range; `args` are `$0` and following.
 const SCRIPT: &str =
     "ip link set lo up && echo \"$RANGE\" > /proc/sys/net/ipv4/ip_local_port_range && exec \"$@\"";
 

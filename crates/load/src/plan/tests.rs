@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::*;
 
 #[test]
-fn answers_go_to_those_who_ask() {
+fn answers_are_routed_to_requesters() {
     let mut plan = plan_of(vec![publisher("ask/0", QoS::AtLeastOnce)]);
     plan.groups[0].clients[0].streams[0].response_topic = Some("answer/0".into());
     let hears = |filter: &str| Client {
@@ -20,7 +20,7 @@ fn answers_go_to_those_who_ask() {
     let shared = (Receiver::Shared(0), QoS::AtLeastOnce);
     assert_eq!(receivers(&plan), [shared]);
     plan.groups[1].answers = true;
-    // Answers are given at the QoS at which requests come.
+    // Answers have the QoS of the received requests.
     assert_eq!(receivers(&plan), [(Receiver::Client(0), QoS::AtLeastOnce), shared]);
     plan.groups[1].clients[0].subscriptions[0].qos = QoS::AtMostOnce;
     let lower = [Receiver::Client(0), Receiver::Shared(0)].map(|to| (to, QoS::AtMostOnce));
@@ -120,7 +120,7 @@ fn shared_group_is_one_receiver() {
 }
 
 #[test]
-fn brokers_are_apart_unless_they_are_bridged() {
+fn brokers_are_separate_unless_bridged() {
     let mut plan = plan_of(vec![
         publisher("bridge/a", QoS::AtLeastOnce),
         subscriber("bridge/a", QoS::ExactlyOnce),
@@ -151,7 +151,7 @@ fn brokers_are_apart_unless_they_are_bridged() {
 }
 
 #[test]
-fn what_a_client_does_not_want_back_is_not_expected() {
+fn no_local_messages_are_not_expected() {
     let mut plan = plan_of(vec![publisher("a", QoS::AtMostOnce)]);
     let own = |no_local| Subscription { no_local, ..Subscription::new("#", QoS::AtMostOnce) };
     plan.groups[0].clients[0].subscriptions = vec![own(false)];
@@ -196,7 +196,7 @@ fn offered_rates_add_up() {
 }
 
 #[test]
-fn impossible_plans_are_refused_with_a_sentence() {
+fn invalid_plans_are_refused_with_a_message() {
     let good = plan_of(vec![publisher("t", QoS::AtMostOnce), subscriber("t", QoS::AtMostOnce)]);
     assert_eq!(good.check(), Ok(()));
     let refused = |change: &dyn Fn(&mut Plan)| {

@@ -19,7 +19,7 @@ fn start(start_ns: u64, pace: &Pace, place: Place) -> Schedule {
     Schedule::new(start_ns, pace, Scale::ONE, place, true).expect("is open")
 }
 
-/// Due times before `end_ns`, each taken at its time.
+/// Intended times before `end_ns`, each taken on time.
 fn times(mut schedule: Schedule, end_ns: u64) -> Vec<u64> {
     let mut times = Vec::new();
     while schedule.next_ns() < end_ns {
@@ -29,14 +29,14 @@ fn times(mut schedule: Schedule, end_ns: u64) -> Vec<u64> {
     times
 }
 
-/// Due time of message `index`.
+/// Intended time of message `index`.
 fn due_ns(schedule: &Schedule, index: u64) -> u64 {
     schedule.pattern.next_ns(index)
 }
 
 #[test]
 fn uneven_rates_never_drift() {
-    // 3 per second: 333,333,333.3 ns; after a year of messages still exact.
+    // 3 per second is 333,333,333.3 ns; exact even after a year.
     let schedule = schedule(Rate { messages: 3, per_ns: 1_000_000_000 });
     assert_eq!(due_ns(&schedule, 1), 1_000 + 333_333_333);
     assert_eq!(due_ns(&schedule, 3), 1_000 + 1_000_000_000);
@@ -202,7 +202,7 @@ fn jmeter_rounds_to_milliseconds() {
 }
 
 #[test]
-fn jmeter_gives_few_threads_the_whole_rate_while_it_ramps_up() {
+fn jmeter_gives_the_whole_rate_to_few_threads_during_ramp_up() {
     let pace = Pace::Jmeter { per_minute: 600.0, threads: 4, ramp_ns: 4 * SECOND, wait: false };
     let starts = [0, 1, 2, 3, 4].map(|ordinal| {
         start(SECOND, &pace, Place { ordinal, siblings: 8, seed: 0 }).next_ns() / SECOND
@@ -216,14 +216,14 @@ fn jmeter_gives_few_threads_the_whole_rate_while_it_ramps_up() {
 }
 
 #[test]
-fn jmeter_does_not_catch_up_and_waits_when_asked() {
+fn jmeter_does_not_catch_up_and_waits_if_configured() {
     let pace = |wait| Pace::Jmeter { per_minute: 600.0, threads: 1, ramp_ns: 0, wait };
     let mut free = start(SECOND, &pace(false), ALONE);
     assert_eq!(free.take(SECOND, CatchUp::CatchUp).map(|due| due.intended_ns), Some(SECOND));
     let late_ns = SECOND + 350 * MS;
     let due = free.take(late_ns, CatchUp::CatchUp).expect("is due");
     assert_eq!((due.intended_ns, due.skipped), (SECOND + 100 * MS, 0));
-    // 200 ms have passed too: at once, and from there on.
+    // 200 ms have also passed: due at once, and counted from there.
     assert_eq!(free.next_ns(), late_ns);
     free.take(late_ns, CatchUp::CatchUp).expect("is due");
     assert_eq!(free.next_ns(), late_ns + 100 * MS);

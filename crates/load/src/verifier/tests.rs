@@ -3,7 +3,7 @@ use crate::events::Gap;
 use crate::plan::tests::{plan_of, publisher, subscriber};
 use tacho_codec::QoS::{AtLeastOnce, AtMostOnce, ExactlyOnce};
 
-/// A plan's verifiers, one per given set of clients, and a way to deliver to them.
+/// The verifiers of a plan, one per set of clients, and functions to deliver to them.
 struct Bench {
     streams: Arc<Streams>,
     verifiers: Vec<Verifier>,
@@ -51,13 +51,13 @@ impl Bench {
             books.add(verifier.settle(ends));
         }
         settle_shared(&mut books, ends);
-        // As at the end of a drain in silence.
+        // As at the end of a drain with silence.
         books.violations.lost += books.undelivered;
         books
     }
 }
 
-/// Everything sent so far, all of it in the window.
+/// `count` messages sent, all of them in the window.
 fn sent(to: u64) -> StreamEnds {
     StreamEnds { window_to: to, to, ..StreamEnds::default() }
 }
@@ -70,7 +70,7 @@ fn settled(verdict: Verdict) -> Option<u64> {
 }
 
 #[test]
-fn reports_exactly_what_was_lost_doubled_and_disordered() {
+fn losses_duplicates_and_disorder_are_reported_exactly() {
     let plan = plan_of(vec![publisher("t", ExactlyOnce), subscriber("t", ExactlyOnce)]);
     let mut bench = Bench::new(&plan, &[&[0, 1]]);
     bench.verifiers[0].set_window(Window { start_ns: 0, end_ns: 100 });
@@ -134,7 +134,7 @@ fn membership_of_the_window_is_by_intended_time() {
         (6, 3, 3, 1)
     );
     assert_eq!(books.received_min_max, Some((2, 2)));
-    // Again: a message of the closed window is late, not lost twice.
+    // A message of the settled window is late and not lost again.
     bench.deliver((0, 1), 0, 6);
     let books = bench.settle(&[StreamEnds {
         from: 10,
@@ -165,7 +165,7 @@ fn damaged_and_foreign_messages_are_not_deliveries() {
     assert_eq!(bench.deliver_raw((0, 2), "u", &good), Verdict::Other);
     assert_eq!(bench.deliver_raw((0, 2), "t", &other_run), Verdict::Other);
     assert_eq!(bench.deliver_raw((0, 2), "t", b"hello"), Verdict::Other);
-    // Nobody routes stream 1 to this client.
+    // There is no route of stream 1 to this client.
     assert_eq!(bench.deliver((0, 2), 1, 0), Verdict::Other);
     let books = bench.settle(&[sent(1), sent(0)]);
     assert_eq!((books.outside.corrupted, books.outside.unexpected), (3, 3));
@@ -188,7 +188,7 @@ fn shared_group_counts_once_even_across_threads() {
     }
     for seq in 0..10 {
         assert_eq!(settled(bench.deliver((1, 1), 0, seq)), Some(1));
-        // Message 3 reaches nobody in the group, message 4 two members.
+        // Message 3 reaches no member of the group, message 4 two members.
         match seq {
             3 => {}
             4 => {
@@ -235,7 +235,7 @@ fn a_gap_settles_the_messages_it_reveals() {
 }
 
 #[test]
-fn clients_whose_connection_failed_miss_messages_but_break_no_contract() {
+fn losses_of_failed_clients_are_no_violation() {
     let plan = plan_of(vec![publisher("t", ExactlyOnce), subscriber("t", ExactlyOnce)]);
     let mut bench = Bench::new(&plan, &[&[0, 1]]);
     bench.verifiers[0].set_failed(1);
@@ -248,11 +248,11 @@ fn clients_whose_connection_failed_miss_messages_but_break_no_contract() {
 }
 
 #[test]
-fn what_was_acknowledged_and_lost_is_told_from_what_was_only_lost() {
+fn lost_acknowledged_messages_are_distinguished() {
     for (published, failed, expected) in [
         // Of 1 to 4 and 7 to 9, which are lost, 3, 4 and 8 were acknowledged.
         (AtLeastOnce, false, (2, 1, 4, 7)),
-        // Nobody knows whether the broker had seen what a failed publisher sent last.
+        // The last messages of a failed publisher may never have reached the broker.
         (AtLeastOnce, true, (2, 1, 2, 3)),
         (AtMostOnce, false, (0, 0, 0, 0)),
     ] {
@@ -304,7 +304,7 @@ fn probes_are_seen_once_per_receiver() {
 }
 
 #[test]
-fn a_bridged_message_is_known_by_its_new_topic() {
+fn a_bridged_message_is_recognised_by_its_new_topic() {
     let mut plan = plan_of(vec![publisher("a", ExactlyOnce), subscriber("remote/a", ExactlyOnce)]);
     plan.groups[0].targets = vec![crate::Target::tcp(([127, 0, 0, 1], 1).into(), "one")];
     plan.bridges = vec![crate::Bridge {
@@ -327,7 +327,7 @@ fn a_bridged_message_is_known_by_its_new_topic() {
 }
 
 proptest::proptest! {
-    /// Any deliveries, in any order, around any window: the books agree with naive counting.
+    /// Any deliveries in any order, around any window: the books agree with naive counting.
     #[test]
     fn books_agree_with_naive_counting(
         deliveries in proptest::collection::vec((0u32..40, 0usize..3), 0..150),

@@ -1,4 +1,4 @@
-//! A tiny MQTT broker for tests, which can drop, double and reorder on purpose, and its plans.
+//! A small MQTT broker for tests, which can lose, duplicate and reorder on purpose, and plans for it.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -19,7 +19,7 @@ use tacho_load::{
 };
 use tacho_net::{Closed, ConnId, Handler, Loop, LoopConfig, Net, Remote, mailboxes};
 
-/// What to do to one delivery.
+/// The fault of one delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
@@ -36,24 +36,24 @@ pub(crate) enum Fault {
 type Decide = Box<dyn FnMut(&Header) -> Fault + Send>;
 type Hear = Box<dyn FnMut(&str, QoS) + Send>;
 
-/// How the broker behaves.
+/// The behaviour of the broker.
 pub(crate) struct Behaviour {
     pub(crate) fault: Decide,
-    /// Answers CONNECT with this; without it, not at all.
+    /// The reason in CONNACK; `None` sends no CONNACK.
     pub(crate) connack: fn(&str) -> Option<ReasonCode>,
-    /// Answers SUBSCRIBE with this instead of what was asked for.
+    /// The reason in SUBACK, instead of the requested QoS.
     pub(crate) suback: Option<ReasonCode>,
     /// Never acknowledges a PUBLISH.
     pub(crate) mute: bool,
-    /// Acknowledges QoS 1 with this.
+    /// The reason in PUBACK.
     pub(crate) puback: ReasonCode,
-    /// Answers PUBREL with this.
+    /// The reason in PUBCOMP.
     pub(crate) pubcomp: ReasonCode,
-    /// Messages kept for an absent session; further ones are dropped. Those of QoS 0 are not.
+    /// Messages queued for an absent session; further ones are dropped. QoS 0 is not queued.
     pub(crate) queue_max: usize,
     /// Forgets sessions when their connection ends.
     pub(crate) forgets: bool,
-    /// Hears the topic and QoS of everything that is published.
+    /// Called with topic and QoS of every PUBLISH.
     pub(crate) hears: Hear,
 }
 
@@ -73,7 +73,7 @@ impl Default for Behaviour {
     }
 }
 
-/// Deals with load messages only; probes are always delivered.
+/// Applies `fault` to load messages only; probes are always delivered.
 pub(crate) fn with_fault(mut fault: impl FnMut(&Header) -> Fault + Send + 'static) -> Behaviour {
     let fault: Decide =
         Box::new(move |header| if header.probe { Fault::None } else { fault(header) });
@@ -133,7 +133,7 @@ struct Peer {
     unacked: Vec<(PacketId, Message)>,
 }
 
-/// The session of a client that is away.
+/// The session of an absent client.
 #[derive(Default)]
 struct Session {
     interests: Vec<Interest>,
@@ -156,7 +156,7 @@ struct Responder {
     turns: HashMap<String, usize>,
     sessions: HashMap<String, Session>,
     requests: HashMap<(String, Vec<u8>), Request>,
-    /// Messages of QoS 2 that were taken and not released: sent again, they are not taken again.
+    /// Messages of QoS 2 received and not released: retransmissions are not routed again.
     unreleased: HashSet<(String, PacketId)>,
 }
 
@@ -210,7 +210,7 @@ impl Responder {
         }
     }
 
-    /// Keeps the message for those who are away.
+    /// Queues the message for absent sessions.
     fn keep(&mut self, publish: &Publish<'_>) {
         for session in self.sessions.values_mut() {
             let interest = session
@@ -329,7 +329,7 @@ impl Responder {
         }
     }
 
-    /// Another connection has this identifier: it is told, and goes.
+    /// Another connection with this client identifier is disconnected (session taken over).
     fn displace(&mut self, net: &mut Net<Self>, id: &str) {
         let old = self.peers.iter().find(|(_, peer)| peer.id == id).map(|(conn, _)| *conn);
         if let Some(old) = old {
@@ -341,7 +341,7 @@ impl Responder {
         }
     }
 
-    /// The connection ends, and its session unless that stays.
+    /// The connection ends, and its session too unless it is persistent.
     fn gone(&mut self, net: &mut Net<Self>, conn: ConnId) {
         let Some(peer) = self.peers.remove(&conn) else { return };
         let (interests, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.subscriptions)
@@ -470,7 +470,7 @@ impl Scene {
             inflight_max: 100,
             warm_up_ms: 200,
             measure_ms: 1_000,
-            // Ends as soon as everything has arrived; busy machines need their time.
+            // The drain ends as soon as everything has arrived; busy machines need time.
             drain_ms: 60_000,
         }
     }
@@ -532,14 +532,14 @@ impl Scene {
     }
 }
 
-/// All that a run reported.
+/// The reports of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) phases: Vec<&'static str>,
     pub(crate) intervals: Vec<IntervalSnapshot>,
     pub(crate) failures: Vec<(u32, Failure)>,
     pub(crate) interruptions: Vec<(u32, Failure)>,
-    /// Actions that began, with the clients that they concern.
+    /// Started actions, with their affected clients.
     pub(crate) acted: Vec<(usize, u64)>,
     pub(crate) totals: Vec<Totals>,
     pub(crate) summary: Summary,
@@ -551,9 +551,8 @@ impl Outcome {
         &self.totals[0]
     }
 
-    /// All that was counted of a run without warm-up. Counters go by the time of the event: on a
-    /// busy machine the last messages of the window leave, or are answered, only while it is
-    /// drained.
+    /// Sum of all counters of a run without warm-up. Counters go by the time of the event: on a busy
+    /// machine the last messages of the window are sent, or acknowledged, only during the drain.
     pub(crate) fn counted(&self) -> Counters {
         let (mut window, mut all) = (Counters::default(), Counters::default());
         for interval in &self.intervals {

@@ -26,7 +26,7 @@ fn complete_stream_has_no_holes() {
 }
 
 #[test]
-fn loss_duplicate_and_disorder_are_told_apart() {
+fn loss_duplicate_and_disorder_are_distinguished() {
     let mut tracker = Tracker::default();
     assert_eq!(tracker.observe(0, inside(false)), new(0));
     assert_eq!(tracker.observe(4, inside(false)), new(3));
@@ -58,7 +58,7 @@ fn sequence_numbers_wrap_around() {
 }
 
 #[test]
-fn endless_loss_takes_bounded_memory_and_stays_counted() {
+fn endless_loss_is_counted_in_bounded_memory() {
     let mut tracker = Tracker::default();
     let sent = 20_000;
     for seq in (0..sent).step_by(2) {
@@ -70,7 +70,7 @@ fn endless_loss_takes_bounded_memory_and_stays_counted() {
 }
 
 proptest! {
-    /// Against a plain set of everything seen, for any order of deliveries.
+    /// Compares with a set of all received messages, for any order of deliveries.
     #[test]
     fn agrees_with_the_set_of_seen_messages(deliveries in prop::collection::vec(0u32..60, 0..120)) {
         let mut tracker = Tracker::default();
@@ -104,7 +104,7 @@ proptest! {
 }
 
 #[test]
-fn merging_keeps_loss_outside_of_the_window_apart() {
+fn merging_keeps_losses_inside_and_outside_the_window_separate() {
     let mut tracker = Tracker::default();
     for seq in (1..20_000).step_by(2) {
         tracker.observe(seq, inside(seq > 5_000));
