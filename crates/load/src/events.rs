@@ -116,9 +116,9 @@ pub struct IntervalSnapshot {
     pub connected: u64,
     /// Counts, by the time of each occurrence.
     pub counters: Counters,
-    /// Intended time to receipt, for messages received in this interval. During `Measure` and `Drain`
-    /// it includes only messages whose intended time lies in the measured window; before, only those
-    /// of the warm-up. The same holds for the other histograms.
+    /// Intended time to receipt, for messages received in this interval. During `Measure` and
+    /// `Drain` it includes only messages whose intended time lies in the measured window; before,
+    /// only those of the warm-up. The same holds for the other histograms.
     pub e2e: Histogram,
     /// Written to received.
     pub service: Histogram,
@@ -137,8 +137,8 @@ pub struct IntervalSnapshot {
     pub bytes_in: u64,
     /// Bytes written to all connections.
     pub bytes_out: u64,
-    /// Round trips of PINGREQ and PINGRESP on dedicated connections, all brokers together, if the plan
-    /// requests them.
+    /// Round trips of PINGREQ and PINGRESP on dedicated connections, all brokers together, if the
+    /// plan requests them.
     pub rtt: Histogram,
     /// Each group, in the plan's order.
     pub groups: Vec<GroupInterval>,
@@ -146,9 +146,9 @@ pub struct IntervalSnapshot {
     pub targets: Vec<TargetInterval>,
     /// Resource usage of each generator thread in the interval.
     pub threads: Vec<ThreadUsage>,
-    /// Changes of the counts of [actions](crate::Plan::actions) in the interval, by their position in
-    /// the plan; actions without changes are omitted. [Added up](ActionCounts::add), they give the
-    /// counts so far.
+    /// Changes of the counts of [actions](crate::Plan::actions) in the interval, by their position
+    /// in the plan; actions without changes are omitted. [Added up](ActionCounts::add), they give
+    /// the counts so far.
     pub actions: Vec<(usize, ActionCounts)>,
 }
 
@@ -197,8 +197,8 @@ pub struct Totals {
     pub outside: Delivery,
     /// Breaches of the QoS contract, inside and outside the window.
     pub violations: Violations,
-    /// Deliveries of QoS 1 and 2 that never arrived although the publisher had received the PUBACK or
-    /// PUBCOMP of their message, inside and outside the window.
+    /// Deliveries of QoS 1 and 2 that never arrived although the publisher had received the PUBACK
+    /// or PUBCOMP of their message, inside and outside the window.
     pub acknowledged_lost: u64,
     /// The same, if deliveries still arrived when the drain ended: they may have been in flight.
     pub acknowledged_pending: u64,
@@ -266,7 +266,8 @@ pub struct Summary {
     pub failures: u64,
     /// Start of the TCP connect to CONNACK.
     pub connect: Histogram,
-    /// TCP connection established to the end of the TLS and WebSocket handshakes; empty for plain TCP.
+    /// TCP connection established to the end of the TLS and WebSocket handshakes; empty for plain
+    /// TCP.
     pub handshake: Histogram,
     /// SUBSCRIBE to SUBACK.
     pub suback: Histogram,

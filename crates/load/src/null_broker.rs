@@ -1,5 +1,5 @@
-//! A minimal broker: exact topics, the acknowledgements of QoS 1 and 2, no checks, no allocation per
-//! message. The throughput of the generator against it is the generator's own limit.
+//! A minimal broker: exact topics, the acknowledgements of QoS 1 and 2, no checks, no allocation
+//! per message. The throughput of the generator against it is the generator's own limit.
 
 use std::collections::HashMap;
 use std::io;

@@ -10,8 +10,8 @@
 //! receiver can check every byte and a compressing link cannot shrink it.
 //!
 //! Text payloads carry the header in a printable form of 44 characters
-//! ([`Header::write_printable`]): at the field `{{header}}` of a [`Template`] or else at its end, in
-//! JMeter's random strings at the beginning of the random text.
+//! ([`Header::write_printable`]): at the field `{{header}}` of a [`Template`] or else at its end,
+//! in JMeter's random strings at the beginning of the random text.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The plan: a fully resolved, pure-data description of clients, streams and phases.
 //!
-//! Variables and templates of scenarios are already expanded: every client has its identifier, every
-//! stream its topic. Streams and clients are numbered by position: stream 0 is the first stream of the
-//! first client of the first group, and so on.
+//! Variables and templates of scenarios are already expanded: every client has its identifier,
+//! every stream its topic. Streams and clients are numbered by position: stream 0 is the first
+//! stream of the first client of the first group, and so on.
 
 use tacho_codec::{QoS, RetainHandling, Version};
 
@@ -78,8 +78,8 @@ pub enum Timing {
     Sleep,
     /// Never sleep. Requires a core per thread; busy time excludes idle spinning.
     Spin,
-    /// Serve schedules and sockets twice per millisecond, so that one write carries all messages due
-    /// for a connection. Uses the least CPU; all latencies increase by up to that interval.
+    /// Serve schedules and sockets twice per millisecond, so that one write carries all messages
+    /// due for a connection. Uses the least CPU; all latencies increase by up to that interval.
     Batch,
 }
 
@@ -95,9 +95,9 @@ pub struct Group {
     /// Discard the session of an earlier run. With 3.x and a session that outlives its connection,
     /// this takes an additional connection before the first one.
     pub clean_start: bool,
-    /// Session expiry interval in seconds; 0 ends sessions with their connections. 3.x has no expiry
-    /// interval: any other value requests a persistent session (clean session 0), and so does
-    /// `clean_start: false`.
+    /// Session expiry interval in seconds; 0 ends sessions with their connections. 3.x has no
+    /// expiry interval: any other value requests a persistent session (clean session 0), and so
+    /// does `clean_start: false`.
     pub session_expiry_s: u32,
     /// Keep-alive in seconds; 0 disables it.
     pub keep_alive_s: u16,
@@ -118,8 +118,8 @@ pub struct Group {
     /// All clients disconnect in [`Phase::Offline`] and return to their sessions in
     /// [`Phase::Resume`].
     pub absent: bool,
-    /// Answer each request with its own payload, to its response topic, with its correlation data and
-    /// at its QoS.
+    /// Answer each request with its own payload, to its response topic, with its correlation data
+    /// and at its QoS.
     pub answers: bool,
     /// How clients reconnect after an unexpected end of their connection; without it they fail.
     pub reconnect: Option<Reconnect>,
@@ -221,8 +221,8 @@ pub struct Route {
 pub enum Receiver {
     /// A client with a plain subscription.
     Client(ClientIndex),
-    /// A shared group: exactly one member receives each message. Numbered by first appearance of the
-    /// pair (group name, filter) in the plan, see [`Plan::shared_groups`].
+    /// A shared group: exactly one member receives each message. Numbered by first appearance of
+    /// the pair (group name, filter) in the plan, see [`Plan::shared_groups`].
     Shared(u32),
 }
 
@@ -261,15 +261,15 @@ pub enum Phase {
         /// Multiplies the rate of all open streams.
         scale: Scale,
     },
-    /// Stop publishing; absent clients reconnect at their group's rate. Comes between a `Measure` and
-    /// its `Drain`.
+    /// Stop publishing; absent clients reconnect at their group's rate. Comes between a `Measure`
+    /// and its `Drain`.
     Resume {
         /// Timeout of an attempt to connect.
         timeout_ns: u64,
     },
     /// Stop publishing and wait for messages in flight; then
-    /// [`Event::Measured`](crate::Event::Measured) reports the preceding window. A `Measure` without a
-    /// `Drain` gets one of zero length.
+    /// [`Event::Measured`](crate::Event::Measured) reports the preceding window. A `Measure`
+    /// without a `Drain` gets one of zero length.
     Drain {
         /// Longest wait.
         timeout_ns: u64,

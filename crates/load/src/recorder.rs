@@ -272,9 +272,9 @@ mod tests {
         assert!(sum.send_delay.0.equivalent(sum.send_delay.0.max(), 100_000_000));
     }
 
-    /// A broker stalls for 200 ms in every 5 s, at 1,000 messages per second: 4 % of the messages wait,
-    /// evenly spread over 0 to 200 ms. A generator that stops sending meanwhile would see one slow
-    /// message (coordinated omission); by intended time all of them are slow.
+    /// A broker stalls for 200 ms in every 5 s, at 1,000 messages per second: 4 % of the messages
+    /// wait, evenly spread over 0 to 200 ms. A generator that stops sending meanwhile would see one
+    /// slow message (coordinated omission); by intended time all of them are slow.
     #[test]
     fn a_stall_shows_in_full() {
         use crate::plan::{CatchUp, Pace, PhasePolicy, Rate, Scale};

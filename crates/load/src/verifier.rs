@@ -1,7 +1,7 @@
 //! The verifier judges every delivery: expected, lost, duplicate, out of order, damaged, foreign.
 //!
-//! A [`Verifier`] belongs to one generator thread and serves its receiving clients. The plan's routes
-//! say which streams each receiver must receive; [`Verifier::observe`] judges one delivery,
+//! A [`Verifier`] belongs to one generator thread and serves its receiving clients. The plan's
+//! routes say which streams each receiver must receive; [`Verifier::observe`] judges one delivery,
 //! [`Verifier::settle`] closes the books of a window at the end of its drain.
 
 use std::collections::HashMap;
@@ -43,8 +43,8 @@ pub(crate) struct Streams {
     responders: Responders,
 }
 
-/// Whether all responders could answer every request that reached them. Otherwise it is unknown which
-/// answers the broker has received.
+/// Whether all responders could answer every request that reached them. Otherwise it is unknown
+/// which answers the broker has received.
 #[derive(Debug, Default)]
 struct Responders {
     /// Number of responders that are away from their sessions.

@@ -1,6 +1,6 @@
 //! Accuracy of the figures against a responder that delays messages by a known time, and one that
-//! stalls. These tests measure, so they are excluded from ordinary runs; run them one at a time on a
-//! machine with two idle cores:
+//! stalls. These tests measure, so they are excluded from ordinary runs; run them one at a time on
+//! a machine with two idle cores:
 //!
 //! ```text
 //! cargo test --release -p tacho-load --test accuracy -- --ignored --test-threads 1 --nocapture
@@ -207,8 +207,8 @@ fn the_median_service_time_is_right() {
     }
 }
 
-/// At 1,000 messages per second, 4 % meet a stall of 200 ms in 5 s and wait 0 to 200 ms for its end:
-/// the 99th percentile of all messages is at 3/4 of the stall.
+/// At 1,000 messages per second, 4 % meet a stall of 200 ms in 5 s and wait 0 to 200 ms for its
+/// end: the 99th percentile of all messages is at 3/4 of the stall.
 #[test]
 #[ignore = "measures; needs two free cores"]
 fn a_stall_shows_in_full() {

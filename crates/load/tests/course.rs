@@ -187,8 +187,8 @@ fn batch_timing_sends_everything_late() {
     let totals = outcome.only();
     let delivery = totals.delivery;
     assert_eq!((delivery.sent, delivery.received, delivery.lost), (2_500, 2_500, 0));
-    // Messages are due every 200 us and written every 500 us: half of them are at least 100 us late,
-    // which the send delay shows.
+    // Messages are due every 200 us and written every 500 us: half of them are at least 100 us
+    // late, which the send delay shows.
     let delay_us = totals.send_delay.value_at_quantile(0.5);
     assert!(delay_us >= 100, "half of the messages left within {delay_us} us");
 }

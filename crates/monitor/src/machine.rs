@@ -81,8 +81,8 @@ impl MachineSampler {
     /// Takes a sample, stamped `now_ns`. The first one is the baseline and returns no row.
     ///
     /// # Errors
-    /// `stat`, `meminfo` or `loadavg` cannot be read or parsed. Any other unreadable file only makes
-    /// its metrics absent from the row.
+    /// `stat`, `meminfo` or `loadavg` cannot be read or parsed. Any other unreadable file only
+    /// makes its metrics absent from the row.
     pub fn sample(&mut self, now_ns: u64) -> Result<Option<HostRow>, MonitorError> {
         let stat = self.root.text("stat")?;
         let now = MachineCounters {

@@ -96,8 +96,8 @@ impl ProcessSampler {
     /// Takes one sample, stamped `now_ns`.
     ///
     /// # Errors
-    /// [`MonitorError::ProcessGone`] once the process has exited; other errors when a file cannot be
-    /// read or parsed.
+    /// [`MonitorError::ProcessGone`] once the process has exited; other errors when a file cannot
+    /// be read or parsed.
     pub fn sample(&mut self, now_ns: u64) -> Result<ProcessSample, MonitorError> {
         let stat: Stat = self.parse("stat")?;
         if matches!(stat.state, 'Z' | 'X' | 'x') {
@@ -206,8 +206,8 @@ fn kib_as_bytes(field: Option<u64>) -> u64 {
     field.unwrap_or(0) * 1024
 }
 
-/// Number of open descriptors. Since Linux 6.2 it is the size of the directory; counting the entries
-/// of a broker with many connections takes milliseconds.
+/// Number of open descriptors. Since Linux 6.2 it is the size of the directory; counting the
+/// entries of a broker with many connections takes milliseconds.
 fn open_fds(folder: &std::path::Path) -> Option<u64> {
     #[cfg(target_os = "linux")]
     if let (Ok(system), Ok(metadata)) = (rustix::fs::statfs(folder), std::fs::metadata(folder))

@@ -173,8 +173,8 @@ impl Intervals {
         }
     }
 
-    /// Takes the round trips before `end_ns`, by broker. Those of a measured interval also count for
-    /// the window.
+    /// Takes the round trips before `end_ns`, by broker. Those of a measured interval also count
+    /// for the window.
     fn rtt_until(&mut self, end_ns: u64, measured: bool) -> Vec<Histogram> {
         let mut by_target = vec![histogram(); self.context.cells.targets.len()];
         self.round_trips.retain(|&RoundTrip { target, at_ns, took_ns }| {

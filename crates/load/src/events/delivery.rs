@@ -19,9 +19,9 @@ pub struct Counters {
     pub received: u64,
     /// Messages written more than the plan's `overrun_after_ns` behind schedule.
     pub overrun: u64,
-    /// Messages never sent: skipped by the catch-up policy, beyond the `waiting_max` messages that may
-    /// wait for the inflight window, due while their client was disconnected, or still unsent at the
-    /// end of the drain.
+    /// Messages never sent: skipped by the catch-up policy, beyond the `waiting_max` messages that
+    /// may wait for the inflight window, due while their client was disconnected, or still unsent
+    /// at the end of the drain.
     pub dropped: u64,
     /// Messages of QoS 1 and 2 whose acknowledgement never arrived, because connection and session
     /// ended.
@@ -62,15 +62,15 @@ pub struct Delivery {
     pub lost: u64,
     /// Of the lost, those that the plan declares; they are no violation.
     pub declared_lost: u64,
-    /// Of the lost, those at the end of their stream: the broker may have lost them or may still hold
-    /// them.
+    /// Of the lost, those at the end of their stream: the broker may have lost them or may still
+    /// hold them.
     pub undelivered: u64,
     /// Further copies of received messages.
     pub duplicates: u64,
     /// Of the duplicates, those with the DUP flag set.
     pub duplicates_flagged: u64,
-    /// First deliveries that arrived after a later message of the same stream (not judged for shared
-    /// groups, whose members have no common order).
+    /// First deliveries that arrived after a later message of the same stream (not judged for
+    /// shared groups, whose members have no common order).
     pub out_of_order: u64,
     /// Messages of this run at a receiver without a route for their stream, messages of other runs,
     /// and messages without a header.
@@ -105,8 +105,8 @@ impl Delivery {
     }
 }
 
-/// Violations of the QoS contract, by effective QoS: each one is an error, not a statistic. Messages
-/// to or from a client whose connection failed are not judged.
+/// Violations of the QoS contract, by effective QoS: each one is an error, not a statistic.
+/// Messages to or from a client whose connection failed are not judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Violations {
     /// Lost at effective QoS 1 or 2. If messages were still arriving at the end of the drain,

@@ -64,7 +64,8 @@ impl Content {
 }
 
 impl Contents {
-    /// The data for streams with these contents; `unix_offset_ns` is Unix time minus CLOCK_MONOTONIC.
+    /// The data for streams with these contents; `unix_offset_ns` is Unix time minus
+    /// CLOCK_MONOTONIC.
     pub(crate) fn new<'a>(
         seed: u64,
         unix_offset_ns: u64,

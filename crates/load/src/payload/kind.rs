@@ -10,12 +10,14 @@ use super::{JMETER_STAMP_BYTES, Template};
 pub enum Payload {
     /// The binary header and random bytes, see [the module](super).
     Random {
-        /// Size, header included; at least [`Plan::PAYLOAD_BYTES_MIN`](crate::Plan::PAYLOAD_BYTES_MIN).
+        /// Size, header included; at least
+        /// [`Plan::PAYLOAD_BYTES_MIN`](crate::Plan::PAYLOAD_BYTES_MIN).
         bytes: u32,
     },
     /// The binary header and zeros.
     Zeros {
-        /// Size, header included; at least [`Plan::PAYLOAD_BYTES_MIN`](crate::Plan::PAYLOAD_BYTES_MIN).
+        /// Size, header included; at least
+        /// [`Plan::PAYLOAD_BYTES_MIN`](crate::Plan::PAYLOAD_BYTES_MIN).
         bytes: u32,
     },
     /// Text with a printable header: fixed, with fields, from a file or from rows of a table.

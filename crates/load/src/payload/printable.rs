@@ -63,7 +63,8 @@ impl Header {
         Self::decode(&bytes)
     }
 
-    /// Finds the first printable header in `text`, beginning at `hint`, the position of the last one.
+    /// Finds the first printable header in `text`, beginning at `hint`, the position of the last
+    /// one.
     pub fn find_printable(text: &[u8], hint: &mut usize) -> Option<Self> {
         if let Some(header) = text.get(*hint..).and_then(Self::read_printable) {
             return Some(header);

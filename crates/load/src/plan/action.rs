@@ -20,8 +20,8 @@ pub struct Action {
 /// The effect of an action on a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionKind {
-    /// Its connection ends; it reconnects by the [policy](super::Group::reconnect) of its group, and
-    /// without one stays disconnected.
+    /// Its connection ends; it reconnects by the [policy](super::Group::reconnect) of its group,
+    /// and without one stays disconnected.
     Disconnect {
         /// With DISCONNECT; otherwise the connection breaks and the broker publishes the will.
         clean: bool,
@@ -33,7 +33,8 @@ pub enum ActionKind {
     },
     /// It connects a second time with the same client identifier while its first connection is up.
     TakeOver,
-    /// It subscribes. Clients of such groups do not subscribe in [`Phase::Subscribe`](super::Phase).
+    /// It subscribes. Clients of such groups do not subscribe in
+    /// [`Phase::Subscribe`](super::Phase).
     Subscribe,
 }
 
@@ -41,8 +42,8 @@ impl Action {
     /// Limit on the actions of a plan.
     pub const MAX: usize = 10_000;
 
-    /// Position of client `rank` of `all` among the affected clients; `None` when it is not affected.
-    /// The affected clients are spread evenly over the group.
+    /// Position of client `rank` of `all` among the affected clients; `None` when it is not
+    /// affected. The affected clients are spread evenly over the group.
     pub(crate) fn position(&self, rank: usize, all: usize) -> Option<u64> {
         let (wanted, all) = (u64::from(self.clients), all.max(1) as u64);
         let place = (rank as u64 + u64::from(self.turn)) % all * wanted;

@@ -75,8 +75,8 @@ impl Plan {
         groups
     }
 
-    /// Derives the routes from the plan's topics, filters and bridges, in order of streams. Messages
-    /// stay at the broker of their group's targets, except across one bridge. The time is
+    /// Derives the routes from the plan's topics, filters and bridges, in order of streams.
+    /// Messages stay at the broker of their group's targets, except across one bridge. The time is
     /// proportional to streams x wildcard filters; exact filters are looked up.
     pub fn derive_routes(&self) -> Vec<Route> {
         let interests = self.interests();
@@ -143,8 +143,8 @@ impl Plan {
         }
     }
 
-    /// The number of receivers of each client's will, in order of clients: 0 where it has no will, or
-    /// reconnects before the broker publishes it.
+    /// The number of receivers of each client's will, in order of clients: 0 where it has no will,
+    /// or reconnects before the broker publishes it.
     pub(crate) fn will_receivers(&self) -> Vec<u32> {
         let interests = self.interests();
         let mut found = Vec::new();

@@ -27,8 +27,8 @@ pub struct Offline {
     pub for_ns: u64,
     /// Disconnect with DISCONNECT, or break the connection (the broker then publishes wills).
     pub clean: bool,
-    /// The broker queues messages of QoS 0 for absent sessions: they are judged like those of QoS 1.
-    /// Otherwise their loss is declared.
+    /// The broker queues messages of QoS 0 for absent sessions: they are judged like those of QoS
+    /// 1. Otherwise their loss is declared.
     pub queues_qos0: bool,
 }
 

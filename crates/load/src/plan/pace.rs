@@ -160,8 +160,8 @@ pub enum CatchUp {
 pub struct Trace {
     /// The arrivals.
     pub arrivals: Arrivals,
-    /// Period of repetition; `None` ends the stream with the trace (with [`Arrivals::Rates`], the last
-    /// rate continues).
+    /// Period of repetition; `None` ends the stream with the trace (with [`Arrivals::Rates`], the
+    /// last rate continues).
     pub repeat_ns: Option<u64>,
     /// Streams that share the trace, at least 1: the `k`-th stream of the block sends messages `k`,
     /// `k + shared_by`, and so on. With 1, each stream sends all messages.

@@ -20,8 +20,8 @@ pub(crate) struct StreamEnds {
     pub(crate) to: u64,
     /// Intended time of the last one.
     pub(crate) last_ns: u64,
-    /// The publisher's connection failed, or some of its messages were refused: unacknowledged messages
-    /// may be lost.
+    /// The publisher's connection failed, or some of its messages were refused: unacknowledged
+    /// messages may be lost.
     pub(crate) failed: bool,
     /// Runs of messages of QoS 1 and 2 without their last acknowledgement, in order.
     pub(crate) unacknowledged: Vec<Range<u64>>,
@@ -42,8 +42,8 @@ impl StreamEnds {
         [hole.lost - inside, inside]
     }
 
-    /// Lower bound of the acknowledged messages in a hole: merged holes have forgotten which messages
-    /// are missing.
+    /// Lower bound of the acknowledged messages in a hole: merged holes have forgotten which
+    /// messages are missing.
     fn acknowledged(&self, hole: &Hole) -> u64 {
         let first = self.unacknowledged.partition_point(|run| run.end <= hole.from);
         let behind = self.unacknowledged[first..].iter().take_while(|run| run.start < hole.to);
@@ -243,8 +243,8 @@ impl RouteEnd<'_> {
 }
 
 impl Verifier {
-    /// Closes the books; `ends` has every stream of the plan. Shared groups are returned as receipts
-    /// for [`settle_shared`], because they may have members on other threads, too.
+    /// Closes the books; `ends` has every stream of the plan. Shared groups are returned as
+    /// receipts for [`settle_shared`], because they may have members on other threads, too.
     pub(crate) fn settle(&mut self, ends: &[StreamEnds]) -> Books {
         let mut books = Books::default();
         for tally in &mut self.tallies {

@@ -1,8 +1,8 @@
 //! The deliveries of one stream to a shared group: one bit per message.
 //!
-//! Members of a group may be on different generator threads, and messages alternate between them, so
-//! that no member observes order or gaps. Each thread keeps a bitmap; the bitmaps of all threads are
-//! united when the books are closed.
+//! Members of a group may be on different generator threads, and messages alternate between them,
+//! so that no member observes order or gaps. Each thread keeps a bitmap; the bitmaps of all threads
+//! are united when the books are closed.
 
 use super::tracker::{Hole, Observation, widen};
 

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// Limit on separate runs of missing messages; beyond it the oldest are merged. It bounds the memory
-/// when a broker drops every other message for hours.
+/// Limit on separate runs of missing messages; beyond it the oldest are merged. It bounds the
+/// memory when a broker drops every other message for hours.
 const HOLES_MAX: usize = 1_024;
 
 /// The classification of one delivery.
@@ -31,8 +31,8 @@ pub(crate) struct Hole {
     pub(crate) mark: Mark,
 }
 
-/// Properties of the message that revealed a hole. Only holes with the same mark are merged, so that
-/// losses in warm-up and window stay separate.
+/// Properties of the message that revealed a hole. Only holes with the same mark are merged, so
+/// that losses in warm-up and window stay separate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Mark {
     /// It is in the measured window.
@@ -60,8 +60,8 @@ impl Hole {
     }
 }
 
-/// Tracks one stream at one receiver. Sequence numbers are 32 bits wide on the wire and extended to 64
-/// here.
+/// Tracks one stream at one receiver. Sequence numbers are 32 bits wide on the wire and extended to
+/// 64 here.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tracker {
     next: u64,
@@ -101,8 +101,8 @@ impl Tracker {
         if filled { Observation::OutOfOrder } else { Observation::Duplicate }
     }
 
-    /// Settles everything before `to`: calls `lost` for each hole, and then expects `to` next. `tail`
-    /// marks messages missing at the end.
+    /// Settles everything before `to`: calls `lost` for each hole, and then expects `to` next.
+    /// `tail` marks messages missing at the end.
     pub(crate) fn settle(&mut self, to: u64, tail: Mark, mut lost: impl FnMut(Hole)) {
         for hole in self.holes.take().into_iter().flat_map(|holes| *holes) {
             lost(hole);

@@ -157,8 +157,8 @@ impl Worker {
         self.phase.wake_ns = self.phase.edge_ns.min(next_start_ns);
     }
 
-    /// Announces a phase. Its window applies from now on, because messages of other threads may arrive
-    /// before this thread enters the phase.
+    /// Announces a phase. Its window applies from now on, because messages of other threads may
+    /// arrive before this thread enters the phase.
     pub(super) fn announce(&mut self, enter: Enter) {
         if let Task::Load { end_ns, measure: true, .. } = enter.task {
             self.verifier.set_window(Window { start_ns: enter.start_ns, end_ns });
@@ -345,9 +345,9 @@ impl Worker {
         }
     }
 
-    /// Streams in closed mode at QoS 0 wait for deliveries, which may be lost without a later message
-    /// that reveals it: a stream without progress for one second gets a new window. The missing
-    /// deliveries are reported as lost.
+    /// Streams in closed mode at QoS 0 wait for deliveries, which may be lost without a later
+    /// message that reveals it: a stream without progress for one second gets a new window. The
+    /// missing deliveries are reported as lost.
     fn write_off_stalled(&mut self) {
         for local in 0..self.streams.len() as u32 {
             let stream = &mut self.streams[local as usize];

@@ -3,15 +3,14 @@
 //! A turn that serves one packet costs several system calls, a timer, a sleep and a wake-up here,
 //! and a wake-up of the broker: in a virtual machine each of the last three is an exit to the
 //! hypervisor that can cost more than the packet. So a busy thread serves its sockets at most every
-//! 50 us, in batches. Latencies of such loads increase by up to that, which is less than the queueing
-//! delay of a saturated core; on a core with idle time every packet is served immediately. The
-//! criterion is the CPU usage and not the packet rate, because the same load takes four times the
-//! CPU on another machine
-//! (bench/runs/2026-11-22-generator).
+//! 50 us, in batches. Latencies of such loads increase by up to that, which is less than the
+//! queueing delay of a saturated core; on a core with idle time every packet is served immediately.
+//! The criterion is the CPU usage and not the packet rate, because the same load takes four times
+//! the CPU on another machine (bench/runs/2026-11-22-generator).
 //!
-//! Without receivers, only acknowledgements are delayed: then a thread rests above a given rate, and
-//! longer if its core stays saturated. With spin timing and in closed mode, where every pause would
-//! cost throughput, it never rests; with batch timing it always does, ten times as long.
+//! Without receivers, only acknowledgements are delayed: then a thread rests above a given rate,
+//! and longer if its core stays saturated. With spin timing and in closed mode, where every pause
+//! would cost throughput, it never rests; with batch timing it always does, ten times as long.
 
 use tacho_net::Next;
 
@@ -20,14 +19,14 @@ use crate::plan::{Pace, Plan, Timing};
 
 /// Time from the start of one turn to the next, at first..
 const TURN_NS: u64 = 50_000;
-/// .. and at most, without receivers and with a core that stays saturated. With receivers, longer rests
-/// were hardly cheaper.
+/// .. and at most, without receivers and with a core that stays saturated. With receivers, longer
+/// rests were hardly cheaper.
 const TURN_NS_MAX: u64 = 200_000;
 /// CPU usage above which rests become longer, and below which they become short again.
 const FULL_PERCENT: u64 = 90;
 const EASY_PERCENT: u64 = 50;
-/// Batch timing: sends are late by up to this plus the precision of the system's sleep; the sum must
-/// stay well below the millisecond at which a run counts as bound by its generator.
+/// Batch timing: sends are late by up to this plus the precision of the system's sleep; the sum
+/// must stay well below the millisecond at which a run counts as bound by its generator.
 const BATCH_NS: u64 = 500_000;
 /// Packets per second, in and out, above which a thread rests without receivers..
 const DENSE_PUBLISHING_PER_S: u64 = 60_000;
@@ -35,8 +34,8 @@ const DENSE_PUBLISHING_PER_S: u64 = 60_000;
 const DENSE_PER_S: u64 = 40_000;
 /// CPU usage from which a thread rests: at 80 % a run counts as bound by its generator.
 const BUSY_PERCENT: u64 = 75;
-/// Rests reduce the CPU usage, which therefore cannot tell when to stop: a thread stops resting when the
-/// packet rate falls to this share of the rate at which it began.
+/// Rests reduce the CPU usage, which therefore cannot tell when to stop: a thread stops resting
+/// when the packet rate falls to this share of the rate at which it began.
 const STAY_PERCENT: u64 = 70;
 /// How often the decision is made.
 const LOOK_NS: u64 = 20_000_000;

@@ -14,8 +14,8 @@ use crate::lateness::Lateness;
 use crate::payload::Header;
 use crate::verifier::{Streams, correlation};
 
-/// Runs of messages per turn: the send time is taken when a message enters its buffer, which must be
-/// written to the socket soon.
+/// Runs of messages per turn: the send time is taken when a message enters its buffer, which must
+/// be written to the socket soon.
 const RUNS_PER_TURN_MAX: usize = 64;
 /// Messages per run of a stream that is behind schedule.
 const MESSAGES_IN_A_ROW_MAX: usize = 16;
@@ -255,8 +255,8 @@ impl Worker {
         }
     }
 
-    /// Requeues a stream: behind the others of its client if it is still behind schedule, so that they
-    /// take turns, or else into the schedule queue.
+    /// Requeues a stream: behind the others of its client if it is still behind schedule, so that
+    /// they take turns, or else into the schedule queue.
     fn requeue(&mut self, local: u32, now_ns: u64) {
         let stream = &self.streams[local as usize];
         let next_ns = stream.next_ns();

@@ -182,8 +182,8 @@ impl VirtualStream {
         self.acks.observe(seq, Mark::default());
     }
 
-    /// The messages sent since the last [`VirtualStream::settle`]. Messages that are unacknowledged now
-    /// never count as acknowledged.
+    /// The messages sent since the last [`VirtualStream::settle`]. Messages that are unacknowledged
+    /// now never count as acknowledged.
     pub(super) fn ends(&mut self) -> StreamEnds {
         let mut unacknowledged = Vec::new();
         if self.qos != QoS::AtMostOnce {

@@ -1,4 +1,5 @@
-//! A small MQTT broker for tests, which can lose, duplicate and reorder on purpose, and plans for it.
+//! A small MQTT broker for tests, which can lose, duplicate and reorder on purpose, and plans for
+//! it.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -551,8 +552,9 @@ impl Outcome {
         &self.totals[0]
     }
 
-    /// Sum of all counters of a run without warm-up. Counters go by the time of the event: on a busy
-    /// machine the last messages of the window are sent, or acknowledged, only during the drain.
+    /// Sum of all counters of a run without warm-up. Counters go by the time of the event: on a
+    /// busy machine the last messages of the window are sent, or acknowledged, only during the
+    /// drain.
     pub(crate) fn counted(&self) -> Counters {
         let (mut window, mut all) = (Counters::default(), Counters::default());
         for interval in &self.intervals {

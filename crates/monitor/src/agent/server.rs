@@ -91,7 +91,8 @@ struct AgentState {
 
 impl AgentServer {
     /// Listens on `address`. Every client receives the metrics of the machine, of `processes`, and
-    /// of the processes that it selects. `token_given`: the user set the token; it was not generated.
+    /// of the processes that it selects. `token_given`: the user set the token; it was not
+    /// generated.
     ///
     /// # Errors
     /// The address is not loopback and the token was generated, or the address cannot be bound.

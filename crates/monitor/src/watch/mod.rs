@@ -70,8 +70,8 @@ impl Watch {
     /// Starts all sources. Remote sources must respond now.
     ///
     /// # Errors
-    /// A source cannot be reached or refuses the connection, an address cannot be bound, or a thread
-    /// cannot be started.
+    /// A source cannot be reached or refuses the connection, an address cannot be bound, or a
+    /// thread cannot be started.
     pub fn start(specs: &[MonitorSpec]) -> Result<Self, WatchError> {
         let mut watch = Self { sources: Vec::new(), threads: Vec::new(), names: HashMap::new() };
         let mut collectd: BTreeMap<SocketAddr, Vec<HostFeed>> = BTreeMap::new();
