@@ -1,5 +1,4 @@
-//! A small MQTT broker for tests, which can lose, duplicate and reorder on purpose, and plans for
-//! it.
+//! A small test broker that can lose, duplicate and reorder on purpose, and plans for it.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
