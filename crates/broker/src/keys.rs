@@ -47,11 +47,34 @@ impl ClientKey {
     }
 }
 
-/// A session somewhere: its shard, its slot there, and which of the slot's tenants it is.
+/// The place of a session among those of its shard. It is used again after the session's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SessionSlot(u32);
+
+impl SessionSlot {
+    /// No session has it.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    pub(crate) const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    pub(crate) const fn number(self) -> u32 {
+        self.0
+    }
+
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A session of any shard: its slot there, and the generation that tells it from other sessions
+/// that had the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SessionRef {
     pub(crate) shard: u16,
-    pub(crate) slot: u32,
+    pub(crate) slot: SessionSlot,
     pub(crate) generation: u32,
 }
 

@@ -15,6 +15,7 @@ mod keys;
 mod mail;
 mod memory;
 mod message;
+mod permits;
 mod query;
 mod server;
 mod shard;

@@ -9,6 +9,7 @@ use crate::authentication::{AuthStep, ExchangeRef};
 use crate::delivery::{ForOne, LargeShared, Place, Receipt};
 use crate::keys::SessionRef;
 use crate::message::{Message, SharedPayload};
+use crate::permits::Permit;
 use crate::query::Query;
 
 /// A connection on its way to another shard.
@@ -17,9 +18,7 @@ pub(crate) type Detached = tacho_net::Detached<SharedPayload>;
 /// One entry of a shard's mailbox.
 pub(crate) enum Mail {
     /// A connection whose session this shard owns; its CONNECT is still unread.
-    ///
-    /// It came by this listener.
-    Adopt(Box<Detached>, u16),
+    Adopt(Box<Adopted>),
     /// Deliver to every matching subscription of the shard's sessions, and return the receipt if
     /// there is one.
     Deliver(Message, Option<Receipt>),
@@ -59,6 +58,14 @@ pub(crate) enum Mail {
     Recovered,
     /// Say goodbye to the clients and end.
     Shutdown,
+}
+
+/// A connection on its way to another shard.
+pub(crate) struct Adopted {
+    pub(crate) detached: Detached,
+    /// The listener that accepted it.
+    pub(crate) listener: u16,
+    pub(crate) socket: Permit,
 }
 
 /// Messages read back from the journal.

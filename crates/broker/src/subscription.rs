@@ -4,6 +4,8 @@
 use tacho_codec::{QoS, SubscribeOptions};
 use tacho_session::SubscriptionIdList;
 
+use crate::keys::SessionSlot;
+
 /// What a subscription asked for, as the index keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SubscriptionOptions {
@@ -37,7 +39,7 @@ impl SubscriptionOptions {
 /// One local session that gets a copy.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    pub(crate) session: u32,
+    pub(crate) session: SessionSlot,
     /// The highest QoS among the session's matching subscriptions.
     pub(crate) qos: QoS,
     pub(crate) retain_as_published: bool,
@@ -68,7 +70,7 @@ pub(crate) fn rule_id(rule: usize) -> SubscriptionIdList {
 ///
 /// No Local takes a subscription out for its own session's publishes only, so a session that mixes
 /// both kinds gets one target for others' messages and one for its own.
-pub(crate) fn merge_targets(mut matched: Vec<(u32, SubscriptionOptions)>) -> Vec<Target> {
+pub(crate) fn merge_targets(mut matched: Vec<(SessionSlot, SubscriptionOptions)>) -> Vec<Target> {
     matched.sort_by_key(|(session, _)| *session);
     let mut targets = Vec::with_capacity(matched.len());
     for same in matched.chunk_by(|a, b| a.0 == b.0) {
@@ -87,7 +89,11 @@ pub(crate) fn merge_targets(mut matched: Vec<(u32, SubscriptionOptions)>) -> Vec
     targets
 }
 
-fn merge(session: u32, scope: Scope, same: &[(u32, SubscriptionOptions)]) -> Target {
+fn merge(
+    session: SessionSlot,
+    scope: Scope,
+    same: &[(SessionSlot, SubscriptionOptions)],
+) -> Target {
     let options = || same.iter().map(|(_, o)| o);
     Target {
         session,
@@ -103,6 +109,10 @@ fn merge(session: u32, scope: Scope, same: &[(u32, SubscriptionOptions)]) -> Tar
 mod tests {
     use super::*;
 
+    const fn slot(number: u32) -> SessionSlot {
+        SessionSlot::new(number)
+    }
+
     fn options(qos: QoS, no_local: bool, id: u32) -> SubscriptionOptions {
         SubscriptionOptions { qos, no_local, retain_as_published: false, id, since: 0 }
     }
@@ -110,24 +120,24 @@ mod tests {
     #[test]
     fn overlapping_subscriptions_merge_to_max_qos_and_all_ids() {
         let targets = merge_targets(vec![
-            (7, options(QoS::AtMostOnce, false, 1)),
-            (3, options(QoS::AtMostOnce, false, 0)),
-            (7, options(QoS::ExactlyOnce, false, 2)),
+            (slot(7), options(QoS::AtMostOnce, false, 1)),
+            (slot(3), options(QoS::AtMostOnce, false, 0)),
+            (slot(7), options(QoS::ExactlyOnce, false, 2)),
         ]);
         assert_eq!(targets.len(), 2);
         assert_eq!(
             (targets[0].session, &targets[0].subscription_ids),
-            (3, &SubscriptionIdList::NONE)
+            (slot(3), &SubscriptionIdList::NONE)
         );
-        assert_eq!((targets[1].session, targets[1].qos), (7, QoS::ExactlyOnce));
+        assert_eq!((targets[1].session, targets[1].qos), (slot(7), QoS::ExactlyOnce));
         assert_eq!(targets[1].subscription_ids, SubscriptionIdList::from_iter([1, 2]));
     }
 
     #[test]
     fn no_local_leaves_the_other_subscription_for_own_messages() {
         let targets = merge_targets(vec![
-            (7, options(QoS::ExactlyOnce, true, 1)),
-            (7, options(QoS::AtLeastOnce, false, 2)),
+            (slot(7), options(QoS::ExactlyOnce, true, 1)),
+            (slot(7), options(QoS::AtLeastOnce, false, 2)),
         ]);
         assert_eq!(targets.len(), 2);
         assert_eq!((targets[0].scope, targets[0].qos), (Scope::Others, QoS::ExactlyOnce));
@@ -137,7 +147,7 @@ mod tests {
 
     #[test]
     fn no_local_alone_gets_only_others() {
-        let targets = merge_targets(vec![(7, options(QoS::AtLeastOnce, true, 0))]);
+        let targets = merge_targets(vec![(slot(7), options(QoS::AtLeastOnce, true, 0))]);
         assert_eq!(targets.len(), 1);
         assert_eq!(targets[0].scope, Scope::Others);
     }

@@ -13,7 +13,7 @@ use super::{WallClock, entry};
 use crate::bridge::Bridges;
 use crate::config::Durability;
 use crate::delivery::{Body, Copy, NO_GROUP};
-use crate::keys::ClientKey;
+use crate::keys::{ClientKey, SessionSlot};
 use crate::memory::MESSAGE_BYTES;
 use crate::subscription::{Scope, SubscriptionOptions, Target, merge_targets, rule_id};
 
@@ -39,7 +39,7 @@ pub(crate) fn reroute(
 }
 
 struct Rerouting<'a> {
-    subscriptions: SubscriptionIndex<u32, SubscriptionOptions>,
+    subscriptions: SubscriptionIndex<SessionSlot, SubscriptionOptions>,
     settings: &'a Durability,
     bridges: &'a Bridges,
     /// The places of the sessions of bridges' links.
@@ -59,7 +59,7 @@ impl<'a> Rerouting<'a> {
         for (index, session) in sessions.iter().enumerate() {
             for (filter, options) in &session.subscriptions {
                 if let Filter::Plain(filter) = filter {
-                    subscriptions.insert(filter, index as u32, *options);
+                    subscriptions.insert(filter, SessionSlot::new(index as u32), *options);
                 }
             }
         }
@@ -77,7 +77,7 @@ impl<'a> Rerouting<'a> {
         writer: &mut Writer,
     ) {
         for target in self.targets(open) {
-            let session = &mut sessions[target.session as usize];
+            let session = &mut sessions[target.session.index()];
             let is_own =
                 self.bridges.source_of(&session.record.key) == open.message.header().source;
             let is_meant = match target.scope {

@@ -1,268 +1,105 @@
 //! A shard: one thread's connections, the sessions it owns, and their subscriptions.
 //!
-//! The parts: [`connection`] frames and dispatches packets, [`connect`] opens sessions,
-//! [`committing`] lets those of durable ones wait, [`authenticate`] lets methods of authentication
-//! talk to their clients, [`answers`] keeps answers within what a client takes, [`goodbye`] ends
-//! connections,
-//! [`publish`] takes messages in, [`deliver`] sends them out, [`distribution`] follows those that
-//! other shards have to store, [`subscribe`] keeps subscriptions, [`shared`] their groups,
-//! [`retained`] the retained messages and their replay, [`lifetime`] the timers and the ends of
-//! sessions, [`durable`] tells the journal of messages and [`keeping`] of sessions, [`awaiting`]
-//! knows what is committed, [`restore`] makes sessions of what the journal kept, [`loading`] brings
-//! messages back from it, [`throttle`] holds publishers back, [`budget`] refuses what there is no
-//! memory for, [`overload`] sheds load, [`slow`] knows the slow clients, [`control`] answers the
-//! control plane, [`bridge`] talks to other brokers.
+//! [`Shard`] composes the owners below, dispatches the events of its loop to them, and holds the
+//! flows that concern several of them. Each owner has a folder, and its fields are private there:
+//!
+//! | owner | what it owns |
+//! |---|---|
+//! | [`connections`] | states of connections and the permits that they hold, authentication exchanges |
+//! | [`sessions`] | the sessions, by slot and by client |
+//! | [`routing`] | this shard's filters, the route map as last loaded, remembered routes |
+//! | [`delivery`] | unfinished fan-outs |
+//! | [`groups`] | this shard's members of shared groups, and what waits in the groups that it owns |
+//! | [`retained`] | retained messages of its topics, and requests for them |
+//! | [`durability`] | record batches, sessions that wait for their commits, distributions, loading |
+//! | [`admission`] | publishers held back, the steps of shedding load, the memory budget |
+//! | [`bridge`] | the links of bridges |
+//!
+//! [`permission`] decides what clients may do; [`routing`]'s `destinations` decides where messages
+//! go. [`control`] answers the control plane.
 
-mod ahead;
-mod answers;
-mod authenticate;
-mod awaiting;
+mod admission;
 mod bridge;
-mod budget;
-mod committing;
-mod connect;
-mod connection;
+mod connections;
 mod control;
-mod deliver;
-mod distribution;
-mod dropped;
-mod durable;
-mod goodbye;
-mod heads;
-#[cfg(feature = "sim")]
-mod inspect;
-mod keeping;
-mod lent;
-mod lifetime;
-mod loading;
-mod overload;
-mod publish;
-mod recorder;
-mod restore;
+mod delivery;
+mod durability;
+mod groups;
+mod permission;
 mod retained;
-mod routes;
-mod session;
+mod routing;
+mod sessions;
 mod shared;
-mod slow;
-mod stuck;
-mod subscribe;
-mod throttle;
-mod unanswered;
+mod stopping;
+mod timers;
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
-use slab::Slab;
-use tacho_codec::SubscriptionIdsBuf;
-use tacho_net::{Closed, ConnId, Handler, Next, ServerTransport, TimerId};
-use tacho_topic::{RouteMap, RouteSnapshot, SubscriptionIndex};
+use tacho_net::{Closed, ConnId, Handler, Next};
 
-use crate::bridge::Bridges;
-use crate::config::{self, Config, Limits, SharedStrategy};
-use crate::durable::Durable;
-use crate::durable::start::RecoveryContext;
-use crate::keys::{ClientKey, SessionRef};
-use crate::mail::{Detached, Mail};
-use crate::memory::{Ledger, Memory};
+use crate::config::Limits;
+use crate::mail::Mail;
 use crate::message::SharedPayload;
 use crate::stats::ShardStats;
-use crate::subscription::{self as subscriptions, SubscriptionOptions};
 
-pub(crate) use authenticate::Authenticators;
-use authenticate::Exchange;
+use admission::Admission;
 use bridge::Members;
-use connection::Connection;
-use deliver::FanOut;
-use durable::ShardJournal;
-use heads::Heads;
-use loading::Loading;
-use overload::Overload;
-use retained::{OpenRequest, RetainedStore, RetainedTotals, RetainedVersions};
-use routes::RouteCache;
-use session::Session;
-use shared::LocalGroups;
-use slow::DropReport;
-use throttle::Throttle;
-use unanswered::Unanswered;
+use connections::{Connection, Connections};
+use delivery::Fanning;
+use durability::Journaling;
+use groups::LocalGroups;
+use retained::Retained;
+use routing::{Routing, SubscriptionCounts};
+use sessions::Sessions;
+use stopping::Phase;
+use timers::TimerToken;
 
+pub(crate) use connections::Authenticators;
 #[cfg(feature = "sim")]
-pub use inspect::{Held, OverLimit, Totals};
+pub use control::{Held, OverLimit, Totals};
+pub(crate) use shared::Shared;
 
 pub(crate) type Net = tacho_net::Net<Shard>;
-
-/// What all shards share.
-pub(crate) struct Shared {
-    pub(crate) routes: RouteMap,
-    pub(crate) limits: Limits,
-    pub(crate) strategy: SharedStrategy,
-    pub(crate) retained_versions: RetainedVersions,
-    pub(crate) retained_totals: RetainedTotals,
-    /// What each listener puts between its sockets and us.
-    pub(crate) transports: Vec<ServerTransport>,
-    pub(crate) overload: config::Overload,
-    pub(crate) connections_max: usize,
-    pub(crate) sessions_per_shard_max: usize,
-    /// Methods of enhanced authentication; without them none is known.
-    pub(crate) authenticators: Option<Authenticators>,
-    /// The beginning of response topics, for clients that ask.
-    pub(crate) response_information: Option<String>,
-    /// Clients connected now in all shards: their CONNECT was accepted.
-    pub(crate) connections: AtomicUsize,
-    /// Sockets open now in all shards, whatever they are.
-    pub(crate) sockets: AtomicUsize,
-    /// As many as descriptors allow, refusals included.
-    pub(crate) sockets_max: usize,
-    /// Connections in all shards whose client is not connected yet.
-    pub(crate) handshakes: AtomicUsize,
-    /// Subscriptions of all shards, and the bytes of their filters.
-    pub(crate) subscriptions: AtomicUsize,
-    pub(crate) subscriptions_bytes: AtomicU64,
-    pub(crate) memory: Memory,
-    /// Shards with so many unfinished fan-outs that all publishers are held back.
-    pub(crate) backlogged: Backlogged,
-    /// Present where there is a data directory.
-    pub(crate) durable: Option<Durable>,
-    pub(crate) bridges: Arc<Bridges>,
-}
-
-impl Shared {
-    pub(crate) fn new(
-        config: &Config,
-        transports: Vec<ServerTransport>,
-        connections_max: usize,
-        sockets_max: usize,
-    ) -> Self {
-        Self {
-            routes: RouteMap::with_shards(config.shards),
-            sessions_per_shard_max: config.limits.sessions_max.div_ceil(config.shards),
-            connections_max,
-            connections: AtomicUsize::new(0),
-            sockets: AtomicUsize::new(0),
-            sockets_max,
-            handshakes: AtomicUsize::new(0),
-            subscriptions: AtomicUsize::new(0),
-            subscriptions_bytes: AtomicU64::new(0),
-            memory: Memory::new(&config.limits),
-            backlogged: Backlogged::default(),
-            overload: config.overload.clone(),
-            limits: config.limits.clone(),
-            strategy: config.shared_strategy,
-            retained_versions: RetainedVersions::new(config.shards),
-            retained_totals: RetainedTotals::default(),
-            transports,
-            authenticators: None,
-            response_information: config.response_information.clone(),
-            durable: None,
-            bridges: Arc::default(),
-        }
-    }
-
-    /// What recovery needs to know before the shards run.
-    pub(crate) fn recovery_context<'a>(&'a self, config: &'a Config) -> RecoveryContext<'a> {
-        let (routes, bridges, memory) = (&self.routes, &*self.bridges, &self.memory);
-        RecoveryContext { config, routes, bridges, memory }
-    }
-}
-
-/// How many shards are behind. Aligned, as all shards look at it often.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct Backlogged(pub(crate) AtomicUsize);
 
 /// One thread's part of the broker.
 pub(crate) struct Shard {
     id: usize,
     shared: Arc<Shared>,
     stats: Arc<ShardStats>,
-    /// The route map as loaded after the last read.
-    snapshot: Arc<RouteSnapshot>,
-    /// By [`ConnId::index`].
-    connections: Vec<Connection>,
-    sessions: Slab<Box<Session>>,
-    by_client: HashMap<ClientKey, u32, RandomState>,
-    next_generation: u32,
-    index: SubscriptionIndex<u32, SubscriptionOptions>,
-    routes: RouteCache,
+    phase: Phase,
+    connections: Connections,
+    sessions: Sessions,
+    /// Where subscriptions are counted.
+    subscriptions: Arc<SubscriptionCounts>,
+    routing: Routing,
+    delivery: Fanning,
     groups: LocalGroups,
-    retained: RetainedStore,
-    retained_timer: Option<(TimerId, u64)>,
-    open_requests: VecDeque<OpenRequest>,
-    fan_outs: VecDeque<FanOut>,
-    /// What this turn's budget of deliveries still allows.
-    deliveries_left: usize,
-    heads: Heads,
-    throttle: Throttle,
-    unanswered: Unanswered,
-    /// Of connections whose CONNECT named an authentication method, by [`ConnId::index`].
-    exchanges: HashMap<u32, Box<Exchange>, RandomState>,
-    next_exchange: u64,
-    overload: Overload,
-    ledger: Ledger,
-    /// The budget of all that waits is used up.
-    queues_full: bool,
-    /// Present where there is a data directory.
-    journal: Option<Box<ShardJournal>>,
-    /// The disk is full or failing, or the journal at its limit, as of the last read.
-    journal_stuck: bool,
-    /// Messages that had to wait in a session so far.
-    queued: u64,
-    /// Connections whose client was not connected yet, the oldest first.
-    openings: VecDeque<ConnId>,
-    drop_report: DropReport,
-    loading: Loading,
+    retained: Retained,
+    durability: Journaling,
+    admission: Admission,
     bridges: Members,
-    /// Reused for the subscription identifiers of the packet being written.
-    ids: SubscriptionIdsBuf,
-    stopping: bool,
-    stop_deadline_ns: u64,
 }
 
 impl Shard {
+    /// The calling thread is the shard's.
     pub(crate) fn new(id: usize, shared: Arc<Shared>, stats: Arc<ShardStats>) -> Self {
-        let journal = |durable| Box::new(ShardJournal::new(durable, Arc::clone(&stats)));
-        let journal = shared.durable.as_ref().map(journal);
+        let counts = SubscriptionCounts::new(Arc::clone(&shared.subscriptions), Arc::clone(&stats));
         Self {
             id,
-            snapshot: shared.routes.snapshot(),
-            routes: RouteCache::new(
-                shared.limits.route_cache_topics_max,
-                shared.limits.route_cache_bytes_max,
-            ),
-            stats,
-            connections: Vec::new(),
-            sessions: Slab::new(),
-            by_client: HashMap::default(),
-            next_generation: 0,
-            index: SubscriptionIndex::new(),
+            phase: Phase::Running,
+            connections: Connections::new(&shared, Arc::clone(&stats)),
+            sessions: Sessions::default(),
+            subscriptions: Arc::new(counts),
+            routing: Routing::new(id, &shared.routes, &shared.limits),
+            delivery: Fanning::new(shared.limits.deliveries_per_turn_max),
             groups: LocalGroups::default(),
-            retained: RetainedStore::default(),
-            retained_timer: None,
-            open_requests: VecDeque::new(),
-            fan_outs: VecDeque::new(),
-            deliveries_left: shared.limits.deliveries_per_turn_max,
-            heads: Heads::default(),
-            throttle: Throttle::default(),
-            unanswered: Unanswered::default(),
-            exchanges: HashMap::default(),
-            next_exchange: 0,
-            overload: Overload::new(&shared.overload),
-            ledger: Ledger::new(&shared.memory),
-            queues_full: false,
-            journal,
-            journal_stuck: false,
-            queued: 0,
-            openings: VecDeque::new(),
-            drop_report: DropReport::default(),
-            loading: Loading::default(),
+            retained: Retained::default(),
+            durability: Journaling::new(&shared, &stats),
+            admission: Admission::new(&shared),
             bridges: Members::default(),
-            ids: SubscriptionIdsBuf::new(),
-            stopping: false,
-            stop_deadline_ns: u64::MAX,
             shared,
+            stats,
         }
     }
 
@@ -270,21 +107,23 @@ impl Shard {
         &self.shared.limits
     }
 
+    fn timer_fired(&mut self, net: &mut Net, token: TimerToken) {
+        match token {
+            TimerToken::Connect { connection } => self.connect_timed_out(net, connection),
+            TimerToken::Session { slot, generation } => {
+                self.session_timer_fired(net, slot, generation);
+            }
+            TimerToken::Throttle => self.read_throttled(net),
+            TimerToken::Retained => self.expire_retained(net),
+            TimerToken::Link { link } => self.member_due(net, link as usize),
+            TimerToken::Unanswered => self.look_at_unanswered(net),
+        }
+    }
+
     /// Loads the route map if it changed: after every socket read and before routing.
     #[inline]
     fn refresh_routes(&mut self) {
-        self.shared.routes.refresh(&mut self.snapshot);
-    }
-
-    fn session_ref(&self, slot: u32) -> SessionRef {
-        let generation = self.sessions[slot as usize].generation;
-        SessionRef { shard: self.id as u16, slot, generation }
-    }
-
-    /// The session's slot, if it still is the session that was meant.
-    fn resolve(&self, session: SessionRef) -> Option<u32> {
-        let found = self.sessions.get(session.slot as usize)?;
-        (found.generation == session.generation).then_some(session.slot)
+        self.routing.refresh(&self.shared.routes);
     }
 }
 
@@ -314,9 +153,9 @@ impl Handler for Shard {
     }
 
     fn drained(&mut self, net: &mut Net, conn: ConnId) {
-        let session = match self.connections[conn.index()] {
+        let session = match self.connections.get(conn) {
             Connection::Active { session, .. } => Some(session),
-            Connection::Bridge { member, .. } => self.session_of_member(member),
+            Connection::Bridge { link, .. } => self.session_of_member(link),
             _ => None,
         };
         if let Some(session) = session {
@@ -327,16 +166,16 @@ impl Handler for Shard {
     }
 
     fn timer(&mut self, net: &mut Net, token: u64) {
-        self.timer_fired(net, token);
+        self.timer_fired(net, TimerToken::decode(token));
         self.hand_over(net);
     }
 
     fn mail(&mut self, net: &mut Net, from: usize, mail: Mail) {
         match mail {
-            Mail::Adopt(detached, listener) => self.adopt(net, *detached, listener),
+            Mail::Adopt(adopted) => self.adopt(net, *adopted),
             Mail::Deliver(message, receipt) => self.deliver_forwarded(net, from, message, receipt),
             Mail::Stored(receipt, commit) => self.stored_elsewhere(net, receipt, commit),
-            // Who waits for it is served at the end of the turn, all together.
+            // The sessions that wait for it are served at the end of the turn, all together.
             Mail::Committed => {}
             Mail::Clogged(topic) => self.topic_clogged(net, &topic),
             Mail::GroupChanged(group) => self.group_changed(net, &group),
@@ -364,18 +203,18 @@ impl Handler for Shard {
         self.continue_fan_outs(net);
         let owes_answers = self.answer_replays(net);
         self.serve_committed(net);
-        self.stats.route_cache_evictions_total.set(self.routes.evictions);
+        self.stats.route_cache_evictions_total.set(self.routing.evictions());
         self.watch_load(net);
         // After it is known what room there is now: nothing else may happen for a while.
         self.release_publishers(net);
         self.hand_over(net);
-        if self.stopping {
-            return self.finish_stopping(net);
+        if let Phase::Stopping { deadline_ns } = self.phase {
+            return Self::finish_stopping(net, deadline_ns);
         }
-        if owes_answers || !self.fan_outs.is_empty() {
+        if owes_answers || self.delivery.unfinished() > 0 {
             return Next::Again;
         }
-        let next_ns = match (self.overload.next_look_ns(), self.ask_again(net)) {
+        let next_ns = match (self.admission.next_look_ns(), self.ask_again(net)) {
             (Some(look_ns), Some(ask_ns)) => Some(look_ns.min(ask_ns)),
             (look_ns, ask_ns) => look_ns.or(ask_ns),
         };

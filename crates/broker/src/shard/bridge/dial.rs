@@ -9,9 +9,8 @@ use tacho_session::server::End;
 
 use super::{Asking, Stage};
 use crate::bridge::State;
-use crate::shard::connection::Connection;
-use crate::shard::lifetime::TimerToken;
-use crate::shard::recorder::act;
+use crate::shard::connections::Connection;
+use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
 
 /// Until the next look whether a name is known.
@@ -25,7 +24,7 @@ impl Shard {
     /// Does what is due for a member, and arms its timer for what is next.
     pub(in crate::shard) fn member_due(&mut self, net: &mut Net, member: usize) {
         let now_ns = net.now_ns();
-        while !self.stopping
+        while !self.is_stopping()
             && let Some(entry) = self.bridges.all.get_mut(member)
             && let Some(event) = entry.link.handle_timeout(now_ns)
         {
@@ -57,7 +56,7 @@ impl Shard {
         let look_ns = waits.then(|| net.now_ns() + LOOK_AT_OTHERS_NS);
         let due_ns = entry.link.next_timeout().into_iter().chain(look_ns).min();
         if let Some(deadline_ns) = due_ns {
-            let token = TimerToken::Member { member: member as u32 };
+            let token = TimerToken::Link { link: member as u32 };
             entry.timer = Some(net.set_timer(deadline_ns, token.encode()));
         }
     }
@@ -78,9 +77,8 @@ impl Shard {
             Ok(conn) => {
                 entry.conn = Some(conn);
                 entry.stage = Stage::Opening;
-                self.shared.sockets.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                self.stats.connections.add(1);
-                self.set_connection(conn, Connection::Bridge { id: conn, member: member as u32 });
+                self.connections.came(conn, self.shared.sockets.take());
+                self.connections.set(conn, Connection::Bridge { id: conn, link: member as u32 });
             }
             Err(why) => {
                 entry.link.lost(net.now_ns());
@@ -92,8 +90,8 @@ impl Shard {
     /// Nothing else looks at the queue of a member that cannot connect.
     fn drop_expired(&mut self, net: &Net, member: usize) {
         let slot = self.bridges.all[member].slot;
-        let Some(session) = self.sessions.get_mut(slot as usize) else { return };
-        act(&mut self.journal, slot, session, |machine, recorder| {
+        let Some(session) = self.sessions.get_mut(slot) else { return };
+        self.durability.act(slot, session, |machine, recorder| {
             machine.drop_expired(net.now_ns(), recorder);
         });
         self.count_expired(slot);
@@ -114,7 +112,6 @@ impl Shard {
             Err(error) => {
                 // The connection does not exist any more.
                 self.connection_gone(conn);
-                self.shared.sockets.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
                 self.bridges.all[member].conn = None;
                 self.break_off(net, member, &format!("cannot connect: {error}"));
             }
@@ -123,8 +120,8 @@ impl Shard {
 
     /// The member that a connection is of.
     pub(super) fn member_of(&self, conn: ConnId) -> Option<usize> {
-        match self.connections.get(conn.index()) {
-            Some(&Connection::Bridge { id, member }) if id == conn => Some(member as usize),
+        match self.connections.get(conn) {
+            Connection::Bridge { id, link } if id == conn => Some(link as usize),
             _ => None,
         }
     }
@@ -150,7 +147,7 @@ impl Shard {
     /// Closes a connection that is of no use; when to try again is known already.
     pub(super) fn part(&mut self, net: &mut Net, member: usize, why: &str) {
         if let Some(conn) = self.bridges.all[member].conn.take() {
-            self.set_connection(conn, Connection::Closing);
+            self.connections.set(conn, Connection::Closing);
             net.abort(conn);
         }
         self.member_down(net, member, why);
@@ -182,7 +179,7 @@ impl Shard {
         } else {
             tracing::debug!(bridge = name, connection = number + 1, "still no connection: {why}");
         }
-        if self.sessions.get(slot as usize).is_some_and(|session| session.connection.is_some()) {
+        if self.sessions.get(slot).is_some_and(|session| session.connection.is_some()) {
             self.session_disconnected(net, slot, End::Lost);
         }
         self.note_member(member);
@@ -194,7 +191,7 @@ impl Shard {
         let (stage, slot) = (std::mem::replace(&mut entry.stage, Stage::Apart), entry.slot);
         let Some(conn) = entry.conn.take() else { return };
         if stage == Stage::Up {
-            let version = self.sessions[slot as usize].version;
+            let version = self.sessions[slot].version;
             let said = Disconnect::default().encode(version, net.out(conn).as_vec_mut());
             debug_assert!(said.is_ok(), "a DISCONNECT without properties is always encodable");
         }
@@ -210,7 +207,7 @@ impl Shard {
         if let Some(timer) = entry.timer.take() {
             net.cancel_timer(timer);
         }
-        if self.sessions.get(slot as usize).is_some_and(|session| session.connection.is_some()) {
+        if self.sessions.get(slot).is_some_and(|session| session.connection.is_some()) {
             self.session_disconnected(net, slot, End::ServerShutdown);
         }
     }

@@ -5,10 +5,11 @@ use tacho_net::ConnId;
 use tacho_session::{AliasOut, BatchSeq, Delivery};
 
 use crate::config::Values;
+use crate::keys::SessionSlot;
 use crate::memory::MESSAGE_BYTES;
 use crate::message::{Message, SharedPayload};
-use crate::shard::deliver::BY_REFERENCE_BYTES;
-use crate::shard::session::{Body, Copy, NO_GROUP};
+use crate::shard::delivery::BY_REFERENCE_BYTES;
+use crate::shard::sessions::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
 use crate::subscription::Target;
 
@@ -31,7 +32,7 @@ impl Shard {
         message: &Message,
     ) -> BatchSeq {
         let slot = target.session;
-        let session = &*self.sessions[slot as usize];
+        let session = &self.sessions[slot];
         let Some(member) = session.member.map(usize::from) else { return BatchSeq::DONE };
         let entry = &mut self.bridges.all[member];
         let bridge = self.shared.bridges.at(entry.bridge);
@@ -57,7 +58,7 @@ impl Shard {
         };
         let offered = self.offer(net, slot, delivery);
         let held_bytes = self.bridges.all[member].held_bytes;
-        if !offered.is_taken || self.sessions[slot as usize].machine.queue_bytes() != held_bytes {
+        if !offered.is_taken || self.sessions[slot].machine.queue_bytes() != held_bytes {
             self.note_member(member);
         }
         offered.batch
@@ -67,13 +68,13 @@ impl Shard {
     pub(in crate::shard) fn write_to_bridge(
         &mut self,
         net: &mut Net,
-        slot: u32,
+        slot: SessionSlot,
         conn: ConnId,
         delivery: &Delivery<Copy>,
         packet_id: Option<PacketId>,
         dup: bool,
     ) {
-        let member = self.sessions[slot as usize].member.map_or(0, usize::from);
+        let member = self.sessions[slot].member.map_or(0, usize::from);
         let written = self.write_mapped(net, member, conn, delivery, packet_id, dup);
         let entry = &self.bridges.all[member];
         let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
@@ -126,7 +127,7 @@ impl Shard {
             qos: header.qos,
             retain: header.retain,
         };
-        let session = &mut *self.sessions[entry.slot as usize];
+        let session = &mut self.sessions[entry.slot];
         let mut publish = message.as_publish(net.now_ns());
         // By the topic here, of which the template always makes the same one there.
         let plan = match rule.mapping.topic.is_of_topic_alone() {

@@ -6,8 +6,7 @@ use tacho_session::server::ConnectParams;
 
 use super::{Asking, Stage};
 use crate::bridge::{Bridge, LINK_EXPIRY_S, State};
-use crate::shard::connection::Flow;
-use crate::shard::recorder::act;
+use crate::shard::connections::Flow;
 use crate::shard::{Net, Shard};
 
 impl Shard {
@@ -148,9 +147,9 @@ impl Shard {
             tracing::debug!(bridge = name, connection, resumed, "connected");
         }
         let slot = entry.slot;
-        let session = &mut *self.sessions[slot as usize];
+        let session = &mut self.sessions[slot];
         if !connack.session_present {
-            act(&mut self.journal, slot, session, |machine, recorder| {
+            self.durability.act(slot, session, |machine, recorder| {
                 machine.forgotten_by_peer(recorder);
             });
         }

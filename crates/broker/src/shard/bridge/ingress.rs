@@ -13,11 +13,11 @@ use super::Stage;
 use super::greet::said;
 use crate::config::{IngressRule, Values};
 use crate::message::{Intake, Message};
-use crate::shard::ahead::comes_ahead;
-use crate::shard::connection::{Flow, PUBLISH};
-use crate::shard::distribution::Acknowledge;
-use crate::shard::publish::may_publish;
-use crate::shard::throttle::Why;
+use crate::shard::admission::Why;
+use crate::shard::connections::is_read_ahead;
+use crate::shard::connections::{Flow, PUBLISH};
+use crate::shard::durability::Acknowledge;
+use crate::shard::permission::may_publish;
 use crate::shard::{Net, Shard};
 
 /// Between two log lines about messages that a member's other broker refused.
@@ -48,7 +48,7 @@ impl Shard {
                     return data.len();
                 }
             };
-            flow = match used < ahead && comes_ahead(frame.first_byte) {
+            flow = match used < ahead && is_read_ahead(frame.first_byte) {
                 true => Flow::Continue,
                 false => self.bridge_packet(net, conn, member, &frame),
             };
@@ -96,7 +96,7 @@ impl Shard {
     ) -> Flow {
         self.stats.packets_in_total.increment();
         let slot = self.bridges.all[member].slot;
-        let version = self.sessions[slot as usize].version;
+        let version = self.sessions[slot].version;
         let is_up = self.bridges.all[member].stage == Stage::Up;
         if is_up && frame.first_byte & 0xf0 == PUBLISH {
             return match Publish::decode(frame, version, Direction::ToClient) {
@@ -146,11 +146,11 @@ impl Shard {
         ack: &Ack<'_>,
     ) -> Flow {
         let slot = self.bridges.all[member].slot;
-        let before = self.sessions[slot as usize].machine.inflight_len();
+        let before = self.sessions[slot].machine.inflight_len();
         if let Err(error) = self.handle_ack(slot, kind, ack) {
             return self.broken(net, member, error.sentence());
         }
-        if self.sessions[slot as usize].machine.inflight_len() < before {
+        if self.sessions[slot].machine.inflight_len() < before {
             let entry = &self.bridges.all[member];
             let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
             // PUBCOMP says at most that the identifier is not known any more.
@@ -196,7 +196,7 @@ impl Shard {
         let entry = &self.bridges.all[member];
         let slot = entry.slot;
         let bridge = self.shared.bridges.at(entry.bridge);
-        let session = &mut *self.sessions[slot as usize];
+        let session = &mut self.sessions[slot];
         let alias = publish.properties.topic_alias;
         let aliased = match session.machine.resolve_alias(publish.topic, alias) {
             Ok(aliased) => aliased,
@@ -208,7 +208,7 @@ impl Shard {
         let knows =
             publish.packet_id.is_some_and(|id| session.machine.knows_inbound(publish.qos, id));
         if let Some(mapped) = &mapped
-            && (self.queues_full | self.journal_stuck)
+            && self.admission.may_refuse()
             && mapped.qos != QoS::AtMostOnce
             && !knows
             && self.must_refuse(net, slot, mapped)
@@ -223,7 +223,7 @@ impl Shard {
         }
         self.stats.publishes_in_total.increment(publish.qos);
         self.stats.payload_in_bytes.observe(publish.payload.len() as u64);
-        let session = &mut *self.sessions[slot as usize];
+        let session = &mut self.sessions[slot];
         match session.machine.handle_publish(publish.qos, publish.packet_id) {
             Ok(Inbound::New) => {}
             Ok(Inbound::Duplicate) => return Flow::Continue,
@@ -239,14 +239,10 @@ impl Shard {
         let (source, generation) = (session.source, session.generation);
         let retained_version =
             if mapped.retain { self.take_retained_version(net, mapped.topic) } else { 0 };
-        let route = self.routes.lookup(mapped.topic, self.id, &self.index, &self.snapshot);
+        let routed_version = self.routing.version();
+        let route = self.routing.lookup(mapped.topic);
         let to = route.to.clone();
-        let intake = Intake {
-            now_ns: net.now_ns(),
-            routed_version: self.snapshot.version(),
-            source,
-            retained_version,
-        };
+        let intake = Intake { now_ns: net.now_ns(), routed_version, source, retained_version };
         let message = Message::from_publish(Arc::clone(&route.topic), &mapped, intake);
         // The exchange is the one with the other broker, whatever the message is here.
         let qos = publish.qos;
@@ -292,5 +288,5 @@ fn map<'a>(
 
 /// Whether messages may be published to it here.
 fn is_topic(topic: &str) -> bool {
-    tacho_codec::is_valid_topic_name(topic) && (!topic.starts_with('$') || may_publish(topic))
+    tacho_codec::is_valid_topic_name(topic) && may_publish(topic).is_ok()
 }

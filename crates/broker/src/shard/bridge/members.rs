@@ -15,11 +15,10 @@ use tacho_session::server::{self, Restored, SessionLimits};
 use super::{Asking, Member, Stage};
 use crate::bridge::LINK_EXPIRY_S;
 use crate::config::Level;
-use crate::keys::{ClientKey, stable_hash};
-use crate::shard::keeping::Opened;
-use crate::shard::recorder;
-use crate::shard::routes::BridgeRoutes;
-use crate::shard::session::Copy;
+use crate::keys::{ClientKey, SessionSlot, stable_hash};
+use crate::shard::durability::Opened;
+use crate::shard::routing::BridgeRoutes;
+use crate::shard::sessions::Copy;
 use crate::shard::{Net, Shard};
 
 impl Shard {
@@ -46,10 +45,10 @@ impl Shard {
         let left = self.sessions.iter().filter(|(_, session)| session.member.is_none());
         let left = left.filter_map(|(slot, session)| {
             let (name, number) = session.key.link()?;
-            Some((slot as u32, bridges.find(name).map(|(place, _)| (place, number))))
+            Some((slot, bridges.find(name).map(|(place, _)| (place, number))))
         });
         for (slot, place) in left.collect::<Vec<_>>() {
-            let machine = &self.sessions[slot as usize].machine;
+            let machine = &self.sessions[slot].machine;
             let is_empty = machine.queue_len() + machine.inflight_len() == 0;
             match place {
                 Some((place, number)) if !is_empty => {
@@ -64,13 +63,13 @@ impl Shard {
         let members = self.bridges.all.iter();
         let members: HashMap<_, _, RandomState> =
             members.map(|member| ((member.bridge, member.number), member.slot)).collect();
-        self.routes.set_bridges(BridgeRoutes { bridges, members });
+        self.routing.set_bridges(BridgeRoutes { bridges, members });
     }
 
     fn make_member(&mut self, place: usize, number: u16) {
         let key = self.shared.bridges.at(place).key_of(number);
-        match self.by_client.get(&key) {
-            Some(&slot) => self.add_member(place, number, slot, false),
+        match self.sessions.find(&key) {
+            Some(slot) => self.add_member(place, number, slot, false),
             None => {
                 let slot = self.make_member_session(place, key);
                 self.add_member(place, number, slot, true);
@@ -78,12 +77,12 @@ impl Shard {
         }
     }
 
-    fn make_member_session(&mut self, place: usize, key: ClientKey) -> u32 {
+    fn make_member_session(&mut self, place: usize, key: ClientKey) -> SessionSlot {
         let durable = self.shared.durable.as_ref();
         let level = durable.map_or(Level::Memory, |durable| durable.settings.persistent_level);
         let kept = self.place_in_journal(level);
         let limits = self.limits_of(&key, kept.is_some());
-        let machine = recorder::make(&mut self.journal, kept.as_ref(), |recorder| {
+        let machine = self.durability.make_machine(kept.as_ref(), |recorder| {
             server::Session::restore(limits, nothing(), recorder)
         });
         let slot = self.add_session(key, machine, kept);
@@ -93,9 +92,9 @@ impl Shard {
         slot
     }
 
-    fn add_member(&mut self, place: usize, number: u16, slot: u32, is_new: bool) {
+    fn add_member(&mut self, place: usize, number: u16, slot: SessionSlot, is_new: bool) {
         let bridge = self.shared.bridges.at(place);
-        let session = &mut *self.sessions[slot as usize];
+        let session = &mut self.sessions[slot];
         // Invariant: there are not more of them than identifiers of one configuration.
         session.member = u16::try_from(self.bridges.all.len()).ok();
         session.source = bridge.source;
@@ -129,7 +128,7 @@ impl Shard {
     /// All shards are ready: the members connect, and those that nobody wants end.
     pub(in crate::shard) fn start_members(&mut self, net: &mut Net) {
         for slot in std::mem::take(&mut self.bridges.superfluous) {
-            let Some(session) = self.sessions.get(slot as usize) else { continue };
+            let Some(session) = self.sessions.get(slot) else { continue };
             let machine = &session.machine;
             let messages = machine.queue_len() + machine.inflight_len();
             if messages > 0 {
@@ -152,7 +151,7 @@ impl Shard {
     pub(super) fn leave_if_done(&mut self, net: &mut Net, member: usize) -> bool {
         let entry = &self.bridges.all[member];
         let slot = entry.slot;
-        let Some(session) = self.sessions.get(slot as usize).filter(|_| entry.is_leaving) else {
+        let Some(session) = self.sessions.get(slot).filter(|_| entry.is_leaving) else {
             return false;
         };
         if session.machine.queue_len() + session.machine.inflight_len() > 0 {
@@ -161,8 +160,8 @@ impl Shard {
         self.say_bye(net, member);
         self.bridges.all[member].link.close();
         self.note_member(member);
-        self.sessions[slot as usize].member = None;
-        self.bridges.all[member].slot = u32::MAX;
+        self.sessions[slot].member = None;
+        self.bridges.all[member].slot = SessionSlot::NONE;
         self.discard_session(net, slot);
         true
     }

@@ -3,7 +3,7 @@
 //! Each member of a bridge's pool is an ordinary session, whose socket is ours: its queue is the
 //! bridge's buffer, its packet identifiers are those towards the other broker, and with a data
 //! directory it is durable. Routing leads a topic to one member of each bridge, always the same
-//! ([`super::routes`]), so that order holds whatever the number of members.
+//! ([`crate::shard::routing::cache`]), so that order holds whatever the number of members.
 //!
 //! [`members`] makes them and ends those that are not wanted any more, [`dial`] opens and loses
 //! connections, [`greet`] is CONNECT and CONNACK, [`subscribe`] SUBSCRIBE and UNSUBSCRIBE,
@@ -20,14 +20,15 @@ use tacho_codec::{PacketId, QoS};
 use tacho_net::{ConnId, TimerId};
 use tacho_session::{DropReason, Link};
 
-use super::Shard;
+use crate::keys::SessionSlot;
+use crate::shard::Shard;
 
 /// The members of bridges that a shard has.
 #[derive(Default)]
 pub(super) struct Members {
     all: Vec<Member>,
     /// Sessions of members that the configuration has no place for.
-    superfluous: Vec<u32>,
+    superfluous: Vec<SessionSlot>,
     /// Reused for what templates make.
     topic: String,
     payload: Vec<u8>,
@@ -39,7 +40,7 @@ struct Member {
     bridge: usize,
     /// Its number there.
     number: u16,
-    slot: u32,
+    slot: SessionSlot,
     link: Link,
     timer: Option<TimerId>,
     conn: Option<ConnId>,
@@ -103,7 +104,7 @@ impl Members {
 
 impl Shard {
     /// The session of a member, if it has one still.
-    pub(super) fn session_of_member(&self, member: u32) -> Option<u32> {
+    pub(super) fn session_of_member(&self, member: u32) -> Option<SessionSlot> {
         self.bridges.all.get(member as usize).map(|member| member.slot)
     }
 
@@ -111,7 +112,7 @@ impl Shard {
     fn note_member(&mut self, member: usize) {
         let entry = &mut self.bridges.all[member];
         let bridge = self.shared.bridges.at(entry.bridge);
-        let Some(session) = self.sessions.get(entry.slot as usize) else { return };
+        let Some(session) = self.sessions.get(entry.slot) else { return };
         let machine = &session.machine;
         let bytes = machine.queue_bytes();
         if bytes != entry.held_bytes {

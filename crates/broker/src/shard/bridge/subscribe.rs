@@ -26,7 +26,7 @@ impl Shard {
             return;
         }
         let bridge = self.shared.bridges.at(entry.bridge);
-        let session = &mut *self.sessions[entry.slot as usize];
+        let session = &mut self.sessions[entry.slot];
         let (Some(conn), Some(packet_id)) = (session.connection, session.machine.reserve_id())
         else {
             return;
@@ -66,7 +66,7 @@ impl Shard {
             return;
         }
         entry.subscribing = Asking::Done;
-        self.sessions[entry.slot as usize].machine.release_id(suback.packet_id);
+        self.sessions[entry.slot].machine.release_id(suback.packet_id);
         let bridge = self.shared.bridges.at(entry.bridge);
         let rules = bridge.ingress_of(entry.number);
         let refused = rules.zip(&suback.reasons).find(|(_, reason)| reason.is_error());
@@ -99,7 +99,7 @@ impl Shard {
             entry.unsubscribing = Asking::Done;
             return;
         }
-        let Some(session) = self.sessions.get_mut(entry.slot as usize) else { return };
+        let Some(session) = self.sessions.get_mut(entry.slot) else { return };
         let (Some(conn), Some(packet_id)) = (session.connection, session.machine.reserve_id())
         else {
             return;
@@ -124,6 +124,6 @@ impl Shard {
             return;
         }
         entry.unsubscribing = Asking::Done;
-        self.sessions[entry.slot as usize].machine.release_id(packet_id);
+        self.sessions[entry.slot].machine.release_id(packet_id);
     }
 }

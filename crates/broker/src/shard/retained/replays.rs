@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use tacho_topic::{RetainedCursor, TopicFilter};
 
 use crate::message::{Message, Source};
-use crate::shard::subscriptions::SubscriptionOptions;
+use crate::subscription::SubscriptionOptions;
 
 /// A bound on what is noted while an answer is on its way; far above what fits into that time.
 const SEEN_MAX: usize = 65_536;

@@ -1,0 +1,73 @@
+//! Permits: what the whole broker has a limited number of, counted by who holds it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A number of things that all shards share. Aligned to cache lines of its own.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Quota {
+    used: AtomicUsize,
+    max: usize,
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Permit(Arc<Quota>);
+
+impl Quota {
+    pub(crate) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self { used: AtomicUsize::new(0), max })
+    }
+
+    /// Takes one, if there are fewer than the maximum.
+    pub(crate) fn try_take(self: &Arc<Self>) -> Option<Permit> {
+        let permit = self.take_before();
+        (permit.1 < self.max).then_some(permit.0)
+    }
+
+    /// Takes one in any case.
+    pub(crate) fn take(self: &Arc<Self>) -> Permit {
+        self.take_before().0
+    }
+
+    /// A permit, and how many there were before it.
+    fn take_before(self: &Arc<Self>) -> (Permit, usize) {
+        let before = self.used.fetch_add(1, Ordering::Relaxed);
+        (Permit(Arc::clone(self)), before)
+    }
+
+    #[inline]
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn max(&self) -> usize {
+        self.max
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.used.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Quota;
+
+    #[test]
+    fn a_permit_is_given_back_when_it_is_dropped() {
+        let quota = Quota::new(2);
+        let first = quota.try_take();
+        let second = quota.take();
+        assert_eq!((first.is_some(), quota.used()), (true, 2));
+        assert!(quota.try_take().is_none());
+        assert_eq!(quota.used(), 2);
+        drop(second);
+        assert!(quota.try_take().is_some());
+        drop(first);
+        assert_eq!(quota.used(), 0);
+    }
+}

@@ -1,0 +1,93 @@
+//! Admission: what this shard lets in. Permits for what the whole broker has a limited number of,
+//! the memory budget, publishers held back, load shed step by step, slow clients.
+
+pub(super) mod budget;
+mod overload;
+mod slow;
+pub(super) mod throttle;
+
+use std::sync::Arc;
+
+use tacho_net::ConnId;
+
+use crate::memory::Ledger;
+use overload::Overload;
+use slow::DropReport;
+use throttle::Throttle;
+
+use super::Shared;
+
+pub(super) use budget::BudgetHold;
+pub(super) use overload::Inflow;
+pub(super) use throttle::Why;
+
+/// Owns what is known of the shard's load, and the publishers that are held back for it.
+pub(super) struct Admission {
+    throttle: Throttle,
+    overload: Overload,
+    ledger: Ledger,
+    /// The budget of waiting messages is used up.
+    queues_full: bool,
+    /// As of the last read the journal takes nothing: its disk is full or failing, or it is at its
+    /// limit.
+    journal_stalled: bool,
+    drop_report: DropReport,
+}
+
+impl Admission {
+    /// The calling thread is the shard's.
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        Self {
+            throttle: Throttle::new(Arc::clone(&shared.backlogged)),
+            overload: Overload::new(&shared.overload),
+            ledger: Ledger::new(&shared.memory),
+            queues_full: false,
+            journal_stalled: false,
+            drop_report: DropReport::default(),
+        }
+    }
+
+    /// Whether messages of QoS 1 and 2 may have to be refused at present.
+    #[inline]
+    pub(super) fn may_refuse(&self) -> bool {
+        self.queues_full | self.journal_stalled
+    }
+
+    /// Whether the budget of waiting messages is used up.
+    #[inline]
+    pub(super) fn queues_full(&self) -> bool {
+        self.queues_full
+    }
+
+    /// Whether all buffers together are at their limit.
+    #[inline]
+    pub(super) fn buffers_full(&self) -> bool {
+        self.overload.buffers_full()
+    }
+
+    /// Unsent bytes above which a reader gets no QoS 0 now.
+    #[inline]
+    pub(super) fn shed_above_bytes(&self) -> usize {
+        self.overload.shed_above_bytes()
+    }
+
+    /// When to look at the load again if nothing happens.
+    pub(super) fn next_look_ns(&self) -> Option<u64> {
+        self.overload.next_look_ns()
+    }
+
+    /// A connection left this shard.
+    pub(super) fn forget(&mut self, conn: ConnId) {
+        self.throttle.forget(conn);
+    }
+
+    #[cfg(feature = "sim")]
+    pub(super) fn held_len(&self) -> usize {
+        self.throttle.held_len()
+    }
+
+    #[cfg(feature = "sim")]
+    pub(super) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+}

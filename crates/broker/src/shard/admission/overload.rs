@@ -1,0 +1,389 @@
+//! Shedding load: a ladder that a shard climbs while its loop or the memory of buffers is behind.
+//!
+//! Lag is what an event that comes at any moment waits for its turn on average: the sum of the
+//! squares of the turns' lengths, divided by the time they are looked at in. One long turn among
+//! idle ones hardly counts; turns without a pause between them count in full.
+
+use tacho_codec::ReasonCode;
+use tacho_net::ConnId;
+use tacho_session::server::End;
+
+use crate::config;
+use crate::keys::SessionSlot;
+use crate::shard::connections::Connection;
+use crate::shard::{Net, Shard};
+
+/// How far a shard sheds load; each step includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum OverloadLevel {
+    Normal,
+    SlowAccepts,
+    ShedQos0,
+    Throttle,
+    Refuse,
+}
+
+impl OverloadLevel {
+    const ALL: [Self; 5] =
+        [Self::Normal, Self::SlowAccepts, Self::ShedQos0, Self::Throttle, Self::Refuse];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::SlowAccepts => "slow accepts",
+            Self::ShedQos0 => "shed QoS 0",
+            Self::Throttle => "throttle publishers",
+            Self::Refuse => "refuse connections",
+        }
+    }
+}
+
+/// The ladder by itself: what it is told and which step that means.
+#[derive(Debug)]
+struct Ladder {
+    settings: config::Overload,
+    level: OverloadLevel,
+    /// Number of the window, to tell counts of this one from those of earlier ones.
+    window: u32,
+    window_began_ns: u64,
+    /// Sum of the squares of this window's turns, in square microseconds.
+    squares_us: u64,
+    lag_us: u64,
+    memory_percent: u64,
+    calm_windows: u64,
+}
+
+impl Ladder {
+    pub(super) fn new(settings: &config::Overload) -> Self {
+        Self {
+            settings: settings.clone(),
+            level: OverloadLevel::Normal,
+            window: 0,
+            window_began_ns: 0,
+            squares_us: 0,
+            lag_us: 0,
+            memory_percent: 0,
+            calm_windows: 0,
+        }
+    }
+
+    /// A turn was so long; true when it is time to look.
+    #[inline]
+    fn turned(&mut self, now_ns: u64, turn_ns: u64) -> bool {
+        let turn_us = turn_ns / 1_000;
+        self.squares_us = self.squares_us.saturating_add(turn_us.saturating_mul(turn_us));
+        now_ns >= self.window_ends_ns()
+    }
+
+    const fn window_ends_ns(&self) -> u64 {
+        self.window_began_ns + self.settings.window_ms as u64 * 1_000_000
+    }
+
+    /// Ends the window and returns the step left behind if it changes.
+    fn look(&mut self, now_ns: u64, memory_percent: u64) -> Option<OverloadLevel> {
+        let window_ns = u64::from(self.settings.window_ms) * 1_000_000;
+        // The first window began before the clock was known.
+        let began_ns = if self.window == 0 { now_ns - window_ns } else { self.window_began_ns };
+        let elapsed_ns = (now_ns - began_ns).max(1);
+        self.lag_us = self.squares_us.saturating_mul(1_000) / elapsed_ns;
+        self.memory_percent = memory_percent;
+        (self.squares_us, self.window_began_ns) = (0, now_ns);
+        self.window = self.window.wrapping_add(1).max(1);
+        let before = self.level;
+        if self.reached(false) > before {
+            self.level = OverloadLevel::ALL[before as usize + 1];
+            self.calm_windows = 0;
+        } else if self.reached(true) >= before {
+            self.calm_windows = 0;
+        } else {
+            // A loop that slept has had several windows at once.
+            self.calm_windows += elapsed_ns / window_ns;
+            if self.calm_windows >= u64::from(self.settings.calm_windows) {
+                self.level = OverloadLevel::ALL[before as usize - 1];
+                self.calm_windows = 0;
+            }
+        }
+        (self.level != before).then_some(before)
+    }
+
+    /// The highest step whose threshold is met; when `eased`, half of that of lag or four fifths of
+    /// that of memory are enough.
+    fn reached(&self, eased: bool) -> OverloadLevel {
+        let lags_ms = self.settings.lags_ms();
+        let percents = self.settings.memory_percents();
+        let is_met = |step: &usize| {
+            let (lag_us, percent) = (u64::from(lags_ms[*step]) * 1_000, percents[*step].into());
+            let (lag_us, percent) =
+                if eased { (lag_us / 2, percent * 4 / 5) } else { (lag_us, percent) };
+            self.lag_us >= lag_us || self.memory_percent >= percent
+        };
+        let step = (0..4).rev().find(is_met);
+        step.map_or(OverloadLevel::Normal, |step| OverloadLevel::ALL[step + 1])
+    }
+
+    /// Whether it is lag, rather than memory, that refuses connections.
+    fn is_lag(&self) -> bool {
+        self.lag_us >= u64::from(self.settings.lag_refuse_ms) * 1_000 / 2
+    }
+}
+
+/// What a shard does about its load.
+#[derive(Debug)]
+pub(super) struct Overload {
+    ladder: Ladder,
+    /// Unsent bytes above which a reader gets no QoS 0 now; `usize::MAX` while nothing is shed.
+    shed_above_bytes: usize,
+    /// All buffers together are at their limit: who would hold more ends.
+    buffers_full: bool,
+    /// Slow readers to be ended for that.
+    ending: Vec<ConnId>,
+    /// Bytes that publishers have sent in this window, and how many they are.
+    bytes_in: u64,
+    publishers: u64,
+    /// A publisher's part of the last window, above which it counts as heavy.
+    fair_bytes: u64,
+}
+
+impl Overload {
+    pub(super) fn new(settings: &config::Overload) -> Self {
+        Self {
+            ladder: Ladder::new(settings),
+            shed_above_bytes: usize::MAX,
+            buffers_full: false,
+            ending: Vec::new(),
+            bytes_in: 0,
+            publishers: 0,
+            fair_bytes: u64::MAX,
+        }
+    }
+
+    #[inline]
+    pub(super) fn buffers_full(&self) -> bool {
+        self.buffers_full
+    }
+
+    #[inline]
+    pub(super) fn shed_above_bytes(&self) -> usize {
+        self.shed_above_bytes
+    }
+
+    /// Notes whether all buffers together are at their limit.
+    pub(super) fn set_buffers_full(&mut self, is_full: bool) {
+        self.buffers_full = is_full;
+    }
+
+    /// When to look again if nothing happens: a step is left in time also when all is quiet.
+    pub(super) fn next_look_ns(&self) -> Option<u64> {
+        (self.ladder.level > OverloadLevel::Normal).then(|| self.ladder.window_ends_ns())
+    }
+}
+
+/// What one client has sent in the present window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::shard) struct Inflow {
+    window: u32,
+    bytes: u64,
+}
+
+impl Shard {
+    /// Once per turn: tells what this shard holds, and climbs or leaves a step when it is time.
+    #[inline]
+    pub(in crate::shard) fn watch_load(&mut self, net: &mut Net) {
+        self.settle_memory(net);
+        if self.admission.overload.ladder.turned(net.now_ns(), net.wait_ns()) {
+            self.look_at_load(net);
+        }
+        if !self.admission.overload.ending.is_empty() {
+            self.end_slow_readers(net);
+        }
+    }
+
+    #[cold]
+    fn look_at_load(&mut self, net: &mut Net) {
+        let memory = &self.shared.memory;
+        let percent = memory.buffers().saturating_mul(100) / memory.buffers_max.max(1);
+        self.admission.overload.fair_bytes = match self.admission.overload.publishers {
+            0 => u64::MAX,
+            publishers => self.admission.overload.bytes_in / publishers,
+        };
+        (self.admission.overload.bytes_in, self.admission.overload.publishers) = (0, 0);
+        let left = self.admission.overload.ladder.look(net.now_ns(), percent);
+        let ladder = &self.admission.overload.ladder;
+        self.stats.loop_lag_us.set(ladder.lag_us);
+        self.stats.loop_lag_us_max.set(ladder.lag_us.max(self.stats.loop_lag_us_max.value()));
+        if let Some(left) = left {
+            self.overload_changed(net, left);
+        }
+        self.report_drops(net.now_ns());
+    }
+
+    fn overload_changed(&mut self, net: &mut Net, left: OverloadLevel) {
+        let ladder = &self.admission.overload.ladder;
+        let level = ladder.level;
+        let settings = &self.shared.overload;
+        tracing::warn!(
+            shard = self.id,
+            lag_ms = ladder.lag_us / 1_000,
+            buffers_percent = ladder.memory_percent,
+            "overload: {} -> {}",
+            left.name(),
+            level.name(),
+        );
+        self.stats.overload_changes_total.increment();
+        self.stats.overload_level.set(level as u64);
+        let slow = level >= OverloadLevel::SlowAccepts;
+        let gap_ns = 1_000_000_000 / u64::from(settings.slow_accepts_per_s);
+        net.pace_accepts(if slow { gap_ns } else { 0 });
+        let sheds = level >= OverloadLevel::ShedQos0;
+        self.admission.overload.shed_above_bytes =
+            if sheds { settings.slow_reader_bytes } else { usize::MAX };
+    }
+
+    /// Whether a client that has just sent `bytes` has had its part while publishers are held back.
+    #[inline]
+    pub(in crate::shard) fn is_heavy(&mut self, slot: SessionSlot, bytes: usize) -> bool {
+        let overload = &mut self.admission.overload;
+        overload.ladder.level != OverloadLevel::Normal && self.count_inflow(slot, bytes)
+    }
+
+    fn count_inflow(&mut self, slot: SessionSlot, bytes: usize) -> bool {
+        let overload = &mut self.admission.overload;
+        let pressure = self.sessions[slot].pressure.get_or_insert_default();
+        let inflow = &mut pressure.inflow;
+        if inflow.window != overload.ladder.window {
+            *inflow = Inflow { window: overload.ladder.window, bytes: 0 };
+            overload.publishers += 1;
+        }
+        inflow.bytes += bytes as u64;
+        overload.bytes_in += bytes as u64;
+        overload.throttles() && inflow.bytes >= overload.fair_bytes
+    }
+
+    /// Why a CONNECT is refused for load, if it is.
+    pub(in crate::shard) fn overloaded(&self) -> Option<ReasonCode> {
+        if self.admission.overload.ladder.level < OverloadLevel::Refuse {
+            return None;
+        }
+        self.stats.refused_overload_total.increment();
+        let lag = self.admission.overload.ladder.is_lag();
+        Some(if lag { ReasonCode::CONNECTION_RATE_EXCEEDED } else { ReasonCode::QUOTA_EXCEEDED })
+    }
+
+    /// A reader is to hold more output although all buffers together are full: at the end of the
+    /// turn its connection ends, and what it has not acknowledged waits in its session.
+    #[cold]
+    pub(in crate::shard) fn end_slow_reader(&mut self, conn: ConnId) {
+        if self.admission.overload.ending.last() != Some(&conn) {
+            self.admission.overload.ending.push(conn);
+        }
+    }
+
+    #[cold]
+    fn end_slow_readers(&mut self, net: &mut Net) {
+        for conn in std::mem::take(&mut self.admission.overload.ending) {
+            if let Connection::Active { id, session, .. } = self.connections.get(conn)
+                && id == conn
+            {
+                self.stats.ended_slow_readers_total.increment();
+                self.connections.set(conn, Connection::Closing);
+                // Not closed: what it has not read goes at once.
+                net.abort(conn);
+                self.session_disconnected(net, session, End::Lost);
+            }
+        }
+    }
+}
+
+impl Overload {
+    /// Whether the heaviest publishers are held back.
+    pub(in crate::shard) fn throttles(&self) -> bool {
+        self.ladder.level >= OverloadLevel::Throttle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Turns of this length without a pause, for so many windows; returns the step then.
+    fn busy(ladder: &mut Ladder, now_ns: &mut u64, turn_ms: u64, windows: u32) -> OverloadLevel {
+        let until = ladder.window + windows;
+        while ladder.window < until {
+            *now_ns += turn_ms.max(1) * MS;
+            if ladder.turned(*now_ns, turn_ms * MS) {
+                ladder.look(*now_ns, 0);
+            }
+        }
+        ladder.level
+    }
+
+    fn ladder() -> (Ladder, u64) {
+        let mut ladder = Ladder::new(&config::Overload::default());
+        let mut now_ns = 1_000_000 * MS;
+        busy(&mut ladder, &mut now_ns, 0, 1);
+        (ladder, now_ns)
+    }
+
+    #[test]
+    fn a_busy_loop_with_short_turns_is_healthy() {
+        let (mut ladder, mut now_ns) = ladder();
+        assert_eq!(busy(&mut ladder, &mut now_ns, 40, 100), OverloadLevel::Normal);
+    }
+
+    #[test]
+    fn one_long_pause_is_no_more_than_slower_accepting() {
+        let (mut ladder, mut now_ns) = ladder();
+        now_ns += 1_500 * MS;
+        assert!(ladder.turned(now_ns, 1_500 * MS));
+        ladder.look(now_ns, 0);
+        assert_eq!(ladder.level, OverloadLevel::SlowAccepts);
+        busy(&mut ladder, &mut now_ns, 0, 20);
+        assert_eq!(ladder.level, OverloadLevel::Normal);
+    }
+
+    #[test]
+    fn steps_are_climbed_in_order_and_left_in_order() {
+        let (mut ladder, mut now_ns) = ladder();
+        let mut seen = Vec::new();
+        for _ in 0..6 {
+            seen.push(busy(&mut ladder, &mut now_ns, 3_000, 1));
+        }
+        assert_eq!(seen[..4], OverloadLevel::ALL[1..]);
+        assert_eq!(seen[5], OverloadLevel::Refuse);
+        let mut left = vec![ladder.level];
+        for _ in 0..40 {
+            let level = busy(&mut ladder, &mut now_ns, 0, 1);
+            if left.last() != Some(&level) {
+                left.push(level);
+            }
+        }
+        left.reverse();
+        assert_eq!(left, OverloadLevel::ALL);
+    }
+
+    #[test]
+    fn between_threshold_and_half_of_it_nothing_changes() {
+        let (mut ladder, mut now_ns) = ladder();
+        busy(&mut ladder, &mut now_ns, 300, 2);
+        assert_eq!(ladder.level, OverloadLevel::ShedQos0);
+        assert_eq!(busy(&mut ladder, &mut now_ns, 200, 100), OverloadLevel::ShedQos0);
+        assert_eq!(busy(&mut ladder, &mut now_ns, 60, 100), OverloadLevel::SlowAccepts);
+    }
+
+    #[test]
+    fn memory_climbs_too_and_a_long_sleep_calms() {
+        let (mut ladder, mut now_ns) = ladder();
+        for percent in [55, 65, 80, 95] {
+            now_ns += 250 * MS;
+            ladder.look(now_ns, percent);
+        }
+        assert_eq!((ladder.level, ladder.is_lag()), (OverloadLevel::Refuse, false));
+        for _ in 0..4 {
+            now_ns += 60_000 * MS;
+            ladder.look(now_ns, 0);
+        }
+        assert_eq!(ladder.level, OverloadLevel::Normal);
+    }
+}

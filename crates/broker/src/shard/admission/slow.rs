@@ -1,0 +1,82 @@
+//! Clients that are slow: since when they take nothing more, and what they have missed.
+
+use crate::keys::SessionSlot;
+use crate::shard::sessions::Session;
+use crate::shard::{Net, Shard};
+
+/// Between two log lines about dropped messages.
+const REPORT_NS: u64 = 10_000_000_000;
+
+/// What a shard has dropped when it last said so.
+#[derive(Debug, Default)]
+pub(crate) struct DropReport {
+    told: u64,
+    not_before_ns: u64,
+    /// Whose message was dropped last.
+    latest: Option<SessionSlot>,
+}
+
+impl Session {
+    /// Messages to the client that were dropped, for whatever reason.
+    pub(crate) fn dropped_total(&self) -> u64 {
+        let shed = self.pressure.as_ref().map_or(0, |pressure| pressure.shed);
+        self.machine.counters().dropped_total() + shed
+    }
+
+    /// For how long the client's output has been above its limit; 0 while it is not.
+    pub(crate) fn blocked_ms(&self, now_ns: u64) -> u64 {
+        let since_ns = self.pressure.as_ref().and_then(|pressure| pressure.blocked_since_ns);
+        since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns) / 1_000_000)
+    }
+}
+
+impl Shard {
+    /// A client takes no more output: since when is told to those who ask.
+    #[cold]
+    pub(in crate::shard) fn output_blocked(&mut self, net: &Net, slot: SessionSlot) {
+        let session = &mut self.sessions[slot];
+        session.machine.set_congested(true);
+        let pressure = session.pressure.get_or_insert_default();
+        pressure.blocked_since_ns.get_or_insert_with(|| net.now_ns());
+    }
+
+    /// It takes output again.
+    pub(in crate::shard) fn output_unblocked(&mut self, slot: SessionSlot) {
+        let session = &mut self.sessions[slot];
+        session.machine.set_congested(false);
+        if let Some(pressure) = &mut session.pressure {
+            pressure.blocked_since_ns = None;
+        }
+    }
+
+    /// Remembers whose message was dropped, for the log.
+    #[inline]
+    pub(in crate::shard) fn note_dropped_for(&mut self, slot: SessionSlot) {
+        self.admission.drop_report.latest = Some(slot);
+    }
+
+    /// One log line about messages that slow clients have missed, if there were any lately.
+    pub(in crate::shard) fn report_drops(&mut self, now_ns: u64) {
+        let stats = &self.stats;
+        let counters = [
+            &stats.dropped_output_full_total,
+            &stats.dropped_queue_full_total,
+            &stats.dropped_overload_total,
+        ];
+        let dropped: u64 = counters.into_iter().map(|counter| counter.value()).sum();
+        let report = &mut self.admission.drop_report;
+        if dropped == report.told || now_ns < report.not_before_ns {
+            return;
+        }
+        let latest = report.latest.and_then(|slot| self.sessions.get(slot));
+        let client_id = latest.map_or("?", |session| &session.key.client_id);
+        tracing::warn!(
+            shard = self.id,
+            dropped = dropped - report.told,
+            client_id,
+            "messages to slow clients were dropped; the client is the latest of them"
+        );
+        report.told = dropped;
+        report.not_before_ns = now_ns + REPORT_NS;
+    }
+}

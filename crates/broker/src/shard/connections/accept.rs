@@ -1,0 +1,136 @@
+//! Connections come and go.
+
+use tacho_net::{Closed, ConnId};
+use tacho_session::server::End;
+
+use super::Connection;
+use crate::mail::Adopted;
+use crate::permits::Permit;
+use crate::shard::timers::TimerToken;
+use crate::shard::{Net, Shard};
+
+impl Shard {
+    pub(in crate::shard) fn connection_accepted(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        listener: usize,
+    ) {
+        self.stats.accepted_total.increment();
+        let socket = self.shared.sockets.try_take();
+        let is_above = socket.is_none();
+        let socket = socket.unwrap_or_else(|| self.shared.sockets.take());
+        self.connections.came(conn, socket);
+        self.connections.set(conn, Connection::Closing);
+        let is_full = is_above && !self.close_oldest_handshake(net);
+        if self.is_stopping() || is_full {
+            self.stats.refused_connections_total.increment();
+            net.abort(conn);
+            return;
+        }
+        match self.shared.transports[listener].filter() {
+            Ok(None) => {}
+            Ok(Some(filter)) => net.set_filter(conn, filter),
+            Err(error) => {
+                tracing::error!(shard = self.id, %error, "a connection cannot be served");
+                net.abort(conn);
+                return;
+            }
+        }
+        self.open(net, conn, listener as u16);
+    }
+
+    /// A connection left this shard, closed or moved to another one with its permit.
+    pub(in crate::shard) fn connection_gone(&mut self, conn: ConnId) -> Option<Permit> {
+        self.admission.forget(conn);
+        self.connections.went(conn)
+    }
+
+    fn open(&mut self, net: &mut Net, conn: ConnId, listener: u16) {
+        let deadline_ns = net.now_ns() + u64::from(self.limits().connect_timeout_s) * 1_000_000_000;
+        let token = TimerToken::Connect { connection: conn.index() as u32 };
+        let timer = net.set_timer(deadline_ns, token.encode());
+        self.connections.set(conn, Connection::Opening { id: conn, timer, listener });
+        self.connections.opened(conn);
+        if self.connections.has_too_many_handshakes(net.shards()) {
+            self.close_oldest_handshake(net);
+        }
+    }
+
+    /// Makes room for a newer connection: an honest client connects within a moment.
+    fn close_oldest_handshake(&mut self, net: &mut Net) -> bool {
+        let Some(conn) = self.connections.pop_oldest_handshake() else { return false };
+        self.stats.refused_handshakes_total.increment();
+        self.drop_connection(net, conn);
+        net.abort(conn);
+        true
+    }
+
+    pub(in crate::shard) fn adopt(&mut self, net: &mut Net, adopted: Adopted) {
+        let Adopted { detached, listener, socket } = adopted;
+        let conn = net.attach(detached);
+        self.connections.came(conn, socket);
+        self.open(net, conn, listener);
+    }
+
+    pub(in crate::shard) fn connection_closed(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        why: &Closed,
+    ) {
+        let state = self.connections.get(conn);
+        self.connection_gone(conn);
+        match state {
+            Connection::Opening { timer, .. } | Connection::Authenticating { timer, .. } => {
+                net.cancel_timer(timer);
+                if let Closed::Error(error) = why {
+                    self.stats.failed_handshakes_total.increment();
+                    let connection = conn.index();
+                    tracing::debug!(shard = self.id, connection, %error, "no connection");
+                }
+            }
+            Connection::Committing { timer, session, .. } => {
+                net.cancel_timer(timer);
+                self.promised_connection_lost(net, session);
+            }
+            Connection::Active { session, .. } => {
+                tracing::debug!(
+                    shard = self.id,
+                    connection = conn.index(),
+                    ?why,
+                    "connection lost"
+                );
+                self.stats.connections_lost_total.increment();
+                self.session_disconnected(net, session, End::Lost);
+            }
+            Connection::Bridge { link, .. } => self.bridge_lost(net, link as usize, why),
+            Connection::Vacant | Connection::Closing => {}
+        }
+    }
+
+    /// The time for connecting is no longer limited.
+    pub(in crate::shard) fn cancel_connect_timer(&self, net: &mut Net, conn: ConnId) {
+        if let Some(timer) = self.connections.get(conn).timer() {
+            net.cancel_timer(timer);
+        }
+    }
+
+    pub(in crate::shard) fn connect_timed_out(&mut self, net: &mut Net, connection: u32) {
+        match self.connections.at(connection as usize) {
+            Connection::Opening { id, .. } => {
+                self.stats.connect_timeouts_total.increment();
+                self.drop_connection(net, id);
+            }
+            Connection::Authenticating { id, .. } => {
+                self.stats.connect_timeouts_total.increment();
+                self.authentication_timed_out(net, id);
+            }
+            Connection::Committing { session, .. } => {
+                self.stats.connect_timeouts_total.increment();
+                self.end_promised_connection(net, session);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Enhanced authentication (MQTT 5.0, 4.12): AUTH packets between a client and its method.
+//!
+//! Before CONNACK the connection is [`Connection::Authenticating`] and its CONNECT is kept as it
+//! came; its session is touched when the method is content. Methods answer by mail.
+
+use std::sync::Arc;
+
+use tacho_codec::{
+    Auth, Connect, Direction, Frame, Packet, ReasonCode, UserProperties, Version, split_frame,
+};
+use tacho_net::{ConnId, Remote};
+use tacho_session::{AuthAnswer, AuthRequest, Authentication};
+
+use crate::authentication::{
+    AuthClient, AuthExchange, AuthMethod, AuthMethods, AuthReply, AuthStep, ExchangeRef,
+};
+use crate::keys::ClientKey;
+use crate::mail::Mail;
+use crate::shard::connections::encode_within;
+use crate::shard::connections::{Connection, Flow};
+use crate::shard::{Net, Shard};
+
+/// The authentication methods, and the mailboxes that their answers go to.
+pub(crate) struct Authenticators {
+    pub(crate) methods: AuthMethods,
+    pub(crate) remote: Remote<Mail>,
+}
+
+/// The authentication of one connection, for as long as the connection lasts.
+pub(crate) struct Exchange {
+    number: u64,
+    rules: Authentication,
+    method: Arc<dyn AuthMethod>,
+    remote: Remote<Mail>,
+    /// The method's side of the exchange under way.
+    state: Option<Box<dyn AuthExchange>>,
+    packet_size_max: u32,
+    /// Until CONNACK.
+    waiting: Option<Waiting>,
+}
+
+/// A CONNECT that waits for its authentication.
+struct Waiting {
+    packet: Vec<u8>,
+    key: ClientKey,
+    assigned: bool,
+}
+
+impl Shard {
+    /// Hands a CONNECT that names a known method to it. `packet` is the whole CONNECT.
+    pub(in crate::shard) fn authenticate(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        connect: &Connect<'_>,
+        packet: &[u8],
+        client: (ClientKey, bool),
+    ) -> Flow {
+        let name = connect.properties.authentication_method.unwrap_or_default();
+        let (Some((method, remote)), Connection::Opening { id, timer, listener }) =
+            (self.auth_method(name), self.connections.get(conn))
+        else {
+            self.refuse(net, conn, Version::V5, ReasonCode::BAD_AUTHENTICATION_METHOD);
+            return Flow::Stop;
+        };
+        // The time for connecting goes on to run.
+        self.connections.set(conn, Connection::Authenticating { id, timer, listener });
+        let (key, assigned) = client;
+        let mut state = method.begin(&AuthClient {
+            client_id: &key.client_id,
+            username: connect.username,
+            password: connect.password,
+            again: false,
+        });
+        self.connections.next_exchange += 1;
+        let number = self.connections.next_exchange;
+        let reply = reply_by_mail(remote.clone(), self.id, exchange_ref(conn, number));
+        state.step(connect.properties.authentication_data, reply);
+        let exchange = Exchange {
+            number,
+            rules: Authentication::new(name),
+            method,
+            remote,
+            state: Some(state),
+            packet_size_max: connect.properties.packet_size_max.unwrap_or(u32::MAX),
+            waiting: Some(Waiting { packet: packet.to_vec(), key, assigned }),
+        };
+        self.connections.exchanges.insert(conn.index() as u32, Box::new(exchange));
+        Flow::Continue
+    }
+
+    /// The method of this name, and how its answers come back.
+    pub(in crate::shard) fn auth_method(
+        &self,
+        name: &str,
+    ) -> Option<(Arc<dyn AuthMethod>, Remote<Mail>)> {
+        let authenticators = self.shared.authenticators.as_ref()?;
+        let method = authenticators.methods.get(name)?;
+        Some((Arc::clone(method), authenticators.remote.clone()))
+    }
+
+    /// A packet between CONNECT and CONNACK: AUTH or DISCONNECT [MQTT-3.1.2-30].
+    pub(in crate::shard) fn packet_while_authenticating(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        frame: &Frame<'_>,
+    ) -> Flow {
+        let refused = match Packet::decode(frame, Version::V5, Direction::ToServer) {
+            Ok(Packet::Auth(auth)) => match self.auth_step(conn, &auth) {
+                Ok(()) => return Flow::Continue,
+                Err((reason, _)) => reason,
+            },
+            Ok(Packet::Disconnect(_)) => {
+                // There is no session and no will yet.
+                self.drop_connection(net, conn);
+                return Flow::Stop;
+            }
+            Ok(_) => ReasonCode::PROTOCOL_ERROR,
+            Err(error) => return self.protocol_error(net, conn, &error),
+        };
+        // No DISCONNECT before CONNACK [MQTT-3.14.0-1].
+        self.stats.protocol_errors_total.increment();
+        self.refuse(net, conn, Version::V5, refused);
+        Flow::Stop
+    }
+
+    /// AUTH on an accepted connection: a client authenticates again.
+    pub(in crate::shard) fn auth_received(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        auth: &Auth<'_>,
+    ) -> Flow {
+        match self.auth_step(conn, auth) {
+            Ok(()) => Flow::Continue,
+            Err((reason, why)) => self.end_connection_because(net, conn, reason, why),
+        }
+    }
+
+    fn auth_step(
+        &mut self,
+        conn: ConnId,
+        auth: &Auth<'_>,
+    ) -> Result<(), (ReasonCode, &'static str)> {
+        let client_id = match self.connections.get(conn) {
+            Connection::Active { session, .. } => {
+                Some(Arc::clone(&self.sessions[session].key.client_id))
+            }
+            _ => None,
+        };
+        let next = self.connections.next_exchange + 1;
+        // Without a method in CONNECT there is none [MQTT-4.12.0-7].
+        let Some(exchange) = self.connections.exchanges.get_mut(&(conn.index() as u32)) else {
+            return Err((
+                ReasonCode::PROTOCOL_ERROR,
+                "AUTH comes although CONNECT named no method",
+            ));
+        };
+        let request = exchange.rules.handle_auth(auth.reason, auth.method);
+        let request = request.map_err(|error| (error.reason(), error.sentence()))?;
+        if let (AuthRequest::Again, Some(client_id)) = (request, &client_id) {
+            let client = AuthClient { client_id, username: None, password: None, again: true };
+            exchange.state = Some(exchange.method.begin(&client));
+            exchange.number = next;
+            self.connections.next_exchange = next;
+        }
+        let to = exchange_ref(conn, exchange.number);
+        let reply = reply_by_mail(exchange.remote.clone(), self.id, to);
+        // Invariant: the rules let AUTH through only while an exchange is under way.
+        if let Some(state) = &mut exchange.state {
+            state.step(auth.data, reply);
+        }
+        Ok(())
+    }
+
+    /// A method has answered.
+    pub(in crate::shard) fn authenticated(
+        &mut self,
+        net: &mut Net,
+        to: ExchangeRef,
+        step: AuthStep,
+    ) {
+        let conn = match self.connections.at(to.connection as usize) {
+            Connection::Authenticating { id, .. } | Connection::Active { id, .. } => id,
+            _ => return,
+        };
+        let exchange = self.connections.exchanges.get_mut(&to.connection);
+        let Some(exchange) = exchange.filter(|exchange| exchange.number == to.number) else {
+            return;
+        };
+        let Some(answer) = exchange.rules.handle_verdict(step.verdict()) else { return };
+        if !matches!(step, AuthStep::Continue(_)) {
+            exchange.state = None;
+        }
+        match (step, answer) {
+            (AuthStep::Continue(data) | AuthStep::Success(data), AuthAnswer::Auth(reason)) => {
+                if reason == ReasonCode::SUCCESS {
+                    self.stats.authentications_total.increment();
+                }
+                self.send_auth(net, conn, reason, data.as_deref());
+            }
+            (AuthStep::Success(data), AuthAnswer::Accept) => {
+                self.stats.authentications_total.increment();
+                self.accept(net, conn, data.as_deref());
+            }
+            (AuthStep::Failure(failure), AuthAnswer::Disconnect) => {
+                self.stats.failed_authentications_total.increment();
+                self.end_connection(net, conn, failure.to_disconnect());
+            }
+            (AuthStep::Failure(failure), _) => {
+                self.stats.failed_authentications_total.increment();
+                self.refuse(net, conn, Version::V5, failure.to_connack());
+            }
+            // Invariant: success and continuing are answered as above.
+            _ => {}
+        }
+    }
+
+    fn send_auth(&mut self, net: &mut Net, conn: ConnId, reason: ReasonCode, data: Option<&[u8]>) {
+        let Some(exchange) = self.connections.exchanges.get(&(conn.index() as u32)) else { return };
+        // Always with the method of CONNECT [MQTT-4.12.0-5].
+        let packet = Packet::Auth(Auth {
+            reason,
+            method: Some(exchange.rules.method()),
+            data,
+            reason_string: None,
+            user_properties: UserProperties::EMPTY,
+        });
+        // [MQTT-3.15.2-2], [MQTT-3.15.2-3]
+        let out = net.out(conn).as_vec_mut();
+        if encode_within(packet, Version::V5, exchange.packet_size_max, out) {
+            return;
+        }
+        // More than the client takes, or than an AUTH can hold: the exchange cannot go on.
+        let reason = ReasonCode::PACKET_TOO_LARGE;
+        match self.connections.get(conn) {
+            Connection::Active { .. } => drop(self.end_connection(net, conn, reason)),
+            _ => self.refuse(net, conn, Version::V5, reason),
+        }
+    }
+
+    /// The client is authenticated: its CONNECT goes on.
+    fn accept(&mut self, net: &mut Net, conn: ConnId, data: Option<&[u8]>) {
+        let exchange = self.connections.exchanges.get_mut(&(conn.index() as u32));
+        let Some(Waiting { packet, key, assigned }) = exchange.and_then(|e| e.waiting.take())
+        else {
+            return;
+        };
+        let frame = split_frame(&packet, u32::MAX).ok().flatten();
+        let connect = frame.and_then(|frame| Connect::decode(&frame).ok());
+        // Invariant: it was decoded before, when it came.
+        let Some(mut connect) = connect else { return self.drop_connection(net, conn) };
+        // What CONNACK shall carry stands where the client's own data stood.
+        connect.properties.authentication_data = data;
+        self.refresh_routes();
+        self.connect(net, conn, &connect, &packet, key, assigned);
+    }
+
+    /// How a connection whose time for connecting is over learns of it: by the code that says that
+    /// the method did not answer, or not at all.
+    pub(in crate::shard) fn authentication_timed_out(&mut self, net: &mut Net, conn: ConnId) {
+        let exchange = self.connections.exchanges.get(&(conn.index() as u32));
+        if exchange.is_some_and(|exchange| exchange.rules.awaits_method()) {
+            self.refuse(net, conn, Version::V5, ReasonCode::SERVER_UNAVAILABLE);
+        } else {
+            self.drop_connection(net, conn);
+        }
+    }
+}
+
+fn exchange_ref(conn: ConnId, number: u64) -> ExchangeRef {
+    ExchangeRef { connection: conn.index() as u32, number }
+}
+
+/// A method's answer comes back to the shard as mail, from whichever thread gives it.
+fn reply_by_mail(remote: Remote<Mail>, shard: usize, to: ExchangeRef) -> AuthReply {
+    AuthReply::new(move |step| {
+        remote.post(shard, Mail::Authenticated(to, step));
+    })
+}

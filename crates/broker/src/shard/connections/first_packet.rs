@@ -1,0 +1,109 @@
+//! The first packet: CONNECT, and which shard owns the session.
+
+use tacho_codec::{
+    ConnAck, Connect, Frame, Packet, ReasonCode, Version, split_frame, without_bridge_bit,
+};
+use tacho_net::ConnId;
+
+use super::{Flow, encode, packet_size_max};
+use crate::keys::{ClientKey, TenantId};
+use crate::mail::{Adopted, Mail};
+use crate::shard::{Net, Shard};
+
+/// Bytes of the smallest CONNACK of 5.0. A client that takes no more cannot even be refused.
+const REFUSAL_LEN: u32 = 5;
+
+impl Shard {
+    /// Handles the first packet of a connection. `unread` starts with it.
+    pub(in crate::shard) fn first_packet(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        frame: &Frame<'_>,
+        unread: &[u8],
+    ) -> Flow {
+        let plain = without_bridge_bit(&unread[..frame.total_len]);
+        let plain = plain.as_ref().and_then(|plain| split_frame(plain, u32::MAX).ok().flatten());
+        let frame = plain.as_ref().unwrap_or(frame);
+        let connect = match Connect::decode(frame) {
+            Ok(connect) => connect,
+            Err(error) => {
+                self.stats.protocol_errors_total.increment();
+                // [MQTT-3.1.4-1]. A CONNACK where the bytes tell which version's; else the close.
+                match Connect::reply_version(frame) {
+                    Some(version) if version == Version::V5 || has_v3_code(error.reason) => {
+                        self.refuse(net, conn, version, error.reason);
+                    }
+                    _ => self.drop_connection(net, conn),
+                }
+                return Flow::Stop;
+            }
+        };
+        if packet_size_max(&connect) < REFUSAL_LEN {
+            self.drop_connection(net, conn); // [MQTT-3.1.2-24]
+            return Flow::Stop;
+        }
+        if let Err(reason) = self.may_connect(&connect) {
+            self.refuse(net, conn, connect.version, reason);
+            return Flow::Stop;
+        }
+        let (key, assigned) = self.client_key(&connect, net.shards());
+        let owner = key.owner(net.shards());
+        if owner == self.id {
+            let packet = &unread[..frame.total_len];
+            return self.ask_to_connect(net, conn, &connect, packet, (key, assigned));
+        }
+        self.move_connection(net, conn, owner, unread);
+        Flow::Stop
+    }
+
+    fn move_connection(&mut self, net: &mut Net, conn: ConnId, owner: usize, unread: &[u8]) {
+        self.cancel_connect_timer(net, conn);
+        let listener = self.connections.get(conn).listener().unwrap_or(0);
+        let socket = self.connection_gone(conn);
+        if let (Some(detached), Some(socket)) = (net.detach(conn, unread), socket) {
+            net.post(owner, Mail::Adopt(Box::new(Adopted { detached, listener, socket })));
+        }
+    }
+
+    /// Clients without an identifier get one of their own [MQTT-3.1.3-6], [MQTT-3.2.2-16].
+    fn client_key(&self, connect: &Connect<'_>, shards: usize) -> (ClientKey, bool) {
+        let tenant = TenantId::DEFAULT;
+        if !connect.client_id.is_empty() {
+            return (ClientKey { tenant, client_id: connect.client_id.into() }, false);
+        }
+        // An identifier that this shard owns saves moving the connection.
+        loop {
+            let client_id = format!("auto-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
+            let key = ClientKey { tenant, client_id: client_id.into() };
+            if key.owner(shards) == self.id && self.sessions.find(&key).is_none() {
+                return (key, true);
+            }
+        }
+    }
+
+    /// A CONNACK that refuses, then the close [MQTT-3.2.2-7]. What follows the CONNECT is not
+    /// processed [MQTT-3.1.4-6].
+    pub(in crate::shard) fn refuse(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        version: Version,
+        reason: ReasonCode,
+    ) {
+        self.stats.packets_in_total.increment();
+        self.stats.refused_connects_total.increment(reason);
+        let connack = Packet::ConnAck(ConnAck::refusal(reason));
+        encode(&connack, version, net, conn);
+        self.drop_connection(net, conn);
+    }
+}
+
+/// Whether a CONNECT that cannot be decoded gets a CONNACK before 5.0: only where one of the codes
+/// says why [MQTT-3.1.1: 3.2.2-6], and never where the packet is malformed [MQTT-3.1.1: 3.1.4-1].
+fn has_v3_code(reason: ReasonCode) -> bool {
+    matches!(
+        reason,
+        ReasonCode::UNSUPPORTED_PROTOCOL_VERSION | ReasonCode::CLIENT_IDENTIFIER_NOT_VALID
+    )
+}

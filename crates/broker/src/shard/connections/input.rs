@@ -1,0 +1,314 @@
+//! Connections: what has been accepted, and who may send what.
+
+use tacho_codec::{
+    Ack, AckKind, Direction, Disconnect, Frame, Packet, Publish, ReasonCode, Version, split_frame,
+};
+use tacho_net::ConnId;
+use tacho_session::ProtocolError;
+use tacho_session::server::End;
+
+use super::goodbye::send_disconnect;
+use super::{Connection, Flow, is_read_ahead};
+use crate::keys::SessionSlot;
+use crate::shard::admission::Why;
+use crate::shard::{Net, Shard};
+
+/// The first byte of CONNECT.
+const CONNECT: u8 = 0x10;
+/// Bytes of an unfinished packet that count as a sign of life.
+const PARTIAL_STEP: u32 = 1_000;
+/// The packet type PUBLISH in the first byte's upper half.
+pub(in crate::shard) const PUBLISH: u8 = 0x30;
+
+impl Shard {
+    /// Handles every whole packet in `data`; returns how many bytes they took.
+    pub(in crate::shard) fn connection_input(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        data: &[u8],
+    ) -> usize {
+        let mut used = 0;
+        let mut session = match self.connections.get(conn) {
+            Connection::Active { session, .. } => Some(session),
+            Connection::Opening { .. } | Connection::Authenticating { .. } => None,
+            Connection::Committing { .. } => return 0,
+            Connection::Bridge { link, .. } => {
+                return self.bridge_input(net, conn, link as usize, data);
+            }
+            Connection::Vacant | Connection::Closing => return data.len(),
+        };
+        if let Connection::Opening { .. } = self.connections.get(conn)
+            && data.first().is_some_and(|&b| b != CONNECT)
+        {
+            // [MQTT-3.1.0-1]: known from one byte, so nothing is kept for the claimed length.
+            self.stats.protocol_errors_total.increment();
+            self.drop_connection(net, conn);
+            return data.len();
+        }
+        self.look_at_budget();
+        let ahead = self.looked_ahead(session);
+        let mut flow = Flow::Continue;
+        while used < data.len() {
+            let frame = match split_frame(&data[used..], self.frame_bytes_max(session)) {
+                Ok(Some(frame)) => frame,
+                Ok(None) if self.holds_too_much(data.len() - used) => {
+                    self.stats.ended_incomplete_total.increment();
+                    self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
+                    return data.len();
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    self.protocol_error(net, conn, &error);
+                    return data.len();
+                }
+            };
+            flow = match session {
+                Some(_) if used < ahead && is_read_ahead(frame.first_byte) => Flow::Continue,
+                Some(slot) => self.packet(net, conn, slot, &frame),
+                None => self.packet_before_session(net, conn, &frame, &data[used..]),
+            };
+            match flow {
+                Flow::Continue => used += frame.total_len,
+                Flow::Hold => break,
+                Flow::Stop => return data.len(),
+            }
+            if session.is_none() {
+                match self.connections.get(conn) {
+                    Connection::Active { session: slot, .. } => session = Some(slot),
+                    Connection::Committing { .. } => return used,
+                    _ => {}
+                }
+            }
+        }
+        if let Some(slot) = session {
+            let looked = ahead.saturating_sub(used);
+            if flow == Flow::Hold {
+                let heed = |shard: &mut Self, net: &mut Net, frame: &Frame<'_>| {
+                    shard.packet(net, conn, slot, frame)
+                };
+                if self.look_ahead(net, slot, &data[used..], looked, heed) == Flow::Stop {
+                    return data.len();
+                }
+            } else if ahead > 0 {
+                self.note_looked_ahead(slot, looked);
+            }
+            self.pump(net, slot);
+            let why = self.reason_to_hold(net, slot, flow, used);
+            // A client that we do not read cannot be blamed for what does not arrive.
+            if used > 0 || why.is_some() || self.is_large_packet_on_its_way(slot, data.len()) {
+                let now_ns = net.now_ns();
+                self.sessions[slot].machine.handle_activity(now_ns);
+            }
+            if let Some(why) = why {
+                let reads_on = why == Why::Budget && self.reads_on(&data[used..]);
+                self.hold_publisher(net, conn, why, reads_on);
+            }
+        }
+        used
+    }
+
+    fn packet_before_session(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        frame: &Frame<'_>,
+        unread: &[u8],
+    ) -> Flow {
+        match self.connections.get(conn) {
+            Connection::Authenticating { .. } => self.packet_while_authenticating(net, conn, frame),
+            _ => self.first_packet(net, conn, frame, unread),
+        }
+    }
+
+    /// Why a client is not to be read for a while, if so.
+    #[inline]
+    fn reason_to_hold(
+        &mut self,
+        net: &Net,
+        slot: SessionSlot,
+        flow: Flow,
+        used: usize,
+    ) -> Option<Why> {
+        if flow == Flow::Hold {
+            Some(Why::Budget)
+        } else if self.must_throttle(net) {
+            Some(Why::Backlog)
+        } else {
+            self.is_heavy(slot, used).then_some(Why::Overload)
+        }
+    }
+
+    /// Only whole packets are signs of life [MQTT-3.1.2-22], or a client could stay for ever with a
+    /// byte now and then. But one packet may take a slow line longer than the keep alive: each
+    /// kilobyte more of it counts too.
+    #[cold]
+    fn is_large_packet_on_its_way(&mut self, slot: SessionSlot, len: usize) -> bool {
+        has_grown(&mut self.sessions[slot].partial_len, len as u32)
+    }
+
+    /// How large a packet may be: before its CONNECT, nobody has earned much.
+    fn frame_bytes_max(&self, session: Option<SessionSlot>) -> u32 {
+        let limits = self.limits();
+        match session {
+            Some(_) => limits.packet_size_max,
+            None => limits.packet_size_max.min(limits.connect_size_max),
+        }
+    }
+
+    /// Whether an incomplete packet is more than can be kept now.
+    fn holds_too_much(&self, bytes: usize) -> bool {
+        self.admission.buffers_full() && bytes > self.shared.overload.slow_reader_bytes
+    }
+
+    #[inline]
+    fn packet(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        frame: &Frame<'_>,
+    ) -> Flow {
+        self.stats.packets_in_total.increment();
+        let version = self.sessions[slot].version;
+        if frame.first_byte & 0xf0 == PUBLISH {
+            return match Publish::decode(frame, version, Direction::ToServer) {
+                Ok(publish) => self.publish_received(net, conn, slot, &publish),
+                Err(error) => self.protocol_error(net, conn, &error),
+            };
+        }
+        if let Some(kind) = AckKind::from_type_number(frame.type_number()) {
+            return match Ack::decode(frame, kind, version) {
+                Ok(ack) => self.acknowledged(net, conn, slot, kind, &ack),
+                Err(error) => self.protocol_error(net, conn, &error),
+            };
+        }
+        if frame.first_byte & 0xf0 == CONNECT {
+            // A second one [MQTT-3.1.0-2], whatever else may be wrong with it: what CONNACK would
+            // say about that, DISCONNECT cannot.
+            let (reason, why) = (ReasonCode::PROTOCOL_ERROR, "a second CONNECT [MQTT-3.1.0-2]");
+            return self.end_connection_because(net, conn, reason, why);
+        }
+        match Packet::decode(frame, version, Direction::ToServer) {
+            Ok(packet) => self.other_packet(net, conn, slot, &packet),
+            Err(error) => self.protocol_error(net, conn, &error),
+        }
+    }
+
+    #[inline]
+    fn acknowledged(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        kind: AckKind,
+        ack: &Ack<'_>,
+    ) -> Flow {
+        match self.handle_ack(slot, kind, ack) {
+            Ok(()) => Flow::Continue,
+            Err(error) => self.session_error(net, conn, &error),
+        }
+    }
+
+    /// PUBACK, PUBREC, PUBREL or PUBCOMP, for the session.
+    #[inline]
+    pub(in crate::shard) fn handle_ack(
+        &mut self,
+        slot: SessionSlot,
+        kind: AckKind,
+        ack: &Ack<'_>,
+    ) -> Result<(), ProtocolError> {
+        self.act(slot, |machine, recorder| match kind {
+            AckKind::PubAck => machine.handle_puback(ack.packet_id, ack.reason, recorder),
+            AckKind::PubRec => machine.handle_pubrec(ack.packet_id, ack.reason, recorder),
+            AckKind::PubRel => machine.handle_pubrel(ack.packet_id, recorder),
+            AckKind::PubComp => machine.handle_pubcomp(ack.packet_id, ack.reason, recorder),
+        })
+    }
+
+    fn other_packet(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        packet: &Packet<'_>,
+    ) -> Flow {
+        match packet {
+            Packet::Subscribe(subscribe) => self.subscribe(net, conn, slot, subscribe),
+            Packet::Unsubscribe(unsubscribe) => self.unsubscribe(net, conn, slot, unsubscribe),
+            Packet::PingReq => {
+                self.pinged(net, conn, slot);
+                Flow::Continue
+            }
+            Packet::Disconnect(disconnect) => self.disconnected(net, conn, slot, disconnect),
+            Packet::Auth(auth) => self.auth_received(net, conn, auth),
+            // The codec refuses what only a server may send; CONNECT, PUBLISH and its
+            // acknowledgements do not come here.
+            _ => self.end_connection(net, conn, ReasonCode::PROTOCOL_ERROR),
+        }
+    }
+
+    fn disconnected(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        disconnect: &Disconnect<'_>,
+    ) -> Flow {
+        self.stats.disconnects_by_clients_total.increment(disconnect.reason);
+        // No longer than any session may live. Any reason but 0x00 publishes the will
+        // [MQTT-3.14.4-3].
+        let expiry_s_max = self.limits().session_expiry_max_s;
+        let expiry_override = disconnect.session_expiry_s.map(|asked_s| asked_s.min(expiry_s_max));
+        let packet_size_max = self.sessions[slot].packet_size_max;
+        let end = if disconnect.reason == ReasonCode::NORMAL_DISCONNECTION {
+            End::Normal { expiry_override }
+        } else {
+            End::WithWill { expiry_override }
+        };
+        if let Some(error) = self.session_disconnected(net, slot, end) {
+            // An expiry cannot appear where CONNECT said none (3.14.2.2.2).
+            self.stats.protocol_errors_total.increment();
+            self.stats.disconnects_by_broker_total.increment(error.reason());
+            self.stats.disconnects_out_total.increment();
+            let version = Version::V5;
+            let why = Some(error.sentence());
+            send_disconnect(net, conn, version, error.reason(), why, packet_size_max);
+        }
+        self.connections.set(conn, Connection::Closing);
+        net.close(conn);
+        Flow::Stop
+    }
+}
+
+/// Whether an unfinished packet, now `len` bytes, has a step more than when that was last so. One
+/// that is shorter than before is another packet.
+fn has_grown(counted: &mut u32, len: u32) -> bool {
+    let grown = len >= counted.saturating_add(PARTIAL_STEP) && len > *counted;
+    if grown || len < *counted {
+        *counted = len;
+    }
+    grown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PARTIAL_STEP, has_grown};
+
+    // 12
+    #[test]
+    fn an_unfinished_packet_counts_once_for_each_step() {
+        let mut counted = 0;
+        let counts = |len: u32, counted: &mut u32| has_grown(counted, len);
+        assert!(!counts(PARTIAL_STEP - 1, &mut counted));
+        assert!(counts(PARTIAL_STEP, &mut counted));
+        assert!(!counts(PARTIAL_STEP + 1, &mut counted));
+        assert!(!counts(2 * PARTIAL_STEP - 1, &mut counted));
+        assert!(counts(2 * PARTIAL_STEP + 5, &mut counted));
+        assert!(!counts(3 * PARTIAL_STEP, &mut counted));
+        // The next packet begins anew.
+        assert!(!counts(3, &mut counted));
+        assert!(!counts(PARTIAL_STEP + 2, &mut counted));
+        assert!(counts(PARTIAL_STEP + 3, &mut counted));
+    }
+}

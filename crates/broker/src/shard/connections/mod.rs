@@ -1,0 +1,250 @@
+//! Connections: accepted, framed and read, told why they end; CONNECT up to the session.
+
+mod accept;
+mod answers;
+mod authenticate;
+mod connack;
+mod first_packet;
+mod goodbye;
+mod input;
+mod read_ahead;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use tacho_codec::{Packet, Version};
+use tacho_net::{ConnId, TimerId};
+
+use super::{Net, Shared};
+use crate::keys::SessionSlot;
+use crate::permits::{Permit, Quota};
+use crate::stats::ShardStats;
+use authenticate::Exchange;
+
+pub(super) use answers::encode_within;
+pub(crate) use authenticate::Authenticators;
+pub(super) use connack::{agree, packet_size_max};
+pub(super) use input::PUBLISH;
+pub(super) use read_ahead::is_read_ahead;
+
+/// What a connection is to its shard.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Connection {
+    /// No such connection.
+    Vacant,
+    /// Accepted; its CONNECT has not come yet.
+    Opening { id: ConnId, timer: TimerId, listener: u16 },
+    /// Its CONNECT names an authentication method, which has not accepted it yet.
+    Authenticating { id: ConnId, timer: TimerId, listener: u16 },
+    /// Its session is being written to the journal; CONNACK waits for that.
+    Committing { timer: TimerId, session: SessionSlot },
+    /// Its session is connected.
+    Active { id: ConnId, session: SessionSlot, version: Version },
+    /// Opened by this broker, to the other broker of a bridge.
+    Bridge { id: ConnId, link: u32 },
+    /// Refused or ended by this broker; what was written is still sent.
+    Closing,
+}
+
+impl Connection {
+    /// Whether its client is not connected yet.
+    const fn is_handshake(self) -> bool {
+        matches!(self, Self::Opening { .. } | Self::Authenticating { .. })
+    }
+
+    /// Whether its client is connected or will be as soon as its session is committed.
+    const fn has_client(self) -> bool {
+        matches!(self, Self::Committing { .. } | Self::Active { .. })
+    }
+
+    /// Fires when its client has run out of time to connect.
+    pub(super) const fn timer(self) -> Option<TimerId> {
+        match self {
+            Self::Opening { timer, .. }
+            | Self::Authenticating { timer, .. }
+            | Self::Committing { timer, .. } => Some(timer),
+            _ => None,
+        }
+    }
+
+    /// Which listener accepted it, while that matters.
+    pub(super) const fn listener(self) -> Option<u16> {
+        match self {
+            Self::Opening { listener, .. } | Self::Authenticating { listener, .. } => {
+                Some(listener)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What to do after a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    Continue,
+    /// The connection is no longer ours to read.
+    Stop,
+    /// The packet cannot be taken in yet: it stays unread for a while.
+    Hold,
+}
+
+/// Owns the state of the connections of this shard, the permits they hold, and the authentication
+/// exchanges with their clients.
+pub(super) struct Connections {
+    /// By [`ConnId::index`].
+    places: Vec<Place>,
+    /// Connections whose client was not connected yet, the oldest first.
+    openings: VecDeque<ConnId>,
+    /// Of connections whose CONNECT named an authentication method, by [`ConnId::index`].
+    exchanges: HashMap<u32, Box<Exchange>, RandomState>,
+    next_exchange: u64,
+    handshakes: Arc<Quota>,
+    stats: Arc<ShardStats>,
+}
+
+/// A connection and what it holds of the broker's limits.
+struct Place {
+    state: Connection,
+    socket: Option<Permit>,
+    handshake: Option<Permit>,
+    client: Option<Permit>,
+}
+
+impl Place {
+    const VACANT: Self =
+        Self { state: Connection::Vacant, socket: None, handshake: None, client: None };
+}
+
+impl Connections {
+    pub(super) fn new(shared: &Shared, stats: Arc<ShardStats>) -> Self {
+        Self {
+            places: Vec::new(),
+            openings: VecDeque::new(),
+            exchanges: HashMap::default(),
+            next_exchange: 0,
+            handshakes: Arc::clone(&shared.handshakes),
+            stats,
+        }
+    }
+
+    /// The state of a connection.
+    #[inline]
+    pub(super) fn get(&self, conn: ConnId) -> Connection {
+        self.at(conn.index())
+    }
+
+    /// The same by its index, for events that have no more.
+    #[inline]
+    pub(super) fn at(&self, index: usize) -> Connection {
+        self.places.get(index).map_or(Connection::Vacant, |place| place.state)
+    }
+
+    /// All indexes are below this.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// A socket belongs to this shard from now on.
+    pub(super) fn came(&mut self, conn: ConnId, socket: Permit) {
+        self.stats.connections.add(1);
+        self.place(conn).socket = Some(socket);
+    }
+
+    /// A connection left this shard, closed or moved: the permit for its socket comes back.
+    pub(super) fn went(&mut self, conn: ConnId) -> Option<Permit> {
+        self.stats.connections.decrement();
+        if !self.exchanges.is_empty() {
+            self.exchanges.remove(&(conn.index() as u32));
+        }
+        self.set(conn, Connection::Vacant);
+        self.place(conn).socket.take()
+    }
+
+    /// Its client may connect: the permit is given back when it is not connected any more.
+    pub(super) fn admit(&mut self, conn: ConnId, client: Permit) {
+        self.place(conn).client = Some(client);
+    }
+
+    /// Changes the state of a connection, and gives back what it holds no longer.
+    pub(super) fn set(&mut self, conn: ConnId, state: Connection) {
+        let is_new = state.is_handshake() && !self.get(conn).is_handshake();
+        let handshake = is_new.then(|| self.handshakes.take());
+        let place = self.place(conn);
+        let was_handshake = place.state.is_handshake();
+        place.state = state;
+        if let Some(handshake) = handshake {
+            place.handshake = Some(handshake);
+            self.stats.handshakes.add(1);
+        } else if was_handshake && !state.is_handshake() {
+            place.handshake = None;
+            self.stats.handshakes.decrement();
+        }
+        let place = self.place(conn);
+        if !state.is_handshake() && !state.has_client() {
+            place.client = None;
+        }
+    }
+
+    fn place(&mut self, conn: ConnId) -> &mut Place {
+        let index = conn.index();
+        if index >= self.places.len() {
+            self.places.resize_with(index + 1, || Place::VACANT);
+        }
+        &mut self.places[index]
+    }
+
+    /// Takes the oldest connection whose client is not connected yet out of the list of them.
+    fn pop_oldest_handshake(&mut self) -> Option<ConnId> {
+        while let Some(conn) = self.openings.pop_front() {
+            if self.is_opening(conn) {
+                return Some(conn);
+            }
+        }
+        None
+    }
+
+    /// Notes a connection that waits for its CONNECT.
+    fn opened(&mut self, conn: ConnId) {
+        self.openings.push_back(conn);
+        if self.openings.len() > 2 * self.handshakes_len() + 1024 {
+            let mut openings = std::mem::take(&mut self.openings);
+            openings.retain(|&conn| self.is_opening(conn));
+            self.openings = openings;
+        }
+    }
+
+    /// Connections here whose client is not connected yet.
+    fn handshakes_len(&self) -> usize {
+        self.stats.handshakes.value() as usize
+    }
+
+    /// Whether there are too many handshakes in the broker, and more here than this shard's part.
+    fn has_too_many_handshakes(&self, shards: usize) -> bool {
+        // Where they are few, the others' are the old ones.
+        let max = self.handshakes.max();
+        self.handshakes.used() > max && self.handshakes_len() > max / shards
+    }
+
+    /// Whether this connection exists and its client is not connected yet.
+    fn is_opening(&self, conn: ConnId) -> bool {
+        match self.get(conn) {
+            Connection::Opening { id, .. } | Connection::Authenticating { id, .. } => id == conn,
+            _ => false,
+        }
+    }
+
+    #[cfg(feature = "sim")]
+    pub(super) fn open_len(&self) -> usize {
+        let is_open = |place: &&Place| !matches!(place.state, Connection::Vacant);
+        self.places.iter().filter(is_open).count()
+    }
+}
+
+/// Appends a packet of ours to a connection's output.
+pub(super) fn encode(packet: &Packet<'_>, version: Version, net: &mut Net, conn: ConnId) {
+    // Invariant: packets we make are far below the largest Remaining Length.
+    let encoded = packet.encode(version, net.out(conn).as_vec_mut());
+    debug_assert!(encoded.is_ok(), "a packet of our own making must be encodable");
+}

@@ -1,0 +1,70 @@
+//! What a client says behind a PUBLISH that cannot be taken in yet.
+//!
+//! The PUBLISH stays unread, and everything behind it. But what the client acknowledges there may
+//! be all that there is no room for, and then it would be held back for ever. So its
+//! acknowledgements, and PINGREQ, are handled ahead of their turn, and passed over when that comes.
+//! It is read on for them up to a bound.
+
+use tacho_codec::{Frame, split_frame};
+
+use crate::keys::SessionSlot;
+use crate::shard::connections::Flow;
+use crate::shard::{Net, Shard};
+
+/// A client that is held back at a packet is read on until so much is unread behind it.
+const BEHIND_BYTES_MAX: usize = 64 * 1024;
+
+/// PUBACK, PUBREC, PUBCOMP, PINGREQ: they have to do with no packet of the client that is still
+/// unread.
+#[inline]
+pub(in crate::shard) const fn is_read_ahead(first_byte: u8) -> bool {
+    matches!(first_byte, 0x40 | 0x50 | 0x70 | 0xc0)
+}
+
+impl Shard {
+    /// How much of a client's unread input was looked at before.
+    #[inline]
+    pub(in crate::shard) fn looked_ahead(&self, session: Option<SessionSlot>) -> usize {
+        let pressure = session.and_then(|slot| self.sessions[slot].pressure.as_ref());
+        pressure.map_or(0, |pressure| pressure.held.ahead as usize)
+    }
+
+    /// Notes how much of what is left unread was looked at.
+    #[cold]
+    pub(in crate::shard) fn note_looked_ahead(&mut self, slot: SessionSlot, bytes: usize) {
+        let pressure = self.sessions[slot].pressure.get_or_insert_default();
+        pressure.held.ahead = bytes as u32;
+    }
+
+    /// Handles what comes ahead of its turn in `unread`, which begins with the packet at which the
+    /// client, or the other broker of a bridge, is held back; `looked` bytes of it were looked at
+    /// before.
+    #[cold]
+    pub(in crate::shard) fn look_ahead(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        unread: &[u8],
+        looked: usize,
+        mut handle: impl FnMut(&mut Self, &mut Net, &Frame<'_>) -> Flow,
+    ) -> Flow {
+        let size_max = self.limits().packet_size_max;
+        let mut at = looked;
+        // What is damaged is found when its turn comes.
+        while let Ok(Some(frame)) = split_frame(&unread[at..], size_max) {
+            // The packet itself is no acknowledgement.
+            if is_read_ahead(frame.first_byte) && handle(self, net, &frame) == Flow::Stop {
+                return Flow::Stop;
+            }
+            at += frame.total_len;
+        }
+        self.note_looked_ahead(slot, at);
+        Flow::Hold
+    }
+
+    /// Whether a client that is held back at the first packet of `unread` is read on.
+    pub(in crate::shard) fn reads_on(&self, unread: &[u8]) -> bool {
+        let held = split_frame(unread, self.limits().packet_size_max).ok().flatten();
+        held.is_some_and(|frame| unread.len() - frame.total_len < BEHIND_BYTES_MAX)
+    }
+}

@@ -1,0 +1,179 @@
+//! Fan-out: one message to the sessions of this shard that want it.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use tacho_session::{BatchSeq, Delivery};
+
+use super::effective_qos;
+use crate::delivery::Receipt;
+use crate::message::Message;
+use crate::shard::durability::Acknowledge;
+use crate::shard::permission::may_receive;
+use crate::shard::sessions::{Body, Copy, NO_GROUP};
+use crate::shard::{Net, Shard};
+use crate::subscription::{Scope, Target};
+
+/// A fan-out looks at no more unfinished ones than this to see whether it may overtake them.
+const OVERTAKEN_MAX: usize = 16;
+
+/// A message and how far its fan-out has come.
+#[derive(Debug)]
+pub(crate) struct FanOut {
+    message: Message,
+    targets: Rc<[Target]>,
+    position: usize,
+    acknowledge: Option<Acknowledge>,
+    /// It is a part of a message's distribution.
+    pub(in crate::shard) receipt: Option<Receipt>,
+    /// The last of what was written for it.
+    pub(in crate::shard) batch: BatchSeq,
+    /// The newest session when the targets were matched. A later one may have got the slot of a
+    /// target that ended meanwhile.
+    newest_session: u32,
+}
+
+impl FanOut {
+    pub(crate) fn new(
+        message: Message,
+        targets: Rc<[Target]>,
+        acknowledge: Option<Acknowledge>,
+    ) -> Self {
+        Self {
+            message,
+            targets,
+            position: 0,
+            acknowledge,
+            receipt: None,
+            batch: BatchSeq::DONE,
+            newest_session: 0,
+        }
+    }
+}
+
+impl Shard {
+    /// Delivers to all targets at once, unless this one is larger than what is left of the turn, or
+    /// must not overtake an unfinished one: then it waits its turn, so that order never breaks.
+    #[inline]
+    pub(in crate::shard) fn fan_out(&mut self, net: &mut Net, mut fan_out: FanOut) {
+        let targets_len = fan_out.targets.len();
+        fan_out.newest_session = self.sessions.newest_generation();
+        if self.finishes_now(&fan_out.message, targets_len) {
+            self.delivery.left_this_turn = self.delivery.left_this_turn.saturating_sub(targets_len);
+            let finished = self.advance(net, &mut fan_out, usize::MAX);
+            debug_assert!(finished, "an unlimited budget suffices");
+        } else {
+            self.delivery.fan_outs.push_back(fan_out);
+        }
+    }
+
+    /// Whether a message that is fanned out now reaches all its targets in this turn.
+    ///
+    /// One that is for a single session costs less to deliver, journal and all, than to note as not
+    /// yet distributed: where there is a journal it does not wait for the next turn.
+    #[inline]
+    pub(in crate::shard) fn finishes_now(&self, message: &Message, targets_len: usize) -> bool {
+        let left = self.delivery.left_this_turn.max(usize::from(self.durability.has_journal()));
+        targets_len <= left && self.may_overtake(message)
+    }
+
+    /// Whether a message needs not wait for the unfinished fan-outs: all have other topics and
+    /// other publishers. So order holds by topic [MQTT-4.6.0-6] and acknowledgements leave in the
+    /// order of a client's publishes [MQTT-4.6.0-2], but one message to very many receivers costs
+    /// other clients no more than a turn.
+    #[inline]
+    fn may_overtake(&self, message: &Message) -> bool {
+        self.delivery.fan_outs.is_empty() || self.is_unrelated(message)
+    }
+
+    #[cold]
+    fn is_unrelated(&self, message: &Message) -> bool {
+        let header = message.header();
+        self.delivery.fan_outs.len() <= OVERTAKEN_MAX
+            && self.delivery.fan_outs.iter().all(|unfinished| {
+                let other = unfinished.message.header();
+                other.source != header.source && other.topic != header.topic
+            })
+    }
+
+    /// Goes on with the unfinished fan-outs, first in first out, within the turn's budget.
+    pub(in crate::shard) fn continue_fan_outs(&mut self, net: &mut Net) {
+        let mut budget = self.limits().deliveries_per_turn_max;
+        self.delivery.left_this_turn = budget;
+        while budget > 0
+            && let Some(mut fan_out) = self.delivery.fan_outs.pop_front()
+        {
+            let before = fan_out.position;
+            let publisher = fan_out.acknowledge;
+            if !self.advance(net, &mut fan_out, budget) {
+                self.delivery.fan_outs.push_front(fan_out);
+                return;
+            }
+            // An empty fan-out costs a little too.
+            budget = budget.saturating_sub((fan_out.position - before).max(1));
+            if let Some(publisher) = publisher
+                && self.is_session(publisher)
+            {
+                self.pump(net, publisher.slot);
+            }
+        }
+        if self.delivery.fan_outs.is_empty() && self.delivery.fan_outs.capacity() > 1024 {
+            self.delivery.fan_outs = VecDeque::new();
+        }
+    }
+
+    /// Delivers to up to `budget` more targets; true when none is left.
+    fn advance(&mut self, net: &mut Net, fan_out: &mut FanOut, budget: usize) -> bool {
+        let end = fan_out.targets.len().min(fan_out.position.saturating_add(budget));
+        if end - fan_out.position > 1 {
+            self.delivery.heads.begin(&fan_out.message);
+        }
+        for target in &fan_out.targets[fan_out.position..end] {
+            let Some(session) = self.sessions.get(target.session) else { continue };
+            if session.generation.wrapping_sub(fan_out.newest_session).cast_signed() > 0 {
+                continue;
+            }
+            if !may_receive(target, session.source, fan_out.message.header()) {
+                continue;
+            }
+            let batch = match target.scope {
+                Scope::Bridge => self.deliver_to_bridge(net, target, &fan_out.message),
+                _ => self.deliver_to(net, target, &fan_out.message),
+            };
+            fan_out.batch = fan_out.batch.max(batch);
+        }
+        fan_out.position = end;
+        self.delivery.heads.end();
+        if end < fan_out.targets.len() {
+            return false;
+        }
+        if let Some(publisher) = fan_out.acknowledge
+            && self.is_session(publisher)
+        {
+            self.accept_from(publisher, fan_out.batch);
+        }
+        if let Some(receipt) = fan_out.receipt {
+            self.part_ended(net, receipt, fan_out.batch);
+        }
+        true
+    }
+
+    #[inline]
+    fn deliver_to(&mut self, net: &mut Net, target: &Target, message: &Message) -> BatchSeq {
+        let header = message.header();
+        let delivery = Delivery {
+            message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
+            qos: effective_qos(header.qos, target.qos),
+            // [MQTT-3.3.1-12], [MQTT-3.3.1-13].
+            retain: header.retain && target.retain_as_published,
+            subscription_ids: target.subscription_ids.clone(),
+            size_bytes: message.size_bytes() as u32,
+            expires_at_ns: header.expires_at_ns,
+        };
+        let offered = self.offer(net, target.session, delivery);
+        if header.retain && offered.is_taken {
+            self.note_live_retained(net, target.session, message);
+        }
+        offered.batch
+    }
+}

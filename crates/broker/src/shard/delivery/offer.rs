@@ -1,0 +1,168 @@
+//! A session is offered a message, and its output moves to its connection.
+
+use tacho_codec::QoS;
+use tacho_net::ConnId;
+use tacho_session::{BatchSeq, Delivery, DropReason, Offer};
+
+use crate::keys::SessionSlot;
+use crate::shard::sessions::Copy;
+use crate::shard::{Net, Shard};
+
+/// What became of a message that a session was given.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::shard) struct Offered {
+    /// It was sent or has a place in the queue.
+    pub(in crate::shard) is_taken: bool,
+    /// It is safe once this is committed.
+    pub(in crate::shard) batch: BatchSeq,
+}
+
+impl Offered {
+    const DROPPED: Self = Self { is_taken: false, batch: BatchSeq::DONE };
+    const TAKEN: Self = Self { is_taken: true, batch: BatchSeq::DONE };
+}
+
+impl Shard {
+    /// Gives a session one message: sent at once if it can be, else queued or dropped by the
+    /// session's limits.
+    #[inline]
+    pub(in crate::shard) fn offer(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        delivery: Delivery<Copy>,
+    ) -> Offered {
+        let now_ns = net.now_ns();
+        let connection = self.sessions[slot].connection;
+        if let Some(conn) = connection {
+            let output_bytes = net.output_bytes(conn);
+            if output_bytes > self.shared.limits.output_bytes_max {
+                // Until the loop says that the output has drained.
+                self.output_blocked(net, slot);
+            }
+            if output_bytes > self.shared.overload.slow_reader_bytes
+                && self.sheds(slot, conn, output_bytes, delivery.qos)
+            {
+                return Offered::DROPPED;
+            }
+        }
+        let session = &mut self.sessions[slot];
+        if session.kept.is_some() || session.lent.is_some() {
+            return self.offer_durably(net, slot, delivery);
+        }
+        let offer = self
+            .durability
+            .act(slot, session, |machine, recorder| machine.offer(now_ns, delivery, recorder));
+        self.offered(net, slot, offer)
+    }
+
+    /// The same for a durable session: the message gets a place in its queue of the journal. Or for
+    /// one in memory whose message may have a place in the queue of a group.
+    fn offer_durably(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        mut delivery: Delivery<Copy>,
+    ) -> Offered {
+        let now_ns = net.now_ns();
+        self.store(now_ns, slot, &mut delivery);
+        let (offer, batch) = self.act(slot, |machine, recorder| {
+            (machine.offer(now_ns, delivery, recorder), recorder.written())
+        });
+        Offered { batch, ..self.offered(net, slot, offer) }
+    }
+
+    #[inline]
+    fn offered(&mut self, net: &mut Net, slot: SessionSlot, offer: Offer<Copy>) -> Offered {
+        match offer {
+            Offer::SendNow(transmit) => {
+                if let Some(conn) = self.sessions[slot].connection {
+                    self.transmit(net, slot, conn, transmit);
+                }
+            }
+            Offer::Queued => {
+                self.delivery.queued_total += 1;
+                self.count_places(slot);
+                self.count_expired(slot);
+            }
+            Offer::Dropped(reason) => {
+                self.count_drop(slot, reason);
+                self.note_dropped_for(slot);
+                return Offered::DROPPED;
+            }
+        }
+        Offered::TAKEN
+    }
+
+    /// A slow reader is offered a message: whether it is shed.
+    #[cold]
+    fn sheds(&mut self, slot: SessionSlot, conn: ConnId, output_bytes: usize, qos: QoS) -> bool {
+        if qos != QoS::AtMostOnce {
+            if self.admission.buffers_full() {
+                self.end_slow_reader(conn);
+            }
+            return false;
+        }
+        if !self.admission.buffers_full() && output_bytes <= self.admission.shed_above_bytes() {
+            return false;
+        }
+        self.stats.dropped_overload_total.increment();
+        self.sessions[slot].pressure.get_or_insert_default().shed += 1;
+        self.note_dropped_for(slot);
+        true
+    }
+
+    fn count_drop(&mut self, slot: SessionSlot, reason: DropReason) {
+        match reason {
+            DropReason::Expired => self.count_expired(slot),
+            DropReason::Offline => self.stats.dropped_offline_total.increment(),
+            DropReason::PacketTooLarge => self.stats.dropped_too_large_total.increment(),
+            DropReason::NoCredit => self.stats.dropped_output_full_total.increment(),
+            DropReason::QueueFull | DropReason::QueueBytesFull => {
+                self.stats.dropped_queue_full_total.increment();
+            }
+        }
+    }
+
+    /// Counts what expired while the session's machine kept it.
+    pub(in crate::shard) fn count_expired(&mut self, slot: SessionSlot) {
+        let session = &mut self.sessions[slot];
+        let expired = session.machine.counters().dropped(DropReason::Expired);
+        if expired != session.expired_counted {
+            self.stats.dropped_expired_total.add(expired - session.expired_counted);
+            session.expired_counted = expired;
+        }
+    }
+
+    /// Moves a session's waiting output to its connection, up to the high-water mark.
+    pub(in crate::shard) fn pump(&mut self, net: &mut Net, slot: SessionSlot) {
+        let now_ns = net.now_ns();
+        let committed = self.durability.committed();
+        loop {
+            let Some(session) = self.sessions.get_mut(slot) else { return };
+            let Some(conn) = session.connection else { return };
+            if net.output_bytes(conn) > self.shared.limits.output_bytes_max {
+                self.output_blocked(net, slot);
+                break;
+            }
+            let next = self.durability.act(slot, session, |machine, recorder| {
+                machine.poll_transmit(now_ns, committed, recorder)
+            });
+            match next {
+                Some(transmit) => self.transmit(net, slot, conn, transmit),
+                None => break,
+            }
+        }
+        self.count_expired(slot);
+        self.count_places(slot);
+        if self.sessions[slot].stored > 0 {
+            self.load(net, slot);
+        }
+        if self.sessions[slot].replays.is_some() {
+            self.continue_replay(net, slot);
+        }
+        if !self.sessions[slot].memberships.is_empty() {
+            self.update_memberships(net, slot);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Messages coming in: from a client's PUBLISH, from a will, from another shard.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tacho_codec::{PacketId, Publish, QoS, ReasonCode};
+use tacho_net::ConnId;
+use tacho_session::{BatchSeq, Inbound};
+use tacho_topic::owner_shard;
+
+use crate::delivery::{ForOne, Receipt};
+use crate::keys::{SessionSlot, TenantId};
+use crate::mail::{Mail, SysValue};
+use crate::message::{Intake, Message, Source};
+use crate::shard::connections::Flow;
+use crate::shard::delivery::FanOut;
+use crate::shard::durability::{Acknowledge, Sending};
+use crate::shard::permission::may_publish;
+use crate::shard::routing::Destinations;
+use crate::shard::{Net, Shard};
+
+impl Shard {
+    /// A client's PUBLISH.
+    #[inline]
+    pub(in crate::shard) fn publish_received(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        publish: &Publish<'_>,
+    ) -> Flow {
+        self.stats.publishes_in_total.increment(publish.qos);
+        self.stats.payload_in_bytes.observe(publish.payload.len() as u64);
+        let now_ns = net.now_ns();
+        let session = &mut self.sessions[slot];
+        // Before the duplicate is let go: it may be what defines the alias on this connection.
+        let alias = publish.properties.topic_alias;
+        let aliased = match session.machine.resolve_alias(publish.topic, alias) {
+            Ok(aliased) => aliased,
+            Err(error) => return self.session_error(net, conn, &error),
+        };
+        if self.admission.may_refuse() && publish.qos != QoS::AtMostOnce {
+            let topic = aliased.as_deref().unwrap_or(publish.topic);
+            if let Some(flow) = self.refuse_new(net, conn, slot, topic, publish) {
+                return flow;
+            }
+        }
+        let session = &mut self.sessions[slot];
+        match session.machine.handle_publish(publish.qos, publish.packet_id) {
+            Ok(Inbound::New) => {}
+            Ok(Inbound::Duplicate) => return Flow::Continue,
+            Err(error) => return self.session_error(net, conn, &error),
+        }
+        let topic = aliased.as_deref().unwrap_or(publish.topic);
+        if let Err(reason) = may_publish(topic) {
+            self.stats.refused_sys_publishes_total.increment();
+            self.answer_publish(slot, publish.qos, publish.packet_id, reason);
+            return Flow::Continue;
+        }
+        let (source, generation) = (session.source, session.generation);
+        let retained_version =
+            if publish.retain { self.take_retained_version(net, topic) } else { 0 };
+        let routed_version = self.routing.version();
+        let route = self.routing.lookup(topic);
+        let to = route.to.clone();
+        let intake = Intake { now_ns, routed_version, source, retained_version };
+        let message = Message::from_publish(Arc::clone(&route.topic), publish, intake);
+        let acknowledge = publish.packet_id.map(|packet_id| Acknowledge {
+            slot,
+            generation,
+            qos: publish.qos,
+            packet_id,
+        });
+        self.send_to(net, message, to, acknowledge);
+        Flow::Continue
+    }
+
+    /// Refuses a PUBLISH that the session has noted.
+    pub(in crate::shard) fn answer_publish(
+        &mut self,
+        slot: SessionSlot,
+        qos: QoS,
+        packet_id: Option<PacketId>,
+        reason: ReasonCode,
+    ) {
+        self.act(slot, |machine, recorder| {
+            machine.accept_publish(qos, packet_id, reason, BatchSeq::DONE, recorder);
+        });
+    }
+
+    /// Publishes a will, with the same rights and routes as any message.
+    pub(in crate::shard) fn publish_will(&mut self, net: &mut Net, will: &Message) {
+        self.refresh_routes();
+        let is_retained = will.header().retain;
+        let retained_version =
+            if is_retained { self.take_retained_version(net, will.topic()) } else { 0 };
+        let intake = Intake {
+            now_ns: net.now_ns(),
+            routed_version: self.routing.version(),
+            source: will.header().source,
+            retained_version,
+        };
+        let message = will.will_published(intake);
+        let route = self.routing.lookup(message.topic());
+        let to = route.to.clone();
+        self.send_to(net, message, to, None);
+    }
+
+    /// Publishes the broker's own figures, as retained messages of QoS 0: whoever does not take
+    /// them now gets newer ones soon.
+    pub(in crate::shard) fn publish_sys(&mut self, net: &mut Net, values: &[SysValue]) {
+        for value in values {
+            let retained_version = self.take_retained_version(net, &value.topic);
+            let publish = Publish {
+                topic: &value.topic,
+                payload: value.payload.as_bytes(),
+                retain: true,
+                ..Publish::default()
+            };
+            let intake = Intake {
+                now_ns: net.now_ns(),
+                routed_version: self.routing.version(),
+                source: Source::BROKER,
+                retained_version,
+            };
+            let route = self.routing.lookup(&value.topic);
+            let to = route.to.clone();
+            let message = Message::from_publish(Arc::clone(&route.topic), &publish, intake);
+            self.send_to(net, message, to, None);
+        }
+    }
+
+    /// Sends a message everywhere it belongs: the retained store, shared subscriptions, other
+    /// shards, this shard's subscribers.
+    #[inline]
+    pub(in crate::shard) fn send_to(
+        &mut self,
+        net: &mut Net,
+        message: Message,
+        to: Destinations,
+        acknowledge: Option<Acknowledge>,
+    ) {
+        if self.durability.has_journal() {
+            return self.send_durably(net, message, to, acknowledge);
+        }
+        if message.header().retain {
+            self.send_to_retained_owner(net, &message);
+        }
+        if let Some(groups) = &to.groups {
+            self.route_to_groups(net, groups, &message);
+        }
+        for shard in to.remote.iter() {
+            self.stats.forwarded_total.increment();
+            net.post(shard, Mail::Deliver(message.clone(), None));
+        }
+        self.fan_out(net, FanOut::new(message, to.local, acknowledge));
+    }
+
+    /// The same where some of it may have to be safe before it is acknowledged.
+    fn send_durably(
+        &mut self,
+        net: &mut Net,
+        message: Message,
+        to: Destinations,
+        acknowledge: Option<Acknowledge>,
+    ) {
+        let mut sending = Sending::new(acknowledge);
+        if message.header().retain {
+            sending.batch = self.keep_retained(&message);
+            self.send_to_retained_owner(net, &message);
+        }
+        for group in to.groups.iter().flat_map(|groups| groups.iter()) {
+            let owed = self.owed_to_group(group, &mut sending, &message);
+            self.route_to_group(net, group, ForOne { message: message.clone(), owed });
+        }
+        for shard in to.remote.iter() {
+            self.stats.forwarded_total.increment();
+            let receipt = self.receipt_of(shard, &mut sending, &message);
+            net.post(shard, Mail::Deliver(message.clone(), receipt));
+        }
+        if !self.finishes_now(&message, to.local.len()) {
+            // Before it has reached all, others may be through with it.
+            self.open_for_later(&mut sending, &message);
+        }
+        let receipt = self.own_receipt(&mut sending);
+        let (batch, acknowledge) = (sending.batch, sending.acknowledge);
+        let mut fan_out = FanOut::new(message, to.local, acknowledge);
+        (fan_out.receipt, fan_out.batch) = (receipt, batch);
+        self.fan_out(net, fan_out);
+    }
+
+    /// Another shard's message, for this shard's subscribers.
+    pub(in crate::shard) fn deliver_forwarded(
+        &mut self,
+        net: &mut Net,
+        from: usize,
+        message: Message,
+        receipt: Option<Receipt>,
+    ) {
+        self.refresh_routes();
+        let route = self.routing.lookup(message.topic());
+        let local = Rc::clone(&route.to.local);
+        let (topic, queued_before) = (Arc::clone(&route.topic), self.delivery.queued_total());
+        let message = if receipt.is_none() { self.unkept(message) } else { message };
+        let mut fan_out = FanOut::new(message, local, None);
+        fan_out.receipt = receipt;
+        self.fan_out(net, fan_out);
+        self.tell_if_clogged(net, from, &topic, queued_before);
+    }
+
+    fn send_to_retained_owner(&mut self, net: &mut Net, message: &Message) {
+        let owner = self.retained_owner(message.topic(), net.shards());
+        if owner == self.id {
+            self.retain(net, message.clone());
+        } else {
+            net.post(owner, Mail::Retain(message.clone()));
+        }
+    }
+
+    pub(in crate::shard) fn retained_owner(&self, topic: &str, shards: usize) -> usize {
+        owner_shard(TenantId::DEFAULT.0, topic.as_bytes(), shards)
+    }
+}
+
+/// The QoS a delivery has: what was published, at most what was subscribed [MQTT-3.8.4-8].
+#[inline]
+pub(in crate::shard) fn effective_qos(published: QoS, subscribed: QoS) -> QoS {
+    published.min(subscribed)
+}

@@ -1,0 +1,134 @@
+//! Packets of a session into the output of its connection.
+
+use std::sync::Arc;
+
+use tacho_codec::{Ack, AckKind, PacketId, Publish, Version};
+use tacho_net::ConnId;
+use tacho_session::{AliasOut, Delivery, Transmit};
+
+use crate::keys::SessionSlot;
+use crate::message::SharedPayload;
+use crate::shard::sessions::{Body, Copy, Session};
+use crate::shard::{Net, Shard};
+
+/// Payloads from this size on go to the socket by reference instead of being copied.
+pub(in crate::shard) const BY_REFERENCE_BYTES: usize = 4096;
+
+impl Shard {
+    #[inline]
+    pub(super) fn transmit(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        conn: ConnId,
+        transmit: Transmit<Copy>,
+    ) {
+        match transmit {
+            Transmit::Publish { delivery, packet_id, dup } => {
+                self.write_publish(net, slot, conn, &delivery, packet_id, dup);
+            }
+            Transmit::Ack { kind, packet_id, reason } => {
+                self.write_ack(net, slot, conn, kind, Ack::new(packet_id, reason));
+            }
+            Transmit::PubRel { packet_id, reason } => {
+                self.write_ack(net, slot, conn, AckKind::PubRel, Ack::new(packet_id, reason));
+            }
+        }
+    }
+
+    #[inline]
+    fn write_ack(
+        &self,
+        net: &mut Net,
+        slot: SessionSlot,
+        conn: ConnId,
+        kind: AckKind,
+        ack: Ack<'_>,
+    ) {
+        let version = self.sessions[slot].version;
+        self.stats.acks_out_total.increment();
+        let encoded = ack.encode(kind, version, net.out(conn).as_vec_mut());
+        debug_assert!(encoded.is_ok(), "an acknowledgement without properties is always encodable");
+    }
+
+    fn write_publish(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        conn: ConnId,
+        delivery: &Delivery<Copy>,
+        packet_id: Option<PacketId>,
+        dup: bool,
+    ) {
+        // Invariant: the machine hands out what is loaded.
+        let Body::Here(message) = &delivery.message.message else { return };
+        let session = &mut self.sessions[slot];
+        if session.is_particular && session.member.is_some() {
+            return self.write_to_bridge(net, slot, conn, delivery, packet_id, dup);
+        }
+        let mut publish = message.as_publish(net.now_ns());
+        publish.qos = delivery.qos;
+        publish.retain = delivery.retain;
+        publish.dup = dup;
+        publish.packet_id = packet_id;
+        let v5 = session.version == Version::V5;
+        // [MQTT-3.3.4-3], [MQTT-3.3.4-4].
+        if v5 && !delivery.subscription_ids.is_empty() {
+            self.delivery.ids.clear();
+            for &id in delivery.subscription_ids.as_slice() {
+                // Invariant: the codec accepted this identifier in SUBSCRIBE.
+                let pushed = self.delivery.ids.push(id);
+                debug_assert!(pushed.is_ok(), "a subscription identifier within its range");
+            }
+            publish.properties.subscription_ids = self.delivery.ids.view();
+        }
+        if session.is_particular && !suit(session, &message.header().topic, &mut publish) {
+            // As if it had been delivered [MQTT-3.1.2-25].
+            self.stats.dropped_too_large_total.increment();
+            self.act(slot, |machine, recorder| machine.abandon(packet_id, recorder));
+            return;
+        }
+        self.stats.publishes_out_total.increment(publish.qos);
+        self.stats.payload_bytes_out_total.add(publish.payload.len() as u64);
+        if publish.topic.is_empty() {
+            self.stats.publishes_aliased_out_total.increment();
+        }
+        let output = net.out(conn);
+        let bytes = output.as_vec_mut();
+        if let Some(head) = self.delivery.heads.head(message, &publish, session.version) {
+            head.append(bytes, dup, publish.retain, publish.qos, packet_id);
+        } else {
+            let written = publish.encode_head(session.version, bytes);
+            debug_assert!(written.is_ok(), "a message taken in can be sent out");
+        }
+        if publish.payload.len() < BY_REFERENCE_BYTES {
+            bytes.extend_from_slice(publish.payload);
+        } else {
+            output.push_shared(SharedPayload(message.clone()));
+        }
+    }
+}
+
+/// Makes a PUBLISH suit a client that takes topic aliases or has a Maximum Packet Size; false if it
+/// is too large for it [MQTT-3.1.2-24].
+#[cold]
+#[inline(never)]
+fn suit(session: &mut Session, topic: &Arc<str>, publish: &mut Publish<'_>) -> bool {
+    let plan = session.machine.plan_alias(topic);
+    if let AliasOut::Use(alias) = plan {
+        publish.topic = "";
+        publish.properties.topic_alias = Some(alias);
+    }
+    if !session.takes(publish) {
+        return false;
+    }
+    if let AliasOut::Define(alias) = plan {
+        publish.properties.topic_alias = Some(alias);
+        if session.takes(publish) {
+            session.machine.define_alias(alias, topic);
+        } else {
+            publish.properties.topic_alias = None;
+        }
+    }
+    true
+}

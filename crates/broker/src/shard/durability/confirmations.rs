@@ -1,0 +1,195 @@
+//! Clients of durable sessions are told what is safe: CONNACK, SUBACK and UNSUBACK wait for their
+//! commit.
+//!
+//! Until then a connection is [`Connection::Committing`], its CONNECT kept as it came, and not
+//! read. Its session has been taken over or made already, and is as if nobody were connected.
+
+use std::collections::VecDeque;
+
+use tacho_codec::{Connect, Packet, ReasonCode, split_frame};
+use tacho_net::ConnId;
+use tacho_session::{BatchSeq, WillState};
+
+use super::unanswered::{Answer, Changed};
+use crate::keys::SessionSlot;
+use crate::shard::connections::encode_within;
+use crate::shard::connections::{Connection, Flow};
+use crate::shard::sessions::Copy;
+use crate::shard::{Net, Shard};
+
+/// Answers that wait: no honest client asks more before it has got one.
+const ANSWERS_MAX: usize = 1_024;
+
+/// What a session's client is to be told once it is true.
+#[derive(Default)]
+pub(crate) struct Promises {
+    connect: Option<Promised>,
+    /// SUBACK and UNSUBACK in the order of their requests.
+    answers: VecDeque<Answer>,
+}
+
+impl Promises {
+    /// Whether a connection waits for the session.
+    pub(in crate::shard) const fn awaits_connection(&self) -> bool {
+        self.connect.is_some()
+    }
+
+    pub(in crate::shard) fn into_answers(self) -> VecDeque<Answer> {
+        self.answers
+    }
+}
+
+/// A CONNECT that waits for its commit.
+pub(in crate::shard) struct Promised {
+    pub(in crate::shard) conn: ConnId,
+    pub(in crate::shard) batch: BatchSeq,
+    /// Without the bit of bridges, so that it can be decoded again.
+    pub(in crate::shard) packet: Vec<u8>,
+    /// Goes into CONNACK in the place of what the client sent.
+    pub(in crate::shard) authentication_data: Option<Vec<u8>>,
+    pub(in crate::shard) assigned: bool,
+    pub(in crate::shard) will: Option<WillState<Copy>>,
+}
+
+impl Shard {
+    /// Lets a connection wait for the commit of its session.
+    pub(in crate::shard) fn promise_connection(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        promised: Promised,
+    ) {
+        let (conn, batch) = (promised.conn, promised.batch);
+        if let Some(timer) = self.connections.get(conn).timer() {
+            self.connections.set(conn, Connection::Committing { timer, session: slot });
+        }
+        net.pause_read(conn);
+        let session = &mut self.sessions[slot];
+        session.promises.get_or_insert_default().connect = Some(promised);
+        self.await_commit(slot, batch);
+        self.watch_unanswered(net);
+    }
+
+    /// Takes the connection that waits for this session, with its CONNECT.
+    pub(in crate::shard) fn take_promised_connection(
+        &mut self,
+        slot: SessionSlot,
+    ) -> Option<(ConnId, Vec<u8>)> {
+        let promises = self.sessions.get_mut(slot)?.promises.as_mut()?;
+        let promised = promises.connect.take()?;
+        Some((promised.conn, promised.packet))
+    }
+
+    /// Ends the wait of a connection for this session, if there is one.
+    pub(in crate::shard) fn end_promised_connection(&mut self, net: &mut Net, slot: SessionSlot) {
+        if self.close_promised_connection(net, slot) {
+            self.promised_connection_lost(net, slot);
+        }
+    }
+
+    /// Closes the connection that waits for this session, if there is one; what becomes of the
+    /// session is the caller's.
+    pub(in crate::shard) fn close_promised_connection(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+    ) -> bool {
+        let promises = self.sessions[slot].promises.as_mut();
+        let Some(promised) = promises.and_then(|promises| promises.connect.take()) else {
+            return false;
+        };
+        self.drop_connection(net, promised.conn);
+        true
+    }
+
+    /// A connection that waited is gone: the session goes on without it, as it was.
+    pub(in crate::shard) fn promised_connection_lost(&mut self, net: &mut Net, slot: SessionSlot) {
+        let session = &mut self.sessions[slot];
+        if let Some(promises) = &mut session.promises {
+            promises.connect = None;
+        }
+        if session.machine.exists() {
+            self.keep_closed(slot);
+        } else {
+            self.discard_session(net, slot);
+        }
+    }
+
+    /// A commit is complete that a session has waited for.
+    pub(in crate::shard) fn keep_promises(&mut self, net: &mut Net, slot: SessionSlot) {
+        let committed = self.durability.committed();
+        let Some(session) = self.sessions.get_mut(slot) else { return };
+        let Some(promises) = &mut session.promises else { return };
+        if let Some(conn) = session.connection {
+            while let Some(answer) =
+                promises.answers.pop_front_if(|answer| answer.batch <= committed)
+            {
+                net.out(conn).extend_from_slice(&answer.bytes);
+            }
+        }
+        let promised = match &promises.connect {
+            Some(promised) if promised.batch <= committed => promises.connect.take(),
+            _ => None,
+        };
+        if promises.connect.is_none() && promises.answers.is_empty() {
+            session.promises = None;
+        }
+        if let Some(promised) = promised {
+            self.keep_promise(net, slot, promised);
+        }
+    }
+
+    fn keep_promise(&mut self, net: &mut Net, slot: SessionSlot, promised: Promised) {
+        let Promised { conn, packet, authentication_data, assigned, will, .. } = promised;
+        let frame = split_frame(&packet, u32::MAX).ok().flatten();
+        let connect = frame.and_then(|frame| Connect::decode(&frame).ok());
+        // Invariant: it was decoded before, when it came.
+        let Some(mut connect) = connect else { return self.drop_connection(net, conn) };
+        if authentication_data.is_some() {
+            connect.properties.authentication_data = authentication_data.as_deref();
+        }
+        self.refresh_routes();
+        self.open_session(net, conn, slot, &connect, will, assigned);
+        net.resume_read(conn);
+    }
+
+    /// Sends SUBACK or UNSUBACK once `batch` is committed, and what was asked before is answered.
+    /// `changed` is what SUBSCRIBE has changed.
+    pub(in crate::shard) fn answer_after(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        packet: Packet<'_>,
+        (batch, changed): (BatchSeq, Vec<Changed>),
+    ) -> Flow {
+        let committed = self.durability.committed();
+        let session = &mut self.sessions[slot];
+        let waits = session.promises.as_ref().is_some_and(|p| !p.answers.is_empty());
+        if batch <= committed && !waits {
+            return self.answer(net, conn, slot, packet);
+        }
+        let packet = match session.no_problem_information {
+            true => packet.without_problem_information(),
+            false => packet,
+        };
+        let (packet_id, reasons, changed) = match &packet {
+            Packet::SubAck(suback) => (suback.packet_id, suback.reasons.clone(), Some(changed)),
+            Packet::UnsubAck(unsuback) => (unsuback.packet_id, unsuback.reasons.clone(), None),
+            // Invariant: nothing else is asked in this way.
+            _ => return Flow::Continue,
+        };
+        let mut bytes = Vec::new();
+        if !encode_within(packet, session.version, session.packet_size_max, &mut bytes) {
+            return self.end_connection(net, conn, ReasonCode::PACKET_TOO_LARGE);
+        }
+        let answers = &mut session.promises.get_or_insert_default().answers;
+        if answers.len() >= ANSWERS_MAX {
+            return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
+        }
+        answers.push_back(Answer { batch, bytes, packet_id, reasons, changed });
+        self.await_commit(slot, batch);
+        self.watch_unanswered(net);
+        Flow::Continue
+    }
+}

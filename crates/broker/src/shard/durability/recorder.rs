@@ -1,0 +1,141 @@
+//! The one way to act on a session.
+//!
+//! What a session promises to its client it first records, and its packets wait for the record
+//! batches they depend on. [`Journaling::act`] hands the session a [`Recorder`] and afterwards
+//! registers the wait for the newest batch that the action promised, so that the session is served
+//! when that is committed. A `Recorder` cannot be made anywhere else: no promise can be forgotten.
+
+use tacho_session::{BatchSeq, Persist, Record};
+
+use super::Journaling;
+use super::hand_offs::LentPersist;
+use super::journal::{JournalPersist, ShardJournal};
+use super::session_records::Kept;
+use crate::delivery::Place;
+use crate::keys::SessionSlot;
+use crate::shard::Shard;
+use crate::shard::sessions::{Copy, Machine, Session};
+
+/// Takes the records of one session during one action.
+pub(in crate::shard) struct Recorder<'a> {
+    target: RecordTarget<'a>,
+    /// The newest batch that the session, or a caller of [`Recorder::awaits`], waits for.
+    promised: BatchSeq,
+}
+
+/// Where the records go.
+enum RecordTarget<'a> {
+    /// Nowhere: the session lives in memory.
+    None,
+    /// To the queue of a durable session.
+    Session(JournalPersist<'a>),
+    /// To the queues of shared groups, for messages that a session in memory holds for them.
+    Groups(LentPersist<'a>),
+}
+
+impl<'a> Recorder<'a> {
+    #[inline]
+    fn new(journal: &'a mut Option<Box<ShardJournal>>, session: &Session) -> Self {
+        let target = match (journal, &session.kept, session.lent) {
+            (None, ..) | (_, None, None) => RecordTarget::None,
+            (Some(journal), Some(kept), _) => {
+                RecordTarget::Session(journal.persist(kept, session.connection.is_some()))
+            }
+            (Some(journal), None, Some(lent)) => {
+                RecordTarget::Groups(LentPersist::new(journal, lent))
+            }
+        };
+        Self { target, promised: BatchSeq::DONE }
+    }
+
+    /// The batch that holds the message offered to a durable session: its publisher waits for it.
+    #[inline]
+    pub(in crate::shard) fn written(&self) -> BatchSeq {
+        match &self.target {
+            RecordTarget::Session(persist) => persist.written(),
+            RecordTarget::None | RecordTarget::Groups(_) => BatchSeq::DONE,
+        }
+    }
+
+    /// The newest batch that the session waits for after this action.
+    #[inline]
+    pub(in crate::shard) fn promised(&self) -> BatchSeq {
+        let promised = match &self.target {
+            RecordTarget::None => BatchSeq::DONE,
+            RecordTarget::Session(persist) => persist.waits_for(),
+            RecordTarget::Groups(persist) => persist.waits_for(),
+        };
+        promised.max(self.promised)
+    }
+
+    /// The session also waits for `batch`, which the action did not record itself.
+    #[inline]
+    pub(in crate::shard) fn awaits(&mut self, batch: BatchSeq) {
+        self.promised = self.promised.max(batch);
+    }
+
+    /// The places in the queues of shared groups of the messages that the action took out, in
+    /// their order.
+    pub(in crate::shard) fn take_places(&mut self) -> Vec<Option<Place>> {
+        match &mut self.target {
+            RecordTarget::Groups(persist) => persist.take_places(),
+            RecordTarget::None | RecordTarget::Session(_) => Vec::new(),
+        }
+    }
+}
+
+impl Persist<Copy> for Recorder<'_> {
+    #[inline]
+    fn persist(&mut self, record: Record<'_, Copy>) -> BatchSeq {
+        match &mut self.target {
+            RecordTarget::None => BatchSeq::DONE,
+            RecordTarget::Session(persist) => persist.persist(record),
+            RecordTarget::Groups(persist) => persist.persist(record),
+        }
+    }
+}
+
+impl Journaling {
+    /// Acts on a session, and registers its wait for what the action promised.
+    #[inline]
+    pub(in crate::shard) fn act<T>(
+        &mut self,
+        slot: SessionSlot,
+        session: &mut Session,
+        action: impl FnOnce(&mut Machine, &mut Recorder<'_>) -> T,
+    ) -> T {
+        let mut recorder = Recorder::new(&mut self.journal, session);
+        let result = action(&mut session.machine, &mut recorder);
+        let promised = recorder.promised();
+        if let Some(journal) = &mut self.journal {
+            journal.commits.await_batch(promised, slot, session.generation);
+        }
+        result
+    }
+
+    /// Makes the machine of a session that has no connection: its client is told of nothing, so
+    /// nothing is promised yet.
+    pub(in crate::shard) fn make_machine(
+        &mut self,
+        kept: Option<&Kept>,
+        make: impl FnOnce(&mut Recorder<'_>) -> Machine,
+    ) -> Machine {
+        let target = match (&mut self.journal, kept) {
+            (Some(journal), Some(kept)) => RecordTarget::Session(journal.persist(kept, false)),
+            _ => RecordTarget::None,
+        };
+        make(&mut Recorder { target, promised: BatchSeq::DONE })
+    }
+}
+
+impl Shard {
+    /// See [`Journaling::act`].
+    #[inline]
+    pub(in crate::shard) fn act<T>(
+        &mut self,
+        slot: SessionSlot,
+        action: impl FnOnce(&mut Machine, &mut Recorder<'_>) -> T,
+    ) -> T {
+        self.durability.act(slot, &mut self.sessions[slot], action)
+    }
+}

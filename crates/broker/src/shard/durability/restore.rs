@@ -1,0 +1,122 @@
+//! Sessions, retained messages and waiting messages of an earlier start of the broker, as the
+//! journal kept them: before the shard's loop runs, and before anybody is served.
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use tacho_session::server;
+use tacho_topic::{Filter, Group};
+
+use crate::config::Level;
+use crate::delivery::Place;
+use crate::durable::Durable;
+use crate::durable::recovery::FoundSession;
+use crate::durable::start::{ShardPart, WaitingGroup};
+use crate::keys::SessionSlot;
+use crate::shard::durability::Kept;
+use crate::shard::groups::LeftGroups;
+use crate::shard::sessions::{GroupRef, NO_GROUP};
+use crate::shard::{Net, Shard};
+use crate::subscription::SubscriptionOptions;
+
+/// Shared subscriptions by their numbers.
+type Groups = HashMap<u64, Arc<Group>, RandomState>;
+
+impl Shard {
+    /// Takes over what this shard owns. The route map has the subscriptions already.
+    pub(crate) fn restore(&mut self, part: ShardPart) {
+        let ShardPart { sessions, retained, groups } = part;
+        self.refresh_routes();
+        let all = self.shared.routes.groups().into_iter().map(|group| (group.id(), group));
+        let all: Groups = all.collect();
+        for session in sessions {
+            self.restore_session(session, &all);
+        }
+        self.restore_retained(retained);
+        for WaitingGroup { group, queue, waiting } in groups {
+            let level = self.shared.durable.as_ref().map_or(Level::Memory, Durable::sessions_level);
+            for (seq, message) in waiting {
+                self.restore_waiting(&group, Place { queue, seq, level }, message);
+            }
+        }
+        self.make_members();
+        if let Some(journal) = &mut self.durability.journal {
+            journal.hand_over();
+        }
+    }
+
+    fn restore_session(&mut self, found: FoundSession, groups: &Groups) {
+        let FoundSession { record, queue, has_will, subscriptions, restored } = found;
+        let kept = Kept { queue, level: record.level, has_will };
+        if let Some(durable) = &self.shared.durable {
+            durable.session_came(self.id);
+        }
+        let stored = restored.queued.len() + restored.exchanges.len();
+        let limits = self.limits_of(&record.key, true);
+        let machine = self.durability.make_machine(Some(&kept), |recorder| {
+            server::Session::restore(limits, restored, recorder)
+        });
+        let slot = self.add_session(record.key, machine, Some(kept));
+        let session = &mut self.sessions[slot];
+        session.version = record.version;
+        session.stored = stored as u32;
+        self.count_places(slot);
+        for (filter, options) in subscriptions {
+            self.restore_subscription(slot, filter, options);
+        }
+        self.restore_left_groups(slot, groups);
+    }
+
+    fn restore_subscription(
+        &mut self,
+        slot: SessionSlot,
+        filter: Filter,
+        options: SubscriptionOptions,
+    ) {
+        // What was on its way then has been given to whom it belongs.
+        let options = SubscriptionOptions { since: 0, ..options };
+        let subscription = self.subscriptions.add(&filter);
+        match &filter {
+            Filter::Plain(plain) => {
+                self.routing.restore(plain, slot, options);
+            }
+            Filter::Shared(shared) => {
+                // Invariant: all subscriptions were put into the route map before.
+                if let Some(group) = self.routing.group(shared).map(Arc::clone) {
+                    self.restore_member(&group, slot, options);
+                }
+            }
+        }
+        self.sessions[slot].subscriptions.insert(subscription);
+    }
+
+    /// What came through shared subscriptions that the session has left goes to others when the
+    /// session ends.
+    fn restore_left_groups(&mut self, slot: SessionSlot, groups: &Groups) {
+        let machine = &self.sessions[slot].machine;
+        let mut left: Vec<u64> = machine
+            .messages()
+            .map(|copy| copy.group)
+            .filter(|&group| group != NO_GROUP && !self.is_member(slot, group))
+            .map(|GroupRef(number)| number)
+            .collect();
+        left.sort_unstable();
+        left.dedup();
+        let left: Vec<_> = left.iter().filter_map(|number| groups.get(number).cloned()).collect();
+        if !left.is_empty() {
+            let session = &mut self.sessions[slot];
+            session.left_groups = Some(Box::new(LeftGroups::restored(left)));
+        }
+    }
+
+    /// All shards have what they own: time may run, and what waits may go.
+    pub(in crate::shard) fn all_recovered(&mut self, net: &mut Net) {
+        let slots: Vec<SessionSlot> = self.sessions.iter().map(|(slot, _)| slot).collect();
+        for slot in slots {
+            self.arm_timer(net, slot);
+        }
+        self.retained_recovered(net);
+        self.start_members(net);
+    }
+}

@@ -1,0 +1,175 @@
+//! What the journal keeps of a session beside its messages: that it exists and until when, its
+//! subscriptions, its will.
+
+use tacho_codec::Version;
+use tacho_journal::{MessageId, QueueId, Record, Urgency};
+use tacho_session::{BatchSeq, WillState};
+use tacho_topic::Filter;
+
+use crate::config::Level;
+use crate::durable::body::encode_head_of_will;
+use crate::durable::keys::{self, Connectedness, SessionRecord, WillRecord};
+use crate::keys::SessionSlot;
+use crate::message::Message;
+use crate::shard::Shard;
+use crate::shard::sessions::{Body, Copy};
+use crate::subscription::SubscriptionOptions;
+
+/// A durable session's place in the journal, from its creation to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) queue: QueueId,
+    pub(crate) level: Level,
+    /// Whether the journal has a will of the session.
+    pub(crate) has_will: bool,
+}
+
+/// What a CONNECT makes of a session, once it is accepted.
+pub(in crate::shard) struct Opened<'a> {
+    pub(in crate::shard) version: Version,
+    pub(in crate::shard) expiry_s: u32,
+    pub(in crate::shard) will: Option<&'a WillState<Copy>>,
+    /// Whether its client is told when that is committed.
+    pub(in crate::shard) waits: bool,
+}
+
+impl Shard {
+    /// The place of a session that is made now, if it is to be durable.
+    pub(in crate::shard) fn place_in_journal(&self, level: Level) -> Option<Kept> {
+        let durable = self.shared.durable.as_ref()?;
+        level.of_journal()?;
+        durable.session_came(self.id);
+        Some(Kept { queue: durable.journal.new_queue_id(), level, has_will: false })
+    }
+
+    /// Writes down that a session's client is about to be told that it is connected.
+    pub(in crate::shard) fn keep_opened(
+        &mut self,
+        slot: SessionSlot,
+        opened: &Opened<'_>,
+    ) -> BatchSeq {
+        let session = &self.sessions[slot];
+        let Some(kept) = session.kept else { return BatchSeq::DONE };
+        let record = SessionRecord {
+            key: session.key.clone(),
+            version: opened.version,
+            level: kept.level,
+            expiry_s: opened.expiry_s,
+            state: Connectedness::Connected,
+        };
+        let urgency = if opened.waits { Urgency::Forces } else { Urgency::Rides };
+        let batch = self.put(kept, keys::SESSION, &record.encode(), urgency);
+        let will = opened.will.map(|will| (will.clone(), None));
+        batch.max(self.keep_will(slot, will, urgency))
+    }
+
+    /// Writes down how a session stands that has no connection, and what became of its will.
+    pub(in crate::shard) fn keep_closed(&mut self, slot: SessionSlot) {
+        let Some(durable) = &self.shared.durable else { return };
+        let wall = durable.wall;
+        let session = &self.sessions[slot];
+        let Some(kept) = session.kept else { return };
+        let is_awaited = session.promises.as_ref().is_some_and(|p| p.awaits_connection());
+        if is_awaited {
+            return; // What is written down is how it will be.
+        }
+        let record = SessionRecord {
+            key: session.key.clone(),
+            version: session.version,
+            level: kept.level,
+            expiry_s: session.machine.expiry_s(),
+            state: Connectedness::EndsAt { unix_ns: wall.to_unix(session.machine.ends_at_ns()) },
+        };
+        let will = session.machine.will().map(|(will, at_ns)| (will.clone(), Some(at_ns)));
+        self.put(kept, keys::SESSION, &record.encode(), Urgency::Rides);
+        self.keep_will(slot, will, Urgency::Rides);
+    }
+
+    /// Writes down a session's will, with when it is due if that is known, or that it has none.
+    fn keep_will(
+        &mut self,
+        slot: SessionSlot,
+        will: Option<(WillState<Copy>, Option<u64>)>,
+        urgency: Urgency,
+    ) -> BatchSeq {
+        let (Some(durable), Some(kept)) = (&self.shared.durable, self.sessions[slot].kept) else {
+            return BatchSeq::DONE;
+        };
+        let wall = durable.wall;
+        let has_will = will.is_some();
+        let batch = match will {
+            Some((WillState { message, delay_s }, due_ns)) => {
+                let Body::Here(message) = &message.message else { return BatchSeq::DONE };
+                let due_unix_ns = due_ns.map(|due_ns| wall.to_unix(due_ns));
+                let id = self.will_id(message, kept.level);
+                let record = Record::Put {
+                    queue: kept.queue,
+                    key: keys::WILL,
+                    version: 0,
+                    value: &WillRecord { delay_s, due_unix_ns }.encode(),
+                    message: id,
+                };
+                self.append(record, kept.level, urgency)
+            }
+            None if kept.has_will => self.delete(kept, keys::WILL, urgency),
+            None => BatchSeq::DONE,
+        };
+        if let Some(kept) = &mut self.sessions[slot].kept {
+            kept.has_will = has_will;
+        }
+        batch
+    }
+
+    /// The number of a will's message, whose expiry has not begun.
+    fn will_id(&mut self, message: &Message, level: Level) -> Option<MessageId> {
+        if let Some(id) = message.stored() {
+            return Some(id);
+        }
+        let id = self.shared.durable.as_ref()?.journal.new_message_id();
+        let mut head = Vec::new();
+        encode_head_of_will(message, &mut head);
+        let record = Record::Message { id, body: &[&head, message.payload()] };
+        self.append(record, level, Urgency::Rides);
+        message.set_stored(id);
+        Some(id)
+    }
+
+    /// Writes down a subscription, new or with other options.
+    pub(in crate::shard) fn keep_subscription(
+        &mut self,
+        slot: SessionSlot,
+        filter: &Filter,
+        mut options: SubscriptionOptions,
+    ) -> BatchSeq {
+        let (Some(durable), Some(kept)) = (&self.shared.durable, self.sessions[slot].kept) else {
+            return BatchSeq::DONE;
+        };
+        if options.since > 0 {
+            options.since = durable.route_version(options.since);
+        }
+        let value = keys::encode_options(&options);
+        self.put(kept, &keys::subscription(filter), &value, Urgency::Forces)
+    }
+
+    /// Writes down that a subscription is over.
+    pub(in crate::shard) fn forget_subscription(
+        &mut self,
+        slot: SessionSlot,
+        filter: &Filter,
+    ) -> BatchSeq {
+        let Some(kept) = self.sessions[slot].kept else { return BatchSeq::DONE };
+        self.delete(kept, &keys::subscription(filter), Urgency::Forces)
+    }
+
+    fn put(&mut self, kept: Kept, key: &[u8], value: &[u8], urgency: Urgency) -> BatchSeq {
+        let queue = kept.queue;
+        // One shard writes them, in order: of equal versions the later one counts.
+        let record = Record::Put { queue, key, version: 0, value, message: None };
+        self.append(record, kept.level, urgency)
+    }
+
+    fn delete(&mut self, kept: Kept, key: &[u8], urgency: Urgency) -> BatchSeq {
+        let record = Record::Delete { queue: kept.queue, key, version: 0 };
+        self.append(record, kept.level, urgency)
+    }
+}

@@ -1,0 +1,196 @@
+//! Clients of durable sessions who waited for a commit when the journal began to take nothing:
+//! their wait has an end.
+//!
+//! What they asked for has been done in memory and handed to the journal, which may write it once
+//! there is space. So that what they are told stays true then, a subscription that is refused after
+//! all is taken back, here and in the journal. UNSUBSCRIBE stays done, and its client is told that
+//! it may not last. A CONNECT is refused, and its session is as if the connection had broken.
+
+use tacho_codec::split_frame;
+use tacho_codec::{
+    Connect, Packet, PacketId, ReasonCode, SubAck, UnsubAck, UserProperties, Version,
+};
+use tacho_net::{ConnId, TimerId};
+use tacho_session::BatchSeq;
+use tacho_session::server::End;
+use tacho_topic::Filter;
+
+use crate::keys::SessionSlot;
+use crate::shard::connections::encode_within;
+use crate::shard::routing::NOTHING_CAN_BE_WRITTEN;
+use crate::shard::timers::TimerToken;
+use crate::shard::{Net, Shard};
+use crate::subscription::SubscriptionOptions;
+
+/// It is looked so often whether those who wait can be helped. Who waits is told once the journal
+/// took nothing two times in a row: a segment that fails is replaced sooner than that.
+const LOOK_NS: u64 = 1_000_000_000;
+
+/// What UNSUBACK says to explain itself.
+const MAY_COME_BACK: &str =
+    "it is over, but cannot be written at present: after a restart it may be there again";
+
+/// Whether somebody waits who may have to be told that nothing can be written.
+#[derive(Default)]
+pub(crate) struct Unanswered {
+    timer: Option<TimerId>,
+    /// The journal took nothing when it was last looked.
+    was_stuck: bool,
+}
+
+/// An answer that waits for a commit, and what is said instead if there is none.
+pub(in crate::shard) struct Answer {
+    pub(in crate::shard) batch: BatchSeq,
+    pub(in crate::shard) bytes: Vec<u8>,
+    pub(in crate::shard) packet_id: PacketId,
+    pub(in crate::shard) reasons: Vec<ReasonCode>,
+    /// What SUBSCRIBE has changed; `None` for UNSUBSCRIBE.
+    pub(in crate::shard) changed: Option<Vec<Changed>>,
+}
+
+/// A subscription that was made or got other options.
+pub(in crate::shard) struct Changed {
+    pub(in crate::shard) filter: Filter,
+    /// What it was before, if it was there.
+    pub(in crate::shard) former: Option<SubscriptionOptions>,
+}
+
+impl Answer {
+    /// The packet that says that nothing can be written.
+    fn refusal(self, version: Version) -> Packet<'static> {
+        let Self { packet_id, reasons, .. } = self;
+        let (user_properties, is_v5) = (UserProperties::EMPTY, version == Version::V5);
+        let instead = |code: ReasonCode| {
+            move |reason: ReasonCode| if reason == ReasonCode::SUCCESS { code } else { reason }
+        };
+        if self.changed.is_none() {
+            // "No subscription existed" stays true.
+            let instead = instead(ReasonCode::IMPLEMENTATION_SPECIFIC_ERROR);
+            let reasons = reasons.into_iter().map(instead).collect();
+            let reason_string = Some(MAY_COME_BACK);
+            return Packet::UnsubAck(UnsubAck {
+                packet_id,
+                reasons,
+                reason_string,
+                user_properties,
+            });
+        }
+        let refused =
+            if is_v5 { ReasonCode::QUOTA_EXCEEDED } else { ReasonCode::UNSPECIFIED_ERROR };
+        let granted_not = |reason: ReasonCode| if reason.is_error() { reason } else { refused };
+        let reasons = reasons.into_iter().map(granted_not).collect();
+        let reason_string = Some(NOTHING_CAN_BE_WRITTEN);
+        Packet::SubAck(SubAck { packet_id, reasons, reason_string, user_properties })
+    }
+}
+
+impl Shard {
+    /// Somebody waits for a commit.
+    pub(in crate::shard) fn watch_unanswered(&mut self, net: &mut Net) {
+        if self.durability.unanswered.timer.is_none() {
+            let deadline_ns = net.now_ns() + LOOK_NS;
+            let timer = net.set_timer(deadline_ns, TimerToken::Unanswered.encode());
+            let was_stuck = self.durability.is_stalled();
+            self.durability.unanswered = Unanswered { timer: Some(timer), was_stuck };
+        }
+    }
+
+    /// Those who have waited for too long are told.
+    pub(in crate::shard) fn look_at_unanswered(&mut self, net: &mut Net) {
+        self.durability.unanswered.timer = None;
+        let is_stuck = self.durability.is_stalled();
+        if is_stuck && self.durability.unanswered.was_stuck {
+            for slot in self.unanswered() {
+                self.end_wait(net, slot);
+            }
+        }
+        if !self.unanswered().is_empty() {
+            self.watch_unanswered(net);
+        }
+    }
+
+    /// The sessions whose clients wait for an answer.
+    fn unanswered(&self) -> Vec<SessionSlot> {
+        let Some(journal) = &self.durability.journal else { return Vec::new() };
+        let waits = |slot: &SessionSlot| {
+            self.sessions.get(*slot).is_some_and(|session| session.promises.is_some())
+        };
+        let mut slots: Vec<SessionSlot> = journal.commits.waiting_slots().filter(waits).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    fn end_wait(&mut self, net: &mut Net, slot: SessionSlot) {
+        if self.refuse_promised_connection(net, slot) {
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(slot) else { return };
+        let Some(conn) = session.connection else { return };
+        let Some(promises) = session.promises.take() else { return };
+        let (version, size_max) = (session.version, session.packet_size_max);
+        let no_problem_information = session.no_problem_information;
+        let committed = self.durability.committed();
+        let mut answers = promises.into_answers();
+        // The last one first: so each finds what it has changed.
+        for answer in answers.iter_mut().rev().filter(|answer| answer.batch > committed) {
+            match &mut answer.changed {
+                Some(changed) => self.take_back(net, slot, std::mem::take(changed)),
+                None => self.stats.journal_unconfirmed_unsubscribes_total.increment(),
+            }
+        }
+        let cannot_tell = |answer: &Answer| answer.batch > committed && answer.changed.is_none();
+        if version != Version::V5 && answers.iter().any(cannot_tell) {
+            // UNSUBACK of 3.x can only say that it is over.
+            self.say_goodbye(net, conn, ReasonCode::QUOTA_EXCEEDED);
+            self.session_disconnected(net, slot, End::Lost);
+            return;
+        }
+        for answer in answers {
+            if answer.batch <= committed {
+                net.out(conn).extend_from_slice(&answer.bytes);
+                continue;
+            }
+            let packet = answer.refusal(version);
+            let packet =
+                if no_problem_information { packet.without_problem_information() } else { packet };
+            if !encode_within(packet, version, size_max, net.out(conn).as_vec_mut()) {
+                self.end_connection(net, conn, ReasonCode::PACKET_TOO_LARGE);
+                return;
+            }
+        }
+    }
+
+    /// Subscriptions are after all as they were.
+    fn take_back(&mut self, net: &mut Net, slot: SessionSlot, changed: Vec<Changed>) {
+        self.stats.journal_refused_subscriptions_total.add(changed.len() as u64);
+        for Changed { filter, former } in changed.into_iter().rev() {
+            // It may have been unsubscribed since.
+            if !self.sessions[slot].subscriptions.contains(&filter) {
+                continue;
+            }
+            match former {
+                None => self.forget_one(net, slot, &filter),
+                Some(former) => self.restore_options(net, slot, &filter, former),
+            }
+        }
+    }
+
+    /// A CONNECT that waits is refused; false if there is none.
+    fn refuse_promised_connection(&mut self, net: &mut Net, slot: SessionSlot) -> bool {
+        let Some((conn, packet)) = self.take_promised_connection(slot) else { return false };
+        let frame = split_frame(&packet, u32::MAX).ok().flatten();
+        match frame.and_then(|frame| Connect::decode(&frame).ok()) {
+            Some(connect) => self.refuse_late(net, conn, connect.version),
+            // Invariant: it was decoded before, when it came.
+            None => self.drop_connection(net, conn),
+        }
+        self.promised_connection_lost(net, slot);
+        true
+    }
+
+    fn refuse_late(&mut self, net: &mut Net, conn: ConnId, version: Version) {
+        self.stats.journal_refused_connects_total.increment();
+        self.refuse(net, conn, version, ReasonCode::QUOTA_EXCEEDED);
+    }
+}

@@ -1,0 +1,162 @@
+//! Shared subscriptions with durable members: what waits for one of these is in the journal.
+//!
+//! A group has a queue of its own there, in which messages have a place while no member can take
+//! them; the key of the group says which one it is. A group whose members all live in memory has
+//! none, and costs the journal nothing.
+
+use std::sync::Arc;
+
+use tacho_codec::QoS;
+use tacho_journal::{QueueId, Record, Urgency};
+use tacho_session::{BatchSeq, Delivery, SubscriptionIdList};
+use tacho_topic::Group;
+
+use super::GroupSlot;
+use crate::delivery::Place;
+use crate::delivery::{ForOne, Owed};
+use crate::durable::entry::Stage;
+use crate::durable::keys;
+use crate::keys::SessionSlot;
+use crate::message::Message;
+use crate::shard::sessions::{Body, Copy, NO_GROUP};
+use crate::shard::{Net, Shard};
+
+impl Shard {
+    /// A durable session has become a member: from now on what waits is kept.
+    pub(super) fn member_lasts(&mut self, local: GroupSlot) {
+        let group = &self.groups.groups[local.index()].group;
+        group.durable_member_joined();
+        if let (Some(durable), Some(journal)) = (&self.shared.durable, self.durability.journal()) {
+            // With the subscription, so that whoever finds that finds the queue too.
+            journal.group_queue(group, durable);
+        }
+    }
+
+    /// The message as a durable member gets it: one that the journal is sure to have, or a new one.
+    pub(super) fn for_durable_member(message: Message, owed: Owed) -> Message {
+        if owed.is_kept() { message } else { message.copied() }
+    }
+
+    /// A message is going to wait: with durable members it gets a place in the group's queue, and
+    /// what has kept it so far lets go of it.
+    pub(super) fn waits_durably(&mut self, net: &mut Net, local: GroupSlot, one: ForOne) -> ForOne {
+        let local = &mut self.groups.groups[local.index()];
+        let (Some(durable), Some(journal)) = (&self.shared.durable, self.durability.journal())
+        else {
+            return one;
+        };
+        if local.group.durable_members() == 0 && !one.owed.is_kept() {
+            return one;
+        }
+        let ForOne { message, owed } = one;
+        let message = Self::for_durable_member(message, owed);
+        let place = journal.place_in_group(&local.group, durable);
+        let header = message.header();
+        let delivery = Delivery {
+            qos: header.qos,
+            retain: header.retain,
+            subscription_ids: SubscriptionIdList::NONE,
+            size_bytes: message.size_bytes() as u32,
+            expires_at_ns: header.expires_at_ns,
+            message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
+        };
+        let batch = journal.enter(place, &delivery, Stage::Queued, Urgency::Forces);
+        self.settle(net, owed, batch);
+        ForOne { message, owed: Owed::Place(place) }
+    }
+
+    /// A member in memory gets a message: with durable members it has a place in the group's queue
+    /// until that one is through with it.
+    pub(super) fn lend_if_durable(
+        &mut self,
+        net: &mut Net,
+        local: GroupSlot,
+        slot: SessionSlot,
+        one: ForOne,
+    ) -> ForOne {
+        let is_qos0 = one.message.header().qos == QoS::AtMostOnce;
+        let lasts = self.groups.groups[local.index()].group.durable_members() > 0;
+        let one = match one.owed {
+            Owed::Place(_) => one,
+            _ if is_qos0 || !lasts => return one,
+            _ => self.waits_durably(net, local, one),
+        };
+        if let Owed::Place(place) = one.owed {
+            self.lend(slot, place);
+        }
+        one
+    }
+
+    /// The member has taken the message and its place, or neither.
+    pub(super) fn settle_lent(&mut self, net: &mut Net, slot: SessionSlot, owed: Owed) {
+        match owed {
+            Owed::Place(_) => {
+                let place = self.not_lent(slot);
+                self.settle(net, place.map_or(Owed::Nothing, Owed::Place), BatchSeq::DONE);
+            }
+            owed => self.settle(net, owed, BatchSeq::DONE),
+        }
+    }
+
+    /// A durable member has left a message of the group: it waits in the group's queue from the
+    /// moment when it leaves the member's. `None` if the group is over.
+    pub(super) fn left_durably(
+        &mut self,
+        group: &Group,
+        mut delivery: Delivery<Copy>,
+    ) -> Option<Place> {
+        let (durable, journal) = (self.shared.durable.as_ref()?, self.durability.journal()?);
+        durable.groups.find(group.id())?;
+        let place = journal.place_in_group(group, durable);
+        delivery.message.group = NO_GROUP;
+        journal.enter(place, &delivery, Stage::Queued, Urgency::Rides);
+        Some(place)
+    }
+
+    /// A durable member has been given its group's part of a message that is open: also when the
+    /// member is through with it, no other one is to get it.
+    pub(super) fn note_served(&mut self, local: GroupSlot, message: &Message) {
+        let group = &self.groups.groups[local.index()].group;
+        if let (Some(durable), Some(journal)) = (&self.shared.durable, self.durability.journal()) {
+            let queue = journal.group_queue(group, durable);
+            journal.note_served(queue, message, durable.sessions_level());
+        }
+    }
+
+    /// A group has no members any more, and nothing waits.
+    pub(super) fn forget_group_queue(&mut self, group: &Arc<Group>) {
+        let (Some(durable), Some(journal)) = (&self.shared.durable, self.durability.journal())
+        else {
+            return;
+        };
+        journal.forget_group(group.id());
+        if durable.groups.remove(group.id()).is_some() {
+            // A later group of the same name has a greater version.
+            let record = Record::Delete {
+                queue: QueueId::COMMON,
+                key: &keys::group(group.shared_filter()),
+                version: durable.retained_version(group.id()),
+            };
+            journal.append(record, durable.sessions_level(), Urgency::Rides);
+        }
+    }
+
+    /// A message of which the journal says that it waits for a member of this group, which this
+    /// shard owns. To be called in the order in which they came.
+    pub(in crate::shard) fn restore_waiting(
+        &mut self,
+        group: &Arc<Group>,
+        place: Place,
+        message: Message,
+    ) {
+        let local = self.groups.place(group);
+        if let Some(durable) = &self.shared.durable {
+            durable.groups.seen(place.seq);
+        }
+        let local = &mut self.groups.groups[local.index()];
+        group.wait();
+        self.stats.shared_waiting.add(1);
+        self.stats.shared_waiting_bytes.add(message.size_bytes() as u64);
+        local.waiting.push(ForOne { message, owed: Owed::Place(place) });
+    }
+}

@@ -1,0 +1,95 @@
+//! Shared subscriptions that a session has left with messages of them still in hand.
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashSet;
+use tacho_topic::Group;
+
+use super::GroupSlot;
+use crate::keys::SessionSlot;
+use crate::shard::Shard;
+use crate::shard::sessions::GroupRef;
+
+/// So many are kept before it is looked for the first time which are still needed.
+const CHECKED_AT_MIN: usize = 4;
+
+type Ids = HashSet<u64, RandomState>;
+
+/// Kept so that those messages find other members, on whichever shard, when the session ends: this
+/// shard may know nothing of the group by then.
+#[derive(Debug, Default)]
+pub(crate) struct LeftGroups {
+    groups: Vec<Arc<Group>>,
+    checked_at: usize,
+}
+
+impl LeftGroups {
+    pub(super) fn find(&self, group: GroupRef) -> Option<&Arc<Group>> {
+        self.groups.iter().find(|left| left.id() == group.0)
+    }
+
+    /// Groups of which a session of an earlier start of the broker has messages, and is no member.
+    pub(in crate::shard) fn restored(groups: Vec<Arc<Group>>) -> Self {
+        Self { checked_at: 2 * groups.len(), groups }
+    }
+
+    /// Notes a group; `in_hand` are those of which the session has messages.
+    fn note(&mut self, group: &Arc<Group>, in_hand: impl FnOnce() -> Ids) {
+        if self.find(GroupRef(group.id())).is_some() {
+            return;
+        }
+        self.groups.push(Arc::clone(group));
+        if self.groups.len() > self.checked_at.max(CHECKED_AT_MIN) {
+            let in_hand = in_hand();
+            self.groups.retain(|left| in_hand.contains(&left.id()));
+            self.checked_at = 2 * self.groups.len();
+        }
+    }
+}
+
+impl Shard {
+    /// A session leaves a group, to be called while the group is known here.
+    pub(super) fn note_left(&mut self, slot: SessionSlot, local: GroupSlot) {
+        let group = &self.groups.groups[local.index()].group;
+        let session = &mut self.sessions[slot];
+        let machine = &session.machine;
+        if machine.inflight_len() + machine.queue_len() == 0 {
+            session.left_groups = None;
+            return;
+        }
+        let in_hand = || machine.messages().map(|copy| copy.group.0).collect();
+        session.left_groups.get_or_insert_default().note(group, in_hand);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacho_topic::{Filter, RouteMap};
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_in_hand_any_more_is_forgotten_in_time() {
+        let routes = RouteMap::with_shards(2);
+        let mut left = LeftGroups::default();
+        let mut in_hand = Ids::default();
+        for i in 0..1_000 {
+            let filter = Filter::parse(&format!("$share/g/{i}")).expect("valid");
+            let group = routes.add(&filter, 0).expect("shared");
+            if i < 10 {
+                in_hand.insert(group.id());
+            }
+            left.note(&group, || in_hand.clone());
+            left.note(&group, || panic!("known already"));
+        }
+        assert!(left.groups.len() <= 21, "{} are kept", left.groups.len());
+        assert!(in_hand.iter().all(|&id| left.find(GroupRef(id)).is_some()));
+        in_hand.clear();
+        for i in 1_000..1_030 {
+            let filter = Filter::parse(&format!("$share/g/{i}")).expect("valid");
+            left.note(&routes.add(&filter, 0).expect("shared"), || in_hand.clone());
+        }
+        assert!(left.groups.len() <= CHECKED_AT_MIN);
+    }
+}

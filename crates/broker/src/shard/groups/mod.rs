@@ -1,0 +1,536 @@
+//! Shared subscriptions: this shard's members of each group, and the queues of groups it owns.
+//!
+//! The publishing shard picks a shard by the group's shared counters, that shard picks the member.
+//! For QoS 1 and 2 the publishing shard takes one credit with it, so messages never pile up at a
+//! member that is full while another one has room. What finds no credit, or nobody connected,
+//! waits at the group's owner shard, bounded, and whoever frees credit tells the owner. While
+//! something waits, newer messages line up behind it.
+//!
+//! Strategies that bind messages to one member need no credit: theirs wait in its session.
+
+mod journaled;
+mod large;
+mod left;
+mod members;
+mod owner;
+mod redeliver;
+mod restore;
+mod waiting;
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use slab::Slab;
+use tacho_codec::QoS;
+use tacho_session::Delivery;
+use tacho_topic::{Choice, Filter, Group, ShardSet, SharedFilter};
+
+use crate::config::SharedStrategy;
+use crate::delivery::{ForOne, Owed};
+use crate::keys::{SessionSlot, stable_hash};
+use crate::mail::Mail;
+use crate::message::Message;
+use crate::shard::delivery::effective_qos;
+use crate::shard::sessions::{Body, Copy, GroupRef};
+use crate::shard::{Net, Shard};
+use crate::subscription::SubscriptionOptions;
+use members::{MemberIndex, Members, Rank, Standing};
+use waiting::Waiting;
+
+pub(crate) use left::LeftGroups;
+
+/// Publishers whose shard, or whose member, is remembered, at most; beyond it all are forgotten.
+const STICKY_MAX: usize = 65_536;
+/// Members tried at random before the next one in turn gets the message.
+const RANDOM_TRIES: usize = 4;
+
+/// The place of a group among those that this shard knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct GroupSlot(u32);
+
+impl GroupSlot {
+    const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Owns the groups that this shard has members of, or owns.
+#[derive(Default)]
+pub(crate) struct LocalGroups {
+    by_name: HashMap<SharedFilter, GroupSlot, RandomState>,
+    by_id: HashMap<u64, GroupSlot, RandomState>,
+    groups: Slab<LocalGroup>,
+    /// The shard that a publisher's messages to a group stick to.
+    sticky: HashMap<(u64, u64), u16, RandomState>,
+}
+
+struct LocalGroup {
+    group: Arc<Group>,
+    members: Members,
+    /// Used by the owner.
+    waiting: Waiting,
+    /// A mail to this shard itself, the owner, is on its way.
+    is_told: bool,
+}
+
+/// Who of a shard's members gets a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chosen {
+    Member(MemberIndex),
+    /// There are members, but it is above the Maximum Packet Size of all of them.
+    TooLarge,
+}
+
+/// A session's membership: its place among the shard's groups, and among the group's members.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Membership {
+    local: GroupSlot,
+    member: MemberIndex,
+}
+
+impl LocalGroups {
+    /// The place of a group, made if it has none here.
+    fn place(&mut self, group: &Arc<Group>) -> GroupSlot {
+        if let Some(&local) = self.by_id.get(&group.id()) {
+            return local;
+        }
+        let local = GroupSlot(self.groups.insert(LocalGroup {
+            group: Arc::clone(group),
+            members: Members::default(),
+            waiting: Waiting::default(),
+            is_told: false,
+        }) as u32);
+        self.by_name.insert(group.shared_filter().clone(), local);
+        self.by_id.insert(group.id(), local);
+        local
+    }
+
+    #[cfg(feature = "sim")]
+    pub(super) fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    #[cfg(feature = "sim")]
+    pub(super) fn queue_lens(&self) -> impl Iterator<Item = usize> {
+        self.groups.iter().map(|(_, group)| group.waiting.len())
+    }
+
+    /// The group that a message came through, if this shard or the session itself knows it.
+    fn find<'a>(&'a self, group: GroupRef, left: Option<&'a LeftGroups>) -> Option<&'a Arc<Group>> {
+        match self.by_id.get(&group.0) {
+            Some(&local) => Some(&self.groups[local.index()].group),
+            None => left?.find(group),
+        }
+    }
+
+    fn at(&mut self, local: GroupSlot) -> &mut LocalGroup {
+        &mut self.groups[local.index()]
+    }
+
+    fn forget_if_unused(&mut self, local: GroupSlot) {
+        let found = self.groups.get(local.index());
+        if found.is_some_and(|g| g.members.is_empty() && g.waiting.is_empty()) {
+            let group = self.groups.remove(local.index()).group;
+            self.by_name.remove(group.shared_filter());
+            self.by_id.remove(&group.id());
+        }
+    }
+}
+
+/// Members.
+impl Shard {
+    /// Makes a session a member, or replaces the options of its membership.
+    pub(super) fn join_group(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        shared: &SharedFilter,
+        options: SubscriptionOptions,
+    ) {
+        let known = self.groups.by_name.get(shared).copied();
+        let local = match known.filter(|&l| !self.groups.at(l).members.is_empty()) {
+            Some(local) => local,
+            None => {
+                // The shard's first member: the map learns of it and says which group that is.
+                let filter = Filter::Shared(shared.clone());
+                let Some(group) = self.shared.routes.add(&filter, self.id) else { return };
+                self.groups.place(&group)
+            }
+        };
+        let members = &mut self.groups.at(local).members;
+        let memberships = &mut self.sessions[slot].memberships;
+        if let Some(present) = memberships.iter().find(|m| m.local == local) {
+            members.get_mut(present.member).options = options;
+            return;
+        }
+        let membership = Membership { local, member: members.insert(slot, options) };
+        memberships.push(membership);
+        if self.sessions[slot].kept.is_some() {
+            self.member_lasts(local);
+        }
+        self.member_came(net, slot, membership);
+    }
+
+    /// The options of a session's membership, if it is a member.
+    pub(super) fn options_in_group(
+        &self,
+        slot: SessionSlot,
+        shared: &SharedFilter,
+    ) -> Option<SubscriptionOptions> {
+        let local = *self.groups.by_name.get(shared)?;
+        let memberships = &self.sessions[slot].memberships;
+        let membership = memberships.iter().find(|m| m.local == local)?;
+        let members = &self.groups.groups[local.index()].members;
+        Some(members.get(membership.member).options)
+    }
+
+    pub(super) fn leave_group(&mut self, net: &mut Net, slot: SessionSlot, shared: &SharedFilter) {
+        let Some(&local) = self.groups.by_name.get(shared) else { return };
+        let memberships = &mut self.sessions[slot].memberships;
+        let Some(position) = memberships.iter().position(|m| m.local == local) else { return };
+        let membership = memberships.swap_remove(position);
+        self.note_left(slot, local);
+        self.member_went(membership);
+        let is_durable = self.sessions[slot].kept.is_some();
+        let local_group = self.groups.at(local);
+        local_group.members.remove(membership.member);
+        if is_durable {
+            local_group.group.durable_member_left();
+        }
+        if local_group.members.is_empty() {
+            self.shared.routes.remove(&Filter::Shared(shared.clone()), self.id);
+            self.tell_owner(net, local);
+        }
+        self.groups.forget_if_unused(local);
+    }
+
+    /// A session's connection came or went: its groups' counters follow.
+    pub(super) fn members_connected(&mut self, net: &mut Net, slot: SessionSlot, connected: bool) {
+        for at in 0..self.sessions[slot].memberships.len() {
+            let membership = self.sessions[slot].memberships[at];
+            if connected {
+                self.member_came(net, slot, membership);
+            } else {
+                self.member_went(membership);
+            }
+        }
+    }
+
+    fn member_came(&mut self, net: &mut Net, slot: SessionSlot, membership: Membership) {
+        let Some(standing) = self.standing(net, slot) else { return };
+        let window = self.sessions[slot].machine.window() as u32;
+        let shard = self.id;
+        let local = self.groups.at(membership.local);
+        local.members.connect(membership.member, standing, window);
+        local.group.member_connected(shard, window, standing.credit);
+        if local.group.waiting() > 0 {
+            self.tell_owner(net, membership.local);
+        }
+    }
+
+    fn member_went(&mut self, membership: Membership) {
+        let shard = self.id;
+        let local = self.groups.at(membership.local);
+        if let Some((window, credit)) = local.members.disconnect(membership.member) {
+            local.group.member_disconnected(shard, window, credit);
+        }
+    }
+
+    /// How a session is doing as a member; `None` without a connection.
+    #[inline]
+    fn standing(&self, net: &Net, slot: SessionSlot) -> Option<Standing> {
+        let session = &self.sessions[slot];
+        let machine = &session.machine;
+        let output_bytes = net.output_bytes(session.connection?);
+        let is_deaf = machine.is_congested() || output_bytes > self.limits().output_bytes_max;
+        let credit = if is_deaf { 0 } else { machine.credit() as u32 };
+        let rank = match credit {
+            _ if is_deaf => Rank::Deaf,
+            0 => Rank::Full,
+            _ => Rank::Ready,
+        };
+        let busy = match self.shared.strategy {
+            SharedStrategy::RoundRobin | SharedStrategy::Random => 0,
+            _ => (machine.inflight_len() + machine.queue_len()) as u32,
+        };
+        Some(Standing { rank, busy, credit })
+    }
+
+    /// A session's window or queue may have changed: its groups learn how it is doing.
+    pub(super) fn update_memberships(&mut self, net: &mut Net, slot: SessionSlot) {
+        let Some(standing) = self.standing(net, slot) else { return };
+        for at in 0..self.sessions[slot].memberships.len() {
+            let Membership { local, member } = self.sessions[slot].memberships[at];
+            let more = self.groups.at(local).members.update(member, standing);
+            self.credit_changed(net, local, more);
+        }
+    }
+
+    fn credit_changed(&mut self, net: &mut Net, local: GroupSlot, more: i64) {
+        if more == 0 {
+            return;
+        }
+        let shard = self.id;
+        let group = &self.groups.at(local).group;
+        group.credit_changed(shard, more);
+        if more > 0 && group.waiting() > 0 {
+            self.tell_owner(net, local);
+        }
+    }
+
+    /// Members came or went, or have room again.
+    fn tell_owner(&mut self, net: &mut Net, local: GroupSlot) {
+        let shard = self.id;
+        let local = self.groups.at(local);
+        let owner = local.group.owner();
+        if owner == shard && std::mem::replace(&mut local.is_told, true) {
+            return;
+        }
+        net.post(owner, Mail::GroupChanged(Arc::clone(&local.group)));
+    }
+}
+
+/// Messages.
+impl Shard {
+    pub(super) fn route_to_groups(
+        &mut self,
+        net: &mut Net,
+        groups: &[Arc<Group>],
+        message: &Message,
+    ) {
+        for group in groups {
+            let one = ForOne { message: message.clone(), owed: Owed::Nothing };
+            self.route_to_group(net, group, one);
+        }
+    }
+
+    pub(super) fn route_to_group(&mut self, net: &mut Net, group: &Arc<Group>, one: ForOne) {
+        let message = &one.message;
+        if message.header().qos == QoS::AtMostOnce {
+            match self.choose_shard(group, message) {
+                Some(shard) => self.hand_to_shard(net, shard, group, one),
+                None => self.stats.dropped_offline_total.increment(),
+            }
+            return;
+        }
+        // Behind what waits already, so that a publisher's messages keep their order.
+        let shard = if group.waiting() > 0 { None } else { self.choose_shard(group, message) };
+        match shard {
+            Some(shard) => self.hand_to_shard(net, shard, group, one),
+            None => {
+                group.wait();
+                if group.owner() == self.id {
+                    self.let_wait(net, group, one);
+                } else {
+                    net.post(group.owner(), Mail::QueueShared(Arc::clone(group), one));
+                }
+            }
+        }
+    }
+
+    /// The shard whose members get the message, with one credit taken if it needs one.
+    fn choose_shard(&mut self, group: &Group, message: &Message) -> Option<usize> {
+        let strategy = self.shared.strategy;
+        let choice = match strategy {
+            SharedStrategy::HashTopic | SharedStrategy::HashClientId => {
+                return group.pick_by_key(binding_key(strategy, message));
+            }
+            SharedStrategy::Sticky => return self.sticky_shard(group, message),
+            SharedStrategy::LeastInflight => Choice::LeastInflight,
+            SharedStrategy::RoundRobin => Choice::InTurn,
+            SharedStrategy::Random => Choice::Random(fastrand::u64(..)),
+        };
+        if needs_credit(strategy, message) {
+            group.reserve(self.id, choice)
+        } else {
+            group.pick(self.id, choice)
+        }
+    }
+
+    fn sticky_shard(&mut self, group: &Group, message: &Message) -> Option<usize> {
+        let key = (group.id(), message.header().source.key());
+        if let Some(&shard) = self.groups.sticky.get(&key)
+            && group.load(shard.into()).connected > 0
+        {
+            return Some(shard.into());
+        }
+        let shard = group.pick(self.id, Choice::InTurn)?;
+        if self.groups.sticky.len() >= STICKY_MAX {
+            self.groups.sticky.clear();
+        }
+        self.groups.sticky.insert(key, shard as u16);
+        Some(shard)
+    }
+
+    fn hand_to_shard(&mut self, net: &mut Net, shard: usize, group: &Arc<Group>, one: ForOne) {
+        if shard == self.id {
+            self.deliver_to_member(net, group, one);
+        } else {
+            self.stats.forwarded_total.increment();
+            net.post(shard, Mail::DeliverShared(Arc::clone(group), one));
+        }
+    }
+
+    /// Delivers to a member here, or passes on what none can take any more.
+    pub(super) fn deliver_to_member(&mut self, net: &mut Net, group: &Arc<Group>, one: ForOne) {
+        let reserved = i64::from(needs_credit(self.shared.strategy, &one.message));
+        let found = self.groups.by_id.get(&group.id()).copied();
+        let chosen = found.and_then(|l| self.choose_member(net, l, &one.message).map(|c| (l, c)));
+        match chosen {
+            Some((local, Chosen::Member(member))) => {
+                self.give(net, local, member, one, reserved);
+            }
+            Some((local, Chosen::TooLarge)) => {
+                self.credit_changed(net, local, reserved);
+                self.ask_other_shards(net, group, one, ShardSet::EMPTY);
+            }
+            None => {
+                // Counters said otherwise when the message was sent here; by now they are right.
+                group.credit_changed(self.id, reserved);
+                self.route_to_group(net, group, one);
+            }
+        }
+    }
+
+    /// Gives a message to a connected member; the credit that came with it, if one did, is used or
+    /// free again.
+    fn give(
+        &mut self,
+        net: &mut Net,
+        local: GroupSlot,
+        member: MemberIndex,
+        one: ForOne,
+        reserved: i64,
+    ) {
+        let local_group = self.groups.at(local);
+        let group = GroupRef(local_group.group.id());
+        let entry = local_group.members.get(member);
+        let (slot, options) = (entry.session, entry.options);
+        let is_durable = self.sessions[slot].kept.is_some();
+        let is_lent = !is_durable && options.qos != QoS::AtMostOnce;
+        let one = if is_lent { self.lend_if_durable(net, local, slot, one) } else { one };
+        let ForOne { message, owed } = one;
+        let message = if is_durable { Self::for_durable_member(message, owed) } else { message };
+        let is_noted = is_durable && matches!(owed, Owed::Receipt(_));
+        let noted = is_noted.then(|| message.clone());
+        let offered = self.offer(net, slot, shared_delivery(message, options, group));
+        if let Some(message) = noted.filter(|_| offered.is_taken) {
+            self.note_served(local, &message);
+        }
+        if is_lent {
+            self.settle_lent(net, slot, owed);
+        } else {
+            self.settle(net, owed, offered.batch);
+        }
+        if let Some(standing) = self.standing(net, slot) {
+            let more = self.groups.at(local).members.served(member, standing);
+            self.credit_changed(net, local, more + reserved);
+        }
+    }
+
+    /// The connected member that gets the message.
+    fn choose_member(
+        &mut self,
+        net: &mut Net,
+        local: GroupSlot,
+        message: &Message,
+    ) -> Option<Chosen> {
+        let strategy = self.shared.strategy;
+        let chosen = match strategy {
+            SharedStrategy::LeastInflight | SharedStrategy::RoundRobin => {
+                self.ready_member(net, local)
+            }
+            SharedStrategy::Random => self.random_member(net, local),
+            SharedStrategy::HashTopic | SharedStrategy::HashClientId => {
+                let members = &self.groups.at(local).members;
+                return members.by_key(binding_key(strategy, message)).map(Chosen::Member);
+            }
+            SharedStrategy::Sticky => {
+                let publisher = message.header().source.key();
+                if let Some(member) = self.groups.at(local).members.sticky(publisher) {
+                    return Some(Chosen::Member(member));
+                }
+                let ready = self.ready_member(net, local);
+                let members = &mut self.groups.at(local).members;
+                let choice = ready.or_else(|| members.first())?;
+                members.stick(publisher, choice);
+                return Some(Chosen::Member(choice));
+            }
+        };
+        // QoS 0 needs no room in a window.
+        let chosen = chosen.or_else(|| {
+            let is_qos0 = message.header().qos == QoS::AtMostOnce;
+            is_qos0.then(|| self.groups.at(local).members.first()).flatten()
+        })?;
+        Some(self.large_enough(net, local, chosen, message))
+    }
+
+    /// The next member with credit. What is known of the first one is made right first; each is
+    /// wrong at most once after its session was used otherwise, so this takes no longer than that.
+    fn ready_member(&mut self, net: &mut Net, local: GroupSlot) -> Option<MemberIndex> {
+        loop {
+            let members = &self.groups.at(local).members;
+            let member = members.first()?;
+            if members.rank(member) != Rank::Ready {
+                return None;
+            }
+            if self.is_current(net, local, member) {
+                return Some(member);
+            }
+        }
+    }
+
+    fn random_member(&mut self, net: &mut Net, local: GroupSlot) -> Option<MemberIndex> {
+        for _ in 0..RANDOM_TRIES {
+            let members = &self.groups.at(local).members;
+            let member = members.random(fastrand::u64(..))?;
+            self.is_current(net, local, member);
+            if self.groups.at(local).members.rank(member) == Rank::Ready {
+                return Some(member);
+            }
+        }
+        self.ready_member(net, local)
+    }
+
+    /// Whether what is known of a connected member was right; if not it is now.
+    fn is_current(&mut self, net: &mut Net, local: GroupSlot, member: MemberIndex) -> bool {
+        let slot = self.groups.at(local).members.get(member).session;
+        let Some(standing) = self.standing(net, slot) else { return true };
+        let members = &mut self.groups.at(local).members;
+        if members.is_known(member, standing) {
+            return true;
+        }
+        let more = members.update(member, standing);
+        self.credit_changed(net, local, more);
+        false
+    }
+}
+
+/// Whether the message travels with a credit of the shard it goes to.
+fn needs_credit(strategy: SharedStrategy, message: &Message) -> bool {
+    !strategy.is_bound() && message.header().qos != QoS::AtMostOnce
+}
+
+/// What a message is bound to its member by.
+fn binding_key(strategy: SharedStrategy, message: &Message) -> u64 {
+    match strategy {
+        SharedStrategy::HashTopic => stable_hash(message.topic().as_bytes()),
+        _ => message.header().source.key(),
+    }
+}
+
+fn shared_delivery(
+    message: Message,
+    options: SubscriptionOptions,
+    group: GroupRef,
+) -> Delivery<Copy> {
+    Delivery {
+        qos: effective_qos(message.header().qos, options.qos), // [MQTT-4.8.2-3]
+        retain: message.header().retain && options.retain_as_published,
+        subscription_ids: options.id_list(),
+        size_bytes: message.size_bytes() as u32,
+        expires_at_ns: message.header().expires_at_ns,
+        message: Copy { message: Body::Here(message), group },
+    }
+}

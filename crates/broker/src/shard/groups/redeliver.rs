@@ -1,0 +1,114 @@
+//! What a member that left had not got goes to the others, in its order.
+//!
+//! When the connection ends, that is what was not sent yet. What was sent stays with the session,
+//! which repeats it when it resumes [MQTT-4.4.0-1]: QoS 2 must, and QoS 1 would come twice. When
+//! the session ends, unacknowledged QoS 1 goes to the others too; QoS 2 that was sent does not
+//! [MQTT-4.8.2-5].
+
+use std::sync::Arc;
+
+use tacho_codec::QoS;
+use tacho_session::{BatchSeq, Delivery};
+use tacho_topic::Group;
+
+use super::LeftGroups;
+use crate::delivery::Place;
+use crate::delivery::{ForOne, Owed};
+use crate::keys::SessionSlot;
+use crate::shard::sessions::{Body, Copy, NO_GROUP};
+use crate::shard::{Net, Shard};
+
+/// A message that a member left.
+pub(in crate::shard) struct Left {
+    group: Option<Arc<Group>>,
+    body: Body,
+    /// Its place in the group's queue, if it is in the journal.
+    place: Option<Place>,
+}
+
+impl Shard {
+    /// A member's connection has ended, its session has not.
+    pub(in crate::shard) fn pass_on_unsent(&mut self, net: &mut Net, slot: SessionSlot) {
+        let session = &self.sessions[slot];
+        let no_groups = session.memberships.is_empty() && session.left_groups.is_none();
+        if no_groups || session.machine.queue_len() == 0 {
+            return;
+        }
+        self.refresh_routes();
+        let (groups, routing) = (&self.groups, &self.routing);
+        let session = &mut self.sessions[slot];
+        let left_groups = session.left_groups.take();
+        let left = left_groups.as_deref();
+        // What nobody else would get stays with the client that it was kept for.
+        let goes = |copy: &Copy| {
+            let group = groups.find(copy.group, left);
+            group.is_some_and(|group| routing.group(group.shared_filter()).is_some())
+        };
+        let (unsent, places) = self.durability.act(slot, session, |machine, recorder| {
+            (machine.take_queued(goes, recorder), recorder.take_places())
+        });
+        session.left_groups = left_groups;
+        let unsent = self.of_groups(slot, None, unsent, places);
+        self.redistribute(net, unsent);
+    }
+
+    /// What a session that ends had not been able to deliver for its groups. To be called while
+    /// the session still is a member: leaving may let go of the groups.
+    pub(in crate::shard) fn take_undelivered_of_groups(&mut self, slot: SessionSlot) -> Vec<Left> {
+        let session = &mut self.sessions[slot];
+        let left = session.left_groups.take();
+        let (undelivered, places) = self.durability.act(slot, session, |machine, recorder| {
+            (machine.take_undelivered(recorder), recorder.take_places())
+        });
+        self.of_groups(slot, left.as_deref(), undelivered, places)
+    }
+
+    /// Gives what a member left to others.
+    pub(in crate::shard) fn redistribute(&mut self, net: &mut Net, left: Vec<Left>) {
+        self.stats.shared_redelivered_total.add(left.len() as u64);
+        for Left { group, body, place } in left {
+            // Without its group nobody else is to get it.
+            let Some(group) = group else {
+                self.settle(net, place.map_or(Owed::Nothing, Owed::Place), BatchSeq::DONE);
+                continue;
+            };
+            match (body, place) {
+                (Body::Here(message), place) => {
+                    let owed = place.map_or(Owed::Nothing, Owed::Place);
+                    self.route_to_group(net, &group, ForOne { message, owed });
+                }
+                (Body::Stored(id), Some(place)) => self.load_for_group(net, &group, id, place),
+                (Body::Stored(_), None) => {}
+            }
+        }
+    }
+
+    /// Those of shared subscriptions, with their groups if they are still known. In the journal
+    /// they move to the queues of these, or have their `places` there already.
+    fn of_groups(
+        &mut self,
+        slot: SessionSlot,
+        left: Option<&LeftGroups>,
+        deliveries: Vec<Delivery<Copy>>,
+        places: Vec<Option<Place>>,
+    ) -> Vec<Left> {
+        let is_durable = self.sessions[slot].kept.is_some();
+        let mut of_groups = Vec::new();
+        let places = places.into_iter().chain(std::iter::repeat(None));
+        for (delivery, place) in deliveries.into_iter().zip(places) {
+            let Copy { message: body, group } = delivery.message.clone();
+            if group == NO_GROUP {
+                continue;
+            }
+            let left = left.or(self.sessions[slot].left_groups.as_deref());
+            let group = self.groups.find(group, left).map(Arc::clone);
+            let is_kept = is_durable && delivery.qos != QoS::AtMostOnce;
+            let place = match &group {
+                Some(group) if is_kept => self.left_durably(group, delivery),
+                _ => place,
+            };
+            of_groups.push(Left { group, body, place });
+        }
+        of_groups
+    }
+}

@@ -1,0 +1,33 @@
+//! Shared subscriptions of an earlier start of the broker: members, and what waits for them.
+
+use std::sync::Arc;
+
+use tacho_topic::Group;
+
+use super::Membership;
+use crate::keys::SessionSlot;
+use crate::shard::Shard;
+use crate::shard::sessions::GroupRef;
+use crate::subscription::SubscriptionOptions;
+
+impl Shard {
+    /// A session is a member, and not connected.
+    pub(in crate::shard) fn restore_member(
+        &mut self,
+        group: &Arc<Group>,
+        slot: SessionSlot,
+        options: SubscriptionOptions,
+    ) {
+        let local = self.groups.place(group);
+        let member = self.groups.at(local).members.insert(slot, options);
+        self.member_lasts(local);
+        self.sessions[slot].memberships.push(Membership { local, member });
+    }
+
+    /// Whether a session is a member of a group.
+    pub(in crate::shard) fn is_member(&self, slot: SessionSlot, group: GroupRef) -> bool {
+        let memberships = &self.sessions[slot].memberships;
+        let local = self.groups.by_id.get(&group.0);
+        local.is_some_and(|local| memberships.iter().any(|m| m.local == *local))
+    }
+}

@@ -1,0 +1,347 @@
+//! Retained messages: the part of the store this shard owns, and replays to new subscriptions.
+//!
+//! A replay pulls: the subscriber's shard asks each owner for a batch, delivers it as far as the
+//! session takes it, then asks for the next. Owners keep no state, so a slow subscriber costs
+//! nobody anything; they answer within a budget of topics per turn. A replay takes half of the
+//! connection's output budget and of the session's queue at most, so that live messages find room
+//! and nothing retained is dropped for want of it.
+//!
+//! What is published with RETAIN gets a version before it is routed: a number per owner, without
+//! gaps. The newest version of a topic counts at its owner, in whatever order they arrive.
+//!
+//! Exactness against racing publishes: a subscription becomes visible to routing (version V of
+//! the route map) before the newest retained version is asked for, and a publisher looks at the
+//! map after it took its version. So every retained message either was routed with V or later and
+//! came live, or is not newer than that version. An owner answers once everything up to it has
+//! arrived, and leaves out what was routed with V or later; what was routed earlier does not go to
+//! the subscription live, even if it passes by (`Target::since`). What is older than something that
+//! the session has since seen live is skipped.
+
+mod replays;
+mod store;
+mod totals;
+mod versions;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tacho_codec::QoS;
+use tacho_net::TimerId;
+use tacho_session::{Delivery, DropReason};
+use tacho_topic::TopicFilter;
+
+use crate::config::Limits;
+use crate::keys::SessionSlot;
+use crate::mail::{Mail, ReplayBatch, ReplayRequest};
+use crate::message::Message;
+use crate::shard::delivery::effective_qos;
+use crate::shard::sessions::{Body, Copy, NO_GROUP, Session};
+use crate::shard::timers::TimerToken;
+use crate::shard::{Net, Shard};
+use crate::subscription::SubscriptionOptions;
+use replays::Wanted;
+use store::Outcome;
+
+pub(super) use replays::Replays;
+use store::RetainedStore;
+use totals::RetainedLimits;
+pub(crate) use totals::RetainedTotals;
+pub(crate) use versions::RetainedVersions;
+
+/// A replay asks for more while fewer messages than this wait in the session.
+const QUEUE_LOW: usize = 128;
+/// Expired messages removed at a time.
+const EXPIRE_MAX: usize = 1_024;
+/// Between two such times, at least.
+const EXPIRE_EVERY_NS: u64 = 1_000_000_000;
+const NEXT_TURN_NS: u64 = 1;
+
+/// A request for retained messages that has not been answered yet, and the shard that it is from.
+struct OpenRequest {
+    from: usize,
+    request: ReplayRequest,
+}
+
+/// Owns the retained messages of the topics that this shard owns, and the requests for them.
+#[derive(Default)]
+pub(super) struct Retained {
+    store: RetainedStore,
+    /// Fires when the next message expires, or later: the timer and its deadline.
+    timer: Option<(TimerId, u64)>,
+    open_requests: VecDeque<OpenRequest>,
+}
+
+impl Retained {
+    #[cfg(feature = "sim")]
+    pub(super) fn len(&self) -> usize {
+        self.store.len()
+    }
+
+    #[cfg(feature = "sim")]
+    pub(super) fn bytes(&self) -> u64 {
+        self.store.bytes()
+    }
+}
+
+/// Owner's side.
+impl Shard {
+    /// The version of a message that is about to be routed, which it has to be with the map as it
+    /// is after this; its owner counts on getting it.
+    pub(super) fn take_retained_version(&mut self, net: &Net, topic: &str) -> u64 {
+        let owner = self.retained_owner(topic, net.shards());
+        let version = self.shared.retained_versions.take(owner, topic);
+        self.refresh_routes();
+        version
+    }
+
+    /// Stores, replaces or (empty payload) removes the retained message of a topic.
+    pub(super) fn retain(&mut self, net: &mut Net, message: Message) {
+        let limits = RetainedLimits {
+            count_max: self.limits().retained_count_max,
+            bytes_max: self.limits().retained_bytes_max,
+        };
+        let topic = Arc::clone(&message.header().topic);
+        let version = message.header().retained_version;
+        let outcome = self.retained.store.arrive(message, &self.shared.retained_totals, limits);
+        if outcome == Outcome::Refused {
+            self.stats.retained_refused_total.increment();
+            self.forget_retained(&topic, version);
+        }
+        self.retained_changed();
+        if let Some(deadline_ns) = self.retained.store.next_expiry_ns() {
+            self.arm_retained_timer(net, deadline_ns);
+        }
+    }
+
+    /// Takes over what an earlier start of the broker retained.
+    pub(super) fn restore_retained(&mut self, messages: Vec<Message>) {
+        if !messages.is_empty() {
+            self.shared.retained_versions.restored(self.id);
+        }
+        for message in messages {
+            self.retained.store.restore(message, &self.shared.retained_totals);
+        }
+        self.retained_changed();
+    }
+
+    /// Time may run for retained messages too.
+    pub(super) fn retained_recovered(&mut self, net: &mut Net) {
+        if let Some(deadline_ns) = self.retained.store.next_expiry_ns() {
+            self.arm_retained_timer(net, deadline_ns);
+        }
+    }
+
+    fn retained_changed(&self) {
+        self.stats.retained.set(self.retained.store.len() as u64);
+        self.stats.retained_bytes.set(self.retained.store.bytes());
+    }
+
+    fn arm_retained_timer(&mut self, net: &mut Net, deadline_ns: u64) {
+        if let Some((timer, armed_ns)) = self.retained.timer {
+            if armed_ns <= deadline_ns.saturating_add(EXPIRE_EVERY_NS) {
+                return;
+            }
+            net.cancel_timer(timer);
+        }
+        let timer = net.set_timer(deadline_ns, TimerToken::Retained.encode());
+        self.retained.timer = Some((timer, deadline_ns));
+    }
+
+    /// Frees what has expired, a part of it at a time.
+    pub(super) fn expire_retained(&mut self, net: &mut Net) {
+        self.retained.timer = None;
+        let now_ns = net.now_ns();
+        let totals = &self.shared.retained_totals;
+        let expired = self.retained.store.expire(now_ns, EXPIRE_MAX, totals);
+        let count = expired.len();
+        for (topic, version) in expired {
+            self.forget_retained(&topic, version);
+        }
+        self.stats.retained_expired_total.add(count as u64);
+        self.retained_changed();
+        if let Some(expiry_ns) = self.retained.store.next_expiry_ns() {
+            let pause_ns = if count < EXPIRE_MAX { EXPIRE_EVERY_NS } else { NEXT_TURN_NS };
+            self.arm_retained_timer(net, expiry_ns.max(now_ns + pause_ns));
+        }
+    }
+
+    pub(super) fn replay_requested(&mut self, from: usize, request: ReplayRequest) {
+        self.retained.open_requests.push_back(OpenRequest { from, request });
+    }
+
+    /// Answers requests, in turns and within the turn's budget. True if there is more to do.
+    pub(super) fn answer_replays(&mut self, net: &mut Net) -> bool {
+        let mut budget = self.limits().retained_steps_per_turn_max;
+        // In a row, waiting for messages that have not arrived: these will wake this shard.
+        let mut early = 0;
+        while early < self.retained.open_requests.len()
+            && let Some(open) = self.retained.open_requests.pop_front()
+        {
+            if !self.retained.store.has_arrived(open.request.after) {
+                self.retained.open_requests.push_back(open);
+                early += 1;
+                continue;
+            }
+            if budget == 0 {
+                self.retained.open_requests.push_front(open);
+                return true;
+            }
+            early = 0;
+            let OpenRequest { from, request } = open;
+            let ReplayRequest { session, replay, filter, cursor, visible_version, .. } = request;
+            let now_ns = net.now_ns();
+            let (messages, next) =
+                self.retained.store.read(&filter, cursor, visible_version, now_ns, &mut budget);
+            let batch = ReplayBatch { session, replay, messages, next };
+            if from == self.id {
+                self.replay_arrived(net, batch);
+            } else {
+                net.post(from, Mail::ReplayBatch(Box::new(batch)));
+            }
+        }
+        false
+    }
+}
+
+/// Subscriber's side.
+impl Shard {
+    /// A subscription, now visible to routing, wants what is retained.
+    pub(super) fn start_replay(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        filter: TopicFilter,
+        options: SubscriptionOptions,
+    ) {
+        let all = if filter.is_exact() {
+            let owner = self.retained_owner(filter.as_str(), net.shards());
+            owner..owner + 1
+        } else {
+            0..net.shards()
+        };
+        let owners = self.shared.retained_versions.owners_to_ask(all, &filter);
+        if owners.is_empty() {
+            return;
+        }
+        let visible_version = self.routing.version();
+        let replays = self.sessions[slot].replays.get_or_insert_default();
+        replays.start(filter, options, visible_version, owners);
+        self.continue_replay(net, slot);
+    }
+
+    /// Delivers what has arrived, and asks for the next batch if the session took all of it.
+    pub(super) fn continue_replay(&mut self, net: &mut Net, slot: SessionSlot) {
+        if !self.deliver_pending(net, slot) {
+            return;
+        }
+        let session = self.sessions.reference(self.id, slot);
+        let entry = &mut self.sessions[slot];
+        let Some(replays) = entry.replays.as_deref_mut() else { return };
+        if replays.is_over() {
+            entry.replays = None;
+            return;
+        }
+        if entry.connection.is_none() {
+            return;
+        }
+        let Some(wanted) = replays.ask() else { return };
+        let Wanted { owner, replay, filter, cursor, visible_version } = wanted;
+        let after = owner.after;
+        let request = ReplayRequest { session, replay, filter, cursor, visible_version, after };
+        // Through the mailbox also on this shard: behind the retained messages that wait in it.
+        net.post(owner.shard, Mail::ReplayRequest(Box::new(request)));
+    }
+
+    pub(super) fn replay_arrived(&mut self, net: &mut Net, batch: ReplayBatch) {
+        let Some(slot) = self.sessions.resolve(batch.session) else { return };
+        if let Some(replays) = self.sessions[slot].replays.as_deref_mut() {
+            replays.answered(batch.replay, batch.messages, batch.next);
+        }
+        self.continue_replay(net, slot);
+    }
+
+    /// Delivers what has arrived as far as the session takes it; true if nothing is left of it.
+    fn deliver_pending(&mut self, net: &mut Net, slot: SessionSlot) -> bool {
+        loop {
+            let entry = &mut self.sessions[slot];
+            let Some(replays) = entry.replays.as_deref_mut() else { return true };
+            replays.skip_own(entry.source);
+            let Some((message, options)) = replays.front() else { return true };
+            let mut delivery = replay_delivery(message, options);
+            if !has_room(net, &self.shared.limits, entry, &delivery) {
+                return false;
+            }
+            if entry.kept.is_some()
+                && let Body::Here(message) = &mut delivery.message.message
+            {
+                // Another message may be retained by now, and the record of this one gone.
+                *message = message.copied();
+            }
+            if let Some(replays) = entry.replays.as_deref_mut() {
+                replays.pop_front();
+            }
+            self.offer(net, slot, delivery);
+        }
+    }
+
+    /// The filter is subscribed to again without a new replay: one still under way goes on with the
+    /// new options [MQTT-3.8.4-3].
+    pub(super) fn change_replay(
+        &mut self,
+        slot: SessionSlot,
+        filter: &TopicFilter,
+        options: SubscriptionOptions,
+    ) {
+        if let Some(replays) = self.sessions[slot].replays.as_deref_mut() {
+            replays.change(filter, options);
+        }
+    }
+
+    /// A filter was unsubscribed: what its replay has not delivered is not wanted any more.
+    pub(super) fn cancel_replay(&mut self, slot: SessionSlot, filter: &TopicFilter) {
+        if let Some(replays) = self.sessions[slot].replays.as_deref_mut() {
+            replays.cancel(filter);
+        }
+    }
+
+    /// Notes a retained message that a session gets live while its replays run.
+    #[inline]
+    pub(super) fn note_live_retained(&mut self, net: &Net, slot: SessionSlot, message: &Message) {
+        if self.sessions[slot].replays.is_some() {
+            let owner = self.retained_owner(message.topic(), net.shards());
+            if let Some(replays) = self.sessions[slot].replays.as_deref_mut() {
+                replays.note(message, owner);
+            }
+        }
+    }
+}
+
+/// Whether a replay may give the session this message now. If not, an acknowledgement or the
+/// output's draining brings it back here.
+fn has_room(net: &mut Net, limits: &Limits, session: &Session, delivery: &Delivery<Copy>) -> bool {
+    let Some(conn) = session.connection else { return false };
+    if net.output_bytes(conn) > limits.output_bytes_max / 2 {
+        net.await_drained(conn);
+        return false;
+    }
+    let queue_low = QUEUE_LOW.min(limits.session_queue_len_max as usize / 2);
+    let waits = delivery.qos != QoS::AtMostOnce
+        && (session.machine.queue_len() > queue_low
+            || session.machine.queue_bytes() > limits.session_queue_bytes_max / 2);
+    let refusal = session.machine.refusal(net.now_ns(), delivery);
+    !waits && matches!(refusal, None | Some(DropReason::Expired))
+}
+
+fn replay_delivery(message: &Message, options: &SubscriptionOptions) -> Delivery<Copy> {
+    Delivery {
+        qos: effective_qos(message.header().qos, options.qos),
+        retain: true, // As those who ask for what was kept are told (3.3.1.3).
+        subscription_ids: options.id_list(),
+        size_bytes: message.size_bytes() as u32,
+        expires_at_ns: message.header().expires_at_ns,
+        message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
+    }
+}
+
+#[cfg(test)]
+mod tests;

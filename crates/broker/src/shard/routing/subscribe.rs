@@ -1,0 +1,338 @@
+//! SUBSCRIBE and UNSUBSCRIBE: filters into the indexes, retained messages requested, codes back.
+
+use tacho_codec::{
+    Packet, ReasonCode, RetainHandling, SubAck, Subscribe, UnsubAck, Unsubscribe, UserProperties,
+    Version,
+};
+use tacho_net::ConnId;
+use tacho_session::BatchSeq;
+use tacho_topic::{Filter, RouteChange};
+
+use super::Subscription;
+use crate::keys::SessionSlot;
+use crate::shard::connections::Flow;
+use crate::shard::durability::Changed;
+use crate::shard::permission::may_subscribe;
+use crate::shard::{Net, Shard};
+use crate::subscription::SubscriptionOptions;
+
+/// Why a durable session's subscription is refused.
+pub(in crate::shard) const NOTHING_CAN_BE_WRITTEN: &str =
+    "the subscription would have to be kept, and nothing can be written at present";
+
+/// A new subscription that wants the retained messages.
+struct WantsReplay {
+    filter: tacho_topic::TopicFilter,
+    is_new: bool,
+}
+
+impl Shard {
+    pub(in crate::shard) fn subscribe(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        subscribe: &Subscribe<'_>,
+    ) -> Flow {
+        if self.is_deaf(net, conn) {
+            return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
+        }
+        let session = &self.sessions[slot];
+        let (version, is_kin) = (session.version, session.is_kin);
+        // What is refused now is told now, and not behind what waits for a commit.
+        let is_stuck = session.kept.is_some() && self.durability.is_stalled();
+        let mut reasons = Vec::with_capacity(subscribe.filters.len());
+        let mut explanation = None;
+        let mut changes = Vec::new();
+        let mut replays = Vec::new();
+        let mut granted = Vec::new();
+        for requested in &subscribe.filters {
+            let mut options =
+                SubscriptionOptions::new(&requested.options, subscribe.subscription_id);
+            let handling = requested.options.retain_handling;
+            let filter = Filter::parse(requested.filter);
+            if is_kin {
+                options.no_local = !filter.as_ref().is_ok_and(Filter::is_shared);
+                options.retain_as_published = true;
+            }
+            let former = filter.as_ref().ok().and_then(|filter| self.kept_options(slot, filter));
+            let reason = match &filter {
+                Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
+                // [MQTT-3.8.3-4]
+                Ok(Filter::Shared(_)) if options.no_local => ReasonCode::PROTOCOL_ERROR,
+                Ok(_) if is_stuck => {
+                    self.stats.journal_refused_subscriptions_total.increment();
+                    ReasonCode::QUOTA_EXCEEDED
+                }
+                Ok(filter) => {
+                    let asked = (options, handling);
+                    self.add_subscription(net, slot, filter, asked, &mut changes, &mut replays)
+                }
+            };
+            if reason == ReasonCode::PROTOCOL_ERROR {
+                self.shared.routes.apply(&changes);
+                self.keep_subscriptions(slot, &granted);
+                return self.end_connection(net, conn, reason);
+            }
+            if explanation.is_none() {
+                explanation = explain(reason, is_stuck);
+            }
+            if let (false, Ok(filter)) = (reason.is_error(), filter) {
+                granted.push((Changed { filter, former }, options));
+            }
+            reasons.push(if version == Version::V5 || !reason.is_error() {
+                reason
+            } else {
+                ReasonCode::UNSPECIFIED_ERROR // 3.x knows one failure code, 0x80.
+            });
+        }
+        // The update is visible to every publisher before SUBACK leaves.
+        if replays.is_empty() {
+            self.shared.routes.apply(&changes);
+        } else {
+            // A version of its own tells what was routed before these subscriptions, even if the
+            // shard had others to the same filters.
+            self.shared.routes.apply_as_new_version(&changes);
+        }
+        self.refresh_routes();
+        self.note_visible(slot, &replays);
+        let batch = self.keep_subscriptions(slot, &granted);
+        let changed = granted.into_iter().map(|(changed, _)| changed).collect();
+        let packet_id = subscribe.packet_id;
+        let suback = SubAck {
+            packet_id,
+            reasons,
+            reason_string: explanation,
+            user_properties: UserProperties::EMPTY,
+        };
+        let suback = Packet::SubAck(suback);
+        let flow = match is_stuck {
+            true => self.answer(net, conn, slot, suback),
+            false => self.answer_after(net, conn, slot, suback, (batch, changed)),
+        };
+        if flow == Flow::Stop {
+            return Flow::Stop;
+        }
+        self.stats.subscribes_total.increment();
+        for WantsReplay { filter, .. } in replays {
+            // A later filter of the packet may be the same one with other options.
+            let Some(options) = self.routing.options(&filter, slot) else { continue };
+            self.start_replay(net, slot, filter, options);
+        }
+        Flow::Continue
+    }
+
+    /// Retained messages that were routed before a new subscription became visible are its
+    /// replay's. They may still be on their way to this shard for others; or, when the broker dies,
+    /// to all whom they are for.
+    fn note_visible(&mut self, slot: SessionSlot, replays: &[WantsReplay]) {
+        for WantsReplay { filter, .. } in replays.iter().filter(|replay| replay.is_new) {
+            let Some(mut options) = self.routing.options(filter, slot) else { continue };
+            options.since = self.routing.version();
+            // Routes that are remembered need not be forgotten: they are of older versions.
+            self.routing.index.insert(filter, slot, options);
+        }
+    }
+
+    /// Writes down what was granted, as the index has it.
+    fn keep_subscriptions(
+        &mut self,
+        slot: SessionSlot,
+        granted: &[(Changed, SubscriptionOptions)],
+    ) -> BatchSeq {
+        let mut batch = BatchSeq::DONE;
+        if self.sessions[slot].kept.is_none() {
+            return batch;
+        }
+        for (Changed { filter, .. }, options) in granted {
+            let options = self.kept_options(slot, filter).unwrap_or(*options);
+            batch = batch.max(self.keep_subscription(slot, filter, options));
+        }
+        batch
+    }
+
+    /// The options of a durable session's subscription, if it has it.
+    fn kept_options(&self, slot: SessionSlot, filter: &Filter) -> Option<SubscriptionOptions> {
+        self.sessions[slot].kept?;
+        match filter {
+            Filter::Plain(plain) => self.routing.options(plain, slot),
+            Filter::Shared(shared) => self.options_in_group(slot, shared),
+        }
+    }
+
+    /// A subscription that a session has is over, in the journal too.
+    pub(in crate::shard) fn forget_one(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        filter: &Filter,
+    ) {
+        let mut changes = Vec::new();
+        self.sessions[slot].subscriptions.remove(filter);
+        self.remove_subscription(net, slot, filter, &mut changes);
+        self.forget_subscription(slot, filter);
+        self.shared.routes.apply(&changes);
+        self.refresh_routes();
+    }
+
+    /// A subscription that a session has gets its former options, in the journal too.
+    pub(in crate::shard) fn restore_options(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        filter: &Filter,
+        former: SubscriptionOptions,
+    ) {
+        match filter {
+            Filter::Plain(plain) => {
+                self.routing.insert(plain, slot, former);
+                self.change_replay(slot, plain, former);
+            }
+            Filter::Shared(shared) => self.join_group(net, slot, shared, former),
+        }
+        self.keep_subscription(slot, filter, former);
+    }
+
+    fn add_subscription(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        filter: &Filter,
+        (options, handling): (SubscriptionOptions, RetainHandling),
+        changes: &mut Vec<RouteChange>,
+        replays: &mut Vec<WantsReplay>,
+    ) -> ReasonCode {
+        if let Err(reason) = may_subscribe(filter, self.limits()) {
+            self.stats.refused_subscriptions_total.increment();
+            return reason;
+        }
+        let limit = self.limits().subscriptions_per_session_max;
+        let subscriptions = &mut self.sessions[slot].subscriptions;
+        let known = subscriptions.contains(filter);
+        if !known {
+            let has_room = subscriptions.len() < limit;
+            let subscription = if has_room { self.subscriptions.try_add(filter) } else { None };
+            let Some(subscription) = subscription else {
+                self.stats.refused_subscriptions_total.increment();
+                return ReasonCode::QUOTA_EXCEEDED;
+            };
+            subscriptions.insert(subscription);
+        }
+        match filter {
+            Filter::Plain(filter) => {
+                let mut options = options;
+                if known {
+                    // What is under way to the old subscription goes to this one.
+                    options.since = self.routing.options(filter, slot).map_or(0, |old| old.since);
+                }
+                if self.routing.insert(filter, slot, options) {
+                    changes.push(add(Filter::Plain(filter.clone()), self.id));
+                }
+                let wanted = match handling {
+                    RetainHandling::Always => true,
+                    RetainHandling::IfNew => !known,
+                    RetainHandling::Never => false,
+                };
+                if wanted {
+                    replays.push(WantsReplay { filter: filter.clone(), is_new: !known });
+                } else {
+                    self.change_replay(slot, filter, options);
+                }
+            }
+            // Shared subscriptions get no retained messages when they are made (4.8.2).
+            Filter::Shared(shared) => self.join_group(net, slot, shared, options),
+        }
+        ReasonCode::granted(options.qos)
+    }
+
+    pub(in crate::shard) fn unsubscribe(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        unsubscribe: &Unsubscribe<'_>,
+    ) -> Flow {
+        if self.is_deaf(net, conn) {
+            return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
+        }
+        let mut changes = Vec::new();
+        let mut batch = BatchSeq::DONE;
+        let mut reasons = Vec::with_capacity(unsubscribe.filters.len());
+        for name in &unsubscribe.filters {
+            let subscriptions = &mut self.sessions[slot].subscriptions;
+            reasons.push(match Filter::parse(name) {
+                Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
+                Ok(filter) if subscriptions.remove(&filter) => {
+                    self.remove_subscription(net, slot, &filter, &mut changes);
+                    batch = batch.max(self.forget_subscription(slot, &filter));
+                    ReasonCode::SUCCESS
+                }
+                Ok(_) => ReasonCode::NO_SUBSCRIPTION_EXISTED,
+            });
+        }
+        self.shared.routes.apply(&changes);
+        self.refresh_routes();
+        let packet_id = unsubscribe.packet_id;
+        let unsuback = UnsubAck {
+            packet_id,
+            reasons,
+            reason_string: None,
+            user_properties: UserProperties::EMPTY,
+        };
+        self.stats.unsubscribes_total.increment();
+        // Also while the journal takes nothing: it says that they are gone for good.
+        let unsuback = Packet::UnsubAck(unsuback);
+        self.answer_after(net, conn, slot, unsuback, (batch, Vec::new()))
+    }
+
+    fn remove_subscription(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        filter: &Filter,
+        changes: &mut Vec<RouteChange>,
+    ) {
+        match filter {
+            Filter::Plain(filter) => {
+                self.cancel_replay(slot, filter);
+                if self.routing.remove(filter, slot) {
+                    changes.push(remove(Filter::Plain(filter.clone()), self.id));
+                }
+            }
+            Filter::Shared(shared) => {
+                self.leave_group(net, slot, shared);
+            }
+        }
+    }
+
+    /// Takes all subscriptions of an ended session out of the indexes.
+    pub(in crate::shard) fn remove_all_subscriptions(&mut self, net: &mut Net, slot: SessionSlot) {
+        let subscriptions = std::mem::take(&mut self.sessions[slot].subscriptions);
+        let mut changes = Vec::new();
+        for filter in subscriptions.iter().map(Subscription::filter) {
+            self.remove_subscription(net, slot, filter, &mut changes);
+        }
+        self.shared.routes.apply(&changes);
+        self.refresh_routes();
+    }
+}
+
+/// Why the broker refused a filter, for SUBACK's reason string.
+fn explain(reason: ReasonCode, is_stuck: bool) -> Option<&'static str> {
+    match reason {
+        ReasonCode::QUOTA_EXCEEDED if is_stuck => Some(NOTHING_CAN_BE_WRITTEN),
+        ReasonCode::TOPIC_FILTER_INVALID => Some("a topic filter is invalid (4.7, 4.8.2)"),
+        ReasonCode::QUOTA_EXCEEDED => {
+            Some("too many subscriptions, of this client or of all, or too many levels in a filter")
+        }
+        _ => None,
+    }
+}
+
+fn add(filter: Filter, shard: usize) -> RouteChange {
+    RouteChange::Add { filter, shard }
+}
+
+fn remove(filter: Filter, shard: usize) -> RouteChange {
+    RouteChange::Remove { filter, shard }
+}

@@ -1,0 +1,118 @@
+//! Timers, the ends of sessions, and the broker's own end.
+
+use tacho_codec::ReasonCode;
+use tacho_session::ProtocolError;
+use tacho_session::server::{End, TimeoutEvent};
+
+use crate::keys::SessionSlot;
+use crate::shard::sessions::Body;
+use crate::shard::timers::TimerToken;
+use crate::shard::{Net, Shard};
+
+impl Shard {
+    /// A timer has fired for a session; `generation` has as many bits as fit into a timer.
+    pub(in crate::shard) fn session_timer_fired(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        generation: u32,
+    ) {
+        let found = self.sessions.get_mut(slot);
+        if let Some(session) = found.filter(|s| TimerToken::is_generation(s.generation, generation))
+        {
+            session.timer = None;
+            self.session_timeout(net, slot);
+        }
+    }
+
+    /// Does what is due for a session.
+    pub(in crate::shard) fn session_timeout(&mut self, net: &mut Net, slot: SessionSlot) {
+        let now_ns = net.now_ns();
+        while let Some(session) = self.sessions.get_mut(slot) {
+            match session.machine.handle_timeout(now_ns) {
+                Some(TimeoutEvent::KeepAliveExpired) => {
+                    // [MQTT-3.1.2-22]; 5.0 is told why (3.14.2.1).
+                    if let Some(conn) = session.connection {
+                        self.say_goodbye(net, conn, ReasonCode::KEEP_ALIVE_TIMEOUT);
+                    }
+                    self.session_disconnected(net, slot, End::Lost);
+                }
+                Some(TimeoutEvent::PublishWill(will)) => {
+                    if let Body::Here(will) = &will.message {
+                        self.publish_will(net, will);
+                    }
+                    self.keep_closed(slot);
+                }
+                Some(TimeoutEvent::SessionExpired) => {
+                    self.stats.sessions_expired_total.increment();
+                    self.discard_session(net, slot);
+                }
+                None => break,
+            }
+        }
+        if self.sessions.contains(slot) {
+            self.arm_timer(net, slot);
+        }
+    }
+
+    /// Makes sure a timer fires no later than the session's next deadline. A timer that fires too
+    /// early is armed again: activity need not touch the wheel.
+    pub(in crate::shard) fn arm_timer(&mut self, net: &mut Net, slot: SessionSlot) {
+        let session = &mut self.sessions[slot];
+        let Some(deadline_ns) = session.machine.next_timeout() else { return };
+        if let Some((timer, armed_ns)) = session.timer {
+            if armed_ns <= deadline_ns {
+                return;
+            }
+            net.cancel_timer(timer);
+        }
+        let token = TimerToken::Session { slot, generation: session.generation };
+        session.timer = Some((net.set_timer(deadline_ns, token.encode()), deadline_ns));
+    }
+
+    /// A session's connection is over, for whatever reason. The socket is the caller's.
+    /// An error says that the client's DISCONNECT itself broke the protocol.
+    pub(in crate::shard) fn session_disconnected(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        end: End,
+    ) -> Option<ProtocolError> {
+        let now_ns = net.now_ns();
+        self.members_connected(net, slot, false);
+        let session = &mut self.sessions[slot];
+        if session.connection.take().is_some() {
+            self.stats.sessions_connected.decrement();
+        }
+        session.promises = None;
+        let effects = session.machine.disconnect(now_ns, end);
+        if let Some(Body::Here(will)) = effects.publish_will.map(|will| will.message) {
+            self.publish_will(net, &will);
+        }
+        if effects.session_ended {
+            self.discard_session(net, slot);
+        } else {
+            self.pass_on_unsent(net, slot);
+            self.arm_timer(net, slot);
+            self.keep_closed(slot);
+            self.unload(slot);
+        }
+        effects.error
+    }
+
+    /// Ends a session: its subscriptions and queues are gone.
+    pub(in crate::shard) fn discard_session(&mut self, net: &mut Net, slot: SessionSlot) {
+        self.close_promised_connection(net, slot);
+        let undelivered = self.take_undelivered_of_groups(slot);
+        self.remove_all_subscriptions(net, slot);
+        let mut session = self.sessions.remove(slot);
+        self.forget_places(&session);
+        self.forget_lent(&session);
+        if let Some((timer, _)) = session.timer.take() {
+            net.cancel_timer(timer);
+        }
+        self.count_sessions();
+        self.redistribute(net, undelivered);
+        self.drop_from_journal(session.key, session.kept);
+    }
+}

@@ -1,0 +1,280 @@
+//! CONNECT at the shard that owns the session: resumed, taken over or made, and connected.
+
+use std::sync::Arc;
+
+use tacho_codec::{
+    Connect, Packet, QoS, ReasonCode, Version, Will, has_bridge_bit, without_bridge_bit,
+};
+use tacho_net::ConnId;
+use tacho_session::server::{ConnectParams, End, SessionLimits};
+use tacho_session::{BatchSeq, WillState};
+
+use super::{Body, Copy, Machine, NO_GROUP, Session};
+use crate::config::Level;
+use crate::keys::{ClientKey, SessionSlot};
+use crate::message::{Message, Source};
+use crate::shard::admission::BudgetHold;
+use crate::shard::connections::{Connection, Flow, agree, encode, packet_size_max};
+use crate::shard::durability::{Asked, ConnectAnswer};
+use crate::shard::durability::{Kept, Opened, Promised};
+use crate::shard::{Net, Shard};
+
+impl Shard {
+    /// Opens the session and says so, once [MQTT-3.1.4-5], [MQTT-3.2.0-2]: at once, or when it is
+    /// written down. With an authentication method, `connect` has the data that goes out; `packet`
+    /// is what it was decoded from.
+    pub(in crate::shard) fn connect(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        connect: &Connect<'_>,
+        packet: &[u8],
+        key: ClientKey,
+        assigned: bool,
+    ) -> Flow {
+        let agreed = agree(connect, self.limits());
+        if !self.takes_connack(connect, &agreed, assigned.then_some(&*key.client_id)) {
+            self.refuse(net, conn, connect.version, ReasonCode::PACKET_TOO_LARGE);
+            return Flow::Stop;
+        }
+        let level = self.level_of(conn, agreed.session_expiry_s);
+        if let Some(slot) = self.sessions.find(&key) {
+            self.end_promised_connection(net, slot);
+        }
+        if let Some(slot) = self.sessions.find(&key) {
+            // What is due is done before anything is written down that knows nothing of it.
+            self.session_timeout(net, slot);
+        }
+        let (clean_start, expiry_s) = (connect.clean_start, agreed.session_expiry_s);
+        let admission = self.admission(&key, Asked { clean_start, level, expiry_s });
+        if admission == ConnectAnswer::Refused {
+            self.stats.journal_refused_connects_total.increment();
+            self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
+            return Flow::Stop;
+        }
+        let replaces = self.sessions.find(&key);
+        let replaces = replaces.filter(|&s| self.sessions[s].connection.is_some());
+        // A client that is connected already takes its own place.
+        let permit = if replaces.is_none() { self.shared.connections.try_take() } else { None };
+        if replaces.is_none() && permit.is_none() {
+            self.stats.refused_connections_total.increment();
+            self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
+            return Flow::Stop;
+        }
+        if let Some(slot) = self.sessions.find(&key) {
+            self.take_over(net, slot, connect.clean_start);
+        }
+        let permit = permit.unwrap_or_else(|| self.shared.connections.take());
+        // Taking over may have ended the session.
+        let existing = self.sessions.find(&key);
+        if existing.is_none() && self.sessions.len() >= self.shared.sessions_per_shard_max {
+            self.stats.refused_sessions_total.increment();
+            self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
+            return Flow::Stop;
+        }
+        self.connections.admit(conn, permit);
+        let (slot, ended) = match existing {
+            Some(slot) => (slot, BatchSeq::DONE),
+            None => {
+                let ended = self.end_of_former(&key);
+                let kept = self.place_in_journal(level);
+                (self.new_session(key, kept), ended)
+            }
+        };
+        let source = self.sessions[slot].source;
+        let will = connect.will.as_ref().map(|will| will_state(will, source));
+        self.sessions[slot].is_kin = has_bridge_bit(packet);
+        let waits = admission == ConnectAnswer::Committed;
+        let opened = Opened { version: connect.version, expiry_s, will: will.as_ref(), waits };
+        let batch = self.keep_opened(slot, &opened).max(ended);
+        if batch <= self.durability.committed() || !waits {
+            self.open_session(net, conn, slot, connect, will, assigned);
+            return Flow::Continue;
+        }
+        let packet = without_bridge_bit(packet).unwrap_or_else(|| packet.to_vec());
+        let authentication_data = connect.properties.authentication_data.map(Into::into);
+        let promised = Promised { conn, batch, packet, authentication_data, assigned, will };
+        self.promise_connection(net, slot, promised);
+        Flow::Continue
+    }
+
+    /// The client is connected to its session, and told so.
+    pub(in crate::shard) fn open_session(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        connect: &Connect<'_>,
+        will: Option<WillState<Copy>>,
+        assigned: bool,
+    ) {
+        self.cancel_connect_timer(net, conn);
+        let agreed = agree(connect, self.limits());
+        let client_id = Arc::clone(&self.sessions[slot].key.client_id);
+        let response_information = self.response_information(connect, &client_id);
+        let assigned_client_id = assigned.then_some(&*client_id);
+        let mut connack =
+            self.connack(connect, &agreed, assigned_client_id, response_information.as_deref());
+        let aliases_max = connect.properties.topic_alias_maximum.unwrap_or(0);
+        // Not above what the client takes [MQTT-3.1.2-26].
+        let aliases_max = aliases_max.min(self.limits().outgoing_topic_aliases_max);
+        let params = ConnectParams {
+            version: connect.version,
+            clean_start: connect.clean_start,
+            receive_maximum: connect.properties.receive_maximum.unwrap_or(u16::MAX),
+            topic_alias_maximum_in: self.limits().topic_alias_maximum,
+            topic_alias_maximum_out: aliases_max,
+            keep_alive_s: agreed.keep_alive_s,
+            session_expiry_s: agreed.session_expiry_s,
+            will,
+        };
+        let now_ns = net.now_ns();
+        let session = &mut self.sessions[slot];
+        let connected = session.machine.connect(now_ns, params);
+        session.connection = Some(conn);
+        self.stats.packets_in_total.increment();
+        self.stats.connects_total.increment();
+        self.stats.sessions_connected.add(1);
+        session.version = connect.version;
+        session.owes_pingresp = false;
+        if let Some(pressure) = &mut session.pressure {
+            // With the patience that everybody gets, and nothing looked at.
+            pressure.held = BudgetHold::default();
+        }
+        session.packet_size_max = packet_size_max(connect);
+        session.is_particular = session.packet_size_max != u32::MAX || aliases_max > 0;
+        session.no_problem_information =
+            connect.properties.request_problem_information == Some(false);
+        let active = Connection::Active { id: conn, session: slot, version: connect.version };
+        self.connections.set(conn, active);
+        net.established(conn);
+        // CONNACK before whatever the steps below may send to this session [MQTT-3.2.0-1].
+        connack.session_present = connected.session_present;
+        encode(&Packet::ConnAck(connack), connect.version, net, conn);
+        self.members_connected(net, slot, true);
+        if let Some(Body::Here(will)) = connected.publish_will.map(|will| will.message) {
+            self.publish_will(net, &will);
+        }
+        self.arm_timer(net, slot);
+        self.pump(net, slot);
+    }
+
+    /// How safe a session is to be that a client of this connection asks for.
+    fn level_of(&self, conn: ConnId, session_expiry_s: u32) -> Level {
+        let Some(durable) = &self.shared.durable else { return Level::Memory };
+        let listener = self.connections.get(conn).listener().unwrap_or(0);
+        durable.levels[usize::from(listener)].of(session_expiry_s)
+    }
+
+    /// The same client id again: the old connection ends before the new one's CONNACK
+    /// [MQTT-3.1.4-3]; clean start ends the session too.
+    fn take_over(&mut self, net: &mut Net, slot: SessionSlot, clean_start: bool) {
+        if let Some(old) = self.sessions[slot].connection {
+            self.stats.takeovers_total.increment();
+            self.say_goodbye(net, old, ReasonCode::SESSION_TAKEN_OVER);
+            self.session_disconnected(net, slot, End::TakenOver { clean_start });
+        }
+        if !clean_start || !self.sessions.contains(slot) {
+            return;
+        }
+        if self.shared.durable.is_some() {
+            // A session of its own for the client, in the journal too.
+            let will = self.sessions[slot].machine.will().map(|(will, _)| will.clone());
+            if let Some(Body::Here(will)) = will.map(|will| will.message.message) {
+                self.publish_will(net, &will);
+            }
+            self.discard_session(net, slot);
+        } else {
+            let undelivered = self.take_undelivered_of_groups(slot);
+            self.remove_all_subscriptions(net, slot);
+            self.renew(net, slot);
+            self.redistribute(net, undelivered);
+        }
+    }
+
+    /// A clean start of a session that has no connection: what is still on its way to it (fan-outs,
+    /// replays, acknowledgements) was meant for its predecessor and has to miss it.
+    fn renew(&mut self, net: &mut Net, slot: SessionSlot) {
+        self.sessions.renew(slot);
+        let session = &mut self.sessions[slot];
+        session.replays = None;
+        // It carries the old generation.
+        if let Some((timer, _)) = session.timer.take() {
+            net.cancel_timer(timer);
+        }
+    }
+
+    fn new_session(&mut self, key: ClientKey, kept: Option<Kept>) -> SessionSlot {
+        let machine = Machine::new(self.session_limits(kept.is_some()));
+        self.add_session(key, machine, kept)
+    }
+
+    /// What a session may hold.
+    pub(in crate::shard) fn session_limits(&self, is_kept: bool) -> SessionLimits {
+        let limits = self.limits();
+        let durable = self.shared.durable.as_ref().filter(|_| is_kept);
+        SessionLimits {
+            queue_len_max: limits.session_queue_len_max,
+            queue_bytes_max: limits.session_queue_bytes_max,
+            receive_maximum: limits.receive_maximum,
+            inflight_max: limits.inflight_max,
+            queue_qos0_offline: limits.queue_qos0_offline
+                || durable.is_some_and(|durable| durable.settings.offline_qos0),
+            alias_bytes_max: limits.topic_alias_bytes_max,
+        }
+    }
+
+    /// Puts a session among the shard's.
+    pub(in crate::shard) fn add_session(
+        &mut self,
+        key: ClientKey,
+        machine: Machine,
+        kept: Option<Kept>,
+    ) -> SessionSlot {
+        let session = Session {
+            generation: 0,
+            machine,
+            connection: None,
+            version: Version::V5,
+            source: self.shared.bridges.source_of(&key),
+            key,
+            packet_size_max: u32::MAX,
+            is_particular: false,
+            no_problem_information: false,
+            expired_counted: 0,
+            partial_len: 0,
+            subscriptions: hashbrown::HashSet::default(),
+            memberships: Vec::new(),
+            left_groups: None,
+            timer: None,
+            owes_pingresp: false,
+            replays: None,
+            places_counted: 0,
+            pressure: None,
+            is_kin: false,
+            member: None,
+            kept,
+            lent: None,
+            promises: None,
+            stored: 0,
+            is_loading: false,
+        };
+        let slot = self.sessions.insert(session);
+        self.count_sessions();
+        slot
+    }
+
+    /// Those of bridges' members are no clients'.
+    pub(in crate::shard) fn count_sessions(&self) {
+        let own = self.sessions.len().saturating_sub(self.bridges.len());
+        self.stats.sessions.set(own as u64);
+    }
+}
+
+fn will_state(will: &Will<'_>, source: Source) -> WillState<Copy> {
+    debug_assert!(will.qos <= QoS::ExactlyOnce);
+    WillState {
+        message: Copy { message: Body::Here(Message::from_will(will, source)), group: NO_GROUP },
+        delay_s: will.properties.delay_s.unwrap_or(0),
+    }
+}

@@ -1,0 +1,81 @@
+//! What the timers of a shard are for.
+
+use crate::keys::SessionSlot;
+
+/// What a timer is for, packed into the 64 bits that the loop keeps for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimerToken {
+    /// A connection has not sent CONNECT, or not authenticated itself.
+    Connect { connection: u32 },
+    /// A session's keep-alive, expiry or will delay.
+    Session { slot: SessionSlot, generation: u32 },
+    /// Publishers held back are read again.
+    Throttle,
+    /// Retained messages have expired.
+    Retained,
+    /// A connection to another broker is due, late, or silent.
+    Link { link: u32 },
+    /// Clients wait for a commit.
+    Unanswered,
+}
+
+impl TimerToken {
+    pub(super) fn encode(self) -> u64 {
+        match self {
+            Self::Connect { connection } => u64::from(connection),
+            // 31 bits of generation: a slot would have to be reused two billion times meanwhile.
+            Self::Session { slot, generation } => {
+                1 << 63 | u64::from(generation & 0x7fff_ffff) << 32 | u64::from(slot.number())
+            }
+            Self::Throttle => 1 << 62,
+            Self::Retained => 1 << 62 | 1,
+            Self::Link { link } => 1 << 62 | 1 << 32 | u64::from(link),
+            Self::Unanswered => 1 << 62 | 2,
+        }
+    }
+
+    /// Whether the generation of a timer is that of a session.
+    pub(super) const fn is_generation(session: u32, timer: u32) -> bool {
+        session & 0x7fff_ffff == timer
+    }
+
+    pub(super) fn decode(token: u64) -> Self {
+        if token >> 63 == 1 {
+            Self::Session {
+                slot: SessionSlot::new(token as u32),
+                generation: (token >> 32) as u32 & 0x7fff_ffff,
+            }
+        } else if token == 1 << 62 {
+            Self::Throttle
+        } else if token == 1 << 62 | 1 {
+            Self::Retained
+        } else if token >> 32 == 1 << 30 | 1 {
+            Self::Link { link: token as u32 }
+        } else if token == 1 << 62 | 2 {
+            Self::Unanswered
+        } else {
+            Self::Connect { connection: token as u32 }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SessionSlot, TimerToken};
+
+    #[test]
+    fn tokens_survive_packing() {
+        for token in [
+            TimerToken::Connect { connection: u32::MAX },
+            TimerToken::Session { slot: SessionSlot::NONE, generation: 0x7fff_ffff },
+            TimerToken::Session { slot: SessionSlot::new(0), generation: 0 },
+            TimerToken::Throttle,
+            TimerToken::Retained,
+            TimerToken::Link { link: 0 },
+            TimerToken::Link { link: u32::MAX },
+            TimerToken::Unanswered,
+        ] {
+            assert_eq!(TimerToken::decode(token.encode()), token);
+        }
+    }
+}
