@@ -1,17 +1,15 @@
 //! In steady state a publish costs one allocation and a delivery none, whatever the QoS.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-mod common;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{Client, PATIENCE, TestBroker};
 use tacho_codec::{
     Connect, ConnectProperties, Packet, PacketId, Publish, QoS, Version, split_frame,
 };
+use tacho_testkit::{Client, PATIENCE, TestBroker};
 
 struct Counting;
 
@@ -174,7 +172,7 @@ fn allocations(shards: usize, qos: QoS, version: Version, payload_len: usize) ->
 fn a_publish_costs_one_allocation_and_a_delivery_none() {
     let _alone = ALONE.lock().unwrap();
     for shards in [1, 2] {
-        for qos in common::ALL_QOS {
+        for qos in tacho_testkit::ALL_QOS {
             for (version, payload_len) in
                 [(Version::V311, 100), (Version::V5, 100), (Version::V311, 8_192)]
             {
@@ -206,7 +204,7 @@ fn a_bridge_costs_no_allocation_but_the_other_brokers_also_where_it_renames() {
              connections = 3\nhealth_check_s = 0\nkeep_alive_s = 0\n{rule}",
             there.address
         ));
-        common::wait_until("the bridge is up", || here.bridges()[0].connected == 3);
+        tacho_testkit::wait_until("the bridge is up", || here.bridges()[0].connected == 3);
         let mut course = Course::between(&here, &there, qos, Version::V5, 100);
         for _ in 0..10 {
             course.round();
@@ -244,7 +242,7 @@ fn topic_aliases_cost_no_allocation_either_also_where_they_change_hands() {
     let broker = TestBroker::start(1);
     let mut subscriber = broker.client(Version::V5);
     let properties = ConnectProperties { topic_alias_maximum: Some(4), ..Default::default() };
-    subscriber.connect(&Connect { properties, ..common::connect("sub", Version::V5) });
+    subscriber.connect(&Connect { properties, ..tacho_testkit::connect("sub", Version::V5) });
     subscriber.subscribe("#", QoS::AtMostOnce);
     subscriber.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut publisher = broker.connected("pub", Version::V5);

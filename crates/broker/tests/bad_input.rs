@@ -1,16 +1,14 @@
 //! What bad clients do, and that neither the broker's memory nor the other clients notice.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-mod common;
-
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use common::{Client, PATIENCE, TestBroker, VERSIONS, connect, will};
 use fastrand::Rng;
 use tacho_codec::{Ack, Connect, Packet, PacketId, Publish, QoS, ReasonCode, Version};
+use tacho_testkit::{Client, PATIENCE, TestBroker, VERSIONS, connect, will};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -61,7 +59,7 @@ fn packets_cut_anywhere_are_refused_or_waited_for() {
     let mut good = broker.connected("good", Version::V5);
     let mut cases = 0;
     for (i, sample) in SAMPLES.iter().enumerate() {
-        let whole = common::packet(sample);
+        let whole = tacho_testkit::packet(sample);
         for len in 1..whole.len() {
             // Once with the connection's end in the middle of the packet, once with a length that
             // says that the rest was never meant to come.
@@ -143,7 +141,7 @@ fn claimed_lengths_cost_nothing() {
     let mut good = broker.connected("good", Version::V5);
     good.ping();
     // Those that have connected may still keep their promise; a CONNECT has a limit of its own.
-    common::wait_until("half are there", || broker.counter("connections") == 101);
+    tacho_testkit::wait_until("half are there", || broker.counter("connections") == 101);
     assert_eq!(broker.counter("protocol_errors_total"), 100);
     assert_grew_less_than(before, 32 * MIB);
     drop(claims);
@@ -293,12 +291,12 @@ fn clients_that_never_read_their_answers_are_bounded() {
     assert!(answers < 30_000, "{answers} answers");
     // SUBSCRIBE: ended, sooner or later. PUBLISH: no more than may be unacknowledged.
     let filters = "<+a> 00 ".repeat(1_000);
-    let subscribe = common::packet(&format!("82 | 0001 [] {filters}"));
-    let publish = common::packet("32 | <t> 0001 []").repeat(100);
+    let subscribe = tacho_testkit::packet(&format!("82 | 0001 [] {filters}"));
+    let publish = tacho_testkit::packet("32 | <t> 0001 []").repeat(100);
     for (packets, reason) in [(subscribe, 0x97), (publish, 0x93)] {
         let mut bad = deaf(&broker);
         let before = broker.counter("protocol_errors_total");
-        common::wait_until("the broker ends it", || {
+        tacho_testkit::wait_until("the broker ends it", || {
             send_carelessly(&mut bad, &packets);
             broker.counter("protocol_errors_total") > before
         });
@@ -409,7 +407,7 @@ fn a_thousand_bad_clients_do_not_disturb_a_good_pair() {
             let mut number = 0_u32;
             let mut slowest = Duration::ZERO;
             while !done.load(Ordering::Relaxed) || number < 300 {
-                let qos = common::ALL_QOS[number as usize % 3];
+                let qos = tacho_testkit::ALL_QOS[number as usize % 3];
                 let start = Instant::now();
                 publisher.publish("good", &number.to_be_bytes(), qos, false);
                 assert_eq!(subscriber.receive_and_ack().payload, number.to_be_bytes());
@@ -435,7 +433,7 @@ fn a_thousand_bad_clients_do_not_disturb_a_good_pair() {
         });
         let mut rng = Rng::with_seed(0x007A_C402);
         let kept: Vec<_> = (0..count).map(|i| misbehave(&broker, i, &mut rng)).collect();
-        common::wait_until("the half-open ones are gone", || {
+        tacho_testkit::wait_until("the half-open ones are gone", || {
             broker.counter("connect_timeouts_total") >= count as u64 * 15 / 100
         });
         assert_grew_less_than(before, 128 * MIB);
@@ -445,7 +443,9 @@ fn a_thousand_bad_clients_do_not_disturb_a_good_pair() {
     });
     println!("{} exchanges, the slowest took {:?}", delivered.0, delivered.1);
     assert!(broker.counter("protocol_errors_total") >= count as u64 * 4 / 10);
-    common::wait_until("all bad connections are gone", || broker.counter("connections") <= 3);
+    tacho_testkit::wait_until("all bad connections are gone", || {
+        broker.counter("connections") <= 3
+    });
     assert_grew_less_than(before, 128 * MIB);
 }
 

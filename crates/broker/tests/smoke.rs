@@ -1,9 +1,7 @@
 //! The shortest way through each part, with one shard and with several.
 
-mod common;
-
-use common::{TestBroker, connect, will};
 use tacho_codec::{Connect, Packet, QoS, ReasonCode, Version};
+use tacho_testkit::{TestBroker, connect, will};
 
 const VERSIONS: [Version; 3] = [Version::V31, Version::V311, Version::V5];
 const ALL_QOS: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
@@ -149,7 +147,7 @@ fn shared_subscription_delivers_each_message_to_one_member() {
             publisher.publish("jobs/x", format!("{i}").as_bytes(), QoS::AtLeastOnce, false);
         }
         let mut all = Vec::new();
-        let deadline = std::time::Instant::now() + common::PATIENCE;
+        let deadline = std::time::Instant::now() + tacho_testkit::PATIENCE;
         while all.len() < 400 && std::time::Instant::now() < deadline {
             for member in &mut members {
                 while let Ok(Some(frame)) = member.frame_within(std::time::Duration::from_millis(2))

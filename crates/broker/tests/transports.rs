@@ -2,20 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod common;
-
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::*;
 use tacho_broker::{Broker, RawConfig, SelfSigned, self_signed};
 use tacho_codec::{Packet, QoS, ReasonCode, Version};
 use tacho_net::tls::{TlsClient, TlsClientSettings};
 use tacho_net::ws::WsClient;
 use tacho_net::{Filter, Layers};
+use tacho_testkit::*;
 
 /// A client whose bytes go through `filter`: a tunnel lies between it and the broker.
 fn through(filter: Box<dyn Filter>, broker: SocketAddr, version: Version) -> Client {

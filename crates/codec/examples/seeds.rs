@@ -6,15 +6,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a tool for developers; a panic is message enough")]
 
-#[path = "../tests/support/notation.rs"]
-mod notation;
-#[path = "../tests/support/vectors.rs"]
-mod vectors;
-
 use std::path::PathBuf;
 use std::{env, fs};
 
 use tacho_codec::{Direction, Version};
+use tacho_testkit::{notation, vectors};
 
 fn main() {
     let folder = PathBuf::from(env::args().nth(1).expect("the folder of the corpus"));

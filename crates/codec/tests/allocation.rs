@@ -1,17 +1,16 @@
 //! Decoding and encoding PUBLISH, acknowledgements and heads does not allocate.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-mod support;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
 
-use support::notation::bytes;
 use tacho_codec::{
     Ack, AckKind, Direction, Packet, PacketId, Publish, PublishHead, QoS, ReasonCode, Version,
     split_frame,
 };
+use tacho_testkit::notation::bytes;
+use tacho_testkit::vectors::INVALID;
 
 struct Counting;
 
@@ -90,7 +89,7 @@ fn publish_is_decoded_and_encoded_without_allocation() {
 
 #[test]
 fn refusing_does_not_allocate() {
-    for &(version, direction, notation, _) in support::vectors::INVALID {
+    for &(version, direction, notation, _) in INVALID {
         let bytes = bytes(notation);
         if bytes[0] >> 4 != 3 {
             continue;

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
@@ -34,7 +32,7 @@ fn replay(target: &str, direction: Direction) {
             4 => Version::V311,
             _ => Version::V5,
         };
-        legal += usize::from(support::decode_is_stable(bytes, version, direction));
+        legal += usize::from(tacho_testkit::packets::decode_is_stable(bytes, version, direction));
     }
     assert!(legal > 20 && legal < files.len(), "{legal} of {} are legal", files.len());
 }

@@ -1,11 +1,9 @@
 //! Splitting a stream into frames.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-mod support;
-
-use support::notation::bytes;
-use support::vectors::CANONICAL;
 use tacho_codec::{Frame, ReasonCode, split_frame};
+use tacho_testkit::notation::bytes;
+use tacho_testkit::vectors::CANONICAL;
 
 /// A stream of all canonical packets, split in two at every point.
 // 60

@@ -1,11 +1,10 @@
 //! Arbitrary packets survive encoding and decoding.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-mod support;
-
 use proptest::prelude::*;
-use support::{decode, encode, strategies};
 use tacho_codec::{DecodeError, Direction, Packet, PublishHead, ReasonCode, Version, split_frame};
+use tacho_testkit::packets::{decode, encode};
+use tacho_testkit::strategies;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
@@ -46,7 +45,7 @@ proptest! {
     fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
         for version in Version::ALL {
             for direction in [Direction::ToServer, Direction::ToClient] {
-                support::decode_is_stable(&bytes, version, direction);
+                tacho_testkit::packets::decode_is_stable(&bytes, version, direction);
             }
         }
     }
@@ -61,7 +60,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = value;
         }
-        support::decode_is_stable(&bytes, version, direction);
+        tacho_testkit::packets::decode_is_stable(&bytes, version, direction);
     }
 
     #[test]

@@ -1,14 +1,12 @@
 //! The rules for strings and topic names, against a plain definition.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-mod support;
-
 use proptest::prelude::*;
-use support::decode;
 use tacho_codec::{
     Direction, Packet, ReasonCode, TopicNameError, Version, check_topic_name, is_valid_text,
     is_valid_topic_name,
 };
+use tacho_testkit::packets::decode;
 
 /// The rule without optimization: well-formed UTF-8 without control characters and non-characters.
 fn is_legal(bytes: &[u8]) -> bool {

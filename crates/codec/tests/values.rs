@@ -1,12 +1,8 @@
 //! Each field of each packet decodes to its value; values of the small types.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-mod support;
-
 use std::num::NonZeroU16;
 
-use support::notation::bytes;
-use support::{decode, encode, frame};
 use tacho_codec::Direction::{ToClient, ToServer};
 use tacho_codec::Version::{V5, V31, V311};
 use tacho_codec::{
@@ -15,6 +11,8 @@ use tacho_codec::{
     Subscribe, SubscribeFilter, SubscribeOptions, SubscriptionIdsBuf, UnsubAck, Unsubscribe,
     UserProperties, UserPropertiesBuf, Version, Will, WillProperties,
 };
+use tacho_testkit::notation::bytes;
+use tacho_testkit::packets::{decode, encode, frame};
 
 fn id(value: u16) -> PacketId {
     PacketId::new(value).unwrap()

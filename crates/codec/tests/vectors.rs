@@ -1,12 +1,10 @@
 //! The handwritten packets: legal ones decode and encode, illegal ones are refused.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-mod support;
-
-use support::notation::bytes;
-use support::vectors::{CANONICAL, INVALID, OTHER_FORMS};
-use support::{decode, encode};
 use tacho_codec::{Direction, Packet, PacketType, Version, check_first_byte};
+use tacho_testkit::notation::bytes;
+use tacho_testkit::packets::{decode, encode};
+use tacho_testkit::vectors::{CANONICAL, INVALID, OTHER_FORMS};
 
 /// The version to encode a packet in: its own for CONNECT.
 fn version_of(packet: &Packet<'_>, version: Version) -> Version {
@@ -144,11 +142,11 @@ fn changed_bytes_never_panic() {
             let mut changed = original.clone();
             for value in [0x00, 0x01, 0x02, 0x04, 0x10, 0x20, 0x26, 0x40, 0x7F, 0x80, 0xC3, 0xFF] {
                 changed[at] = value;
-                support::decode_is_stable(&changed, version, direction);
+                tacho_testkit::packets::decode_is_stable(&changed, version, direction);
             }
             for bit in 0..8 {
                 changed[at] = original[at] ^ 1 << bit;
-                support::decode_is_stable(&changed, version, direction);
+                tacho_testkit::packets::decode_is_stable(&changed, version, direction);
             }
         }
     }

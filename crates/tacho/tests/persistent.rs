@@ -1,18 +1,15 @@
 //! Sessions whose subscribers are away while messages are published, and brokers that are killed
 //! meanwhile.
 
-#[path = "common/persistent.rs"]
-mod common;
-
 use std::process::Command;
 
-use common::{Course, persistent};
+use tacho_testkit::runs::persistent::{Course, persistent};
 
 /// A shared machine may slow both sides; what counts here is what came.
 const FAIR: [i32; 3] = [0, 99, 111];
 
 fn run(arguments: &[&str]) -> Course {
-    persistent(arguments).unwrap_or_else(|why| panic!("{why}"))
+    persistent(env!("CARGO_BIN_EXE_tacho"), arguments).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// The broker as a command that keeps nothing on disk.

@@ -1,17 +1,16 @@
 //! Every built-in scenario against Tacho's own broker, small and fully verified.
 
-#[path = "common/small.rs"]
-mod small;
-
 use std::fs;
 use std::process::Command;
 
-use small::{SMALL, Small};
+use tacho_testkit::runs::small::{SMALL, Small};
+
+const TACHO: &str = env!("CARGO_BIN_EXE_tacho");
 
 fn run(scenario: &str) {
     let small: Vec<&Small> = SMALL.iter().filter(|small| small.scenario == scenario).collect();
     let [small] = small[..] else { panic!("{} of {scenario}", small.len()) };
-    small.run(&[]).expect("all came that must");
+    small.run(TACHO, &[]).expect("all came that must");
 }
 
 #[test]
@@ -40,7 +39,7 @@ fn bridge() {
         received: 200,
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let record = small.run_in(folder.path(), &[]).expect("all came that must");
+    let record = small.run_in(TACHO, folder.path(), &[]).expect("all came that must");
     let targets = record["targets"].as_array().expect("targets");
     assert_eq!(targets.len(), 2, "{record:#}");
     for (target, name) in targets.iter().zip(["node1", "node2"]) {

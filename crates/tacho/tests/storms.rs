@@ -1,9 +1,10 @@
 //! Scenarios in which something happens while the run is measured, small, end to end.
 
-#[path = "common/storms.rs"]
-mod common;
+use tacho_testkit::runs::storms::{self, Happened};
 
-use common::{Happened, run};
+fn run(scenario: &str, vars: &[&str], arguments: &[&str]) -> Happened {
+    storms::run(env!("CARGO_BIN_EXE_tacho"), scenario, vars, arguments)
+}
 
 #[test]
 fn clients_that_are_dropped_at_once_come_back() {

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::Finding;
 
 /// Each room and the rooms below it that it may use. ARCHITECTURE.md has the picture.
-const ROOMS: [(&str, &[&str]); 16] = [
+const ROOMS: [(&str, &[&str]); 17] = [
     ("codec", &[]),
     ("topic", &[]),
     ("session", &["codec"]),
@@ -33,7 +33,11 @@ const ROOMS: [(&str, &[&str]); 16] = [
     ),
     // Behind the feature `results`.
     ("xtask", &["lab", "record", "report", "scenario"]),
+    (TESTKIT, &["codec", "topic", "session", "net", "journal", "broker", "load"]),
 ];
+
+/// Support for integration tests: only they may use it.
+const TESTKIT: &str = "testkit";
 
 /// Checks every manifest of the workspace, and returns them by name.
 pub(super) fn check(root: &Path, findings: &mut Vec<Finding>) -> Result<Vec<(String, Table)>> {
@@ -83,8 +87,12 @@ pub(super) fn check_manifest(name: &str, manifest: &Table, findings: &mut Vec<Fi
                 findings.push(Finding::new(name, 0, message));
             }
             let Some(used) = dependency.strip_prefix("tacho-") else { continue };
+            if used == TESTKIT && section != "dev-dependencies" {
+                let message = format!("`{room}` must not use `{used}` outside its tests");
+                findings.push(Finding::new(name, 0, message));
+            }
             // Tests may look across, the product may not.
-            if section == "dependencies" && !allowed.contains(&used) {
+            if section == "dependencies" && used != TESTKIT && !allowed.contains(&used) {
                 findings.push(Finding::new(name, 0, format!("`{room}` must not use `{used}`")));
             }
         }

@@ -48,6 +48,7 @@ pub(super) fn check(name: &str, text: &str, findings: &mut Vec<Finding>) {
         "rs" => {
             lengths(name, text, findings);
             clocks(name, text, findings);
+            paths(name, text, findings);
         }
         "py" | "mjs" | "js" | "ts" | "sh" => lengths(name, text, findings),
         "md" => headings(name, text, findings),
@@ -134,6 +135,15 @@ fn clocks(name: &str, text: &str, findings: &mut Vec<Finding>) {
     for (number, line) in numbered(text) {
         if CLOCKS.iter().any(|clock| line.contains(clock)) {
             findings.push(Finding::new(name, number, "reads a clock: time is passed down"));
+        }
+    }
+}
+
+fn paths(name: &str, text: &str, findings: &mut Vec<Finding>) {
+    for (number, line) in numbered(text) {
+        if line.trim_start().starts_with("#[path") {
+            let message = "a module by path: what tests share belongs in crates/testkit";
+            findings.push(Finding::new(name, number, message));
         }
     }
 }

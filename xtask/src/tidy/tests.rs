@@ -54,6 +54,13 @@ fn clocks_are_forbidden_in_the_machines_but_not_in_their_tests() {
 }
 
 #[test]
+fn modules_are_not_included_by_path() {
+    let text = "#[path = \"../common/mod.rs\"]\nmod common;\n";
+    assert_eq!(findings("crates/a/tests/a.rs", text).len(), 1);
+    assert_eq!(findings("a.rs", "// #[path] is not used.\n").len(), 0);
+}
+
+#[test]
 fn markdown_has_one_title() {
     assert_eq!(findings("a.md", "# One\n```\n# not a title\n```\n").len(), 0);
     assert_eq!(findings("a.md", "# One\n# Two\n").len(), 1);
@@ -69,6 +76,8 @@ fn a_room_that_looks_up_is_found() {
         ("[dependencies]\ntacho-broker.workspace = true\n", 1),
         ("[dev-dependencies]\ntacho-broker.workspace = true\n", 0),
         ("[dependencies]\nbytes = \"1\"\n", 1),
+        ("[dev-dependencies]\ntacho-testkit.workspace = true\n", 0),
+        ("[dependencies]\ntacho-testkit.workspace = true\n", 1),
     ];
     for (dependencies, count) in cases {
         let manifest = format!("{head}{dependencies}").parse().expect("a manifest");

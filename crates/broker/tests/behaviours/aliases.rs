@@ -5,7 +5,7 @@ use tacho_codec::{
     split_frame,
 };
 
-use crate::common::{ALL_QOS, Client, TestBroker, VERSIONS, connect, each_broker, wait_until};
+use tacho_testkit::{ALL_QOS, Client, TestBroker, VERSIONS, connect, each_broker, wait_until};
 
 const LONG: &str = "building/7/floor/3/room/12/sensors/temperature/celsius";
 

@@ -9,7 +9,7 @@ use tacho_codec::{
     Auth, Connect, ConnectProperties, Packet, QoS, ReasonCode, UserProperties, Version,
 };
 
-use crate::common::{Client, PATIENCE, TestBroker, connect, packet, wait_until, will};
+use tacho_testkit::{Client, PATIENCE, TestBroker, connect, packet, wait_until, will};
 
 /// Asks `what?` unless it hears `that` at once, and is content with nothing else. When a client
 /// authenticates again it wants `that again`.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tacho_codec::{Connect, ConnectProperties, Packet, QoS, ReasonCode, Version};
 
-use crate::common::{TestBroker, VERSIONS, connect, each_broker, packet, wait_until, will};
+use tacho_testkit::{TestBroker, VERSIONS, connect, each_broker, packet, wait_until, will};
 
 /// What a refused CONNECT got: CONNACK's code and the close, or the close alone.
 fn refusal(broker: &TestBroker, version: Version, packet: &str) -> Option<u8> {
@@ -287,7 +287,7 @@ fn slow_or_half_sent_connect_times_out() {
     dripping.send_raw(&[0x10]);
     while dripping.frame_within(Duration::from_millis(100)).is_err() {
         let _ = std::io::Write::write_all(&mut dripping.stream, &[0x7f]);
-        assert!(start.elapsed() < crate::common::PATIENCE);
+        assert!(start.elapsed() < tacho_testkit::PATIENCE);
     }
     silent.expect_closed();
     half.expect_closed();
@@ -417,7 +417,7 @@ fn bytes_that_never_become_a_packet_do_not_keep_a_client() {
         let _ = std::io::Write::write_all(&mut dripping.stream, b"x");
         match dripping.frame_within(Duration::from_millis(100)) {
             Ok(frame) => break frame.expect("DISCONNECT before the close"),
-            Err(()) => assert!(start.elapsed() < crate::common::PATIENCE),
+            Err(()) => assert!(start.elapsed() < tacho_testkit::PATIENCE),
         }
     };
     assert_eq!((goodbye[0], goodbye[2]), (0xe0, 0x8d));

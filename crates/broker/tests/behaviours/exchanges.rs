@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tacho_codec::{Ack, Packet, PacketId, Publish, PublishProperties, QoS, ReasonCode, Version};
 
-use crate::common::{TestBroker, VERSIONS, each_broker, wait_until};
+use tacho_testkit::{TestBroker, VERSIONS, each_broker, wait_until};
 
 fn publish(qos: QoS, topic: &str, id: u16) -> Publish<'_> {
     Publish { qos, topic, packet_id: PacketId::new(id), payload: b"x", ..Publish::default() }

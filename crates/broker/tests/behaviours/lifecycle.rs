@@ -2,7 +2,7 @@
 
 use tacho_codec::{Connect, ConnectProperties, Packet, QoS, ReasonCode, Version};
 
-use crate::common::{TestBroker, VERSIONS, connect, wait_until};
+use tacho_testkit::{TestBroker, VERSIONS, connect, wait_until};
 
 // 59
 #[test]

@@ -3,9 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod aliases;
 mod authentication;
 mod connect;

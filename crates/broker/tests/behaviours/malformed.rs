@@ -2,7 +2,7 @@
 
 use tacho_codec::{Connect, ConnectProperties, Packet, ReasonCode, Version};
 
-use crate::common::{TestBroker, VERSIONS, connect, packet};
+use tacho_testkit::{TestBroker, VERSIONS, connect, packet};
 
 const MALFORMED: u8 = 0x81;
 const PROTOCOL: u8 = 0x82;

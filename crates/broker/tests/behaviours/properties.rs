@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use tacho_codec::{Connect, ConnectProperties, Publish, PublishProperties, QoS, ReasonCode};
 use tacho_codec::{UserPropertiesBuf, Version};
 
-use crate::common::{Client, TestBroker, connect, each_broker};
+use tacho_testkit::{Client, TestBroker, connect, each_broker};
 
 fn publish_alias(client: &mut Client, topic: &str, alias: u16, payload: &[u8]) {
     let topic_alias = NonZeroU16::new(alias);

@@ -3,7 +3,7 @@
 use tacho_codec::{Ack, Connect, ConnectProperties, Packet, PacketId, Publish, QoS, ReasonCode};
 use tacho_codec::{SubscribeOptions, Version};
 
-use crate::common::{ALL_QOS, Client, TestBroker, VERSIONS, connect, each_broker};
+use tacho_testkit::{ALL_QOS, Client, TestBroker, VERSIONS, connect, each_broker};
 
 fn packet_id(id: u16) -> PacketId {
     PacketId::new(id).unwrap()

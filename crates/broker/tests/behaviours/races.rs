@@ -5,7 +5,7 @@ use tacho_codec::{
     Ack, Packet, QoS, ReasonCode, RetainHandling, SubscribeOptions, Unsubscribe, Version,
 };
 
-use crate::common::{ALL_QOS, Client, TestBroker, VERSIONS, each_broker};
+use tacho_testkit::{ALL_QOS, Client, TestBroker, VERSIONS, each_broker};
 
 // 44, 28
 // [MQTT-3.10.4-2] [MQTT-3.10.4-3] [MQTT-4.4.0-1] [MQTT-3.1.1: 3.10.4-2] [MQTT-3.1.1: 3.10.4-3]
@@ -225,7 +225,7 @@ fn qos_0_waits_for_an_offline_session_if_so_configured() {
                 publisher.publish("t", &[i], qos, false);
             }
             publisher.ping();
-            crate::common::wait_until("two do not fit", || {
+            tacho_testkit::wait_until("two do not fit", || {
                 broker.counter("dropped_queue_full_total") - dropped == 2
             });
             let mut client = broker.durable("c", version, Some(10));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tacho_codec::{QoS, RetainHandling, SubscribeOptions, Version};
 
-use crate::common::{Client, TestBroker, VERSIONS, wait_until};
+use tacho_testkit::{Client, TestBroker, VERSIONS, wait_until};
 
 /// Brokers of one shard and of several with these limits.
 fn each_limited(limits: &str, test: impl Fn(&TestBroker)) {

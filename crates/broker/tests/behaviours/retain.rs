@@ -4,7 +4,7 @@ use tacho_codec::{
     Publish, PublishProperties, QoS, RetainHandling, SubscribeOptions, UserPropertiesBuf, Version,
 };
 
-use crate::common::{ALL_QOS, each_broker, wait_until};
+use tacho_testkit::{ALL_QOS, each_broker, wait_until};
 
 fn handling(retain_handling: RetainHandling) -> SubscribeOptions {
     SubscribeOptions { qos: QoS::ExactlyOnce, retain_handling, ..SubscribeOptions::default() }
@@ -298,7 +298,7 @@ fn retained_properties_are_replayed_unaltered_and_the_alias_is_not() {
 // 58
 #[test]
 fn retained_messages_are_bounded_and_known_topics_stay_writable() {
-    let broker = crate::common::TestBroker::configured(
+    let broker = tacho_testkit::TestBroker::configured(
         "shards = 1\n[limits]\nretained_count_max = 2\nretained_bytes_max = 1000",
     );
     let mut client = broker.connected("c", Version::V5);
@@ -317,7 +317,7 @@ fn retained_messages_are_bounded_and_known_topics_stay_writable() {
 #[test]
 fn retained_limits_are_those_of_the_broker_not_of_a_shard() {
     let broker =
-        crate::common::TestBroker::configured("shards = 3\n[limits]\nretained_count_max = 10");
+        tacho_testkit::TestBroker::configured("shards = 3\n[limits]\nretained_count_max = 10");
     let mut client = broker.connected("c", Version::V5);
     for i in 0..40 {
         client.publish(&format!("t/{i}"), b"x", QoS::AtLeastOnce, true);

@@ -2,7 +2,7 @@
 
 use tacho_codec::{Connect, ConnectProperties, Packet, QoS, ReasonCode, Version};
 
-use crate::common::{TestBroker, VERSIONS, connect, each_broker, wait_until, will};
+use tacho_testkit::{TestBroker, VERSIONS, connect, each_broker, wait_until, will};
 
 const KEPT: (bool, ReasonCode) = (true, ReasonCode::SUCCESS);
 const NEW: (bool, ReasonCode) = (false, ReasonCode::SUCCESS);

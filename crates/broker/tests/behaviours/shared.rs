@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tacho_codec::{Ack, Packet, QoS, ReasonCode, Version};
 
-use crate::common::{Client, PATIENCE, QUIET, TestBroker, each_broker};
+use tacho_testkit::{Client, PATIENCE, QUIET, TestBroker, each_broker};
 
 /// Takes and acknowledges what comes to any of `clients` until that is so many messages, and makes
 /// sure that no more come. Returns the last payload byte of each, by client.

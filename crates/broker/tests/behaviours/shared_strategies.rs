@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tacho_broker::SharedStrategy;
 use tacho_codec::{Ack, Connect, ConnectProperties, Packet, Publish, QoS, ReasonCode, Version};
 
-use crate::common::{Client, PATIENCE, Received, TestBroker, connect, wait_until};
+use tacho_testkit::{Client, PATIENCE, Received, TestBroker, connect, wait_until};
 
 /// A test with each strategy, on one shard and on two.
 fn each_strategy(strategies: &[&str], test: impl Fn(&TestBroker, &str)) {

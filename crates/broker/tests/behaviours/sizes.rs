@@ -5,7 +5,7 @@ use tacho_codec::{
     SubscribeOptions, UnsubAck, Unsubscribe, Version,
 };
 
-use crate::common::{ALL_QOS, Client, TestBroker, connect, each_broker, wait_until};
+use tacho_testkit::{ALL_QOS, Client, TestBroker, connect, each_broker, wait_until};
 
 /// A 5.0 client with a session that outlives connections and these limits.
 fn limited(

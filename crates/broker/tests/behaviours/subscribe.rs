@@ -7,7 +7,7 @@ use tacho_codec::{
     RetainHandling, SubscribeFilter, SubscribeOptions, UnsubAck, Unsubscribe, Version,
 };
 
-use crate::common::{VERSIONS, connect, each_broker};
+use tacho_testkit::{VERSIONS, connect, each_broker};
 
 const SUB_IDS: [u32; 3] = [1, 128, 268_435_455];
 
@@ -304,7 +304,7 @@ fn unsuback_tells_what_was_there_and_nothing_new_comes() {
 // 40
 #[test]
 fn too_many_subscriptions_are_refused_one_by_one() {
-    let broker = crate::common::TestBroker::configured(
+    let broker = tacho_testkit::TestBroker::configured(
         "shards = 1\n[limits]\nsubscriptions_per_session_max = 2",
     );
     for (version, failure) in [(Version::V5, 0x97), (Version::V311, 0x80)] {

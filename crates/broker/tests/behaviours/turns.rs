@@ -9,7 +9,7 @@ use tacho_codec::{
 };
 use tacho_net::sim::{Faults, Peer};
 
-use crate::common::connect;
+use tacho_testkit::connect;
 
 const VERSION: Version = Version::V311;
 

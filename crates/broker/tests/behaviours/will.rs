@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tacho_codec::{Connect, ConnectProperties, QoS, ReasonCode, UserPropertiesBuf, Version, Will};
 
-use crate::common::{Client, TestBroker, VERSIONS, connect, each_broker, wait_until, will};
+use tacho_testkit::{Client, TestBroker, VERSIONS, connect, each_broker, wait_until, will};
 
 fn mortal<'a>(broker: &TestBroker, version: Version, will: Will<'a>) -> Client {
     let mut client = broker.client(version);
@@ -140,7 +140,7 @@ fn will_keeps_qos_retain_and_properties_except_the_delay() {
             will.properties.user_properties = user.view();
             let mut live = broker.connected("live", Version::V5);
             live.subscribe("w", QoS::ExactlyOnce);
-            while live.frame_within(crate::common::QUIET).is_ok() {}
+            while live.frame_within(tacho_testkit::QUIET).is_ok() {}
             drop(mortal(broker, Version::V5, will));
             let message = live.receive_and_ack();
             assert_eq!((message.qos, message.retain), (qos, false));

@@ -1,7 +1,7 @@
 //! The budget of all that waits: refused before it is acknowledged, never lost after.
 
-use crate::common::{Client, TestBroker, connect, wait_until};
 use tacho_codec::{Ack, ConnectProperties, Packet, Publish, QoS, ReasonCode, Version};
+use tacho_testkit::{Client, TestBroker, connect, wait_until};
 
 const PAYLOAD: [u8; 5_000] = [7; 5_000];
 

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use crate::common::{TestBroker, connect, wait_until};
 use tacho_codec::{Packet, ReasonCode, Version};
+use tacho_testkit::{TestBroker, connect, wait_until};
 
 #[test]
 fn silent_connections_make_room_for_those_that_speak() {

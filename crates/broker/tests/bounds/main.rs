@@ -1,9 +1,6 @@
 //! Bounded and fair: what happens at every limit, and that nobody else feels it.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-#[path = "../common/mod.rs"]
-mod common;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -17,7 +14,7 @@ mod storm;
 mod totals;
 
 /// The slowest clients as the control plane has them, the slowest first.
-fn slowest(broker: &common::TestBroker, count: usize) -> Vec<Value> {
+fn slowest(broker: &tacho_testkit::TestBroker, count: usize) -> Vec<Value> {
     let mut stream = TcpStream::connect(broker.metrics_address()).unwrap();
     let head = "HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     write!(stream, "GET /clients/slowest?n={count} {head}").unwrap();

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::common::{Client, TestBroker, connect, wait_until};
 use crate::slowest;
 use tacho_codec::{ConnectProperties, Packet, PacketId, Publish, QoS, ReasonCode, Version};
+use tacho_testkit::{Client, TestBroker, connect, wait_until};
 
 /// Publishes as fast as it is let to a topic, until dropped. Answers are read and forgotten.
 struct Flood {

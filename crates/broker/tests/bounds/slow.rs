@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::common::{Client, TestBroker, wait_until};
 use crate::slowest;
 use tacho_codec::{QoS, Version};
+use tacho_testkit::{Client, TestBroker, wait_until};
 
 const MESSAGES: u32 = 3_000;
 

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::common::{Client, TestBroker, connect, wait_until};
 use tacho_codec::{Packet, QoS, ReasonCode, Version};
+use tacho_testkit::{Client, TestBroker, connect, wait_until};
 
 const CLIENTS: usize = 2_000;
 const THREADS: usize = 8;

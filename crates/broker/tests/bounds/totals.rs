@@ -1,7 +1,7 @@
 //! Limits on the sums over all clients.
 
-use crate::common::{Client, TestBroker, connect, wait_until, will};
 use tacho_codec::{Packet, Publish, PublishProperties, QoS, ReasonCode, Version};
+use tacho_testkit::{Client, TestBroker, connect, wait_until, will};
 
 const QOS: QoS = QoS::AtLeastOnce;
 

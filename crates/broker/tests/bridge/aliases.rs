@@ -2,9 +2,9 @@
 
 use tacho_codec::{ConnAckProperties, QoS, ReasonCode, Version};
 
-use crate::common::TestBroker;
 use crate::other::{Link, Other};
 use crate::{OUT, bridge, status, wait_empty, wait_up};
+use tacho_testkit::TestBroker;
 
 fn taking(aliases: u16) -> ConnAckProperties<'static> {
     ConnAckProperties { topic_alias_maximum: Some(aliases), ..ConnAckProperties::default() }

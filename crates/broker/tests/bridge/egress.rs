@@ -6,9 +6,9 @@ use tacho_broker::bridge::State;
 use tacho_broker::self_signed;
 use tacho_codec::{ConnAckProperties, QoS, ReasonCode, Version};
 
-use crate::common::{ALL_QOS, TestBroker, wait_until};
 use crate::other::Other;
 use crate::{OUT, bridge, status, wait_empty, wait_up};
+use tacho_testkit::{ALL_QOS, TestBroker, wait_until};
 
 #[test]
 fn messages_of_every_qos_arrive_under_their_new_topic() {
@@ -208,7 +208,7 @@ fn no_client_can_be_a_bridge() {
     let broker = TestBroker::start(1);
     for version in [Version::V311, Version::V5] {
         let mut client = broker.client(version);
-        let connect = crate::common::connect("$bridge/b/0", version);
+        let connect = tacho_testkit::connect("$bridge/b/0", version);
         let (_, reason) = client.connect(&connect);
         assert_eq!(reason, ReasonCode::CLIENT_IDENTIFIER_NOT_VALID);
         client.expect_closed();

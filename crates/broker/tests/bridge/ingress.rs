@@ -3,9 +3,9 @@
 use tacho_codec::{QoS, ReasonCode, Version};
 
 use crate::bridge;
-use crate::common::{ALL_QOS, TestBroker, wait_until};
 use crate::other::Other;
 use crate::{status, wait_up};
+use tacho_testkit::{ALL_QOS, TestBroker, wait_until};
 
 const IN: &str = "[[bridges.ingress]]\nfilter = 'in/#'\ntopic = 'there/${topic}'\n";
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tacho_codec::{ConnAckProperties, QoS, ReasonCode, Version};
 
-use crate::common::{ALL_QOS, Client, TestBroker, wait_until};
 use crate::other::Other;
 use crate::wire::Wire;
 use crate::{bridge, status, wait_up};
+use tacho_testkit::{ALL_QOS, Client, TestBroker, wait_until};
 
 /// The same topics both ways.
 const BOTH: &str = "[[bridges.egress]]\nfilter = 't/#'\n[[bridges.ingress]]\nfilter = 't/#'\n";

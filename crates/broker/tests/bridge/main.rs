@@ -3,8 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 mod aliases;
-#[path = "../common/mod.rs"]
-mod common;
 mod egress;
 mod ingress;
 mod loops;
@@ -14,8 +12,8 @@ mod wire;
 
 use std::net::SocketAddr;
 
-use common::{TestBroker, wait_until};
 use tacho_broker::bridge::{State, Status};
+use tacho_testkit::{TestBroker, wait_until};
 
 /// A bridge called `b` to `address`, with these further keys and rules.
 fn bridge(address: SocketAddr, rest: &str) -> String {

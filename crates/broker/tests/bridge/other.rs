@@ -7,7 +7,7 @@ use tacho_codec::{
     UserProperties, Version, split_frame,
 };
 
-use crate::common::Client;
+use tacho_testkit::Client;
 
 pub(crate) struct Other {
     pub(crate) address: SocketAddr,

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use tacho_codec::{ConnAckProperties, Packet, QoS, ReasonCode, Version};
 
-use crate::common::{TestBroker, wait_until};
 use crate::other::Other;
 use crate::wire::Wire;
 use crate::{OUT, bridge, status, wait_empty, wait_up};
+use tacho_testkit::{TestBroker, wait_until};
 
 /// Waits until the bridge has noticed that it is cut off.
 fn wait_cut(broker: &TestBroker) {
@@ -182,18 +182,18 @@ impl Taker {
         Self { next: HashMap::new(), repeated: 0 }
     }
 
-    fn attach(broker: &TestBroker) -> crate::common::Client {
+    fn attach(broker: &TestBroker) -> tacho_testkit::Client {
         let mut client = broker.durable("taker", Version::V5, None);
         client.subscribe("from/#", QoS::ExactlyOnce);
         client
     }
 
-    fn attach_again(broker: &TestBroker) -> crate::common::Client {
+    fn attach_again(broker: &TestBroker) -> tacho_testkit::Client {
         broker.durable("taker", Version::V5, None)
     }
 
     /// Takes messages until each topic has had `count` of them.
-    fn take(&mut self, client: &mut crate::common::Client, count: u8) {
+    fn take(&mut self, client: &mut tacho_testkit::Client, count: u8) {
         let is_done = |next: &HashMap<String, u8>| {
             next.len() == usize::from(TOPICS) && next.values().all(|next| *next == count)
         };

@@ -3,9 +3,9 @@
 use serde_json::Value;
 use tacho_codec::{QoS, Version};
 
-use crate::common::{Client, TestBroker, connect, wait_until};
 use crate::http::get;
 use crate::metrics::scrape;
+use tacho_testkit::{Client, TestBroker, connect, wait_until};
 
 fn json(broker: &TestBroker, target: &str) -> Value {
     let answer = get(broker.metrics_address(), target);

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::common::{PATIENCE, QUIET, TestBroker};
+use tacho_testkit::{PATIENCE, QUIET, TestBroker};
 
 /// One answer.
 pub(crate) struct Answer {

@@ -1,9 +1,6 @@
 //! The control plane from outside: what it answers by HTTP, and `$SYS` topics.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod clients;
 mod http;
 mod metrics;

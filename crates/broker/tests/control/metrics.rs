@@ -6,8 +6,8 @@ use std::path::Path;
 use tacho_broker::ShardStats;
 use tacho_codec::{Packet, QoS, ReasonCode, Version};
 
-use crate::common::{TestBroker, connect, wait_until};
 use crate::http::get;
+use tacho_testkit::{TestBroker, connect, wait_until};
 
 /// Samples by their whole left side, as `name{label="value"}`.
 pub(crate) type Samples = BTreeMap<String, f64>;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tacho_codec::{Packet, Publish, QoS, ReasonCode, Version};
 
-use crate::common::{Client, Received, TestBroker, connect, wait_until, will};
+use tacho_testkit::{Client, Received, TestBroker, connect, wait_until, will};
 
 /// How many there are; memory is known on Linux only.
 const TOPICS: usize = if cfg!(target_os = "linux") { 53 } else { 51 };

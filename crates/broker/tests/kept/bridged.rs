@@ -7,8 +7,8 @@ use tacho_codec::{
 };
 use tacho_net::sim::{Faults, Peer};
 
-use crate::packets::encode;
 use crate::station::{Client, Death, Seen, Station};
+use tacho_testkit::packets::encode;
 
 const SEEDS: u64 = 30;
 const TOPICS: u16 = 5;

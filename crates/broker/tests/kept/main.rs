@@ -6,8 +6,6 @@ mod bridged;
 mod crash;
 mod disk_full;
 mod groups;
-#[path = "../../../codec/tests/support/packets.rs"]
-mod packets;
 mod retained;
 mod served;
 mod station;

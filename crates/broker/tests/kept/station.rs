@@ -14,7 +14,7 @@ use tacho_journal::sim::Disk;
 use tacho_net::sim::{Faults, Peer};
 use tacho_topic::owner_shard;
 
-use crate::packets::{ack, encode};
+use tacho_testkit::packets::{ack, encode};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The wall clock when the first broker starts.

@@ -18,12 +18,12 @@ use tacho_session::client::{ConnAckParams, Publish};
 use tacho_session::{AliasOut, Inbound, Transmit};
 
 use crate::client::{Client, Request, Stage};
-use crate::rng::Rng;
 use crate::setup::{Bridged, Nature, PLAIN, Setup, Wish};
 use crate::wire::{self, Event, Opening, Outgoing, Received};
 use crate::world::{SECOND_NS, let_shards_work};
 use other::{Manners, Other};
 use promises::{Promises, Way};
+use tacho_testkit::rng::Rng;
 
 /// Virtual time begins somewhere.
 const START_NS: u64 = 1_000 * SECOND_NS;

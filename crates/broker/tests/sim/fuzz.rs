@@ -10,9 +10,9 @@ use tacho_broker::sim::Cluster;
 use tacho_codec::{Direction, Packet, Version, split_frame};
 use tacho_net::sim::{Faults, Peer};
 
-use crate::rng::Rng;
 use crate::world::SECOND_NS;
 use expect::Expectation;
+use tacho_testkit::rng::Rng;
 
 const PACKET_SIZE_MAX: u32 = 4096;
 

@@ -17,10 +17,6 @@ mod client;
 mod fuzz;
 mod held;
 mod ledger;
-#[path = "../../../codec/tests/support/packets.rs"]
-mod packets;
-#[path = "../../../session/tests/sim/rng.rs"]
-mod rng;
 mod setup;
 mod wire;
 mod world;

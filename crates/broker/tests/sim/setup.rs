@@ -8,7 +8,7 @@ use tacho_journal::sim::Disk;
 use tacho_net::LoopConfig;
 use tacho_net::sim::Faults;
 
-use crate::rng::Rng;
+use tacho_testkit::rng::Rng;
 
 /// Where the wall clock stands when the loops' clock is at 0.
 const UNIX_OFFSET_NS: u64 = 1_700_000_000_000_000_000;

@@ -8,8 +8,8 @@ use tacho_codec::{
     SubscribeOptions, Unsubscribe, UserProperties, Version, Will, WillProperties, split_frame,
 };
 
-pub(crate) use crate::packets::{ack, encode};
 use crate::setup::{FILTERS, Nature, TOPICS, Wish};
+pub(crate) use tacho_testkit::packets::{ack, encode};
 
 /// A packet from the broker.
 #[derive(Clone, Debug)]

@@ -13,10 +13,10 @@ use tacho_journal::sim::Disk;
 
 use crate::client::{Client, Stage};
 use crate::ledger::{Ending, Ledger, Message, NEVER};
-use crate::rng::Rng;
 use crate::setup::{Nature, QOS, Setup, WILL, WILLS, Wish};
 use crate::wire::{self, Opening, WillWish};
 pub(crate) use calm::let_shards_work;
+use tacho_testkit::rng::Rng;
 
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 /// Virtual time begins somewhere.

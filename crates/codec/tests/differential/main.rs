@@ -1,17 +1,15 @@
 //! Against `mqtt-protocol-core`, an independent codec: each decodes what the other encodes.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod build;
 mod parse;
 
 use proptest::prelude::*;
-use support::notation::bytes;
-use support::vectors::{CANONICAL, OTHER_FORMS};
-use support::{decode, encode, strategies};
 use tacho_codec::{Direction, Packet, Version};
+use tacho_testkit::notation::bytes;
+use tacho_testkit::packets::{decode, encode};
+use tacho_testkit::strategies;
+use tacho_testkit::vectors::{CANONICAL, OTHER_FORMS};
 
 fn known_to_both() -> impl Strategy<Value = (Version, Direction, Packet<'static>)> {
     strategies::any_packet().prop_filter("not known to both", |(version, _, packet)| {

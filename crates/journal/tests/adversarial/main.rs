@@ -9,8 +9,6 @@
 mod disk;
 mod model;
 mod points;
-#[path = "../shared/state.rs"]
-mod state;
 mod stories;
 
 use tacho_journal::MessageId;

@@ -6,9 +6,9 @@ use fastrand::Rng;
 use tacho_journal::{
     CommitSeq, Journal, Level, MessageId, QueueId, Record, Recovered, Urgency, Writer,
 };
+use tacho_testkit::journal::{Action, Entry, Shown, State, Value};
 
 use crate::body;
-use crate::state::{Action, Entry, Shown, State, Value};
 
 /// Who tells a journal random things and remembers what it would say after each commit.
 pub(crate) struct Teller {
@@ -54,7 +54,7 @@ impl Teller {
     }
 
     fn gather(&mut self, writer: &mut Writer, level: Level, action: &Action) {
-        action.with_record(|record| writer.gather(record, level));
+        action.with_record(body, |record| writer.gather(record, level));
         self.state.apply(action);
     }
 
@@ -181,7 +181,7 @@ impl Teller {
         assert!(newest >= safe, "the log ends with {newest:?}, {safe:?} was safe");
         let report = recovered.report().clone();
         assert!(report.damage.is_empty() && report.unresolved == 0, "{report:?}");
-        let mut shown = Shown::default();
+        let mut shown = Shown::new(body);
         recovered.visit(&mut shown).unwrap();
         let (_, state) = self.after.range(..=newest).next_back().unwrap();
         state.check(&shown);

@@ -8,9 +8,9 @@ use tacho_journal::{
     CommitSeq, Committer, Journal, Level, MessageId, Opened, Options, QueueId, ReadError, Step,
     Urgency, Writer,
 };
+use tacho_testkit::journal::{Action, Entry, Shown, State, Value};
 
 use crate::body;
-use crate::state::{Action, Entry, Shown, State, Value};
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,7 +103,7 @@ impl Run {
         self.be_certain(last);
         self.open.clear();
         self.to_be_safe.clear();
-        let mut shown = Shown::default();
+        let mut shown = Shown::new(body);
         recovered.visit(&mut shown).expect("visited");
         self.certain.check(&shown);
         for (message, shown) in &shown.opens {
@@ -343,7 +343,8 @@ impl Run {
     fn tell(&mut self, life: &mut Life, owner: usize, mut action: Action) {
         let level = if self.rng.u8(..3) == 0 { Level::Written } else { Level::Fsynced };
         let writer = &mut life.writers[owner];
-        let commit = action.with_record(|record| writer.append(record, level, Urgency::Forces));
+        let commit =
+            action.with_record(body, |record| writer.append(record, level, Urgency::Forces));
         if level == Level::Fsynced {
             self.to_be_safe.push(commit);
         }

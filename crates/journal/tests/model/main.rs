@@ -5,8 +5,6 @@
 //! `TACHO_JOURNAL_SEEDS` sets how many runs, `TACHO_JOURNAL_SEED` the only one.
 
 mod life;
-#[path = "../shared/state.rs"]
-mod state;
 
 use fastrand::Rng;
 use life::Run;

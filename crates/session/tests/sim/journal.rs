@@ -7,7 +7,7 @@ use tacho_session::server::{ExchangeStage, Restored, RestoredExchange};
 use tacho_session::{BatchSeq, Delivery, Payload, Persist, Record};
 
 use crate::ledger::Msg;
-use crate::rng::Rng;
+use tacho_testkit::rng::Rng;
 
 /// A message as the server keeps it; if it is not loaded, only its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,9 +11,6 @@
 mod journal;
 mod ledger;
 mod network;
-#[path = "../../../codec/tests/support/packets.rs"]
-mod packets;
-mod rng;
 mod wire;
 mod world;
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::rng::Rng;
+use tacho_testkit::rng::Rng;
 
 /// One direction of a connection.
 #[derive(Default)]

@@ -9,8 +9,8 @@ use tacho_codec::{
 use tacho_session::AliasOut;
 
 use crate::ledger::{Msg, TOPICS};
-pub(crate) use crate::packets::ack;
-use crate::packets::encode;
+pub(crate) use tacho_testkit::packets::ack;
+use tacho_testkit::packets::encode;
 
 /// A packet without borrowed parts, as the simulation needs it.
 #[derive(Debug)]

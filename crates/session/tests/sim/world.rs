@@ -12,8 +12,8 @@ use tacho_session::{BatchSeq, Delivery, client, server};
 use crate::journal::{Journal, Kept};
 use crate::ledger::{Ledger, Msg, ReceiverRules, SenderRules, TOPICS};
 use crate::network::Link;
-use crate::rng::Rng;
 use crate::wire;
+use tacho_testkit::rng::Rng;
 
 const QOS: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
 

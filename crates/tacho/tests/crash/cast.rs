@@ -2,7 +2,7 @@
 
 use tacho_codec::{QoS, Version};
 
-use crate::rng::Rng;
+use tacho_testkit::rng::Rng;
 
 /// Topics by what happens there: plain messages, those of changing subscriptions, retained ones,
 /// those of shared subscriptions (each group has its own), wills.

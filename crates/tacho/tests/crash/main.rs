@@ -20,10 +20,6 @@ mod client;
 mod ledger;
 mod options;
 mod outcome;
-#[path = "../../../codec/tests/support/packets.rs"]
-mod packets;
-#[path = "../../../session/tests/sim/rng.rs"]
-mod rng;
 mod wire;
 mod world;
 

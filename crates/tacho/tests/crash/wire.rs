@@ -7,8 +7,8 @@ use tacho_codec::{
 };
 
 use crate::cast::{FILTERS, Role, TOPICS};
-pub(crate) use crate::packets::ack;
-use crate::packets::encode;
+pub(crate) use tacho_testkit::packets::ack;
+use tacho_testkit::packets::encode;
 
 /// Larger than anything that is sent here.
 const PACKET_SIZE_MAX: u32 = 1 << 20;

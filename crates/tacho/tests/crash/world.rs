@@ -17,8 +17,8 @@ use crate::client::{Client, Link, Stage};
 use crate::ledger::{Ending, Kind, Ledger};
 use crate::options::Options;
 use crate::outcome::Outcome;
-use crate::rng::Rng;
 use crate::wire;
+use tacho_testkit::rng::Rng;
 
 /// How long anything may take on a slow machine without any progress.
 const PATIENCE: Duration = Duration::from_secs(60);

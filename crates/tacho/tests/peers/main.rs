@@ -8,28 +8,24 @@ mod another_host;
 mod bridges;
 mod broker;
 mod collectd;
-#[path = "../common/storms.rs"]
-mod happened;
 mod mosquitto_clients;
 mod node_exporter;
 mod operations;
 mod pages;
-#[path = "../common/persistent.rs"]
 mod persistent;
-#[path = "persistent.rs"]
-mod persistent_sessions;
 mod plans;
 mod process;
 mod report;
 mod scenarios;
 mod scripts;
-#[path = "../common/small.rs"]
-mod small;
 mod storms;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use process::Peer;
+
+/// The program under test.
+const TACHO: &str = env!("CARGO_BIN_EXE_tacho");
 
 /// What a test says when it fails.
 type Verdict = Result<(), Failed>;
@@ -46,7 +42,7 @@ fn main() {
     scenarios::register(&mut trials);
     storms::register(&mut trials);
     plans::register(&mut trials);
-    persistent_sessions::register(&mut trials);
+    persistent::register(&mut trials);
     another_host::register(&mut trials);
     report::register(&mut trials);
     pages::register(&mut trials);

@@ -1,10 +1,10 @@
 //! What Debian's broker keeps of acknowledged messages when it is killed, by how it saves.
 
 use libtest_mimic::Trial;
+use tacho_testkit::runs::persistent::{Course, persistent};
 
-use crate::persistent::{Course, persistent};
 use crate::process::Peer;
-use crate::{Verdict, trial};
+use crate::{TACHO, Verdict, trial};
 
 pub(crate) fn register(trials: &mut Vec<Trial>) {
     let name = "persistent_runs_against_mosquitto".to_owned();
@@ -28,7 +28,7 @@ fn run(saving: &str, variables: &[&str]) -> Result<Course, String> {
     let command = format!("sh -c '{script}'");
     let mut arguments = vec!["--broker-cmd", &command, "--var", "version=3.1.1"];
     variables.iter().for_each(|variable| arguments.extend(["--var", variable]));
-    persistent(&arguments)
+    persistent(TACHO, &arguments)
 }
 
 fn nothing_is_lost_by_a_broker_that_lives() -> Verdict {

@@ -1,11 +1,11 @@
 //! JMeter plans of the guide's four kinds, run as they are: the brokers are those that they name.
 
 use libtest_mimic::Trial;
+use tacho_testkit::runs::small::Small;
 
 use crate::broker::Broker;
 use crate::process::Peer;
-use crate::small::Small;
-use crate::{Verdict, trial};
+use crate::{TACHO, Verdict, trial};
 
 macro_rules! plan {
     ($file:literal) => {
@@ -77,7 +77,7 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
 /// Runs a plan against the broker that it names, by its own variables.
 fn run(small: Small, broker: &Broker, arguments: &[&str]) -> Verdict {
     let port = format!("port={}", broker.port);
-    let record = small.run(&[&["--var", &port], arguments].concat())?;
+    let record = small.run(TACHO, &[&["--var", &port], arguments].concat())?;
     let named = format!("{}://127.0.0.1:{}", scheme(broker), broker.port);
     let loaded = record["target"]["broker"].as_str().unwrap_or_default();
     match loaded.starts_with(&named) {
@@ -112,7 +112,7 @@ fn bridged() -> Verdict {
     let [one, two] = Broker::mosquittos_bridged()?;
     let port = format!("port={}", one.port);
     let second = format!("node2=mqtt://127.0.0.1:{}", two.port);
-    let record = BRIDGED.run(&["--var", &port, "--broker", &second])?;
+    let record = BRIDGED.run(TACHO, &["--var", &port, "--broker", &second])?;
     let brokers = record["targets"].to_string();
     for broker in [one.port, two.port] {
         if !brokers.contains(&format!("127.0.0.1:{broker}")) {

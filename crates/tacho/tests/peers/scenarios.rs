@@ -3,11 +3,11 @@
 use std::process::{Command, Stdio};
 
 use libtest_mimic::{Failed, Trial};
+use tacho_testkit::runs::small::{SMALL, Small};
 
 use crate::broker::Broker;
 use crate::process::{Peer, Running};
-use crate::small::{SMALL, Small};
-use crate::{Verdict, trial};
+use crate::{TACHO, Verdict, trial};
 
 /// The scenario between two brokers.
 const BRIDGE: Small = Small {
@@ -23,7 +23,7 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
         let name = format!("{}_runs_against_mosquitto", small.scenario);
         trials.push(trial(name, &[Peer::Mosquitto], move || {
             let broker = Broker::mosquitto()?;
-            small.run(&["--broker", &format!("mqtt://127.0.0.1:{}", broker.port)])?;
+            small.run(TACHO, &["--broker", &format!("mqtt://127.0.0.1:{}", broker.port)])?;
             Ok(())
         }));
     }
@@ -32,7 +32,7 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
         let [one, two] = Broker::mosquittos_bridged()?;
         let one = format!("node1=mqtt://127.0.0.1:{}", one.port);
         let two = format!("node2=mqtt://127.0.0.1:{}", two.port);
-        BRIDGE.run(&["--broker", &one, "--broker", &two])?;
+        BRIDGE.run(TACHO, &["--broker", &one, "--broker", &two])?;
         Ok(())
     }));
     let name = "the_guides_bridge_runs_between_two_mosquittos".to_owned();

@@ -3,10 +3,10 @@
 //! not is: `Happened::nothing_broken`.
 
 use libtest_mimic::Trial;
+use tacho_testkit::runs::storms::{Happened, run};
 
-use crate::happened::{Happened, run};
 use crate::process::Peer;
-use crate::{Verdict, trial};
+use crate::{TACHO, Verdict, trial};
 
 /// What becomes small everywhere.
 const SHORT: [&str; 2] = ["ramp_up=200ms", "warmup=300ms"];
@@ -152,7 +152,7 @@ impl Case {
         let command = format!("{} -p {{port}}", program.display());
         let vars: Vec<&str> = SHORT.iter().chain(self.vars).copied().collect();
         let arguments = ["--hold", self.hold, "--broker-cmd", &command];
-        let happened = run(self.scenario, &vars, &arguments);
+        let happened = run(TACHO, self.scenario, &vars, &arguments);
         happened.nothing_broken();
         for (name, least, greatest) in self.headlines {
             let value = happened.headline(name);
@@ -169,7 +169,7 @@ impl Case {
         // No scenario that comes with the program runs commands on the machine.
         happened.insist(happened.command_log.is_empty(), "a command was run")?;
         let is_it = happened.scenario.contains(&format!("name = \"{}\"", self.scenario));
-        happened.insist(is_it, "the resolved scenario is another one")
+        Ok(happened.insist(is_it, "the resolved scenario is another one")?)
     }
 
     fn check_actions(&self, happened: &Happened) -> Verdict {
@@ -187,16 +187,6 @@ impl Case {
         let told = self.mark.is_empty()
             || happened.page.contains(&format!("\"{}\"", self.mark))
                 && happened.table.contains("ACTIONS");
-        happened.insist(told, "neither table nor charts tell what happened")
-    }
-}
-
-impl Happened {
-    /// Fails with all that is known of the run.
-    fn insist(&self, right: bool, complaint: &str) -> Verdict {
-        match right {
-            true => Ok(()),
-            false => Err(format!("{complaint}\n{}\n{:#}", self.table, self.record).into()),
-        }
+        Ok(happened.insist(told, "neither table nor charts tell what happened")?)
     }
 }

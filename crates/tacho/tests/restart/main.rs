@@ -2,8 +2,6 @@
 //! acknowledged is still there.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-#[path = "../../../broker/tests/common/mod.rs"]
-mod common;
 mod directory;
 mod journal;
 mod messages;

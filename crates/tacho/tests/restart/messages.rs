@@ -2,8 +2,8 @@
 
 use tacho_codec::{Ack, Connect, ConnectProperties, Packet, Publish, QoS, ReasonCode, Version};
 
-use crate::common::connect;
 use crate::process::Process;
+use tacho_testkit::connect;
 
 // 57
 #[test]

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use tacho_codec::{ConnectProperties, ReasonCode, Version};
 
-use crate::common::{Client, connect};
+use tacho_testkit::{Client, connect};
 
 /// A broker on a free port; killed when dropped.
 pub(crate) struct Process {

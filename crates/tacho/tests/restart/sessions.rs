@@ -7,8 +7,8 @@ use tacho_codec::{
     SubscribeOptions, Version,
 };
 
-use crate::common::connect;
 use crate::process::Process;
+use tacho_testkit::connect;
 
 // 57
 #[test]

@@ -2,8 +2,8 @@
 
 use tacho_codec::{Connect, ConnectProperties, QoS, Version, Will, WillProperties};
 
-use crate::common::{connect, will};
 use crate::process::Process;
+use tacho_testkit::{connect, will};
 
 fn with_will(broker: &Process, client_id: &str, delay_s: Option<u32>, payload: &[u8]) {
     let mut client = broker.client(Version::V5);

@@ -12,10 +12,10 @@ use tacho_session::client::{ClientLimits, ConnAckParams, Publish, Session};
 use tacho_session::{AliasOut, Inbound, Transmit};
 
 use super::promises::{Promises, Way};
-use crate::packets::{ack, encode};
-use crate::rng::Rng;
 use crate::setup::RETAINED;
 use crate::wire::{self, Outgoing};
+use tacho_testkit::packets::{ack, encode};
+use tacho_testkit::rng::Rng;
 
 /// A connection of the bridge.
 struct Line {

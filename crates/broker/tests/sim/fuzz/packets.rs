@@ -9,14 +9,11 @@ use tacho_codec::{
     PublishProperties, ReasonCode, Subscribe, SubscribeFilter, SubscribeOptions, UserProperties,
     Version,
 };
+use tacho_testkit::packets::{acknowledgement, encode};
+use tacho_testkit::rng::Rng;
+use tacho_testkit::strategies;
 
-use crate::packets::{acknowledgement, encode};
-use crate::rng::Rng;
 use crate::setup::QOS;
-
-#[path = "../../../../codec/tests/support/strategies.rs"]
-#[allow(dead_code, unreachable_pub, reason = "the codec's tests use the rest")]
-mod strategies;
 
 /// Arbitrary packets that are kept, per version and direction.
 const POOL: usize = 800;

@@ -1,16 +1,17 @@
-//! What the records up to some commit say, and what a journal shows. The bodies of messages are
-//! what `body` at the root of each test says.
+//! What the records up to some commit say, and what a journal shows. A test says with a [`Body`] what
+//! the bodies of its messages are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use tacho_journal::{MessageId, QueueId, Record, Visitor};
 
-use crate::body;
+/// The body of each message, told by its number.
+pub type Body = fn(MessageId) -> Vec<u8>;
 
 /// A record that was appended.
 #[derive(Clone, Debug)]
-pub(crate) enum Action {
+pub enum Action {
     Message(MessageId),
     /// It counts for who is served if it is certain that it came after the opening.
     Entry {
@@ -48,38 +49,38 @@ pub(crate) enum Action {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) message: Option<MessageId>,
-    pub(crate) state: u32,
-    pub(crate) meta: Vec<u8>,
+pub struct Entry {
+    pub message: Option<MessageId>,
+    pub state: u32,
+    pub meta: Vec<u8>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Value {
-    pub(crate) version: u64,
+pub struct Value {
+    pub version: u64,
     /// `None`: deleted.
-    pub(crate) bytes: Option<Vec<u8>>,
-    pub(crate) message: Option<MessageId>,
+    pub bytes: Option<Vec<u8>>,
+    pub message: Option<MessageId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Open {
-    pub(crate) meta: Vec<u8>,
+pub struct Open {
+    pub meta: Vec<u8>,
     /// Queues that got an entry of it since, for certain.
-    pub(crate) served: BTreeSet<QueueId>,
+    pub served: BTreeSet<QueueId>,
 }
 
 /// Everything that is live.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct State {
-    pub(crate) entries: BTreeMap<(QueueId, u64), Entry>,
-    pub(crate) keys: BTreeMap<(QueueId, Vec<u8>), Value>,
-    pub(crate) opens: BTreeMap<MessageId, Open>,
+pub struct State {
+    pub entries: BTreeMap<(QueueId, u64), Entry>,
+    pub keys: BTreeMap<(QueueId, Vec<u8>), Value>,
+    pub opens: BTreeMap<MessageId, Open>,
 }
 
 impl Action {
     /// Hands itself over as a record.
-    pub(crate) fn with_record<T>(&self, tell: impl FnOnce(Record<'_>) -> T) -> T {
+    pub fn with_record<T>(&self, body: Body, tell: impl FnOnce(Record<'_>) -> T) -> T {
         match *self {
             Self::Message(id) => {
                 let body = body(id);
@@ -111,7 +112,7 @@ impl Action {
 }
 
 impl State {
-    pub(crate) fn apply(&mut self, action: &Action) {
+    pub fn apply(&mut self, action: &Action) {
         match action.clone() {
             Action::Message(_) => {}
             Action::Entry { queue, seq, entry, counts } => {
@@ -157,14 +158,14 @@ impl State {
     }
 
     /// All messages that something refers to.
-    pub(crate) fn messages(&self) -> BTreeSet<MessageId> {
+    pub fn messages(&self) -> BTreeSet<MessageId> {
         let entries = self.entries.values().filter_map(|entry| entry.message);
         let keys = self.keys.values().filter_map(|value| value.message);
         entries.chain(keys).chain(self.opens.keys().copied()).collect()
     }
 
     /// Compares with what a journal shows. Of an open message that may say more queues.
-    pub(crate) fn check(&self, shown: &Shown) {
+    pub fn check(&self, shown: &Shown) {
         same(&shown.entries, &self.entries);
         let keys = self.keys.clone().into_iter().filter(|(_, value)| value.bytes.is_some());
         same(&shown.keys, &keys.collect());
@@ -187,11 +188,18 @@ fn same<K: Ord + Debug, V: PartialEq + Debug>(shown: &BTreeMap<K, V>, told: &BTr
 }
 
 /// What a journal shows when it is opened.
-#[derive(Default)]
-pub(crate) struct Shown {
+pub struct Shown {
+    body: Body,
     entries: BTreeMap<(QueueId, u64), Entry>,
     keys: BTreeMap<(QueueId, Vec<u8>), Value>,
-    pub(crate) opens: BTreeMap<MessageId, Open>,
+    pub opens: BTreeMap<MessageId, Open>,
+}
+
+impl Shown {
+    pub fn new(body: Body) -> Self {
+        let (entries, keys, opens) = Default::default();
+        Self { body, entries, keys, opens }
+    }
 }
 
 impl Visitor for Shown {
@@ -205,7 +213,7 @@ impl Visitor for Shown {
     ) {
         assert!(self.entries.is_empty() && self.opens.is_empty(), "keys come first");
         if let Some((id, shown)) = message {
-            assert_eq!(shown, body(id));
+            assert_eq!(shown, (self.body)(id));
         }
         let bytes = Some(value.to_vec());
         let value = Value { version, bytes, message: message.map(|(id, _)| id) };
@@ -226,7 +234,7 @@ impl Visitor for Shown {
     }
 
     fn open(&mut self, message: MessageId, shown: &[u8], meta: &[u8], served: &[QueueId]) {
-        assert_eq!(shown, body(message));
+        assert_eq!(shown, (self.body)(message));
         let served = served.iter().copied().collect();
         let open = Open { meta: meta.to_vec(), served };
         assert!(self.opens.insert(message, open).is_none(), "shown twice");

@@ -1,23 +1,21 @@
 //! The scenario `persistent`, small: what came of it.
 
-#![allow(dead_code, reason = "each test binary uses a part")]
-
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 /// A run's exit code and its record.
-pub(crate) struct Course {
-    pub(crate) code: Option<i32>,
-    pub(crate) record: Value,
-    pub(crate) table: String,
-    pub(crate) page: String,
+pub struct Course {
+    pub code: Option<i32>,
+    pub record: Value,
+    pub table: String,
+    pub page: String,
 }
 
 /// Runs it with ten sessions of twenty messages and further `arguments`.
-pub(crate) fn persistent(arguments: &[&str]) -> Result<Course, String> {
+pub fn persistent(program: &str, arguments: &[&str]) -> Result<Course, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    let mut command = Command::new(program);
     command.args(["run", "persistent"]);
     for variable in ["sessions=10", "messages=20", "rate=20", "ramp_up=500ms", "drain=5s"] {
         command.args(["--var", variable]);
@@ -39,12 +37,12 @@ pub(crate) fn persistent(arguments: &[&str]) -> Result<Course, String> {
 
 impl Course {
     /// A count of the measured step.
-    pub(crate) fn count(&self, key: &str) -> u64 {
+    pub fn count(&self, key: &str) -> u64 {
         self.record["steps"][0][key].as_u64().unwrap_or(u64::MAX)
     }
 
     /// Is it wrong where `right` is false? Then everything is told.
-    pub(crate) fn insist(&self, what: &str, right: bool) -> Result<(), String> {
+    pub fn insist(&self, what: &str, right: bool) -> Result<(), String> {
         match right {
             true => Ok(()),
             false => Err(format!("{what}; exit code {:?}: {:#}", self.code, self.record)),

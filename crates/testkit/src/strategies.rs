@@ -18,15 +18,15 @@ fn leak(text: String) -> &'static str {
 }
 
 /// Text without control characters.
-pub(crate) fn text() -> impl Strategy<Value = &'static str> {
+pub fn text() -> impl Strategy<Value = &'static str> {
     prop_oneof![4 => "\\PC{0,12}", 1 => "[a-z]{120,140}"].prop_map(leak)
 }
 
-pub(crate) fn data() -> impl Strategy<Value = &'static [u8]> {
+pub fn data() -> impl Strategy<Value = &'static [u8]> {
     vec(any::<u8>(), 0..40).prop_map(|bytes| &*bytes.leak())
 }
 
-pub(crate) fn topic() -> impl Strategy<Value = &'static str> {
+pub fn topic() -> impl Strategy<Value = &'static str> {
     "[a-zA-Z0-9/$ éß€😀]{1,24}".prop_map(leak)
 }
 
@@ -34,19 +34,19 @@ fn filter() -> impl Strategy<Value = &'static str> {
     "[a-z/+#é$]{1,16}".prop_map(leak)
 }
 
-pub(crate) fn packet_id() -> impl Strategy<Value = PacketId> {
+pub fn packet_id() -> impl Strategy<Value = PacketId> {
     any::<NonZeroU16>().prop_map(PacketId::from)
 }
 
-pub(crate) fn qos() -> impl Strategy<Value = QoS> {
+pub fn qos() -> impl Strategy<Value = QoS> {
     proptest::sample::select(&QoS::ALL)
 }
 
-pub(crate) fn version() -> impl Strategy<Value = Version> {
+pub fn version() -> impl Strategy<Value = Version> {
     proptest::sample::select(&Version::ALL)
 }
 
-pub(crate) fn user_properties() -> impl Strategy<Value = UserProperties<'static>> {
+pub fn user_properties() -> impl Strategy<Value = UserProperties<'static>> {
     vec((text(), text()), 0..4).prop_map(|pairs| {
         let mut buf = UserPropertiesBuf::new();
         for (name, value) in pairs {
@@ -220,7 +220,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    pub(crate) fn publish(version: Version, direction: Direction)(
+    pub fn publish(version: Version, direction: Direction)(
         dup in any::<bool>(),
         qos in qos(),
         retain in any::<bool>(),
@@ -405,7 +405,7 @@ prop_compose! {
 }
 
 /// A packet that may travel in this direction in this version.
-pub(crate) fn packet(version: Version, direction: Direction) -> BoxedStrategy<Packet<'static>> {
+pub fn packet(version: Version, direction: Direction) -> BoxedStrategy<Packet<'static>> {
     let both = prop_oneof![
         2 => publish(version, direction).prop_map(Packet::Publish),
         1 => ack(version),
@@ -445,7 +445,7 @@ pub(crate) fn packet(version: Version, direction: Direction) -> BoxedStrategy<Pa
 }
 
 /// A packet with the version and direction that it belongs to.
-pub(crate) fn any_packet() -> impl Strategy<Value = (Version, Direction, Packet<'static>)> {
+pub fn any_packet() -> impl Strategy<Value = (Version, Direction, Packet<'static>)> {
     let direction = prop_oneof![Just(Direction::ToServer), Just(Direction::ToClient)];
     (version(), direction).prop_flat_map(|(version, direction)| {
         packet(version, direction).prop_map(move |packet| (version, direction, packet))

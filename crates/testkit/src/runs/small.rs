@@ -7,18 +7,18 @@ use serde_json::Value;
 
 /// A scenario at small size.
 #[derive(Clone, Copy)]
-pub(crate) struct Small {
+pub struct Small {
     /// A name, or the path of a JMeter plan.
-    pub(crate) scenario: &'static str,
-    pub(crate) vars: &'static [&'static str],
-    pub(crate) clients: u64,
+    pub scenario: &'static str,
+    pub vars: &'static [&'static str],
+    pub clients: u64,
     /// Messages in the measured two seconds.
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
+    pub sent: u64,
+    pub received: u64,
 }
 
 /// All of them but the one that needs two brokers.
-pub(crate) const SMALL: [Small; 9] = [
+pub const SMALL: [Small; 9] = [
     Small {
         scenario: "symmetric",
         vars: &["publishers=10", "subscribers=10", "qos=2", "target_throughput=100"],
@@ -68,14 +68,19 @@ pub(crate) const SMALL: [Small; 9] = [
 
 impl Small {
     /// Runs it with further `arguments` and checks that all came of it that must; its record.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Result<Value, String> {
+    pub fn run(&self, program: &str, arguments: &[&str]) -> Result<Value, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        self.run_in(folder.path(), arguments)
+        self.run_in(program, folder.path(), arguments)
     }
 
     /// The same with its files in a folder.
-    pub(crate) fn run_in(&self, folder: &Path, arguments: &[&str]) -> Result<Value, String> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    pub fn run_in(
+        &self,
+        program: &str,
+        folder: &Path,
+        arguments: &[&str],
+    ) -> Result<Value, String> {
+        let mut command = Command::new(program);
         command.args(["run", self.scenario, "--quiet", "--hold", "2s"]).args(arguments);
         let short = match self.scenario {
             "connect" => &[][..],

@@ -1,151 +1,24 @@
-//! A plain blocking client and a broker on a free port, for tests that look at packets.
-#![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
-#![allow(dead_code, unreachable_pub)]
-
-#[path = "../../../codec/tests/support/notation.rs"]
-mod notation;
+//! A plain blocking client, for tests that look at packets.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use tacho_broker::{AuthMethods, Broker, RawConfig, SharedSubscription};
 use tacho_codec::{
     Ack, ConnAck, Connect, ConnectProperties, Direction, Packet, PacketId, Publish, QoS,
     ReasonCode, SubAck, Subscribe, SubscribeFilter, SubscribeOptions, UnsubAck, Unsubscribe,
     Version, Will, WillProperties, split_frame,
 };
 
+use crate::notation;
+use crate::wait::{PATIENCE, QUIET};
+
 pub const VERSIONS: [Version; 3] = [Version::V31, Version::V311, Version::V5];
 pub const ALL_QOS: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
-
-/// How long a test waits for something that must come, on however slow a machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a test waits to be convinced that nothing comes.
-pub const QUIET: Duration = Duration::from_millis(150);
-
-/// A broker on a free loopback port, stopped when dropped.
-pub struct TestBroker {
-    pub address: SocketAddr,
-    broker: Option<Broker>,
-}
-
-impl TestBroker {
-    pub fn start(shards: usize) -> Self {
-        Self::configured(&format!("shards = {shards}"))
-    }
-
-    /// With a configuration file's text; the listener is added.
-    pub fn configured(toml: &str) -> Self {
-        Self::with_methods(toml, AuthMethods::default())
-    }
-
-    /// The same, with methods of authentication.
-    pub fn with_methods(toml: &str, methods: AuthMethods) -> Self {
-        let mut raw: RawConfig = toml::from_str(toml).expect("a valid test configuration");
-        raw.listen = Some(vec!["127.0.0.1:0".parse().unwrap()]);
-        // Nothing that a test has not asked for.
-        raw.sys_interval_s = raw.sys_interval_s.or(Some(0));
-        let config = raw.resolve().expect("consistent");
-        let broker = Broker::start_with(config, methods).expect("starts");
-        Self { address: broker.addresses()[0], broker: Some(broker) }
-    }
-
-    /// The same, and it serves figures on another free port.
-    pub fn with_metrics(toml: &str) -> Self {
-        Self::configured(&format!("metrics = '127.0.0.1:0'\n{toml}"))
-    }
-
-    pub fn metrics_address(&self) -> SocketAddr {
-        self.broker.as_ref().unwrap().metrics_address().unwrap()
-    }
-
-    /// The sum of one counter over all shards.
-    pub fn counter(&self, name: &str) -> u64 {
-        let broker = self.broker.as_ref().unwrap();
-        let values = broker.stats().iter().flat_map(|s| s.values());
-        values.filter(|(n, _)| *n == name).map(|(_, v)| v).sum()
-    }
-
-    /// Of all its listeners.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        self.broker.as_ref().unwrap().addresses()
-    }
-
-    /// How its bridges stand.
-    pub fn bridges(&self) -> Vec<tacho_broker::bridge::Status> {
-        self.broker.as_ref().unwrap().bridges()
-    }
-
-    /// What the broker says of a shared subscription; `None` when it has no members.
-    pub fn shared(&self, filter: &str) -> Option<SharedSubscription> {
-        let mut all = self.broker.as_ref().unwrap().shared_subscriptions().into_iter();
-        all.find(|shared| shared.filter == filter)
-    }
-
-    pub fn client(&self, version: Version) -> Client {
-        Client::open(self.address, version)
-    }
-
-    /// A connected client with a clean session.
-    pub fn connected(&self, client_id: &str, version: Version) -> Client {
-        let mut client = self.client(version);
-        client.connect(&connect(client_id, version));
-        client
-    }
-
-    /// A connected client whose session outlives its connections; under 5.0 `window` is its Receive
-    /// Maximum.
-    pub fn durable(&self, client_id: &str, version: Version, window: Option<u16>) -> Client {
-        let v5 = version == Version::V5;
-        let properties = ConnectProperties {
-            session_expiry_s: v5.then_some(60),
-            receive_maximum: window.filter(|_| v5),
-            ..Default::default()
-        };
-        let mut client = self.client(version);
-        client.connect(&Connect { clean_start: false, properties, ..connect(client_id, version) });
-        client
-    }
-
-    pub fn stop(&mut self) {
-        if let Some(broker) = self.broker.take() {
-            broker.stop();
-            broker.join().expect("ends well");
-        }
-    }
-
-    /// Asks it to stop without waiting.
-    pub fn begin_stop(&self) {
-        self.broker.as_ref().unwrap().stop();
-    }
-}
-
-impl Drop for TestBroker {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
 
 /// The bytes of a packet written in the notation of the codec's tests.
 pub fn packet(packet: &str) -> Vec<u8> {
     notation::bytes(packet)
-}
-
-/// Runs a test against a broker with one shard and against one with several.
-pub fn each_broker(test: impl Fn(&TestBroker)) {
-    for shards in [1, 3] {
-        test(&TestBroker::start(shards));
-    }
-}
-
-/// Waits until `done` says so.
-pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !done() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// A CONNECT with clean start and nothing else; tests change what they are about.

@@ -5,10 +5,10 @@ use tacho_codec::Version::{V5, V31, V311};
 use tacho_codec::{Direction, ReasonCode, Version};
 
 /// A legal packet: version, direction, notation.
-pub(crate) type Valid = (Version, Direction, &'static str);
+pub type Valid = (Version, Direction, &'static str);
 
 /// Packets that decode, and encode to the same bytes.
-pub(crate) const CANONICAL: &[Valid] = &[
+pub const CANONICAL: &[Valid] = &[
     // CONNECT
     (V31, ToServer, "10 | <MQIsdp> 03 02 003c <cid>"),
     (V31, ToServer, "10 | <MQIsdp> 03 c2 003c <cid> <user> <secret>"),
@@ -116,7 +116,7 @@ pub(crate) const CANONICAL: &[Valid] = &[
 ];
 
 /// Packets that decode, and encode to other bytes.
-pub(crate) const OTHER_FORMS: &[Valid] = &[
+pub const OTHER_FORMS: &[Valid] = &[
     // 3.1: the user name or password flag may be set although the packet ends before.
     (V31, ToServer, "10 | <MQIsdp> 03 c2 003c <cid>"),
     (V31, ToServer, "10 | <MQIsdp> 03 c2 003c <cid> <user>"),
@@ -143,7 +143,7 @@ pub(crate) const OTHER_FORMS: &[Valid] = &[
 ];
 
 /// An illegal packet: version, direction, notation, the reason code to close with.
-pub(crate) type Invalid = (Version, Direction, &'static str, ReasonCode);
+pub type Invalid = (Version, Direction, &'static str, ReasonCode);
 
 const MALFORMED: ReasonCode = ReasonCode::MALFORMED_PACKET;
 const PROTOCOL: ReasonCode = ReasonCode::PROTOCOL_ERROR;
@@ -153,7 +153,7 @@ const TOPIC: ReasonCode = ReasonCode::TOPIC_NAME_INVALID;
 const ALIAS: ReasonCode = ReasonCode::TOPIC_ALIAS_INVALID;
 
 /// Packets that must be refused.
-pub(crate) const INVALID: &[Invalid] = &[
+pub const INVALID: &[Invalid] = &[
     // Packet types and flags.
     (V311, ToServer, "00 00", MALFORMED),
     (V5, ToServer, "00 00", MALFORMED),

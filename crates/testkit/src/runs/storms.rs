@@ -6,20 +6,20 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// What came of a run.
-pub(crate) struct Happened {
-    pub(crate) record: Value,
-    pub(crate) table: String,
-    pub(crate) page: String,
+pub struct Happened {
+    pub record: Value,
+    pub table: String,
+    pub page: String,
     /// The scenario as it was resolved.
-    pub(crate) scenario: String,
+    pub scenario: String,
     /// What the first command said.
-    pub(crate) command_log: String,
+    pub command_log: String,
 }
 
 /// Runs a scenario with small variables.
-pub(crate) fn run(scenario: &str, vars: &[&str], arguments: &[&str]) -> Happened {
+pub fn run(program: &str, scenario: &str, vars: &[&str], arguments: &[&str]) -> Happened {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = Command::new(env!("CARGO_BIN_EXE_tacho"))
+    let output = Command::new(program)
         .args(["run", scenario])
         .args(vars.iter().flat_map(|var| ["--var", var]))
         .args(arguments)
@@ -47,30 +47,38 @@ fn read(path: &Path) -> String {
 }
 
 impl Happened {
-    pub(crate) fn actions(&self) -> &[Value] {
+    pub fn actions(&self) -> &[Value] {
         self.record["actions"].as_array().expect("actions")
     }
 
     /// A figure on top.
-    pub(crate) fn headline(&self, name: &str) -> f64 {
+    pub fn headline(&self, name: &str) -> f64 {
         let headlines = self.record["headlines"].as_array().expect("headlines");
         let found = headlines.iter().find(|headline| headline["name"] == name);
         let found = found.unwrap_or_else(|| panic!("no {name} in {headlines:#?}"));
         found["value"].as_f64().unwrap_or_else(|| panic!("{name}: {:#}", self.record))
     }
 
-    pub(crate) fn group<'v>(step: &'v Value, name: &str) -> &'v Value {
+    pub fn group<'v>(step: &'v Value, name: &str) -> &'v Value {
         let groups = step["groups"].as_array().expect("groups");
         groups.iter().find(|group| group["name"] == name).expect(name)
     }
 
     /// The broker kept its promises. A shared machine may slow both sides.
-    pub(crate) fn nothing_broken(&self) {
+    pub fn nothing_broken(&self) {
         let verdict = self.record["verdict"].as_str().unwrap_or("none");
         let fair = ["ok", "generator_bound", "not_steady", "not_sustained"];
         assert!(fair.contains(&verdict), "{:#}", self.record);
         let step = &self.record["steps"][0];
         assert_eq!(step["acknowledged_lost"], 0, "{step:#}");
         assert_eq!(step["violations"]["lost"], 0, "{step:#}");
+    }
+
+    /// Fails with all that is known of the run.
+    pub fn insist(&self, right: bool, complaint: &str) -> Result<(), String> {
+        match right {
+            true => Ok(()),
+            false => Err(format!("{complaint}\n{}\n{:#}", self.table, self.record)),
+        }
     }
 }

@@ -7,7 +7,7 @@
 use tacho_codec::VARINT_MAX;
 
 /// The bytes of a notation.
-pub(crate) fn bytes(notation: &str) -> Vec<u8> {
+pub fn bytes(notation: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut open = Vec::new();
     let mut whole_rest = None;

@@ -1,0 +1,31 @@
+//! Support for the integration tests of all crates, with a feature for each layer, so that testing a
+//! crate does not build those above it.
+//!
+//! Unit tests cannot use it: what it links is another build of their crate, with other types.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
+#![allow(missing_docs, reason = "names and types say it; nothing here is published")]
+
+#[cfg(feature = "broker")]
+mod broker;
+#[cfg(feature = "codec")]
+mod client;
+#[cfg(feature = "journal")]
+pub mod journal;
+#[cfg(feature = "codec")]
+pub mod notation;
+#[cfg(feature = "codec")]
+pub mod packets;
+pub mod rng;
+#[cfg(feature = "tacho")]
+pub mod runs;
+#[cfg(feature = "strategies")]
+pub mod strategies;
+#[cfg(feature = "codec")]
+pub mod vectors;
+mod wait;
+
+#[cfg(feature = "broker")]
+pub use broker::{TestBroker, each_broker};
+#[cfg(feature = "codec")]
+pub use client::{ALL_QOS, Client, Received, VERSIONS, connect, packet, will};
+pub use wait::{PATIENCE, QUIET, wait_until};

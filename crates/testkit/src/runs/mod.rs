@@ -1,0 +1,5 @@
+//! Runs of the program `tacho` that several test binaries make; `program` is its path.
+
+pub mod persistent;
+pub mod small;
+pub mod storms;
