@@ -2,8 +2,6 @@
 //! small bounds per turn. A client receives a prefix of what it sent, and all of it unless the
 //! server ended the connection.
 
-mod common;
-
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -11,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use common::*;
 use tacho_net::{ConnId, Detached, LoopConfig, Net, Next, mailboxes};
+use tacho_testkit::net::*;
 
 const SHARDS: usize = 3;
 const CLIENTS: usize = 24;

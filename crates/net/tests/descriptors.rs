@@ -1,16 +1,14 @@
 //! Behaviour when descriptors run out. A test binary of its own: the limit applies to the process.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-mod common;
-
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 use std::sync::mpsc::channel;
 
-use common::*;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tacho_net::LoopConfig;
+use tacho_testkit::net::*;
 
 /// Free descriptors that the test tries to leave; there may be fewer, because of descriptors that
 /// this process has inherited and of the hard limit.

@@ -1,12 +1,10 @@
 //! A toy filter: input, output, moves between loops, output of its own, and errors.
 
-mod common;
-
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use common::*;
 use tacho_net::{Filter, LoopConfig, mailboxes};
+use tacho_testkit::net::*;
 
 /// Every byte is combined with a key that changes with every byte, separately per direction, so
 /// that a lost or repeated byte corrupts all that follow. A zero byte on the plain side is a

@@ -1,14 +1,12 @@
 //! Backpressure in both directions, pausing, outdated ids, and fairness between connections.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::*;
 use tacho_net::{ConnId, LoopConfig, Next};
+use tacho_testkit::net::*;
 
 #[test]
 fn a_slow_reader_gets_everything_and_the_caller_bounds_the_memory() {

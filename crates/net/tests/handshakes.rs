@@ -3,11 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod common;
-
 use std::io;
 
-use common::certificates::{Authority, client, server, trusting};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tacho_net::tls::{
@@ -15,6 +12,7 @@ use tacho_net::tls::{
 };
 use tacho_net::ws::{WsClient, WsServer};
 use tacho_net::{Filter, Layers};
+use tacho_testkit::net::certificates::{Authority, client, server, trusting};
 
 /// The bytes that the client and the server have read.
 type Read = (Vec<u8>, Vec<u8>);
@@ -110,7 +108,7 @@ fn a_server_checks_client_certificates() {
     let good = Authority::new(folder.path(), "good");
     let other = Authority::new(folder.path(), "other");
     let identity = good.issue("server", &["localhost"]);
-    let with = |identity: Option<common::certificates::Identity>| TlsClientSettings {
+    let with = |identity: Option<tacho_testkit::net::certificates::Identity>| TlsClientSettings {
         cert: identity.as_ref().map(|identity| identity.cert.clone()),
         key: identity.map(|identity| identity.key),
         ..trusting(&good.ca)

@@ -1,13 +1,11 @@
 //! Newcomers are served after established connections; buffered bytes are counted.
 
-mod common;
-
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::*;
 use tacho_net::{ConnId, LoopConfig};
+use tacho_testkit::net::*;
 
 /// Records the turn and the first byte of each input.
 fn recording(order: Sender<(u64, u8)>) -> Probe {

@@ -1,14 +1,12 @@
 //! Several loops: mail between them, and connections that move.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::*;
 use tacho_net::{LoopConfig, Mailbox, Next, OUTSIDE, mailboxes};
+use tacho_testkit::net::*;
 
 fn start_all(count: usize, mut probe: impl FnMut(usize) -> Probe) -> Vec<Running> {
     let boxes: Vec<Mailbox<Mail>> = mailboxes(count);

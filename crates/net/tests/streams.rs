@@ -1,15 +1,13 @@
 //! Bytes through one loop: all of them, in order, for all splits; and the end of connections.
 
-mod common;
-
 use std::io::Read;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use common::*;
 use tacho_net::LoopConfig;
+use tacho_testkit::net::*;
 
 /// A handler that consumes frames of one length byte and that many bytes, and echoes the content.
 fn deframer() -> Probe {

@@ -1,14 +1,12 @@
 //! Timers, precise wake-ups and outgoing connections.
 
-mod common;
-
 use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::*;
 use tacho_net::{LoopConfig, Next, mailboxes};
+use tacho_testkit::net::*;
 
 const MS: u64 = 1_000_000;
 

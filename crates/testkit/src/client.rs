@@ -60,6 +60,10 @@ pub struct Received {
     pub payload_format_utf8: Option<bool>,
 }
 
+/// Nothing came in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedOut;
+
 /// One connection.
 pub struct Client {
     pub stream: TcpStream,
@@ -97,12 +101,12 @@ impl Client {
     pub fn frame(&mut self) -> Option<Vec<u8>> {
         match self.frame_within(PATIENCE) {
             Ok(frame) => frame,
-            Err(()) => panic!("nothing came within {PATIENCE:?}"),
+            Err(TimedOut) => panic!("nothing came within {PATIENCE:?}"),
         }
     }
 
     /// `Err` when nothing came in time, `Ok(None)` when the broker closed.
-    pub fn frame_within(&mut self, patience: Duration) -> Result<Option<Vec<u8>>, ()> {
+    pub fn frame_within(&mut self, patience: Duration) -> Result<Option<Vec<u8>>, TimedOut> {
         let deadline = Instant::now() + patience;
         loop {
             if let Some(frame) = split_frame(&self.buffer, u32::MAX).unwrap() {
@@ -112,7 +116,7 @@ impl Client {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(());
+                return Err(TimedOut);
             }
             self.stream.set_read_timeout(Some(left)).unwrap();
             let mut chunk = [0; 65536];
@@ -120,7 +124,7 @@ impl Client {
                 Ok(0) => return Ok(None),
                 Ok(n) => self.buffer.extend_from_slice(&chunk[..n]),
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    return Err(());
+                    return Err(TimedOut);
                 }
                 Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(None),
                 Err(e) => panic!("{e}"),
@@ -132,7 +136,7 @@ impl Client {
     pub fn has_frame_within(&mut self, patience: Duration) -> bool {
         let frame = match self.frame_within(patience) {
             Ok(frame) => frame.expect("the broker closed"),
-            Err(()) => return false,
+            Err(TimedOut) => return false,
         };
         self.buffer.splice(..0, frame);
         true

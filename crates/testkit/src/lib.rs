@@ -11,6 +11,8 @@ mod broker;
 mod client;
 #[cfg(feature = "journal")]
 pub mod journal;
+#[cfg(feature = "net")]
+pub mod net;
 #[cfg(feature = "codec")]
 pub mod notation;
 #[cfg(feature = "codec")]
@@ -20,6 +22,8 @@ pub mod rng;
 pub mod runs;
 #[cfg(feature = "strategies")]
 pub mod strategies;
+#[cfg(feature = "topic")]
+pub mod topics;
 #[cfg(feature = "codec")]
 pub mod vectors;
 mod wait;
@@ -27,5 +31,5 @@ mod wait;
 #[cfg(feature = "broker")]
 pub use broker::{TestBroker, each_broker};
 #[cfg(feature = "codec")]
-pub use client::{ALL_QOS, Client, Received, VERSIONS, connect, packet, will};
+pub use client::{ALL_QOS, Client, Received, TimedOut, VERSIONS, connect, packet, will};
 pub use wait::{PATIENCE, QUIET, wait_until};

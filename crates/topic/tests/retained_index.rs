@@ -1,10 +1,9 @@
 //! The retained index and its cursors against a map searched with the naive matcher.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
+use tacho_testkit::topics;
 use tacho_topic::{Progress, RetainedCursor, RetainedIndex, TopicFilter, matches};
 
 /// The number of steps within which every replay in these tests must end.
@@ -13,9 +12,9 @@ const STEPS_MAX: usize = 10_000;
 proptest! {
     #[test]
     fn replay_equals_the_naive_matcher(
-        topics in prop::collection::btree_map(support::topic(), any::<u32>(), 0..60),
-        removed in prop::collection::vec(support::topic(), 0..20),
-        filters in prop::collection::vec(support::filter(), 10),
+        topics in prop::collection::btree_map(topics::topic(), any::<u32>(), 0..60),
+        removed in prop::collection::vec(topics::topic(), 0..20),
+        filters in prop::collection::vec(topics::filter(), 10),
         budget in 1..20_usize,
     ) {
         let mut index = RetainedIndex::new();
@@ -67,9 +66,9 @@ proptest! {
 
     #[test]
     fn replay_under_changes_neither_misses_nor_repeats_topics(
-        first in prop::collection::btree_set(support::topic(), 1..60),
-        changes in prop::collection::vec((any::<bool>(), support::topic()), 1..120),
-        filter in support::filter(),
+        first in prop::collection::btree_set(topics::topic(), 1..60),
+        changes in prop::collection::vec((any::<bool>(), topics::topic()), 1..120),
+        filter in topics::filter(),
         budget in 1..4_usize,
     ) {
         let mut index = RetainedIndex::new();

@@ -1,20 +1,19 @@
 //! The route map against a list searched with the naive matcher, and with concurrent readers and
 //! writers.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
+use tacho_testkit::topics;
 use tacho_topic::{Filter, RouteChange, RouteMap, RouteSnapshot, ShardSet, matches};
 
 const SHARDS: usize = 4;
 
 fn change() -> impl Strategy<Value = RouteChange> {
     let prefix = prop_oneof![3 => Just(""), 1 => Just("$share/g/"), 1 => Just("$share/h/")];
-    (prefix, support::filter(), 0..SHARDS, prop::bool::weighted(0.6)).prop_map(
+    (prefix, topics::filter(), 0..SHARDS, prop::bool::weighted(0.6)).prop_map(
         |(prefix, filter, shard, is_add)| {
             let filter = Filter::parse(&format!("{prefix}{filter}")).expect("a valid filter");
             if is_add {
@@ -65,7 +64,7 @@ proptest! {
     #[test]
     fn equals_the_naive_matcher_and_snapshots_never_change(
         batches in prop::collection::vec(prop::collection::vec(change(), 1..8), 1..40),
-        topics in prop::collection::vec(support::topic(), 12),
+        topics in prop::collection::vec(topics::topic(), 12),
     ) {
         let map = RouteMap::with_shards(SHARDS);
         let mut oracle = Oracle::new();
@@ -90,7 +89,7 @@ proptest! {
     #[test]
     fn equal_generations_mean_equal_routes(
         batches in prop::collection::vec(prop::collection::vec(change(), 1..3), 1..40),
-        topics in prop::collection::vec(support::topic(), 12),
+        topics in prop::collection::vec(topics::topic(), 12),
     ) {
         let map = RouteMap::with_shards(SHARDS);
         let mut snapshots = vec![map.snapshot()];

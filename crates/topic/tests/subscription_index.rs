@@ -1,10 +1,9 @@
 //! The subscription index against a list searched with the naive matcher.
 
-mod support;
-
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use tacho_testkit::topics;
 use tacho_topic::{SubscriptionIndex, TopicFilter, matches};
 
 /// The options and the identifier of a subscription, as a broker keeps them.
@@ -28,10 +27,10 @@ fn options() -> impl Strategy<Value = Options> {
 
 fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        4 => (support::filter(), 0..40_u32, options())
+        4 => (topics::filter(), 0..40_u32, options())
             .prop_map(|(filter, key, options)| Operation::Insert(filter, key, options)),
-        2 => (support::filter(), 0..40_u32).prop_map(|(filter, key)| Operation::Remove(filter, key)),
-        1 => support::topic().prop_map(Operation::Match),
+        2 => (topics::filter(), 0..40_u32).prop_map(|(filter, key)| Operation::Remove(filter, key)),
+        1 => topics::topic().prop_map(Operation::Match),
     ]
 }
 
@@ -54,7 +53,7 @@ proptest! {
     #[test]
     fn equals_the_naive_matcher(
         operations in prop::collection::vec(operation(), 1..200),
-        topics in prop::collection::vec(support::topic(), 20),
+        topics in prop::collection::vec(topics::topic(), 20),
     ) {
         let mut index = SubscriptionIndex::new();
         let mut oracle = Oracle::new();

@@ -263,7 +263,7 @@ fn silence_of_one_and_a_half_keep_alives_closes_whatever_is_sent_to_the_client()
             }
             Ok(Some(_)) => got += 1,
             Ok(None) => panic!("closed without DISCONNECT"),
-            Err(()) => {}
+            Err(tacho_testkit::TimedOut) => {}
         }
     };
     silent.expect_closed();
@@ -417,7 +417,7 @@ fn bytes_that_never_become_a_packet_do_not_keep_a_client() {
         let _ = std::io::Write::write_all(&mut dripping.stream, b"x");
         match dripping.frame_within(Duration::from_millis(100)) {
             Ok(frame) => break frame.expect("DISCONNECT before the close"),
-            Err(()) => assert!(start.elapsed() < tacho_testkit::PATIENCE),
+            Err(tacho_testkit::TimedOut) => assert!(start.elapsed() < tacho_testkit::PATIENCE),
         }
     };
     assert_eq!((goodbye[0], goodbye[2]), (0xe0, 0x8d));

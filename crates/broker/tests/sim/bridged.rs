@@ -70,7 +70,7 @@ impl World {
         fastrand::seed(seed);
         let mut rng = Rng::new(seed);
         let (setup, bridged) = Setup::bridged(&mut rng);
-        let disk = Disk::new(rng.next());
+        let disk = Disk::new(rng.next_u64());
         let cluster = setup.cluster(START_NS, Some(&disk));
         let manners = Manners {
             version: bridged.version,
@@ -377,7 +377,7 @@ impl World {
         self.disk.set_faults(DiskFaults::default());
         self.setup.shards = self.rng.between(1, 3) as usize;
         self.setup.config.shards = self.setup.shards;
-        self.setup.loop_seed = self.rng.next();
+        self.setup.loop_seed = self.rng.next_u64();
         let now_ns = self.cluster.now_ns() + self.rng.below(2 * SECOND_NS);
         if self.talks {
             eprintln!("the broker dies, power cut {}, {} shards", !only_kill, self.setup.shards);

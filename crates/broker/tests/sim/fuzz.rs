@@ -44,7 +44,7 @@ pub(crate) fn run(seed: u64) -> u64 {
         mail_delay_percent: rng.below(30) as u8,
         ..Faults::default()
     };
-    let cluster = Cluster::new(&config, |bounds| bounds, rng.next(), faults, SECOND_NS);
+    let cluster = Cluster::new(&config, |bounds| bounds, rng.next_u64(), faults, SECOND_NS);
     let mut run = Run { rng, cluster: cluster.unwrap(), lines: Vec::new(), answers: 0 };
     for _ in 0..run.rng.between(10, 60) {
         run.step();

@@ -143,7 +143,7 @@ impl Durable {
             narrow_bytes,
             commit_percent: if rng.percent(60) { rng.between(20, 100) } else { rng.between(1, 20) },
             options,
-            disk_seed: rng.next(),
+            disk_seed: rng.next_u64(),
         }
     }
 }
@@ -235,7 +235,7 @@ impl Setup {
             favourite: rng.below(6),
             faults,
             config,
-            loop_seed: rng.next(),
+            loop_seed: rng.next_u64(),
             narrow: rng.percent(40),
             durable: None,
         }

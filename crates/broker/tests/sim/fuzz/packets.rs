@@ -67,10 +67,10 @@ fn damage(rng: &mut Rng, bytes: &mut Vec<u8>) {
         let at = rng.below(bytes.len() as u64) as usize;
         match rng.below(5) {
             0 => bytes[at] ^= 1 << rng.below(8),
-            1 => bytes[at] = rng.next() as u8,
-            2 => bytes.insert(at, rng.next() as u8),
+            1 => bytes[at] = rng.next_u64() as u8,
+            2 => bytes.insert(at, rng.next_u64() as u8),
             3 if bytes.len() > 1 => bytes.truncate(at.max(1)),
-            _ => bytes[0] = rng.next() as u8,
+            _ => bytes[0] = rng.next_u64() as u8,
         }
     }
 }

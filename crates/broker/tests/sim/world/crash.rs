@@ -80,7 +80,7 @@ impl World {
         disk.set_faults(DiskFaults::default());
         self.setup.shards = self.rng.between(1, 3) as usize;
         self.setup.config.shards = self.setup.shards;
-        self.setup.loop_seed = self.rng.next();
+        self.setup.loop_seed = self.rng.next_u64();
         let down_ns = if self.rng.percent(50) { 0 } else { self.rng.below(3 * SECOND_NS) };
         let now_ns = self.cluster.now_ns() + down_ns;
         if self.talks {

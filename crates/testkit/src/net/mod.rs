@@ -1,12 +1,5 @@
 //! A handler made of closures, and loops on threads of their own.
 
-#![allow(
-    clippy::unwrap_used,
-    dead_code,
-    unreachable_pub,
-    reason = "helpers of tests; each test binary uses a part of them"
-)]
-
 pub mod certificates;
 
 use std::io::{self, Read, Write};
@@ -21,8 +14,7 @@ use tacho_net::{
     mailboxes,
 };
 
-/// Long enough for a loaded machine; a longer wait fails the test.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub use crate::wait::PATIENCE;
 
 pub type Shared = Arc<[u8]>;
 pub type Do = Box<dyn FnOnce(&mut Probe, &mut Net<Probe>) + Send>;

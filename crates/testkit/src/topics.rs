@@ -16,14 +16,14 @@ fn level() -> impl Strategy<Value = &'static str> {
 }
 
 /// A valid topic name of one to five levels.
-pub(crate) fn topic() -> impl Strategy<Value = String> {
+pub fn topic() -> impl Strategy<Value = String> {
     prop::collection::vec(level(), 1..=5)
         .prop_map(|levels| levels.join("/"))
         .prop_filter("a topic is not empty", |topic| !topic.is_empty())
 }
 
 /// A valid topic filter of one to six levels.
-pub(crate) fn filter() -> impl Strategy<Value = String> {
+pub fn filter() -> impl Strategy<Value = String> {
     let filter_level = prop_oneof![3 => level(), 1 => Just("+")];
     (prop::collection::vec(filter_level, 0..=5), prop::bool::weighted(0.3))
         .prop_map(|(mut levels, is_multi)| {
