@@ -1,5 +1,5 @@
-//! What the records up to some commit say, and what a journal shows. A test says with a [`Body`] what
-//! the bodies of its messages are.
+//! The state that the records up to a commit produce, and the state that a journal restores. Each
+//! test passes the [`Body`] of its messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;

@@ -1,7 +1,7 @@
-//! Support for the integration tests of all crates, with a feature for each layer, so that testing a
-//! crate does not build those above it.
+//! Support for the integration tests of all crates, with a feature for each layer, so that testing
+//! a crate does not build the crates above it.
 //!
-//! Unit tests cannot use it: what it links is another build of their crate, with other types.
+//! Unit tests cannot use it: it links the ordinary build of their crate, whose types differ.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 #![allow(missing_docs, reason = "names and types say it; nothing here is published")]
 
