@@ -2,7 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::frame::BLOCK;
+/// Frames begin at multiples of this in their segment, and direct writes need such boundaries.
+pub(crate) const BLOCK: usize = 4096;
 
 /// A growing row of bytes. While it grows it may lose its place; [`Blocks::align`] finds it again.
 #[derive(Default)]

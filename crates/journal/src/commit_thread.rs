@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::committer::{Committer, Step};
-use crate::gc::CollectThread;
+use crate::compaction::CompactThread;
 use crate::id::CommitSeq;
-use crate::journal::{Shared, Trouble};
 use crate::options::Options;
+use crate::shared::Shared;
+use crate::troubles::Trouble;
 use share::{Share, Used};
 
 /// With so many records the load is not low: the commit waits for nobody.
@@ -35,7 +36,7 @@ pub struct CommitThread {
     stop: Arc<AtomicBool>,
     commit: Option<JoinHandle<bool>>,
     keep: Option<JoinHandle<()>>,
-    collect: Option<CollectThread>,
+    collect: Option<CompactThread>,
 }
 
 impl Committer {
@@ -55,10 +56,10 @@ impl Committer {
             collect: None,
         };
         shared.pool.set_threaded();
-        self.has_keeper = true;
+        self.is_threaded = true;
         let keeper = move || shared.pool.run(&shared);
         threads.keep = Some(thread::Builder::new().name("journal-keep".to_owned()).spawn(keeper)?);
-        threads.collect = Some(CollectThread::spawn(Arc::clone(&threads.shared))?);
+        threads.collect = Some(CompactThread::spawn(Arc::clone(&threads.shared))?);
         let commit = move || {
             let share = Share::new(Instant::now(), used());
             let driver = Driver { committer: self, notify, stop, deadline: None, alone: 0, share };
@@ -114,7 +115,7 @@ impl Drop for Driver {
     fn drop(&mut self) {
         if thread::panicking() {
             // Nothing will be committed any more: nobody must believe that it will.
-            self.committer.shared.state.begin(Trouble::CommitFails);
+            self.committer.shared.troubles.begin(Trouble::CommitFails);
         }
     }
 }
@@ -125,7 +126,7 @@ impl Driver {
         if self.committer.shared.signal.attach().is_err() {
             return false;
         }
-        sleep_exactly();
+        minimise_timer_slack();
         loop {
             let stopping = self.wait();
             if !stopping {
@@ -249,14 +250,14 @@ fn used() -> Used {
 
 /// By default the system lets a sleep take 50 us longer.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn sleep_exactly() {
+fn minimise_timer_slack() {
     // Where it is not allowed, commits linger a little longer.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
 /// The system's sleeps are as they are.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn sleep_exactly() {}
+fn minimise_timer_slack() {}
 
 #[cfg(test)]
 mod tests;

@@ -8,18 +8,20 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::blocks::Blocks;
+use crate::commit_frame::Frame;
+use crate::compaction::Compactor;
 use crate::error::OpenError;
-use crate::fleeting::Fleeting;
 use crate::frame::Header;
-use crate::gc::Collector;
 use crate::id::{CommitSeq, SegmentId};
 use crate::index::FrameAt;
-use crate::journal::{Shared, Trouble};
-use crate::keeper::Unused;
+use crate::pool::Unused;
 use crate::segment::{Segment, file_name};
 use crate::settle;
+use crate::shared::Shared;
 use crate::storage::is_full;
-use crate::tail::{Frame, Tail};
+use crate::tail::Tail;
+use crate::transient::TransientFilter;
+use crate::troubles::Trouble;
 
 /// A frame's memory is kept for the next one up to this size.
 const KEPT_BYTES: usize = 4 << 20;
@@ -55,11 +57,11 @@ pub struct Committer {
     /// Memory for the next frame and the next cut.
     bytes: Blocks,
     spares: Vec<Vec<u8>>,
-    fleeting: Fleeting,
+    transients: TransientFilter,
     /// Collects garbage as long as no thread of its own does.
-    collector: Collector,
+    collector: Compactor,
     /// A thread of its own prepares segments.
-    pub(crate) has_keeper: bool,
+    pub(crate) is_threaded: bool,
 }
 
 /// Why the frames cannot be written now.
@@ -116,9 +118,9 @@ impl Committer {
             freed: VecDeque::new(),
             bytes: Blocks::default(),
             spares: Vec::new(),
-            fleeting: Fleeting::default(),
-            collector: Collector::default(),
-            has_keeper: false,
+            transients: TransientFilter::default(),
+            collector: Compactor::default(),
+            is_threaded: false,
         }
     }
 
@@ -127,18 +129,18 @@ impl Committer {
     /// Without [`Committer::spawn`] it also prepares segments and collects garbage, a little each
     /// time.
     pub fn step(&mut self) -> Step {
-        if !self.has_keeper {
+        if !self.is_threaded {
             self.shared.pool.work(&self.shared);
             self.collector.step(&self.shared);
         }
         if self.pending.is_none() && self.unsettled.is_empty() {
-            self.take_index_wishes();
+            self.take_free_segments();
             if !self.cut() {
                 return self.idle();
             }
         }
         let written = self.settle().and_then(|()| self.write());
-        self.tell_room();
+        self.publish_tail_room();
         match written {
             Ok(()) => Step::Committed(self.complete()),
             Err(held) => {
@@ -149,7 +151,7 @@ impl Committer {
     }
 
     /// The garbage collection moves nothing that would find no room.
-    fn tell_room(&self) {
+    fn publish_tail_room(&self) {
         let segment_bytes = u64::from(self.shared.options.segment_bytes);
         let room = self.tail.as_ref().map_or(0, |tail| segment_bytes.saturating_sub(tail.offset));
         self.shared.tail_room.store(room, Ordering::Relaxed);
@@ -194,7 +196,7 @@ impl Committer {
             self.bytes = bytes;
             return false;
         };
-        let left_out = self.fleeting.append(self.shared.index(), &cut.taken, bytes.tail());
+        let left_out = self.transients.append(self.shared.index(), &cut.taken, bytes.tail());
         self.shared.stats.left_out_records.add(left_out.records.into());
         self.shared.stats.left_out_bytes.add(left_out.bytes);
         // After the cut: what is in it has ids that were given out before.
@@ -371,14 +373,14 @@ impl Committer {
         stats.commit.record(frame.since.elapsed());
         self.bytes = frame.bytes;
         self.bytes.end(KEPT_BYTES);
-        self.give_back_freed();
+        self.recycle_freed();
         self.count_segments();
         CommitSeq::new(number)
     }
 
     fn end_trouble(&self) {
         for trouble in [Trouble::CommitFull, Trouble::CommitFails] {
-            if self.shared.state.end(trouble) {
+            if self.shared.troubles.end(trouble) {
                 tracing::info!("the journal commits again");
             }
         }
@@ -388,14 +390,14 @@ impl Committer {
     fn limit(&self, live_bytes: u64) {
         let Some(max) = self.shared.options.journal_bytes_max else { return };
         if live_bytes > max {
-            self.shared.state.begin(Trouble::Limit);
+            self.shared.troubles.begin(Trouble::Limit);
         } else if live_bytes < max - max / 16 {
-            self.shared.state.end(Trouble::Limit);
+            self.shared.troubles.end(Trouble::Limit);
         }
     }
 
     /// Segments may become free without a commit: by what the garbage collection finds out.
-    fn take_index_wishes(&mut self) {
+    fn take_free_segments(&mut self) {
         self.shared.index().take_free(self.next - 1, &mut self.freed);
     }
 
@@ -406,13 +408,13 @@ impl Committer {
                 self.hold(&held);
                 return Step::Held;
             }
-            self.give_back_freed();
+            self.recycle_freed();
             self.count_segments();
         }
         Step::Idle
     }
 
-    fn give_back_freed(&mut self) {
+    fn recycle_freed(&mut self) {
         while let Some((_, segment)) = self.freed.front().filter(|(frame, _)| *frame <= self.synced)
         {
             let segment = *segment;
@@ -437,7 +439,7 @@ impl Committer {
             }
             Held::Fails(error) => (Trouble::CommitFails, error),
         };
-        if self.shared.state.begin(trouble) {
+        if self.shared.troubles.begin(trouble) {
             tracing::error!(%error, "the journal cannot commit; nothing durable is acknowledged");
         }
     }

@@ -32,17 +32,22 @@
 
 use std::io;
 
+use crate::blocks::BLOCK;
 use crate::id::SegmentId;
 use crate::storage::{StorageFile, read_full_at};
-
-/// Frames begin at multiples of this.
-pub(crate) const BLOCK: usize = 4096;
 
 /// The version of everything in a data directory that this program reads and writes.
 pub(crate) const FORMAT: u16 = 1;
 
 /// "tjnl"
 const MAGIC: u32 = u32::from_le_bytes(*b"tjnl");
+
+/// Where a frame begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FramePlace {
+    pub(crate) segment: SegmentId,
+    pub(crate) offset: u32,
+}
 
 /// What a frame says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,19 +22,18 @@ use std::collections::VecDeque;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use crate::frame::Header;
+use crate::frame::{FramePlace, Header};
 use crate::id::{MessageId, SegmentId};
 use crate::record::Records;
-use crate::tail;
 use apply::WithinFrame;
 use entries::Entries;
 use keys::Keys;
 use messages::Messages;
-use opens::{Opened, Opens};
+use opens::{Opening, Opens};
 use usage::Usage;
 
 pub(crate) use relocation::{Batch, place};
-pub(crate) use usage::Segment as SegmentUsage;
+pub(crate) use usage::SegmentUsage;
 
 /// Keys are numbers that the journal itself gave out. Fixed, so that a simulated run repeats.
 pub(crate) type Hashing = FixedState;
@@ -51,7 +50,7 @@ pub(crate) struct FrameAt {
 
 impl FrameAt {
     /// A frame whose header is at `place`.
-    pub(crate) fn new(place: tail::Place, number: u64) -> Self {
+    pub(crate) fn new(place: FramePlace, number: u64) -> Self {
         let offset = u64::from(place.offset) + Header::BYTES as u64;
         Self { segment: place.segment, offset, number }
     }
@@ -87,9 +86,9 @@ pub(crate) struct Index {
     /// The frame that is being applied, or was last.
     frame: u64,
     /// Messages that lost their last reference, with the frame that took it.
-    forsaken: VecDeque<(u64, u64)>,
+    unreferenced: VecDeque<(u64, u64)>,
     /// Keys that were deleted, with the frame.
-    deleted: VecDeque<(u64, u64, Box<[u8]>)>,
+    tombstones: VecDeque<(u64, u64, Box<[u8]>)>,
     /// Dropped queues whose parts are not all cleaned up.
     dropped: Vec<Queue>,
     /// Bytes of frames since the start, without what the garbage collection moved.
@@ -140,7 +139,7 @@ impl Index {
     pub(crate) fn keys(&self) -> Vec<Place> {
         let slots = self.queues.values().flat_map(|queue| queue.keys.iter());
         let mut places: Vec<_> = slots
-            .filter(|(_, slot)| !slot.deleted)
+            .filter(|(_, slot)| !slot.is_tombstone)
             .map(|(_, slot)| Place { segment: slot.segment, offset: slot.offset, len: slot.len })
             .collect();
         places.sort_unstable();
@@ -150,7 +149,7 @@ impl Index {
     /// The open messages with all the times that they were opened, in the order of their numbers.
     ///
     /// The queues that have an entry of one, or had one since, each once.
-    pub(crate) fn opens(&self) -> Vec<(u64, Vec<Opened>)> {
+    pub(crate) fn opens(&self) -> Vec<(u64, Vec<Opening>)> {
         let mut opens: Vec<_> =
             self.opens.iter().map(|(id, open)| (*id, open.opened.clone())).collect();
         if opens.is_empty() {
@@ -235,20 +234,20 @@ impl Index {
 
     /// Forgets what only writers of before could still refer to: the log was closed since.
     pub(crate) fn settle(&mut self) {
-        self.bury(usize::MAX);
-        self.forsaken.clear();
+        self.reclaim_dropped(usize::MAX);
+        self.unreferenced.clear();
         let Self { messages, usage, live, frame, .. } = self;
         messages.retain(|_, slot| {
             if slot.is_fresh() && slot.has_record() {
                 usage.subtract(slot.segment, slot.len, *frame);
                 live.messages -= 1;
             }
-            !slot.is_forsaken() && !slot.is_fresh()
+            !slot.is_unreferenced() && !slot.is_fresh()
         });
     }
 
     /// Cleans up so many parts of dropped queues; false when there is nothing left to clean up.
-    pub(crate) fn bury(&mut self, parts_max: usize) -> bool {
+    pub(crate) fn reclaim_dropped(&mut self, parts_max: usize) -> bool {
         let mut parts = parts_max;
         while let Some(queue) = self.dropped.last_mut() {
             if parts == 0 {

@@ -7,16 +7,16 @@
 //! A file that is given back gets the name of a new segment and is used again as it is: frames say
 //! to which segment they belong.
 
-use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use crate::blocks::Blocks;
-use crate::gc;
 use crate::id::SegmentId;
-use crate::journal::{Shared, Trouble};
+use crate::pool::{Job, Pool, PoolState, Ready, Unused};
 use crate::segment::file_name;
+use crate::shared::Shared;
 use crate::storage::{StorageFile, is_full, write_all_at};
+use crate::troubles::Trouble;
 
 /// Zeros are written in pieces, with a sync behind each, so that commits get in between.
 const ZEROS_BYTES: usize = 1 << 20;
@@ -25,65 +25,7 @@ const ZEROS_BYTES: usize = 1 << 20;
 /// files are given back, before they are removed.
 const KEPT_MORE: usize = 2;
 
-/// A segment that can be written.
-pub(crate) struct Ready {
-    pub(crate) id: SegmentId,
-    pub(crate) file: Arc<dyn StorageFile>,
-    /// Not all of its blocks were written once.
-    pub(crate) is_raw: bool,
-}
-
-/// A file that is not needed any more.
-pub(crate) struct Unused {
-    pub(crate) name: String,
-    /// Nothing ever failed on it.
-    pub(crate) sound: bool,
-}
-
-/// Segments that are ready, and files that are not needed any more.
-pub(crate) struct Pool {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-struct State {
-    ready: VecDeque<Ready>,
-    unused: VecDeque<Unused>,
-    /// The number of the next segment.
-    next: u64,
-    /// The last try to give back a file failed.
-    stuck: bool,
-    /// The committer needs a segment now, whether zeroed or not.
-    hurry: bool,
-    /// Why the last try to make a segment failed.
-    failed: Option<io::Error>,
-    /// A thread of its own does the work, not the committer.
-    threaded: bool,
-    stop: bool,
-}
-
-enum Job {
-    Create(SegmentId),
-    /// The file becomes this segment.
-    Recycle(Unused, SegmentId),
-    Remove(Unused),
-}
-
 impl Pool {
-    pub(crate) fn new(next: u64, unused: impl IntoIterator<Item = Unused>) -> Self {
-        let state = State {
-            ready: VecDeque::new(),
-            unused: unused.into_iter().collect(),
-            next,
-            stuck: false,
-            hurry: false,
-            failed: None,
-            threaded: false,
-            stop: false,
-        };
-        Self { state: Mutex::new(state), changed: Condvar::new() }
-    }
-
     /// Takes the next segment; waits, but not for zeros, when none is ready.
     pub(crate) fn take(&self, shared: &Shared) -> io::Result<Ready> {
         let mut state = self.lock();
@@ -110,22 +52,6 @@ impl Pool {
         result
     }
 
-    /// Whether the next segment is ready, with all its blocks written once.
-    pub(crate) fn has_prepared(&self) -> bool {
-        self.lock().ready.front().is_some_and(|ready| !ready.is_raw)
-    }
-
-    /// Whether another segment is ready, whatever was written to it.
-    pub(crate) fn has_ready(&self) -> bool {
-        !self.lock().ready.is_empty()
-    }
-
-    /// Gives back a file. What was given back before is gone before it is.
-    pub(crate) fn give_back(&self, unused: Unused) {
-        self.lock().unused.push_back(unused);
-        self.changed.notify_all();
-    }
-
     /// Does one thing that is to be done; false if there is nothing, or if it failed.
     pub(crate) fn work(&self, shared: &Shared) -> bool {
         let Some(job) = self.lock().next_job(shared) else { return false };
@@ -140,8 +66,8 @@ impl Pool {
             Ok(ready) => {
                 state.failed = None;
                 if ready.is_some() || !state.has_job(shared) {
-                    shared.state.end(Trouble::NoSegment);
-                    shared.state.end(Trouble::BadSegment);
+                    shared.troubles.end(Trouble::NoSegment);
+                    shared.troubles.end(Trouble::BadSegment);
                 }
                 state.ready.extend(ready);
             }
@@ -150,7 +76,7 @@ impl Pool {
                 let stats = &shared.stats;
                 if full { &stats.full_errors } else { &stats.write_errors }.add(1);
                 let trouble = if full { Trouble::NoSegment } else { Trouble::BadSegment };
-                if shared.state.begin(trouble) {
+                if shared.troubles.begin(trouble) {
                     tracing::error!(%error, "the journal cannot prepare another segment");
                 }
                 state.failed = Some(error);
@@ -170,24 +96,13 @@ impl Pool {
             let state = self.lock();
             if state.failed.is_some() {
                 // Once in a while, or when the committer asks again.
-                let rests = |state: &mut State| !state.stop && state.failed.is_some();
+                let rests = |state: &mut PoolState| !state.stop && state.failed.is_some();
                 drop(self.changed.wait_timeout_while(state, shared.options.retry, rests));
             } else {
-                let rests = |state: &mut State| !state.stop && !state.has_job(shared);
+                let rests = |state: &mut PoolState| !state.stop && !state.has_job(shared);
                 drop(self.changed.wait_while(state, rests));
             }
         }
-    }
-
-    /// From now on somebody is in [`Pool::run`].
-    pub(crate) fn set_threaded(&self) {
-        self.lock().threaded = true;
-    }
-
-    /// Ends [`Pool::run`].
-    pub(crate) fn stop(&self) {
-        self.lock().stop = true;
-        self.changed.notify_all();
     }
 
     fn create(&self, shared: &Shared, id: SegmentId) -> io::Result<Ready> {
@@ -286,14 +201,9 @@ impl Pool {
         }
         Ok(true)
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // What is under the lock is whole between any two statements.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl State {
+impl PoolState {
     fn next_job(&mut self, shared: &Shared) -> Option<Job> {
         let ready = shared.options.segments_ready;
         let next = SegmentId::new(self.next);
@@ -318,20 +228,11 @@ impl State {
     fn is_enough(&self, shared: &Shared) -> bool {
         let (_, log_bytes) = shared.segments.sum();
         let ready_bytes = self.ready.len() as u64 * u64::from(shared.options.segment_bytes);
-        log_bytes + ready_bytes >= gc::bound(shared, shared.stats.live_bytes.get())
+        log_bytes + ready_bytes >= shared.log_bytes_max(shared.stats.live_bytes.get())
     }
 
     fn has_job(&self, shared: &Shared) -> bool {
         !self.unused.is_empty() || self.wants_more(shared.options.segments_ready)
-    }
-
-    /// There is no time for zeros.
-    fn is_called(&self) -> bool {
-        self.hurry || self.stop
-    }
-
-    fn wants_more(&self, ready: usize) -> bool {
-        self.ready.len() < ready || self.hurry && self.ready.is_empty()
     }
 }
 

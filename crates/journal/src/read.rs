@@ -1,14 +1,13 @@
 //! Reads bodies of messages back from the disk.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::ReadError;
 use crate::id::{MessageId, SegmentId};
 use crate::index::Place;
-use crate::journal::Shared;
 use crate::record::decode;
+use crate::shared::Shared;
 use crate::storage::{StorageFile, read_full_at};
 
 /// The body of a message, or why there is none.
@@ -16,30 +15,6 @@ pub type Body = Result<Arc<[u8]>, ReadError>;
 
 /// A read that fails is tried so many times, and one that finds something else than it should.
 const TRIES: u32 = 4;
-
-/// So many messages that are not there are remembered.
-const DOUBTFUL_MAX: usize = 1 << 16;
-
-/// Messages that were asked for and are not in the index: the commit that will tell what to think
-/// of them.
-#[derive(Default)]
-pub(crate) struct Doubts(Mutex<HashMap<MessageId, u64>>);
-
-impl Doubts {
-    /// The commit that has what was appended before the first question for this message.
-    fn until(&self, id: MessageId, appended: impl FnOnce() -> u64) -> u64 {
-        let mut doubts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if doubts.len() >= DOUBTFUL_MAX {
-            // Who asks again only waits for another commit.
-            doubts.clear();
-        }
-        *doubts.entry(id).or_insert_with(appended)
-    }
-
-    fn end(&self, id: MessageId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-    }
-}
 
 /// The bodies of these messages.
 pub(crate) fn messages(shared: &Shared, ids: &[MessageId]) -> Vec<(MessageId, Body)> {

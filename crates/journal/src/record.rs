@@ -195,7 +195,7 @@ const NO_CHECKSUM: [u8; 4] = [0; 4];
 /// without its frame.
 pub(crate) fn sum(message: &mut [u8]) {
     let Ok((Decoded::Message { id, body, .. }, len)) = decode(message) else { return };
-    let mut checksum = Checksum::of(id);
+    let mut checksum = Checksum::for_message(id);
     checksum.add(body);
     let (at, value) = (len - body.len() - NO_CHECKSUM.len(), checksum.value().to_le_bytes());
     message[at..at + NO_CHECKSUM.len()].copy_from_slice(&value);
@@ -251,7 +251,7 @@ pub(crate) fn encode_open_state<'a>(
 struct Checksum(crc32fast::Hasher);
 
 impl Checksum {
-    fn of(id: MessageId) -> Self {
+    fn for_message(id: MessageId) -> Self {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&id.get().to_le_bytes());
         Self(hasher)

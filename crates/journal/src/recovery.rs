@@ -18,8 +18,8 @@ use crate::stats::Stats;
 use crate::storage::{Storage, read_full_at, write_all_at};
 
 pub use report::{Damage, Report, Torn};
+pub use visit::Visitor;
 pub(crate) use visit::{Places, visit};
-pub use visit::{Recovered, Visitor};
 
 /// Damaged files are kept here.
 const QUARANTINE: &str = "quarantine";
@@ -61,7 +61,7 @@ pub(crate) fn recover(storage: &dyn Storage, stats: &Stats) -> Result<Recovery, 
 
 /// Reads all segments and changes nothing.
 pub(crate) fn read(storage: &dyn Storage) -> Result<Recovery, OpenError> {
-    segments::Reading::begin(storage)?.finish()
+    segments::LogReader::begin(storage)?.finish()
 }
 
 /// Keeps a copy of each damaged segment, for who wants to know more; the segment itself goes on

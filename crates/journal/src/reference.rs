@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::frame::{self, BLOCK, Header};
+use crate::blocks::BLOCK;
+use crate::frame::{self, Header};
 use crate::id::SegmentId;
-use crate::journal::Shared;
 use crate::options::Options;
 use crate::recovery;
 use crate::segment::{file_name, parse_name};
+use crate::shared::Shared;
 use crate::stats::Stats;
 use crate::storage::Storage;
 

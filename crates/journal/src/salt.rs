@@ -67,12 +67,12 @@ impl Salt {
     }
 
     /// The mark of frames that are written now.
-    pub(crate) fn of_new_frames(salt: Option<Self>) -> u64 {
+    pub(crate) fn for_new_frames(salt: Option<Self>) -> u64 {
         salt.map_or_else(random, |salt| salt.value)
     }
 
     /// The mark of a segment's frames, as far as it is known before the first of them is seen.
-    pub(crate) fn of_segment(
+    pub(crate) fn for_segment(
         salt: Option<Self>,
         segment: SegmentId,
         first: Option<Header>,

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use crate::frame::{BLOCK, Found, Header};
+use crate::blocks::BLOCK;
+use crate::frame::{Found, Header};
 use crate::id::SegmentId;
 use crate::salt::Salt;
 use crate::storage::{StorageFile, read_full_at};
@@ -136,7 +137,7 @@ impl Scan {
     ) -> io::Result<Self> {
         let mut window = Window::new(file)?;
         let first = Header::decode(window.get(0, Header::BYTES)).header();
-        Ok(Self { id, window, salt: Salt::of_segment(salt, id, first) })
+        Ok(Self { id, window, salt: Salt::for_segment(salt, id, first) })
     }
 
     /// Of which other format the segment is, if it is.

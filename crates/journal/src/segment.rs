@@ -35,10 +35,10 @@ pub(crate) struct Segment {
 
 /// The segments of the log, for those who read: the committer adds, what is free is taken out.
 #[derive(Default)]
-pub(crate) struct Segments(Mutex<All>);
+pub(crate) struct Segments(Mutex<SegmentTable>);
 
 #[derive(Default)]
-struct All {
+struct SegmentTable {
     segments: BTreeMap<SegmentId, Segment>,
     /// What they take together.
     bytes: u64,
@@ -90,7 +90,7 @@ impl Segments {
         (all.segments.len() as u64, all.bytes)
     }
 
-    fn lock(&self) -> MutexGuard<'_, All> {
+    fn lock(&self) -> MutexGuard<'_, SegmentTable> {
         // What is under the lock is whole between any two statements.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,12 +8,12 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::blocks::Blocks;
+use crate::blocks::BLOCK;
+use crate::commit_frame::{Frame, read_frame};
 use crate::frame;
 use crate::id::SegmentId;
 use crate::salt::Salt;
 use crate::storage::StorageFile;
-use crate::tail::{Frame, Place};
 
 /// The frames at the end of the log that may not be on the disk. `last` is the number of the last
 /// one, in this segment; all before the segment are on the disk.
@@ -26,7 +26,7 @@ pub(crate) fn unsynced(
     let size = file.size()?;
     let mut places = Vec::new();
     let first = frame::header_at(&**file, 0).unwrap_or_default();
-    let mut salt = Salt::of_segment(salt, segment, first);
+    let mut salt = Salt::for_segment(salt, segment, first);
     let (mut synced, mut seen, mut offset) = (0, 0, 0);
     while seen < last && offset < size {
         // What cannot be read was found to be lost already, or is missed below.
@@ -35,7 +35,7 @@ pub(crate) fn unsynced(
             let salt = *salt.get_or_insert(header.salt);
             header.segment == segment && header.salt == salt && header.number > seen
         }) else {
-            offset += frame::BLOCK as u64;
+            offset += BLOCK as u64;
             continue;
         };
         seen = header.number;
@@ -48,25 +48,4 @@ pub(crate) fn unsynced(
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame is missing"));
     }
     places.into_iter().map(|(_, offset)| read_frame(segment, &**file, offset)).collect()
-}
-
-/// Reads a frame, to be written again.
-pub(crate) fn read_frame(
-    segment: SegmentId,
-    file: &dyn StorageFile,
-    offset: u64,
-) -> io::Result<Frame> {
-    let mut records = Vec::new();
-    let header = frame::read(file, offset, &mut records)?;
-    let Some(header) = header.filter(|header| header.segment == segment) else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the frame is damaged"));
-    };
-    let mut bytes = Blocks::default();
-    Frame::begin(&mut bytes);
-    bytes.tail().extend_from_slice(&records);
-    let mut frame = Frame::new(header, bytes);
-    // Invariant: frames begin at offsets below 4 GiB, see `Tail::write`.
-    let offset = u32::try_from(offset).expect("frames begin within the segment");
-    frame.moved_from = Some(Place { segment, offset });
-    Ok(frame)
 }

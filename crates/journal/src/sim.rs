@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fastrand::Rng;
 
 use crate::storage::{Storage, StorageFile};
-use disk::State;
+use disk::DiskState;
 
 /// Probabilities, 0 to 1, of what goes wrong in each operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -80,7 +80,7 @@ pub struct Counts {
 /// The disk. Clones are the same disk: keep one to do harm while a journal uses the other.
 #[derive(Clone)]
 pub struct Disk {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<DiskState>>,
     /// Whoever opened the disk before the last power cut or kill cannot use it any more.
     life: u64,
 }
@@ -89,7 +89,7 @@ impl Disk {
     /// An empty disk. The same seed and the same operations give the same faults.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { state: Arc::new(Mutex::new(State::new(seed))), life: 0 }
+        Self { state: Arc::new(Mutex::new(DiskState::new(seed))), life: 0 }
     }
 
     /// What goes wrong from now on.
@@ -158,12 +158,12 @@ impl Disk {
         self.lock().put(name, content);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DiskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The state, if this is still the life in which it was opened.
-    fn alive(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn alive(&self) -> io::Result<MutexGuard<'_, DiskState>> {
         let state = self.lock();
         if state.life == self.life { Ok(state) } else { Err(io::Error::other("a former life")) }
     }

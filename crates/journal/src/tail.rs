@@ -1,77 +1,14 @@
-//! The segment that the log ends in, and frames on their way into it.
+//! The segment that is being written.
 
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
 
-use crate::blocks::Blocks;
-use crate::frame::Header;
+use crate::commit_frame::{Frame, read_frame};
+use crate::frame::{FramePlace, Header};
 use crate::id::SegmentId;
-use crate::keeper::Ready;
+use crate::pool::Ready;
 use crate::salt::Salt;
-use crate::settle;
 use crate::storage::{StorageFile, write_all_at};
-
-/// Where a frame begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) segment: SegmentId,
-    pub(crate) offset: u32,
-}
-
-/// One commit in memory: room for the header, the records, zeros up to a whole block.
-pub(crate) struct Frame {
-    pub(crate) header: Header,
-    pub(crate) bytes: Blocks,
-    /// It is complete only once it is synced.
-    pub(crate) wants_sync: bool,
-    /// What it takes on the disk, without what the garbage collection moved; 0 if that is all.
-    pub(crate) appended_bytes: u64,
-    /// Where it was last written.
-    pub(crate) place: Option<Place>,
-    /// It was complete, as written, at this place, in a file that failed then.
-    pub(crate) moved_from: Option<Place>,
-    /// When it was cut.
-    pub(crate) since: Instant,
-}
-
-impl Frame {
-    /// Room for the header of a frame whose records are appended behind it.
-    pub(crate) fn begin(bytes: &mut Blocks) {
-        bytes.clear();
-        bytes.tail().extend_from_slice(&[0; Header::BYTES]);
-    }
-
-    /// `header` lacks the length and the checksum of the records.
-    pub(crate) fn new(mut header: Header, mut bytes: Blocks) -> Self {
-        let records = bytes.get(Header::BYTES..).unwrap_or_default();
-        // Invariant: writers hold publishers at a few MiB, far below 4 GiB.
-        header.len = u32::try_from(records.len()).expect("a frame is less than 4 GiB");
-        header.crc = crc32fast::hash(records);
-        bytes.align();
-        Self {
-            header,
-            bytes,
-            wants_sync: false,
-            appended_bytes: 0,
-            place: None,
-            moved_from: None,
-            since: Instant::now(),
-        }
-    }
-
-    /// A frame without records.
-    pub(crate) fn empty(header: Header) -> Self {
-        let mut bytes = Blocks::default();
-        Self::begin(&mut bytes);
-        Self::new(header, bytes)
-    }
-
-    pub(crate) fn records(&self) -> &[u8] {
-        // Invariant: the records stand behind the header.
-        &self.bytes[Header::BYTES..Header::BYTES + self.header.len as usize]
-    }
-}
 
 /// A frame of the tail that is written and not synced.
 pub(crate) struct Unsynced {
@@ -96,7 +33,7 @@ pub(crate) struct Tail {
 impl Tail {
     pub(crate) fn new(ready: Ready, salt: Option<Salt>) -> Self {
         let Ready { id, file, is_raw } = ready;
-        let salt = Salt::of_new_frames(salt);
+        let salt = Salt::for_new_frames(salt);
         Self { id, file, salt, offset: 0, unsynced: Vec::new(), holds_synced: false, is_raw }
     }
 
@@ -114,7 +51,7 @@ impl Tail {
         write_all_at(&*self.file, self.offset, &frame.bytes)?;
         // Invariant: a second frame begins below `segment_bytes`, which is a u32.
         let offset = u32::try_from(self.offset).expect("frames begin within the segment");
-        frame.place = Some(Place { segment: self.id, offset });
+        frame.place = Some(FramePlace { segment: self.id, offset });
         self.unsynced.push(Unsynced { number: frame.header.number, offset });
         self.offset += frame.bytes.len() as u64;
         Ok(())
@@ -146,7 +83,7 @@ impl Tail {
 
     /// Reads a frame back that is not in memory any more.
     pub(crate) fn read_back(&self, unsynced: &Unsynced) -> Option<Frame> {
-        let frame = settle::read_frame(self.id, &*self.file, unsynced.offset.into()).ok()?;
+        let frame = read_frame(self.id, &*self.file, unsynced.offset.into()).ok()?;
         (frame.header.number == unsynced.number).then_some(frame)
     }
 }

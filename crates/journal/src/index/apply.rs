@@ -2,20 +2,20 @@
 
 use hashbrown::HashSet;
 
-use super::{FrameAt, opens::Open, opens::Opened};
+use super::{FrameAt, opens::Open, opens::Opening};
 use super::{Hashing, Index, Place, entries, keys, messages, place, small};
 use crate::record::{Decoded, Located, RecordError, Records};
 
 /// A message that nothing refers to any more is remembered for so many frames, for an entry that
 /// another writer appended while the last reference went away.
-const FORSAKEN_FRAMES: u64 = 64;
+const UNREFERENCED_FRAMES: u64 = 64;
 
 /// A deleted version is remembered for so many frames at least, for older values that come late.
 /// That is seconds at the highest rate of commits.
-const DELETED_FRAMES: u64 = 1 << 16;
+const TOMBSTONE_FRAMES: u64 = 1 << 16;
 
 /// Parts of a dropped queue that one frame cleans up, so that no commit waits for a large one.
-const BURIED_PER_FRAME: usize = 4096;
+const RECLAIMED_PER_FRAME: usize = 4096;
 
 /// What counts only until the end of the frame, where records stand in any order.
 #[derive(Default)]
@@ -35,7 +35,7 @@ pub(super) struct WithinFrame {
 
 impl WithinFrame {
     /// True for a message that is in this frame.
-    fn has(&self, message: &messages::Slot) -> bool {
+    fn has(&self, message: &messages::MessageSlot) -> bool {
         message.segment == self.segment && u64::from(message.offset) >= self.offset
     }
 }
@@ -62,7 +62,7 @@ impl Index {
         match located.record {
             Decoded::Message { id, .. } => self.apply_message(id.get(), at),
             Decoded::Entry { queue, seq, message, state, .. } => {
-                let slot = entries::Slot { seq, message, state, segment: at.segment };
+                let slot = entries::EntrySlot { seq, message, state, segment: at.segment };
                 self.apply_entry(queue, slot, at.len);
             }
             Decoded::State { queue, seq, state, keep_message } => {
@@ -77,7 +77,7 @@ impl Index {
             Decoded::Open { message, meta } => self.apply_open(message.get(), meta, at),
             Decoded::Done { message } => self.apply_done(message.get()),
             Decoded::OpenState { message, times, opened } => {
-                let opened = opened.iter().map(|(meta, served)| Opened {
+                let opened = opened.iter().map(|(meta, served)| Opening {
                     meta: meta.into(),
                     served,
                     began: 0,
@@ -90,19 +90,19 @@ impl Index {
     }
 
     fn apply_message(&mut self, id: u64, at: Place) {
-        let slot = self.messages.get_or_insert(id, messages::Slot::NEW);
+        let slot = self.messages.get_or_insert(id, messages::MessageSlot::NEW);
         if slot.is_live() {
             self.usage.subtract(slot.segment, slot.len, self.frame);
             self.live.messages -= 1;
-        } else if slot.is_forsaken() {
-            *slot = messages::Slot::NEW;
+        } else if slot.is_unreferenced() {
+            *slot = messages::MessageSlot::NEW;
         }
         (slot.segment, slot.offset, slot.len) = (at.segment, at.offset, at.len);
         self.usage.add(at.segment, at.len, self.frame);
         self.live.messages += 1;
     }
 
-    fn apply_entry(&mut self, queue: u64, slot: entries::Slot, bytes: u32) {
+    fn apply_entry(&mut self, queue: u64, slot: entries::EntrySlot, bytes: u32) {
         if slot.message != 0 {
             let message = self.refer(slot.message);
             if message.is_open() {
@@ -167,7 +167,8 @@ impl Index {
             None => 0,
         };
         let Place { segment, offset, len } = at;
-        let slot = keys::Slot { version, message, segment, offset, len, lost_in, deleted: false };
+        let slot =
+            keys::KeySlot { version, message, segment, offset, len, lost_in, is_tombstone: false };
         let replaced = keys.insert(key, slot);
         self.usage.add(at.segment, at.len, self.frame);
         self.live.keys += 1;
@@ -195,10 +196,18 @@ impl Index {
             None => 0,
         };
         let Place { segment, offset, len } = at;
-        let slot = keys::Slot { version, message: 0, segment, offset, len, lost_in, deleted: true };
+        let slot = keys::KeySlot {
+            version,
+            message: 0,
+            segment,
+            offset,
+            len,
+            lost_in,
+            is_tombstone: true,
+        };
         let replaced = keys.insert(key, slot);
         self.usage.add(at.segment, at.len, self.frame);
-        self.deleted.push_back((self.frame, queue, key.into()));
+        self.tombstones.push_back((self.frame, queue, key.into()));
         if let Some(old) = replaced {
             self.forget_key(&old);
         }
@@ -209,13 +218,13 @@ impl Index {
             self.within.early_ends.swap_remove(early);
             return;
         }
-        let has_record = self.messages.get(id).is_some_and(messages::Slot::has_record);
+        let has_record = self.messages.get(id).is_some_and(messages::MessageSlot::has_record);
         self.within.opened |= has_record;
         let began = if has_record { self.frame } else { 0 };
         self.mark_open(id);
         let open = self.opens.entry(id).or_default();
         open.times += 1;
-        open.opened.push(Opened { meta: meta.into(), served: Vec::new(), began });
+        open.opened.push(Opening { meta: meta.into(), served: Vec::new(), began });
         open.records.push((at.segment, at.len));
         self.usage.add(at.segment, at.len, self.frame);
     }
@@ -233,7 +242,7 @@ impl Index {
         if let Some(slot) = self.messages.get_mut(id) {
             let was_live = slot.is_live();
             slot.set_open(false);
-            self.forsake_unless_needed(id, was_live);
+            self.drop_unless_needed(id, was_live);
         }
     }
 
@@ -265,7 +274,7 @@ impl Index {
     }
 
     /// One more refers to a message.
-    fn refer(&mut self, id: u64) -> messages::Slot {
+    fn refer(&mut self, id: u64) -> messages::MessageSlot {
         let slot = self.live_slot(id);
         let was_live = slot.is_live();
         slot.add();
@@ -275,9 +284,9 @@ impl Index {
     }
 
     /// The slot of a message, without its place if that is no part of the log any more.
-    fn live_slot(&mut self, id: u64) -> &mut messages::Slot {
-        let slot = self.messages.get_or_insert(id, messages::Slot::ABSENT);
-        if slot.is_forsaken() && slot.has_record() && self.usage.get(slot.segment).is_none() {
+    fn live_slot(&mut self, id: u64) -> &mut messages::MessageSlot {
+        let slot = self.messages.get_or_insert(id, messages::MessageSlot::ABSENT);
+        if slot.is_unreferenced() && slot.has_record() && self.usage.get(slot.segment).is_none() {
             slot.forget_record();
         }
         slot
@@ -295,28 +304,30 @@ impl Index {
         if let Some(slot) = self.messages.get_mut(id) {
             let was_live = slot.is_live();
             slot.subtract();
-            self.forsake_unless_needed(id, was_live);
+            self.drop_unless_needed(id, was_live);
         }
     }
 
-    pub(super) fn forsake_unless_needed(&mut self, id: u64, was_live: bool) {
-        let Some(slot) = self.messages.get(id).filter(|slot| slot.is_forsaken()) else { return };
+    pub(super) fn drop_unless_needed(&mut self, id: u64, was_live: bool) {
+        let Some(slot) = self.messages.get(id).filter(|slot| slot.is_unreferenced()) else {
+            return;
+        };
         if was_live {
             self.usage.subtract(slot.segment, slot.len, self.frame);
             self.live.messages -= 1;
         }
-        self.forsaken.push_back((self.frame, id));
+        self.unreferenced.push_back((self.frame, id));
     }
 
-    pub(super) fn forget_entry(&mut self, slot: &entries::Slot) {
+    pub(super) fn forget_entry(&mut self, slot: &entries::EntrySlot) {
         self.live.entries -= 1;
         self.usage.subtract_entry(slot.segment, self.frame);
         self.release(slot.message);
     }
 
-    pub(super) fn forget_key(&mut self, slot: &keys::Slot) {
+    pub(super) fn forget_key(&mut self, slot: &keys::KeySlot) {
         self.usage.subtract(slot.segment, slot.len, self.frame);
-        if !slot.deleted {
+        if !slot.is_tombstone {
             self.live.keys -= 1;
             self.release(slot.message);
         }
@@ -338,40 +349,40 @@ impl Index {
             self.within.early_removes.clear();
         }
         self.within.opened = false;
-        self.forget_forsaken();
-        self.forget_deleted();
-        self.bury(BURIED_PER_FRAME);
+        self.forget_unreferenced();
+        self.expire_tombstones();
+        self.reclaim_dropped(RECLAIMED_PER_FRAME);
     }
 
-    fn forget_forsaken(&mut self) {
-        while let Some((frame, id)) = self.forsaken.front().copied() {
-            if frame + FORSAKEN_FRAMES > self.frame {
+    fn forget_unreferenced(&mut self) {
+        while let Some((frame, id)) = self.unreferenced.front().copied() {
+            if frame + UNREFERENCED_FRAMES > self.frame {
                 break;
             }
-            self.forsaken.pop_front();
-            if self.messages.get(id).is_some_and(messages::Slot::is_forsaken) {
+            self.unreferenced.pop_front();
+            if self.messages.get(id).is_some_and(messages::MessageSlot::is_unreferenced) {
                 self.messages.remove(id);
             }
         }
     }
 
-    fn forget_deleted(&mut self) {
-        while let Some((frame, queue, _)) = self.deleted.front() {
-            if frame + DELETED_FRAMES > self.frame {
+    fn expire_tombstones(&mut self) {
+        while let Some((frame, queue, _)) = self.tombstones.front() {
+            if frame + TOMBSTONE_FRAMES > self.frame {
                 break;
             }
-            let (queue, key) = (*queue, self.deleted.pop_front().map(|(_, _, key)| key));
+            let (queue, key) = (*queue, self.tombstones.pop_front().map(|(_, _, key)| key));
             if let Some(key) = key {
-                self.forget_deleted_key(queue, &key);
+                self.forget_tombstone(queue, &key);
             }
         }
     }
 
     /// Forgets that a key was deleted, unless an older value stands behind that in the log: then
     /// the record has to be moved behind it first.
-    fn forget_deleted_key(&mut self, queue: u64, key: &[u8]) {
+    fn forget_tombstone(&mut self, queue: u64, key: &[u8]) {
         let known = self.queues.get(&queue).and_then(|content| content.keys.get(key));
-        if known.is_some_and(|slot| slot.deleted && slot.lost_in <= slot.segment) {
+        if known.is_some_and(|slot| slot.is_tombstone && slot.lost_in <= slot.segment) {
             self.remove_key(queue, key);
         }
     }

@@ -10,7 +10,7 @@ const CHUNK: usize = 128;
 
 /// An entry: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub(crate) struct EntrySlot {
     pub(crate) seq: u64,
     /// 0: it needs none.
     pub(crate) message: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Slot {
 #[derive(Default)]
 pub(super) struct Entries {
     /// None of them is empty.
-    chunks: VecDeque<Vec<Slot>>,
+    chunks: VecDeque<Vec<EntrySlot>>,
     len: usize,
 }
 
@@ -37,13 +37,13 @@ impl Entries {
         self.len
     }
 
-    pub(super) fn get(&self, seq: u64) -> Option<&Slot> {
+    pub(super) fn get(&self, seq: u64) -> Option<&EntrySlot> {
         let chunk = self.chunks.get(self.chunk_of(seq))?;
         let at = chunk.binary_search_by_key(&seq, |slot| slot.seq).ok()?;
         chunk.get(at)
     }
 
-    pub(super) fn get_mut(&mut self, seq: u64) -> Option<&mut Slot> {
+    pub(super) fn get_mut(&mut self, seq: u64) -> Option<&mut EntrySlot> {
         let chunk = self.chunk_of(seq);
         let chunk = self.chunks.get_mut(chunk)?;
         let at = chunk.binary_search_by_key(&seq, |slot| slot.seq).ok()?;
@@ -51,7 +51,7 @@ impl Entries {
     }
 
     /// Adds an entry; returns the one that had its number.
-    pub(super) fn insert(&mut self, slot: Slot) -> Option<Slot> {
+    pub(super) fn insert(&mut self, slot: EntrySlot) -> Option<EntrySlot> {
         if self.chunks.back().and_then(|chunk| chunk.last()).is_none_or(|l| l.seq < slot.seq) {
             self.push(slot);
             return None;
@@ -73,7 +73,7 @@ impl Entries {
         }
     }
 
-    pub(super) fn remove(&mut self, seq: u64) -> Option<Slot> {
+    pub(super) fn remove(&mut self, seq: u64) -> Option<EntrySlot> {
         let index = self.chunk_of(seq);
         let chunk = self.chunks.get_mut(index)?;
         let at = chunk.binary_search_by_key(&seq, |slot| slot.seq).ok()?;
@@ -86,7 +86,7 @@ impl Entries {
     }
 
     /// Takes the last one.
-    pub(super) fn pop(&mut self) -> Option<Slot> {
+    pub(super) fn pop(&mut self) -> Option<EntrySlot> {
         let chunk = self.chunks.back_mut()?;
         let slot = chunk.pop()?;
         self.len -= 1;
@@ -96,11 +96,11 @@ impl Entries {
         Some(slot)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &EntrySlot> {
         self.chunks.iter().flatten()
     }
 
-    fn push(&mut self, slot: Slot) {
+    fn push(&mut self, slot: EntrySlot) {
         self.len += 1;
         match self.chunks.back_mut() {
             Some(chunk) if chunk.len() < CHUNK => {
@@ -131,8 +131,8 @@ mod tests {
 
     use super::*;
 
-    fn slot(seq: u64, state: u32) -> Slot {
-        Slot { seq, message: seq + 7, state, segment: 1 }
+    fn slot(seq: u64, state: u32) -> EntrySlot {
+        EntrySlot { seq, message: seq + 7, state, segment: 1 }
     }
 
     #[test]

@@ -7,7 +7,7 @@ const FEW: usize = 16;
 
 /// What is known of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub(crate) struct KeySlot {
     pub(crate) version: u64,
     /// 0: none.
     pub(crate) message: u64,
@@ -18,14 +18,14 @@ pub(crate) struct Slot {
     /// The newest segment with a value that lost against a greater version; 0: there is none.
     pub(crate) lost_in: u32,
     /// It was deleted, which is remembered.
-    pub(crate) deleted: bool,
+    pub(crate) is_tombstone: bool,
 }
 
 /// The keys of a queue.
 pub(super) enum Keys {
     /// In their order.
-    Few(Vec<(Box<[u8]>, Slot)>),
-    Many(BTreeMap<Box<[u8]>, Slot>),
+    Few(Vec<(Box<[u8]>, KeySlot)>),
+    Many(BTreeMap<Box<[u8]>, KeySlot>),
 }
 
 impl Default for Keys {
@@ -42,14 +42,14 @@ impl Keys {
         }
     }
 
-    pub(super) fn get(&self, key: &[u8]) -> Option<&Slot> {
+    pub(super) fn get(&self, key: &[u8]) -> Option<&KeySlot> {
         match self {
             Self::Few(few) => few.get(find(few, key).ok()?).map(|(_, slot)| slot),
             Self::Many(many) => many.get(key),
         }
     }
 
-    pub(super) fn get_mut(&mut self, key: &[u8]) -> Option<&mut Slot> {
+    pub(super) fn get_mut(&mut self, key: &[u8]) -> Option<&mut KeySlot> {
         match self {
             Self::Few(few) => {
                 let at = find(few, key).ok()?;
@@ -60,7 +60,7 @@ impl Keys {
     }
 
     /// Sets what is known of a key; returns what was.
-    pub(super) fn insert(&mut self, key: &[u8], slot: Slot) -> Option<Slot> {
+    pub(super) fn insert(&mut self, key: &[u8], slot: KeySlot) -> Option<KeySlot> {
         if let Some(known) = self.get_mut(key) {
             return Some(std::mem::replace(known, slot));
         }
@@ -80,7 +80,7 @@ impl Keys {
         None
     }
 
-    pub(super) fn remove(&mut self, key: &[u8]) -> Option<Slot> {
+    pub(super) fn remove(&mut self, key: &[u8]) -> Option<KeySlot> {
         match self {
             Self::Few(few) => {
                 let at = find(few, key).ok()?;
@@ -91,14 +91,14 @@ impl Keys {
     }
 
     /// Takes any of them.
-    pub(super) fn pop(&mut self) -> Option<(Box<[u8]>, Slot)> {
+    pub(super) fn pop(&mut self) -> Option<(Box<[u8]>, KeySlot)> {
         match self {
             Self::Few(few) => few.pop(),
             Self::Many(many) => many.pop_first(),
         }
     }
 
-    pub(super) fn iter(&self) -> Box<dyn Iterator<Item = (&[u8], &Slot)> + '_> {
+    pub(super) fn iter(&self) -> Box<dyn Iterator<Item = (&[u8], &KeySlot)> + '_> {
         match self {
             Self::Few(few) => Box::new(few.iter().map(|(key, slot)| (&**key, slot))),
             Self::Many(many) => Box::new(many.iter().map(|(key, slot)| (&**key, slot))),
@@ -106,7 +106,7 @@ impl Keys {
     }
 }
 
-fn find(few: &[(Box<[u8]>, Slot)], key: &[u8]) -> Result<usize, usize> {
+fn find(few: &[(Box<[u8]>, KeySlot)], key: &[u8]) -> Result<usize, usize> {
     few.binary_search_by(|(known, _)| (**known).cmp(key))
 }
 
@@ -122,14 +122,14 @@ mod tests {
             let mut model = BTreeMap::new();
             for version in 0..5_000 {
                 let key = random.u64(..keys_max).to_string().into_bytes();
-                let slot = Slot {
+                let slot = KeySlot {
                     version,
                     message: 0,
                     segment: 1,
                     offset: 2,
                     len: 3,
                     lost_in: 0,
-                    deleted: false,
+                    is_tombstone: false,
                 };
                 if random.bool() {
                     assert_eq!(keys.insert(&key, slot), model.insert(key.clone(), slot));

@@ -14,7 +14,7 @@ const PAGE_MASK: u64 = (1 << PAGE_BITS) - 1;
 
 /// What is known of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub(crate) struct MessageSlot {
     /// Where its record is. Without meaning while `len` is 0.
     pub(crate) segment: u32,
     pub(crate) offset: u32,
@@ -29,7 +29,7 @@ const FRESH: u32 = 1 << 31;
 const OPEN: u32 = 1 << 30;
 const COUNT: u32 = OPEN - 1;
 
-impl Slot {
+impl MessageSlot {
     /// A message that is referred to before it is there.
     pub(super) const ABSENT: Self = Self { segment: 0, offset: 0, len: 0, refs: 0 };
 
@@ -54,7 +54,7 @@ impl Slot {
     }
 
     /// Nothing refers to it, and something did.
-    pub(super) const fn is_forsaken(&self) -> bool {
+    pub(super) const fn is_unreferenced(&self) -> bool {
         self.refs == 0
     }
 
@@ -88,7 +88,7 @@ impl Slot {
 struct Page {
     present: u64,
     /// One for each bit that is set, in their order.
-    slots: Vec<Slot>,
+    slots: Vec<MessageSlot>,
 }
 
 impl Page {
@@ -114,14 +114,14 @@ impl Messages {
         self.len
     }
 
-    pub(super) fn get(&self, id: u64) -> Option<&Slot> {
+    pub(super) fn get(&self, id: u64) -> Option<&MessageSlot> {
         let (page, bit) = split(id);
         let page = self.pages.get(&page)?;
         if page.present & bit == 0 { None } else { page.slots.get(page.rank(bit)) }
     }
 
     /// The slot of `id`; if there is none, `new`.
-    pub(super) fn get_or_insert(&mut self, id: u64, new: Slot) -> &mut Slot {
+    pub(super) fn get_or_insert(&mut self, id: u64, new: MessageSlot) -> &mut MessageSlot {
         let (page, bit) = split(id);
         let page = self.pages.entry(page).or_default();
         let rank = page.rank(bit);
@@ -134,14 +134,14 @@ impl Messages {
         &mut page.slots[rank]
     }
 
-    pub(super) fn get_mut(&mut self, id: u64) -> Option<&mut Slot> {
+    pub(super) fn get_mut(&mut self, id: u64) -> Option<&mut MessageSlot> {
         let (page, bit) = split(id);
         let page = self.pages.get_mut(&page)?;
         let rank = page.rank(bit);
         if page.present & bit == 0 { None } else { page.slots.get_mut(rank) }
     }
 
-    pub(super) fn remove(&mut self, id: u64) -> Option<Slot> {
+    pub(super) fn remove(&mut self, id: u64) -> Option<MessageSlot> {
         let (page, bit) = split(id);
         let Entry::Occupied(mut occupied) = self.pages.entry(page) else { return None };
         let page = occupied.get_mut();
@@ -161,7 +161,7 @@ impl Messages {
     }
 
     /// All messages, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Slot)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &MessageSlot)> {
         self.pages.iter().flat_map(|(number, page)| {
             let bits = (0..1 << PAGE_BITS).filter(|bit| page.present & (1 << bit) != 0);
             bits.map(move |bit| (number << PAGE_BITS) | bit).zip(&page.slots)
@@ -169,7 +169,7 @@ impl Messages {
     }
 
     /// Removes those of which `keep` is false.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(u64, &mut Slot) -> bool) {
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(u64, &mut MessageSlot) -> bool) {
         let Self { pages, len } = self;
         pages.retain(|number, page| {
             let mut bits = page.present;
@@ -202,8 +202,8 @@ mod tests {
         for step in 0..20_000_u32 {
             let id = random.u64(1..1_000);
             if random.bool() {
-                let slot = Slot { segment: step, offset: 1, len: 2, refs: 1 };
-                *messages.get_or_insert(id, Slot::NEW) = slot;
+                let slot = MessageSlot { segment: step, offset: 1, len: 2, refs: 1 };
+                *messages.get_or_insert(id, MessageSlot::NEW) = slot;
                 model.insert(id, slot);
             } else {
                 assert_eq!(messages.remove(id), model.remove(&id));
@@ -225,7 +225,7 @@ mod tests {
     fn pages_that_are_empty_are_given_back() {
         let mut messages = Messages::default();
         for id in 1..10_000 {
-            messages.get_or_insert(id, Slot::NEW);
+            messages.get_or_insert(id, MessageSlot::NEW);
         }
         for id in 1..10_000 {
             assert!(messages.remove(id).is_some());
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn references_are_counted_beside_marks() {
-        let mut slot = Slot::NEW;
+        let mut slot = MessageSlot::NEW;
         slot.len = 1;
         assert!(slot.is_fresh() && slot.is_live());
         slot.set_open(true);
@@ -244,8 +244,8 @@ mod tests {
         slot.set_open(false);
         assert!(slot.is_live());
         slot.subtract();
-        assert!(slot.is_forsaken());
+        assert!(slot.is_unreferenced());
         slot.subtract();
-        assert!(slot.is_forsaken());
+        assert!(slot.is_unreferenced());
     }
 }

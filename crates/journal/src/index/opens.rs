@@ -11,14 +11,14 @@ pub(crate) struct Open {
     pub(super) times: u32,
     /// Every time that it was opened; as nobody says which of them is finished, all are kept until
     /// the last one is.
-    pub(super) opened: Vec<Opened>,
+    pub(super) opened: Vec<Opening>,
     /// Where the records are that say all this, with their bytes.
     pub(super) records: Vec<(u32, u32)>,
 }
 
 /// One time that a message was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Opened {
+pub(crate) struct Opening {
     /// What was told then.
     pub(crate) meta: Box<[u8]>,
     /// The queues that got an entry of it since, some maybe twice.

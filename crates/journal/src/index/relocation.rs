@@ -194,7 +194,7 @@ impl Index {
         }
         match *record {
             Decoded::Message { id, .. } if self.is_stale(id.get(), at.segment) => {
-                self.forsake_fresh(id.get());
+                self.drop_unused(id.get());
                 return false;
             }
             Decoded::Entry { queue, seq, meta, .. } => {
@@ -219,18 +219,18 @@ impl Index {
 
     /// A message that nothing ever referred to, and whose segment is an old one.
     fn is_stale(&self, id: u64, segment: u32) -> bool {
-        let is_fresh = self.messages.get(id).is_some_and(messages::Slot::is_fresh);
+        let is_fresh = self.messages.get(id).is_some_and(messages::MessageSlot::is_fresh);
         let last = self.usage.get(segment).map_or(0, |segment| segment.last_frame);
         is_fresh && last + FRESH_FRAMES <= self.frame
     }
 
-    fn forsake_fresh(&mut self, id: u64) {
+    fn drop_unused(&mut self, id: u64) {
         if let Some(slot) = self.messages.get_mut(id) {
             let was_live = slot.is_live();
             // No longer fresh, and no reference is left.
             slot.add();
             slot.subtract();
-            self.forsake_unless_needed(id, was_live);
+            self.drop_unless_needed(id, was_live);
         }
     }
 
@@ -279,11 +279,11 @@ impl Index {
     }
 }
 
-const fn message_is_at(slot: &messages::Slot, at: Place) -> bool {
+const fn message_is_at(slot: &messages::MessageSlot, at: Place) -> bool {
     slot.segment == at.segment && slot.offset == at.offset
 }
 
-const fn key_is_at(slot: &keys::Slot, at: Place) -> bool {
+const fn key_is_at(slot: &keys::KeySlot, at: Place) -> bool {
     slot.segment == at.segment && slot.offset == at.offset
 }
 

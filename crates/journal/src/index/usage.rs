@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// What is known of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Segment {
+pub(crate) struct SegmentUsage {
     pub(crate) number: u32,
     /// Records that are live.
     pub(crate) live: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Segment {
 /// All segments with frames, oldest first.
 #[derive(Default)]
 pub(super) struct Usage {
-    segments: VecDeque<Segment>,
+    segments: VecDeque<SegmentUsage>,
     live_bytes: u64,
 }
 
@@ -29,26 +29,26 @@ impl Usage {
     /// A frame of this segment is about to be applied.
     pub(super) fn begin(&mut self, number: u32, frame: u64) {
         if self.segments.back().is_none_or(|last| last.number < number) {
-            self.segments.push_back(Segment { number, ..Segment::default() });
+            self.segments.push_back(SegmentUsage { number, ..SegmentUsage::default() });
         }
         if let Some(segment) = self.get_mut(number) {
             segment.last_frame = frame;
         }
     }
 
-    pub(super) fn oldest(&self) -> Option<&Segment> {
+    pub(super) fn oldest(&self) -> Option<&SegmentUsage> {
         self.segments.front()
     }
 
-    pub(super) fn newest(&self) -> Option<&Segment> {
+    pub(super) fn newest(&self) -> Option<&SegmentUsage> {
         self.segments.back()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Segment> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &SegmentUsage> {
         self.segments.iter()
     }
 
-    pub(super) fn get(&self, number: u32) -> Option<&Segment> {
+    pub(super) fn get(&self, number: u32) -> Option<&SegmentUsage> {
         self.segments.get(self.position(number)?)
     }
 
@@ -103,7 +103,7 @@ impl Usage {
         self.subtract(number, u32::try_from(mean).unwrap_or(u32::MAX), frame);
     }
 
-    fn get_mut(&mut self, number: u32) -> Option<&mut Segment> {
+    fn get_mut(&mut self, number: u32) -> Option<&mut SegmentUsage> {
         let position = self.position(number)?;
         self.segments.get_mut(position)
     }

@@ -1,8 +1,8 @@
 //! Segments made ready and given back, on a disk that loses what is not synced.
 
 use super::*;
+use crate::blocks::BLOCK;
 use crate::committer::Step;
-use crate::frame::BLOCK;
 use crate::id::QueueId;
 use crate::journal::Journal;
 use crate::options::{Level, Options, Urgency};
@@ -122,7 +122,7 @@ fn a_segment_taken_in_a_hurry_is_left_for_the_first_that_is_prepared() {
     let (mut committer, mut writer) = (opened.committer, opened.journal.writer());
     let shared = Arc::clone(&committer.shared);
     // Nothing is prepared but what the test says.
-    committer.has_keeper = true;
+    committer.is_threaded = true;
     let mut keys = 0..;
     let mut commit = || {
         let (queue, key) = (QueueId::COMMON, &[keys.next().unwrap_or(0)][..]);

@@ -36,7 +36,7 @@ impl<'a> Decoded<'a> {
     /// The body of message `wanted`, if this is it and it is what was written.
     pub(crate) fn whole_body(&self, wanted: MessageId) -> Option<&'a [u8]> {
         let Self::Message { id, checksum, body } = *self else { return None };
-        let mut expected = Checksum::of(id);
+        let mut expected = Checksum::for_message(id);
         expected.add(body);
         (id == wanted && expected.value() == checksum).then_some(body)
     }
@@ -83,11 +83,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Decoded<'_>, usize), RecordError> 
     if !(kind::MESSAGE..=kind::OPEN_STATE).contains(&first) {
         return Err(RecordError::Kind(first));
     }
-    let record = fields_of(first, &mut rest).ok_or(RecordError::Malformed)?;
+    let record = decode_fields(first, &mut rest).ok_or(RecordError::Malformed)?;
     Ok((record, bytes.len() - rest.len()))
 }
 
-fn fields_of<'a>(kind: u8, rest: &mut &'a [u8]) -> Option<Decoded<'a>> {
+fn decode_fields<'a>(kind: u8, rest: &mut &'a [u8]) -> Option<Decoded<'a>> {
     Some(match kind {
         kind::MESSAGE => {
             let id = MessageId::new(take(rest)?)?;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::{Damage, Recovery, Report, Torn};
+use crate::blocks::BLOCK;
 use crate::error::OpenError;
-use crate::frame::{BLOCK, FORMAT, Header};
+use crate::frame::{FORMAT, FramePlace, Header};
 use crate::id::SegmentId;
 use crate::index::{FrameAt, Index};
 use crate::salt::Salt;
 use crate::scan::{Block, Scan};
 use crate::segment::{Segment, file_name, parse_name};
 use crate::storage::Storage;
-use crate::tail::Place;
 
 /// A segment that has frames.
 struct Begun {
@@ -41,7 +41,7 @@ impl Begun {
 }
 
 /// A log that is being read.
-pub(super) struct Reading<'a> {
+pub(super) struct LogReader<'a> {
     storage: &'a dyn Storage,
     begun: Vec<Begun>,
     /// Segments without a frame.
@@ -49,7 +49,7 @@ pub(super) struct Reading<'a> {
     recovery: Recovery,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> LogReader<'a> {
     /// Looks at the beginning of all segments.
     pub(super) fn begin(storage: &'a dyn Storage) -> Result<Self, OpenError> {
         let names = storage.list().map_err(OpenError::io("cannot list the data directory"))?;
@@ -256,7 +256,7 @@ impl<'a> Reading<'a> {
     fn apply(&mut self, scan: &mut Scan, offset: u64, header: &Header) {
         let Recovery { index, report, .. } = &mut self.recovery;
         let Ok(small) = u32::try_from(offset) else { return };
-        let at = FrameAt::new(Place { segment: scan.id, offset: small }, header.number);
+        let at = FrameAt::new(FramePlace { segment: scan.id, offset: small }, header.number);
         let result = index.apply(at, scan.records(offset, header));
         report.frames += 1;
         report.records += u64::from(header.records);

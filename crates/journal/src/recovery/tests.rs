@@ -1,7 +1,8 @@
 //! Segments made by hand: bodies that look like frames, formats, recycled files.
 
 use super::*;
-use crate::frame::{BLOCK, FORMAT, Header};
+use crate::blocks::BLOCK;
+use crate::frame::{FORMAT, Header};
 use crate::id::{MessageId, QueueId};
 use crate::record::Record;
 use crate::sim::Disk;
@@ -188,7 +189,7 @@ fn a_body_that_looks_like_a_frame_is_a_body_also_where_no_header_is_left() {
     assert_eq!((entries(&recovery), recovery.last_frame), (vec![], 0));
     // Its own frames are known.
     let mut bytes = vec![0; BLOCK];
-    let value = Salt::of_new_frames(Some(salt));
+    let value = Salt::for_new_frames(Some(salt));
     bytes.extend_from_slice(&frame(2, 1, value, &entry(2, b"x")));
     bytes.extend_from_slice(&forged);
     disk.put(&file_name(SegmentId::new(1)), bytes);
@@ -216,7 +217,7 @@ fn all_frames_of_a_data_directory_bear_its_mark() {
         let header = crate::frame::header_at(&*last.file, 0).expect("read").expect("a frame");
         assert_eq!(header.segment, segment, "start {start}");
         let salt = Salt::read(&disk).expect("made with the first start");
-        assert_eq!(header.salt, Salt::of_new_frames(Some(salt)));
+        assert_eq!(header.salt, Salt::for_new_frames(Some(salt)));
     }
 }
 

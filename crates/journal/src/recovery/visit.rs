@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use super::Report;
 use crate::error::ReadError;
 use crate::id::{MessageId, QueueId, SegmentId};
 use crate::index::{Index, Place};
-use crate::journal::Shared;
 use crate::record::{Decoded, Records, decode};
 use crate::salt::Salt;
 use crate::scan::{Scan, Window};
@@ -39,39 +37,6 @@ pub trait Visitor {
     /// A message whose distribution is not finished; `served` are the queues that have an entry of
     /// it, or had one since it was opened. Called once for each time that it was opened.
     fn open(&mut self, message: MessageId, body: &[u8], meta: &[u8], served: &[QueueId]);
-}
-
-/// What was live at the end of the log when it was opened.
-pub struct Recovered {
-    shared: Arc<Shared>,
-    report: Report,
-}
-
-impl Recovered {
-    pub(crate) fn new(shared: Arc<Shared>, report: Report) -> Self {
-        Self { shared, report }
-    }
-
-    /// How reading the log went.
-    #[must_use]
-    pub const fn report(&self) -> &Report {
-        &self.report
-    }
-
-    /// Shows everything that is live: all keys, then entries, then open messages.
-    ///
-    /// Reads the log a second time, so that memory need not hold what it says. To be called before
-    /// the first commit; the visitor must not read messages. A key or an open message whose body
-    /// cannot be read is shown without it: as a key without a message, or not at all.
-    ///
-    /// # Errors
-    ///
-    /// If the log cannot be read.
-    pub fn visit(&mut self, visitor: &mut dyn Visitor) -> Result<(), ReadError> {
-        let Self { shared, .. } = self;
-        let file = |id| shared.segments.get(id).map(|segment| segment.file);
-        visit(&shared.index(), &file, shared.salt, visitor)
-    }
 }
 
 /// Where the file of a segment comes from.

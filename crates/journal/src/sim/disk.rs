@@ -11,7 +11,7 @@ use super::{Counts, Faults};
 /// Names of files, and the files.
 type Names = BTreeMap<String, usize>;
 
-pub(super) struct State {
+pub(super) struct DiskState {
     pub(super) faults: Faults,
     pub(super) capacity: Option<u64>,
     pub(super) counts: Counts,
@@ -23,16 +23,16 @@ pub(super) struct State {
     seen: Names,
     durable: Names,
     /// What was done to names since they were last synced, in order.
-    unsynced: Vec<Change>,
+    unsynced: Vec<NameChange>,
 }
 
-enum Change {
+enum NameChange {
     Create(String, usize),
     Rename(String, String),
     Remove(String),
 }
 
-impl State {
+impl DiskState {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             faults: Faults::default(),
@@ -89,21 +89,21 @@ impl State {
         }
         let inode = self.inodes.len();
         self.inodes.push(Inode::default());
-        self.change(Change::Create(name.to_owned(), inode));
+        self.change(NameChange::Create(name.to_owned(), inode));
         Ok(inode)
     }
 
     pub(super) fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
         self.fail(self.faults.name_error)?;
         self.find(from)?;
-        self.change(Change::Rename(from.to_owned(), to.to_owned()));
+        self.change(NameChange::Rename(from.to_owned(), to.to_owned()));
         Ok(())
     }
 
     pub(super) fn remove(&mut self, name: &str) -> io::Result<()> {
         self.fail(self.faults.name_error)?;
         self.find(name)?;
-        self.change(Change::Remove(name.to_owned()));
+        self.change(NameChange::Remove(name.to_owned()));
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl State {
         Ok(())
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: NameChange) {
         change.apply(&mut self.seen);
         self.unsynced.push(change);
     }
@@ -218,7 +218,7 @@ impl State {
     }
 }
 
-impl Change {
+impl NameChange {
     fn apply(&self, names: &mut Names) {
         match self {
             Self::Create(name, inode) => {

@@ -13,10 +13,10 @@ pub(super) struct Inode {
     /// What is on the disk for certain.
     durable: Vec<u8>,
     /// What was done since the last sync, in order.
-    unsynced: Vec<Change>,
+    unsynced: Vec<ContentChange>,
 }
 
-enum Change {
+enum ContentChange {
     Write { offset: usize, bytes: Vec<u8> },
     Size(usize),
 }
@@ -29,19 +29,19 @@ impl Inode {
 
     pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
         put(&mut self.seen, offset, bytes);
-        self.unsynced.push(Change::Write { offset, bytes: bytes.to_vec() });
+        self.unsynced.push(ContentChange::Write { offset, bytes: bytes.to_vec() });
     }
 
     pub(super) fn set_size(&mut self, bytes: usize) {
         self.seen.resize(bytes, 0);
-        self.unsynced.push(Change::Size(bytes));
+        self.unsynced.push(ContentChange::Size(bytes));
     }
 
     pub(super) fn sync(&mut self) {
         for change in std::mem::take(&mut self.unsynced) {
             match change {
-                Change::Write { offset, bytes } => put(&mut self.durable, offset, &bytes),
-                Change::Size(bytes) => self.durable.resize(bytes, 0),
+                ContentChange::Write { offset, bytes } => put(&mut self.durable, offset, &bytes),
+                ContentChange::Size(bytes) => self.durable.resize(bytes, 0),
             }
         }
     }
@@ -60,7 +60,7 @@ impl Inode {
     }
 
     /// The disk writes in any order, so any of the changes may be the last to arrive.
-    fn apply_some(&mut self, changes: Vec<Change>, rng: &mut Rng) {
+    fn apply_some(&mut self, changes: Vec<ContentChange>, rng: &mut Rng) {
         let mood = rng.u8(..4);
         let count = changes.len();
         let reached = rng.usize(..=count);
@@ -73,14 +73,16 @@ impl Inode {
                 _ => rng.bool(),
             };
             match change {
-                Change::Size(bytes) if whole => self.durable.resize(bytes, 0),
-                Change::Size(_) => {}
-                Change::Write { offset, bytes } if whole => put(&mut self.durable, offset, &bytes),
+                ContentChange::Size(bytes) if whole => self.durable.resize(bytes, 0),
+                ContentChange::Size(_) => {}
+                ContentChange::Write { offset, bytes } if whole => {
+                    put(&mut self.durable, offset, &bytes)
+                }
                 // Torn: the one at that instant, or any of them.
-                Change::Write { offset, bytes } if index == reached || mood == 3 => {
+                ContentChange::Write { offset, bytes } if index == reached || mood == 3 => {
                     self.tear(offset, &bytes, rng);
                 }
-                Change::Write { .. } => {}
+                ContentChange::Write { .. } => {}
             }
         }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Storage, StorageFile};
-use crate::frame::BLOCK;
+use crate::blocks::BLOCK;
 
 /// Only the owner may read what clients sent.
 pub(crate) const FILE_MODE: u32 = 0o600;

@@ -3,8 +3,9 @@
 use fastrand::Rng;
 
 use super::*;
-use crate::frame::{self, BLOCK};
-use crate::keeper::Ready;
+use crate::blocks::BLOCK;
+use crate::frame;
+use crate::pool::Ready;
 use crate::segment::parse_name;
 use crate::storage::Storage as _;
 

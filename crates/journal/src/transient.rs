@@ -49,7 +49,7 @@ struct Span {
 
 /// Looks for what can be left out. The tables are empty between commits.
 #[derive(Default)]
-pub(crate) struct Fleeting {
+pub(crate) struct TransientFilter {
     fates: Vec<Fate>,
     messages: HashMap<u64, u32, Hashing>,
     /// Entries of these messages by queue and number, until they are removed.
@@ -68,7 +68,7 @@ pub(crate) struct LeftOut {
     pub(crate) bytes: u64,
 }
 
-impl Fleeting {
+impl TransientFilter {
     /// Appends to `into` what has to be written of the records that the writers had, messages with
     /// their checksums. Others may have the index again before they are copied.
     pub(crate) fn append(

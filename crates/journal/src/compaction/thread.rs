@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{Collected, Collector, bound};
-use crate::journal::Shared;
+use super::{Compactor, Progress};
+use crate::shared::Shared;
 
 /// How often it looks whether there is something to do.
 const LOOK: Duration = Duration::from_millis(100);
@@ -19,23 +19,23 @@ const WAIT: Duration = Duration::from_millis(1);
 const BYTES_PER_S: u64 = 32 << 20;
 
 /// A thread that collects.
-pub(crate) struct CollectThread {
+pub(crate) struct CompactThread {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl CollectThread {
+impl CompactThread {
     /// Collects in a thread of its own until it is dropped.
     pub(crate) fn spawn(shared: Arc<Shared>) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let run = move || {
-            let mut collector = Collector::default();
+            let mut collector = Compactor::default();
             while !stopped.load(Ordering::Acquire) {
                 let pause = match collector.step(&shared) {
-                    Collected::Nothing => LOOK,
-                    Collected::Waiting => WAIT,
-                    Collected::Read(bytes) => pause_after(&shared, bytes),
+                    Progress::Nothing => LOOK,
+                    Progress::Waiting => WAIT,
+                    Progress::Read(bytes) => pause_after(&shared, bytes),
                 };
                 thread::park_timeout(pause);
             }
@@ -45,7 +45,7 @@ impl CollectThread {
     }
 }
 
-impl Drop for CollectThread {
+impl Drop for CompactThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
@@ -65,7 +65,7 @@ fn is_nearly_free(shared: &Shared) -> bool {
 /// The larger the log, the shorter: at one and a half times of what it should be, none.
 fn pause_after(shared: &Shared, bytes: u64) -> Duration {
     let (_, log_bytes) = shared.segments.sum();
-    let bound = bound(shared, shared.stats.live_bytes.get());
+    let bound = shared.log_bytes_max(shared.stats.live_bytes.get());
     let mut pause = Duration::from_secs_f64(bytes as f64 / BYTES_PER_S as f64);
     if is_nearly_free(shared) {
         // To read it costs less than to prepare another one.

@@ -3,10 +3,10 @@
 use fastrand::Rng;
 
 use super::*;
+use crate::frame::FramePlace;
 use crate::id::{MessageId, QueueId, SegmentId};
 use crate::index::FrameAt;
 use crate::record::Record;
-use crate::tail::Place;
 
 const QUEUES: u64 = 3;
 const SEQS: u64 = 200;
@@ -38,7 +38,7 @@ fn encode(records: &[Record<'_>]) -> Vec<u8> {
 }
 
 fn apply(index: &mut Index, number: u64, records: &[u8]) {
-    let place = Place { segment: SegmentId::new(1), offset: number as u32 * 1_000_000 };
+    let place = FramePlace { segment: SegmentId::new(1), offset: number as u32 * 1_000_000 };
     index.apply(FrameAt::new(place, number), records).expect("records");
 }
 
@@ -53,7 +53,7 @@ fn told(records: &[Record<'_>]) -> Vec<u8> {
 fn rest_of(index: &Index, writers: &[&[Record<'_>]]) -> (Vec<u8>, u32) {
     let taken: Vec<_> = writers.iter().map(|records| told(records)).collect();
     let mut rest = Vec::new();
-    let left_out = Fleeting::default().append(index, &taken, &mut rest);
+    let left_out = TransientFilter::default().append(index, &taken, &mut rest);
     let all: usize = taken.iter().map(Vec::len).sum();
     assert_eq!(rest.len() as u64 + left_out.bytes, all as u64);
     (rest, left_out.records)
@@ -115,15 +115,15 @@ fn what_is_not_understood_is_left_as_it_is() {
     taken[0].push(0xff);
     bytes.push(0xff);
     let mut rest = Vec::new();
-    let left_out = Fleeting::default().append(&Index::default(), &taken, &mut rest);
+    let left_out = TransientFilter::default().append(&Index::default(), &taken, &mut rest);
     assert_eq!((rest, left_out), (bytes, LeftOut::default()));
 }
 
 #[test]
 fn commits_in_which_nothing_goes_are_not_looked_at_for_a_while() {
-    let mut fleeting = Fleeting::default();
+    let mut transients = TransientFilter::default();
     let mut look = |records: &[Record<'_>]| {
-        fleeting.append(&Index::default(), &[encode(records)], &mut Vec::new()).records
+        transients.append(&Index::default(), &[encode(records)], &mut Vec::new()).records
     };
     let gone = [message(1), entry(1, 1, 1), remove(1, 1)];
     assert_eq!(look(&gone), 3);
@@ -132,7 +132,7 @@ fn commits_in_which_nothing_goes_are_not_looked_at_for_a_while() {
     assert_eq!((looks, look(&gone)), (0, 3));
     // Their messages get their checksums all the same.
     let (records, mut rest) = ([message(1), entry(1, 1, 1), message(2)], Vec::new());
-    let mut resting = Fleeting { rest: 1, ..Fleeting::default() };
+    let mut resting = TransientFilter { rest: 1, ..TransientFilter::default() };
     resting.append(&Index::default(), &[told(&records)], &mut rest);
     assert_eq!(rest, encode(&records));
 }
@@ -243,7 +243,7 @@ fn an_index_is_the_same_with_and_without() {
             let known: Vec<_> = whole.messages().into_iter().map(|(id, _)| id.get()).collect();
             let taken = writers.commit(&known);
             let mut rest = Vec::new();
-            left_out += Fleeting::default().append(&thin, &taken, &mut rest).records;
+            left_out += TransientFilter::default().append(&thin, &taken, &mut rest).records;
             apply(&mut whole, number, &taken.concat());
             apply(&mut thin, number, &rest);
             assert_eq!(content(&thin), content(&whole), "seed {seed}, commit {number}");

@@ -15,17 +15,18 @@ mod thread;
 
 use std::sync::atomic::Ordering;
 
-use crate::frame::{BLOCK, Header};
+use crate::blocks::BLOCK;
+use crate::frame::Header;
 use crate::id::SegmentId;
 use crate::index::{Batch, Index, SegmentUsage, place};
-use crate::journal::Shared;
 use crate::options::Condition;
 use crate::record::Records;
 use crate::recovery;
 use crate::scan::{Block, Scan};
 use crate::segment::file_name;
+use crate::shared::Shared;
 
-pub(crate) use thread::CollectThread;
+pub(crate) use thread::CompactThread;
 
 /// Offered at once.
 const BATCH_BYTES: usize = 1 << 20;
@@ -33,11 +34,8 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Read in one step at most.
 const STEP_BYTES: u64 = 4 << 20;
 
-/// Not worth to be made smaller when the disk is full.
-const SMALL_LOG_BYTES: u64 = 16 << 20;
-
 /// Parts of dropped queues that are cleaned up in one step.
-const BURIED_PER_STEP: usize = 1 << 12;
+const RECLAIMED_PER_STEP: usize = 1 << 12;
 
 /// Records that are looked at before a commit may come in between.
 const LOCKED_RECORDS: usize = 1 << 10;
@@ -48,7 +46,7 @@ const EMPTY_PASSES: u32 = 2;
 
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Collected {
+pub(crate) enum Progress {
     /// The log is as small as it should be.
     Nothing,
     /// The committer has to move first what was offered before.
@@ -59,8 +57,8 @@ pub(crate) enum Collected {
 
 /// Who collects. One for each journal.
 #[derive(Default)]
-pub(crate) struct Collector {
-    reading: Option<Reading>,
+pub(crate) struct Compactor {
+    pass: Option<Pass>,
     /// The round that it is in, or was in last.
     round: Option<Round>,
 }
@@ -74,7 +72,7 @@ struct Round {
 }
 
 /// A pass through the oldest segment.
-struct Reading {
+struct Pass {
     segment: u32,
     scan: Scan,
     offset: u64,
@@ -85,30 +83,30 @@ struct Reading {
     empty_passes: u32,
 }
 
-impl Collector {
+impl Compactor {
     /// Does a little of what is to be done.
-    pub(crate) fn step(&mut self, shared: &Shared) -> Collected {
+    pub(crate) fn step(&mut self, shared: &Shared) -> Progress {
         let oldest = {
             let mut index = shared.index();
-            if index.bury(BURIED_PER_STEP) {
-                return Collected::Read(0);
+            if index.reclaim_dropped(RECLAIMED_PER_STEP) {
+                return Progress::Read(0);
             }
             count_live(shared, &index);
             if index.is_moving() {
-                return Collected::Waiting;
+                return Progress::Waiting;
             }
             match self.next_segment(shared, &index) {
                 Some(oldest) => oldest,
                 None => {
-                    self.reading = None;
-                    return Collected::Nothing;
+                    self.pass = None;
+                    return Progress::Nothing;
                 }
             }
         };
         if oldest.live == 0 {
             // The committer takes it away.
             shared.signal.force();
-            return Collected::Waiting;
+            return Progress::Waiting;
         }
         self.read_on(shared, &oldest)
     }
@@ -119,7 +117,7 @@ impl Collector {
         let (_, log_bytes) = shared.segments.sum();
         let live_bytes = index.live().bytes;
         let (oldest, newest) = (*index.oldest()?, index.newest()?.number);
-        let is_small = log_bytes <= bound(shared, live_bytes);
+        let is_small = log_bytes <= shared.log_bytes_max(live_bytes);
         if is_small || oldest.number == newest || !has_room_for(shared, &oldest) {
             return None;
         }
@@ -132,43 +130,43 @@ impl Collector {
         Some(oldest)
     }
 
-    fn read_on(&mut self, shared: &Shared, oldest: &SegmentUsage) -> Collected {
-        if self.reading.as_ref().is_none_or(|reading| reading.segment != oldest.number) {
-            match Reading::new(shared, oldest, 0) {
-                Some(reading) => self.reading = Some(reading),
+    fn read_on(&mut self, shared: &Shared, oldest: &SegmentUsage) -> Progress {
+        if self.pass.as_ref().is_none_or(|pass| pass.segment != oldest.number) {
+            match Pass::new(shared, oldest, 0) {
+                Some(pass) => self.pass = Some(pass),
                 None => {
                     give_up(shared, oldest.number);
-                    return Collected::Waiting;
+                    return Progress::Waiting;
                 }
             }
         }
-        let Some(reading) = &mut self.reading else { return Collected::Waiting };
-        let begin = reading.offset;
-        let batch = reading.collect(shared);
-        let read = reading.offset - begin;
+        let Some(pass) = &mut self.pass else { return Progress::Waiting };
+        let begin = pass.offset;
+        let batch = pass.collect(shared);
+        let read = pass.offset - begin;
         if !batch.is_empty() {
-            reading.found = true;
+            pass.found = true;
             shared.index().offer(batch);
             shared.signal.force();
-        } else if reading.is_at_end() {
+        } else if pass.is_at_end() {
             self.next_pass(shared, oldest);
         }
-        Collected::Read(read)
+        Progress::Read(read)
     }
 
     /// The segment was read to its end. If it is still not free it is read again.
     fn next_pass(&mut self, shared: &Shared, oldest: &SegmentUsage) {
-        let Some(reading) = self.reading.take() else { return };
-        let empty_passes = if reading.found { 0 } else { reading.empty_passes + 1 };
+        let Some(pass) = self.pass.take() else { return };
+        let empty_passes = if pass.found { 0 } else { pass.empty_passes + 1 };
         if empty_passes >= EMPTY_PASSES {
             give_up(shared, oldest.number);
             return;
         }
-        self.reading = Reading::new(shared, oldest, empty_passes);
+        self.pass = Pass::new(shared, oldest, empty_passes);
     }
 }
 
-impl Reading {
+impl Pass {
     fn new(shared: &Shared, oldest: &SegmentUsage, empty_passes: u32) -> Option<Self> {
         let id = SegmentId::new(oldest.number.into());
         let scan = Scan::new(id, shared.segments.get(id)?.file, shared.salt).ok()?;
@@ -218,21 +216,12 @@ impl Reading {
     }
 }
 
-/// How large the log may be with so much live in it.
-pub(crate) fn bound(shared: &Shared, live_bytes: u64) -> u64 {
-    if shared.state.condition() == Condition::Full {
-        // Nothing else can make room.
-        return SMALL_LOG_BYTES.max(live_bytes + live_bytes / 4);
-    }
-    shared.options.log_bytes_min.max(2 * live_bytes)
-}
-
 /// Whether all that is live in a segment finds room, so that the segment gets free.
 ///
 /// When the disk is full the last room is for the acknowledgements and removals that make space. To
 /// move a part of a segment would use it up and free nothing.
 fn has_room_for(shared: &Shared, segment: &SegmentUsage) -> bool {
-    if shared.state.condition() != Condition::Full || shared.pool.has_ready() {
+    if shared.troubles.condition() != Condition::Full || shared.pool.has_ready() {
         return true;
     }
     // Frames are filled up to whole blocks, and of entries only the mean is known.
@@ -243,7 +232,7 @@ fn has_room_for(shared: &Shared, segment: &SegmentUsage) -> bool {
 /// How much garbage must be new for another round, which writes up to what is live.
 fn worth(shared: &Shared, live_bytes: u64) -> i64 {
     let segment = u64::from(shared.options.segment_bytes);
-    let bytes = match shared.state.condition() {
+    let bytes = match shared.troubles.condition() {
         Condition::Full => segment,
         _ => segment.max(live_bytes / 4),
     };

@@ -1,0 +1,98 @@
+//! The state that the parts of an open journal share.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::buffers::Buffers;
+use crate::doubts::Doubts;
+use crate::id::CommitSeq;
+use crate::index::Index;
+use crate::lock::Lock;
+use crate::options::{Condition, Options};
+use crate::pool::{Pool, Unused};
+use crate::recovery::Recovery;
+use crate::salt::Salt;
+use crate::segment::Segments;
+use crate::signal::Signal;
+use crate::stats::Stats;
+use crate::storage::Storage;
+use crate::troubles::Troubles;
+
+/// A log of this size is not compacted even when the disk is full.
+const SMALL_LOG_BYTES: u64 = 16 << 20;
+
+/// The state that the parts of an open journal share.
+pub(crate) struct Shared {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) options: Options,
+    pub(crate) stats: Stats,
+    pub(crate) troubles: Troubles,
+    pub(crate) signal: Signal,
+    pub(crate) buffers: Buffers,
+    pub(crate) pool: Pool,
+    pub(crate) segments: Segments,
+    /// Bytes that the segment which is written has left; none if there is no such segment.
+    pub(crate) tail_room: AtomicU64,
+    /// The mark of frames.
+    pub(crate) salt: Option<Salt>,
+    /// The newest frame that is complete.
+    pub(crate) committed: AtomicU64,
+    /// The greatest message id given out.
+    pub(crate) message_ids: AtomicU64,
+    /// The greatest queue id given out.
+    pub(crate) queue_ids: AtomicU64,
+    index: Mutex<Index>,
+    pub(crate) doubts: Doubts,
+    /// Held as long as anybody uses the journal.
+    _lock: Option<Lock>,
+}
+
+impl Shared {
+    /// Goes on where the log ended.
+    pub(crate) fn new(
+        storage: Arc<dyn Storage>,
+        options: Options,
+        stats: Stats,
+        lock: Option<Lock>,
+        recovery: Recovery,
+    ) -> Self {
+        let segments = Segments::default();
+        for (id, segment) in recovery.segments {
+            segments.insert(id, segment);
+        }
+        let unused = recovery.unused.into_iter().map(|name| Unused { name, sound: true });
+        Self {
+            storage,
+            options,
+            stats,
+            troubles: Troubles::default(),
+            signal: Signal::default(),
+            buffers: Buffers::new(CommitSeq::new(recovery.last_frame + 1)),
+            pool: Pool::new(recovery.next_segment, unused),
+            segments,
+            tail_room: AtomicU64::new(0),
+            salt: recovery.salt,
+            committed: AtomicU64::new(recovery.last_frame),
+            message_ids: AtomicU64::new(recovery.message_ids),
+            queue_ids: AtomicU64::new(recovery.queue_ids),
+            index: Mutex::new(recovery.index),
+            doubts: Doubts::default(),
+            _lock: lock,
+        }
+    }
+
+    /// Only for the committer, readers and the garbage collection: never for a shard.
+    pub(crate) fn index(&self) -> MutexGuard<'_, Index> {
+        // A panic under this lock can only be one of memory that is missing.
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The size up to which the log may grow with this many live bytes before it is compacted.
+    pub(crate) fn log_bytes_max(&self, live_bytes: u64) -> u64 {
+        if self.troubles.condition() == Condition::Full {
+            // Only compaction can make room.
+            return SMALL_LOG_BYTES.max(live_bytes + live_bytes / 4);
+        }
+        self.options.log_bytes_min.max(2 * live_bytes)
+    }
+}
