@@ -7,22 +7,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::id::CommitSeq;
 use crate::stats::Stats;
 
-/// Room for what is copied.
+/// Minimum capacity of a piece that records are copied to.
 const PIECE_BYTES: usize = 32 << 10;
 
-/// An empty piece keeps up to so much memory.
+/// Memory that an empty piece keeps.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// So many empty pieces are kept by each writer, and by the committer.
+/// Empty pieces kept by each writer, and by the committer.
 const SPARES_MAX: usize = 128;
 
 /// Encoded records of one writer that no commit has taken yet.
 pub(crate) struct Buffer {
-    /// One behind the other, none in the middle of a record.
+    /// In order; each begins with a whole record.
     pub(crate) pieces: Vec<Vec<u8>>,
-    /// What they have together.
+    /// Total bytes of the pieces.
     pub(crate) bytes: usize,
-    /// Empty ones, to be used again.
+    /// Empty pieces for reuse.
     pub(crate) spares: Vec<Vec<u8>>,
     pub(crate) records: u32,
     /// Something in it asks for [`Level::Fsynced`].
@@ -37,7 +37,7 @@ impl Buffer {
         Self { pieces, bytes: 0, spares, records: 0, synced: false, commit }
     }
 
-    /// Where to append so many bytes.
+    /// The piece to append this many bytes to.
     pub(crate) fn piece(&mut self, bytes: usize) -> &mut Vec<u8> {
         if self.pieces.last().is_none_or(|last| last.capacity() - last.len() <= bytes) {
             let mut piece = self.spares.pop().unwrap_or_default();
@@ -48,7 +48,7 @@ impl Buffer {
         &mut self.pieces[last]
     }
 
-    /// Takes everything, for as many of `spares`.
+    /// Takes all pieces and keeps as many of `spares` instead.
     fn take(&mut self, taken: &mut Vec<Vec<u8>>, spares: &mut Vec<Vec<u8>>) {
         let count = self.pieces.len();
         self.spares.extend(spares.drain(spares.len().saturating_sub(count)..));
@@ -61,20 +61,20 @@ impl Buffer {
 /// The buffers of all writers.
 pub(crate) struct Buffers {
     all: Mutex<BufferSet>,
-    /// A writer has more than it should.
+    /// The backlog of a writer exceeds its limit.
     pressed: AtomicBool,
 }
 
 struct BufferSet {
     buffers: Vec<Arc<Mutex<Buffer>>>,
-    /// The commit that will take what is appended now.
+    /// The commit that will include the records appended now.
     commit: CommitSeq,
 }
 
-/// What a cut took.
+/// The content of a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// The records, those of one writer one behind the other.
+    /// The records, grouped by writer.
     pub(crate) taken: Vec<Vec<u8>>,
     pub(crate) records: u32,
     /// Something in it asks for [`Level::Fsynced`].
@@ -82,7 +82,7 @@ pub(crate) struct Cut {
 }
 
 impl Buffers {
-    /// The first cut will be this one.
+    /// Buffers whose first cut has this number.
     pub(crate) fn new(first: CommitSeq) -> Self {
         let all = BufferSet { buffers: Vec::new(), commit: first };
         Self { all: Mutex::new(all), pressed: AtomicBool::new(false) }
@@ -105,30 +105,31 @@ impl Buffers {
         self.pressed.load(Ordering::Relaxed)
     }
 
-    /// How many records wait for the next cut.
+    /// Number of records that wait for the next cut.
     pub(crate) fn records(&self) -> u32 {
         lock(&self.all).buffers.iter().map(|buffer| lock(buffer).records).sum()
     }
 
-    /// The commit that has, or will have, all that was appended so far.
+    /// The commit that includes, or will include, the last record appended so far.
     pub(crate) fn appended(&self) -> CommitSeq {
         let all = lock(&self.all);
         let waiting = all.buffers.iter().any(|buffer| lock(buffer).records > 0);
         if waiting { all.commit } else { CommitSeq::new(all.commit.get() - 1) }
     }
 
-    /// Takes what all writers have; what is appended from now on is in the next cut.
+    /// Takes the records of all writers; those appended from now on are in the next cut.
     ///
-    /// With `anyway` there is a cut even when they have nothing. `spares` are empty pieces, given
-    /// to writers for those that they had something in.
+    /// With `anyway` there is a cut even without records. `spares` are empty pieces that replace
+    /// the writers' full ones.
     pub(crate) fn cut(&self, anyway: bool, spares: &mut Vec<Vec<u8>>) -> Option<Cut> {
         let mut all = lock(&self.all);
         let BufferSet { buffers, commit } = &mut *all;
-        // While all are locked nobody can append after what is in the cut and be in an earlier one.
+        // While all are locked, no record can be appended after one in this cut and still be in it
+        // or before it.
         let mut locked: Vec<_> = buffers.iter().map(|buffer| lock(buffer)).collect();
         if !anyway && locked.iter().all(|buffer| buffer.records == 0) {
             drop(locked);
-            // Writers that are gone and have nothing left.
+            // Buffers of dropped writers.
             buffers.retain(|buffer| Arc::strong_count(buffer) > 1);
             return None;
         }
@@ -148,7 +149,7 @@ impl Buffers {
 }
 
 impl Cut {
-    /// Gives the memory back for the next cut.
+    /// Returns the memory for the next cut.
     pub(crate) fn end(self, spares: &mut Vec<Vec<u8>>) {
         let room = SPARES_MAX.saturating_sub(spares.len());
         for mut bytes in self.taken.into_iter().take(room) {
@@ -160,6 +161,6 @@ impl Cut {
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic under these locks can only be one of memory that is missing; then the process ends.
+    // Only a failed allocation can panic under these locks; the process ends then.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,15 +12,15 @@ use crate::storage::StorageFile;
 pub(crate) struct Frame {
     pub(crate) header: Header,
     pub(crate) bytes: Blocks,
-    /// It is complete only once it is synced.
+    /// The commit is complete only once it is synced.
     pub(crate) wants_sync: bool,
-    /// What it takes on the disk, without what the garbage collection moved; 0 if that is all.
+    /// Its bytes on the disk without records moved by compaction; 0 if it has no others.
     pub(crate) appended_bytes: u64,
     /// Where it was last written.
     pub(crate) place: Option<FramePlace>,
-    /// It was complete, as written, at this place, in a file that failed then.
+    /// Where it was complete before, in a file that has failed.
     pub(crate) moved_from: Option<FramePlace>,
-    /// When it was cut.
+    /// When the buffers were cut.
     pub(crate) since: Instant,
 }
 
@@ -62,7 +62,7 @@ impl Frame {
     }
 }
 
-/// Reads a frame, to be written again.
+/// Reads a frame that is to be written again.
 pub(crate) fn read_frame(
     segment: SegmentId,
     file: &dyn StorageFile,

@@ -1,4 +1,4 @@
-//! The threads that drive a committer: one commits, one prepares segments, one collects garbage.
+//! The threads of a journal: one commits, one prepares segments, one compacts.
 
 mod share;
 
@@ -18,19 +18,19 @@ use crate::shared::Shared;
 use crate::troubles::Trouble;
 use share::{Share, Used};
 
-/// With so many records the load is not low: the commit waits for nobody.
+/// From this many records on the load is not low: the commit does not wait for more records.
 const LINGER_RECORDS: u32 = 64;
 
-/// With so many, another commit costs little in comparison: it waits for nothing at all.
+/// From this many records on a commit is cheap in comparison: it never waits.
 const BATCH_RECORDS: u32 = 512;
 
-/// When nobody came while a commit waited for company, so many do not wait.
+/// After a commit that waited in vain for more records, this many commits do not wait.
 const ALONE_COMMITS: u32 = 15;
 
-/// What is called with each commit.
+/// Called with each completed commit.
 type Notify = Arc<dyn Fn(CommitSeq) + Send + Sync>;
 
-/// A committer that runs in threads of its own.
+/// A committer that runs in its own threads.
 pub struct CommitThread {
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
@@ -40,7 +40,7 @@ pub struct CommitThread {
 }
 
 impl Committer {
-    /// Runs in a thread of its own from now on; `notify` is called there after each commit.
+    /// Runs in its own threads from now on; `notify` is called after each commit.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Committer {
 }
 
 impl CommitThread {
-    /// Commits what there is and ends; false if the disk did not take everything.
+    /// Commits all appended records and ends; false if not all could be written.
     pub fn stop(mut self) -> bool {
         self.end()
     }
@@ -82,7 +82,7 @@ impl CommitThread {
         let mut all = true;
         if let Some(thread) = self.commit.take() {
             thread.thread().unpark();
-            // A panic there was told by itself.
+            // The panic hook has reported a panic of that thread.
             all = thread.join().unwrap_or(false);
         }
         self.shared.pool.stop();
@@ -104,9 +104,9 @@ struct Driver {
     committer: Committer,
     notify: Notify,
     stop: Arc<AtomicBool>,
-    /// When to look for what rides. `None`: nothing has been appended since the last look.
+    /// When to commit riding records. `None`: none were appended since the last commit.
     deadline: Option<Instant>,
-    /// So many commits do not wait for company.
+    /// Number of further commits that do not wait for more records.
     alone: u32,
     share: Share,
 }
@@ -114,14 +114,14 @@ struct Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         if thread::panicking() {
-            // Nothing will be committed any more: nobody must believe that it will.
+            // No more commits will follow: the condition has to report it.
             self.committer.shared.troubles.begin(Trouble::CommitFails);
         }
     }
 }
 
 impl Driver {
-    /// True if everything is committed at the end.
+    /// True if all appended records are committed at the end.
     fn run(mut self) -> bool {
         if self.committer.shared.signal.attach().is_err() {
             return false;
@@ -158,7 +158,7 @@ impl Driver {
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
-                        // If nothing rides this is the last look before somebody wakes us.
+                        // Without riding records the thread sleeps until it is woken.
                         self.deadline = None;
                         return false;
                     }
@@ -168,7 +168,7 @@ impl Driver {
         }
     }
 
-    /// Waits for company: briefly, as long as that proves to be worth it, and longer while commits
+    /// Waits for more records: briefly, as long as that proves useful, and longer while commits
     /// take too much of a processor.
     fn linger(&mut self) {
         let shared = &self.committer.shared;
@@ -217,7 +217,7 @@ impl Driver {
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                // The frame that is held is not among what the writers have.
+                // The pending frame is no longer in the writers' buffers.
                 self.committer.shared.signal.force();
                 return true;
             }
@@ -225,7 +225,7 @@ impl Driver {
         }
     }
 
-    /// The disk failed and the journal is to stop: one more try.
+    /// The disk has failed and the journal stops: one more try.
     fn commit_last(&mut self) -> bool {
         thread::sleep(self.committer.shared.options.retry.min(Duration::from_secs(1)));
         loop {
@@ -238,24 +238,24 @@ impl Driver {
     }
 }
 
-/// What the calling thread and its process have used of processors.
+/// The processor time of the calling thread and of its process.
 fn used() -> Used {
-    let of = |clock| {
+    let time_of = |clock| {
         let time = clock_gettime(clock);
-        // Invariant: nobody has used less than nothing.
+        // Invariant: processor times are not negative.
         Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
     };
-    Used { thread: of(ClockId::ThreadCPUTime), process: of(ClockId::ProcessCPUTime) }
+    Used { thread: time_of(ClockId::ThreadCPUTime), process: time_of(ClockId::ProcessCPUTime) }
 }
 
-/// By default the system lets a sleep take 50 us longer.
+/// By default Linux lets a sleep take up to 50 us longer.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn minimise_timer_slack() {
-    // Where it is not allowed, commits linger a little longer.
+    // If it is not allowed, commits linger a little longer.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// The system's sleeps are as they are.
+/// Other systems have no such setting.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn minimise_timer_slack() {}
 

@@ -1,4 +1,4 @@
-//! Takes what the writers have, writes it as a frame, and says that it is committed.
+//! The commit: takes the records of all writers, writes them as a frame, and publishes its number.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,17 +23,17 @@ use crate::tail::Tail;
 use crate::transient::TransientFilter;
 use crate::troubles::Trouble;
 
-/// A frame's memory is kept for the next one up to this size.
+/// Memory of a frame that is kept for the next one.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// There was nothing to commit.
+    /// No records were waiting.
     Idle,
-    /// Everything up to this is committed.
+    /// Every commit up to this one is complete.
     Committed(CommitSeq),
-    /// The disk is full or failing: what was taken is kept. Try again after a while.
+    /// The disk is full or failing: the records taken are kept for the next try.
     Held,
 }
 
@@ -41,26 +41,26 @@ pub enum Step {
 pub struct Committer {
     pub(crate) shared: Arc<Shared>,
     tail: Option<Tail>,
-    /// The frame that was cut and is not complete.
+    /// The frame that was cut and is not complete yet.
     pending: Option<Frame>,
-    /// Frames that were complete and may not be on the disk: those at the end of the log that was
-    /// opened, or of a file that failed. They are written again before any other.
+    /// Complete frames that may not be on the disk: at the end of the log when it was opened, or in
+    /// a file that has failed. They are written again before any other.
     unsettled: Vec<Frame>,
     /// The number of the next frame.
     next: u64,
-    /// All frames up to this are on the disk for certain.
+    /// All frames up to this are synced.
     synced: u64,
-    /// A file failed: nothing is complete before the next sync, whatever its level.
+    /// A file has failed: no commit is complete before the next sync, at any level.
     doubtful: bool,
-    /// Segments without anything live, and the frame that must be synced before they go.
+    /// Segments without live records, and the frame that must be synced before they are recycled.
     freed: VecDeque<(u64, SegmentId)>,
     /// Memory for the next frame and the next cut.
     bytes: Blocks,
     spares: Vec<Vec<u8>>,
     transients: TransientFilter,
-    /// Collects garbage as long as no thread of its own does.
+    /// Compacts the log unless a separate thread does.
     collector: Compactor,
-    /// A thread of its own prepares segments.
+    /// A separate thread prepares segments.
     pub(crate) is_threaded: bool,
 }
 
@@ -79,13 +79,13 @@ impl Held {
 }
 
 impl Committer {
-    /// Goes on where the log ends, once everything in it is on the disk.
+    /// Continues at the end of the log, once all of it is on the disk.
     pub(crate) fn open(shared: Arc<Shared>) -> Result<Self, OpenError> {
         let last = shared.committed.load(Ordering::Acquire);
         let mut frames = Vec::new();
         if let Some((id, segment)) = shared.segments.last() {
-            let what = || format!("cannot make sure of {}", file_name(id));
-            // Needed only if the disk is full now, so that the frames cannot be written again.
+            let what = || format!("cannot sync {}", file_name(id));
+            // Needed only if the disk is full and the frames cannot be written again.
             segment.file.sync().map_err(OpenError::io(what()))?;
             frames = settle::unsynced(id, &segment.file, shared.salt, last)
                 .map_err(OpenError::io(what()))?;
@@ -100,7 +100,7 @@ impl Committer {
                 Ok(committer)
             }
             Err(Held::Fails(source)) => {
-                let what = "cannot write what the last process left in the log".to_owned();
+                let what = "cannot write the unsynced end of the log again".to_owned();
                 Err(OpenError::Io { what, source })
             }
         }
@@ -124,10 +124,10 @@ impl Committer {
         }
     }
 
-    /// Commits what there is, once. Looks at no clock but to count how long the disk takes.
+    /// Takes one commit. Reads a clock only to measure durations.
     ///
-    /// Without [`Committer::spawn`] it also prepares segments and collects garbage, a little each
-    /// time.
+    /// Without [`Committer::spawn`] each step also does a part of the preparation of segments and
+    /// of compaction.
     pub fn step(&mut self) -> Step {
         if !self.is_threaded {
             self.shared.pool.work(&self.shared);
@@ -150,14 +150,15 @@ impl Committer {
         }
     }
 
-    /// The garbage collection moves nothing that would find no room.
+    /// Compaction reads this: with a full disk it moves only segments that fit.
     fn publish_tail_room(&self) {
         let segment_bytes = u64::from(self.shared.options.segment_bytes);
         let room = self.tail.as_ref().map_or(0, |tail| segment_bytes.saturating_sub(tail.offset));
         self.shared.tail_room.store(room, Ordering::Relaxed);
     }
 
-    /// Writes again what may not be on the disk, to a segment that begins with all of it at once.
+    /// Writes frames again that may not be on the disk, to a new segment that is valid only once it
+    /// holds all of them.
     fn settle(&mut self) -> Result<(), Held> {
         let Some(last) = self.unsettled.last().map(|frame| frame.header.number) else {
             return Ok(());
@@ -183,7 +184,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Makes a frame of what is to be moved and what the writers have; false if there is nothing.
+    /// Builds a frame from the records to be moved and those of the writers; false without records.
     fn cut(&mut self) -> bool {
         let mut bytes = mem::take(&mut self.bytes);
         Frame::begin(&mut bytes);
@@ -199,7 +200,7 @@ impl Committer {
         let left_out = self.transients.append(self.shared.index(), &cut.taken, bytes.tail());
         self.shared.stats.left_out_records.add(left_out.records.into());
         self.shared.stats.left_out_bytes.add(left_out.bytes);
-        // After the cut: what is in it has ids that were given out before.
+        // After the cut, so that the header covers all ids in the frame.
         let records = cut.records - left_out.records;
         let header = self.header(self.next, relocated.records + records);
         self.next += 1;
@@ -214,7 +215,7 @@ impl Committer {
         true
     }
 
-    /// Brings the frame into the log, and onto the disk if it asks for that.
+    /// Writes the frame, and syncs it if a record in it requires that.
     fn write(&mut self) -> Result<(), Held> {
         let Some(mut frame) = self.pending.take() else { return Ok(()) };
         let result = self.write_frame(&mut frame);
@@ -230,7 +231,7 @@ impl Committer {
 
     fn write_frame(&mut self, frame: &mut Frame) -> Result<(), Held> {
         if !self.tail.as_ref().is_some_and(|tail| self.suits(tail, frame)) {
-            // Who reads the log may rely on a segment being whole when there is a later one.
+            // Recovery relies on a segment being complete when a later one exists.
             self.sync()?;
             self.tail = None;
             self.open_tail()?;
@@ -242,7 +243,7 @@ impl Committer {
                 self.shared.segments.grown(tail.id, tail.offset);
                 Ok(())
             }
-            // What was written of it is overwritten by the next try.
+            // The next try overwrites the part that was written.
             Err(error) if is_full(&error) => Err(Held::Full(error)),
             Err(error) => {
                 self.shared.stats.write_errors.add(1);
@@ -252,14 +253,14 @@ impl Committer {
         }
     }
 
-    /// Whether the log goes on in this segment. One that was taken in a hurry makes room for the
-    /// first that is prepared: there a sync has nothing to write but the data.
+    /// Whether the log continues in this segment. One that was used before it was zeroed is left
+    /// for the first prepared one, where a sync has only data to write.
     fn suits(&self, tail: &Tail, frame: &Frame) -> bool {
         let leaves = tail.is_raw && tail.offset > 0 && self.shared.pool.has_prepared();
         tail.has_room(frame, self.shared.options.segment_bytes) && !leaves
     }
 
-    /// Goes on in a new segment.
+    /// Begins a new segment.
     fn open_tail(&mut self) -> Result<(), Held> {
         let ready = self.shared.pool.take(&self.shared).map_err(Held::from_error)?;
         let bytes = u64::from(self.shared.options.segment_bytes);
@@ -269,7 +270,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Syncs what the tail has, if anything.
+    /// Syncs the unsynced frames of the tail, if there are any.
     fn sync(&mut self) -> Result<(), Held> {
         let Some(tail) = &mut self.tail else { return Ok(()) };
         let Some(last) = tail.unsynced.last().map(|unsynced| unsynced.number) else {
@@ -285,15 +286,15 @@ impl Committer {
             }
             Err(error) => {
                 self.shared.stats.sync_errors.add(1);
-                // The system may have forgotten what it could not write: a second sync of this
-                // file would say nothing about it.
+                // The system may have dropped the data that it could not write: a second sync of
+                // this file could succeed without it.
                 self.abandon();
                 Err(Held::from_error(error))
             }
         }
     }
 
-    /// Leaves the tail where it was last synced; what came behind is to be written again.
+    /// Abandons the tail at its last synced position; the frames behind it are written again.
     fn abandon(&mut self) {
         let Some(tail) = self.tail.take() else { return };
         self.doubtful = true;
@@ -311,14 +312,14 @@ impl Committer {
         if holds_complete && !settles {
             self.shared.segments.suspect(tail.id);
         } else {
-            // Nothing in it counts, and nothing may: once the segment that replaces it is free,
-            // its frames would stand alone.
+            // Its frames are void and must not survive: once the segment that replaces it is
+            // freed, they would be read as valid.
             self.shared.segments.remove(tail.id);
             self.shared.pool.give_back(Unused { name: file_name(tail.id), sound: false });
         }
     }
 
-    /// A frame without records in the place of one that cannot be read: numbers have no gaps.
+    /// An empty frame in place of an unreadable one, since numbers have no gaps.
     fn lost(&self, tail: &Tail, number: u64) -> Frame {
         self.shared.stats.lost_frames.add(1);
         tracing::error!(
@@ -329,7 +330,7 @@ impl Committer {
         Frame::empty(self.header(number, 0))
     }
 
-    /// Of a frame that is about to be made.
+    /// The header of a frame that is about to be built.
     fn header(&self, number: u64, records: u32) -> Header {
         Header {
             segment: SegmentId::new(0),
@@ -344,7 +345,7 @@ impl Committer {
         }
     }
 
-    /// Everything is where it was to be: the index learns of it, then everybody else.
+    /// The frame is written: applies it to the index, then publishes its number.
     fn complete(&mut self) -> CommitSeq {
         let Some(frame) = self.pending.take() else {
             self.end_trouble();
@@ -357,7 +358,7 @@ impl Committer {
         let mut index = shared.index();
         // Writers encoded the records, so they can be decoded.
         if let Err(error) = index.apply(FrameAt::new(place, number), frame.records()) {
-            tracing::error!(%error, commit = number, "a commit is not what it should be");
+            tracing::error!(%error, commit = number, "a commit contains a malformed record");
         }
         index.count_appended(frame.appended_bytes);
         index.take_free(number, &mut self.freed);
@@ -386,7 +387,7 @@ impl Committer {
         }
     }
 
-    /// Beyond the limit new messages are refused until a little more than enough has gone.
+    /// Above the limit new messages are refused, until the live bytes are a sixteenth below it.
     fn limit(&self, live_bytes: u64) {
         let Some(max) = self.shared.options.journal_bytes_max else { return };
         if live_bytes > max {
@@ -396,14 +397,14 @@ impl Committer {
         }
     }
 
-    /// Segments may become free without a commit: by what the garbage collection finds out.
+    /// Segments may become free without a commit, when compaction drops records.
     fn take_free_segments(&mut self) {
         self.shared.index().take_free(self.next - 1, &mut self.freed);
     }
 
     fn idle(&mut self) -> Step {
         if !self.freed.is_empty() {
-            // What made them free must be on the disk before they are gone.
+            // The removals that made them free must be on the disk before the segments go.
             if let Err(held) = self.sync() {
                 self.hold(&held);
                 return Step::Held;

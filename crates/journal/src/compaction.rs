@@ -1,15 +1,14 @@
-//! Garbage collection: frees the oldest segments by moving what is live in them to the newest end.
+//! Compaction: frees the oldest segments by moving their live records to the newest end.
 //!
-//! Segments without anything live go by themselves. When the log is larger than it should be, the
-//! oldest segment is read in the background, what is live there is offered to the committer, and
-//! once all of it is somewhere else the segment is free as well. So a session that never returns
-//! costs what it holds, moved along from time to time, and no more.
+//! Segments without live records are freed anyway. When the log is larger than its limit, the
+//! oldest segment is read in the background and its live records are offered to the committer; once
+//! all of them are moved the segment is free as well. So a session that never returns costs the
+//! space of its records, which are moved from time to time, and no more.
 //!
-//! That goes in rounds: a round moves everything that was in the log when it began, and leaves it
-//! as small as moving can make it. Nothing can be said of how small that is, since records are as
-//! large as they are and segments are not cut to fit. So the next round does not begin before there
-//! is as much new garbage as is worth one, and while nothing is appended the collection comes to
-//! rest, wherever its goal is.
+//! Compaction proceeds in rounds: a round moves all records that were in the log when it began. How
+//! small the log is then cannot be predicted, since records do not fill segments exactly. So the
+//! next round does not begin before there is enough new garbage, and without appends compaction
+//! stops even if the log is above its limit.
 
 mod thread;
 
@@ -28,46 +27,47 @@ use crate::shared::Shared;
 
 pub(crate) use thread::CompactThread;
 
-/// Offered at once.
+/// Bytes offered to the committer at once.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Read in one step at most.
+/// Bytes read in one step.
 const STEP_BYTES: u64 = 4 << 20;
 
-/// Parts of dropped queues that are cleaned up in one step.
+/// Entries and keys of dropped queues that are reclaimed in one step.
 const RECLAIMED_PER_STEP: usize = 1 << 12;
 
-/// Records that are looked at before a commit may come in between.
+/// Records examined under one lock of the index.
 const LOCKED_RECORDS: usize = 1 << 10;
 
-/// A segment in which nothing live is found so many times, although there is something: it cannot
-/// be read. Once is not enough, a message may have become live again behind the place that is read.
+/// A segment with live records in which this many passes find none is unreadable. One pass is not
+/// enough: a message behind the position read may have become live again.
 const EMPTY_PASSES: u32 = 2;
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// The log is as small as it should be.
+    /// There is no work.
     Nothing,
-    /// The committer has to move first what was offered before.
+    /// The committer has to move the offered records first.
     Waiting,
-    /// So many bytes were read, and perhaps offered.
+    /// This many bytes were read, and perhaps offered.
     Read(u64),
 }
 
-/// Who collects. One for each journal.
+/// The state of compaction, one for each journal.
 #[derive(Default)]
 pub(crate) struct Compactor {
     pass: Option<Pass>,
-    /// The round that it is in, or was in last.
+    /// The current or last round.
     round: Option<Round>,
 }
 
-/// Moves everything that was in the log when it began. It rests while the log is small enough.
+/// Moves all records that were in the log when it began. It pauses while the log is below its
+/// limit.
 struct Round {
-    /// The newest segment by then.
+    /// The newest segment at its beginning.
     end: u32,
-    /// [`Index::garbage_made`] by then.
+    /// [`Index::garbage_made`] at its beginning.
     made: i64,
 }
 
@@ -77,14 +77,14 @@ struct Pass {
     scan: Scan,
     offset: u64,
     last_frame: u64,
-    /// Something live was found in this pass.
+    /// A live record was found in this pass.
     found: bool,
     /// Passes before this one that found nothing.
     empty_passes: u32,
 }
 
 impl Compactor {
-    /// Does a little of what is to be done.
+    /// Does a part of the work.
     pub(crate) fn step(&mut self, shared: &Shared) -> Progress {
         let oldest = {
             let mut index = shared.index();
@@ -104,15 +104,15 @@ impl Compactor {
             }
         };
         if oldest.live == 0 {
-            // The committer takes it away.
+            // The committer frees it.
             shared.signal.force();
             return Progress::Waiting;
         }
         self.read_on(shared, &oldest)
     }
 
-    /// The oldest segment, if the log is larger than it should be, that is not its only one, and
-    /// there is something to be gained.
+    /// The oldest segment, if the log is above its limit, has another segment, and a round is worth
+    /// its cost.
     fn next_segment(&mut self, shared: &Shared, index: &Index) -> Option<SegmentUsage> {
         let (_, log_bytes) = shared.segments.sum();
         let live_bytes = index.live().bytes;
@@ -179,7 +179,7 @@ impl Pass {
         self.offset >= self.scan.window.size()
     }
 
-    /// Reads on until there is enough to offer.
+    /// Continues reading until there is enough to offer.
     fn collect(&mut self, shared: &Shared) -> Batch {
         let mut batch = Batch::new(self.segment);
         let end = self.offset + STEP_BYTES;
@@ -216,20 +216,20 @@ impl Pass {
     }
 }
 
-/// Whether all that is live in a segment finds room, so that the segment gets free.
+/// Whether there is room for all live records of a segment.
 ///
-/// When the disk is full the last room is for the acknowledgements and removals that make space. To
-/// move a part of a segment would use it up and free nothing.
+/// With a full disk the remaining room is for the acknowledgements and removals that free space.
+/// Moving only a part of a segment would use it up and free nothing.
 fn has_room_for(shared: &Shared, segment: &SegmentUsage) -> bool {
     if shared.troubles.condition() != Condition::Full || shared.pool.has_ready() {
         return true;
     }
-    // Frames are filled up to whole blocks, and of entries only the mean is known.
+    // Frames are padded to whole blocks, and only the mean size of entries is known.
     let needed = segment.live_bytes + segment.live_bytes / 16 + 2 * BLOCK as u64;
     segment.live == 0 || needed <= shared.tail_room.load(Ordering::Relaxed)
 }
 
-/// How much garbage must be new for another round, which writes up to what is live.
+/// The new garbage in bytes that is worth another round, which writes up to all live bytes.
 fn worth(shared: &Shared, live_bytes: u64) -> i64 {
     let segment = u64::from(shared.options.segment_bytes);
     let bytes = match shared.troubles.condition() {
@@ -247,7 +247,7 @@ fn count_live(shared: &Shared, index: &Index) {
     shared.stats.live_keys.set(live.keys);
 }
 
-/// What is live in this segment cannot be read any more.
+/// The live records of this segment cannot be read.
 fn give_up(shared: &Shared, segment: u32) {
     let id = SegmentId::new(segment.into());
     let file = file_name(id);
@@ -257,7 +257,7 @@ fn give_up(shared: &Shared, segment: u32) {
         Err(error) => tracing::warn!(%error, file, "a damaged segment cannot be quarantined"),
     }
     let lost = shared.index().give_up(segment);
-    tracing::error!(file, records = lost, "what a segment of the journal held is damaged and lost");
+    tracing::error!(file, records = lost, "live records of a damaged journal segment are lost");
     shared.stats.lost_records.add(lost);
     shared.segments.suspect(id);
     shared.signal.force();

@@ -1,4 +1,4 @@
-//! What can go wrong when a journal is opened or read.
+//! Errors of opening and reading a journal.
 
 use std::io;
 
@@ -11,18 +11,18 @@ pub enum OpenError {
     /// The directory or a file in it cannot be used.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried, with the name.
+        /// The failed operation, with the file name.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Another process has the directory.
+    /// Another process uses the directory.
     #[error("{directory} is in use by another broker: stop that one, or choose another directory")]
     Locked {
         /// The directory.
         directory: String,
     },
-    /// Other users could change what the broker believes.
+    /// Other users can write to the directory.
     #[error(
         "{directory} can be written by other users (mode {mode:o}): \
          make it the broker's own with `chmod go-w {directory}`"
@@ -33,7 +33,7 @@ pub enum OpenError {
         /// Its mode.
         mode: u32,
     },
-    /// There is nothing to inspect.
+    /// The directory contains no journal.
     #[error(
         "{directory} holds no journal: name the directory given to the broker as its data directory"
     )]
@@ -57,7 +57,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// For `map_err`: says what was tried.
+    /// For `map_err`: adds the failed operation.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }
@@ -71,10 +71,10 @@ pub enum ReadError {
     /// Its commit is not complete yet. Try again after the next one.
     #[error("the message is not committed yet")]
     NotYet,
-    /// Nothing refers to it any more, or it never was.
+    /// It was removed, or never existed.
     #[error("the message is gone")]
     Gone,
-    /// What is on the disk is not what was written.
+    /// The disk returned other content than was written.
     #[error("the message is damaged on the disk")]
     Damaged,
     /// The disk cannot be read.

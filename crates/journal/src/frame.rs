@@ -11,11 +11,11 @@
 //!
 //! All little-endian. How a log is read from this:
 //!
-//! - **Segment** tells a frame of this segment from what a recycled file held before.
-//! - **Salt** is drawn at random for each data directory and kept in the file `salt`; frames of
-//!   segments from before that file was made have one for each segment. Clients choose what bodies
-//!   consist of, and a body may begin at a block: without knowing the salt nobody can send one that
-//!   would pass for a frame when a log is read that was damaged there.
+//! - **Segment** distinguishes frames of this segment from the former content of a recycled file.
+//! - **Salt** is random per data directory and kept in the file `salt`; segments written before
+//!   that file was introduced have one each. Clients choose the bodies of messages, and a body may
+//!   contain a whole block: without the salt no client can send one that would be accepted as a
+//!   frame where a log is damaged.
 //! - **Numbers** are consecutive through the whole log. Segments are read in the order of their
 //!   numbers, which may have gaps, each from its beginning up to the first block that is not the
 //!   frame with the next number. A segment without a frame at its beginning holds nothing.
@@ -27,8 +27,7 @@
 //!   that it was synced; otherwise the log just ends there, as after a power cut. A frame missing
 //!   before the first frame of a later segment is damaged: segments are synced before the next one
 //!   is begun.
-//! - **Ids** are the greatest that were given out when the frame was cut: greater ones are in no
-//!   frame before this one.
+//! - **Ids** are the greatest assigned when the frame was cut: no earlier frame has greater ones.
 
 use std::io;
 
@@ -49,20 +48,20 @@ pub(crate) struct FramePlace {
     pub(crate) offset: u32,
 }
 
-/// What a frame says of itself.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// The segment that it was written to.
     pub(crate) segment: SegmentId,
     /// The commit.
     pub(crate) number: u64,
-    /// The newest frame that was on the disk for certain when this one was written.
+    /// The newest frame that was synced when this one was written.
     pub(crate) synced: u64,
-    /// The greatest message id given out so far.
+    /// The greatest message id assigned so far.
     pub(crate) message_ids: u64,
-    /// The greatest queue id given out so far.
+    /// The greatest queue id assigned so far.
     pub(crate) queue_ids: u64,
-    /// The mark of the frames of this segment.
+    /// The salt of the frames of this segment.
     pub(crate) salt: u64,
     /// Bytes of the records.
     pub(crate) len: u32,
@@ -72,7 +71,7 @@ pub(crate) struct Header {
     pub(crate) crc: u32,
 }
 
-/// What stands at a place where a frame may begin.
+/// The content of a place where a frame may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// The header of a frame, whose records are still to be checked.
@@ -97,7 +96,7 @@ impl Header {
     /// Bytes of a header.
     pub(crate) const BYTES: usize = 72;
 
-    /// What the frame takes in its segment.
+    /// Size of the frame in its segment.
     pub(crate) fn frame_bytes(&self) -> u64 {
         frame_bytes(self.len as usize) as u64
     }
@@ -128,7 +127,7 @@ impl Header {
         bytes
     }
 
-    /// Looks at the first bytes of a block.
+    /// Decodes the first bytes of a block.
     pub(crate) fn decode(bytes: &[u8]) -> Found {
         let Some(bytes) = bytes.first_chunk::<{ Self::BYTES }>() else { return Found::Nothing };
         let mut unsummed = *bytes;
@@ -153,13 +152,13 @@ impl Header {
         })
     }
 
-    /// True when these are the records that the frame was written with.
+    /// Whether these are the records of the frame.
     pub(crate) fn fits(&self, records: &[u8]) -> bool {
         records.len() == self.len as usize && crc32fast::hash(records) == self.crc
     }
 }
 
-/// Where the checksum of the header stands, the same in every format.
+/// The offset of the header's checksum, the same in every format.
 const CRC_AT: usize = 8;
 
 fn u32_at(bytes: &[u8; Header::BYTES], at: usize) -> u32 {
@@ -171,7 +170,7 @@ fn u64_at(bytes: &[u8; Header::BYTES], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-/// What a frame with so many bytes of records takes in its segment.
+/// Size of a frame with this many bytes of records.
 pub(crate) const fn frame_bytes(records: usize) -> usize {
     (Header::BYTES + records).next_multiple_of(BLOCK)
 }
@@ -185,7 +184,7 @@ pub(crate) fn header_at(file: &dyn StorageFile, offset: u64) -> io::Result<Optio
 
 /// Reads the frame at `offset` into `buffer`: its records alone. `None`: there is no whole frame.
 ///
-/// Of another segment or with another number it may be; that is for the caller to judge.
+/// It may belong to another segment or have another number; the caller checks that.
 pub(crate) fn read(
     file: &dyn StorageFile,
     offset: u64,
@@ -193,7 +192,7 @@ pub(crate) fn read(
 ) -> io::Result<Option<Header>> {
     let Some(header) = header_at(file, offset)? else { return Ok(None) };
     let records_at = offset + Header::BYTES as u64;
-    // A length that the file cannot have is no reason to ask for so much memory.
+    // A damaged length must not cause a large allocation.
     if records_at + u64::from(header.len) > file.size()? {
         return Ok(None);
     }

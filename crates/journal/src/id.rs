@@ -1,9 +1,9 @@
-//! What the journal counts: messages, queues, segments, commits.
+//! Numbers of messages, queues, segments and commits.
 
 use std::fmt;
 use std::num::NonZeroU64;
 
-/// A message: a body that is written once, however many entries refer to it.
+/// A message: a body that is written once and may have many references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(NonZeroU64);
 
@@ -21,12 +21,12 @@ impl MessageId {
     }
 }
 
-/// A queue: the name of everything that a session or a group owns, entries and keys.
+/// A queue: the entries and keys of one owner, such as a session or a shared group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueId(u64);
 
 impl QueueId {
-    /// Holds keys that belong to no queue. It has no entries and cannot be dropped.
+    /// The queue of keys that belong to no other. It has no entries and cannot be dropped.
     pub const COMMON: Self = Self(0);
 
     /// The queue of this number, as read from a record.
@@ -50,7 +50,7 @@ impl QueueId {
 pub struct CommitSeq(u64);
 
 impl CommitSeq {
-    /// Complete from the beginning: what waits for nothing.
+    /// Always complete: nothing to wait for.
     pub const DONE: Self = Self(0);
 
     /// The commit of this number.
@@ -66,7 +66,7 @@ impl CommitSeq {
     }
 }
 
-/// A segment of the log: a file. Numbers grow, with gaps, and are never used again.
+/// A segment of the log: a file. Numbers grow, with gaps, and are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentId(u64);
 

@@ -1,13 +1,13 @@
-//! What is live, and where: the log's content without its bodies, in memory.
+//! The index: all live records and their places in the log, without bodies and values.
 //!
-//! The committer applies each frame once it is complete, recovery applies all of them again; both
-//! must come to the same. Within a frame the records of different writers stand in any order, so an
-//! entry may come before its message and the end of a distribution before its beginning. Frames
-//! come in the order of what happened.
+//! The committer applies each frame once it is complete, recovery applies all of them again; the
+//! results must be equal. Within a frame the records of different writers are in any order, so an
+//! entry may precede its message and the end of a distribution its beginning. Frames are in
+//! chronological order.
 //!
-//! Nothing comes back: what removes something stands behind it in the log, and segments are freed
-//! from the oldest end only. What is moved to the newest end is live there and then, and so it
-//! stands before what removes it later.
+//! Removed records do not reappear: a removal is behind the record in the log, and segments are
+//! freed from the oldest end only. Compaction moves records only while they are live, so that a
+//! moved record precedes its removal, too.
 
 mod apply;
 mod entries;
@@ -35,10 +35,10 @@ use usage::Usage;
 pub(crate) use relocation::{Batch, place};
 pub(crate) use usage::SegmentUsage;
 
-/// Keys are numbers that the journal itself gave out. Fixed, so that a simulated run repeats.
+/// Keys are numbers assigned by the journal. A fixed seed makes simulated runs reproducible.
 pub(crate) type Hashing = FixedState;
 
-/// Where a frame is.
+/// The place of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameAt {
     pub(crate) segment: SegmentId,
@@ -56,7 +56,7 @@ impl FrameAt {
     }
 }
 
-/// Where a record is.
+/// The place of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) segment: u32,
@@ -64,7 +64,7 @@ pub(crate) struct Place {
     pub(crate) len: u32,
 }
 
-/// How much is live.
+/// Totals of live records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Live {
     pub(crate) bytes: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Live {
     pub(crate) open: u64,
 }
 
-/// What is live, and where.
+/// The live records and their places.
 #[derive(Default)]
 pub(crate) struct Index {
     messages: Messages,
@@ -83,19 +83,19 @@ pub(crate) struct Index {
     opens: Opens,
     usage: Usage,
     live: Live,
-    /// The frame that is being applied, or was last.
+    /// The current or last frame applied.
     frame: u64,
-    /// Messages that lost their last reference, with the frame that took it.
+    /// Messages that lost their last reference, with the frame that removed it.
     unreferenced: VecDeque<(u64, u64)>,
-    /// Keys that were deleted, with the frame.
+    /// Tombstones of deleted keys, with their frame.
     tombstones: VecDeque<(u64, u64, Box<[u8]>)>,
-    /// Dropped queues whose parts are not all cleaned up.
+    /// Dropped queues whose entries and keys are not all reclaimed.
     dropped: Vec<Queue>,
-    /// Bytes of frames since the start, without what the garbage collection moved.
+    /// Bytes of frames since the start, without records moved by compaction.
     appended_bytes: u64,
-    /// What the garbage collection wants to have moved.
+    /// Records that compaction has offered for moving.
     offered: Batch,
-    /// Some of that is in a frame that is not applied yet.
+    /// Some of them are in a frame that is not applied yet.
     is_moving: bool,
     within: WithinFrame,
 }
@@ -117,7 +117,7 @@ impl Index {
         }
     }
 
-    /// Where a message is; `None` if it is not here, or nothing needs it.
+    /// The place of a message; `None` if it is unknown or no longer needed.
     pub(crate) fn message(&self, id: u64) -> Option<Place> {
         let slot = self.messages.get(id)?;
         let there = slot.has_record() && self.usage.get(slot.segment).is_some();
@@ -195,7 +195,7 @@ impl Index {
         messages
     }
 
-    /// How much is live.
+    /// Totals of live records.
     pub(crate) fn live(&self) -> Live {
         Live {
             bytes: self.usage.live_bytes(),
@@ -215,13 +215,13 @@ impl Index {
         self.usage.newest()
     }
 
-    /// A frame that was applied takes so much without what was moved.
+    /// Counts the bytes of an applied frame without moved records.
     pub(crate) fn count_appended(&mut self, bytes: u64) {
         self.appended_bytes += bytes;
     }
 
-    /// Grows by what is appended and not live, and by what was live and is so no more. Moving
-    /// records does not change it, so it stays where it is while nothing is appended.
+    /// Grows by appended records that are not live and by records that cease to be live. Moving
+    /// records does not change it, so it is constant without appends.
     pub(crate) fn garbage_made(&self) -> i64 {
         // Invariant: neither comes near 2^63 bytes.
         self.appended_bytes as i64 - self.usage.live_bytes() as i64
@@ -232,7 +232,7 @@ impl Index {
         self.usage.iter()
     }
 
-    /// Forgets what only writers of before could still refer to: the log was closed since.
+    /// Drops unreferenced messages that only the writers of the previous process could refer to.
     pub(crate) fn settle(&mut self) {
         self.reclaim_dropped(usize::MAX);
         self.unreferenced.clear();
@@ -246,7 +246,7 @@ impl Index {
         });
     }
 
-    /// Cleans up so many parts of dropped queues; false when there is nothing left to clean up.
+    /// Reclaims entries and keys of dropped queues, up to `parts_max`; false when none are left.
     pub(crate) fn reclaim_dropped(&mut self, parts_max: usize) -> bool {
         let mut parts = parts_max;
         while let Some(queue) = self.dropped.last_mut() {
@@ -268,7 +268,7 @@ impl Index {
     }
 }
 
-/// Segments are counted from 1 and never get so many that they do not fit.
+/// Segments are counted from 1 and their numbers fit in 32 bits.
 fn small(segment: u64) -> u32 {
     u32::try_from(segment).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,7 @@
-//! Reads a data directory that nobody uses: what is in it, and whether it is sound.
+//! Inspection of a data directory that is not in use: its content, and whether it is sound.
 //!
-//! Nothing is changed, not even after damage was found. While a broker uses the directory it is
-//! refused; several may inspect it at once.
+//! Inspection changes nothing, even if it finds damage. A directory in use by a broker is refused;
+//! several inspections may run at once.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::recovery::{self, Places, Recovery, Report, Visitor};
 use crate::segment::{Segment, file_name};
 use crate::storage::{Files, Storage, StorageFile};
 
-/// A data directory, opened to be looked at.
+/// A data directory, opened for inspection.
 pub struct Inspection {
     recovery: Recovery,
     _lock: Option<Lock>,
 }
 
-/// What is in a data directory.
+/// The content of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
@@ -29,7 +29,7 @@ pub struct Summary {
     pub format: u16,
     /// The segments that are the log, oldest first.
     pub segments: Vec<SegmentSummary>,
-    /// Files that hold nothing: ready to be used, or about to be removed.
+    /// Files without valid frames: prepared, or about to be removed.
     pub unused: Vec<String>,
     /// Bytes of the segments.
     pub log_bytes: u64,
@@ -53,7 +53,7 @@ pub struct Summary {
     pub last_queue: u64,
 }
 
-/// What is in a segment.
+/// The content of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SegmentSummary {
@@ -71,13 +71,13 @@ pub struct SegmentSummary {
     pub is_damaged: bool,
 }
 
-/// Something that is not as it should be.
+/// A problem of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
     /// Commits that are lost.
     Damage(recovery::Damage),
-    /// So many entries and keys refer to messages that are lost.
+    /// Number of entries and keys that refer to lost messages.
     Unresolved(u64),
     /// A message that is needed and cannot be read.
     Unreadable {
@@ -120,7 +120,7 @@ impl Inspection {
         Ok(Self { recovery, _lock: Some(lock) })
     }
 
-    /// Reads the journal on any storage. Nobody may use it meanwhile.
+    /// Reads the journal on any storage, which must not be in use meanwhile.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Inspection {
         &self.recovery.report
     }
 
-    /// What is in it.
+    /// The content of the directory.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let Recovery { index, segments, unused, .. } = &self.recovery;
@@ -157,7 +157,7 @@ impl Inspection {
         }
     }
 
-    /// Looks for everything that is not as it should be; reads all messages that are needed.
+    /// Finds all problems; reads all messages that are referred to.
     #[must_use]
     pub fn check(&self) -> Vec<Problem> {
         let Recovery { index, report, .. } = &self.recovery;
@@ -176,7 +176,7 @@ impl Inspection {
         problems
     }
 
-    /// Shows everything that is live: all keys, then entries, then open messages.
+    /// Visits all live content: keys, then entries, then open messages.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The journal as the shards see it, and what its parts share.
+//! The journal's interface for shards.
 
 use std::mem;
 use std::path::Path;
@@ -18,24 +18,24 @@ use crate::stats::Stats;
 use crate::storage::{Files, Storage};
 use crate::writer::Writer;
 
-/// A journal that is open. Cheap to clone.
+/// An open journal. Cheap to clone.
 #[derive(Clone)]
 pub struct Journal {
     shared: Arc<Shared>,
 }
 
-/// What opening a journal gives.
+/// The result of opening a journal.
 pub struct Opened {
-    /// For everybody.
+    /// The handle for shards and readers.
     pub journal: Journal,
-    /// Writes what the writers append.
+    /// Commits the records that the writers append.
     pub committer: Committer,
-    /// What was live at the end of the log.
+    /// The live content at the end of the log.
     pub recovered: Recovered,
 }
 
 impl Journal {
-    /// Opens the journal of a directory, which is made if it is not there.
+    /// Opens the journal of a directory, which is created if it does not exist.
     ///
     /// # Errors
     ///
@@ -47,7 +47,7 @@ impl Journal {
         Self::open_locked(Arc::new(files), options, Some(lock))
     }
 
-    /// Opens a journal on any storage. Nobody else may use it meanwhile.
+    /// Opens a journal on any storage, which no other process may use meanwhile.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Journal {
         Self { shared }
     }
 
-    /// How it was opened.
+    /// The options that it was opened with.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.shared.options
@@ -87,7 +87,7 @@ impl Journal {
         Writer::new(Arc::clone(&self.shared))
     }
 
-    /// A message id that was never used, before a restart neither.
+    /// A message id that was never used before, also across restarts.
     #[must_use]
     pub fn new_message_id(&self) -> MessageId {
         let number = self.shared.message_ids.fetch_add(1, Ordering::Relaxed) + 1;
@@ -95,42 +95,42 @@ impl Journal {
         MessageId::new(number).expect("the number is not 0")
     }
 
-    /// A queue id that was never used, before a restart neither.
+    /// A queue id that was never used before, also across restarts.
     #[must_use]
     pub fn new_queue_id(&self) -> QueueId {
         QueueId::new(self.shared.queue_ids.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Everything up to this commit is complete.
+    /// The high-water mark: every commit up to this one is complete.
     #[must_use]
     pub fn committed(&self) -> CommitSeq {
         CommitSeq::new(self.shared.committed.load(Ordering::Acquire))
     }
 
-    /// How it is doing: one load.
+    /// The current condition; costs one atomic load.
     #[must_use]
     pub fn condition(&self) -> Condition {
         self.shared.troubles.condition()
     }
 
-    /// True while some writer has more waiting than it should: hold publishers back.
+    /// True while the backlog of a writer exceeds its limit: hold publishers back.
     #[must_use]
     pub fn is_pressed(&self) -> bool {
         self.shared.buffers.is_pressed()
     }
 
-    /// Asks for a commit of all that was appended.
+    /// Requests a commit of all appended records.
     pub fn force(&self) {
         self.shared.signal.force();
     }
 
-    /// Reads the bodies of messages. Blocks: not for shards.
+    /// Reads the bodies of messages. Blocks, so shards must not call it.
     #[must_use]
     pub fn read(&self, ids: &[MessageId]) -> Vec<(MessageId, Body)> {
         read::messages(&self.shared, ids)
     }
 
-    /// What it has done and what it holds.
+    /// Counters and gauges.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.shared.stats

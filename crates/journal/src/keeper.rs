@@ -1,11 +1,9 @@
-//! Makes segments ready ahead of time, and gives back those that hold nothing live.
+//! Prepares segments ahead of time, and recycles those without live records.
 //!
-//! Whatever has to do with names and zeros happens here, in the background: the committer takes a
-//! segment that already has its name, on the disk too, and whose blocks are already written once,
-//! so that a sync has nothing to write but the data.
+//! All operations on names and zeros are done here, in the background: the committer takes a
+//! segment whose name is synced and whose blocks are zeroed, so that a sync has only data to write.
 //!
-//! A file that is given back gets the name of a new segment and is used again as it is: frames say
-//! to which segment they belong.
+//! A freed file is renamed to a new segment and reused as it is: every frame names its segment.
 
 use std::io;
 use std::sync::{Arc, PoisonError};
@@ -18,7 +16,7 @@ use crate::shared::Shared;
 use crate::storage::{StorageFile, is_full, write_all_at};
 use crate::troubles::Trouble;
 
-/// Zeros are written in pieces, with a sync behind each, so that commits get in between.
+/// Zeros are written and synced in pieces, so that commits can proceed in between.
 const ZEROS_BYTES: usize = 1 << 20;
 
 /// So many more than [`Options::segments_ready`](crate::Options::segments_ready) are kept when
@@ -26,7 +24,7 @@ const ZEROS_BYTES: usize = 1 << 20;
 const KEPT_MORE: usize = 2;
 
 impl Pool {
-    /// Takes the next segment; waits, but not for zeros, when none is ready.
+    /// Takes the next segment; if none is ready, waits for one, but not for its zeros.
     pub(crate) fn take(&self, shared: &Shared) -> io::Result<Ready> {
         let mut state = self.lock();
         state.failed = None;
@@ -52,7 +50,7 @@ impl Pool {
         result
     }
 
-    /// Does one thing that is to be done; false if there is nothing, or if it failed.
+    /// Does one job; false if there is none, or if it failed.
     pub(crate) fn work(&self, shared: &Shared) -> bool {
         let Some(job) = self.lock().next_job(shared) else { return false };
         let done = match job {
@@ -95,7 +93,7 @@ impl Pool {
             }
             let state = self.lock();
             if state.failed.is_some() {
-                // Once in a while, or when the committer asks again.
+                // Retried after a pause, or when the committer asks again.
                 let rests = |state: &mut PoolState| !state.stop && state.failed.is_some();
                 drop(self.changed.wait_timeout_while(state, shared.options.retry, rests));
             } else {
@@ -113,7 +111,7 @@ impl Pool {
         match prepared {
             Ok(all) => Ok(Ready { id, file, is_raw: !all }),
             Err(error) => {
-                // A file that is only in the way. It is not needed whether this works or not.
+                // The file is useless; a failure to remove it has no consequence.
                 let _ = shared.storage.remove(&name);
                 Err(error)
             }
@@ -124,7 +122,7 @@ impl Pool {
         let name = file_name(id);
         match shared.storage.rename(&unused.name, &name) {
             Ok(()) => {}
-            // Somebody else removed it.
+            // It was removed from outside.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return self.remove(shared, unused).map(|()| None);
             }
@@ -145,7 +143,7 @@ impl Pool {
         }
     }
 
-    /// Makes a used file as long as a segment is; says whether there was no time for that.
+    /// Resizes a used file to that of a segment; true if it could not be zeroed in time.
     fn refit(&self, shared: &Shared, name: &str) -> io::Result<(Arc<dyn StorageFile>, bool)> {
         let file = shared.storage.open(name)?;
         let wanted = u64::from(shared.options.segment_bytes);
@@ -173,7 +171,7 @@ impl Pool {
         Ok(())
     }
 
-    /// It stays the next one: no later file may be gone before it is.
+    /// It stays the first in line: no later file may be removed before it.
     fn not_given_back<T>(&self, unused: Unused, error: io::Error) -> io::Result<T> {
         let mut state = self.lock();
         state.unused.push_front(unused);
@@ -181,7 +179,7 @@ impl Pool {
         Err(error)
     }
 
-    /// Writes zeros from `from` to the end of a segment, unless somebody waits for it: then false.
+    /// Writes zeros from `from` to the end of a segment; false if the committer needs it before.
     fn zero(&self, shared: &Shared, file: &dyn StorageFile, from: u64) -> io::Result<bool> {
         let end = u64::from(shared.options.segment_bytes);
         if from >= end {
@@ -207,7 +205,7 @@ impl PoolState {
     fn next_job(&mut self, shared: &Shared) -> Option<Job> {
         let ready = shared.options.segments_ready;
         let next = SegmentId::new(self.next);
-        // A file that cannot be given back must not keep the committer waiting.
+        // A file that cannot be recycled must not keep the committer waiting.
         let urgent = self.hurry && self.ready.is_empty() && self.stuck;
         if let Some(unused) = if urgent { None } else { self.unused.pop_front() } {
             if !unused.sound || self.ready.len() >= ready + KEPT_MORE && self.is_enough(shared) {
@@ -223,8 +221,8 @@ impl PoolState {
         None
     }
 
-    /// The log, and what is ready for it, take as much as the log may: it would have to be prepared
-    /// again if it was removed before.
+    /// The log and the ready segments have reached the size up to which the log may grow; a file
+    /// removed before that would have to be prepared again.
     fn is_enough(&self, shared: &Shared) -> bool {
         let (_, log_bytes) = shared.segments.sum();
         let ready_bytes = self.ready.len() as u64 * u64::from(shared.options.segment_bytes);

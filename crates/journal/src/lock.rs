@@ -1,4 +1,4 @@
-//! One process per data directory, and nobody else writes there.
+//! One process per data directory, and no other user can write there.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
@@ -8,25 +8,25 @@ use std::path::Path;
 use crate::error::OpenError;
 use crate::storage::{DIRECTORY_MODE, FILE_MODE};
 
-/// Held by who uses the directory. It has no content, and stays.
+/// Locked by the process that uses the directory. It is empty and never removed.
 const FILE: &str = "lock";
 
 /// Group and others may write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// The right to use a directory. Given back when dropped, and when the process ends.
+/// The right to use a directory. Released when dropped, and when the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: Option<File>,
 }
 
 impl Lock {
-    /// Makes the directory if it is not there, and takes it to write.
+    /// Creates the directory if it does not exist, and locks it for writing.
     pub(crate) fn take(directory: &Path) -> Result<Self, OpenError> {
         let name = directory.display();
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(DIRECTORY_MODE);
-        builder.create(directory).map_err(OpenError::io(format!("cannot make {name}")))?;
+        builder.create(directory).map_err(OpenError::io(format!("cannot create {name}")))?;
         check_mode(directory)?;
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
@@ -36,9 +36,9 @@ impl Lock {
         Self::taken(directory, file, result)
     }
 
-    /// Takes a directory to read, together with others who read: while nobody writes.
+    /// Locks a directory for reading, shared with other readers.
     ///
-    /// A directory without a lock was never used, or is a copy: nobody writes there.
+    /// A directory without a lock file was never used, or is a copy: it needs no lock.
     pub(crate) fn share(directory: &Path) -> Result<Self, OpenError> {
         let name = directory.display();
         fs::read_dir(directory).map_err(OpenError::io(format!("cannot read {name}")))?;
@@ -68,11 +68,12 @@ impl Lock {
     }
 }
 
-/// Whoever can write there can make the broker believe anything.
+/// A user who can write there could forge messages and sessions.
 fn check_mode(directory: &Path) -> Result<(), OpenError> {
     let name = directory.display().to_string();
     let metadata = fs::metadata(directory);
-    let metadata = metadata.map_err(OpenError::io(format!("cannot look at {name}")))?;
+    let metadata =
+        metadata.map_err(OpenError::io(format!("cannot read the permissions of {name}")))?;
     let mode = metadata.permissions().mode() & 0o7777;
     if mode & OTHERS_WRITE != 0 {
         return Err(OpenError::Writable { directory: name, mode });
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_is_made_for_its_owner_alone() {
+    fn a_directory_is_created_for_its_owner_alone() {
         let outer = tempfile::tempdir().expect("a directory");
         let directory = outer.path().join("a/b");
         let _lock = Lock::take(&directory).expect("made and taken");
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn several_may_read_what_nobody_writes() {
+    fn several_processes_may_read_a_directory_without_a_writer() {
         let directory = tempfile::tempdir().expect("a directory");
         Lock::share(directory.path()).expect("never used");
         drop(Lock::take(directory.path()).expect("taken"));

@@ -1,40 +1,42 @@
-//! How a journal behaves, and how it is doing.
+//! Settings and condition of a journal.
 
 use std::time::Duration;
 
-/// When a commit that has a record of this level is complete.
+/// When a commit with a record of this level is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Once the operating system has it: survives the death of the process, not that of the kernel.
+    /// Once it is written to the operating system: survives a crash of the process, not of the
+    /// kernel.
     Written,
-    /// Once the disk says that it has it: survives a power cut.
+    /// Once the disk has confirmed a sync: survives a power cut.
     Fsynced,
 }
 
-/// Whether somebody waits for the commit.
+/// How urgent the commit of a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Urgency {
-    /// Goes with the next commit that somebody forces, or after [`Options::ride_max`].
+    /// Included in the next commit that another record forces, or after [`Options::ride_max`].
     Rides,
-    /// Goes with the commit that [`Journal::force`](crate::Journal::force) asks for, which the
-    /// caller will do when more has come together. Very much together asks by itself.
+    /// Included in the commit that the caller will request by
+    /// [`Journal::force`](crate::Journal::force) after further records. A large backlog requests it
+    /// by itself.
     Waits,
     /// Wakes the commit thread.
     Forces,
 }
 
-/// How the journal is doing. Anything but `Fine` means: take no new messages for it.
+/// The condition of the journal. In all but `Fine`, new durable messages must be refused.
 ///
-/// Acknowledgements, removals and reads go on in every condition.
+/// Acknowledgements, removals and reads continue in every condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Condition {
-    /// All is well.
+    /// No failure.
     Fine,
-    /// What is live takes more than [`Options::journal_bytes_max`].
+    /// The live records exceed [`Options::journal_bytes_max`].
     Limited,
-    /// No space is left on the disk. What was appended is kept and written once there is space.
+    /// The disk is full. Appended records are kept and written once there is space.
     Full,
-    /// The disk reports errors. What was appended is kept and written again elsewhere.
+    /// The disk reports errors. Appended records are kept and written again elsewhere.
     Failing,
 }
 
@@ -43,23 +45,24 @@ pub enum Condition {
 pub struct Options {
     /// Size of a segment. A frame that is larger gets a segment of its own.
     pub segment_bytes: u32,
-    /// Segments that are kept ready: zeroed, and under the name that they will have.
+    /// Segments kept ready: zeroed and under their final names.
     pub segments_ready: usize,
-    /// Above this, and twice what is live, old live records are moved so that segments get free.
+    /// A log larger than this and than twice its live bytes is compacted.
     pub log_bytes_min: u64,
-    /// What is live may take so much; beyond it [`Condition::Limited`]. `None`: the disk's size.
+    /// Limit of the live bytes; above it the condition is [`Condition::Limited`]. `None`: the
+    /// disk's size.
     pub journal_bytes_max: Option<u64>,
-    /// With more than this waiting in a writer,
-    /// [`Journal::is_pressed`](crate::Journal::is_pressed).
+    /// Limit of the backlog of a writer; above it
+    /// [`Journal::is_pressed`](crate::Journal::is_pressed) is true.
     pub buffer_bytes_max: usize,
-    /// At low load a commit waits this long for company.
+    /// At low load a commit waits this long for more records.
     pub linger: Duration,
-    /// While commits take more than a tenth of a processor and a quarter of what nobody uses of it,
-    /// they wait for company up to this long.
+    /// While commits take more than a tenth of a processor and a quarter of its idle time, they
+    /// wait up to this long for more records.
     pub linger_busy: Duration,
-    /// What rides is committed at the latest after this.
+    /// Riding records are committed after this at the latest.
     pub ride_max: Duration,
-    /// After a failed commit the next try comes after this.
+    /// The pause between a failed commit and the next try.
     pub retry: Duration,
 }
 

@@ -7,22 +7,22 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::id::SegmentId;
 use crate::storage::StorageFile;
 
-/// A segment that can be written.
+/// A segment that is ready to be written.
 pub(crate) struct Ready {
     pub(crate) id: SegmentId,
     pub(crate) file: Arc<dyn StorageFile>,
-    /// Not all of its blocks were written once.
+    /// Not all of its blocks are zeroed.
     pub(crate) is_raw: bool,
 }
 
-/// A file that is not needed any more.
+/// A file that is no longer needed.
 pub(crate) struct Unused {
     pub(crate) name: String,
-    /// Nothing ever failed on it.
+    /// No operation on it has failed.
     pub(crate) sound: bool,
 }
 
-/// Segments that are ready, and files that are not needed any more.
+/// Ready segments and unused files.
 pub(crate) struct Pool {
     pub(crate) state: Mutex<PoolState>,
     pub(crate) changed: Condvar,
@@ -33,13 +33,13 @@ pub(crate) struct PoolState {
     pub(crate) unused: VecDeque<Unused>,
     /// The number of the next segment.
     pub(crate) next: u64,
-    /// The last try to give back a file failed.
+    /// The last attempt to recycle or remove a file failed.
     pub(crate) stuck: bool,
     /// The committer needs a segment now, whether zeroed or not.
     pub(crate) hurry: bool,
-    /// Why the last try to make a segment failed.
+    /// The error of the last attempt to prepare a segment.
     pub(crate) failed: Option<io::Error>,
-    /// A thread of its own does the work, not the committer.
+    /// A separate thread does the work, not the committer.
     pub(crate) threaded: bool,
     pub(crate) stop: bool,
 }
@@ -66,23 +66,23 @@ impl Pool {
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Whether the next segment is ready, with all its blocks written once.
+    /// Whether the next segment is ready and zeroed.
     pub(crate) fn has_prepared(&self) -> bool {
         self.lock().ready.front().is_some_and(|ready| !ready.is_raw)
     }
 
-    /// Whether another segment is ready, whatever was written to it.
+    /// Whether another segment is ready, zeroed or not.
     pub(crate) fn has_ready(&self) -> bool {
         !self.lock().ready.is_empty()
     }
 
-    /// Gives back a file. What was given back before is gone before it is.
+    /// Returns a file for reuse or removal. Files are processed in the order of their return.
     pub(crate) fn give_back(&self, unused: Unused) {
         self.lock().unused.push_back(unused);
         self.changed.notify_all();
     }
 
-    /// From now on somebody is in [`Pool::run`].
+    /// From now on a thread is in [`Pool::run`].
     pub(crate) fn set_threaded(&self) {
         self.lock().threaded = true;
     }
@@ -94,13 +94,13 @@ impl Pool {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, PoolState> {
-        // What is under the lock is whole between any two statements.
+        // The state is consistent between any two statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl PoolState {
-    /// There is no time for zeros.
+    /// Zeroing has to stop: the committer waits, or the journal closes.
     pub(crate) fn is_called(&self) -> bool {
         self.hurry || self.stop
     }

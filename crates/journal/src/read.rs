@@ -1,4 +1,4 @@
-//! Reads bodies of messages back from the disk.
+//! Reading the bodies of messages back from the disk.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,10 +10,10 @@ use crate::record::decode;
 use crate::shared::Shared;
 use crate::storage::{StorageFile, read_full_at};
 
-/// The body of a message, or why there is none.
+/// The body of a message, or the reason why it is not available.
 pub type Body = Result<Arc<[u8]>, ReadError>;
 
-/// A read that fails is tried so many times, and one that finds something else than it should.
+/// Attempts for a read that fails or finds unexpected content.
 const TRIES: u32 = 4;
 
 /// The bodies of these messages.
@@ -37,7 +37,7 @@ fn message(shared: &Shared, id: MessageId, buffer: &mut Vec<u8>) -> Body {
             Ok(body) => return Ok(body),
             Err(error) => error,
         };
-        // It may have been moved meanwhile, and its segment used for something else.
+        // It may have been moved meanwhile, and its segment recycled.
         let Some(now) = shared.index().message(id.get()) else { return Err(ReadError::Gone) };
         if now == place {
             tries += 1;
@@ -50,11 +50,11 @@ fn message(shared: &Shared, id: MessageId, buffer: &mut Vec<u8>) -> Body {
     }
 }
 
-/// Where a message is, or what it means that it is not in the index: it is there only once it is
-/// committed, but its number does not say whether it ever was.
+/// The place of a message. A message that is not in the index is either not committed yet or gone;
+/// its number does not tell which.
 fn find(shared: &Shared, id: MessageId) -> Result<Place, ReadError> {
     loop {
-        // Looked at before the index, which is changed before this is.
+        // Read before the index, since commits update the index first.
         let committed = shared.committed.load(Ordering::Acquire);
         if let Some(place) = shared.index().message(id.get()) {
             return Ok(place);
@@ -70,7 +70,7 @@ fn find(shared: &Shared, id: MessageId) -> Result<Place, ReadError> {
     }
 }
 
-/// Reads what is at this place.
+/// Reads the record at this place.
 fn at(shared: &Shared, id: MessageId, place: Place, buffer: &mut Vec<u8>) -> Body {
     let segment = SegmentId::new(place.segment.into());
     let segment = shared.segments.get(segment).ok_or(ReadError::Damaged)?;

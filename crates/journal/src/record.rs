@@ -1,9 +1,9 @@
-//! What can be told to the journal, and its bytes.
+//! Records: the operations of a journal, and their encoding.
 //!
-//! A record is a byte that says its kind, then its fields: numbers as variable-length integers
+//! A record is a byte for its kind, then its fields: numbers as variable-length integers
 //! (seven bits per byte, least significant first), byte strings behind their length. The version
-//! of this format is that of the frame. Nothing is taken on trust when bytes are decoded: lengths
-//! are checked against what is there, and nothing is allocated.
+//! of this format is that of the frame. Decoding trusts no input: lengths are checked against the
+//! bytes present, and nothing is allocated.
 
 mod decode;
 mod varint;
@@ -30,13 +30,13 @@ mod kind {
     pub(super) const OPEN_STATE: u8 = 11;
 }
 
-/// Something to remember.
+/// An operation to be made durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// A message, once for all who refer to it. Written twice it is the same message.
+    /// A message, written once for all references to it. Written twice it is the same message.
     ///
-    /// It lives while entries or keys refer to it or it is open; until the first of them comes it
-    /// lives too.
+    /// It lives until the first reference, and from then on while entries or keys refer to it or it
+    /// is open.
     Message {
         /// Its number, from [`Journal::new_message_id`](crate::Journal::new_message_id).
         id: MessageId,
@@ -51,9 +51,9 @@ pub enum Record<'a> {
         seq: u64,
         /// What it refers to.
         message: MessageId,
-        /// What the caller wants to know of it, changed by [`Record::State`].
+        /// The caller's state, changed by [`Record::State`].
         state: u32,
-        /// What the caller wants to know of it, unchanged for its life.
+        /// The caller's metadata, which never changes.
         meta: &'a [u8],
     },
     /// An entry has another state.
@@ -64,7 +64,7 @@ pub enum Record<'a> {
         seq: u64,
         /// The new state.
         state: u32,
-        /// False: the entry stays, but needs its message no more.
+        /// False: the entry stays, but no longer refers to its message.
         keep_message: bool,
     },
     /// An entry is gone.
@@ -89,8 +89,8 @@ pub enum Record<'a> {
     },
     /// A key is gone, unless it has a greater version.
     ///
-    /// If `version` is above 0 it is remembered for a while, so that an older value that another
-    /// writer appends a little later does not come back.
+    /// If `version` is above 0 it is kept as a tombstone for a while, so that an older value that
+    /// another writer appends a little later does not take effect.
     Delete {
         /// The queue that the key belongs to.
         queue: QueueId,
@@ -108,7 +108,7 @@ pub enum Record<'a> {
     Open {
         /// The message.
         message: MessageId,
-        /// What the caller wants to know when it has to finish it.
+        /// The caller's data for finishing it after a restart.
         meta: &'a [u8],
     },
     /// The distribution of a message is finished.
@@ -138,8 +138,8 @@ impl Record<'_> {
         }
     }
 
-    /// Appends its bytes; those of a message lack its checksum, which [`sum`] puts in. Much of what
-    /// is told is never written, and needs none.
+    /// Appends its bytes; [`sum`] sets the checksum of a message later. Transient messages are
+    /// never written and need none.
     pub(crate) fn encode_unsummed(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Message { id, body } => encode_message(id, body, out),
@@ -188,10 +188,10 @@ impl Record<'_> {
     }
 }
 
-/// In the place of a checksum that is not known yet.
+/// Placeholder of a checksum that is not set yet.
 const NO_CHECKSUM: [u8; 4] = [0; 4];
 
-/// Puts its checksum into the bytes of a message: one of its own, so that it can be read back
+/// Sets the checksum of an encoded message. Each message has its own, so that it can be read back
 /// without its frame.
 pub(crate) fn sum(message: &mut [u8]) {
     let Ok((Decoded::Message { id, body, .. }, len)) = decode(message) else { return };
@@ -211,7 +211,7 @@ fn encode_message(id: MessageId, body: &[&[u8]], out: &mut Vec<u8>) {
     body.iter().for_each(|part| out.extend_from_slice(part));
 }
 
-/// Appends an entry; `message` is 0 for one that needs none any more.
+/// Appends an entry; `message` is 0 for one that no longer refers to a message.
 pub(crate) fn encode_entry(
     queue: u64,
     seq: u64,
@@ -228,8 +228,8 @@ pub(crate) fn encode_entry(
     varint::put_bytes(meta, out);
 }
 
-/// Appends all that is known of an open message, in place of the records that told it: for each
-/// time that it was opened, what was told and which queues were served since.
+/// Appends the complete state of an open message, which replaces its earlier records: for each time
+/// that it was opened, the caller's data and the queues that have received it since.
 pub(crate) fn encode_open_state<'a>(
     message: u64,
     times: u32,

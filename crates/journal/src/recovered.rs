@@ -6,7 +6,7 @@ use crate::error::ReadError;
 use crate::recovery::{Report, Visitor, visit};
 use crate::shared::Shared;
 
-/// What was live at the end of the log when it was opened.
+/// The live content at the end of the log when it was opened.
 pub struct Recovered {
     shared: Arc<Shared>,
     report: Report,
@@ -17,17 +17,17 @@ impl Recovered {
         Self { shared, report }
     }
 
-    /// How reading the log went.
+    /// The result of reading the log.
     #[must_use]
     pub const fn report(&self) -> &Report {
         &self.report
     }
 
-    /// Shows everything that is live: all keys, then entries, then open messages.
+    /// Visits all live content: keys, then entries, then open messages.
     ///
-    /// Reads the log a second time, so that memory need not hold what it says. To be called before
-    /// the first commit; the visitor must not read messages. A key or an open message whose body
-    /// cannot be read is shown without it: as a key without a message, or not at all.
+    /// Reads the log a second time, so that memory need not hold its content. To be called before
+    /// the first commit; the visitor must not read messages. If a body cannot be read, its key is
+    /// visited without a message, and an open message is skipped.
     ///
     /// # Errors
     ///

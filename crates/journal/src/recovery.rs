@@ -1,7 +1,7 @@
-//! Reads the log when it is opened.
+//! Reading the log when it is opened.
 //!
-//! What is read, and what that means, is said at the format of [frames](crate::frame). Nothing is
-//! changed while reading; what [`recover`] does about damage comes after it.
+//! The rules are documented with the format of [frames](crate::frame). Reading changes nothing;
+//! [`recover`] quarantines damaged files afterwards.
 
 mod report;
 mod segments;
@@ -21,31 +21,31 @@ pub use report::{Damage, Report, Torn};
 pub use visit::Visitor;
 pub(crate) use visit::{Places, visit};
 
-/// Damaged files are kept here.
+/// The folder of damaged files.
 const QUARANTINE: &str = "quarantine";
 
-/// What the log says when it is opened.
+/// The content of the log when it is opened.
 pub(crate) struct Recovery {
     pub(crate) index: Index,
     /// The segments that are the log, in order.
     pub(crate) segments: Vec<(SegmentId, Segment)>,
-    /// Files of segments in which nothing counts.
+    /// Files of segments without valid frames.
     pub(crate) unused: Vec<String>,
     /// The newest frame, 0 if there is none.
     pub(crate) last_frame: u64,
-    /// Greater than the number of any segment that there is or was a file of.
+    /// Greater than the number of any segment file.
     pub(crate) next_segment: u64,
-    /// The mark of frames.
+    /// The salt of frames.
     pub(crate) salt: Option<Salt>,
-    /// The greatest message id that was ever given out.
+    /// The greatest message id assigned so far.
     pub(crate) message_ids: u64,
-    /// The greatest queue id that was ever given out.
+    /// The greatest queue id assigned so far.
     pub(crate) queue_ids: u64,
-    /// How it went.
+    /// The result of reading the log.
     pub(crate) report: Report,
 }
 
-/// Reads all segments, and sets aside what is damaged.
+/// Reads all segments and quarantines damaged ones.
 pub(crate) fn recover(storage: &dyn Storage, stats: &Stats) -> Result<Recovery, OpenError> {
     let mut recovery = read(storage)?;
     if recovery.salt.is_none() {
@@ -64,8 +64,8 @@ pub(crate) fn read(storage: &dyn Storage) -> Result<Recovery, OpenError> {
     segments::LogReader::begin(storage)?.finish()
 }
 
-/// Keeps a copy of each damaged segment, for who wants to know more; the segment itself goes on
-/// being used for what is left of it. A file that holds nothing but damage is moved away.
+/// Copies each damaged segment to the quarantine for later analysis; the rest of the segment stays
+/// in use. A file without valid frames is moved there.
 fn quarantine(storage: &dyn Storage, recovery: &mut Recovery) {
     let mut done: Vec<String> = Vec::new();
     let names: Vec<String> =
@@ -109,7 +109,7 @@ pub(crate) fn keep(storage: &dyn Storage, name: &str) -> io::Result<bool> {
     if storage.open(&kept).is_ok() {
         return Ok(false);
     }
-    // Under its name only once all of it is there: a copy that a crash interrupted is made again.
+    // Renamed once it is complete: a copy that a crash interrupted is made again.
     let begun = format!("{kept}.part");
     let _ = storage.remove(&begun);
     let target = storage.create(&begun)?;
@@ -117,7 +117,7 @@ pub(crate) fn keep(storage: &dyn Storage, name: &str) -> io::Result<bool> {
     let mut offset = 0;
     while offset < size {
         let read = read_full_at(&*source, offset, &mut piece).unwrap_or(0);
-        // What cannot be read stays a hole.
+        // An unreadable part stays a hole.
         let bytes = piece.get(..read).unwrap_or_default();
         write_all_at(&*target, offset, bytes)?;
         offset += PIECE as u64;

@@ -1,10 +1,10 @@
-//! The mark that all frames of a data directory bear, kept beside the log.
+//! The salt in all frames of a data directory, kept beside the log.
 //!
-//! Clients choose what bodies consist of, and a body may begin at a block: who knows the mark could
-//! send one that would pass for a frame where a log is damaged. So it is random; and whoever reads
-//! must know it without believing the first frame that comes along, as it may be such a body. The
-//! first block of a segment is never inside a body: where that can be read, what it says holds.
-//! Where it cannot, the mark is the one in the file `salt`.
+//! Clients choose the bodies of messages, and a body may contain a whole block: with the salt
+//! known, a client could send a body that would be accepted as a frame where the log is damaged. So
+//! the salt is random, and recovery must not take it from any block that looks like a frame. The
+//! first block of a segment is never inside a body, so its salt is trusted. If it cannot be read,
+//! the salt in the file `salt` is used.
 //!
 //! ```text
 //! 0  u32 magic   4  u32 crc of what follows   8  u64 salt   16  u64 the first segment that has it
@@ -22,7 +22,7 @@ const NEW_NAME: &str = "salt.new";
 const BYTES: usize = 24;
 const MAGIC: [u8; 4] = *b"tslt";
 
-/// The mark, and since which segment frames bear it: those before had one for each segment.
+/// The salt, and the first segment that uses it: earlier segments have one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Salt {
     value: u64,
@@ -30,12 +30,12 @@ pub(crate) struct Salt {
 }
 
 impl Salt {
-    /// A mark for the frames from this segment on.
+    /// A salt for the frames from this segment on.
     fn new(since: SegmentId) -> Self {
         Self { value: random(), since }
     }
 
-    /// What the data directory has; `None` if there is nothing that can be read.
+    /// Reads the salt of the data directory; `None` if there is none or it cannot be read.
     pub(crate) fn read(storage: &dyn Storage) -> Option<Self> {
         let file = storage.open(NAME).ok()?;
         let mut bytes = [0; BYTES];
@@ -43,21 +43,21 @@ impl Salt {
         if read == BYTES { Self::decode(&bytes) } else { None }
     }
 
-    /// Makes one, on the disk before anything bears it. Without one the log is as safe, but for
-    /// bodies that are made to look like frames.
+    /// Creates a salt and syncs it before any frame uses it. Without one the log works, but is not
+    /// protected against bodies that look like frames.
     pub(crate) fn make(storage: &dyn Storage, since: SegmentId) -> Option<Self> {
         let salt = Self::new(since);
         match salt.write(storage) {
             Ok(()) => Some(salt),
             Err(error) => {
-                tracing::warn!(%error, file = NAME, "the mark of the journal cannot be written");
+                tracing::warn!(%error, file = NAME, "cannot write the journal's salt");
                 None
             }
         }
     }
 
     fn write(self, storage: &dyn Storage) -> io::Result<()> {
-        // What was begun and not finished.
+        // Left by an interrupted attempt.
         let _ = storage.remove(NEW_NAME);
         let file = storage.create(NEW_NAME)?;
         write_all_at(&*file, 0, &self.encode())?;
@@ -66,12 +66,12 @@ impl Salt {
         storage.sync_names()
     }
 
-    /// The mark of frames that are written now.
+    /// The salt of new frames.
     pub(crate) fn for_new_frames(salt: Option<Self>) -> u64 {
         salt.map_or_else(random, |salt| salt.value)
     }
 
-    /// The mark of a segment's frames, as far as it is known before the first of them is seen.
+    /// The salt of a segment's frames, if it is known from its first frame or the salt file.
     pub(crate) fn for_segment(
         salt: Option<Self>,
         segment: SegmentId,
@@ -104,7 +104,7 @@ impl Salt {
     }
 }
 
-/// The keys of such hashers are drawn from the system's random numbers.
+/// The keys of such hashers come from the system's random number generator.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
@@ -138,6 +138,9 @@ mod tests {
         disk.set_capacity(Some(0));
         assert_eq!(Salt::make(&disk, SegmentId::new(1)), None);
         disk.set_capacity(None);
-        assert!(Salt::make(&disk, SegmentId::new(1)).is_some(), "what is left is in nobody's way");
+        assert!(
+            Salt::make(&disk, SegmentId::new(1)).is_some(),
+            "the interrupted attempt has no effect"
+        );
     }
 }

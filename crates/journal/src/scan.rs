@@ -1,4 +1,4 @@
-//! Reads the blocks of a segment: which of them are frames of it, and which are anything else.
+//! Scanning the blocks of a segment for its frames.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,16 +10,16 @@ use crate::id::SegmentId;
 use crate::salt::Salt;
 use crate::storage::{StorageFile, read_full_at};
 
-/// Read at once by who reads all of a file.
+/// Bytes per read of a sequential scan.
 const CHUNK: usize = 1 << 20;
 
-/// Read at once by who reads a record here and a record there.
+/// Bytes per read of scattered records.
 const SMALL_CHUNK: usize = 1 << 16;
 
-/// A read that fails is tried so many times.
+/// Attempts for a read that fails.
 const TRIES: u32 = 5;
 
-/// Part of a file in memory, which follows what is asked for.
+/// A part of a file in memory, which moves to the requested position.
 pub(crate) struct Window {
     file: Arc<dyn StorageFile>,
     size: u64,
@@ -37,7 +37,7 @@ impl Window {
         Ok(Self { file, size, start: 0, bytes, chunk: CHUNK, unreadable })
     }
 
-    /// For a record here and a record there.
+    /// For scattered records.
     pub(crate) fn small(file: Arc<dyn StorageFile>) -> io::Result<Self> {
         Ok(Self { chunk: SMALL_CHUNK, ..Self::new(file)? })
     }
@@ -52,7 +52,7 @@ impl Window {
         self.size
     }
 
-    /// Bytes from `offset` on; fewer than asked for at the end of the file.
+    /// Bytes from `offset` on; fewer than requested at the end of the file.
     pub(crate) fn get(&mut self, offset: u64, len: usize) -> &[u8] {
         let end = self.start + self.bytes.len() as u64;
         if offset < self.start || offset + len as u64 > end {
@@ -82,7 +82,7 @@ impl Window {
         }
     }
 
-    /// Something here cannot be read: everything else can still be.
+    /// A part cannot be read: reads the others block by block.
     fn fill_in_blocks(&mut self) {
         let mut at = 0;
         while at < self.bytes.len() {
@@ -99,7 +99,7 @@ impl Window {
     }
 }
 
-/// Reads of a disk may fail now and then.
+/// Reads may fail temporarily.
 fn read_patiently(file: &dyn StorageFile, offset: u64, into: &mut [u8]) -> io::Result<usize> {
     let mut tries = 1;
     loop {
@@ -110,22 +110,22 @@ fn read_patiently(file: &dyn StorageFile, offset: u64, into: &mut [u8]) -> io::R
     }
 }
 
-/// What stands at a block.
+/// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Block {
     /// A frame of this segment.
     Whole(Header),
-    /// The header of a frame of this segment, whose records are something else.
+    /// The header of a frame of this segment whose records do not match it.
     Broken(Header),
     /// Anything else.
     Other,
 }
 
-/// A segment whose blocks are looked at.
+/// A segment that is being scanned.
 pub(crate) struct Scan {
     pub(crate) id: SegmentId,
     pub(crate) window: Window,
-    /// The mark of its frames, once it is known.
+    /// The salt of its frames, once it is known.
     salt: Option<u64>,
 }
 
@@ -140,7 +140,7 @@ impl Scan {
         Ok(Self { id, window, salt: Salt::for_segment(salt, id, first) })
     }
 
-    /// Of which other format the segment is, if it is.
+    /// The format of the segment, if it is another one.
     pub(crate) fn other_format(&mut self) -> Option<u16> {
         match Header::decode(self.window.get(0, Header::BYTES)) {
             Found::Format(format) => Some(format),
@@ -148,7 +148,7 @@ impl Scan {
         }
     }
 
-    /// Looks at a block.
+    /// Examines a block.
     pub(crate) fn block(&mut self, offset: u64) -> Block {
         let found = Header::decode(self.window.get(offset, Header::BYTES));
         let Some(header) = found.header() else {
@@ -157,7 +157,7 @@ impl Scan {
         if header.segment != self.id || *self.salt.get_or_insert(header.salt) != header.salt {
             return Block::Other;
         }
-        // A length that the file cannot have is no reason to ask for so much memory.
+        // A damaged length must not cause a large allocation.
         if offset + header.frame_bytes() > self.window.size().next_multiple_of(BLOCK as u64) {
             return Block::Broken(header);
         }
@@ -178,7 +178,7 @@ impl Scan {
         while offset < self.window.size() {
             match self.block(offset) {
                 Block::Whole(header) => return Some((offset, header)),
-                // What is in its body is a body, whatever it looks like.
+                // Its body is skipped, even where it looks like a frame.
                 Block::Broken(header) => offset += header.frame_bytes(),
                 Block::Other => offset += BLOCK as u64,
             }

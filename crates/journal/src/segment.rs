@@ -1,4 +1,4 @@
-//! Segments: names of their files, and which of them are the log.
+//! Segments: the names of their files, and the table of those that form the log.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ pub(crate) fn file_name(segment: SegmentId) -> String {
     format!("{:016x}{SUFFIX}", segment.get())
 }
 
-/// The segment of a file of this name; `None` if it is none.
+/// The segment with this file name; `None` for other names.
 pub(crate) fn parse_name(name: &str) -> Option<SegmentId> {
     let digits = name.strip_suffix(SUFFIX)?;
     let plain = digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -27,20 +27,20 @@ pub(crate) fn parse_name(name: &str) -> Option<SegmentId> {
 #[derive(Clone)]
 pub(crate) struct Segment {
     pub(crate) file: Arc<dyn StorageFile>,
-    /// What its file takes.
+    /// The size of its file.
     pub(crate) bytes: u64,
-    /// An operation on it failed: its file is not used again.
+    /// An operation on it has failed: its file is not recycled.
     pub(crate) suspect: bool,
 }
 
-/// The segments of the log, for those who read: the committer adds, what is free is taken out.
+/// The segments of the log. The committer adds new ones and removes free ones.
 #[derive(Default)]
 pub(crate) struct Segments(Mutex<SegmentTable>);
 
 #[derive(Default)]
 struct SegmentTable {
     segments: BTreeMap<SegmentId, Segment>,
-    /// What they take together.
+    /// Their total size.
     bytes: u64,
 }
 
@@ -68,14 +68,14 @@ impl Segments {
         self.lock().segments.last_key_value().map(|(id, segment)| (*id, segment.clone()))
     }
 
-    /// Never recycle the file of this segment.
+    /// Marks a segment whose file must not be recycled.
     pub(crate) fn suspect(&self, id: SegmentId) {
         if let Some(segment) = self.lock().segments.get_mut(&id) {
             segment.suspect = true;
         }
     }
 
-    /// The segment takes more than was thought.
+    /// Updates the size of a segment that has grown.
     pub(crate) fn grown(&self, id: SegmentId, bytes: u64) {
         let mut all = self.lock();
         let Some(segment) = all.segments.get_mut(&id) else { return };
@@ -84,14 +84,14 @@ impl Segments {
         all.bytes += more;
     }
 
-    /// How many there are, and what they take.
+    /// The number of segments and their total size.
     pub(crate) fn sum(&self) -> (u64, u64) {
         let all = self.lock();
         (all.segments.len() as u64, all.bytes)
     }
 
     fn lock(&self) -> MutexGuard<'_, SegmentTable> {
-        // What is under the lock is whole between any two statements.
+        // The table is consistent between any two statements.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_segments_take_is_known() {
+    fn sizes_are_summed() {
         let disk = crate::sim::Disk::new(1);
         let file = disk.create("a").expect("created");
         let segments = Segments::default();

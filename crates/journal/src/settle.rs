@@ -1,9 +1,9 @@
-//! Makes sure of what the last process left behind, before anything is built on it.
+//! Finds the frames that the last process may not have synced.
 //!
-//! What can be read when the log is opened was written, but perhaps not synced: the system shows it
-//! and the next power cut takes it away. A sync of the old file says nothing if an earlier one
-//! failed. So the frames of which no later one says that they are on the disk are written again, to
-//! a new segment.
+//! A frame that can be read when the log is opened was written, but perhaps not synced: a power cut
+//! could still remove it, and a sync of the old file proves nothing if an earlier one failed. So
+//! the frames that no later frame marks as synced are written again to a new segment before new
+//! ones.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::salt::Salt;
 use crate::storage::StorageFile;
 
 /// The frames at the end of the log that may not be on the disk. `last` is the number of the last
-/// one, in this segment; all before the segment are on the disk.
+/// one, which is in this segment; all earlier segments are synced.
 pub(crate) fn unsynced(
     segment: SegmentId,
     file: &Arc<dyn StorageFile>,

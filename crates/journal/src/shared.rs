@@ -31,24 +31,24 @@ pub(crate) struct Shared {
     pub(crate) buffers: Buffers,
     pub(crate) pool: Pool,
     pub(crate) segments: Segments,
-    /// Bytes that the segment which is written has left; none if there is no such segment.
+    /// Bytes left in the segment that is being written; 0 if there is none.
     pub(crate) tail_room: AtomicU64,
-    /// The mark of frames.
+    /// The salt of frames.
     pub(crate) salt: Option<Salt>,
-    /// The newest frame that is complete.
+    /// The high-water mark: the newest complete frame.
     pub(crate) committed: AtomicU64,
-    /// The greatest message id given out.
+    /// The greatest message id assigned.
     pub(crate) message_ids: AtomicU64,
-    /// The greatest queue id given out.
+    /// The greatest queue id assigned.
     pub(crate) queue_ids: AtomicU64,
     index: Mutex<Index>,
     pub(crate) doubts: Doubts,
-    /// Held as long as anybody uses the journal.
+    /// Held until the last user of the journal has dropped it.
     _lock: Option<Lock>,
 }
 
 impl Shared {
-    /// Goes on where the log ended.
+    /// Continues at the end of the log.
     pub(crate) fn new(
         storage: Arc<dyn Storage>,
         options: Options,
@@ -81,9 +81,9 @@ impl Shared {
         }
     }
 
-    /// Only for the committer, readers and the garbage collection: never for a shard.
+    /// For the committer, readers and compaction only: a shard must never wait for this lock.
     pub(crate) fn index(&self) -> MutexGuard<'_, Index> {
-        // A panic under this lock can only be one of memory that is missing.
+        // Only a failed allocation can panic under this lock; the process ends then.
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

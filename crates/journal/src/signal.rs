@@ -10,29 +10,29 @@ use crate::options::Urgency;
 /// Wakes the commit thread.
 #[derive(Default)]
 pub(crate) struct Signal {
-    /// Somebody waits for a commit that was not begun yet.
+    /// A writer waits for a commit that has not begun yet.
     forced: AtomicBool,
-    /// The commit thread will look for what rides by itself.
+    /// The commit thread will look for riding records without being woken.
     armed: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
 impl Signal {
-    /// Something was appended.
+    /// A record was appended.
     pub(crate) fn appended(&self, urgency: Urgency) {
         let flag = match urgency {
             Urgency::Forces => &self.forced,
             Urgency::Rides => &self.armed,
             Urgency::Waits => return,
         };
-        // The thread takes the flag away before it looks into the buffers. Who appends after that
-        // look sees the flag taken away, because both hold the lock of the buffer in between.
+        // The thread clears the flag before it reads the buffers. A writer that appends after that
+        // sees the flag cleared, because both hold the lock of the buffer in between.
         if !flag.load(Ordering::Relaxed) && !flag.swap(true, Ordering::AcqRel) {
             self.wake();
         }
     }
 
-    /// Something else than an append wants a commit.
+    /// Requests a commit without an append.
     pub(crate) fn force(&self) {
         self.appended(Urgency::Forces);
     }
@@ -43,7 +43,7 @@ impl Signal {
         }
     }
 
-    /// The calling thread is the one to wake.
+    /// Makes the calling thread the one to wake.
     pub(crate) fn attach(&self) -> io::Result<()> {
         let thread = std::thread::current();
         self.thread.set(thread).map_err(|_| io::Error::other("a second commit thread"))
@@ -57,12 +57,12 @@ impl Signal {
         self.armed.load(Ordering::Acquire)
     }
 
-    /// The thread is about to look into the buffers.
+    /// The thread is about to read the buffers.
     pub(crate) fn begin(&self) {
         self.forced.swap(false, Ordering::AcqRel);
     }
 
-    /// Whether the thread looks for what rides without being woken.
+    /// Sets whether the thread looks for riding records without being woken.
     pub(crate) fn arm(&self, armed: bool) {
         self.armed.swap(armed, Ordering::AcqRel);
     }

@@ -1,9 +1,8 @@
-//! A disk in memory, for tests, that promises less than file systems do.
+//! An in-memory disk for tests, with weaker guarantees than file systems give.
 //!
-//! What was not synced may be there after a power cut, or not, or in part: writes are torn at
-//! multiples of 512 bytes and come in any order; names that were made, changed or removed may be as
-//! before. Faults of every kind come with the probabilities of [`Faults`]. Everything is drawn from
-//! a seed.
+//! Unsynced data may survive a power cut, or not, or in part: writes are torn at multiples of 512
+//! bytes and reach the disk in any order; created, renamed or removed names may be as before.
+//! Faults of every kind occur with the probabilities of [`Faults`]. A seed determines everything.
 
 mod disk;
 mod inode;
@@ -17,7 +16,7 @@ use fastrand::Rng;
 use crate::storage::{Storage, StorageFile};
 use disk::DiskState;
 
-/// Probabilities, 0 to 1, of what goes wrong in each operation.
+/// Probabilities, 0 to 1, of the faults of each operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// A write fails, perhaps after a part of it.
@@ -77,11 +76,12 @@ pub struct Counts {
     pub full: u64,
 }
 
-/// The disk. Clones are the same disk: keep one to do harm while a journal uses the other.
+/// The disk. Clones are the same disk: a test keeps one to inject faults while a journal uses the
+/// other.
 #[derive(Clone)]
 pub struct Disk {
     state: Arc<Mutex<DiskState>>,
-    /// Whoever opened the disk before the last power cut or kill cannot use it any more.
+    /// Handles from before the last power cut or kill are invalid.
     life: u64,
 }
 
@@ -92,17 +92,17 @@ impl Disk {
         Self { state: Arc::new(Mutex::new(DiskState::new(seed))), life: 0 }
     }
 
-    /// What goes wrong from now on.
+    /// Sets the faults from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.lock().faults = faults;
     }
 
-    /// All files together may have so many bytes; `None`: any number.
+    /// Limits the total size of all files; `None` for no limit.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.lock().capacity = bytes;
     }
 
-    /// What all files have together.
+    /// The total size of all files.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.lock().used()

@@ -1,14 +1,14 @@
-//! What the journal counts. One writer each in most cases, plain loads for who reads them.
+//! Counters and gauges of the journal. Most have one writer; reads are plain loads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A number that others may read at any time.
+/// A number that any thread may read at any time.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// The number of now.
+    /// The current value.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -23,16 +23,16 @@ impl Counter {
     }
 }
 
-/// How many durations were how long, in powers of two of a microsecond.
+/// A histogram of durations, in powers of two of a microsecond.
 #[derive(Debug, Default)]
 pub struct Latency {
-    /// The bucket `i` counts what took less than `2^i` us and not less than half of it.
+    /// Bucket `i` counts durations below `2^i` us and not below half of it.
     buckets: [Counter; Self::BUCKETS],
     sum_us: Counter,
 }
 
 impl Latency {
-    /// The last bucket takes whatever is longer: from 17 minutes on.
+    /// The last bucket also counts all longer durations, from 17 minutes on.
     pub const BUCKETS: usize = 32;
 
     pub(crate) fn record(&self, duration: Duration) {
@@ -43,24 +43,25 @@ impl Latency {
         self.sum_us.add(us);
     }
 
-    /// How many there were.
+    /// Number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(Counter::get).sum()
     }
 
-    /// What they took together, in microseconds.
+    /// Their sum in microseconds.
     #[must_use]
     pub fn sum_us(&self) -> u64 {
         self.sum_us.get()
     }
 
-    /// Each bucket: what it counts took less than so many microseconds, and how many there were.
+    /// Each bucket: its upper bound in microseconds and its count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.buckets.iter().enumerate().map(|(power, count)| (1 << power, count.get()))
     }
 
-    /// So many microseconds are not exceeded by this share (0 to 1) of them, to a power of two.
+    /// The bound in microseconds that this share (0 to 1) of durations does not exceed, rounded up
+    /// to a power of two.
     #[must_use]
     pub fn quantile_us(&self, share: f64) -> u64 {
         let rank = (self.count() as f64 * share).ceil() as u64;
@@ -75,27 +76,27 @@ impl Latency {
     }
 }
 
-/// What the journal has done since it was opened, and what it holds.
+/// Counters since the journal was opened, and its current content.
 #[derive(Debug, Default)]
 pub struct Stats {
     /// Frames that are complete.
     pub commits: Counter,
-    /// Records in them, those moved by the garbage collection included.
+    /// Records in them, including those moved by compaction.
     pub records: Counter,
     /// Bytes of these records.
     pub record_bytes: Counter,
-    /// Records that were appended and not written: what they told of was over by then.
+    /// Records of transient messages, which were appended and not written.
     pub left_out_records: Counter,
     /// Bytes of these.
     pub left_out_bytes: Counter,
     /// Bytes of message bodies that were appended.
     pub body_bytes: Counter,
-    /// Bytes written to the log: records, headers, fill up to whole blocks, and what was written
+    /// Bytes written to the log: records, headers, padding to whole blocks, and frames written
     /// again after failures.
     pub written_bytes: Counter,
     /// Bytes of zeros written to prepare segments.
     pub zeroed_bytes: Counter,
-    /// How long the disk took to sync.
+    /// Durations of syncs.
     pub sync: Latency,
     /// From the cut of the buffers to the completion of the commit.
     pub commit: Latency,
@@ -103,17 +104,17 @@ pub struct Stats {
     pub sync_errors: Counter,
     /// Writes that failed for another reason than a full disk.
     pub write_errors: Counter,
-    /// Tries to commit or to prepare a segment that found the disk full.
+    /// Attempts to commit or to prepare a segment that found the disk full.
     pub full_errors: Counter,
     /// Frames that were complete as written and could not be saved from a failing file.
     pub lost_frames: Counter,
-    /// How often a writer had more waiting than it should.
+    /// Times the backlog of a writer exceeded its limit.
     pub pressed: Counter,
     /// Segments of the log.
     pub segments: Counter,
     /// Bytes of these segments.
     pub log_bytes: Counter,
-    /// Segments that were given back since the journal was opened.
+    /// Segments that were freed since the journal was opened.
     pub freed_segments: Counter,
     /// Of these, how many became new segments without being zeroed.
     pub recycled_segments: Counter,
@@ -129,11 +130,11 @@ pub struct Stats {
     pub relocated_records: Counter,
     /// Bytes of these.
     pub relocated_bytes: Counter,
-    /// Records that were live and could not be moved, as the disk does not let them be read.
+    /// Live records that could not be moved because they are unreadable.
     pub lost_records: Counter,
-    /// Segments set aside because they are damaged.
+    /// Segments quarantined because they are damaged.
     pub quarantined: Counter,
-    /// Messages that were asked for and could not be read.
+    /// Messages that were requested and could not be read.
     pub unreadable: Counter,
 }
 

@@ -1,6 +1,6 @@
-//! What the journal needs of a disk: a flat directory of files that are written at offsets.
+//! The storage of a journal: a flat directory of files that are written at offsets.
 //!
-//! [`Files`] is a directory of the file system, `sim::Disk` one in memory with faults.
+//! [`Files`] is a directory of the file system, `sim::Disk` an in-memory disk with faults.
 
 mod files;
 
@@ -12,33 +12,33 @@ pub(crate) use files::{DIRECTORY_MODE, FILE_MODE};
 
 /// A flat directory.
 ///
-/// Names that were made, changed or removed are safe only after [`Storage::sync_names`].
+/// Created, renamed and removed names are durable only after [`Storage::sync_names`].
 pub trait Storage: Send + Sync {
     /// The names of all files, in any order.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// A new, empty file; an error if the name is taken.
+    /// Creates an empty file; an error if the name exists.
     fn create(&self, name: &str) -> io::Result<Arc<dyn StorageFile>>;
 
     /// An existing file, to read and write.
     fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>>;
 
-    /// Makes the directory of a name that has one, as in `directory/name`.
+    /// Creates the directory of a name that has one, as in `directory/name`.
     fn make_room_for(&self, _name: &str) -> io::Result<()> {
         Ok(())
     }
 
-    /// Gives a file another name; a file that had it is gone.
+    /// Renames a file; replaces a file with the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
-    /// Removes a file; who has it open can go on using it.
+    /// Removes a file; open handles stay valid.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// Returns once the names of now are on the disk.
+    /// Returns once all current names are on the disk.
     fn sync_names(&self) -> io::Result<()>;
 }
 
-/// A file. Reads and writes may be shorter than asked, as the system's are.
+/// A file. Reads and writes may be short, as the system's are.
 pub trait StorageFile: Send + Sync {
     /// Its size in bytes.
     fn size(&self) -> io::Result<u64>;
@@ -49,10 +49,10 @@ pub trait StorageFile: Send + Sync {
     /// Reads at `offset`; 0 at the end.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Writes at `offset`, beyond the end too.
+    /// Writes at `offset`, which may be beyond the end.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Returns once all that was written is on the disk. After an error nobody knows what is.
+    /// Returns once all written bytes are on the disk. After an error it is unknown which are.
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn write_all_at(
     Ok(())
 }
 
-/// Fills `into`, or up to the end of the file; returns how much.
+/// Fills `into`, up to the end of the file; returns the number of bytes read.
 pub(crate) fn read_full_at(
     file: &dyn StorageFile,
     offset: u64,
@@ -94,7 +94,7 @@ pub(crate) fn read_full_at(
     Ok(filled)
 }
 
-/// True for the errors that go away once something was deleted.
+/// True for the errors of a full disk or quota.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -10,23 +10,23 @@ use crate::pool::Ready;
 use crate::salt::Salt;
 use crate::storage::{StorageFile, write_all_at};
 
-/// A frame of the tail that is written and not synced.
+/// A frame of the tail that is written but not synced.
 pub(crate) struct Unsynced {
     pub(crate) number: u64,
     pub(crate) offset: u32,
 }
 
-/// The segment that is written.
+/// The segment that is being written.
 pub(crate) struct Tail {
     pub(crate) id: SegmentId,
     pub(crate) file: Arc<dyn StorageFile>,
     salt: u64,
-    /// Where the next frame goes.
+    /// The offset of the next frame.
     pub(crate) offset: u64,
     pub(crate) unsynced: Vec<Unsynced>,
-    /// Something in it is synced.
+    /// At least one frame in it is synced.
     pub(crate) holds_synced: bool,
-    /// It was taken in a hurry, before its blocks were written once.
+    /// It was taken before it was zeroed.
     pub(crate) is_raw: bool,
 }
 
@@ -42,7 +42,7 @@ impl Tail {
         self.offset == 0 || self.offset + frame.bytes.len() as u64 <= u64::from(segment_bytes)
     }
 
-    /// Writes a frame behind the others.
+    /// Appends a frame.
     pub(crate) fn write(&mut self, frame: &mut Frame, synced: u64) -> io::Result<()> {
         frame.header.segment = self.id;
         frame.header.synced = synced;
@@ -65,8 +65,8 @@ impl Tail {
         Ok(())
     }
 
-    /// Writes frames, and syncs them, so that the segment holds nothing before it holds them all:
-    /// a segment without its first frame is none.
+    /// Writes and syncs frames so that the segment is valid only once it holds all of them: the
+    /// first frame is written last, and a segment without it is void.
     pub(crate) fn write_at_once(&mut self, frames: &mut [Frame], synced: u64) -> io::Result<()> {
         let Some((first, others)) = frames.split_first_mut() else { return Ok(()) };
         self.offset = first.bytes.len() as u64;
@@ -81,7 +81,7 @@ impl Tail {
         self.sync()
     }
 
-    /// Reads a frame back that is not in memory any more.
+    /// Reads a frame back that is no longer in memory.
     pub(crate) fn read_back(&self, unsynced: &Unsynced) -> Option<Frame> {
         let frame = read_frame(self.id, &*self.file, unsynced.offset.into()).ok()?;
         (frame.header.number == unsynced.number).then_some(frame)

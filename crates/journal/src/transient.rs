@@ -1,9 +1,9 @@
-//! Leaves out of a commit what came and went before it: a message whose entries were all removed
-//! before anybody wrote it down, with these entries and everything that was told of them.
+//! Leaves transient messages out of a commit: a message whose entries were all added and removed
+//! before the commit, with these entries and their state changes.
 //!
-//! A frame is there as a whole or not at all, so nobody can tell the difference, and a subscriber
-//! that answers at once costs the disk nothing. A message stays as soon as anything else in the
-//! commit names it: a key that refers to it, an end or a beginning of its distribution, an entry
+//! A frame is valid as a whole or not at all, so the result after a crash is the same, and a
+//! subscriber that acknowledges at once costs the disk nothing. A message stays as soon as another
+//! record of the commit refers to it: a key, the beginning or the end of its distribution, an entry
 //! that stays.
 
 use std::ops::Deref;
@@ -14,21 +14,21 @@ use hashbrown::hash_map::Entry;
 use crate::index::{Hashing, Index};
 use crate::record::{Decoded, Records, sum};
 
-/// Less than one part of so many is not worth the look.
+/// A search is worth its cost if it leaves out at least one part of this many bytes.
 const WORTH: usize = 8;
 
-/// When it was not worth it, so many commits are not looked at.
+/// After a search that was not, this many commits are not searched.
 const REST_COMMITS: u32 = 31;
 
-/// A record that concerns no message that may be left out.
+/// The record belongs to no message that may be left out.
 const NONE: u32 = u32::MAX;
 
-/// What becomes of a message.
+/// What is known of a message in this commit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fate {
     entries: u32,
     removed: u32,
-    /// Something needs it beyond this commit.
+    /// It is needed beyond this commit.
     stays: bool,
 }
 
@@ -43,25 +43,25 @@ impl Fate {
 struct Span {
     bytes: u32,
     fate: u32,
-    /// It is the message itself, and lacks its checksum.
+    /// It is the message itself, whose checksum is still missing.
     is_message: bool,
 }
 
-/// Looks for what can be left out. The tables are empty between commits.
+/// Finds the records that can be left out. The tables are empty between commits.
 #[derive(Default)]
 pub(crate) struct TransientFilter {
     fates: Vec<Fate>,
     messages: HashMap<u64, u32, Hashing>,
     /// Entries of these messages by queue and number, until they are removed.
     entries: HashMap<(u64, u64), u32, Hashing>,
-    /// Messages that were named before they came, if they come at all.
+    /// Messages that were referred to before their own record.
     early: Vec<u64>,
     spans: Vec<Span>,
-    /// So many commits are not looked at.
+    /// Number of further commits that are not searched.
     rest: u32,
 }
 
-/// What was left out.
+/// The records that were left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     pub(crate) records: u32,
@@ -69,8 +69,8 @@ pub(crate) struct LeftOut {
 }
 
 impl TransientFilter {
-    /// Appends to `into` what has to be written of the records that the writers had, messages with
-    /// their checksums. Others may have the index again before they are copied.
+    /// Appends to `into` the records that have to be written, messages with their checksums. The
+    /// lock of the index is released before records are copied.
     pub(crate) fn append(
         &mut self,
         index: impl Deref<Target = Index>,
@@ -98,7 +98,7 @@ impl TransientFilter {
         left_out
     }
 
-    /// False if they cannot be decoded, and are to be left as they are.
+    /// False if a record cannot be decoded; then all records are written as they are.
     fn look_at(&mut self, index: &Index, records: &[u8]) -> bool {
         for located in Records::new(records) {
             let Ok(located) = located else { return false };
@@ -135,7 +135,7 @@ impl TransientFilter {
                 next
             }
             Entry::Occupied(known) => {
-                // Written twice: whatever the reason, it stays.
+                // A message that was written twice stays.
                 let fate = *known.get();
                 self.fates[fate as usize].stays = true;
                 fate
@@ -160,12 +160,12 @@ impl TransientFilter {
         let Some(fate) = self.entries.remove(&(queue, seq)) else { return NONE };
         let known = &mut self.fates[fate as usize];
         known.removed += 1;
-        // It would have taken the place of an older one, which is gone then.
+        // It has replaced an older entry, whose removal must be written.
         known.stays |= index.has_entry(queue, seq);
         fate
     }
 
-    /// Something that stays names a message.
+    /// A record that stays refers to a message.
     fn name(&mut self, message: u64) -> u32 {
         match self.messages.get(&message) {
             Some(&fate) => self.fates[fate as usize].stays = true,
@@ -222,7 +222,7 @@ impl TransientFilter {
     }
 }
 
-/// Tables for more records than this are given back.
+/// Tables for more records than this are freed.
 const KEPT_RECORDS: usize = 1 << 16;
 
 fn append_all(taken: &[Vec<u8>], into: &mut Vec<u8>) -> LeftOut {

@@ -4,33 +4,33 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::options::Condition;
 
-/// What is wrong at the moment.
+/// One lasting failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Trouble {
-    /// What is live takes more than it may.
+    /// The live records exceed `journal_bytes_max`.
     Limit = 1,
-    /// A commit found the disk full.
+    /// A commit has found the disk full.
     CommitFull = 2,
-    /// No new segment can be made, the disk is full: what is left is for acknowledgements.
+    /// The disk is too full for a new segment: the remaining space is for acknowledgements.
     NoSegment = 4,
-    /// A commit failed.
+    /// A commit has failed.
     CommitFails = 8,
-    /// A new segment could not be made for another reason.
+    /// A new segment could not be prepared for another reason.
     BadSegment = 16,
 }
 
-/// All that is wrong, in one number.
+/// The set of lasting failures, one bit each.
 #[derive(Default)]
 pub(crate) struct Troubles(AtomicU8);
 
 impl Troubles {
-    /// True if it was not so before.
+    /// True if it was not set before.
     pub(crate) fn begin(&self, trouble: Trouble) -> bool {
         self.0.fetch_or(trouble as u8, Ordering::Relaxed) & trouble as u8 == 0
     }
 
-    /// True if it was so before.
+    /// True if it was set before.
     pub(crate) fn end(&self, trouble: Trouble) -> bool {
         self.0.load(Ordering::Relaxed) & trouble as u8 != 0
             && self.0.fetch_and(!(trouble as u8), Ordering::Relaxed) & trouble as u8 != 0

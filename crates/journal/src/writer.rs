@@ -1,4 +1,4 @@
-//! Buffers of the writers, and the cut that takes them all at one instant.
+//! Writers: how shards append records.
 
 use std::mem;
 use std::sync::{Arc, Mutex};
@@ -9,23 +9,22 @@ use crate::options::{Level, Urgency};
 use crate::record::Record;
 use crate::shared::Shared;
 
-/// What is gathered in a group of this size is handed over as it is; less is copied behind what is
-/// there already.
+/// A record batch of this size is passed on as it is; a smaller one is copied to the buffer's end.
 const PIECE_BYTES_MIN: usize = 4 << 10;
 
-/// So much does not wait until somebody asks for its commit.
+/// A backlog of this size does not wait until its commit is requested.
 const WAITS_BYTES: usize = 4 << 20;
 
-/// What one shard tells the journal. Made by [`Journal::writer`](crate::Journal::writer).
+/// Appends the records of one shard. Created by [`Journal::writer`](crate::Journal::writer).
 pub struct Writer {
     shared: Arc<Shared>,
     buffer: Arc<Mutex<Buffer>>,
-    group: Group,
+    batch: RecordBatch,
 }
 
-/// Records that are appended together. No commit sees a part of them.
+/// Records that are appended together; one commit includes all of them.
 #[derive(Default)]
-struct Group {
+struct RecordBatch {
     bytes: Vec<u8>,
     records: u32,
     synced: bool,
@@ -35,13 +34,13 @@ struct Group {
 impl Writer {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let buffer = shared.buffers.add();
-        Self { shared, buffer, group: Group::default() }
+        Self { shared, buffer, batch: RecordBatch::default() }
     }
 
-    /// Appends a record and returns the commit that will take it.
+    /// Appends a record and returns the commit that will include it.
     ///
     /// Of two records the one that was appended first is in the same commit or in an earlier one,
-    /// whichever writers they went to. Never blocks for longer than it takes to exchange buffers.
+    /// also across writers. Blocks at most while a commit exchanges the buffers.
     pub fn append(&mut self, record: Record<'_>, level: Level, urgency: Urgency) -> CommitSeq {
         let mut buffer = lock(&self.buffer);
         let piece = buffer.piece(0);
@@ -54,25 +53,25 @@ impl Writer {
         let commit = buffer.commit;
         let bytes = buffer.bytes;
         drop(buffer);
-        self.tell(record.body_bytes(), bytes, urgency);
+        self.appended(record.body_bytes(), bytes, urgency);
         commit
     }
 
-    /// Adds a record to the present group. Nobody else knows of it until [`Writer::close`].
+    /// Adds a record to the current batch, which is invisible to commits until [`Writer::close`].
     #[inline]
     pub fn gather(&mut self, record: Record<'_>, level: Level) {
-        let group = &mut self.group;
-        record.encode_unsummed(&mut group.bytes);
-        group.records += 1;
-        group.synced |= level == Level::Fsynced;
-        group.body_bytes += record.body_bytes();
+        let batch = &mut self.batch;
+        record.encode_unsummed(&mut batch.bytes);
+        batch.records += 1;
+        batch.synced |= level == Level::Fsynced;
+        batch.body_bytes += record.body_bytes();
     }
 
-    /// Appends the group that was gathered: one commit takes all of it, so that all of it survives
-    /// or nothing. The order among what all writers append is that of this call.
+    /// Appends the current batch: one commit includes all of it, so that all of it survives or
+    /// nothing. Its position among the records of all writers is that of this call.
     pub fn close(&mut self, urgency: Urgency) -> CommitSeq {
-        let Group { records, synced, body_bytes, .. } = self.group;
-        let mut gathered = mem::take(&mut self.group.bytes);
+        let RecordBatch { records, synced, body_bytes, .. } = self.batch;
+        let mut gathered = mem::take(&mut self.batch.bytes);
         let mut buffer = lock(&self.buffer);
         buffer.bytes += gathered.len();
         if gathered.len() < PIECE_BYTES_MIN {
@@ -87,14 +86,15 @@ impl Writer {
         let commit = buffer.commit;
         let bytes = buffer.bytes;
         drop(buffer);
-        self.group = Group { bytes: gathered, ..Group::default() };
-        self.tell(body_bytes, bytes, urgency);
+        self.batch = RecordBatch { bytes: gathered, ..RecordBatch::default() };
+        self.appended(body_bytes, bytes, urgency);
         commit
     }
 
-    /// Something was appended, with so many bytes of bodies; `waiting` bytes are in the buffer.
+    /// Counts an append with `body_bytes` of bodies and wakes the commit thread if needed;
+    /// `waiting` bytes are in the buffer.
     #[inline]
-    fn tell(&self, body_bytes: u64, waiting: usize, urgency: Urgency) {
+    fn appended(&self, body_bytes: u64, waiting: usize, urgency: Urgency) {
         if body_bytes > 0 {
             self.shared.stats.body_bytes.add(body_bytes);
         }
@@ -117,19 +117,19 @@ mod tests {
     use crate::sim::Disk;
 
     #[test]
-    fn a_group_is_in_one_commit_as_a_whole() {
+    fn a_record_batch_is_in_one_commit_as_a_whole() {
         let opened = Journal::open_on(Disk::new(1), Options::default()).expect("opens");
         let (journal, mut committer) = (opened.journal, opened.committer);
         let (mut writer, mut other) = (journal.writer(), journal.writer());
         let done = |id| Record::Done { message: MessageId::new(id).expect("not zero") };
         writer.gather(done(1), Level::Written);
-        assert_eq!(committer.step(), Step::Idle, "nothing of a group is seen before its end");
+        assert_eq!(committer.step(), Step::Idle, "no record of a batch is visible before its end");
         let before = other.append(done(2), Level::Fsynced, Urgency::Forces);
         assert_eq!(committer.step(), Step::Committed(before));
         writer.gather(done(3), Level::Fsynced);
         let group = writer.close(Urgency::Forces);
         assert!(group > before);
-        // Behind what is there already.
+        // Appended behind the records of the batch.
         let single = writer.append(done(4), Level::Written, Urgency::Rides);
         writer.gather(done(5), Level::Written);
         assert_eq!((single, writer.close(Urgency::Rides)), (group, group));

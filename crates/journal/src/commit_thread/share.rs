@@ -1,21 +1,21 @@
-//! Keeps commits from taking too much of a processor that shards need.
+//! Limits the share of a processor that commits take.
 //!
-//! A commit costs the same hundred microseconds whether it takes one record or a hundred. When
-//! thousands are due every second, fewer and larger ones leave more for everybody else. What nobody
-//! has used may be taken in part.
+//! A commit costs about a hundred microseconds for one record as for a hundred. When thousands are
+//! due every second, fewer and larger ones leave more processor time for the shards. A part of the
+//! idle time may be used in addition.
 
 use std::time::{Duration, Instant};
 
-/// What commits may take of one processor: one part of so many.
+/// Commits may take one part of this many of one processor.
 const PARTS: u32 = 10;
 
-/// And what they may take beside, of the time in which the whole process used none.
+/// And in addition one part of this many of the time in which the process used no processor.
 const IDLE_PARTS: u32 = 4;
 
-/// What was not taken may be taken later, up to this.
+/// Unused time is saved up to this.
 const CREDIT_MAX: Duration = Duration::from_millis(5);
 
-/// What was used of processors.
+/// Processor time used.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Used {
     /// By the commit thread.
@@ -26,11 +26,11 @@ pub(super) struct Used {
 
 /// The commit thread's share of a processor.
 pub(super) struct Share {
-    /// What may be taken at once.
+    /// Time that may be taken at once.
     credit: Duration,
-    /// What was taken beyond that.
+    /// Time that was taken beyond the credit.
     debt: Duration,
-    /// When it was last looked at, and what was used then.
+    /// The time of the last calculation, and the usage then.
     at: Instant,
     used: Used,
 }
@@ -49,7 +49,7 @@ impl Share {
         let has = self.credit + elapsed / PARTS + idle / IDLE_PARTS;
         let owes = self.debt + taken;
         self.credit = has.saturating_sub(owes).min(CREDIT_MAX);
-        // What a wait of `max` cannot pay back is forgiven.
+        // Debt beyond a wait of `max` is dropped.
         self.debt = owes.saturating_sub(has).min(max / PARTS);
         self.debt * PARTS
     }
@@ -65,13 +65,13 @@ mod tests {
         Duration::from_micros(us)
     }
 
-    /// Used by the commit thread, and by the process in which nobody rests.
+    /// Used by the commit thread, and by a process that is never idle.
     fn used(thread_us: u64, elapsed: Duration) -> Used {
         Used { thread: us(thread_us), process: elapsed }
     }
 
     #[test]
-    fn few_commits_wait_for_nothing() {
+    fn rare_commits_do_not_wait() {
         let begin = Instant::now();
         let mut share = Share::new(begin, used(0, us(0)));
         for commit in 1..1000 {
@@ -82,8 +82,8 @@ mod tests {
         }
     }
 
-    /// What commits take in a second that are due all the time, if the process rests for so many
-    /// parts of a hundred beside them.
+    /// Processor time per second of commits that are due all the time, if the process is idle for
+    /// this percentage beside them.
     fn taken_us(idle_percent: u32) -> u64 {
         let begin = Instant::now();
         let mut share = Share::new(begin, used(0, us(0)));
@@ -99,8 +99,8 @@ mod tests {
     }
 
     #[test]
-    fn many_commits_take_a_tenth_and_a_part_of_what_is_left() {
-        // And what had not been taken before.
+    fn frequent_commits_take_a_tenth_and_a_part_of_the_idle_time() {
+        // Plus the credit from before.
         let busy = taken_us(0);
         assert!(busy > 95_000 && busy < 110_000, "{busy}");
         let idle = taken_us(60);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_let_through_and_nobody_waits_longer_than_the_longest_wait() {
+    fn a_burst_does_not_wait_and_no_wait_exceeds_the_maximum() {
         let begin = Instant::now();
         let mut share = Share::new(begin, used(0, us(0)));
         assert_eq!(share.pause(begin, used(4000, us(0)), MAX), Duration::ZERO);

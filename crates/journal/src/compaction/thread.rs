@@ -1,4 +1,4 @@
-//! The thread that collects, at a limited rate.
+//! The compaction thread, with a limited rate.
 
 use std::io;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use std::time::Duration;
 use super::{Compactor, Progress};
 use crate::shared::Shared;
 
-/// How often it looks whether there is something to do.
+/// How often it checks whether there is work.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How often it looks whether the committer has moved what was offered.
+/// How often it checks whether the committer has moved the offered records.
 const WAIT: Duration = Duration::from_millis(1);
 
-/// Read at this rate while the log is little larger than it should be.
+/// The read rate while the log is slightly above its limit.
 const BYTES_PER_S: u64 = 32 << 20;
 
-/// A thread that collects.
+/// The compaction thread.
 pub(crate) struct CompactThread {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl CompactThread {
-    /// Collects in a thread of its own until it is dropped.
+    /// Compacts in its own thread until it is dropped.
     pub(crate) fn spawn(shared: Arc<Shared>) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -50,25 +50,25 @@ impl Drop for CompactThread {
         self.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A panic there was told by itself.
+            // The panic hook has reported a panic of that thread.
             let _ = thread.join();
         }
     }
 }
 
-/// Whether there is little to be moved out of the oldest segment.
+/// Whether the oldest segment has few live bytes.
 fn is_nearly_free(shared: &Shared) -> bool {
     let little = u64::from(shared.options.segment_bytes / 16);
     shared.index().oldest().is_some_and(|oldest| oldest.live_bytes <= little)
 }
 
-/// The larger the log, the shorter: at one and a half times of what it should be, none.
+/// Shorter the larger the log is; none at one and a half times its limit.
 fn pause_after(shared: &Shared, bytes: u64) -> Duration {
     let (_, log_bytes) = shared.segments.sum();
     let bound = shared.log_bytes_max(shared.stats.live_bytes.get());
     let mut pause = Duration::from_secs_f64(bytes as f64 / BYTES_PER_S as f64);
     if is_nearly_free(shared) {
-        // To read it costs less than to prepare another one.
+        // Reading it costs less than preparing another one.
         pause /= 8;
     }
     match log_bytes.saturating_sub(bound) {

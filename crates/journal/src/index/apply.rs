@@ -1,4 +1,4 @@
-//! What each record changes.
+//! Applying records to the index.
 
 use hashbrown::HashSet;
 
@@ -6,29 +6,29 @@ use super::{FrameAt, opens::Open, opens::Opening};
 use super::{Hashing, Index, Place, entries, keys, messages, place, small};
 use crate::record::{Decoded, Located, RecordError, Records};
 
-/// A message that nothing refers to any more is remembered for so many frames, for an entry that
-/// another writer appended while the last reference went away.
+/// An unreferenced message is kept for this many frames, for an entry that another writer appended
+/// while the last reference was removed.
 const UNREFERENCED_FRAMES: u64 = 64;
 
-/// A deleted version is remembered for so many frames at least, for older values that come late.
-/// That is seconds at the highest rate of commits.
+/// A tombstone is kept for at least this many frames, for older values that are appended late. That
+/// is seconds at the highest rate of commits.
 const TOMBSTONE_FRAMES: u64 = 1 << 16;
 
-/// Parts of a dropped queue that one frame cleans up, so that no commit waits for a large one.
+/// Entries and keys of dropped queues reclaimed per frame, so that no commit waits for a large one.
 const RECLAIMED_PER_FRAME: usize = 4096;
 
-/// What counts only until the end of the frame, where records stand in any order.
+/// State that is needed only until the end of a frame, whose records are in any order.
 #[derive(Default)]
 pub(super) struct WithinFrame {
     /// Where the records of the frame begin.
     segment: u32,
     offset: u64,
-    /// Entries of messages of this frame that were not open by then, with their queue.
+    /// Entries of messages of this frame that were not open yet, with their queue.
     early_entries: Vec<(u64, u64)>,
-    /// Distributions that ended before they began.
+    /// Ends of distributions before their beginning.
     early_ends: Vec<u64>,
-    /// Entries that were removed before they came: queue and number. One writer may remove what
-    /// another one has appended a moment before.
+    /// Removals before their entry: queue and number. One writer may remove an entry that another
+    /// one has appended a moment before.
     early_removes: HashSet<(u64, u64), Hashing>,
     opened: bool,
 }
@@ -182,7 +182,7 @@ impl Index {
 
     fn apply_delete(&mut self, queue: u64, key: &[u8], version: u64, at: Place) {
         if version == 0 {
-            // Nothing can be older than this, so there is nothing to remember.
+            // No value can be older, so no tombstone is needed.
             let known = self.queues.get(&queue).and_then(|content| content.keys.get(key));
             if known.is_some_and(|known| known.version == 0) {
                 self.remove_key(queue, key);
@@ -246,7 +246,7 @@ impl Index {
         }
     }
 
-    /// Sets all that is known of an open message, wherever it was known from.
+    /// Replaces the state of an open message.
     fn set_open(&mut self, id: u64, open: Open) {
         if open.times == 0 {
             return;
@@ -266,14 +266,14 @@ impl Index {
         self.revive_if_needed(id, was_live);
     }
 
-    /// Takes an open message out of the table and its records out of what is live.
+    /// Removes an open message, whose records are no longer live.
     fn close(&mut self, id: u64) {
         for (segment, len) in self.opens.remove(&id).into_iter().flat_map(|open| open.records) {
             self.usage.subtract(segment, len, self.frame);
         }
     }
 
-    /// One more refers to a message.
+    /// Adds a reference to a message.
     fn refer(&mut self, id: u64) -> messages::MessageSlot {
         let slot = self.live_slot(id);
         let was_live = slot.is_live();
@@ -283,7 +283,7 @@ impl Index {
         slot
     }
 
-    /// The slot of a message, without its place if that is no part of the log any more.
+    /// The slot of a message, without its place if that is no longer part of the log.
     fn live_slot(&mut self, id: u64) -> &mut messages::MessageSlot {
         let slot = self.messages.get_or_insert(id, messages::MessageSlot::ABSENT);
         if slot.is_unreferenced() && slot.has_record() && self.usage.get(slot.segment).is_none() {
@@ -299,7 +299,7 @@ impl Index {
         }
     }
 
-    /// One less refers to a message.
+    /// Removes a reference to a message.
     pub(super) fn release(&mut self, id: u64) {
         if let Some(slot) = self.messages.get_mut(id) {
             let was_live = slot.is_live();
@@ -378,8 +378,8 @@ impl Index {
         }
     }
 
-    /// Forgets that a key was deleted, unless an older value stands behind that in the log: then
-    /// the record has to be moved behind it first.
+    /// Drops the tombstone of a key, unless an older value is behind it in the log: then compaction
+    /// has to move the tombstone behind that value first.
     fn forget_tombstone(&mut self, queue: u64, key: &[u8]) {
         let known = self.queues.get(&queue).and_then(|content| content.keys.get(key));
         if known.is_some_and(|slot| slot.is_tombstone && slot.lost_in <= slot.segment) {
@@ -387,7 +387,7 @@ impl Index {
         }
     }
 
-    /// Nothing is known of a key any more.
+    /// Removes a key completely.
     pub(super) fn remove_key(&mut self, queue: u64, key: &[u8]) {
         let Some(content) = self.queues.get_mut(&queue) else { return };
         let Some(slot) = content.keys.remove(key) else { return };

@@ -1,8 +1,7 @@
 //! The entries of one queue, ordered by their number.
 //!
-//! Kept in chunks of at most 128: what is added at the end fills the last one, so a queue that only
-//! grows has no unused room in its middle, and what goes away or comes back anywhere moves three
-//! kilobytes at most.
+//! Kept in chunks of at most 128: appended entries fill the last one, so a growing queue has no
+//! unused room in its middle, and an insertion or removal anywhere moves at most three kilobytes.
 
 use std::collections::VecDeque;
 
@@ -12,10 +11,10 @@ const CHUNK: usize = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntrySlot {
     pub(crate) seq: u64,
-    /// 0: it needs none.
+    /// 0 for none.
     pub(crate) message: u64,
     pub(crate) state: u32,
-    /// Where its record is.
+    /// The segment of its record.
     pub(crate) segment: u32,
 }
 
@@ -117,7 +116,7 @@ impl Entries {
 
     /// The chunk that has `seq`, if any has: the first whose last entry is not before it.
     fn chunk_of(&self, seq: u64) -> usize {
-        // Most of what happens, happens at the front.
+        // Most operations are at the front.
         match self.chunks.front().and_then(|chunk| chunk.last()) {
             Some(last) if last.seq >= seq => 0,
             _ => self.chunks.partition_point(|chunk| chunk.last().is_none_or(|l| l.seq < seq)),

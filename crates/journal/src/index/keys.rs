@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 
-/// A few are kept as a list: most queues have a handful of keys, and there may be a million queues.
+/// Up to this many are kept as a list: most queues have few keys, and there may be a million
+/// queues.
 const FEW: usize = 16;
 
-/// What is known of a key.
+/// The state of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeySlot {
     pub(crate) version: u64,
     /// 0: none.
     pub(crate) message: u64,
-    /// Where its record is: the one that put it, or the one that deleted it.
+    /// The place of its record: the last put, or the deletion.
     pub(crate) segment: u32,
     pub(crate) offset: u32,
     pub(crate) len: u32,
-    /// The newest segment with a value that lost against a greater version; 0: there is none.
+    /// The newest segment with a value that was ignored because of a greater version; 0 for none.
     pub(crate) lost_in: u32,
-    /// It was deleted, which is remembered.
+    /// The key was deleted, and its version is kept.
     pub(crate) is_tombstone: bool,
 }
 
@@ -59,7 +60,7 @@ impl Keys {
         }
     }
 
-    /// Sets what is known of a key; returns what was.
+    /// Sets the state of a key; returns the previous one.
     pub(super) fn insert(&mut self, key: &[u8], slot: KeySlot) -> Option<KeySlot> {
         if let Some(known) = self.get_mut(key) {
             return Some(std::mem::replace(known, slot));

@@ -1,8 +1,8 @@
-//! Messages: where each one lies and how many refer to it.
+//! Messages: the place and the reference count of each.
 //!
-//! Numbers are given out one after the other and live together, so they are kept in pages of 64: a
-//! bit for each number that is there and its slot. That is 16 bytes per message, and a table of
-//! pages that is small enough to grow without a pause.
+//! Numbers are consecutive and close ones live at the same time, so they are kept in pages of 64: a
+//! bit for each number present, and its slot. That is 16 bytes per message, and a table of pages
+//! that is small enough to grow without a pause.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -12,13 +12,13 @@ use super::Hashing;
 const PAGE_BITS: u32 = 6;
 const PAGE_MASK: u64 = (1 << PAGE_BITS) - 1;
 
-/// What is known of a message.
+/// The state of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MessageSlot {
-    /// Where its record is. Without meaning while `len` is 0.
+    /// The place of its record. Undefined while `len` is 0.
     pub(crate) segment: u32,
     pub(crate) offset: u32,
-    /// Bytes of its record; 0: an entry came before it.
+    /// Bytes of its record; 0 if an entry preceded it.
     pub(crate) len: u32,
     refs: u32,
 }
@@ -65,7 +65,7 @@ impl MessageSlot {
     /// One more refers to it.
     pub(super) fn add(&mut self) {
         self.refs &= !FRESH;
-        // More than a thousand million references to one message: then it lives for ever.
+        // The count saturates: a message with a thousand million references is never removed.
         if self.refs & COUNT < COUNT {
             self.refs += 1;
         }

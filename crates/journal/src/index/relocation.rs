@@ -1,9 +1,9 @@
-//! Moving what is live to the newest end of the log.
+//! Moving live records to the newest end of the log.
 //!
-//! The garbage collection reads the oldest segment in the background and offers what it finds
-//! there. The committer asks for it when it begins a frame: only then is it certain what is still
-//! live, because all frames before have been applied. What is moved stands at the start of the
-//! frame, before everything that may remove it again.
+//! Compaction reads the oldest segment in the background and offers its live records. The committer
+//! takes them when it begins a frame: only then is it certain which are still live, because all
+//! earlier frames have been applied. Moved records are at the start of the frame, before any record
+//! that may remove them.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,13 @@ use super::{Index, Place, keys, messages, small};
 use crate::id::SegmentId;
 use crate::record::{Decoded, Located, decode, encode_entry, encode_open_state};
 
-/// A message that nothing has referred to for so many frames is not waited for any longer.
+/// A message that has had no reference for this many frames is dropped.
 const FRESH_FRAMES: u64 = 1 << 16;
 
-/// Moved in one frame at most; what was offered beyond that is in the next ones.
+/// Bytes moved in one frame; further offered records follow in the next ones.
 const BYTES_PER_FRAME: usize = 256 << 10;
 
-/// Records that were live in a segment when they were read.
+/// Records of a segment that were live when they were read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batch {
     segment: u32,
@@ -25,12 +25,12 @@ pub(crate) struct Batch {
     bytes: Vec<u8>,
     /// Where each one was and how long it is.
     records: VecDeque<(u32, u32)>,
-    /// Bytes of those that were dealt with.
+    /// Bytes of the records that were processed.
     done: usize,
 }
 
 impl Batch {
-    /// Nothing yet, of this segment.
+    /// An empty batch for this segment.
     pub(crate) fn new(segment: u32) -> Self {
         Self { segment, ..Self::default() }
     }
@@ -53,7 +53,7 @@ impl Batch {
     }
 }
 
-/// What was moved.
+/// The records that were moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Relocated {
     pub(crate) records: u32,
@@ -61,13 +61,13 @@ pub(crate) struct Relocated {
 }
 
 impl Index {
-    /// Offers records to be moved, once those of the last offer are.
+    /// Offers records for moving, after those of the last offer have been moved.
     pub(crate) fn offer(&mut self, batch: Batch) {
         debug_assert!(!self.is_moving(), "one offer at a time");
         self.offered = batch;
     }
 
-    /// True while something that was offered is not yet where it is to be.
+    /// True while offered records are not all moved.
     pub(crate) fn is_moving(&self) -> bool {
         self.is_moving || !self.offered.is_empty()
     }
@@ -101,7 +101,7 @@ impl Index {
         relocated
     }
 
-    /// True if the record at this place says something that no later record says.
+    /// True if the record at this place is live: no later record supersedes it.
     pub(crate) fn needs(&self, at: Place, record: &Decoded<'_>) -> bool {
         match *record {
             Decoded::Message { id, .. } => self
@@ -135,10 +135,10 @@ impl Index {
         }
     }
 
-    /// Gives up what is live in a segment and cannot be read: entries and what is known of keys.
+    /// Gives up the live records of an unreadable segment: entries and keys are removed.
     ///
-    /// Messages in it stay known to those who refer to them, as damaged. Returns how many records
-    /// were given up.
+    /// Messages in it stay known to their references as damaged. Returns the number of records
+    /// given up.
     pub(crate) fn give_up(&mut self, segment: u32) -> u64 {
         let mut lost = 0;
         let mut entries = Vec::new();

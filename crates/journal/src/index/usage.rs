@@ -1,16 +1,16 @@
-//! How much of each segment is live.
+//! The live share of each segment.
 
 use std::collections::VecDeque;
 
-/// What is known of a segment.
+/// Totals of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SegmentUsage {
     pub(crate) number: u32,
-    /// Records that are live.
+    /// Number of live records.
     pub(crate) live: u32,
-    /// Bytes of them. Exact for messages and keys, the segment's mean for entries.
+    /// Their bytes: exact for messages and keys, the segment's mean for entries.
     pub(crate) live_bytes: u64,
-    /// The frame that last changed what is live here.
+    /// The frame that last changed these totals.
     pub(crate) changed: u64,
     /// Its last frame.
     pub(crate) last_frame: u64,
@@ -56,7 +56,7 @@ impl Usage {
         self.live_bytes
     }
 
-    /// The segment is no part of the log any more.
+    /// The segment is no longer part of the log.
     pub(super) fn forget(&mut self, number: u32) {
         if let Some(segment) =
             self.position(number).and_then(|position| self.segments.remove(position))
@@ -74,7 +74,7 @@ impl Usage {
         self.live_bytes += u64::from(bytes);
     }
 
-    /// A record is live no more.
+    /// A record is no longer live.
     pub(super) fn subtract(&mut self, number: u32, bytes: u32, frame: u64) {
         let Some(segment) = self.get_mut(number) else { return };
         segment.live = segment.live.saturating_sub(1);
@@ -95,7 +95,7 @@ impl Usage {
         self.add(number, bytes, frame);
     }
 
-    /// An entry is live no more. Nobody knows its size by now, so the mean of its segment is taken.
+    /// An entry is no longer live. Its size is not kept, so the mean of its segment is subtracted.
     pub(super) fn subtract_entry(&mut self, number: u32, frame: u64) {
         let mean = self.get(number).map_or(0, |segment| {
             segment.entry_bytes.checked_div(segment.entries.into()).unwrap_or(0)
@@ -108,7 +108,7 @@ impl Usage {
         self.segments.get_mut(position)
     }
 
-    /// Mostly the last one, or as far from the first as the numbers are: they have few gaps.
+    /// Usually the last one, or at its distance from the first: numbers have few gaps.
     fn position(&self, number: u32) -> Option<usize> {
         let is = |position: usize| self.segments.get(position).is_some_and(|s| s.number == number);
         let last = self.segments.len().checked_sub(1)?;

@@ -1,4 +1,4 @@
-//! Records from bytes.
+//! Decoding records.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use super::varint::{take, take_bytes};
 use super::{Checksum, kind};
 use crate::id::MessageId;
 
-/// Bytes that are no record.
+/// Bytes that are not a valid record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum RecordError {
     /// It ends too early, or a number in it is impossible.
@@ -17,7 +17,7 @@ pub(crate) enum RecordError {
     Kind(u8),
 }
 
-/// A record as it lies in a frame. Message numbers may be 0: none.
+/// A record as encoded in a frame. A message number of 0 means none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decoded<'a> {
     Message { id: MessageId, checksum: u32, body: &'a [u8] },
@@ -33,7 +33,7 @@ pub(crate) enum Decoded<'a> {
 }
 
 impl<'a> Decoded<'a> {
-    /// The body of message `wanted`, if this is it and it is what was written.
+    /// The body of message `wanted`, if this is its record and the checksum matches.
     pub(crate) fn whole_body(&self, wanted: MessageId) -> Option<&'a [u8]> {
         let Self::Message { id, checksum, body } = *self else { return None };
         let mut expected = Checksum::for_message(id);
@@ -42,7 +42,8 @@ impl<'a> Decoded<'a> {
     }
 }
 
-/// For each time that a message was opened: what was told, and which queues were served since.
+/// For each time that a message was opened: the caller's data, and the queues that have received it
+/// since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpenedList<'a> {
     count: usize,
@@ -55,7 +56,7 @@ impl<'a> OpenedList<'a> {
         (0..self.count).map_while(move |_| {
             let meta = take_bytes(&mut rest)?;
             let count = take(&mut rest)?;
-            // Nothing is reserved for a count: each number takes a byte or more of what is there.
+            // No memory is reserved for a count that may be wrong.
             let served = (0..count).map_while(|_| take(&mut rest)).collect();
             Some((meta, served))
         })
@@ -145,7 +146,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// A record and where it lies in its frame.
+/// A record and its position in the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Located<'a> {
     pub(crate) offset: usize,

@@ -1,8 +1,8 @@
-//! What was found when a log was read.
+//! The result of reading a log.
 
 use std::fmt;
 
-/// How reading the log went.
+/// The result of reading the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -10,18 +10,18 @@ pub struct Report {
     pub segments: u64,
     /// Commits in them.
     pub frames: u64,
-    /// Records in these.
+    /// Records in these commits.
     pub records: u64,
     /// Bytes of these records.
     pub record_bytes: u64,
-    /// Where the log ends in the middle of a commit, as after a power cut. Nothing in it was ever
-    /// acknowledged at the level that asks for a sync.
+    /// The incomplete commit at the end of the log, as after a power cut. None of its records was
+    /// acknowledged at the level [`Fsynced`](crate::Level::Fsynced).
     pub torn: Option<Torn>,
-    /// What was on the disk and cannot be read any more.
+    /// Commits that were on the disk and cannot be read.
     pub damage: Vec<Damage>,
-    /// Files that were set aside.
+    /// Files that were quarantined.
     pub quarantined: Vec<String>,
-    /// Entries and keys whose message is not there.
+    /// Entries and keys whose message is missing.
     pub unresolved: u64,
 }
 
@@ -47,12 +47,12 @@ pub struct Damage {
     pub first_frame: u64,
     /// The last that is lost.
     pub last_frame: u64,
-    /// The disk did not even let it be read.
+    /// The disk reported a read error.
     pub unreadable: bool,
 }
 
 impl Damage {
-    /// How many commits are lost.
+    /// Number of lost commits.
     #[must_use]
     pub const fn frames(&self) -> u64 {
         self.last_frame.saturating_sub(self.first_frame) + 1
@@ -73,7 +73,7 @@ impl fmt::Display for Damage {
 }
 
 impl Report {
-    /// Tells whoever reads the log of the program.
+    /// Writes it to the program's log.
     pub(super) fn log(&self) {
         for damage in &self.damage {
             tracing::error!("the journal is damaged: {damage}; everything else in it is used");

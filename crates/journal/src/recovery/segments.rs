@@ -1,4 +1,4 @@
-//! Reads one segment after the other into the index.
+//! Reading all segments, in order, into the index.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::storage::Storage;
 /// A segment that has frames.
 struct Begun {
     id: SegmentId,
-    /// The number of its first frame, where all others are told to begin. `None`: that cannot be
-    /// read, either because it is damaged or because it was never written.
+    /// The number of its first frame. `None` if that cannot be read: it is damaged, or was never
+    /// written.
     first: Option<u64>,
     /// The next segment whose first frame can be read, if there is one.
     follower: Option<Follower>,
-    /// There is a segment before the follower that may have what is missing here.
+    /// A segment between this one and the follower may hold the frames that are missing here.
     defers: bool,
 }
 
@@ -131,7 +131,7 @@ impl<'a> LogReader<'a> {
         let mut offset = 0;
         let mut next = segment.first.unwrap_or(self.recovery.last_frame + 1);
         if segment.first.is_none() && self.recovery.last_frame == 0 {
-            // Nobody knows how many are missing before the first that can be read: at least one.
+            // The number of frames before the first readable one is unknown: at least one.
             next = match (scan.block(0), scan.next_whole(0)) {
                 (Block::Broken(header), _) => header.number,
                 (_, Some((_, header))) => header.number.saturating_sub(1),
@@ -164,8 +164,8 @@ impl<'a> LogReader<'a> {
         Ok(())
     }
 
-    /// Frame `next` is not at `offset`. Where to go on, if there is more: behind frames that are
-    /// lost.
+    /// Frame `next` is not at `offset`. Returns where valid frames continue behind the lost ones,
+    /// if there are any.
     fn behind(
         &mut self,
         segment: &Begun,
@@ -184,8 +184,8 @@ impl<'a> LogReader<'a> {
         let later = Self::later(segment, scan, from, next);
         let unreadable = scan.window.is_unreadable(offset, BLOCK as u64);
         match (later, segment.follower) {
-            // The frames before it were written to the segment before. At the end of the log they
-            // may be a part of what was to be taken over, all of it or nothing.
+            // The frames before it are in the previous segment. At the end of the log they may
+            // belong to frames that were being written again, which count all or not at all.
             (Some((at, number, true)), _) if number == next => Some((at, number)),
             (Some((at, number, _)), Some(_)) | (Some((at, number, true)), None) => {
                 self.damage(segment.id, offset, next, number - 1, unreadable);
@@ -212,7 +212,7 @@ impl<'a> LogReader<'a> {
         }
     }
 
-    /// Frames that are neither here nor in the next segment.
+    /// Records frames that are neither here nor in the next segment as damage.
     fn lost_before(
         &mut self,
         segment: &Begun,
@@ -221,7 +221,7 @@ impl<'a> LogReader<'a> {
         next: u64,
         unreadable: bool,
     ) {
-        // A file in between of which nothing can be read is where they were.
+        // They were in an unreadable file between the two.
         let between = |id: &&SegmentId| **id > segment.id && **id < follower.id;
         let (file, offset) = match self.empty.iter().find(between) {
             Some(empty) => (*empty, 0),
@@ -230,8 +230,7 @@ impl<'a> LogReader<'a> {
         self.damage(file, offset, next, follower.limit - 1, unreadable);
     }
 
-    /// The next frame that can be read, its number, and whether frame `missing` before it had been
-    /// on the disk for certain.
+    /// The next readable frame, its number, and whether frame `missing` before it was synced.
     fn later(
         segment: &Begun,
         scan: &mut Scan,

@@ -1,4 +1,4 @@
-//! Shows what was live when the log was opened.
+//! Visiting the live content of the log.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,7 @@ use crate::salt::Salt;
 use crate::scan::{Scan, Window};
 use crate::storage::StorageFile;
 
-/// Gets to see what was live.
+/// Receives the live content.
 pub trait Visitor {
     /// A key; with the body of the message that its value refers to.
     fn key(
@@ -39,10 +39,10 @@ pub trait Visitor {
     fn open(&mut self, message: MessageId, body: &[u8], meta: &[u8], served: &[QueueId]);
 }
 
-/// Where the file of a segment comes from.
+/// Looks up the file of a segment.
 type FileOf<'a> = dyn Fn(SegmentId) -> Option<Arc<dyn StorageFile>> + 'a;
 
-/// Shows everything that is live.
+/// Visits all live content.
 pub(crate) fn visit(
     index: &Index,
     file: &FileOf<'_>,
@@ -123,13 +123,13 @@ fn frames(scan: &mut Scan, last_frame: u64, mut each: impl FnMut(&[u8])) {
     }
 }
 
-/// Reads single records. Those that are near each other cost one read.
+/// Reads single records. Neighbouring ones cost one read.
 pub(crate) struct Places<'a> {
     file: &'a FileOf<'a>,
     windows: BTreeMap<u32, Window>,
 }
 
-/// So many segments are open at once.
+/// Segments held open at once.
 const WINDOWS_MAX: usize = 8;
 
 impl<'a> Places<'a> {

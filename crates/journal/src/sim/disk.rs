@@ -1,4 +1,4 @@
-//! What is on a disk, and what of its names would be there after a power cut.
+//! The files of a disk, and which of their names would survive a power cut.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -108,8 +108,8 @@ impl DiskState {
     }
 
     pub(super) fn sync_names(&mut self) -> io::Result<()> {
-        // File systems stop for good when they cannot write their names: what is not synced after
-        // an error is synced by the next success.
+        // A file system that cannot write its metadata stops permanently, so after an error the
+        // next success syncs all names.
         self.fail(self.faults.name_error)?;
         for change in std::mem::take(&mut self.unsynced) {
             change.apply(&mut self.durable);

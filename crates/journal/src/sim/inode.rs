@@ -1,4 +1,4 @@
-//! A file: what everybody sees, and what of it would be there after a power cut.
+//! A file: its visible content, and the part that would survive a power cut.
 
 use fastrand::Rng;
 

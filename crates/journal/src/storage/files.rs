@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{Storage, StorageFile};
 use crate::blocks::BLOCK;
 
-/// Only the owner may read what clients sent.
+/// Only the owner may read the messages of clients.
 pub(crate) const FILE_MODE: u32 = 0o600;
 pub(crate) const DIRECTORY_MODE: u32 = 0o700;
 
@@ -88,8 +88,8 @@ impl Storage for Files {
     }
 }
 
-/// Writes of this size go to the disk without a copy in the system's memory, which would cost more
-/// than it is good for: who writes so much is not about to read it.
+/// Writes of this size bypass the page cache: the copy would cost time, and such data is not read
+/// soon.
 const DIRECT_BYTES: usize = 64 << 10;
 
 struct OpenFile {
@@ -98,7 +98,7 @@ struct OpenFile {
     direct: Option<File>,
 }
 
-/// Opens a file for writes that are not copied, where the file system has such.
+/// Opens a file for direct writes, where the file system supports them.
 #[cfg(target_os = "linux")]
 fn open_direct(path: &Path) -> Option<File> {
     let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
@@ -111,7 +111,7 @@ fn open_direct(_path: &Path) -> Option<File> {
 }
 
 impl OpenFile {
-    /// The file for a write that needs no copy: a large one, of whole blocks in memory and file.
+    /// The file for a direct write: a large one, of whole blocks in memory and file.
     fn direct(&self, offset: u64, bytes: &[u8]) -> Option<&File> {
         let whole = bytes.len().is_multiple_of(BLOCK) && offset.is_multiple_of(BLOCK as u64);
         let suits = bytes.len() >= DIRECT_BYTES && whole && bytes.as_ptr().align_offset(BLOCK) == 0;
@@ -135,7 +135,7 @@ impl StorageFile for OpenFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         if let Some(direct) = self.direct(offset, bytes) {
             match direct.write_at(bytes, offset) {
-                // This file system wants something else of such writes.
+                // This file system has other requirements for direct writes.
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
                 result => return result,
             }
@@ -144,7 +144,7 @@ impl StorageFile for OpenFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        // fdatasync: the size goes along when it is needed to read the data.
+        // fdatasync also writes the size if it is needed to read the data.
         self.file.sync_data()
     }
 }
