@@ -1,10 +1,11 @@
-//! The seam for methods of enhanced authentication (MQTT 5.0, 4.12).
+//! The interface for methods of enhanced authentication (MQTT 5.0, 4.12).
 //!
 //! A method is registered by its name when the broker starts ([`Broker::start_with`]). For each
-//! CONNECT that names it, and each time such a client authenticates again, it makes an exchange,
-//! which is given the client's data step by step and answers each step through an [`AuthReply`]: at
-//! once, or later and from another thread, so that it may ask someone outside. No shard waits for
-//! it: the client's connection waits, at most `limits.connect_timeout_s` before its CONNACK.
+//! CONNECT that names it, and for each re-authentication of such a client, it begins an exchange.
+//! The exchange gets the data of the client step by step and answers each step through an
+//! [`AuthReply`]: at once, or later from another thread, for example after asking a remote service.
+//! Shards never wait for it; the connection of the client does, at most `limits.connect_timeout_s`
+//! before its CONNACK.
 //!
 //! [`Broker::start_with`]: crate::Broker::start_with
 
@@ -17,49 +18,49 @@ use tacho_session::AuthVerdict;
 
 /// A method of enhanced authentication.
 pub trait AuthMethod: Send + Sync {
-    /// Begins an exchange with a client; its first step follows at once.
+    /// Begins an exchange with a client; its first step follows immediately.
     fn begin(&self, client: &AuthClient<'_>) -> Box<dyn AuthExchange>;
 }
 
-/// One exchange with one client. Dropped when it is over or the connection is.
+/// One exchange with one client. Dropped when it ends or its connection does.
 pub trait AuthExchange: Send {
-    /// What the client says next; for the first step what came with its CONNECT, or with the AUTH
-    /// that begins again. Called on a shard's thread: it must not block.
+    /// Handles the next data of the client; for the first step the data of its CONNECT, or of the
+    /// AUTH that begins a re-authentication. Called on the thread of a shard: it must not block.
     fn step(&mut self, data: Option<&[u8]>, reply: AuthReply);
 }
 
-/// Who wants to be authenticated.
+/// The client to authenticate.
 #[derive(Clone, Copy, Debug)]
 pub struct AuthClient<'a> {
-    /// The client identifier; the assigned one of a client that gave none.
+    /// The client identifier, or the assigned one if CONNECT had none.
     pub client_id: &'a str,
-    /// As in CONNECT; absent when authenticating again.
+    /// As in CONNECT; absent in a re-authentication.
     pub username: Option<&'a str>,
-    /// As in CONNECT; absent when authenticating again.
+    /// As in CONNECT; absent in a re-authentication.
     pub password: Option<&'a [u8]>,
-    /// On a connection that was authenticated before.
+    /// This is a re-authentication of a connected client.
     pub again: bool,
 }
 
-/// A method's answer to one step.
+/// The answer of a method to one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthStep {
-    /// The client shall go on, with this data.
+    /// The client has to continue, with this data.
     Continue(Option<Vec<u8>>),
-    /// The client is authenticated; it gets this data with CONNACK or AUTH.
+    /// The client is authenticated and gets this data with CONNACK or AUTH.
     Success(Option<Vec<u8>>),
-    /// It is not.
+    /// The client is not authenticated.
     Failure(AuthFailure),
 }
 
 /// Why a method refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthFailure {
-    /// What the client gave is wrong.
+    /// The credentials are wrong.
     BadCredentials,
-    /// It is not allowed to connect.
+    /// The client is not allowed to connect.
     NotAuthorized,
-    /// It cannot be told now.
+    /// The method cannot decide at present.
     Unavailable,
 }
 
@@ -91,8 +92,8 @@ impl AuthStep {
     }
 }
 
-/// Where an exchange waits for its method: a connection of a shard. The connection's index may have
-/// gone to another one since: the number tells.
+/// The connection of a shard that waits for an exchange. The index may belong to another connection
+/// by the time of the answer: the exchange number identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExchangeRef {
     pub(crate) connection: u32,
@@ -135,14 +136,14 @@ impl fmt::Debug for AuthReply {
     }
 }
 
-/// The methods that a broker knows, by name.
+/// The registered methods by name.
 #[derive(Clone, Default)]
 pub struct AuthMethods {
     by_name: BTreeMap<String, Arc<dyn AuthMethod>>,
 }
 
 impl AuthMethods {
-    /// Adds a method, or replaces the one of this name.
+    /// Adds a method, or replaces the one with this name.
     #[must_use]
     pub fn with(mut self, name: &str, method: impl AuthMethod + 'static) -> Self {
         self.by_name.insert(name.to_owned(), Arc::new(method));

@@ -1,5 +1,5 @@
-//! Certificates of running listeners: read again when their files change, without touching
-//! connections that are open.
+//! Certificates of running listeners. They are reloaded when their files change; open connections
+//! are not affected.
 
 use std::io;
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ use tacho_net::tls::TlsServer;
 pub struct Certificates(Arc<[Arc<TlsServer>]>);
 
 impl Certificates {
-    pub(crate) fn of(transports: &[ServerTransport]) -> Self {
+    pub(crate) fn from_transports(transports: &[ServerTransport]) -> Self {
         let servers = transports.iter().filter_map(|transport| match transport {
             ServerTransport::Tls(tls) | ServerTransport::Wss(tls, _) => Some(Arc::clone(tls)),
             ServerTransport::Tcp | ServerTransport::Ws(_) => None,
@@ -26,30 +26,32 @@ impl Certificates {
         Self(servers.collect())
     }
 
-    /// Reads those again whose files have changed, for connections accepted from now on, and logs
-    /// what came of it. A file that cannot be used changes nothing.
+    /// Reloads the certificates whose files have changed, for connections accepted afterwards, and
+    /// logs the result. A file that cannot be used changes nothing.
     pub fn reload(&self) {
         for server in &*self.0 {
             let cert = server.settings().cert.display();
             match server.reload() {
                 None => {}
-                Some(Ok(())) => tracing::info!("the certificate {cert} was loaded again"),
+                Some(Ok(())) => tracing::info!("certificate {cert} reloaded"),
                 Some(Err(error)) => {
-                    tracing::error!("the certificate in use is kept, the new one is bad: {error}");
+                    tracing::error!(
+                        "cannot use the new certificate, the old one stays in use: {error}"
+                    );
                 }
             }
         }
     }
 }
 
-/// Looks for changed files from time to time, on a thread of its own; ends when dropped.
+/// A thread that checks for changed files periodically; ends when dropped.
 pub(crate) struct Watcher {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watcher {
-    /// `None` if there is nothing to look at, or `every` is zero.
+    /// `None` if there are no certificates or `every` is zero.
     pub(crate) fn start(certificates: &Certificates, every: Duration) -> io::Result<Option<Self>> {
         if certificates.0.is_empty() || every.is_zero() {
             return Ok(None);
@@ -73,25 +75,25 @@ impl Drop for Watcher {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // It only waits and logs.
+            // The thread only reloads certificates: its panic loses nothing else.
             let _ = thread.join();
         }
     }
 }
 
-/// Where [`self_signed`] has left its files.
+/// The files that [`self_signed`] has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelfSigned {
-    /// For clients to trust.
+    /// The CA that clients have to trust.
     pub ca: PathBuf,
-    /// The server's certificate.
+    /// The certificate of the server.
     pub cert: PathBuf,
     /// Its private key.
     pub key: PathBuf,
 }
 
-/// For tests: makes a CA of its own and a certificate for this machine, and leaves them in
-/// `folder`. The CA's key is forgotten: it signs nothing else, ever.
+/// For tests: writes a new CA and a certificate for this machine to `folder`. The key of the CA is
+/// not kept, so it cannot sign anything else.
 ///
 /// # Errors
 /// The files cannot be written.
@@ -119,7 +121,7 @@ pub fn self_signed(
     Ok(files)
 }
 
-/// PEM of a CA certificate, a certificate from it, and the latter's key.
+/// PEM of a CA certificate, of a certificate signed by it, and of the key of the latter.
 fn generate(names: Vec<String>) -> Result<(String, String, String), rcgen::Error> {
     let ca_key = KeyPair::generate()?;
     let mut ca = CertificateParams::default();
@@ -136,11 +138,11 @@ fn generate(names: Vec<String>) -> Result<(String, String, String), rcgen::Error
     Ok((ca_pem, cert.pem(), key.serialize_pem()))
 }
 
-/// Nobody else may read a private key.
+/// Writes a file that only its owner may read.
 fn write_secret(path: &Path, text: &str) -> io::Result<()> {
     use std::io::Write as _;
 
-    // A file that is there keeps its mode, so it must not be there.
+    // An existing file would keep its mode.
     if let Err(error) = std::fs::remove_file(path)
         && error.kind() != io::ErrorKind::NotFound
     {

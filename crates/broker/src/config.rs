@@ -1,4 +1,5 @@
-//! The broker's configuration: as typed ([`RawConfig`]) and as it will run ([`Config`]).
+//! The configuration of the broker: as written in the file ([`RawConfig`]), and complete and
+//! checked ([`Config`]).
 
 mod bridge;
 mod durability;
@@ -25,79 +26,80 @@ pub use listener::{Listener, RawListener, RawTls, Transport};
 pub use overload::Overload;
 pub use strategy::SharedStrategy;
 
-/// Why a configuration cannot be used. The text says what, where, and what to do.
+/// Why a configuration cannot be used. The text names the problem, its place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
     #[error("cannot read the configuration file {path}: {source}")]
     Read {
-        /// The file's path as given.
+        /// Path of the file as given.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The file is not the TOML we expect; the text points at the line.
+    /// The file is not valid TOML, or has an unknown key or a value of the wrong type.
     #[error("{path}: {source}")]
     Parse {
-        /// The file's path as given.
+        /// Path of the file as given.
         path: String,
-        /// Where and why, with the line quoted.
+        /// Where and why, with the line.
         source: Box<toml::de::Error>,
     },
-    /// The same on a line with a password, which is not quoted.
-    #[error("{path}:{line}: `password` is not text in quotes")]
+    /// A parse error on a line with a password, which is not shown.
+    #[error("{path}:{line}: `password` must be a string in quotes")]
     Password {
-        /// The file's path as given.
+        /// Path of the file as given.
         path: String,
-        /// Where.
+        /// Line number.
         line: usize,
     },
     /// A value is out of its range.
     #[error("`{key}` is {value}, but must be {expected}")]
     OutOfRange {
-        /// The setting's name as in the file.
+        /// Name of the setting as in the file.
         key: &'static str,
-        /// The value given.
+        /// The configured value.
         value: u64,
-        /// The allowed range in words.
+        /// Description of the allowed range.
         expected: &'static str,
     },
-    /// A listener that others can reach needs a decision, since there is no access control yet.
+    /// A listener that other machines can reach needs consent, since there is no access control
+    /// yet.
     #[error(
-        "the listener {0} is not on loopback and anybody who reaches it may publish and subscribe: \
-         set `allow_anonymous = true` (or pass --allow-anonymous) if that is meant, \
+        "the listener {0} is not on loopback, and every client that reaches it may publish and \
+         subscribe: set `allow_anonymous = true` (or pass --allow-anonymous) to allow this, \
          or listen on 127.0.0.1"
     )]
     OpenListener(SocketAddr),
-    /// Figures that others can reach need a decision too.
+    /// Metrics that other machines can reach need consent too.
     #[error(
-        "the address of `metrics`, {0}, is not on loopback and anybody who reaches it sees the \
-         broker's figures and its clients' names: set `metrics_allow_remote = true` (or pass \
-         --metrics-allow-remote) if that is meant, or use 127.0.0.1"
+        "the address of `metrics`, {0}, is not on loopback, and every host that reaches it sees \
+         the metrics of the broker and its client identifiers: set `metrics_allow_remote = true` \
+         (or pass --metrics-allow-remote) to allow this, or use 127.0.0.1"
     )]
     OpenMetrics(SocketAddr),
-    /// No address to listen on.
+    /// No listener is configured.
     #[error("no listener is configured: add `listen = [\"127.0.0.1:1883\"]` or pass --listen")]
     NoListener,
-    /// TLS without a certificate.
+    /// A listener with TLS has no certificate.
     #[error(
         "the listener {0} has no certificate: set `cert` and `key`, there or in [tls] (or pass \
-         --tls-cert and --tls-key), or pass --self-signed DIR for tests"
+         --tls-cert and --tls-key), or pass --self-signed DIR for a test certificate"
     )]
     NoCertificate(String),
-    /// Clients' certificates are required, but nobody says from whom.
+    /// Client certificates are required, but no CA is configured.
     #[error(
         "the listener {0} requires client certificates: set `client_ca` to the CA that issues \
          them (or pass --tls-client-ca)"
     )]
     NoClientAuthority(String),
-    /// Certificates without TLS.
+    /// A listener without TLS has certificates.
     #[error("the listener {0} has certificates, but its transport has no TLS: use tls or wss")]
     UselessCertificate(String),
-    /// A path without a WebSocket.
+    /// A listener without WebSocket has a path.
     #[error("the listener {0} has a path, but its transport has no WebSocket: use ws or wss")]
     UselessPath(String),
-    /// A path that no request can have.
+    /// A path that is not valid in a request.
     #[error("the listener {listener}: `{path}` is not a path such as `/mqtt`")]
     BadPath {
         /// Which.
@@ -105,124 +107,124 @@ pub enum ConfigError {
         /// As given.
         path: String,
     },
-    /// Response information that is no topic.
+    /// Response information that cannot begin a topic.
     #[error(
         "`response_information` is `{0}`, but must be the beginning of a topic: text without `+` \
          and `#`, such as `answers/{{client_id}}/`"
     )]
     BadResponseInformation(String),
-    /// An empty path.
-    #[error("`data_dir` is empty: name a directory, or leave it out to keep sessions in memory")]
+    /// `data_dir` is empty.
+    #[error("`data_dir` is empty: name a directory, or omit it to keep sessions in memory")]
     NoDataDirectory,
-    /// A level without a place to keep anything.
+    /// A durability level without a data directory.
     #[error(
         "the listener {0} has a durability level of its own, but there is no data directory: set \
          `data_dir` (or pass --data-dir)"
     )]
     UselessLevel(String),
-    /// A bridge that cannot be.
+    /// An invalid bridge.
     #[error("{place}bridge `{name}`: {what}")]
     Bridge {
-        /// `file:line: `, if it was read from a file.
+        /// `file:line: `, if the configuration was read from a file.
         place: String,
         /// Which.
         name: String,
-        /// What is wrong, and what to write instead.
+        /// The problem, and what to write instead.
         what: String,
     },
-    /// Certificates of a bridge that cannot be used.
+    /// The certificates of a bridge cannot be used.
     #[error("bridge `{name}`: {source}")]
     BridgeCertificates {
         /// Which.
         name: String,
-        /// What is wrong with them.
+        /// The problem.
         source: TlsError,
     },
-    /// Certificates that cannot be used.
+    /// The certificates of a listener cannot be used.
     #[error("the listener {listener}: {source}")]
     Certificates {
         /// Which.
         listener: String,
-        /// What is wrong with them.
+        /// The problem.
         source: TlsError,
     },
 }
 
-/// The configuration file as typed. Every key is optional; unknown keys are errors.
+/// The configuration as in the file. Every key is optional; unknown keys are errors.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawConfig {
-    /// Addresses to listen on by plain TCP, `host:port` with numeric hosts.
+    /// Addresses to listen on with plain TCP, `host:port` with numeric hosts.
     pub listen: Option<Vec<SocketAddr>>,
     /// Listeners of any transport.
     #[serde(default)]
     pub listeners: Vec<RawListener>,
-    /// Certificates of all listeners that have none of their own.
+    /// Certificates of the listeners that configure none.
     #[serde(default)]
     pub tls: RawTls,
-    /// Event loops, each a thread; 0 or absent means one per usable core.
+    /// Number of event loops, each with its own thread; 0 or absent: one per usable core.
     pub shards: Option<usize>,
-    /// Lets clients without credentials in on listeners that are not loopback.
+    /// Accepts clients without credentials on listeners that are not on loopback.
     pub allow_anonymous: Option<bool>,
     /// Pins shard i to the i-th usable core.
     pub pin_shards: Option<bool>,
-    /// What 5.0 clients that ask for response information are told: the beginning of their
-    /// response topics. `{client_id}` stands for the client's identifier.
+    /// Response information for 5.0 clients that request it: the beginning of their response
+    /// topics. `{client_id}` is replaced by the client identifier.
     pub response_information: Option<String>,
-    /// How shared subscriptions choose the member that gets a message.
+    /// How shared subscriptions choose the member for a message.
     pub shared_subscription_strategy: Option<SharedStrategy>,
-    /// Where to answer `/metrics` and other questions by HTTP; nowhere unless given.
+    /// Address of the HTTP endpoints, `/metrics` among them; absent: no HTTP.
     pub metrics: Option<SocketAddr>,
-    /// Lets `metrics` be an address that is not on loopback.
+    /// Allows `metrics` to be an address that is not on loopback.
     pub metrics_allow_remote: Option<bool>,
     /// Seconds between two publications of the `$SYS` topics; 0 publishes none.
     pub sys_interval_s: Option<u32>,
     /// Limits, each with a default.
     #[serde(default)]
     pub limits: Limits,
-    /// When and how the broker sheds load.
+    /// Load shedding.
     #[serde(default)]
     pub overload: Overload,
-    /// Where sessions, their messages and retained messages are kept; in memory only unless given.
+    /// Directory for sessions, their messages and retained messages; absent: in memory only.
     pub data_dir: Option<PathBuf>,
-    /// What is kept there how safely; of no effect without a data directory.
+    /// Durability levels; without effect if there is no data directory.
     pub durability: Option<Durability>,
-    /// Connections of the broker's own to other brokers.
+    /// Bridges to other brokers.
     #[serde(default)]
     pub bridges: Vec<RawBridge>,
-    /// What all this was read from, for errors that say where something stands.
+    /// The text of the file, for errors with line numbers.
     #[serde(skip)]
     pub source: Option<SourceText>,
 }
 
-/// The configuration as it will run: complete and cross-checked.
+/// The complete and checked configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where clients connect.
+    /// Listeners for clients.
     pub listeners: Vec<Listener>,
-    /// Seconds between two looks at certificates; 0 looks only when told to.
+    /// Seconds between two checks of certificate files; 0: only on request.
     pub certificates_check_s: u32,
-    /// Event loops; at least 1, at most 64.
+    /// Event loops, from 1 to 64.
     pub shards: usize,
     /// Whether shard i is pinned to the i-th usable core.
     pub pin_shards: bool,
-    /// Told to 5.0 clients that ask for response information.
+    /// Response information for 5.0 clients that request it.
     pub response_information: Option<String>,
-    /// How shared subscriptions choose the member that gets a message.
+    /// How shared subscriptions choose the member for a message.
     pub shared_strategy: SharedStrategy,
-    /// Where to answer `/metrics` and other questions by HTTP.
+    /// Address of the HTTP endpoints.
     pub metrics: Option<SocketAddr>,
     /// Seconds between two publications of the `$SYS` topics; 0 publishes none.
     pub sys_interval_s: u32,
     /// All limits.
     pub limits: Limits,
-    /// When and how the broker sheds load.
+    /// Load shedding.
     pub overload: Overload,
-    /// Where sessions, their messages and retained messages are kept; `None` is in memory only.
+    /// Directory for sessions, their messages and retained messages; `None`: in memory only.
     pub data_dir: Option<PathBuf>,
-    /// What is kept there how safely.
+    /// Durability levels.
     pub durability: Durability,
-    /// Connections of the broker's own to other brokers.
+    /// Bridges to other brokers.
     pub bridges: Vec<BridgeConfig>,
 }
 
@@ -244,7 +246,7 @@ impl RawConfig {
         }
     }
 
-    /// Fills in the defaults and checks everything against everything.
+    /// Fills in the defaults and checks all settings.
     ///
     /// # Errors
     /// A limit is out of range, or a listener that is not loopback lacks `allow_anonymous`.
@@ -318,7 +320,7 @@ impl RawConfig {
 }
 
 impl Config {
-    /// The effective configuration as a file that would produce it.
+    /// The effective configuration in the format of the configuration file.
     pub fn describe(&self) -> String {
         let plain =
             |listener: &&Listener| listener.transport == Transport::Tcp && !listener.has_levels();
@@ -336,7 +338,7 @@ impl Config {
         let durability = toml::to_string(&self.durability).unwrap_or_default();
         let durability = match self.data_dir {
             Some(_) => format!("\n[durability]\n{durability}"),
-            // It would have no effect.
+            // Without a data directory it has no effect.
             None => String::new(),
         };
         let data_dir = self.data_dir.as_ref().map_or_else(String::new, |dir| {
@@ -361,7 +363,7 @@ impl Config {
         )
     }
 
-    /// The levels of the sessions of each listener's clients.
+    /// The durability levels of the sessions of each listener.
     pub(crate) fn session_levels(&self) -> Vec<SessionLevels> {
         let levels = |listener: &Listener| SessionLevels {
             persistent: listener.persistent_level.unwrap_or(self.durability.persistent_level),
@@ -370,7 +372,7 @@ impl Config {
         self.listeners.iter().map(levels).collect()
     }
 
-    /// Reads the certificates of all listeners, in their order.
+    /// Reads the certificates of all listeners. The order is that of the listeners.
     ///
     /// # Errors
     /// A file cannot be read or used.
@@ -384,7 +386,7 @@ impl Config {
         self.listeners.iter().map(open).collect()
     }
 
-    /// Reads the certificates of all bridges, to see whether they can be used.
+    /// Checks that the certificates of all bridges can be used.
     ///
     /// # Errors
     /// A file cannot be read or used.
@@ -397,13 +399,13 @@ impl Config {
     }
 }
 
-/// Certificates are renewed every few weeks; a look at a few small files costs nothing.
+/// Certificates are renewed every few weeks; checking a few small files costs little.
 const CERTIFICATES_CHECK_S: u32 = 10;
 
-/// What mosquitto publishes its own at.
+/// The default of mosquitto.
 const SYS_INTERVAL_S: u32 = 10;
 
-/// Shards are kept as bits of one `u64` in the route map.
+/// The route map has one bit of a `u64` per shard.
 pub const SHARDS_MAX: usize = 64;
 
 fn check_range(

@@ -10,9 +10,9 @@ use tacho_topic::{Group, ShardSet};
 use crate::config::Level;
 use crate::message::Message;
 
-/// A message on its way to one session, and the shared subscription it came through, if any.
+/// A message for one session, and its shared subscription, if any.
 ///
-/// The group matters when the session ends with the message undelivered: it goes to another member.
+/// If the session ends before the message is delivered, another member of the group gets it.
 #[derive(Clone, Debug)]
 pub(crate) struct Copy {
     pub(crate) message: Body,
@@ -20,12 +20,12 @@ pub(crate) struct Copy {
     pub(crate) group: GroupRef,
 }
 
-/// A message, or where it is.
+/// A message, or its identifier in the journal.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     /// In memory.
     Here(Message),
-    /// In the journal: it has to be read before it can be sent.
+    /// In the journal: the message has to be loaded before it can be sent.
     Stored(MessageId),
 }
 
@@ -51,10 +51,10 @@ impl Payload for Copy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GroupRef(pub(crate) u64);
 
-/// No shared subscription: their numbers begin with 1.
+/// No shared subscription: group numbers begin with 1.
 pub(crate) const NO_GROUP: GroupRef = GroupRef(0);
 
-/// A place in a queue.
+/// A queue entry in the journal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) queue: QueueId,
@@ -62,21 +62,22 @@ pub(crate) struct Place {
     pub(crate) level: Level,
 }
 
-/// What a part of a distribution ends with: it goes back to where the message came from, once.
+/// Confirms that a part of a distribution is stored: it is returned once to the shard of the
+/// publisher.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Receipt {
     pub(crate) shard: u16,
     pub(crate) distribution: u32,
 }
 
-/// What keeps a message for one member of a shared subscription while it is on its way.
+/// What keeps a message for one member of a shared subscription on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Owed {
-    /// Nothing does: it lives in memory.
+    /// Nothing: the message is only in memory.
     Nothing,
-    /// It is part of an open message's distribution.
+    /// A part of the distribution of an open message.
     Receipt(Receipt),
-    /// It has a place in a queue of the journal.
+    /// A queue entry in the journal.
     Place(Place),
 }
 
@@ -88,16 +89,17 @@ pub(crate) struct ForOne {
 }
 
 impl Owed {
-    /// Whether the journal is sure to have the message.
+    /// Whether the journal has the message.
     pub(crate) fn is_kept(self) -> bool {
         !matches!(self, Self::Nothing)
     }
 }
 
-/// A message of a shared subscription for a shard whose members perhaps take it.
+/// A message of a shared subscription that is too large for some members: for the members of
+/// another shard.
 pub(crate) struct LargeShared {
     pub(crate) group: Arc<Group>,
     pub(crate) one: ForOne,
-    /// The shards whose members do not.
+    /// The shards that have no member for it.
     pub(crate) asked: ShardSet,
 }

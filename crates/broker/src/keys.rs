@@ -1,4 +1,4 @@
-//! Names that cross shards: tenants, clients, sessions.
+//! Keys that all shards share: tenants, clients, sessions.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foldhash::quality::FixedState;
 use tacho_topic::owner_shard;
 
-/// A tenant. Part of every key from the first day; there is one so far.
+/// A tenant. Part of every key, though there is only one tenant so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TenantId(pub(crate) u32);
 
@@ -14,7 +14,7 @@ impl TenantId {
     pub(crate) const DEFAULT: Self = Self(0);
 }
 
-/// What makes a session unique: its tenant and client id [MQTT-3.1.3-2]. Any text is taken
+/// The identity of a session: tenant and client identifier [MQTT-3.1.3-2]. Any text is accepted
 /// [MQTT-3.1.3-5].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ClientKey {
@@ -22,17 +22,17 @@ pub(crate) struct ClientKey {
     pub(crate) client_id: Arc<str>,
 }
 
-/// What the client identifiers of bridges' links begin with here. No client gets one.
+/// Prefix of the client identifiers of bridge links. No client may use it.
 pub(crate) const LINK_PREFIX: &str = "$bridge/";
 
 impl ClientKey {
-    /// A link of a bridge.
+    /// The key of a bridge link.
     pub(crate) fn for_link(bridge: &str, link: u16) -> Self {
         let client_id = format!("{LINK_PREFIX}{bridge}/{link}").into();
         Self { tenant: TenantId::DEFAULT, client_id }
     }
 
-    /// Which bridge's link it is, if it is one.
+    /// The bridge and the number of a link, if the key is one of a link.
     pub(crate) fn link(&self) -> Option<(&str, u16)> {
         let (bridge, link) = self.client_id.strip_prefix(LINK_PREFIX)?.rsplit_once('/')?;
         Some((bridge, link.parse().ok()?))
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_of_bridges_have_names_that_say_so_and_go_round_the_shards() {
+    fn bridge_links_have_their_own_keys_and_are_spread_over_the_shards() {
         let key = ClientKey::for_link("to/b", 7);
         assert_eq!(key.link(), Some(("to/b", 7)));
         let owners: Vec<usize> = (0..4).map(|k| ClientKey::for_link("b", k).owner(2)).collect();

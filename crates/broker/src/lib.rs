@@ -1,8 +1,9 @@
-//! The MQTT broker: shards that own sessions, route messages between them, and keep every queue
-//! bounded.
+//! The MQTT broker: shards own sessions and route messages between them, with a limit on every
+//! queue.
 //!
-//! One thread per shard runs a [`tacho_net::Loop`]; what it does with bytes is in the private
-//! `shard` module. Nothing here blocks, reads a clock, or knows of the load generator.
+//! Each shard is a thread with a [`tacho_net::Loop`]; the private module `shard` handles its
+//! events. Shards never block and never read a clock: the loop passes the time to them. Nothing
+//! here depends on the load generator.
 
 mod authentication;
 pub mod bridge;

@@ -1,4 +1,4 @@
-//! What shards tell each other.
+//! Mail: what shards, and the threads beside them, send to a shard.
 
 use std::sync::Arc;
 
@@ -24,39 +24,39 @@ pub(crate) enum Mail {
     Deliver(Message, Option<Receipt>),
     /// A message was delivered in the sender's shard, and is safe there with this commit.
     Stored(Receipt, CommitSeq),
-    /// Everything up to this is committed: for a shard that has said that it waits.
+    /// A commit is complete: sent to shards that wait for commits.
     Committed,
-    /// Members of a shared subscription came or went or have room again: for its owner.
+    /// Members of a shared subscription joined, left or have credit again: for its owner.
     GroupChanged(Arc<Group>),
     /// Deliver to one member of a shared subscription.
     DeliverShared(Arc<Group>, ForOne),
-    /// The same for a message that has waited, and counts as waiting until it is delivered, so
-    /// that newer ones do not overtake it.
+    /// Deliver a message that was queued for the group. It counts as queued until it is delivered,
+    /// so that newer messages do not overtake it.
     DeliverWaited(Arc<Group>, ForOne),
-    /// The same for a message that is too large for all members of the sender's shard.
+    /// Deliver a message that is too large for all members in the sender's shard.
     DeliverLarge(Box<LargeShared>),
-    /// Keep until a member of a shared subscription can take it: for its owner.
+    /// Queue until a member of the shared subscription can take it: for its owner.
     QueueShared(Arc<Group>, ForOne),
     /// Keep as the retained message of its topic; an empty payload removes it.
     Retain(Message),
-    /// Read retained messages for a new subscription.
+    /// Send retained messages for a new subscription.
     ReplayRequest(Box<ReplayRequest>),
-    /// The answer.
+    /// The answer to a replay request.
     ReplayBatch(Box<ReplayBatch>),
-    /// What a method of authentication answers.
+    /// The answer of an authentication method.
     Authenticated(ExchangeRef, AuthStep),
-    /// Publish the broker's own figures.
+    /// Publish changed `$SYS` values.
     PublishSys(Box<[SysValue]>),
-    /// Answer a question of the control plane.
-    Ask(Box<Query>),
-    /// A message to this topic had to wait in the sender's shard although the budget of all that
-    /// waits is used up.
+    /// Answer a query of the control plane.
+    Query(Box<Query>),
+    /// A message to this topic was queued in the sender's shard although the memory budget for
+    /// queues is used up.
     Clogged(Arc<str>),
-    /// Messages that were asked for have been read.
+    /// Messages requested from the journal.
     Loaded(Box<Loaded>),
-    /// All shards have what was recovered: sessions' timers may run.
+    /// All shards have restored their sessions: session timers may run.
     Recovered,
-    /// Say goodbye to the clients and end.
+    /// Disconnect the clients and end.
     Shutdown,
 }
 
@@ -74,40 +74,42 @@ pub(crate) struct Loaded {
     pub(crate) messages: Vec<Read>,
 }
 
-/// A message's number and its bytes.
+/// A message identifier and the bytes of the message.
 pub(crate) type Read = (MessageId, Result<Arc<[u8]>, ReadError>);
 
-/// Who messages are read for.
+/// The receiver of messages that are read from the journal.
 #[derive(Clone, Debug)]
 pub(crate) enum LoadedFor {
-    /// A session that is to send them.
+    /// A session that will send them.
     Session(SessionRef),
-    /// A shared subscription, a member of which has left one, with its place in the group's queue.
+    /// A shared subscription, for a message that a member left, with its entry in the queue of the
+    /// group.
     Group(Arc<Group>, Place),
 }
 
-/// A figure of the broker on its way to subscribers.
+/// A `$SYS` topic and its new payload.
 pub(crate) struct SysValue {
     pub(crate) topic: Arc<str>,
     pub(crate) payload: Box<str>,
 }
 
-/// One pull of retained messages: the owner keeps no state, the cursor is all there is.
+/// A request for retained messages of an owner. The owner keeps no state of replays: the cursor
+/// holds the position.
 pub(crate) struct ReplayRequest {
     pub(crate) session: SessionRef,
-    /// Which of the session's replays this is.
+    /// Identifies the replay within the session.
     pub(crate) replay: u32,
     pub(crate) filter: TopicFilter,
-    /// Where to go on.
+    /// Where to continue.
     pub(crate) cursor: RetainedCursor,
-    /// Values that live routing delivered to this subscription are not wanted again: those routed
-    /// with this version of the route map or a later one.
+    /// Messages routed with this version of the route map or a later one are left out: live
+    /// routing has delivered them to the subscription.
     pub(crate) visible_version: u64,
-    /// To be read once everything up to this version has arrived at its owner.
+    /// To be answered once every retained version up to this one has arrived at the owner.
     pub(crate) after: u64,
 }
 
-/// Some retained messages, and where to go on.
+/// Some retained messages, and where to continue.
 pub(crate) struct ReplayBatch {
     pub(crate) session: SessionRef,
     pub(crate) replay: u32,

@@ -1,8 +1,8 @@
-//! How much memory messages and buffers hold in the whole broker, counted without contention.
+//! Accounts for the memory of messages and buffers in the whole broker without contention.
 //!
-//! A message counts once, however many sessions wait for it: from its making until its last
-//! reference goes, in a cell of the thread at hand. Once per turn each shard moves what has
-//! gathered there, and what else it has come to hold, to the sums that all shards share.
+//! A message counts once, however many sessions queue it: from its creation to the drop of its last
+//! reference, in a thread-local counter. Once per turn each shard adds this counter, and the
+//! changes of its queues and buffers, to the sums that all shards share.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,17 +11,18 @@ use tacho_net::memory_bytes;
 
 use crate::config::Limits;
 
-/// What a message takes beside its topic, properties and payload.
+/// Overhead of a message beside topic, properties and payload.
 pub(crate) const MESSAGE_BYTES: usize = 160;
 
 thread_local! {
-    /// Bytes of messages made on this thread less those of messages that ended on it.
+    /// Bytes of messages created on this thread minus bytes of messages dropped on it.
     static UNSETTLED: Cell<i64> = const { Cell::new(0) };
-    /// Whether a shard runs on this thread and will settle.
+    /// Whether a shard on this thread settles the counter.
     static SETTLES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The bytes of one message, counted while it lives. What is made outside all shards is not.
+/// Accounts for the bytes of one message until it is dropped. Messages created outside shards do
+/// not count.
 #[derive(Debug)]
 pub(crate) struct Charge(u32);
 
@@ -44,7 +45,7 @@ impl Drop for Charge {
     }
 }
 
-/// Makes messages before there are shards, which will own them and settle when they end.
+/// Counts messages that are created before the shards run and owned by shards afterwards.
 pub(crate) fn counted<T>(memory: &Memory, make: impl FnOnce() -> T) -> T {
     let (settles, unsettled) = (SETTLES.replace(true), UNSETTLED.replace(0));
     let made = make();
@@ -53,11 +54,11 @@ pub(crate) fn counted<T>(memory: &Memory, make: impl FnOnce() -> T) -> T {
     made
 }
 
-/// What all shards hold together. Aligned to cache lines of its own.
+/// The totals of all shards. Aligned to its own cache lines.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Memory {
-    /// Messages that are not retained, and the places they take in queues.
+    /// Messages that are not retained, and their queue entries.
     queues: AtomicI64,
     /// Unsent output and incomplete input.
     buffers: AtomicI64,
@@ -77,42 +78,42 @@ impl Memory {
         }
     }
 
-    /// Bytes that wait in queues, as far as the shards have told.
+    /// Queued bytes, as of the last settlements of the shards.
     #[inline]
     pub(crate) fn queues(&self) -> u64 {
         self.queues.load(Ordering::Relaxed).max(0).unsigned_abs()
     }
 
-    /// Bytes in buffers of connections.
+    /// Bytes in the buffers of connections.
     #[inline]
     pub(crate) fn buffers(&self) -> u64 {
         self.buffers.load(Ordering::Relaxed).max(0).unsigned_abs()
     }
 }
 
-/// Where the system does not say how much memory there is.
+/// Used where the system does not report its memory.
 const QUARTER_UNKNOWN: u64 = 1 << 30;
 
-/// One shard's part: what it holds beside messages, and what it has not told yet.
+/// The account of one shard: what it holds beside messages, and what it has not settled yet.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// Bytes of places in its sessions' queues and windows.
+    /// Bytes of entries in the queues and windows of its sessions.
     pub(crate) places_bytes: u64,
-    /// Bytes of places and of retained messages as of the last settlement.
+    /// Bytes of entries and of retained messages as of the last settlement.
     places_told: i64,
     retained_told: i64,
-    /// What was settled and is too little to be told.
+    /// Change that is too small to be added to the totals yet.
     untold: i64,
     buffers_told: i64,
-    /// Smaller changes than this wait, so that the shared sums are not written in every turn.
+    /// Changes below this are held back, so that the totals are not written in every turn.
     chunk: i64,
 }
 
 impl Ledger {
-    /// The calling thread is the shard's.
+    /// To be called on the thread of the shard.
     pub(crate) fn new(memory: &Memory) -> Self {
         SETTLES.set(true);
-        // In simulations another broker ran on this thread before.
+        // In simulations an earlier broker ran on this thread.
         UNSETTLED.set(0);
         let least = memory.queues_max.min(memory.buffers_max) / 1024;
         let chunk = least.clamp(1, 16 * 1024).cast_signed();
@@ -126,7 +127,7 @@ impl Ledger {
         }
     }
 
-    /// Tells the others what has changed. `retained_bytes` do not wait for anybody.
+    /// Adds what has changed to the totals. `retained_bytes` are not queued, so they do not count.
     #[inline]
     pub(crate) fn settle(&mut self, memory: &Memory, retained_bytes: u64, buffers_bytes: usize) {
         let (places, retained) = (self.places_bytes.cast_signed(), retained_bytes.cast_signed());
@@ -143,7 +144,7 @@ impl Ledger {
         }
     }
 
-    /// Bytes that wait in queues, with what this shard has not told yet.
+    /// Queued bytes, including what this shard has not settled yet.
     #[inline]
     pub(crate) fn queues_bytes(&self, memory: &Memory) -> u64 {
         let places = self.places_bytes.cast_signed() - self.places_told;
@@ -152,17 +153,17 @@ impl Ledger {
     }
 }
 
-/// The same to the byte, for simulations in which one thread runs all shards.
+/// Exact totals, for simulations in which one thread runs all shards.
 #[cfg(feature = "sim")]
 pub(crate) mod exactly {
     use super::{Ledger, Memory, Ordering, UNSETTLED};
 
-    /// What the shards have told, and messages made or ended since.
+    /// The settled total, and messages created or dropped since.
     pub(crate) fn told(memory: &Memory) -> i64 {
         memory.queues.load(Ordering::Relaxed) + UNSETTLED.get()
     }
 
-    /// What a shard has not told, with `retained_bytes` as [`Ledger::settle`] takes them.
+    /// What a shard has not settled, with `retained_bytes` as in [`Ledger::settle`].
     pub(crate) fn untold(ledger: &Ledger, retained_bytes: u64) -> i64 {
         let places = ledger.places_bytes.cast_signed() - ledger.places_told;
         ledger.untold + places - (retained_bytes.cast_signed() - ledger.retained_told)
@@ -180,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn a_message_counts_once_from_its_making_to_its_end_wherever_that_is() {
+    fn message_counts_once_until_its_last_reference_is_dropped_on_any_thread() {
         let memory = memory();
         let mut ledger = Ledger::new(&memory);
         UNSETTLED.set(0);
         let charge = Charge::new(100);
         ledger.settle(&memory, 0, 0);
         assert_eq!(memory.queues(), 100);
-        // It ends on another shard's thread.
+        // It is dropped on the thread of another shard.
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut other = Ledger::new(&memory);
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_outside_all_shards_is_not_counted_at_either_end() {
+    fn messages_created_outside_shards_never_count() {
         let memory = memory();
         let charge = std::thread::spawn(|| Charge::new(100)).join().expect("does not panic");
         let mut ledger = Ledger::new(&memory);
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_for_the_shards_is_counted_at_both_ends() {
+    fn messages_created_for_the_shards_count_until_dropped() {
         let memory = memory();
         let charge = counted(&memory, || Charge::new(100));
         assert_eq!(memory.queues(), 100);
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn places_count_and_retained_messages_do_not() {
+    fn queue_entries_count_and_retained_messages_do_not() {
         let memory = memory();
         let mut ledger = Ledger::new(&memory);
         UNSETTLED.set(0);

@@ -1,4 +1,4 @@
-//! A published message as all shards share it: one allocation, reference-counted, immutable.
+//! A published message as all shards share it: immutable, reference-counted, one allocation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,38 +10,38 @@ use triomphe::ThinArc;
 use crate::keys::{ClientKey, LINK_PREFIX, stable_hash};
 use crate::memory::{Charge, MESSAGE_BYTES};
 
-/// Who published a message: a hash of the client identifier, the same on all shards.
+/// The publisher of a message: a hash of the client identifier, equal on all shards.
 ///
-/// Only compared for equality, to honour No Local [MQTT-3.8.3-3]: it goes by client identifier, so
-/// it holds for a later session of the same client too.
+/// It is only compared for equality, for No Local [MQTT-3.8.3-3], which depends on the client
+/// identifier: it also holds for a later session of the same client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source(u64);
 
 impl Source {
-    /// The broker itself: a value that no client identifier is known to have.
+    /// The broker itself. No known client identifier has this hash.
     pub(crate) const BROKER: Self = Self(u64::MAX);
 
     pub(crate) fn for_client(client: &ClientKey) -> Self {
         Self(stable_hash(client.client_id.as_bytes()))
     }
 
-    /// A bridge, whichever of its members.
+    /// A bridge: all its links are one source.
     pub(crate) fn for_bridge(name: &str) -> Self {
         Self(stable_hash(format!("{LINK_PREFIX}{name}").as_bytes()))
     }
 
-    /// The hash, for what is bound to a publisher.
+    /// The hash, for shared subscription strategies that depend on the publisher.
     pub(crate) fn key(self) -> u64 {
         self.0
     }
 
-    /// The source of this hash, as the journal kept it.
+    /// The source with this hash, as stored in the journal.
     pub(crate) fn from_key(key: u64) -> Self {
         Self(key)
     }
 }
 
-/// The properties that travel with a message unaltered, owned; absent for most messages
+/// The properties that are forwarded unaltered; absent for most messages
 /// [MQTT-3.3.2-4], [MQTT-3.3.2-15], [MQTT-3.3.2-16], [MQTT-3.3.2-17], [MQTT-3.3.2-18],
 /// [MQTT-3.3.2-20].
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ pub(crate) struct Properties {
 }
 
 impl Properties {
-    fn of(p: &PublishProperties<'_>) -> Option<Box<Self>> {
+    fn from_publish(p: &PublishProperties<'_>) -> Option<Box<Self>> {
         let absent = p.payload_format_utf8.is_none()
             && p.response_topic.is_none()
             && p.correlation_data.is_none()
@@ -71,7 +71,7 @@ impl Properties {
             correlation_data: p.correlation_data.map(Into::into),
             content_type: p.content_type.map(Into::into),
             user: user.into(),
-            // Each also has an identifier and two lengths, however short it is.
+            // Each also takes an identifier and two lengths.
             user_bytes: user.iter().map(|(name, value)| name.len() + value.len() + 5).sum(),
         }))
     }
@@ -84,7 +84,7 @@ impl Properties {
     }
 }
 
-/// What is known of a message beside its payload.
+/// A message without its payload.
 #[derive(Debug)]
 pub(crate) struct Header {
     /// Shared with the route cache, so that a repeated topic costs no copy.
@@ -93,18 +93,18 @@ pub(crate) struct Header {
     pub(crate) qos: QoS,
     /// The publisher's RETAIN flag.
     pub(crate) retain: bool,
-    /// When the message ceases to be deliverable; `u64::MAX` is never.
+    /// When the message expires; `u64::MAX` is never.
     pub(crate) expires_at_ns: u64,
     /// The Message Expiry Interval as published, if there was one.
     pub(crate) expiry_s: u32,
-    /// Numbers the retained messages of one owner in the order of their routing; 0 without RETAIN.
+    /// Orders the retained messages of one owner; 0 without RETAIN.
     pub(crate) retained_version: u64,
     /// The version of the route map that live routing used.
     pub(crate) routed_version: u64,
     pub(crate) source: Source,
-    /// The message's number in the journal; 0 while it is not there.
+    /// Message identifier in the journal; 0 while it is not stored.
     stored: AtomicU64,
-    /// Counts the message while it lives.
+    /// Accounts for the memory of the message.
     _charge: Charge,
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct Header {
 #[derive(Clone, Debug)]
 pub(crate) struct Message(ThinArc<Header, u8>);
 
-/// The facts about a message that only the taking shard knows.
+/// What the receiving shard knows of a message beside its packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Intake {
     pub(crate) now_ns: u64,
@@ -121,7 +121,7 @@ pub(crate) struct Intake {
     pub(crate) retained_version: u64,
 }
 
-/// What the journal says of a message, beside what a PUBLISH would.
+/// What the journal knows of a message beside its packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Restored {
     pub(crate) id: MessageId,
@@ -130,14 +130,13 @@ pub(crate) struct Restored {
 }
 
 impl Message {
-    /// Copies an incoming PUBLISH out of the read buffer: one allocation unless it has properties.
+    /// Copies a PUBLISH from the read buffer: one allocation unless it has properties.
     pub(crate) fn from_publish(topic: Arc<str>, publish: &Publish<'_>, intake: Intake) -> Self {
         let expires_at_ns = expiry(intake.now_ns, publish.properties.message_expiry_s);
         Self::new(topic, publish, intake, expires_at_ns, None)
     }
 
-    /// A message that was taken in before, from the journal. It counts as routed before everything
-    /// that subscribes from now on.
+    /// A message from the journal. It counts as routed before any later subscription.
     pub(crate) fn restored(topic: Arc<str>, publish: &Publish<'_>, restored: Restored) -> Self {
         let Restored { id, source, expires_at_ns } = restored;
         let intake = Intake { now_ns: 0, routed_version: 0, source, retained_version: 0 };
@@ -152,7 +151,7 @@ impl Message {
         stored: Option<MessageId>,
     ) -> Self {
         let p = &publish.properties;
-        let properties = Properties::of(p);
+        let properties = Properties::from_publish(p);
         let bytes = size_bytes(&topic, properties.as_deref(), publish.payload);
         let header = Header {
             topic,
@@ -170,8 +169,8 @@ impl Message {
         Self(ThinArc::from_header_and_slice(header, publish.payload))
     }
 
-    /// The same message once more, unknown to the journal. Whoever cannot be sure that the record
-    /// of a message is still there writes one of its own.
+    /// A copy of the message that is not in the journal yet: for a caller that cannot be sure that
+    /// the record of the message still exists, and so has to write its own.
     pub(crate) fn copied(&self) -> Self {
         let header = self.header();
         let mut publish = self.as_publish(0);
@@ -186,21 +185,21 @@ impl Message {
         Self::new(Arc::clone(&header.topic), &publish, intake, header.expires_at_ns, None)
     }
 
-    /// The message's number in the journal, if it has been written to it.
+    /// The message identifier in the journal, if the message has been appended to it.
     #[inline]
     pub(crate) fn stored(&self) -> Option<MessageId> {
         MessageId::new(self.header().stored.load(Ordering::Acquire))
     }
 
-    /// The message's record has been handed to the journal. Who learns of this and refers to the
-    /// message does so after that, so it is in the same commit or an earlier one.
+    /// Notes that the record of the message has been appended to the journal. Records that refer to
+    /// it are appended later, so the message is in the same commit or in an earlier one.
     pub(crate) fn set_stored(&self, id: MessageId) {
         self.header().stored.store(id.get(), Ordering::Release);
     }
 
-    /// Copies a will out of CONNECT, with its retain flag [MQTT-3.1.2-14], [MQTT-3.1.2-15] and its
+    /// Copies a will from CONNECT, with its retain flag [MQTT-3.1.2-14], [MQTT-3.1.2-15] and its
     /// user properties in their order [MQTT-3.1.3-10]. Its expiry interval starts when it is
-    /// published, so until then `expires_at_ns` is relative.
+    /// published; until then `expires_at_ns` is relative.
     pub(crate) fn from_will(will: &Will<'_>, source: Source) -> Self {
         let p = &will.properties;
         let publish = Publish {
@@ -224,7 +223,7 @@ impl Message {
         Self::from_publish(will.topic.into(), &publish, intake)
     }
 
-    /// The will as a message taken in now: its expiry interval starts.
+    /// The will as a message published now: its expiry interval starts.
     pub(crate) fn will_published(&self, intake: Intake) -> Self {
         let will = self.header();
         let interval_s = match will.expires_at_ns {
@@ -240,7 +239,7 @@ impl Message {
         &self.0.header.header
     }
 
-    /// Whether both are handles of one and the same message.
+    /// Whether both are handles of the same message.
     #[inline]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         std::ptr::eq(self.header(), other.header())
@@ -254,7 +253,7 @@ impl Message {
         &self.0.slice
     }
 
-    /// Bytes this message counts for in queue limits: topic, properties and payload.
+    /// Size of the message for queue limits: topic, properties and payload.
     pub(crate) fn size_bytes(&self) -> usize {
         let header = self.header();
         size_bytes(&header.topic, header.properties.as_deref(), self.payload())
@@ -264,7 +263,7 @@ impl Message {
         now_ns >= self.header().expires_at_ns
     }
 
-    /// The message as a packet for one receiver; flags, identifiers and aliases are the caller's.
+    /// The message as a packet for one receiver; the caller sets flags, identifiers and aliases.
     pub(crate) fn as_publish(&self, now_ns: u64) -> Publish<'_> {
         let header = self.header();
         let mut properties = PublishProperties::default();
@@ -276,8 +275,8 @@ impl Message {
             properties.user_properties = p.user.view();
         }
         if header.expires_at_ns != u64::MAX {
-            // Not more than there was: the turn of a shard that sends the message may have begun
-            // before the turn that took it in.
+            // At most the original interval: the turn of the sending shard may have begun before
+            // the turn that received the message.
             let left_s = remaining_s(header.expires_at_ns, now_ns).min(header.expiry_s);
             properties.message_expiry_s = Some(left_s);
         }
@@ -297,7 +296,7 @@ fn size_bytes(topic: &str, properties: Option<&Properties>, payload: &[u8]) -> u
     payload.len() + topic.len() + properties.map_or(0, Properties::size_bytes)
 }
 
-/// A message's payload, kept alive by reference while it waits in an output queue.
+/// The payload of a message, referenced from an output queue.
 pub(crate) struct SharedPayload(pub(crate) Message);
 
 impl AsRef<[u8]> for SharedPayload {
@@ -310,7 +309,7 @@ fn expiry(now_ns: u64, message_expiry_s: Option<u32>) -> u64 {
     message_expiry_s.map_or(u64::MAX, |s| now_ns.saturating_add(u64::from(s) * 1_000_000_000))
 }
 
-/// Whole seconds left, rounded up so that a message still alive never says 0 [MQTT-3.3.2-6].
+/// Whole seconds left, rounded up so that a message that is not expired never has 0 [MQTT-3.3.2-6].
 fn remaining_s(expires_at_ns: u64, now_ns: u64) -> u32 {
     let left_ns = expires_at_ns.saturating_sub(now_ns);
     u32::try_from(left_ns.div_ceil(1_000_000_000)).unwrap_or(u32::MAX)

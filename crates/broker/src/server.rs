@@ -1,4 +1,4 @@
-//! The broker as a whole: binds, starts one thread per shard, stops them.
+//! The broker as a whole: binds the listeners, starts one thread per shard, and stops them.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -27,12 +27,12 @@ use crate::stats::ShardStats;
 
 /// Pending connections the kernel keeps per listener; it lowers this to `net.core.somaxconn`.
 const BACKLOG: u32 = 4096;
-/// Descriptors kept free for listeners, event loops, logs and polite refusals.
+/// File descriptors reserved for listeners, event loops, logs and refusals.
 const FDS_RESERVED: u64 = 128;
-/// Of the reserve, for connections above the limit that are kept until they know why.
+/// Part of the reserve: connections above the limit that stay open until their refusal is sent.
 const REFUSALS_MAX: usize = 64;
 
-/// Why the broker cannot start or go on.
+/// Why the broker cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A certificate cannot be used.
@@ -43,7 +43,7 @@ pub enum StartError {
     Bind {
         /// The address as configured.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The data directory cannot be used.
@@ -51,7 +51,7 @@ pub enum StartError {
     Journal {
         /// The directory as configured.
         directory: PathBuf,
-        /// Why not.
+        /// The cause.
         source: JournalError,
     },
     /// The control plane's thread could not be created.
@@ -60,15 +60,15 @@ pub enum StartError {
     /// A shard's event loop could not be created or failed.
     #[error("shard {shard} failed")]
     Shard {
-        /// Its number.
+        /// Number of the shard.
         shard: usize,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A shard's thread panicked: a defect of the broker.
     #[error("shard {shard} panicked")]
     Panicked {
-        /// Its number.
+        /// Number of the shard.
         shard: usize,
     },
 }
@@ -94,27 +94,27 @@ pub struct Broker {
     shared: Arc<Shared>,
     stats: Vec<Arc<ShardStats>>,
     certificates: Certificates,
-    /// Ends with the broker.
+    /// Stops with the broker.
     _watcher: Option<Watcher>,
-    /// Ends with the broker; present once it has started.
+    /// Stops with the broker; present once it has started.
     control: Option<Control>,
-    /// Where there is a data directory.
+    /// Present with a data directory.
     journal: Option<JournalThreads>,
 }
 
-/// A shared subscription as it is at a moment. With messages on their way between shards the
-/// numbers are those of slightly different moments.
+/// A snapshot of a shared subscription. While messages are on their way between shards, the numbers
+/// may be from slightly different moments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedSubscription {
     /// `$share/name/filter`.
     pub filter: String,
     /// Members that are connected.
     pub connected: u32,
-    /// QoS 1 and 2 messages that these could take at once.
+    /// QoS 1 and 2 messages that the connected members could take at once.
     pub free_credit: i64,
-    /// QoS 1 and 2 messages on their way to these, or not acknowledged by them.
+    /// QoS 1 and 2 messages on their way to the connected members or not acknowledged by them.
     pub inflight: i64,
-    /// Messages that no member can take at present.
+    /// Messages queued because no member can take them.
     pub waiting: usize,
 }
 
@@ -138,7 +138,7 @@ pub struct Stopper {
 }
 
 impl Broker {
-    /// Binds all listeners, raises the descriptor limit, and starts the shards.
+    /// Raises the limit on file descriptors, binds all listeners, and starts the shards.
     ///
     /// # Errors
     /// A listener cannot be bound or an event loop cannot be created.
@@ -146,14 +146,15 @@ impl Broker {
         Self::start_with(config, AuthMethods::default())
     }
 
-    /// The same, with methods of enhanced authentication; CONNECT with another one is refused.
+    /// Like [`Broker::start`], with methods of enhanced authentication; a CONNECT that names
+    /// another method is refused.
     ///
     /// # Errors
     /// See [`Broker::start`].
     pub fn start_with(config: Config, auth_methods: AuthMethods) -> Result<Self, StartError> {
         let fd_limit = raise_fd_limit().unwrap_or(FdLimit { soft: 1024, hard: 1024 });
         let transports = config.open_transports()?;
-        let certificates = Certificates::of(&transports);
+        let certificates = Certificates::from_transports(&transports);
         let listeners = bind_all(&config)?;
         let metrics = config.metrics.map(bind_one).transpose()?;
         let addresses =
@@ -240,7 +241,7 @@ impl Broker {
         Ok(())
     }
 
-    /// Lets all shards run once each has taken over what is its own.
+    /// Lets all shards run once each has restored its sessions.
     fn let_run(&self, go: Vec<Ready>) -> Result<(), StartError> {
         for (shard, ready) in go.iter().enumerate() {
             if ready.is_restored.recv().is_err() {
@@ -250,28 +251,28 @@ impl Broker {
         }
         for (shard, ready) in go.into_iter().enumerate() {
             self.remote.post(shard, Mail::Recovered);
-            // A shard that is gone is noticed when it is waited for.
+            // `join` reports a shard that has ended.
             let _ = ready.go.send(());
         }
         Ok(())
     }
 
-    /// Where `/metrics` and other questions are answered, if that is configured.
+    /// The address of the HTTP endpoints, if one is configured.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.control.as_ref().and_then(Control::address)
     }
 
-    /// The addresses listened on, with the ports the system chose where 0 was asked for.
+    /// The addresses listened on, with the ports that the system chose where 0 was configured.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Connections accepted at once.
+    /// Limit on concurrent connections.
     pub fn connections_max(&self) -> usize {
         self.connections_max
     }
 
-    /// The certificates of its listeners.
+    /// The certificates of the listeners.
     pub const fn certificates(&self) -> &Certificates {
         &self.certificates
     }
@@ -291,7 +292,7 @@ impl Broker {
             .collect()
     }
 
-    /// How its bridges stand, in the order of the configuration.
+    /// The status of the bridges, in the order of the configuration.
     pub fn bridges(&self) -> Vec<bridge::Status> {
         self.shared.bridges.status()
     }
@@ -392,7 +393,7 @@ fn descriptors_for_sockets(fd_limit: FdLimit) -> usize {
     fd_limit.soft.saturating_sub(FDS_RESERVED).max(16) as usize + REFUSALS_MAX
 }
 
-/// As many as configured, and never more than descriptors allow.
+/// The configured limit, or what the descriptor limit allows if that is lower.
 fn connections_max(config: &Config, fd_limit: FdLimit) -> usize {
     let possible = descriptors_for_sockets(fd_limit) - REFUSALS_MAX;
     match config.limits.connections_max {
@@ -436,13 +437,13 @@ pub(crate) fn loop_limits(config: &Config) -> LoopConfig {
     }
 }
 
-/// More shards than CPUs go round.
+/// With more shards than CPUs, CPUs are used more than once.
 fn nth_usable_cpu(shard: usize) -> Option<usize> {
     let cpus = usable_cpus();
     (!cpus.is_empty()).then(|| cpus[shard % cpus.len()])
 }
 
-/// What the thread of a shard begins with.
+/// What the thread of a shard starts with.
 struct NewShard {
     id: usize,
     shared: Arc<Shared>,
@@ -450,15 +451,15 @@ struct NewShard {
     part: ShardPart,
 }
 
-/// A shard that is about to run.
+/// A shard that waits to run.
 struct Ready {
-    /// Says something once it has taken over what is its own.
+    /// Receives a message once the shard has restored its sessions.
     is_restored: mpsc::Receiver<()>,
-    /// Lets it run; without a word it ends.
+    /// Lets it run; if this is dropped, it ends.
     go: mpsc::SyncSender<()>,
 }
 
-/// A shard's thread, and what it waits for.
+/// The thread of a shard, and what it waits for.
 type StartedShard = (JoinHandle<io::Result<()>>, Ready);
 
 fn start_shard(
@@ -490,6 +491,6 @@ fn start_shard(
     match started.recv() {
         Ok(Ok(())) => Ok((thread, Ready { is_restored, go })),
         Ok(Err(error)) => Err(error),
-        Err(_) => Err(io::Error::other("its thread ended at once")),
+        Err(_) => Err(io::Error::other("the thread ended during its start")),
     }
 }

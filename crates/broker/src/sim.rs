@@ -1,11 +1,11 @@
-//! The broker's shards on simulated loops: for tests.
+//! The shards of the broker on simulated loops, for tests.
 //!
-//! A [`Cluster`] is a whole broker in one thread, without sockets and clock: see
-//! [`tacho_net::sim`]. The shards are those of [`Broker`](crate::Broker), unchanged.
+//! A [`Cluster`] is a whole broker in one thread, without sockets and without a clock (see
+//! [`tacho_net::sim`]). Its shards are those of [`Broker`](crate::Broker), unchanged.
 //!
-//! With a journal ([`Cluster::with_journal`]) nothing is committed by itself: [`Cluster::commit`]
-//! does it, whenever the test wants. To let the broker die, drop the cluster and make another one
-//! on what is left of the disk.
+//! With a journal ([`Cluster::with_journal`]) nothing is committed automatically: the test calls
+//! [`Cluster::commit`]. To simulate a crash, drop the cluster and make another one on the same
+//! disk.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::stats::ShardStats;
 
 pub use crate::shard::{Held, OverLimit, Totals};
 
-/// A broker whose shards take turns as a seed says.
+/// A broker whose shards run in an order drawn from a seed.
 pub struct Cluster {
     simulation: Simulation<Shard>,
     shared: Arc<Shared>,
@@ -43,18 +43,18 @@ type Started = (Option<Committer>, Vec<ShardPart>);
 const SEGMENT_BYTES: u32 = 64 * 1024;
 const LOG_BYTES_MIN: u64 = 256 * 1024;
 
-/// What a cluster begins with.
+/// The seed, faults and time of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeds {
-    /// Of everything that is drawn.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// What goes wrong in the loops.
+    /// Faults of the loops.
     pub faults: Faults,
-    /// The present time of their clock.
+    /// Initial time of the loops.
     pub now_ns: u64,
 }
 
-/// Why there is no cluster.
+/// Why a cluster cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum NoCluster {
     /// The configuration cannot be used.
@@ -78,7 +78,7 @@ impl From<JournalError> for NoCluster {
 }
 
 impl Cluster {
-    /// The broker of `config` at the time `now_ns`. `bounds` may narrow what a turn does; its
+    /// A broker with `config` at the time `now_ns`. `bounds` may lower the limits of a turn; its
     /// listeners are ignored.
     ///
     /// # Errors
@@ -95,8 +95,8 @@ impl Cluster {
         Self::start(config, bounds, seeds, start)
     }
 
-    /// The same with a journal on `storage`, and with everything that an earlier one has left
-    /// there. `unix_ns` is the time of the wall clock.
+    /// A broker with a journal on `storage`, recovered from what an earlier one has left there.
+    /// `unix_ns` is the time of the wall clock.
     ///
     /// # Errors
     /// Certificates of a listener cannot be used, or the journal cannot be opened or read.
@@ -116,7 +116,7 @@ impl Cluster {
         Self::on_journal(config, bounds, seeds, opened, unix_ns)
     }
 
-    /// The same with a journal that is open already, in whatever way.
+    /// A broker with a journal that is already open.
     ///
     /// # Errors
     /// Certificates of a listener cannot be used, or the journal cannot be read.
@@ -170,8 +170,8 @@ impl Cluster {
         Ok(Self { simulation, shared, stats, remote, committer })
     }
 
-    /// Commits what the shards have handed to the journal, in one step; the shards that wait for it
-    /// are told. False if there was nothing to commit, or the disk does not take it now.
+    /// Commits what the shards have appended to the journal, and notifies the shards that wait for
+    /// it. False if there was nothing to commit, or if the disk does not take it at present.
     pub fn commit(&mut self) -> bool {
         let Some(committer) = &mut self.committer else { return false };
         let Step::Committed(_) = committer.step() else { return false };
@@ -186,17 +186,17 @@ impl Cluster {
         self.shared.durable.as_ref().map(|durable: &Durable| &durable.journal)
     }
 
-    /// Time, turns, faults.
+    /// The simulated loops: time, turns, faults.
     pub fn loops(&mut self) -> &mut Simulation<impl tacho_net::Handler> {
         &mut self.simulation
     }
 
-    /// A client connects to the first listener of a shard.
+    /// Connects a client to the first listener of a shard.
     pub fn connect(&mut self, shard: usize) -> Peer {
         self.simulation.connect(shard, 0)
     }
 
-    /// The present time.
+    /// The current time.
     pub fn now_ns(&self) -> u64 {
         self.simulation.now_ns()
     }
@@ -212,19 +212,19 @@ impl Cluster {
         values.filter(|(known, _)| *known == name).map(|(_, value)| value).sum()
     }
 
-    /// Asks every shard to say goodbye to its clients and to stop.
+    /// Asks every shard to disconnect its clients and to stop.
     pub fn stop(&self) {
         for shard in 0..self.remote.shards() {
             self.remote.post(shard, Mail::Shutdown);
         }
     }
 
-    /// Whether a shard's loop still runs.
+    /// Whether the loop of a shard still runs.
     pub fn runs(&self, shard: usize) -> bool {
         self.simulation.net(shard).is_some()
     }
 
-    /// What a shard holds now.
+    /// What a shard holds at present.
     pub fn held(&self, shard: usize) -> Held {
         let mut held = self.simulation.handler(shard).held();
         held.loop_connections = self.simulation.net(shard).map_or(0, |net| net.connections());
@@ -232,7 +232,7 @@ impl Cluster {
         held
     }
 
-    /// What the broker counts over all shards.
+    /// The totals of the broker over all shards.
     pub fn totals(&self) -> Totals {
         let shards = 0..self.stats.len();
         Totals::new(&self.shared, shards.map(|shard| self.simulation.handler(shard)))

@@ -1,7 +1,7 @@
-//! Counters of one shard: written by its thread, read by anyone.
+//! Counters of one shard: written by its thread, read by any thread.
 //!
-//! A name that ends with `_total` only grows; every other is a gauge. `/metrics` shows each as
-//! `tacho_<name>`, times in seconds, with its comment as the help text.
+//! A counter whose name ends with `_total` only grows; all others are gauges. `/metrics` shows each
+//! as `tacho_<name>`, times in seconds, with its doc comment as the help text.
 
 mod families;
 
@@ -16,19 +16,19 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub struct ShardStats {
             $($(#[doc = $help])* pub $name: Counter,)*
-            /// PUBLISH packets taken in, by QoS.
+            /// PUBLISH packets received, by QoS.
             pub publishes_in_total: ByQos,
-            /// PUBLISH packets sent out, by QoS.
+            /// PUBLISH packets sent, by QoS.
             pub publishes_out_total: ByQos,
             /// CONNECT packets refused, by the reason code of the refusal.
             pub refused_connects_total: ByReason,
-            /// Connections of clients that the broker ended, by reason code.
+            /// Client connections that the broker ended, by reason code.
             pub disconnects_by_broker_total: ByReason,
-            /// DISCONNECT packets of clients, by reason code.
+            /// DISCONNECT packets received from clients, by reason code.
             pub disconnects_by_clients_total: ByReason,
-            /// Bytes of the payloads of PUBLISH packets taken in: from 16 bytes to 4 MiB.
+            /// Payload size of received PUBLISH packets in bytes: from 16 bytes to 4 MiB.
             pub payload_in_bytes: Histogram<4>,
-            /// Nanoseconds that the turns of the event loop took: from 4 us to 1 s.
+            /// Duration of event loop turns in nanoseconds: from 4 us to 1 s.
             pub turn_ns: Histogram<12>,
         }
 
@@ -54,178 +54,179 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Connections now open.
+    /// Open connections.
     connections,
-    /// Connections now open whose client is not connected yet.
+    /// Open connections whose CONNECT is not accepted yet.
     handshakes,
-    /// Sessions now held.
+    /// Existing sessions.
     sessions,
-    /// Sessions whose client is connected now.
+    /// Sessions whose client is connected.
     sessions_connected,
-    /// Subscriptions now held, shared ones included.
+    /// Subscriptions, shared ones included.
     subscriptions,
-    /// Shared subscriptions now held.
+    /// Shared subscriptions.
     shared_subscriptions,
-    /// Bytes of the filters of subscriptions now held.
+    /// Bytes of the topic filters of all subscriptions.
     subscriptions_bytes,
-    /// Messages that sessions hold now, waiting or not acknowledged.
+    /// Messages that sessions hold: queued or in flight.
     waiting,
-    /// Bytes of all messages that wait in the whole broker now, and their places in queues; the
-    /// first shard says it.
+    /// Bytes of all queued messages of the whole broker and of their queue entries; reported by
+    /// the first shard.
     queues_bytes,
-    /// Bytes of unsent output and incomplete packets now.
+    /// Bytes of unsent output and incomplete packets.
     buffers_bytes,
-    /// Bytes of waiting messages and of buffers in the whole broker now; the first shard says it.
+    /// Bytes of queued messages and of buffers of the whole broker; reported by the first shard.
     memory_bytes,
-    /// The step of shedding load: 0 normal, 1 accepts slowed, 2 QoS 0 to slow readers shed, 3
+    /// Load shedding step: 0 normal, 1 accepts slowed, 2 QoS 0 to slow readers shed, 3
     /// publishers throttled, 4 connections refused.
     overload_level,
-    /// How long an event waited for its turn on average in the last window.
+    /// Mean time from event to handling in the last window.
     loop_lag_us,
-    /// The largest average so far of how long an event waited for its turn.
+    /// Largest mean time from event to handling of any window so far.
     loop_lag_us_max,
-    /// Retained messages now held.
+    /// Retained messages.
     retained,
-    /// Bytes of retained messages now held.
+    /// Bytes of retained messages.
     retained_bytes,
-    /// Messages that wait in the queues of shared subscriptions now.
+    /// Messages in the queues of shared subscriptions.
     shared_waiting,
-    /// Bytes of messages that wait in the queues of shared subscriptions now.
+    /// Bytes of messages in the queues of shared subscriptions.
     shared_waiting_bytes,
     /// Connections accepted.
     accepted_total,
-    /// Connections refused: the connection limit.
+    /// Connections refused: connection limit reached.
     refused_connections_total,
-    /// Connections that broke before their CONNECT: a TLS or WebSocket handshake that failed, or a
-    /// reset.
+    /// Connections lost before their CONNECT: failed TLS or WebSocket handshakes, and resets.
     failed_handshakes_total,
     /// CONNECT packets accepted.
     connects_total,
     /// Connections closed before their CONNECT to make room for newer ones.
     refused_handshakes_total,
-    /// CONNECT packets refused: the limit on sessions.
+    /// CONNECT packets refused: session limit reached.
     refused_sessions_total,
-    /// CONNECT packets refused: the shard sheds load.
+    /// CONNECT packets refused: the shard is shedding load.
     refused_overload_total,
-    /// Subscriptions refused: a limit on their number, their levels or their bytes.
+    /// Subscriptions refused: the limit on their number, levels or bytes is reached.
     refused_subscriptions_total,
-    /// QoS 1 and 2 messages refused or held back: they would have to wait, and the budget of all
-    /// that waits is used up.
+    /// QoS 1 and 2 messages refused or held back: they would be queued, and the memory budget for
+    /// queues is used up.
     refused_publishes_total,
-    /// Publishers (3.x) closed because they were held back for too long.
+    /// Publishers (3.x) disconnected after being held back for too long.
     ended_publishers_total,
-    /// Connections closed with unsent output because all buffers together were at their limit.
-    ended_slow_readers_total,
-    /// Connections closed with an incomplete packet because all buffers together were at their
+    /// Connections with unsent output closed because the buffers of all connections reached their
     /// limit.
+    ended_slow_readers_total,
+    /// Connections with an incomplete packet closed because the buffers of all connections reached
+    /// their limit.
     ended_incomplete_total,
-    /// Connections that did not finish their CONNECT in time.
+    /// Connections closed because their CONNECT did not arrive in time.
     connect_timeouts_total,
-    /// Enhanced authentications that succeeded, repeated ones included.
+    /// Enhanced authentications that succeeded, re-authentications included.
     authentications_total,
     /// Enhanced authentications that failed.
     failed_authentications_total,
     /// Connections closed for a malformed packet or a protocol error.
     protocol_errors_total,
-    /// Connections closed because their client id connected again.
+    /// Connections closed because another connection took over their client identifier.
     takeovers_total,
-    /// Connections of clients that ended without a DISCONNECT of either side.
+    /// Client connections that ended without a DISCONNECT from either side.
     connections_lost_total,
     /// Sessions that ended because they expired.
     sessions_expired_total,
-    /// Packets taken in, of any type; not those of an authentication before CONNACK.
+    /// Packets received, of any type, except authentication packets before CONNACK.
     packets_in_total,
-    /// PUBACK, PUBREC, PUBREL and PUBCOMP packets sent out.
+    /// PUBACK, PUBREC, PUBREL and PUBCOMP packets sent.
     acks_out_total,
     /// SUBSCRIBE packets answered.
     subscribes_total,
     /// UNSUBSCRIBE packets answered.
     unsubscribes_total,
-    /// PINGREQ packets taken in.
+    /// PINGREQ packets received.
     pings_total,
-    /// DISCONNECT packets sent out.
+    /// DISCONNECT packets sent.
     disconnects_out_total,
-    /// Bytes read from sockets, with what TLS and WebSocket add.
+    /// Bytes read from sockets, TLS and WebSocket overhead included.
     bytes_in_total,
-    /// Bytes written to sockets, with what TLS and WebSocket add.
+    /// Bytes written to sockets, TLS and WebSocket overhead included.
     bytes_out_total,
-    /// Bytes of the payloads of PUBLISH packets sent out.
+    /// Payload bytes of PUBLISH packets sent.
     payload_bytes_out_total,
-    /// PUBLISH packets sent out that named their topic by an alias only.
+    /// PUBLISH packets sent with a topic alias instead of the topic.
     publishes_aliased_out_total,
-    /// Messages handed to another shard.
+    /// Messages forwarded to another shard.
     forwarded_total,
-    /// QoS 0 messages dropped: the receiver's output is above its budget.
+    /// QoS 0 messages dropped: the unsent output of the receiver is above its limit.
     dropped_output_full_total,
-    /// QoS 0 messages dropped: the shard sheds load and the receiver is a slow reader.
+    /// QoS 0 messages dropped: the shard is shedding load and the receiver reads slowly.
     dropped_overload_total,
     /// Messages dropped: the session's queue is full.
     dropped_queue_full_total,
     /// Messages dropped: expired before they could be sent.
     dropped_expired_total,
-    /// Messages dropped: larger than the receiver's Maximum Packet Size.
+    /// Messages dropped: larger than the Maximum Packet Size of the receiver.
     dropped_too_large_total,
     /// QoS 0 messages dropped: the session is not connected.
     dropped_offline_total,
-    /// Messages dropped: the shared subscription's queue is full.
+    /// Messages dropped: the queue of the shared subscription is full.
     dropped_shared_queue_full_total,
-    /// Messages of durable sessions lost: the journal cannot read them any more.
+    /// Messages of durable sessions lost: the journal could not read them.
     lost_messages_total,
-    /// Messages of shared subscriptions that went to others because their member left.
+    /// Messages of shared subscriptions redelivered to another member because theirs left.
     shared_redelivered_total,
-    /// Retained messages that expired and were freed.
+    /// Retained messages that expired.
     retained_expired_total,
-    /// Retained messages refused: the limit on count or bytes.
+    /// Retained messages refused: the limit on their number or bytes is reached.
     retained_refused_total,
-    /// Messages of clients refused: their topic is the broker's own ($SYS).
+    /// Messages of clients refused: their topic is reserved for the broker ($SYS).
     refused_sys_publishes_total,
-    /// Sessions that wait for a commit of the journal now.
+    /// Sessions that wait for a journal commit.
     journal_waiting,
-    /// Records handed to the journal.
+    /// Records appended to the journal.
     journal_records_total,
-    /// Messages written to the journal, each once for all sessions of the shard.
+    /// Messages written to the journal, once for all sessions of the shard.
     journal_messages_total,
-    /// Messages noted in the journal as not yet distributed: other shards, shared subscriptions or
-    /// later turns took part in it.
+    /// Messages recorded in the journal as open: other shards, shared subscriptions or later turns
+    /// took part in their distribution.
     journal_open_total,
-    /// QoS 1 and 2 messages refused or held back: they would have to be written to the journal,
-    /// and its disk is full or failing, or it is at its limit.
+    /// QoS 1 and 2 messages refused or held back: they need the journal, and its disk is full or
+    /// failing, or the journal is at its size limit.
     journal_refused_publishes_total,
-    /// CONNECT packets refused: a durable session would have to be made, to end or to last longer,
-    /// and the journal's disk is full or failing, or it is at its limit.
+    /// CONNECT packets refused: they would create, end or extend a durable session, and the disk
+    /// of the journal is full or failing, or the journal is at its size limit.
     journal_refused_connects_total,
-    /// Subscriptions of durable sessions refused, for the same reason.
+    /// Subscriptions of durable sessions refused: the disk of the journal is full or failing, or
+    /// the journal is at its size limit.
     journal_refused_subscriptions_total,
-    /// Waits for an UNSUBACK that were ended: that the subscription is over could not be written,
-    /// for the same reason.
+    /// Clients disconnected while they waited for an UNSUBACK: the end of the subscription could
+    /// not be written to the journal.
     journal_unconfirmed_unsubscribes_total,
-    /// Messages of QoS 0 not written to the journal: its disk is full or failing, or it is at its
-    /// limit.
+    /// QoS 0 messages not written to the journal: its disk is full or failing, or it is at its
+    /// size limit.
     journal_skipped_total,
     /// Times a publisher was held back because receivers or other shards were behind.
     throttled_total,
-    /// Times a publisher was held back because it sent more than its part to a shard that sheds
-    /// load.
+    /// Times a publisher was held back because it sent more than its share to a shard that is
+    /// shedding load.
     throttled_overload_total,
-    /// Times a shard climbed or left a step of shedding load.
+    /// Changes of the load shedding step.
     overload_changes_total,
-    /// Times a topic's remembered matches were discarded to make room.
+    /// Cached routes discarded to make room.
     route_cache_evictions_total,
     /// Turns of the event loop.
     turns_total,
-    /// Turns of the event loop that began by sleeping.
+    /// Turns of the event loop that waited for events.
     sleeps_total,
-    /// Time that the event loop did not sleep.
+    /// Time that the event loop spent working.
     busy_ns_total,
-    /// Reads of sockets.
+    /// Read calls on sockets.
     reads_total,
-    /// Writes to sockets.
+    /// Write calls on sockets.
     writes_total,
-    /// Wake-ups sent to other shards.
+    /// Wakeups sent to other shards.
     wakes_total,
 }
 
-/// One counter. Only its shard writes it, so an increment is a plain load and store.
+/// A counter. Only its shard writes it, so an increment is a plain load and store.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 

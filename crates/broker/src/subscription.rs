@@ -6,7 +6,7 @@ use tacho_session::SubscriptionIdList;
 
 use crate::keys::SessionSlot;
 
-/// What a subscription asked for, as the index keeps it.
+/// The options of a subscription in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SubscriptionOptions {
     pub(crate) qos: QoS,
@@ -14,8 +14,8 @@ pub(crate) struct SubscriptionOptions {
     pub(crate) retain_as_published: bool,
     /// 0 = none; identifiers start at 1 (3.8.2.1.2).
     pub(crate) id: u32,
-    /// The version of the route map in which it became visible, if a replay brings the retained
-    /// messages from before; else 0.
+    /// The version of the route map in which it became visible, if a replay delivers the earlier
+    /// retained messages; otherwise 0.
     pub(crate) since: u64,
 }
 
@@ -30,13 +30,13 @@ impl SubscriptionOptions {
         }
     }
 
-    /// The identifier as deliveries carry it.
+    /// The subscription identifier for deliveries.
     pub(crate) fn id_list(&self) -> SubscriptionIdList {
         if self.id == 0 { SubscriptionIdList::NONE } else { SubscriptionIdList::one(self.id) }
     }
 }
 
-/// One local session that gets a copy.
+/// A local session that gets the message.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) session: SessionSlot,
@@ -44,32 +44,32 @@ pub(crate) struct Target {
     pub(crate) qos: QoS,
     pub(crate) retain_as_published: bool,
     pub(crate) scope: Scope,
-    /// Retained messages routed before this version of the route map are a replay's.
+    /// Retained messages routed before this version of the route map are delivered by a replay.
     pub(crate) since: u64,
-    /// Those of all the session's matching subscriptions.
+    /// Subscription identifiers of all matching subscriptions of the session.
     pub(crate) subscription_ids: SubscriptionIdList,
 }
 
-/// Whose publishes a target gets: a session that mixes No Local with other subscriptions to one
-/// topic has two targets.
+/// Which publishers a target gets messages of. A session with No Local and other subscriptions to
+/// one topic has two targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Everyone,
     Others,
     Own,
-    /// Of a bridge: everything that has not come by the same bridge.
+    /// A bridge link: all messages that did not arrive by the same bridge.
     Bridge,
 }
 
-/// The rule that a message leaves by, as a delivery carries it.
+/// The egress rule of a message, carried as a subscription identifier of the delivery.
 pub(crate) fn rule_id(rule: usize) -> SubscriptionIdList {
     SubscriptionIdList::one(rule as u32 + 1)
 }
 
-/// One copy per session, with the highest QoS and every identifier [MQTT-3.3.4-2], [MQTT-3.3.4-4].
+/// One target per session, with the highest QoS and all identifiers [MQTT-3.3.4-2], [MQTT-3.3.4-4].
 ///
-/// No Local takes a subscription out for its own session's publishes only, so a session that mixes
-/// both kinds gets one target for others' messages and one for its own.
+/// No Local excludes only messages of the session itself, so a session with both kinds of
+/// subscription gets one target for messages of other clients and one for its own.
 pub(crate) fn merge_targets(mut matched: Vec<(SessionSlot, SubscriptionOptions)>) -> Vec<Target> {
     matched.sort_by_key(|(session, _)| *session);
     let mut targets = Vec::with_capacity(matched.len());

@@ -1,5 +1,5 @@
-//! Where the other broker is. A name is looked up by the control plane, which may wait for the
-//! answer; shards take what is known when they connect.
+//! Addresses of a remote broker. The control plane looks up a host name, since a lookup may block;
+//! shards use the addresses that are known when they connect.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -8,15 +8,15 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::config::Remote;
 
-/// The addresses of another broker.
+/// The addresses of a remote broker.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     host: String,
     port: u16,
     is_name: bool,
-    /// `None` as an error: nobody has answered yet.
+    /// `Err(None)` before the first answer.
     known: Mutex<Result<Vec<SocketAddr>, Option<String>>>,
-    /// Somebody has tried to connect since the last answer, or there was none.
+    /// A lookup is requested: a link has tried to connect since the last answer, or there was none.
     is_wanted: AtomicBool,
 }
 
@@ -36,8 +36,8 @@ impl Addresses {
         }
     }
 
-    /// The address of the next attempt, or why there is none; `None` is that nobody has answered
-    /// yet. Several addresses take turns.
+    /// The address of the next attempt, or why there is none; `None` means that the first lookup is
+    /// not answered yet. Several addresses take turns.
     pub(crate) fn next(&self, attempt: u32) -> Result<SocketAddr, Option<String>> {
         if self.is_name {
             self.is_wanted.store(true, Ordering::Relaxed);
@@ -53,27 +53,27 @@ impl Addresses {
     }
 
     fn no_address(&self) -> String {
-        format!("the name {} has no address", self.host)
+        format!("the host name {} has no address", self.host)
     }
 
-    /// Whether it is a name.
+    /// Whether the host is a name.
     pub(crate) const fn is_name(&self) -> bool {
         self.is_name
     }
 
-    /// What is to be looked up, if somebody wants to know.
+    /// The host and port to look up, if a lookup is requested.
     pub(crate) fn wanted(&self) -> Option<(&str, u16)> {
         self.is_wanted.swap(false, Ordering::Relaxed).then_some((&*self.host, self.port))
     }
 
-    /// The answer. One that tells nothing does not take away what is known.
+    /// Stores the answer of a lookup. A failed lookup keeps the known addresses.
     pub(crate) fn answered(&self, answer: io::Result<Vec<SocketAddr>>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match answer {
             Ok(addresses) if !addresses.is_empty() => *known = Ok(addresses),
             Ok(_) if known.is_err() => *known = Err(Some(self.no_address())),
             Err(error) if known.is_err() => {
-                *known = Err(Some(format!("the name {} is not known: {error}", self.host)));
+                *known = Err(Some(format!("cannot look up the host name {}: {error}", self.host)));
             }
             _ => {}
         }
@@ -89,20 +89,20 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_known_and_nobody_asks() {
+    fn numeric_address_needs_no_lookup() {
         let addresses = addresses("::1");
         assert_eq!(addresses.next(3).unwrap().to_string(), "[::1]:1883");
         assert_eq!((addresses.is_name(), addresses.wanted()), (false, None));
     }
 
     #[test]
-    fn a_name_is_asked_for_again_with_every_attempt_and_stays_known() {
+    fn every_attempt_requests_a_lookup_and_known_addresses_stay() {
         let addresses = addresses("far.example");
         assert_eq!(addresses.wanted(), Some(("far.example", 1883)));
         assert_eq!(addresses.wanted(), None);
         assert_eq!(addresses.next(0), Err(None));
         addresses.answered(Err(io::ErrorKind::NotFound.into()));
-        assert!(addresses.next(1).unwrap_err().unwrap().contains("is not known"));
+        assert!(addresses.next(1).unwrap_err().unwrap().contains("cannot look up"));
         assert!(addresses.wanted().is_some());
         let two = ["10.0.0.1:1883", "10.0.0.2:1883"].map(|text| text.parse().unwrap());
         addresses.answered(Ok(two.to_vec()));

@@ -1,5 +1,70 @@
-//! Bridges: connections of the broker's own to other brokers, as all shards and the control plane
-//! share them. What they do is in `shard::bridge`.
+//! Bridges to remote brokers: configuration, addresses and counters, as all shards and the control
+//! plane share them. The connections themselves are in `shard::bridge`.
+//!
+//! # Links
+//!
+//! A bridge is a pool of connections that the broker opens to a remote broker; each is called a
+//! link. QoS 1 and 2 are symmetric: a broker acts towards a subscriber as a client acts towards a
+//! broker. So a link is an ordinary session whose socket this broker opens, with a client
+//! identifier (`$bridge/NAME/K`) that no client may use. The queue of the session is the buffer of
+//! the bridge, its window respects the receive maximum of the remote broker, and its packet
+//! identifiers are those on the wire. With a data directory the session is durable, so exchanges
+//! continue after a restart of either broker.
+//!
+//! # Routing
+//!
+//! Egress filters are fixed while the broker runs, so they are not in the route map but in a list
+//! that all shards share. When a shard matches a topic for the first time, it also matches the
+//! rules of the bridges. Each bridge with a matching rule adds one link, chosen by the hash of the
+//! topic (`Bridge::link_of`): as a target in this shard, or as the shard that owns the link. So a
+//! message is delivered once per bridge, messages of one topic stay in order, and brokers without
+//! bridges do no extra work, since routes are cached. The links of a bridge are spread over the
+//! shards.
+//!
+//! # Mapping
+//!
+//! Queues and journal contain the message as published. Its templates are rendered directly into
+//! the output of the connection, or into a reused buffer; unchanged payloads are sent by reference.
+//! A topic for which the remote broker has an alias is not rendered. After a restart with other
+//! rules, queued messages are mapped by the new rules.
+//!
+//! # Ingress
+//!
+//! Messages from the remote broker take the path of a publisher: duplicate detection,
+//! acknowledgement after the commit, memory budgets. A client without budget may be refused; a
+//! remote broker is always held back, because it would treat a refusal as the end of the message.
+//! Each ingress filter is subscribed by one link.
+//!
+//! # Connecting
+//!
+//! [`tacho_session::Link`] decides in virtual time when to connect, to give up and to send PINGREQ.
+//! CONNACK says whether the remote broker has the session:
+//!
+//! - If not, unacknowledged messages are sent as new ones, messages with a PUBREC are complete, and
+//!   subscriptions are made again (with 5.0 always).
+//! - If it has a session that is unknown here, the link reconnects with a clean start before it
+//!   sends anything: old packet identifiers could be mistaken for new ones.
+//!
+//! # Loops
+//!
+//! A message that arrives by a bridge has the bridge as its source and does not leave by the same
+//! bridge, also after a crash. Messages that left do not come back because of No Local (5.0) or the
+//! bridge bit (3.1.1, see [`tacho_codec::has_bridge_bit`]). Both apply to one connection only, so
+//! rules of both directions whose topics overlap use the same link. A client that the configuration
+//! names as a link of the remote broker's bridge to this one (`counterpart`) has the bridge as its
+//! source, too.
+//!
+//! # Drops
+//!
+//! Messages are dropped and counted by reason if the buffer is full (the publisher is acknowledged
+//! nevertheless), the time to live is over, the remote broker refuses the message or its size, or
+//! no rule or valid topic applies. A dropped message does not hold up later ones.
+//!
+//! # Configuration changes
+//!
+//! Links beyond a smaller pool continue until their messages are delivered, and then end. A bridge
+//! that is no longer configured ends at start together with its queued messages; the log says how
+//! many.
 
 mod addresses;
 mod status;
@@ -30,20 +95,20 @@ pub struct Bridge {
     config: BridgeConfig,
     pub(crate) tls: Option<TlsClient>,
     pub(crate) addresses: Addresses,
-    /// What comes by it counts as published by this.
+    /// The source of messages that arrive by this bridge.
     pub(crate) source: Source,
-    /// Bytes that wait in all its links.
+    /// Queued bytes of all links.
     buffered: AtomicU64,
     links: Box<[LinkStats]>,
-    /// What was said last in the log: a [`State`]'s number.
-    said: AtomicU8,
-    /// The rules by which something could come back, see [`Bridge::link_of`].
+    /// The state that was logged last.
+    logged: AtomicU8,
+    /// The rules by which messages could come back, see `Bridge::link_of`.
     egress_comes_back: Box<[bool]>,
     ingress_brings_back: Box<[bool]>,
 }
 
 impl Bridges {
-    /// The bridges of a configuration.
+    /// The configured bridges.
     ///
     /// # Errors
     /// Certificates cannot be read or used.
@@ -52,29 +117,29 @@ impl Bridges {
         Ok(Self { all: bridges.collect::<Result<_, _>>()?, shards: config.shards })
     }
 
-    /// How each of them stands.
+    /// The status of each bridge.
     pub fn status(&self) -> Vec<Status> {
         self.all.iter().map(Bridge::status).collect()
     }
 
-    /// Whether there is none.
+    /// Whether there are no bridges.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// All of them.
+    /// All bridges.
     pub fn iter(&self) -> std::slice::Iter<'_, Bridge> {
         self.all.iter()
     }
 
-    /// The bridge of this name, and its place.
+    /// The bridge with this name, and its index.
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &Bridge)> {
         self.all.iter().enumerate().find(|(_, bridge)| bridge.config.name == name)
     }
 
-    /// Who publishes what this client does: itself, or the bridge that the other broker's own one
-    /// is the counterpart of.
+    /// The source of messages of this client: the client itself, or a bridge if the client is a
+    /// link of its counterpart.
     pub(crate) fn source_of(&self, client: &ClientKey) -> Source {
         let mut all = self.all.iter();
         let found = all.find(|bridge| bridge.config.is_counterpart(&client.client_id));
@@ -85,7 +150,7 @@ impl Bridges {
         &self.all[place]
     }
 
-    /// The shard of a bridge's link.
+    /// The shard that owns a link.
     pub(crate) fn shard_of(&self, bridge: &Bridge, link: u16) -> usize {
         owner_of_link(&bridge.config.name, link, self.shards)
     }
@@ -116,36 +181,38 @@ impl Bridge {
             addresses: Addresses::new(&config.remote),
             source: Source::for_bridge(&config.name),
             buffered: AtomicU64::new(0),
-            said: AtomicU8::new(State::Connecting as u8),
+            logged: AtomicU8::new(State::Connecting as u8),
             links: (0..config.connections).map(|_| LinkStats::default()).collect(),
             config: config.clone(),
         })
     }
 
-    /// As configured.
+    /// The configuration.
     pub const fn config(&self) -> &BridgeConfig {
         &self.config
     }
 
-    /// How it stands.
+    /// The status of the bridge.
     pub fn status(&self) -> Status {
-        Status::of(&self.config.name, &self.config.remote.to_string(), &self.links)
+        Status::sum(&self.config.name, &self.config.remote.to_string(), &self.links)
     }
 
-    /// The counters of a link; none of one that is here no longer, but for what it still holds.
+    /// The counters of a link; `None` for a link beyond the configured pool, which only delivers
+    /// its remaining messages.
     pub(crate) fn stats(&self, link: u16) -> Option<&LinkStats> {
         self.links.get(usize::from(link))
     }
 
-    /// The rule that a topic leaves by, and its place: filters of one bridge do not overlap.
+    /// The egress rule of a topic, and its index. At most one applies, since filters of a bridge do
+    /// not overlap.
     pub(crate) fn egress(&self, topic: &str) -> Option<(usize, &EgressRule)> {
         self.config.egress.iter().enumerate().find(|(_, rule)| rule.filter.matches(topic))
     }
 
-    /// The link that carries a topic by a rule, always the same.
+    /// The link for messages of a topic by a rule, always the same.
     ///
-    /// The other broker sends nothing back to the connection that it came by, but to others it
-    /// does. So one link has all rules of both ways that could play into each other's hands.
+    /// The remote broker does not send a message back on the connection that it arrived by, but it
+    /// does on others. So one link has all rules of both directions that could form a loop.
     pub(crate) fn link_of(&self, rule: usize, topic: &str) -> u16 {
         if self.egress_comes_back.get(rule).is_some_and(|comes_back| *comes_back) {
             return 0;
@@ -155,20 +222,20 @@ impl Bridge {
         (stable_hash(topic.as_bytes()) % links) as u16
     }
 
-    /// What comes by this link: each rule by one, so that nothing comes twice.
+    /// The ingress rules of a link. Each rule belongs to one link, so that no message arrives
+    /// twice.
     pub(crate) fn ingress_of(&self, link: u16) -> impl Iterator<Item = &IngressRule> {
         self.ingress().filter_map(move |(owner, rule)| (owner == link).then_some(rule))
     }
 
-    /// What comes by others than this link; `None` while one of them has not subscribed to its
-    /// rules yet.
+    /// The ingress rules of the other links; `None` while one of these has not subscribed yet.
     pub(crate) fn ingress_of_others(&self, link: u16) -> Option<Vec<&IngressRule>> {
         let others = self.ingress().filter(|(owner, _)| *owner != link);
         let has_subscribed = |owner| self.stats(owner).is_some_and(LinkStats::has_subscribed);
         others.map(|(owner, rule)| has_subscribed(owner).then_some(rule)).collect()
     }
 
-    /// All rules of what comes, each with the link that it comes by.
+    /// All ingress rules with their links.
     fn ingress(&self) -> impl Iterator<Item = (u16, &IngressRule)> {
         let links = usize::from(self.config.connections.max(1));
         let rules = self.config.ingress.iter().zip(&self.ingress_brings_back).enumerate();
@@ -179,15 +246,15 @@ impl Bridge {
         })
     }
 
-    /// Who a link is here.
+    /// The session key of a link.
     pub(crate) fn key_of(&self, link: u16) -> ClientKey {
         ClientKey::for_link(&self.config.name, link)
     }
 
-    /// What the session of a link may hold.
+    /// The limits of the session of a link.
     pub(crate) fn session_limits(&self, limits: &Limits) -> SessionLimits {
         SessionLimits {
-            // Bytes bound it: places count too.
+            // Limited by bytes, which include queue entries.
             queue_len_max: u32::MAX,
             queue_bytes_max: self.config.buffer_bytes_max,
             receive_maximum: self.config.inflight,
@@ -207,7 +274,7 @@ impl Bridge {
         }
     }
 
-    /// When a message that comes now has waited for too long.
+    /// When a message that is queued now reaches its time to live.
     #[inline]
     pub(crate) fn waits_until_ns(&self, now_ns: u64) -> u64 {
         match self.config.buffer_ttl_s {
@@ -216,19 +283,19 @@ impl Bridge {
         }
     }
 
-    /// Whether so many bytes more may wait.
+    /// Whether `bytes` more may be queued.
     pub(crate) fn has_room(&self, bytes: u32) -> bool {
         let buffered = self.buffered.load(Ordering::Relaxed);
         buffered.saturating_add(bytes.into()) <= self.config.buffer_bytes_max
     }
 
-    /// Whether the log has not been told this yet, of any link, since it was told otherwise: a
-    /// pool that is lost together is said once.
+    /// Whether this state of any link has not been logged since another state was: the loss of a
+    /// whole pool is logged once.
     pub(crate) fn is_news(&self, state: State) -> bool {
-        self.said.swap(state as u8, Ordering::Relaxed) != state as u8
+        self.logged.swap(state as u8, Ordering::Relaxed) != state as u8
     }
 
-    /// A link holds another number of bytes now.
+    /// Notes a change of the queued bytes of a link.
     pub(crate) fn holds(&self, before: u64, now: u64) {
         if now >= before {
             self.buffered.fetch_add(now - before, Ordering::Relaxed);
@@ -238,5 +305,5 @@ impl Bridge {
     }
 }
 
-/// Sessions of links end with their bridge only.
+/// Sessions of links end only with their bridge.
 pub(crate) const LINK_EXPIRY_S: u32 = EXPIRY_NEVER;

@@ -1,26 +1,26 @@
-//! How bridges stand: counters of each connection, written by the shard that owns it and read by
-//! anyone.
+//! Status of bridges: state and counters of each link, written by the shard that owns it and read
+//! by any thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::stats::Counter;
 
-/// How a connection of a bridge stands, or all of them together.
+/// The state of a link, or of a whole bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// No connection has been made or lost yet: it is being tried.
+    /// The first attempt to connect has not ended yet.
     Connecting,
-    /// The other broker has accepted the connection; of a bridge: all of them.
+    /// The remote broker has accepted the connection; for a bridge: all of its links.
     Up,
-    /// Of a bridge only: some of its connections are up.
+    /// Some links are up; for bridges only.
     Partly,
-    /// There is no connection; it is tried again.
+    /// Not connected; the connection is retried.
     Down,
 }
 
 impl State {
-    /// As metrics, topics and commands name it.
+    /// Name in metrics, topics and commands.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Connecting => "connecting",
@@ -31,33 +31,33 @@ impl State {
     }
 }
 
-/// What a connection of a bridge has done since the broker's start, and what it holds.
+/// Counters of a link since the start of the broker, and its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Connections made after one was lost.
     pub reconnects: u64,
-    /// PUBLISH packets sent, repetitions included.
+    /// PUBLISH packets sent, retransmissions included.
     pub sent: u64,
-    /// PUBLISH packets received, repetitions included.
+    /// PUBLISH packets received, retransmissions included.
     pub received: u64,
-    /// Messages of QoS 1 and 2 whose exchange the other broker has ended well.
+    /// QoS 1 and 2 messages that the remote broker has acknowledged.
     pub acknowledged: u64,
-    /// Messages dropped: they waited for too long.
+    /// Messages dropped: their time to live in the buffer was over.
     pub dropped_expired: u64,
     /// Messages dropped: the buffer was full, or QoS 0 could not be written to the socket.
     pub dropped_full: u64,
-    /// Messages dropped: the other broker refused them.
+    /// Messages dropped: refused by the remote broker.
     pub dropped_refused: u64,
-    /// Messages dropped: larger than the other broker takes.
+    /// Messages dropped: larger than the remote broker accepts.
     pub dropped_too_large: u64,
-    /// Messages dropped, either way: no rule of the configuration fits, or what a template makes
-    /// of them is no topic.
+    /// Messages dropped in either direction: no configured rule applies, or the rendered topic is
+    /// invalid.
     pub dropped_unmapped: u64,
-    /// Messages that wait here now, those in flight not counted.
+    /// Queued messages, without those in flight.
     pub buffered_messages: u64,
-    /// Their bytes.
+    /// Bytes of queued messages.
     pub buffered_bytes: u64,
-    /// Messages sent now and not acknowledged.
+    /// Messages in flight.
     pub inflight: u64,
 }
 
@@ -87,39 +87,39 @@ impl Figures {
     }
 }
 
-/// How a bridge stands.
+/// The status of a bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// As in the configuration.
+    /// Configured name.
     pub name: String,
-    /// The other broker's address, as in the configuration.
+    /// Configured address of the remote broker.
     pub remote: String,
-    /// Of all its connections together.
+    /// State of all links together.
     pub state: State,
-    /// Connections that are up.
+    /// Number of links that are up.
     pub connected: usize,
-    /// Sums over its connections.
+    /// Sums over the links.
     pub figures: Figures,
-    /// Each connection.
+    /// The links.
     pub links: Vec<LinkStatus>,
 }
 
-/// How one connection of a bridge stands.
+/// The status of one link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkStatus {
-    /// How it stands.
+    /// State.
     pub state: State,
-    /// Since when, on the clock of the loops; 0 before the first attempt.
+    /// When it entered the state, on the clock of the event loops; 0 before the first attempt.
     pub since_ns: u64,
-    /// Why the last attempt or connection ended, or what the other broker does not grant; `None`
-    /// while all is well.
+    /// Why the last attempt or connection ended, or what the remote broker does not grant; `None`
+    /// without a problem.
     pub problem: Option<String>,
-    /// What it has done, and what it holds.
+    /// Counters and queue.
     pub figures: Figures,
 }
 
 impl Status {
-    pub(super) fn of(name: &str, remote: &str, links: &[LinkStats]) -> Self {
+    pub(super) fn sum(name: &str, remote: &str, links: &[LinkStats]) -> Self {
         let links: Vec<LinkStatus> = links.iter().map(LinkStats::status).collect();
         let mut figures = Figures::default();
         links.iter().for_each(|link| figures.add(&link.figures));
@@ -139,15 +139,15 @@ impl Status {
     }
 }
 
-/// The counters of one connection. Its shard alone writes them.
+/// State and counters of one link. Only its shard writes them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct LinkStats {
     state: AtomicU8,
     since_ns: AtomicU64,
-    /// Written when a connection ends, read when somebody asks.
+    /// Written when a connection ends, read for the status.
     problem: Mutex<Option<String>>,
-    /// Whether the other broker has granted its subscriptions since the start.
+    /// Whether the remote broker has granted the subscriptions since the start.
     has_subscribed: AtomicBool,
     pub(crate) reconnects: Counter,
     pub(crate) sent: Counter,
@@ -164,7 +164,7 @@ pub struct LinkStats {
 }
 
 impl LinkStats {
-    /// How the connection stands.
+    /// The status of the link.
     pub fn status(&self) -> LinkStatus {
         let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let state = match self.state.load(Ordering::Relaxed) {
@@ -189,22 +189,22 @@ impl LinkStats {
         LinkStatus { state, since_ns: self.since_ns.load(Ordering::Relaxed), problem, figures }
     }
 
-    /// The connection is up.
+    /// Sets the state to up.
     pub fn set_up(&self, now_ns: u64, problem: Option<String>) {
         self.set(UP, now_ns, problem);
     }
 
-    /// The other broker has granted the subscriptions.
+    /// Notes that the remote broker has granted the subscriptions.
     pub(crate) fn set_subscribed(&self) {
         self.has_subscribed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it ever has, since the start.
+    /// Whether the remote broker has granted the subscriptions since the start.
     pub(crate) fn has_subscribed(&self) -> bool {
         self.has_subscribed.load(Ordering::Relaxed)
     }
 
-    /// There is no connection, and why.
+    /// Sets the state to down, with the reason.
     pub fn set_down(&self, now_ns: u64, problem: String) {
         self.set(DOWN, now_ns, Some(problem));
     }
@@ -217,7 +217,7 @@ impl LinkStats {
     }
 }
 
-/// What [`LinkStats`] keeps of a state.
+/// The states that [`LinkStats`] stores.
 const UP: u8 = State::Up as u8;
 const DOWN: u8 = State::Down as u8;
 
@@ -226,9 +226,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bridge_is_up_when_all_its_connections_are() {
+    fn bridge_is_up_when_all_links_are() {
         let links: Vec<LinkStats> = (0..2).map(|_| LinkStats::default()).collect();
-        let status = || Status::of("a", "mqtt://b:1883", &links);
+        let status = || Status::sum("a", "mqtt://b:1883", &links);
         assert_eq!((status().state, status().connected), (State::Connecting, 0));
         links[0].set_down(5, "refused".to_owned());
         assert_eq!(status().state, State::Down);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_summed_over_connections() {
+    fn counters_are_summed_over_links() {
         let links: Vec<LinkStats> = (0..2).map(|_| LinkStats::default()).collect();
         for link in &links {
             link.sent.add(3);
@@ -250,7 +250,7 @@ mod tests {
             link.dropped_full.increment();
             link.dropped_expired.increment();
         }
-        let status = Status::of("a", "mqtt://b:1883", &links);
+        let status = Status::sum("a", "mqtt://b:1883", &links);
         assert_eq!((status.figures.sent, status.figures.buffered_bytes), (6, 20));
         assert_eq!(status.figures.dropped(), 4);
     }

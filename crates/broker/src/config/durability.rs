@@ -1,4 +1,4 @@
-//! What of sessions and messages is kept in the data directory, and how safely.
+//! Durability levels of sessions and messages.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,23 +8,23 @@ use tacho_codec::QoS;
 
 use super::{ConfigError, check_range};
 
-/// How safe something is when the broker says so to a client.
+/// How safe data is when the broker acknowledges it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// In the broker's memory: it ends with the process.
+    /// In memory: lost when the process ends.
     Memory,
-    /// Written to the journal's file: it survives the end of the process, not that of the system.
+    /// Written to the file of the journal: survives the end of the process, but not of the system.
     Written,
-    /// On the disk, as far as the disk keeps its word: it survives a power cut.
+    /// Synced to the disk: survives a power cut if the disk keeps its promises.
     Fsynced,
 }
 
 impl Level {
-    /// All of them, the weakest first.
+    /// All levels, the weakest first.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Written, Self::Fsynced];
 
-    /// Its name in the configuration.
+    /// Name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -33,8 +33,8 @@ impl Level {
         }
     }
 
-    /// What the journal is asked for; nothing at the level of memory.
-    pub(crate) const fn of_journal(self) -> Option<tacho_journal::Level> {
+    /// The level of the journal; `None` for memory.
+    pub(crate) const fn journal_level(self) -> Option<tacho_journal::Level> {
         match self {
             Self::Memory => None,
             Self::Written => Some(tacho_journal::Level::Written),
@@ -56,28 +56,28 @@ impl FromStr for Level {
         let found = Self::ALL.into_iter().find(|level| level.name() == text);
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("`{text}` is none of {names}")
+            format!("`{text}` is not one of {names}")
         })
     }
 }
 
-/// What is kept how safely where there is a data directory; without one everything is in memory.
+/// Durability levels with a data directory; without one all data is in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Durability {
-    /// Of sessions that outlive their connection: a session expiry above 0, or 3.x without clean
-    /// session.
+    /// Level of sessions that outlive their connection: session expiry above 0, or 3.x without
+    /// clean session.
     pub persistent_level: Level,
-    /// Of sessions that end with their connection.
+    /// Level of sessions that end with their connection.
     pub clean_level: Level,
-    /// Of retained messages.
+    /// Level of retained messages.
     pub retained_level: Level,
-    /// Whether QoS 0 messages are journaled and wait for a durable session without a connection.
+    /// Whether QoS 0 messages are journaled for durable sessions without a connection.
     pub offline_qos0: bool,
-    /// Bytes of live data in the journal, beyond which publishers of what has to be kept are
-    /// refused (5.0: 0x97) or held back (3.x). 0 = as much as the disk takes.
+    /// Limit on the bytes of live data in the journal. Beyond it, messages that have to be stored
+    /// are refused (5.0: 0x97) or their publishers held back (3.x). 0: as much as the disk takes.
     pub journal_bytes_max: u64,
-    /// Microseconds that a commit waits for more to come along while there is little to do.
+    /// Microseconds that a commit waits for further records while there is little load.
     pub linger_us: u32,
 }
 
@@ -94,7 +94,7 @@ impl Default for Durability {
     }
 }
 
-/// A log that may hold less than this has no room for two segments and what is moved between them.
+/// A smaller log has no room for two segments and the records moved between them.
 const JOURNAL_BYTES_MIN: u64 = 256 << 20;
 
 impl Durability {
@@ -114,7 +114,7 @@ impl Durability {
     }
 }
 
-/// The levels of sessions whose clients connect to one listener.
+/// Durability levels of the sessions of one listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SessionLevels {
     pub(crate) persistent: Level,
@@ -123,7 +123,7 @@ pub(crate) struct SessionLevels {
 
 impl SessionLevels {
     /// The level of a session with this expiry interval.
-    pub(crate) const fn of(self, session_expiry_s: u32) -> Level {
+    pub(crate) const fn for_expiry(self, session_expiry_s: u32) -> Level {
         if session_expiry_s > 0 { self.persistent } else { self.clean }
     }
 }

@@ -1,4 +1,4 @@
-//! Every bound that the broker keeps.
+//! The limits of the broker.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,85 +6,86 @@ use serde::{Deserialize, Serialize};
 use super::Overload;
 use super::{ConfigError, check_range};
 
-/// Every bound the broker keeps, with its default. A limit that is reached is counted.
+/// The limits of the broker with their defaults. Reaching a limit is counted.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Connections at once; more are refused (5.0: 0x97, 3.x: 3). 0 = as many as descriptors allow.
+    /// Concurrent connections; further ones are refused (5.0: 0x97, 3.x: 3). 0: as many as file
+    /// descriptors allow.
     pub connections_max: usize,
-    /// Connections whose client is not connected yet; the oldest one is closed for one more.
+    /// Connections whose CONNECT is not accepted yet; beyond it the oldest one is closed.
     pub handshakes_max: usize,
-    /// Bytes of a CONNECT; the connection of a larger one is closed.
+    /// Bytes of a CONNECT; a larger one closes the connection.
     pub connect_size_max: u32,
     /// Bytes of a client identifier; longer ones are refused (5.0: 0x85, 3.x: 2).
     pub client_id_bytes_max: usize,
-    /// Sessions, connected or not; new ones are refused beyond it.
+    /// Sessions, connected or not; further ones are refused.
     pub sessions_max: usize,
-    /// Subscriptions of one session; more get SUBACK 0x97 (3.x: 0x80).
+    /// Subscriptions of one session; further ones get SUBACK 0x97 (3.x: 0x80).
     pub subscriptions_per_session_max: usize,
-    /// Subscriptions of all sessions; the same answer.
+    /// Subscriptions of all sessions; further ones get the same answer.
     pub subscriptions_max: usize,
-    /// Bytes of the filters of all subscriptions; the same answer.
+    /// Bytes of the topic filters of all subscriptions; further ones get the same answer.
     pub subscriptions_bytes_max: u64,
-    /// Levels of a filter with wildcards, which cost memory each; more get SUBACK 0x97 (3.x: 0x80).
+    /// Levels of a topic filter with wildcards, which cost memory; a longer one gets SUBACK 0x97
+    /// (3.x: 0x80).
     pub filter_levels_max: usize,
-    /// Bytes of one packet either way; larger incoming ones end the connection (0x95).
+    /// Bytes of one packet in either direction; a larger incoming one ends the connection (0x95).
     pub packet_size_max: u32,
-    /// QoS 1 and 2 publishes a client may have unacknowledged (5.0's Receive Maximum).
+    /// Unacknowledged QoS 1 and 2 messages per publishing client (Receive Maximum of 5.0).
     pub receive_maximum: u16,
-    /// QoS 1 and 2 publishes the broker has unacknowledged per client, at most.
+    /// Unacknowledged QoS 1 and 2 messages towards one client.
     pub inflight_max: u16,
-    /// Messages waiting for one session; the newest is dropped beyond it.
+    /// Messages queued for one session; beyond it the newest is dropped.
     pub session_queue_len_max: u32,
-    /// Bytes of messages waiting for one session; the newest is dropped beyond it.
+    /// Bytes of messages queued for one session; beyond it the newest is dropped.
     pub session_queue_bytes_max: u64,
-    /// Bytes of all messages that wait anywhere. Beyond it a QoS 1 or 2 message that would have to
-    /// wait is refused (5.0: 0x97) or its publisher held back (3.x). 0 = a quarter of the memory.
+    /// Bytes of all queued messages. Beyond it, a QoS 1 or 2 message that would be queued is
+    /// refused (5.0: 0x97) or its publisher held back (3.x). 0: a quarter of the memory.
     pub queues_bytes_max: u64,
-    /// Seconds a 3.x publisher is held back so before its connection is closed.
+    /// Seconds that a 3.x publisher may be held back for this before its connection is closed.
     pub publish_hold_s: u32,
-    /// Bytes of unsent output and incomplete packets of all connections; see [`Overload`] for what
-    /// happens on the way there. 0 = a quarter of the memory.
+    /// Bytes of unsent output and incomplete packets of all connections; load is shed before it is
+    /// reached, see [`Overload`]. 0: a quarter of the memory.
     pub buffers_bytes_max: u64,
-    /// Unsent output of one connection above which QoS 0 messages to it are dropped, and QoS 1 and
-    /// 2 messages wait in its session.
+    /// Unsent output of one connection; beyond it QoS 0 messages to it are dropped, and QoS 1 and 2
+    /// messages are queued in its session.
     pub output_bytes_max: usize,
-    /// Topic aliases a 5.0 client may use towards the broker.
+    /// Topic aliases that a 5.0 client may use towards the broker.
     pub topic_alias_maximum: u16,
-    /// Bytes of the topics behind one client's aliases; more end the connection (0x97).
+    /// Bytes of the topics behind the aliases of one client; more end the connection (0x97).
     pub topic_alias_bytes_max: usize,
-    /// Topic aliases the broker uses towards a 5.0 client that takes some; 0 = none.
+    /// Topic aliases that the broker uses towards a 5.0 client that accepts aliases; 0: none.
     pub outgoing_topic_aliases_max: u16,
-    /// Whether QoS 0 messages wait for a session without a connection, like those of QoS 1 and 2.
+    /// Whether QoS 0 messages are queued for sessions without a connection, like QoS 1 and 2.
     pub queue_qos0_offline: bool,
-    /// Seconds a connection may take to send its whole CONNECT.
+    /// Seconds for a connection to send its CONNECT.
     pub connect_timeout_s: u32,
-    /// Longest keep-alive; longer ones (and none) are lowered to it for 5.0 clients. 0 = any.
+    /// Longest keep alive of 5.0 clients; longer ones, and none, are lowered to it. 0: any.
     pub keep_alive_max_s: u16,
-    /// Longest session expiry; longer ones are lowered to it. 4294967295 = any.
+    /// Longest session expiry; longer ones are lowered to it. 4294967295: any.
     pub session_expiry_max_s: u32,
-    /// Retained messages of the broker; a new topic beyond it is not retained.
+    /// Retained messages; beyond it no further topic is retained.
     pub retained_count_max: usize,
-    /// Bytes of retained messages of the broker; what does not fit is not retained, nor is what it
-    /// replaces.
+    /// Bytes of retained messages; a message that does not fit is not retained, and the one that
+    /// it replaces is removed.
     pub retained_bytes_max: u64,
-    /// Retained topics one shard looks at for new subscriptions in a turn before it looks at its
-    /// sockets again.
+    /// Retained topics that one shard visits for new subscriptions per turn.
     pub retained_steps_per_turn_max: usize,
-    /// Messages waiting in one shared subscription while none of its members can take them; the
-    /// newest is dropped beyond it.
+    /// Messages queued in one shared subscription while no member can take them; beyond it the
+    /// newest is dropped.
     pub shared_queue_len_max: usize,
-    /// Bytes of those messages; the same policy.
+    /// Bytes of those messages; beyond it the newest is dropped.
     pub shared_queue_bytes_max: u64,
-    /// Deliveries one shard makes in a turn before it looks at its sockets again.
+    /// Deliveries that one shard makes per turn.
     pub deliveries_per_turn_max: usize,
-    /// Messages whose fan-out is unfinished, per shard, before publishers are held back.
+    /// Messages with an unfinished fan-out per shard; beyond it publishers are held back.
     pub fanout_backlog_max: usize,
-    /// Messages on their way to one shard before publishers are held back.
+    /// Mails posted to one shard and not taken; beyond it publishers are held back.
     pub mailbox_len_max: usize,
-    /// Topics whose matches each shard remembers.
+    /// Topics in the route cache of each shard.
     pub route_cache_topics_max: usize,
-    /// Bytes of what each shard remembers so; matches not used lately are forgotten beyond it.
+    /// Bytes of the route cache of each shard; beyond it routes not used recently are discarded.
     pub route_cache_bytes_max: usize,
 }
 
@@ -150,7 +151,7 @@ impl Limits {
         ] {
             check_range(key, value, 1, u64::MAX, not_zero)?;
         }
-        // No identifier of up to 23 bytes may be refused for its length [MQTT-3.1.3-5].
+        // Identifiers of up to 23 bytes must be accepted [MQTT-3.1.3-5].
         let identifier = self.client_id_bytes_max as u64;
         check_range("limits.client_id_bytes_max", identifier, 23, u64::MAX, "at least 23")?;
         // 268,435,460 = the largest Remaining Length plus its five-byte header.

@@ -1,4 +1,4 @@
-//! Listeners: where clients connect, and by which transport.
+//! Listeners: addresses and transports for clients.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -13,12 +13,12 @@ use tacho_net::ws::WsServer;
 
 use super::{ConfigError, Level};
 
-/// Where brokers have their WebSocket by custom.
+/// The usual path of MQTT over WebSocket.
 const PATH: &str = "/mqtt";
-/// What clients call MQTT in a WebSocket's handshake; the second is MQTT 3.1's.
+/// Names of MQTT in the WebSocket handshake; the second is that of MQTT 3.1.
 const SUBPROTOCOLS: [&str; 2] = ["mqtt", "mqttv3.1"];
 
-/// What carries MQTT packets.
+/// A transport of MQTT packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
@@ -33,61 +33,61 @@ pub enum Transport {
     Wss,
 }
 
-/// One entry of `[[listeners]]` as typed.
+/// One entry of `[[listeners]]` as in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawListener {
     /// `host:port` with a numeric host.
     pub address: SocketAddr,
-    /// By which transport.
+    /// Transport.
     #[serde(default)]
     pub transport: Transport,
-    /// PEM file of its certificate, instead of the one in `[tls]`.
+    /// PEM file of the certificate, instead of the one in `[tls]`.
     pub cert: Option<PathBuf>,
-    /// PEM file of that certificate's private key.
+    /// PEM file of the private key of the certificate.
     pub key: Option<PathBuf>,
     /// PEM file of CAs, instead of the one in `[tls]`.
     pub client_ca: Option<PathBuf>,
-    /// Instead of what `[tls]` says.
+    /// Replaces the setting in `[tls]`.
     pub require_client_certificate: Option<bool>,
     /// Path of the WebSocket.
     pub path: Option<String>,
-    /// The level of persistent sessions whose clients connect here, instead of the common one.
+    /// Durability level of persistent sessions of this listener, instead of the common one.
     pub persistent_level: Option<Level>,
-    /// The level of sessions that end with their connection here, instead of the common one.
+    /// Durability level of sessions that end with their connection, instead of the common one.
     pub clean_level: Option<Level>,
 }
 
-/// `[tls]` as typed: the certificates of all listeners that have none of their own.
+/// `[tls]` as in the file: the certificates of the listeners that configure none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RawTls {
     /// PEM file of the certificate, with its chain.
     pub cert: Option<PathBuf>,
-    /// PEM file of its private key.
+    /// PEM file of the private key.
     pub key: Option<PathBuf>,
-    /// PEM file of the CAs whose clients' certificates are accepted.
+    /// PEM file of the CAs of accepted client certificates.
     pub client_ca: Option<PathBuf>,
-    /// Clients must show a certificate.
+    /// Clients must present a certificate.
     pub require_client_certificate: Option<bool>,
-    /// Seconds between two looks at the files; 0 looks only on SIGHUP.
+    /// Seconds between two checks of the files; 0: only on SIGHUP.
     pub check_s: Option<u32>,
 }
 
-/// A listener as it will run.
+/// A complete and checked listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// Where.
+    /// Address.
     pub address: SocketAddr,
-    /// By which transport.
+    /// Transport.
     pub transport: Transport,
-    /// Its certificates, for `tls` and `wss`.
+    /// Certificates, for `tls` and `wss`.
     pub tls: Option<TlsServerSettings>,
-    /// The path of its WebSocket, for `ws` and `wss`.
+    /// WebSocket path, for `ws` and `wss`.
     pub path: Option<String>,
-    /// Its own level of persistent sessions.
+    /// Durability level of persistent sessions, if not the common one.
     pub persistent_level: Option<Level>,
-    /// Its own level of sessions that end with their connection.
+    /// Durability level of sessions that end with their connection, if not the common one.
     pub clean_level: Option<Level>,
 }
 
@@ -102,7 +102,7 @@ impl Transport {
         }
     }
 
-    /// Is the connection encrypted?
+    /// Whether connections are encrypted.
     pub const fn uses_tls(self) -> bool {
         matches!(self, Self::Tls | Self::Wss)
     }
@@ -113,7 +113,7 @@ impl Transport {
 }
 
 impl RawListener {
-    /// A listener without certificates and path of its own.
+    /// A listener without certificates and path.
     pub const fn new(transport: Transport, address: SocketAddr) -> Self {
         Self {
             address,
@@ -128,7 +128,7 @@ impl RawListener {
         }
     }
 
-    /// `defaults` are the certificates in `[tls]`.
+    /// Checks the listener. `defaults` are the certificates in `[tls]`.
     pub(super) fn resolve(self, defaults: &RawTls) -> Result<Listener, ConfigError> {
         let (persistent_level, clean_level) = (self.persistent_level, self.clean_level);
         let Self { address, transport, cert, key, client_ca, require_client_certificate, .. } =
@@ -165,7 +165,7 @@ fn shown(transport: Transport, address: SocketAddr) -> String {
 }
 
 impl RawTls {
-    /// What is not said here is taken from `defaults`; a certificate and its key go together.
+    /// Takes unset values from `defaults`; a certificate and its key are taken together.
     fn or(self, defaults: &Self) -> Self {
         let own = self.cert.is_some() || self.key.is_some();
         let pick = |mine: Option<PathBuf>, theirs: &Option<PathBuf>| match own {
@@ -200,14 +200,14 @@ impl RawTls {
                 return Err(ConfigError::NoClientAuthority(shown(transport, address)));
             }
         };
-        // Browsers offer what they speak before they ask for a WebSocket.
+        // Browsers negotiate HTTP before they request a WebSocket.
         let alpn = if transport == Transport::Wss { "http/1.1" } else { "mqtt" };
         Ok(TlsServerSettings { cert, key, clients, alpn: vec![alpn.to_owned()] })
     }
 }
 
 impl Listener {
-    /// Whether its clients' sessions have levels of their own.
+    /// Whether it has its own durability levels.
     pub(super) const fn has_levels(&self) -> bool {
         self.persistent_level.is_some() || self.clean_level.is_some()
     }
@@ -227,7 +227,7 @@ impl Listener {
         })
     }
 
-    /// As a part of a configuration file.
+    /// The listener in the format of the configuration file.
     pub(super) fn describe(&self) -> String {
         let mut text = format!(
             "\n[[listeners]]\naddress = \"{}\"\ntransport = \"{}\"\n",
@@ -289,7 +289,7 @@ impl FromStr for RawListener {
             Some(("ws", rest)) => (Transport::Ws, rest),
             Some(("wss", rest)) => (Transport::Wss, rest),
             Some((other, _)) => {
-                return Err(format!("'{other}' is no transport: tcp, tls, ws or wss"));
+                return Err(format!("'{other}' is not a transport: use tcp, tls, ws or wss"));
             }
         };
         let (address, path) = match rest.find('/') {

@@ -1,38 +1,38 @@
-//! When a shard sheds load, and in which order.
+//! Load shedding: thresholds and the order of the steps.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, check_range};
 
-/// The steps of the ladder: each shard watches how long its loop keeps others waiting, and all of
-/// them the memory that connections hold against `limits.buffers_bytes_max`. A step is climbed
-/// after a window that meets its threshold, one per window, and left after `calm_windows` windows
-/// in which everything was below half of it.
+/// The steps of load shedding. Each shard measures the lag of its event loop, and the buffers of
+/// all connections relative to `limits.buffers_bytes_max`. A step is entered after a window that
+/// meets its threshold, at most one step per window, and left after `calm_windows` windows with all
+/// values below half of the threshold.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Overload {
-    /// Milliseconds over which lag is averaged and after which the step may change.
+    /// Milliseconds of a window: lag is averaged over it, and the step may change after it.
     pub window_ms: u32,
-    /// Windows below half of a threshold before its step is left.
+    /// Windows below half of the threshold before a step is left.
     pub calm_windows: u32,
-    /// Milliseconds of lag from which on the accepting is slowed. 0 = always, for tests.
+    /// Milliseconds of lag from which on accepting is slowed. 0: always, for tests.
     pub lag_slow_accepts_ms: u32,
-    /// Milliseconds of lag from which on slow readers get no QoS 0.
+    /// Milliseconds of lag from which on slow readers get no QoS 0 messages.
     pub lag_shed_qos0_ms: u32,
     /// Milliseconds of lag from which on the heaviest publishers are held back.
     pub lag_throttle_ms: u32,
     /// Milliseconds of lag from which on new connections are refused.
     pub lag_refuse_ms: u32,
-    /// Percent of `limits.buffers_bytes_max` from which on the accepting is slowed.
+    /// Percentage of `limits.buffers_bytes_max` from which on accepting is slowed.
     pub memory_slow_accepts_percent: u32,
-    /// Percent of it from which on slow readers get no QoS 0.
+    /// Percentage of it from which on slow readers get no QoS 0 messages.
     pub memory_shed_qos0_percent: u32,
-    /// Percent of it from which on the heaviest publishers are held back.
+    /// Percentage of it from which on the heaviest publishers are held back.
     pub memory_throttle_percent: u32,
-    /// Percent of it from which on new connections are refused.
+    /// Percentage of it from which on new connections are refused.
     pub memory_refuse_percent: u32,
-    /// Microseconds of a turn that accepting and newcomers' handshakes may take, at least one of
-    /// each, while others wait.
+    /// Microseconds per turn for accepting connections and for their handshakes while other events
+    /// wait; at least one of each is handled.
     pub newcomers_us: u32,
     /// Connections accepted per second and shard while accepting is slowed.
     pub slow_accepts_per_s: u32,
@@ -61,12 +61,12 @@ impl Default for Overload {
 }
 
 impl Overload {
-    /// Lag in milliseconds per step, the lowest step first.
+    /// Thresholds of the lag in milliseconds per step, the lowest step first.
     pub(crate) const fn lags_ms(&self) -> [u32; 4] {
         [self.lag_slow_accepts_ms, self.lag_shed_qos0_ms, self.lag_throttle_ms, self.lag_refuse_ms]
     }
 
-    /// Percent of memory per step, the lowest step first.
+    /// Thresholds of memory in percent per step, the lowest step first.
     pub(crate) const fn memory_percents(&self) -> [u32; 4] {
         [
             self.memory_slow_accepts_percent,
@@ -86,7 +86,7 @@ impl Overload {
         ] {
             check_range(key, value.into(), 1, u64::MAX, not_zero)?;
         }
-        let rising = "at least the threshold of the step before";
+        let rising = "at least the threshold of the previous step";
         let keys = [
             ("overload.lag_shed_qos0_ms", "overload.memory_shed_qos0_percent"),
             ("overload.lag_throttle_ms", "overload.memory_throttle_percent"),

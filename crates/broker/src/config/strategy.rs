@@ -1,30 +1,31 @@
-//! How shared subscriptions choose the member that gets a message.
+//! How shared subscriptions choose the member for a message.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Who of a shared subscription gets a message. Only connected members do, while there is one.
+/// The member of a shared subscription that gets a message. Disconnected members get messages only
+/// while no member is connected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SharedStrategy {
-    /// The one with the fewest messages waiting or unacknowledged; equals take turns.
+    /// The member with the fewest queued and unacknowledged messages; ties take turns.
     #[default]
     LeastInflight,
-    /// Each in turn.
+    /// The members in turn.
     RoundRobin,
-    /// Anyone.
+    /// A random member.
     Random,
-    /// The one that got this publisher's last message, until it disconnects.
+    /// The member that got the last message of this publisher, until it disconnects.
     Sticky,
-    /// The same one for a publisher's client identifier.
+    /// The same member for the same client identifier of the publisher.
     HashClientId,
-    /// The same one for a topic.
+    /// The same member for the same topic.
     HashTopic,
 }
 
 impl SharedStrategy {
-    /// All of them, the default first.
+    /// All strategies, the default first.
     pub const ALL: [Self; 6] = [
         Self::LeastInflight,
         Self::RoundRobin,
@@ -34,7 +35,7 @@ impl SharedStrategy {
         Self::HashTopic,
     ];
 
-    /// Its name in the configuration.
+    /// Name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::LeastInflight => "least_inflight",
@@ -46,8 +47,8 @@ impl SharedStrategy {
         }
     }
 
-    /// Whether messages belong to one member, so that they wait for it, instead of going to
-    /// whoever has room.
+    /// Whether messages are bound to one member and wait for it, instead of going to a member with
+    /// credit.
     pub(crate) const fn is_bound(self) -> bool {
         matches!(self, Self::Sticky | Self::HashClientId | Self::HashTopic)
     }
@@ -60,7 +61,7 @@ impl FromStr for SharedStrategy {
         let found = Self::ALL.into_iter().find(|strategy| strategy.name() == text);
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("`{text}` is none of {names}")
+            format!("`{text}` is not one of {names}")
         })
     }
 }

@@ -23,7 +23,7 @@ fn open_listener_needs_allow_anonymous() {
 }
 
 #[test]
-fn description_is_a_configuration_file_again() {
+fn description_parses_to_the_same_configuration() {
     let config = parse(
         "shards = 3\nlisten = ['0.0.0.0:1']\nallow_anonymous = true\n\
          shared_subscription_strategy = 'hash_topic'\n\
@@ -55,8 +55,11 @@ fn levels_are_by_class_and_listener_and_need_a_data_directory() {
                 clean_level = 'fsynced'\n";
     let config = parse(text).unwrap();
     let levels: Vec<_> = config.session_levels();
-    assert_eq!((levels[0].of(1), levels[0].of(0)), (Level::Written, Level::Memory));
-    assert_eq!((levels[1].of(u32::MAX), levels[1].of(0)), (Level::Memory, Level::Fsynced));
+    assert_eq!((levels[0].for_expiry(1), levels[0].for_expiry(0)), (Level::Written, Level::Memory));
+    assert_eq!(
+        (levels[1].for_expiry(u32::MAX), levels[1].for_expiry(0)),
+        (Level::Memory, Level::Fsynced)
+    );
     let again = parse(&config.describe()).unwrap();
     assert_eq!((&again.data_dir, &again.durability), (&config.data_dir, &config.durability));
     assert_eq!(again.listeners, config.listeners);
@@ -70,7 +73,7 @@ fn levels_are_by_class_and_listener_and_need_a_data_directory() {
 }
 
 #[test]
-fn a_listener_has_its_own_certificate_or_the_common_one() {
+fn listener_has_its_own_certificate_or_the_common_one() {
     let config = parse(
         "[tls]\ncert = 'common.pem'\nkey = 'common.key'\nclient_ca = 'ca.pem'\n\
          [[listeners]]\naddress = '127.0.0.1:1'\ntransport = 'tls'\n\
@@ -87,7 +90,7 @@ fn a_listener_has_its_own_certificate_or_the_common_one() {
 }
 
 #[test]
-fn listeners_that_make_no_sense_are_explained() {
+fn inconsistent_listeners_are_refused_with_the_reason() {
     for (keys, words) in [
         ("transport = 'tls'", "has no certificate"),
         ("transport = 'tls'\ncert = 'x'", "has no certificate"),
@@ -124,7 +127,7 @@ fn listeners_as_flags() {
         assert_eq!(config.resolve().unwrap().listeners[0].to_string(), shown);
     }
     for (text, words) in [
-        ("udp://127.0.0.1:5", "no transport"),
+        ("udp://127.0.0.1:5", "not a transport"),
         ("localhost:1883", "numeric host"),
         ("tls://127.0.0.1:5/mqtt", "numeric host"),
     ] {
@@ -134,7 +137,7 @@ fn listeners_as_flags() {
 }
 
 #[test]
-fn certificates_that_cannot_be_used_are_explained() {
+fn unusable_certificates_are_explained() {
     let folder = std::env::temp_dir().join(format!("tacho-certificates-{}", std::process::id()));
     let good = crate::self_signed(&folder, []).unwrap();
     let path = |name: &str, text: &str| {
@@ -186,7 +189,7 @@ fn limits_out_of_range_are_named() {
 }
 
 #[test]
-fn metrics_are_for_loopback_unless_it_is_meant() {
+fn metrics_beyond_loopback_need_metrics_allow_remote() {
     assert_eq!(parse("").unwrap().metrics, None);
     assert_eq!(parse("").unwrap().sys_interval_s, 10);
     let error = parse("metrics = '0.0.0.0:9883'").unwrap_err();
@@ -201,7 +204,7 @@ fn metrics_are_for_loopback_unless_it_is_meant() {
 // 6
 // [MQTT-3.1.3-5]
 #[test]
-fn identifiers_of_23_bytes_cannot_be_forbidden() {
+fn client_identifiers_of_23_bytes_are_always_allowed() {
     for (bytes, allowed) in [(22, false), (23, true)] {
         let text = format!("[limits]\nclient_id_bytes_max = {bytes}");
         assert_eq!(parse(&text).is_ok(), allowed, "{bytes}");
@@ -209,7 +212,7 @@ fn identifiers_of_23_bytes_cannot_be_forbidden() {
 }
 
 #[test]
-fn response_information_is_the_beginning_of_a_topic() {
+fn response_information_must_begin_a_topic() {
     for (text, allowed) in [("answers/{client_id}/", true), ("", true), ("a/#", false)] {
         let config = parse(&format!("response_information = \"{text}\""));
         assert_eq!(config.is_ok(), allowed, "{text}");

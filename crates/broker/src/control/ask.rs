@@ -9,15 +9,15 @@ use super::View;
 use crate::mail::Mail;
 use crate::query::{ClientScan, Query, ScannedClients};
 
-/// How long a shard may take: far longer than the longest turn that is still healthy.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a shard may take: far longer than the longest turn of a healthy shard.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoAnswer {
     #[error("shard {0} has ended")]
     Ended(usize),
-    #[error("shard {0} has not answered in {wait} s", wait = PATIENCE.as_secs())]
+    #[error("shard {0} has not answered within {wait} s", wait = TIMEOUT.as_secs())]
     Late(usize),
 }
 
@@ -40,10 +40,10 @@ impl View {
         query: impl FnOnce(oneshot::Sender<T>) -> Query,
     ) -> Result<T, NoAnswer> {
         let (reply, answer) = oneshot::channel();
-        if !self.remote.post(shard, Mail::Ask(Box::new(query(reply)))) {
+        if !self.remote.post(shard, Mail::Query(Box::new(query(reply)))) {
             return Err(NoAnswer::Ended(shard));
         }
-        match timeout(PATIENCE, answer).await {
+        match timeout(TIMEOUT, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(NoAnswer::Ended(shard)),
             Err(_) => Err(NoAnswer::Late(shard)),
@@ -67,12 +67,12 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_that_takes_no_turns_is_late_and_one_that_has_ended_is_gone() {
+    fn blocked_shard_is_late_and_ended_shard_has_ended() {
         let mailbox = mailboxes::<Mail>(1).remove(0);
         let view = view(&mailbox);
-        // Nobody takes the mail.
+        // No shard takes the mail.
         assert_eq!(pulse(&view), Err(NoAnswer::Late(0)));
-        assert_eq!(NoAnswer::Late(0).to_string(), "shard 0 has not answered in 2 s");
+        assert_eq!(NoAnswer::Late(0).to_string(), "shard 0 has not answered within 2 s");
         drop(mailbox);
         assert_eq!(pulse(&view), Err(NoAnswer::Ended(0)));
     }

@@ -1,4 +1,4 @@
-//! What HTTP, `/metrics` and `$SYS` say of bridges, where there are any.
+//! The state of bridges for HTTP, `/metrics` and `$SYS`.
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
@@ -9,40 +9,38 @@ use crate::bridge::{Bridges, Figures, LinkStatus, State, Status};
 
 type Pick = fn(&Figures) -> u64;
 
-/// A figure of a bridge or one of its connections: its name in answers and metrics, what it is, and
-/// where it is found.
-struct Figure {
+/// A counter or gauge of a bridge or one of its links: name in answers and metrics, help text, and
+/// where to read it.
+struct Metric {
     name: &'static str,
     help: &'static str,
     kind: Kind,
     pick: Pick,
 }
 
-const fn counter(name: &'static str, help: &'static str, pick: Pick) -> Figure {
-    Figure { name, help, kind: Kind::Counter, pick }
+const fn counter(name: &'static str, help: &'static str, pick: Pick) -> Metric {
+    Metric { name, help, kind: Kind::Counter, pick }
 }
 
-const fn gauge(name: &'static str, help: &'static str, pick: Pick) -> Figure {
-    Figure { name, help, kind: Kind::Gauge, pick }
+const fn gauge(name: &'static str, help: &'static str, pick: Pick) -> Metric {
+    Metric { name, help, kind: Kind::Gauge, pick }
 }
 
-const FIGURES: [Figure; 7] = [
+const METRICS: [Metric; 7] = [
     counter("reconnects", "Connections made after one was lost.", |f| f.reconnects),
-    counter("sent", "PUBLISH packets sent, repetitions included.", |f| f.sent),
-    counter("received", "PUBLISH packets received, repetitions included.", |f| f.received),
-    counter(
-        "acknowledged",
-        "Messages of QoS 1 and 2 whose exchange the other broker has ended well.",
-        |f| f.acknowledged,
-    ),
-    gauge("buffered_messages", "Messages that wait, those in flight not counted.", |f| {
+    counter("sent", "PUBLISH packets sent, retransmissions included.", |f| f.sent),
+    counter("received", "PUBLISH packets received, retransmissions included.", |f| f.received),
+    counter("acknowledged", "QoS 1 and 2 messages that the remote broker has acknowledged.", |f| {
+        f.acknowledged
+    }),
+    gauge("buffered_messages", "Queued messages, without those in flight.", |f| {
         f.buffered_messages
     }),
-    gauge("buffered_bytes", "Bytes of messages that wait.", |f| f.buffered_bytes),
-    gauge("inflight", "Messages sent and not acknowledged yet.", |f| f.inflight),
+    gauge("buffered_bytes", "Bytes of queued messages.", |f| f.buffered_bytes),
+    gauge("inflight", "Messages in flight.", |f| f.inflight),
 ];
 
-/// Messages that were dropped, by the reason.
+/// Dropped messages by reason.
 const DROPPED: [(&str, Pick); 5] = [
     ("expired", |f| f.dropped_expired),
     ("full", |f| f.dropped_full),
@@ -53,45 +51,45 @@ const DROPPED: [(&str, Pick); 5] = [
 
 /// The answer to `/bridges`.
 #[derive(Serialize)]
-pub(super) struct Answer {
-    bridges: Vec<Row>,
+pub(super) struct BridgeList {
+    bridges: Vec<BridgeRow>,
 }
 
 /// A bridge.
 #[derive(Serialize)]
-struct Row {
+struct BridgeRow {
     name: String,
     remote: String,
     state: &'static str,
     connected: usize,
     #[serde(flatten)]
-    figures: Flat,
-    connections: Vec<Connection>,
+    figures: FlatFigures,
+    connections: Vec<LinkRow>,
 }
 
-/// One of its connections.
+/// One of its links.
 #[derive(Serialize)]
-struct Connection {
-    /// Counted from 1, as in its client identifier.
+struct LinkRow {
+    /// Starts at 1, as in its client identifier.
     connection: usize,
     state: &'static str,
-    /// Seconds for which it has been in this state; absent before the first attempt.
+    /// Seconds since it entered this state; absent before the first attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     for_s: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
     #[serde(flatten)]
-    figures: Flat,
+    figures: FlatFigures,
 }
 
-/// All figures side by side.
-struct Flat(Figures);
+/// All metrics of a bridge or link as keys of one object.
+struct FlatFigures(Figures);
 
-impl Serialize for Flat {
+impl Serialize for FlatFigures {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for figure in &FIGURES {
-            map.serialize_entry(figure.name, &(figure.pick)(&self.0))?;
+        for metric in &METRICS {
+            map.serialize_entry(metric.name, &(metric.pick)(&self.0))?;
         }
         for (reason, pick) in DROPPED {
             map.serialize_entry(&format!("dropped_{reason}"), &pick(&self.0))?;
@@ -100,37 +98,41 @@ impl Serialize for Flat {
     }
 }
 
-impl Answer {
-    pub(super) fn of(bridges: &Bridges) -> Self {
+impl BridgeList {
+    pub(super) fn new(bridges: &Bridges) -> Self {
         let now_ns = clock::now_ns();
         Self {
-            bridges: bridges.status().into_iter().map(|status| Row::of(status, now_ns)).collect(),
+            bridges: bridges
+                .status()
+                .into_iter()
+                .map(|status| BridgeRow::new(status, now_ns))
+                .collect(),
         }
     }
 }
 
-impl Row {
-    fn of(status: Status, now_ns: u64) -> Self {
-        let connection = |(at, link): (usize, LinkStatus)| Connection {
+impl BridgeRow {
+    fn new(status: Status, now_ns: u64) -> Self {
+        let connection = |(at, link): (usize, LinkStatus)| LinkRow {
             connection: at + 1,
             state: link.state.name(),
             for_s: (link.since_ns > 0)
                 .then(|| now_ns.saturating_sub(link.since_ns) / 1_000_000_000),
             problem: link.problem,
-            figures: Flat(link.figures),
+            figures: FlatFigures(link.figures),
         };
         Self {
             name: status.name,
             remote: status.remote,
             state: status.state.name(),
             connected: status.connected,
-            figures: Flat(status.figures),
+            figures: FlatFigures(status.figures),
             connections: status.links.into_iter().enumerate().map(connection).collect(),
         }
     }
 }
 
-/// All metrics of bridges. It only reads atomics.
+/// The metrics of all bridges. It only reads atomics.
 pub(super) fn write(exposition: &mut Exposition, bridges: &Bridges) {
     if bridges.is_empty() {
         return;
@@ -142,19 +144,19 @@ pub(super) fn write(exposition: &mut Exposition, bridges: &Bridges) {
             family.sample(&[("bridge", &status.name)], value(status));
         }
     };
-    let help = "Connections of the bridge, by the configuration.";
+    let help = "Configured connections of the bridge.";
     family("connections", help, Kind::Gauge, &|status| status.links.len() as u64);
     let help = "Connections of the bridge that are up.";
     family("connections_up", help, Kind::Gauge, &|status| status.connected as u64);
-    for figure in &FIGURES {
-        let name = match figure.kind {
-            Kind::Counter => format!("{}_total", figure.name),
-            _ => figure.name.to_owned(),
+    for metric in &METRICS {
+        let name = match metric.kind {
+            Kind::Counter => format!("{}_total", metric.name),
+            _ => metric.name.to_owned(),
         };
-        family(&name, figure.help, figure.kind, &|status| (figure.pick)(&status.figures));
+        family(&name, metric.help, metric.kind, &|status| (metric.pick)(&status.figures));
     }
-    let help = "Messages dropped: they waited too long, there was no room, the other broker refused \
-                them or does not take as large ones, or no rule makes a message of them.";
+    let help = "Messages dropped: expired, buffer full, refused by the remote broker or too large \
+                for it, or no rule maps them.";
     let mut family = exposition.family("tacho_bridge_dropped_total", help, Kind::Counter);
     for status in &all {
         for (reason, pick) in DROPPED {
@@ -165,20 +167,20 @@ pub(super) fn write(exposition: &mut Exposition, bridges: &Bridges) {
     }
 }
 
-/// Topics of `$SYS`, always the same ones in the same order, and their payloads.
-pub(super) fn figures(bridges: &Bridges) -> Vec<(String, String)> {
+/// `$SYS` topics and their payloads, always in the same order.
+pub(super) fn sys_values(bridges: &Bridges) -> Vec<(String, String)> {
     let mut values = Vec::new();
     for status in bridges.status() {
         let Status { name, state, figures, .. } = status;
-        // What mosquitto says of its bridges: 1 or 0.
+        // As mosquitto publishes it: 1 or 0.
         let up = u8::from(state == State::Up);
         values.push((format!("connection/{name}/state"), up.to_string()));
         values.push((format!("bridges/{name}/state"), state.name().to_owned()));
         values.push((format!("bridges/{name}/connections"), status.links.len().to_string()));
         values.push((format!("bridges/{name}/connected"), status.connected.to_string()));
-        for figure in &FIGURES {
-            let value = (figure.pick)(&figures).to_string();
-            values.push((format!("bridges/{name}/{}", figure.name), value));
+        for metric in &METRICS {
+            let value = (metric.pick)(&figures).to_string();
+            values.push((format!("bridges/{name}/{}", metric.name), value));
         }
         values.push((format!("bridges/{name}/dropped"), figures.dropped().to_string()));
     }
@@ -190,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_have_every_figure_once() {
+    fn answers_contain_every_metric_once() {
         let figures = Figures { sent: 7, dropped_refused: 2, ..Figures::default() };
         let link = |state, problem: Option<&str>, since_ns| LinkStatus {
             state,
@@ -209,14 +211,14 @@ mod tests {
                 link(State::Down, Some("refused"), 0),
             ],
         };
-        let json = serde_json::to_value(Row::of(status, 5_500_000_000)).unwrap();
+        let json = serde_json::to_value(BridgeRow::new(status, 5_500_000_000)).unwrap();
         assert_eq!((&json["state"], &json["connected"]), (&"partly".into(), &1.into()));
         assert_eq!((&json["sent"], &json["dropped_refused"]), (&7.into(), &2.into()));
         let [one, two] = [0, 1].map(|at| &json["connections"][at]);
         assert_eq!((&one["for_s"], &two["problem"]), (&4.into(), &"refused".into()));
         assert!(one.get("problem").is_none() && two.get("for_s").is_none());
         assert_eq!(two["connection"], 2);
-        // Nothing that a bridge counts is left out.
+        // All counters of a bridge are exported.
         let all = Figures {
             reconnects: 1,
             sent: 1,
@@ -231,7 +233,7 @@ mod tests {
             buffered_bytes: 1,
             inflight: 1,
         };
-        let map = serde_json::to_value(Flat(all)).unwrap();
+        let map = serde_json::to_value(FlatFigures(all)).unwrap();
         assert_eq!(map.as_object().unwrap().len(), 12);
         assert!(map.as_object().unwrap().values().all(|value| *value == 1));
     }

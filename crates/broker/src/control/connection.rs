@@ -1,4 +1,4 @@
-//! Connections of the control plane's server, each bounded in time and bytes.
+//! Connections of the HTTP server, each with a time limit and a size limit.
 
 use std::future::Future;
 use std::io;
@@ -14,39 +14,39 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 
-/// Connections at a time; more wait in the kernel's queue.
+/// Concurrent connections; further ones wait in the backlog of the kernel.
 const CONNECTIONS_MAX: usize = 16;
-/// Bytes of a request, at most.
+/// Bytes of a request at most.
 const REQUEST_BYTES_MAX: usize = 16 * 1024;
-/// From a request's first byte to its answer's first.
+/// From the first byte of a request to the first byte of its answer.
 const REQUEST_TIME: Duration = Duration::from_secs(15);
-/// Between an answer's bytes, and between an answer and the next request: Prometheus keeps
+/// Between bytes of an answer, and between an answer and the next request: Prometheus keeps
 /// connections for its next scrape.
 const IDLE_TIME: Duration = Duration::from_secs(75);
 
-/// A listener with a bound on its connections.
-pub(super) struct Bounded {
+/// A listener with a limit on its connections.
+pub(super) struct BoundedListener {
     listener: TcpListener,
     free: Arc<Semaphore>,
 }
 
-impl Bounded {
+impl BoundedListener {
     pub(super) fn new(listener: TcpListener) -> Self {
         Self { listener, free: Arc::new(Semaphore::new(CONNECTIONS_MAX)) }
     }
 }
 
-impl Listener for Bounded {
-    type Io = Connection;
+impl Listener for BoundedListener {
+    type Io = HttpConnection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
+    async fn accept(&mut self) -> (HttpConnection, SocketAddr) {
         loop {
             // The semaphore is never closed.
             let Ok(permit) = Arc::clone(&self.free).acquire_owned().await else { continue };
             let (stream, peer) = Listener::accept(&mut self.listener).await;
             let (deadline, asking, left) = (Box::pin(sleep(IDLE_TIME)), false, REQUEST_BYTES_MAX);
-            return (Connection { stream, deadline, asking, left, _permit: permit }, peer);
+            return (HttpConnection { stream, deadline, asking, left, _permit: permit }, peer);
         }
     }
 
@@ -55,18 +55,18 @@ impl Listener for Bounded {
     }
 }
 
-/// A connection that ends when its time or its bytes are used up, and gives its place back.
-pub(super) struct Connection {
+/// A connection that ends when its time or its bytes are used up.
+pub(super) struct HttpConnection {
     stream: TcpStream,
     deadline: Pin<Box<Sleep>>,
-    /// Part of a request has come, and nothing of its answer has left.
+    /// A request is being received or handled: no byte of its answer has been written.
     asking: bool,
-    /// Bytes that this request may still have.
+    /// Bytes left for this request.
     left: usize,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Connection {
+impl HttpConnection {
     fn check<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -79,7 +79,7 @@ impl Connection {
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for HttpConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -95,7 +95,7 @@ impl AsyncRead for Connection {
                 self.deadline.set(sleep(REQUEST_TIME));
             }
             if got > self.left {
-                let why = "a request is too long";
+                let why = "the request is too long";
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, why)));
             }
             self.left -= got;
@@ -104,7 +104,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for HttpConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,14 +1,14 @@
 //! The text format of Prometheus, version 0.0.4.
 //!
-//! Our own writer: the client crates keep values of their own behind registries and write
-//! OpenMetrics, while ours lie in the shards and only need to be printed.
+//! Client crates keep their own values in registries and write OpenMetrics; our values are in the
+//! shards and only need to be printed.
 
 use std::fmt::{Display, Write as _};
 
 /// The media type of the format.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What kind of metric it is.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Counter,
@@ -16,14 +16,14 @@ pub(super) enum Kind {
     Histogram,
 }
 
-/// An answer in the making.
+/// A page being written.
 #[derive(Debug, Default)]
 pub(super) struct Exposition {
     text: String,
 }
 
 impl Exposition {
-    /// Begins a metric; its samples are to follow.
+    /// Begins a metric; its samples follow.
     pub(super) fn family(&mut self, name: &str, help: &str, kind: Kind) -> Family<'_> {
         let kind = match kind {
             Kind::Counter => "counter",
@@ -56,8 +56,8 @@ impl Family<'_> {
         self.line("", labels, value);
     }
 
-    /// A distribution: counts by bucket, one more than bounds, and the sum of all values. Bounds
-    /// and sum are multiplied by `unit`.
+    /// A histogram: counts per bucket, one bucket more than bounds, and the sum of all values.
+    /// Bounds and sum are multiplied by `unit`.
     pub(super) fn histogram(
         &mut self,
         labels: &[(&str, &dyn Display)],

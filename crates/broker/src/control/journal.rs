@@ -1,118 +1,99 @@
-//! What `/metrics` and `$SYS` say of the journal, where there is one.
+//! The metrics of the journal and its `$SYS` topics.
 
-use tacho_journal::{Condition, Journal, Latency};
+use tacho_journal::{Condition, Journal, Latency, Stats};
 
 use super::exposition::{Exposition, Kind};
 
-/// Microseconds as Prometheus wants them.
+/// Microseconds in seconds.
 const US: f64 = 1e-6;
-/// Buckets of a histogram that are shown: up to a good second, in steps of two.
+/// Exported buckets of a histogram: up to about a second, in steps of two.
 const BUCKETS: usize = 21;
 
-/// All figures of the journal. It only reads atomics.
+/// All metrics of the journal. It only reads atomics.
 pub(super) fn write(exposition: &mut Exposition, journal: &Journal) {
     let stats = journal.stats();
-    let (counter, gauge) = (Kind::Counter, Kind::Gauge);
-    for (name, help, kind, value) in [
-        ("commits_total", "Commits complete.", counter, stats.commits.get()),
-        (
-            "commit_records_total",
-            "Records in complete commits, those that were moved included.",
-            counter,
-            stats.records.get(),
-        ),
-        (
-            "record_bytes_total",
-            "Bytes of records in complete commits.",
-            counter,
-            stats.record_bytes.get(),
-        ),
-        (
-            "left_out_records_total",
-            "Records not written, as what they told of was over by then.",
-            counter,
-            stats.left_out_records.get(),
-        ),
-        ("left_out_bytes_total", "Bytes of these.", counter, stats.left_out_bytes.get()),
-        ("body_bytes_total", "Bytes of messages appended.", counter, stats.body_bytes.get()),
-        ("written_bytes_total", "Bytes written to the log.", counter, stats.written_bytes.get()),
-        (
-            "zeroed_bytes_total",
-            "Bytes of zeros written to prepare segments.",
-            counter,
-            stats.zeroed_bytes.get(),
-        ),
-        ("sync_errors_total", "Syncs that failed.", counter, stats.sync_errors.get()),
-        (
-            "write_errors_total",
-            "Writes that failed, but for those that found the disk full.",
-            counter,
-            stats.write_errors.get(),
-        ),
-        ("full_errors_total", "Writes that found the disk full.", counter, stats.full_errors.get()),
-        (
-            "lost_frames_total",
-            "Commits of the level `written` that a failing disk lost.",
-            counter,
-            stats.lost_frames.get(),
-        ),
-        (
-            "pressed_total",
-            "Times that more waited to be written than should.",
-            counter,
-            stats.pressed.get(),
-        ),
-        ("segments", "Segments of the log now.", gauge, stats.segments.get()),
-        ("log_bytes", "Bytes of the log's segments now.", gauge, stats.log_bytes.get()),
-        ("freed_segments_total", "Segments given back.", counter, stats.freed_segments.get()),
-        ("live_bytes", "Bytes of live records in the log now.", gauge, stats.live_bytes.get()),
-        ("live_messages", "Messages in the log now.", gauge, stats.live_messages.get()),
-        ("live_entries", "Places in queues in the log now.", gauge, stats.live_entries.get()),
-        ("live_keys", "Keys in the log now.", gauge, stats.live_keys.get()),
-        (
-            "relocated_records_total",
-            "Live records moved so that old segments get free.",
-            counter,
-            stats.relocated_records.get(),
-        ),
-        (
-            "relocated_bytes_total",
-            "Bytes of live records moved so.",
-            counter,
-            stats.relocated_bytes.get(),
-        ),
-        (
-            "lost_records_total",
-            "Live records lost because the disk does not let them be read.",
-            counter,
-            stats.lost_records.get(),
-        ),
-        (
-            "quarantined_total",
-            "Segments set aside because they are damaged.",
-            counter,
-            stats.quarantined.get(),
-        ),
-        (
-            "unreadable_total",
-            "Messages asked for that could not be read.",
-            counter,
-            stats.unreadable.get(),
-        ),
-        (
-            "condition",
-            "How the journal is doing: 0 fine, 1 at its limit, 2 disk full, 3 disk failing.",
-            gauge,
-            number(journal.condition()),
-        ),
-    ] {
-        exposition.family(&format!("tacho_journal_{name}"), help, kind).sample(&[], value);
+    for metric in &METRICS {
+        let JournalMetric { name, help, kind, pick } = *metric;
+        exposition.family(&format!("tacho_journal_{name}"), help, kind).sample(&[], pick(stats));
     }
-    let help = "Time that the disk took to sync.";
+    let help =
+        "Condition of the journal: 0 fine, 1 at its size limit, 2 disk full, 3 disk failing.";
+    let mut family = exposition.family("tacho_journal_condition", help, Kind::Gauge);
+    family.sample(&[], number(journal.condition()));
+    let help = "Duration of disk syncs.";
     histogram(exposition, "tacho_journal_sync_seconds", help, &stats.sync);
-    let help = "Time from the begin of a commit to its end.";
+    let help = "Duration of commits.";
     histogram(exposition, "tacho_journal_commit_seconds", help, &stats.commit);
 }
+
+/// A counter or gauge of the journal.
+struct JournalMetric {
+    /// Behind `tacho_journal_`.
+    name: &'static str,
+    help: &'static str,
+    kind: Kind,
+    pick: fn(&Stats) -> u64,
+}
+
+const fn counter(name: &'static str, help: &'static str, pick: fn(&Stats) -> u64) -> JournalMetric {
+    JournalMetric { name, help, kind: Kind::Counter, pick }
+}
+
+const fn gauge(name: &'static str, help: &'static str, pick: fn(&Stats) -> u64) -> JournalMetric {
+    JournalMetric { name, help, kind: Kind::Gauge, pick }
+}
+
+const METRICS: [JournalMetric; 25] = [
+    counter("commits_total", "Complete commits.", |s| s.commits.get()),
+    counter("commit_records_total", "Records in complete commits, moved ones included.", |s| {
+        s.records.get()
+    }),
+    counter("record_bytes_total", "Bytes of records in complete commits.", |s| {
+        s.record_bytes.get()
+    }),
+    counter(
+        "left_out_records_total",
+        "Records not written because they were obsolete before their commit.",
+        |s| s.left_out_records.get(),
+    ),
+    counter(
+        "left_out_bytes_total",
+        "Bytes of records not written because they were obsolete before their commit.",
+        |s| s.left_out_bytes.get(),
+    ),
+    counter("body_bytes_total", "Bytes of messages appended.", |s| s.body_bytes.get()),
+    counter("written_bytes_total", "Bytes written to the log.", |s| s.written_bytes.get()),
+    counter("zeroed_bytes_total", "Bytes of zeros written to prepare segments.", |s| {
+        s.zeroed_bytes.get()
+    }),
+    counter("sync_errors_total", "Failed syncs.", |s| s.sync_errors.get()),
+    counter("write_errors_total", "Failed writes, except those that found the disk full.", |s| {
+        s.write_errors.get()
+    }),
+    counter("full_errors_total", "Writes that found the disk full.", |s| s.full_errors.get()),
+    counter("lost_frames_total", "Commits of the level `written` that a failing disk lost.", |s| {
+        s.lost_frames.get()
+    }),
+    counter("pressed_total", "Times the write backlog exceeded its limit.", |s| s.pressed.get()),
+    gauge("segments", "Segments of the log.", |s| s.segments.get()),
+    gauge("log_bytes", "Bytes of the segments of the log.", |s| s.log_bytes.get()),
+    counter("freed_segments_total", "Segments freed.", |s| s.freed_segments.get()),
+    gauge("live_bytes", "Bytes of live records in the log.", |s| s.live_bytes.get()),
+    gauge("live_messages", "Live messages in the log.", |s| s.live_messages.get()),
+    gauge("live_entries", "Live queue entries in the log.", |s| s.live_entries.get()),
+    gauge("live_keys", "Live keys in the log.", |s| s.live_keys.get()),
+    counter("relocated_records_total", "Live records moved to free old segments.", |s| {
+        s.relocated_records.get()
+    }),
+    counter("relocated_bytes_total", "Bytes of live records moved to free old segments.", |s| {
+        s.relocated_bytes.get()
+    }),
+    counter("lost_records_total", "Live records lost because the disk could not read them.", |s| {
+        s.lost_records.get()
+    }),
+    counter("quarantined_total", "Damaged segments put in quarantine.", |s| s.quarantined.get()),
+    counter("unreadable_total", "Message reads that failed.", |s| s.unreadable.get()),
+];
 
 fn histogram(exposition: &mut Exposition, name: &str, help: &str, latency: &Latency) {
     let (bounds, counts): (Vec<u64>, Vec<u64>) = latency.buckets().unzip();
@@ -122,8 +103,8 @@ fn histogram(exposition: &mut Exposition, name: &str, help: &str, latency: &Late
     family.histogram(&[], &bounds[..shown.len()], &buckets, latency.sum_us(), US);
 }
 
-/// As `$SYS` topics, behind their prefix.
-pub(super) fn figures(journal: &Journal) -> [(&'static str, String); 5] {
+/// `$SYS` topics behind their prefix, and their payloads.
+pub(super) fn sys_values(journal: &Journal) -> [(&'static str, String); 5] {
     let stats = journal.stats();
     let condition = match journal.condition() {
         Condition::Fine => "fine",

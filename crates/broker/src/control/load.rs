@@ -1,11 +1,11 @@
-//! Moving averages of how much happens per minute.
+//! Moving averages of rates per minute.
 
 use std::time::Duration;
 
-/// Over which time they move, with the names that the topics have.
+/// Time constants in seconds, with their names in topics.
 pub(super) const SPANS: [(&str, f64); 3] = [("1min", 60.0), ("5min", 300.0), ("15min", 900.0)];
 
-/// Exponentially weighted averages of one counter's increments per minute.
+/// Exponentially weighted moving averages of the increments of a counter per minute.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Averages {
     last: u64,
@@ -13,7 +13,8 @@ pub(super) struct Averages {
 }
 
 impl Averages {
-    /// Takes the counter's value, `elapsed` after the one before; the first one after the start.
+    /// Adds a value of the counter, `elapsed` after the previous one or, for the first, after the
+    /// start.
     pub(super) fn take(&mut self, value: u64, elapsed: Duration) {
         let elapsed_s = elapsed.as_secs_f64();
         if elapsed_s <= 0.0 {
@@ -27,7 +28,7 @@ impl Averages {
         }
     }
 
-    /// Over one, five and fifteen minutes.
+    /// For one, five and fifteen minutes.
     pub(super) fn per_minute(&self) -> [f64; SPANS.len()] {
         self.per_minute
     }
@@ -38,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steady_rate_is_approached_the_faster_the_shorter_the_span() {
+    fn averages_approach_a_steady_rate_faster_over_shorter_spans() {
         let mut averages = Averages::default();
         let step = Duration::from_secs(10);
         for count in 1..=6 {

@@ -1,4 +1,4 @@
-//! What `/metrics` says.
+//! The metrics page.
 
 use std::fmt::Display;
 
@@ -9,19 +9,19 @@ use super::{View, bridges, journal, process};
 use crate::query::ClientRow;
 use crate::stats::{ByQos, ByReason, Histogram, ShardStats};
 
-/// Nanoseconds and bytes as Prometheus wants them.
+/// Factors from nanoseconds and bytes to the base units of Prometheus.
 const NS: f64 = 1e-9;
 const BYTES: f64 = 1.0;
 
-/// The whole answer. It only reads atomics, and what the system tells of the process.
+/// The page in the text format of Prometheus. It reads atomics, and the process from `/proc`.
 pub(super) fn write(view: &View, slow: &[ClientRow]) -> String {
     let mut exposition = Exposition::default();
     about(&mut exposition, view);
     plain(&mut exposition, view);
-    by_qos(&mut exposition, view, "publishes_in", "PUBLISH packets taken in.", |s| {
+    by_qos(&mut exposition, view, "publishes_in", "PUBLISH packets received.", |s| {
         &s.publishes_in_total
     });
-    by_qos(&mut exposition, view, "publishes_out", "PUBLISH packets sent out.", |s| {
+    by_qos(&mut exposition, view, "publishes_out", "PUBLISH packets sent.", |s| {
         &s.publishes_out_total
     });
     by_reason(
@@ -35,21 +35,21 @@ pub(super) fn write(view: &View, slow: &[ClientRow]) -> String {
         &mut exposition,
         view,
         "disconnects_by_broker",
-        "Connections of clients that the broker ended, by reason code.",
+        "Client connections that the broker ended, by reason code.",
         |s| &s.disconnects_by_broker_total,
     );
     by_reason(
         &mut exposition,
         view,
         "disconnects_by_clients",
-        "DISCONNECT packets of clients, by reason code.",
+        "DISCONNECT packets received from clients, by reason code.",
         |s| &s.disconnects_by_clients_total,
     );
     let name = "tacho_payload_in_bytes";
-    let help = "Bytes of the payloads of PUBLISH packets taken in.";
+    let help = "Payload size of received PUBLISH packets.";
     histogram(&mut exposition, view, name, help, BYTES, |s| &s.payload_in_bytes);
     let name = "tacho_turn_seconds";
-    let help = "Time that turns of the event loop took: while it lasts, no other client is served.";
+    let help = "Duration of event loop turns: no other client is served meanwhile.";
     histogram(&mut exposition, view, name, help, NS, |s| &s.turn_ns);
     if let Some(journal) = &view.journal {
         journal::write(&mut exposition, journal);
@@ -61,17 +61,17 @@ pub(super) fn write(view: &View, slow: &[ClientRow]) -> String {
 }
 
 fn about(exposition: &mut Exposition, view: &View) {
-    let help = "Always 1; the label says which version runs.";
+    let help = "Always 1; the label is the running version.";
     let version = env!("CARGO_PKG_VERSION");
     exposition.family("tacho_build_info", help, Kind::Gauge).sample(&[("version", &version)], 1);
     for (name, help, value) in [
         ("tacho_uptime_seconds", "Time since the broker started.", view.uptime().as_secs_f64()),
         ("tacho_shards", "Event loops.", view.stats.len() as f64),
-        ("tacho_connections_max", "Connections accepted at once.", view.connections_max as f64),
+        ("tacho_connections_max", "Limit on concurrent connections.", view.connections_max as f64),
     ] {
         exposition.family(name, help, Kind::Gauge).sample(&[], value);
     }
-    let help = "Messages between shards that have been posted and not been taken.";
+    let help = "Messages posted to a shard and not taken yet.";
     let mut mail = exposition.family("tacho_mailbox_len", help, Kind::Gauge);
     for shard in 0..view.stats.len() {
         mail.sample(&[("shard", &shard)], view.remote.mailbox_len(shard));
@@ -95,14 +95,14 @@ fn plain(exposition: &mut Exposition, view: &View) {
     }
 }
 
-/// A counter's name outside, and what its value has to be multiplied by, if anything.
+/// The exported name of a counter, and the factor to its exported unit, if they differ.
 #[derive(Debug, PartialEq)]
 struct Exported {
     name: String,
     unit: Option<f64>,
 }
 
-/// Times are in seconds there, whatever they are here.
+/// Times are exported in seconds.
 fn exported(name: &str) -> Exported {
     let mut unit = None;
     let words = name.split('_').map(|word| {
@@ -135,7 +135,7 @@ fn by_qos(
     }
 }
 
-/// Reasons that have not come yet have no series.
+/// Reasons that have not occurred yet have no series.
 fn by_reason(
     exposition: &mut Exposition,
     view: &View,
@@ -182,18 +182,18 @@ fn histogram<const FIRST: u32>(
 }
 
 fn slow_clients(exposition: &mut Exposition, slow: &[ClientRow]) {
-    let help = "Bytes that wait for the slowest clients, in their sessions and connections.";
+    let help = "Bytes queued for the slowest clients, in their sessions and connections.";
     let mut waiting = exposition.family("tacho_slow_client_bytes", help, Kind::Gauge);
     for row in slow {
         waiting.sample(&labels(row), row.waiting_bytes());
     }
-    let help = "Messages to the slowest clients that were dropped since their sessions began.";
+    let help = "Messages to the slowest clients dropped since their sessions began.";
     let mut dropped = exposition.family("tacho_slow_client_dropped", help, Kind::Gauge);
     for row in slow {
         dropped.sample(&labels(row), row.dropped);
     }
 
-    let help = "How long the slowest clients have taken nothing although more than allowed waits.";
+    let help = "How long the output of the slowest clients has been above its limit.";
     let mut blocked = exposition.family("tacho_slow_client_blocked_seconds", help, Kind::Gauge);
     for row in slow {
         blocked.sample(&labels(row), row.blocked_ms as f64 / 1e3);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_labels_of_small_letters() {
+    fn reason_labels_are_lower_case() {
         assert_eq!(label_of(ReasonCode::KEEP_ALIVE_TIMEOUT), "keep_alive_timeout");
         assert_eq!(label_of(ReasonCode::QOS_NOT_SUPPORTED), "qos_not_supported");
         assert_eq!(label_of(ReasonCode::NORMAL_DISCONNECTION), "normal");

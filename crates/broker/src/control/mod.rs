@@ -1,7 +1,8 @@
-//! The control plane: `/metrics` and other questions by HTTP, `$SYS` topics. One thread of its own;
-//! it reads the shards' counters and posts mail to them, and they never wait for it.
+//! The control plane: the HTTP endpoints, `/metrics` among them, and the `$SYS` topics. It runs on
+//! its own thread, reads the counters of the shards and posts queries to them by mail. Shards never
+//! wait for it.
 //!
-//! Time is read here, unlike in the rest of this crate: a control plane has no loop to give it.
+//! Unlike the rest of this crate it reads the clock, since no event loop passes the time to it.
 
 mod ask;
 mod bridges;
@@ -33,7 +34,7 @@ use crate::stats::{Counter, ShardStats};
 
 use sys::Sys;
 
-/// What the control plane sees of the broker.
+/// The control plane's view of the broker.
 pub(crate) struct View {
     pub(crate) stats: Vec<Arc<ShardStats>>,
     pub(crate) remote: Remote<Mail>,
@@ -57,7 +58,7 @@ impl View {
         Duration::from_nanos(clock::now_ns().saturating_sub(self.started_ns))
     }
 
-    /// One counter, summed over all shards.
+    /// The sum of a counter over all shards.
     fn total(&self, counter: impl Fn(&ShardStats) -> &Counter) -> u64 {
         self.sum(|stats| counter(stats).value())
     }
@@ -66,14 +67,14 @@ impl View {
         self.stats.iter().map(|stats| value(stats)).sum()
     }
 
-    /// The counters whose names `wanted` accepts, summed over all shards.
+    /// The sum over all shards of the counters whose names `wanted` accepts.
     fn total_named(&self, wanted: impl Fn(&str) -> bool) -> u64 {
         let values = self.stats.iter().flat_map(|stats| stats.values());
         values.filter(|(name, _)| wanted(name)).map(|(_, value)| value).sum()
     }
 }
 
-/// The control plane's thread. It ends when this is dropped.
+/// The thread of the control plane. It ends when this is dropped.
 pub(crate) struct Control {
     address: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
@@ -81,8 +82,8 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Serves on `listener` if there is one, and publishes `$SYS` topics every `sys_interval`
-    /// unless that is zero; the first ones at once.
+    /// Serves HTTP on `listener` if there is one, and publishes the `$SYS` topics at once and then
+    /// every `sys_interval`, unless that is zero.
     pub(crate) fn start(
         view: View,
         listener: Option<TcpListener>,
@@ -109,17 +110,17 @@ impl Control {
                     () = serve(&view, listener) => {}
                     () = publish_sys(&view, sys) => {}
                     () = names::look_up(&view.bridges) => {}
-                    // Also when the sender is dropped.
+                    // Ready also when the sender is dropped.
                     _ = stopped => {}
                 }
             });
-            // A look-up may take longer than anybody wants to wait for.
+            // A name lookup may take longer than the broker should take to stop.
             runtime.shutdown_background();
         })?;
         Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it serves.
+    /// The address that HTTP is served on.
     pub(crate) const fn address(&self) -> Option<SocketAddr> {
         self.address
     }
@@ -129,7 +130,7 @@ impl Drop for Control {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // It never blocks for long, and whatever became of it, the broker goes on.
+            // It never blocks for long. The broker goes on even if it panicked.
             let _ = thread.join();
         }
     }
@@ -139,7 +140,7 @@ async fn serve(view: &Arc<View>, listener: Option<TcpListener>) {
     if let Some(listener) = listener
         && let Err(error) = routes::serve(Arc::clone(view), listener).await
     {
-        tracing::error!(%error, "metrics are no longer served");
+        tracing::error!(%error, "the control plane no longer serves HTTP");
     }
     std::future::pending().await
 }
@@ -148,7 +149,7 @@ async fn publish_sys(view: &View, sys: Option<Sys>) {
     if let Some(mut sys) = sys {
         let mut ticks = tokio::time::interval(sys.interval());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // The first one is at once, and has been published.
+        // The first tick is immediate, and the topics have just been published.
         ticks.tick().await;
         loop {
             ticks.tick().await;

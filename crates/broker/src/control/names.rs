@@ -1,4 +1,4 @@
-//! The names of other brokers, looked up here, where waiting for an answer delays nobody.
+//! Name lookups for bridges, made here because a lookup may block.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use tokio::net::lookup_host;
 
 use crate::bridge::{Addresses, Bridges};
 
-/// Between two looks at who wants to know.
-const LOOK: Duration = Duration::from_millis(250);
+/// Interval of checks for lookup requests.
+const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Answers as long as the broker runs; ends at once if nobody will ever ask.
+/// Answers lookup requests while the broker runs; does nothing without bridges to host names.
 pub(super) async fn look_up(bridges: &Bridges) {
     let named = || bridges.iter().map(|bridge| &bridge.addresses).filter(|a| a.is_name());
     while named().next().is_some() {
         for addresses in named() {
-            answer(addresses).await;
+            resolve(addresses).await;
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(INTERVAL).await;
     }
     std::future::pending().await
 }
 
-async fn answer(addresses: &Addresses) {
+async fn resolve(addresses: &Addresses) {
     if let Some(wanted) = addresses.wanted() {
         addresses.answered(lookup_host(wanted).await.map(Iterator::collect));
     }

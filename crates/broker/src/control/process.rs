@@ -1,4 +1,4 @@
-//! What the process spends, under the names that Prometheus clients use everywhere.
+//! Resources of the process, under the standard names of Prometheus clients.
 
 use std::fs;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::exposition::{Exposition, Kind};
 
-/// Writes what the system tells; elsewhere than on Linux that is little.
+/// Writes what the system provides; other systems than Linux provide little.
 pub(super) fn write(exposition: &mut Exposition) {
     let mut gauge = |name: &str, help: &str, value: Option<f64>| {
         if let Some(value) = value {
             exposition.family(name, help, Kind::Gauge).sample(&[], value);
         }
     };
-    let memory = Memory::read();
+    let memory = ProcessMemory::read();
     gauge(
         "process_resident_memory_bytes",
         "Resident memory of the process.",
@@ -28,18 +28,18 @@ pub(super) fn write(exposition: &mut Exposition) {
     );
     gauge(
         "process_open_fds",
-        "Descriptors that the process has open.",
+        "Open file descriptors of the process.",
         open_descriptors().map(|count| count as f64),
     );
     gauge(
         "process_max_fds",
-        "Descriptors that the process may have open.",
+        "Limit on open file descriptors of the process.",
         getrlimit(Resource::Nofile).current.map(|limit| limit as f64),
     );
     gauge("process_threads", "Threads of the process.", memory.map(|memory| memory.threads as f64));
     gauge(
         "process_start_time_seconds",
-        "When the process started, in seconds since 1970.",
+        "Start time of the process in seconds since 1970.",
         start_time(),
     );
     let name = "process_cpu_seconds_total";
@@ -53,18 +53,18 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Memory and threads as the kernel sees them.
+/// Memory and threads of the process as the kernel counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Memory {
+pub(super) struct ProcessMemory {
     resident_bytes: u64,
     virtual_bytes: u64,
-    /// Resident memory that is no file's: heap, stacks, tables.
+    /// Resident memory that is not backed by files: heap, stacks, tables.
     pub(super) anonymous_bytes: u64,
     threads: u64,
 }
 
-impl Memory {
-    /// `None` where the system does not tell.
+impl ProcessMemory {
+    /// `None` where the system does not provide it.
     pub(super) fn read() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/self/status").ok()?)
     }
@@ -84,7 +84,7 @@ impl Memory {
     }
 }
 
-/// Newer kernels tell the number as the folder's size; others have to list it.
+/// Newer kernels report the count as the size of the directory; on older ones it is listed.
 fn open_descriptors() -> Option<u64> {
     let folder = "/proc/self/fd";
     match fs::metadata(folder).ok()?.len() {
@@ -101,10 +101,10 @@ fn start_time() -> Option<f64> {
 }
 
 fn start_time_of(own: &str, machine: &str) -> Option<f64> {
-    /// Ticks per second of what the kernel tells programs, on every architecture that Rust knows.
+    /// Clock ticks per second in `/proc`, on every architecture that Rust supports.
     const TICKS: f64 = 100.0;
-    // The name before it may contain anything, so what counts is behind its last parenthesis: the
-    // state is field 3, the start field 22.
+    // The program name may contain anything, so fields are counted from its last parenthesis: the
+    // state is field 3, the start time field 22.
     let (_, fields) = own.rsplit_once(')')?;
     let ticks: f64 = fields.split_whitespace().nth(22 - 3)?.parse().ok()?;
     let booted = machine.lines().find_map(|line| line.strip_prefix("btime "))?;
@@ -116,17 +116,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_words_are_understood() {
+    fn proc_files_are_parsed() {
         let status = "Name:\tx\nVmSize:\t  300 kB\nVmRSS:\t      200 kB\nRssAnon:\t  100 kB\n\
                       Threads:\t7\n";
-        let expected = Memory {
+        let expected = ProcessMemory {
             resident_bytes: 200 << 10,
             virtual_bytes: 300 << 10,
             anonymous_bytes: 100 << 10,
             threads: 7,
         };
-        assert_eq!(Memory::parse(status), Some(expected));
-        assert_eq!(Memory::parse("Name:\tx\n"), None);
+        assert_eq!(ProcessMemory::parse(status), Some(expected));
+        assert_eq!(ProcessMemory::parse("Name:\tx\n"), None);
         let own = "42 (a ) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 250 20";
         assert_eq!(start_time_of(own, "cpu 1 2\nbtime 1000\n"), Some(1002.5));
         assert_eq!(start_time_of("42 (x) S", "btime 1000\n"), None);
@@ -134,13 +134,13 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn this_process_has_all_figures() {
-        let memory = Memory::read().expect("Linux tells");
+    fn all_values_of_this_process_are_read() {
+        let memory = ProcessMemory::read().expect("/proc");
         assert!(memory.resident_bytes > 0 && memory.threads > 0);
         assert!(memory.virtual_bytes >= memory.resident_bytes);
         assert!(open_descriptors().is_some_and(|count| count > 2));
         let age = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs_f64()
-            - start_time().expect("Linux tells");
+            - start_time().expect("/proc");
         // Rounding may make it a little negative; a test binary runs for minutes at most.
         assert!((-5.0..36_000.0).contains(&age), "{age}");
     }

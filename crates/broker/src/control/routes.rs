@@ -1,4 +1,4 @@
-//! The questions that are answered by HTTP.
+//! The HTTP endpoints.
 
 use std::io;
 use std::net::TcpListener;
@@ -18,47 +18,47 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::ask::NoAnswer;
-use super::connection::Bounded;
+use super::connection::BoundedListener;
 use super::exposition::CONTENT_TYPE;
-use super::slow::{Remembered, Slowest};
+use super::slow::{SlowClients, Slowest};
 use super::{View, bridges, metrics};
 use crate::query::{ClientRow, ClientScan, ScanOrder};
 
-/// Rows per answer, at most.
+/// Rows per answer at most.
 const ROWS_MAX: usize = 1_000;
-/// Rows per answer unless asked otherwise.
+/// Rows per answer by default.
 const ROWS: usize = 100;
-/// Slow clients per answer unless asked otherwise.
+/// Slow clients per answer by default.
 const SLOWEST: usize = 10;
-/// Rows per question to a shard.
-const ROWS_PER_QUESTION: usize = 256;
-/// Questions for one answer: an answer may have fewer rows than asked for, and go on later.
-const QUESTIONS_MAX: usize = 64;
-/// How long one walk through all sessions waits for another.
-const WALK_WAIT: Duration = Duration::from_secs(4);
+/// Rows per query to a shard.
+const ROWS_PER_QUERY: usize = 256;
+/// Queries per answer: a page may have fewer rows than requested and a `next`.
+const QUERIES_MAX: usize = 64;
+/// How long a scan of all sessions waits for another scan.
+const SCAN_WAIT: Duration = Duration::from_secs(4);
 
 const INDEX: &str = "\
 tacho broker
 /metrics              counters and gauges for Prometheus
-/healthz              200 while every shard takes turns, 503 otherwise
-/clients              sessions, page by page: ?limit=100&after=<next of the page before>
-/clients/slowest      clients that are most behind: ?n=10
+/healthz              200 while every shard is responsive, 503 otherwise
+/clients              sessions by page: ?limit=100&after=<next of the previous page>
+/clients/slowest      clients with the most queued bytes: ?n=10
 /bridges              bridges to other brokers and their connections
 ";
 
 #[derive(Clone)]
 struct Served {
     view: Arc<View>,
-    slow: Remembered,
-    /// One walk through all sessions at a time.
-    walk: Arc<Mutex<()>>,
+    slow: SlowClients,
+    /// Held during a scan of all sessions: one at a time.
+    scan: Arc<Mutex<()>>,
 }
 
-/// Answers requests until something makes that impossible.
+/// Serves requests until the listener fails.
 pub(super) async fn serve(view: Arc<View>, listener: TcpListener) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let loopback = listener.local_addr()?.ip().is_loopback();
-    let served = Served { view, slow: Remembered::default(), walk: Arc::default() };
+    let served = Served { view, slow: SlowClients::default(), scan: Arc::default() };
     let router = Router::new()
         .route("/", get(async || INDEX))
         .route("/metrics", get(answer_metrics))
@@ -68,14 +68,14 @@ pub(super) async fn serve(view: Arc<View>, listener: TcpListener) -> io::Result<
         .route("/bridges", get(bridges))
         .with_state(served)
         .layer(from_fn_with_state(loopback, guard));
-    axum::serve(Bounded::new(listener), router).await
+    axum::serve(BoundedListener::new(listener), router).await
 }
 
-/// Refuses requests that a page of somebody else made a browser send.
+/// Refuses requests that a foreign web page made a browser send.
 async fn guard(State(loopback): State<bool>, request: Request, next: Next) -> Response {
     let mut response = match check(loopback, request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(sentence) => (StatusCode::FORBIDDEN, format!("{sentence}\n")).into_response(),
+        Err(message) => (StatusCode::FORBIDDEN, format!("{message}\n")).into_response(),
     };
     for (name, value) in
         [(header::CACHE_CONTROL, "no-store"), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")]
@@ -88,11 +88,11 @@ async fn guard(State(loopback): State<bool>, request: Request, next: Next) -> Re
 fn check(loopback: bool, headers: &HeaderMap) -> Result<(), &'static str> {
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or(""));
     if !text(header::HOST).is_some_and(|host| is_own_name(host, loopback)) {
-        return Err("The broker answers to its numeric address or localhost only.");
+        return Err("The broker answers only to its numeric address or localhost.");
     }
     let site = text(HeaderName::from_static("sec-fetch-site"));
     if headers.contains_key(header::ORIGIN) || site == Some("cross-site") {
-        return Err("Requests from pages are refused.");
+        return Err("Requests from web pages are refused.");
     }
     Ok(())
 }
@@ -109,11 +109,11 @@ async fn health(State(served): State<Served>) -> Result<&'static str, Unavailabl
     Ok("ok\n")
 }
 
-async fn bridges(State(served): State<Served>) -> Json<bridges::Answer> {
-    Json(bridges::Answer::of(&served.view.bridges))
+async fn bridges(State(served): State<Served>) -> Json<bridges::BridgeList> {
+    Json(bridges::BridgeList::new(&served.view.bridges))
 }
 
-/// A shard that does not answer, as 503.
+/// A shard that does not answer: 503.
 struct Unavailable(NoAnswer);
 
 impl From<NoAnswer> for Unavailable {
@@ -138,9 +138,12 @@ async fn slowest(
     State(served): State<Served>,
     Query(query): Query<SlowestQuery>,
 ) -> Result<Json<Slowest>, (StatusCode, &'static str)> {
-    let limit = query.n.unwrap_or(SLOWEST).min(ROWS_PER_QUESTION);
-    let Ok(_one_at_a_time) = timeout(WALK_WAIT, served.walk.lock()).await else {
-        return Err((StatusCode::SERVICE_UNAVAILABLE, "others are asking: try again later\n"));
+    let limit = query.n.unwrap_or(SLOWEST).min(ROWS_PER_QUERY);
+    let Ok(_one_at_a_time) = timeout(SCAN_WAIT, served.scan.lock()).await else {
+        return Err((
+            StatusCode::SERVICE_UNAVAILABLE,
+            "another scan is running: try again later\n",
+        ));
     };
     Ok(Json(served.view.slowest(limit).await))
 }
@@ -156,7 +159,7 @@ struct ClientsQuery {
 #[derive(Serialize)]
 struct Page {
     clients: Vec<ClientRow>,
-    /// To be given as `after` for the next page; absent after the last one.
+    /// The `after` of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -165,12 +168,12 @@ async fn clients(
     State(served): State<Served>,
     Query(query): Query<ClientsQuery>,
 ) -> Result<Json<Page>, Response> {
-    let start = match query.after.as_deref().map(Place::parse) {
-        None => Place { shard: 0, slot: 0 },
+    let start = match query.after.as_deref().map(PageStart::parse) {
+        None => PageStart { shard: 0, slot: 0 },
         Some(Some(place)) => place,
         Some(None) => {
-            let sentence = "after: take what the page before says as next\n";
-            return Err((StatusCode::BAD_REQUEST, sentence).into_response());
+            let message = "`after` must be the `next` of the previous page\n";
+            return Err((StatusCode::BAD_REQUEST, message).into_response());
         }
     };
     let limit = query.limit.unwrap_or(ROWS).clamp(1, ROWS_MAX);
@@ -178,10 +181,10 @@ async fn clients(
     page.map(Json).map_err(|why| Unavailable(why).into_response())
 }
 
-async fn page(view: &View, start: Place, limit: usize) -> Result<Page, NoAnswer> {
+async fn page(view: &View, start: PageStart, limit: usize) -> Result<Page, NoAnswer> {
     let mut clients = Vec::new();
     let mut place = start;
-    for _ in 0..QUESTIONS_MAX {
+    for _ in 0..QUERIES_MAX {
         if place.shard >= view.stats.len() {
             return Ok(Page { clients, next: None });
         }
@@ -189,13 +192,13 @@ async fn page(view: &View, start: Place, limit: usize) -> Result<Page, NoAnswer>
         if left == 0 {
             break;
         }
-        let limit = left.min(ROWS_PER_QUESTION);
-        let question = ClientScan { from: place.slot, limit, order: ScanOrder::Slot };
-        let answer = view.clients(place.shard, question).await?;
+        let limit = left.min(ROWS_PER_QUERY);
+        let scan = ClientScan { from: place.slot, limit, order: ScanOrder::Slot };
+        let answer = view.clients(place.shard, scan).await?;
         clients.extend(answer.rows);
         place = match answer.next {
-            Some(slot) => Place { slot, ..place },
-            None => Place { shard: place.shard + 1, slot: 0 },
+            Some(slot) => PageStart { slot, ..place },
+            None => PageStart { shard: place.shard + 1, slot: 0 },
         };
     }
     let next = (place.shard < view.stats.len()).then(|| place.text());
@@ -204,12 +207,12 @@ async fn page(view: &View, start: Place, limit: usize) -> Result<Page, NoAnswer>
 
 /// Where a page begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct PageStart {
     shard: usize,
     slot: usize,
 }
 
-impl Place {
+impl PageStart {
     fn parse(text: &str) -> Option<Self> {
         let (shard, slot) = text.split_once('.')?;
         Some(Self { shard: shard.parse().ok()?, slot: slot.parse().ok()? })
@@ -225,16 +228,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_survive_their_text() {
-        let place = Place { shard: 3, slot: 1_048_576 };
-        assert_eq!(Place::parse(&place.text()), Some(place));
+    fn page_start_round_trips_as_text() {
+        let place = PageStart { shard: 3, slot: 1_048_576 };
+        assert_eq!(PageStart::parse(&place.text()), Some(place));
         for text in ["", "1", "1.", ".1", "1.2.3", "-1.2", "a.b"] {
-            assert_eq!(Place::parse(text), None, "{text}");
+            assert_eq!(PageStart::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn pages_and_foreign_names_are_refused() {
+    fn web_pages_and_foreign_host_names_are_refused() {
         let refused = |loopback: bool, headers: &[(&'static str, &'static str)]| {
             let mut map = HeaderMap::new();
             for (name, value) in headers {

@@ -1,4 +1,4 @@
-//! The slowest clients: found by asking every shard, piece by piece.
+//! The slowest clients, found by scanning the sessions of every shard in pieces.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,39 +12,39 @@ use super::View;
 use super::ask::NoAnswer;
 use crate::query::{ClientRow, ClientScan, ScanOrder};
 
-/// Between two questions to a shard: it has its clients to serve.
+/// Pause between two queries to a shard, which has clients to serve.
 const PAUSE: Duration = Duration::from_millis(2);
-/// For all questions together: what has been found by then is the answer.
-const WALK: Duration = Duration::from_secs(8);
-/// Clients that `/metrics` shows.
+/// Limit for a whole scan: what has been found by then is the answer.
+const SCAN_TIMEOUT: Duration = Duration::from_secs(8);
+/// Clients on the metrics page.
 const SHOWN: usize = 10;
-/// How old what it shows may be before it is looked up again.
+/// Age of the shown clients from which a new scan begins.
 const FRESH_NS: u64 = 10_000_000_000;
 
 /// The slowest clients.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Slowest {
-    /// The slowest one first.
+    /// The slowest client first.
     pub(super) clients: Vec<ClientRow>,
-    /// Whether all sessions were looked at.
+    /// Whether all sessions were scanned.
     pub(super) complete: bool,
 }
 
 impl View {
-    /// The `limit` clients that are most behind.
+    /// The `limit` clients with the most queued bytes.
     pub(super) async fn slowest(&self, limit: usize) -> Slowest {
         let mut clients = Vec::new();
-        let walk = async {
+        let scan = async {
             for shard in 0..self.stats.len() {
-                self.walk(shard, limit, &mut clients).await?;
+                self.scan_shard(shard, limit, &mut clients).await?;
             }
             Ok::<(), NoAnswer>(())
         };
-        let complete = matches!(timeout(WALK, walk).await, Ok(Ok(())));
+        let complete = matches!(timeout(SCAN_TIMEOUT, scan).await, Ok(Ok(())));
         Slowest { clients, complete }
     }
 
-    async fn walk(
+    async fn scan_shard(
         &self,
         shard: usize,
         limit: usize,
@@ -52,8 +52,8 @@ impl View {
     ) -> Result<(), NoAnswer> {
         let mut next = Some(0);
         while let Some(from) = next {
-            let question = ClientScan { from, limit, order: ScanOrder::Slowest };
-            let answer = self.clients(shard, question).await?;
+            let query = ClientScan { from, limit, order: ScanOrder::Slowest };
+            let answer = self.clients(shard, query).await?;
             found.extend(answer.rows);
             found.sort_by_key(|row| Reverse((row.waiting_bytes(), row.dropped)));
             found.truncate(limit);
@@ -66,36 +66,36 @@ impl View {
     }
 }
 
-/// What `/metrics` shows of them: looked up behind its back, and only while somebody asks, so that
-/// no scrape ever waits for a shard.
+/// The slowest clients for `/metrics`: a scrape starts a scan in the background and returns the
+/// result of the last one, so that it never waits for a shard.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Remembered(Arc<Mutex<State>>);
+pub(super) struct SlowClients(Arc<Mutex<LastScan>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct LastScan {
     clients: Arc<[ClientRow]>,
-    /// 0: never.
+    /// 0 before the first scan.
     taken_ns: u64,
-    looking: bool,
+    is_scanning: bool,
 }
 
-impl Remembered {
-    /// What was found last. If that is old, a new look begins.
+impl SlowClients {
+    /// The result of the last scan. If it is old, a new scan begins.
     pub(super) fn clients(&self, view: &Arc<View>) -> Arc<[ClientRow]> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let old = state.taken_ns == 0 || clock::now_ns() - state.taken_ns > FRESH_NS;
-        if old && !state.looking {
-            state.looking = true;
-            tokio::spawn(self.clone().look(Arc::clone(view)));
+        if old && !state.is_scanning {
+            state.is_scanning = true;
+            tokio::spawn(self.clone().scan(Arc::clone(view)));
         }
         Arc::clone(&state.clients)
     }
 
-    async fn look(self, view: Arc<View>) {
+    async fn scan(self, view: Arc<View>) {
         let slowest = view.slowest(SHOWN).await;
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.clients = slowest.clients.into();
         state.taken_ns = clock::now_ns();
-        state.looking = false;
+        state.is_scanning = false;
     }
 }

@@ -1,5 +1,5 @@
-//! `$SYS/broker/...`: the broker's figures as retained messages, named and written as mosquitto
-//! does, so that what was made for it goes on working.
+//! The `$SYS/broker/` topics: the state of the broker as retained messages, with the names and
+//! formats of mosquitto, so that tools made for mosquitto work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,26 +8,26 @@ use tacho_net::clock;
 
 use super::journal;
 use super::load::{Averages, SPANS};
-use super::process::Memory;
+use super::process::ProcessMemory;
 use super::{View, bridges};
 use crate::mail::{Mail, SysValue};
 use crate::stats::{ByQos, ShardStats};
 
-/// What all topics begin with.
+/// Prefix of all topics.
 const PREFIX: &str = "$SYS/broker/";
 
-/// Publishes the figures that have changed.
+/// Publishes the values that have changed.
 pub(super) struct Sys {
     interval: Duration,
     published_ns: Option<u64>,
-    /// By topic, in the order of [`Figures::all`]; what was published last.
+    /// The payload published last per topic, in the order of [`Sys::values`].
     last: Vec<(Arc<str>, String)>,
     loads: [Averages; LOADS.len()],
     clients_maximum: u64,
     heap_maximum: u64,
 }
 
-/// What there are moving averages of.
+/// Counters with moving averages.
 const LOADS: [&str; 9] = [
     "messages/received",
     "messages/sent",
@@ -56,20 +56,20 @@ impl Sys {
         self.interval
     }
 
-    /// Sends what has changed to the first shard, which routes it as any message.
+    /// Sends the changed values to the first shard, which publishes them as messages.
     pub(super) fn publish(&mut self, view: &View) {
         let now_ns = clock::now_ns();
         let elapsed = self.published_ns.map_or(Duration::ZERO, |before_ns| {
             Duration::from_nanos(now_ns.saturating_sub(before_ns))
         });
         self.published_ns = Some(now_ns);
-        let figures = Figures::of(view);
-        let mut values = self.values(&figures, elapsed);
+        let readings = Readings::take(view);
+        let mut values = self.values(&readings, elapsed);
         if let Some(journal) = &view.journal {
-            let figures = journal::figures(journal).into_iter();
-            values.extend(figures.map(|(name, value)| (name.to_owned(), value)));
+            let journal = journal::sys_values(journal).into_iter();
+            values.extend(journal.map(|(name, value)| (name.to_owned(), value)));
         }
-        values.extend(bridges::figures(&view.bridges));
+        values.extend(bridges::sys_values(&view.bridges));
         if self.last.is_empty() {
             let topics = values.iter().map(|(name, _)| format!("{PREFIX}{name}").into());
             self.last = topics.map(|topic| (topic, String::new())).collect();
@@ -89,17 +89,18 @@ impl Sys {
         }
     }
 
-    /// Every topic behind the prefix, and its payload, always in the same order.
-    fn values(&mut self, figures: &Figures, elapsed: Duration) -> Vec<(String, String)> {
-        self.clients_maximum = self.clients_maximum.max(figures.clients_connected);
-        self.heap_maximum = self.heap_maximum.max(figures.heap_bytes.unwrap_or(0));
-        let mut values = figures.values();
+    /// Every topic without its prefix, and its payload, always in the same order.
+    fn values(&mut self, readings: &Readings, elapsed: Duration) -> Vec<(String, String)> {
+        self.clients_maximum = self.clients_maximum.max(readings.clients_connected);
+        self.heap_maximum = self.heap_maximum.max(readings.heap_bytes.unwrap_or(0));
+        let mut values = readings.values();
         values.push(("clients/maximum".to_owned(), self.clients_maximum.to_string()));
-        if let Some(heap_bytes) = figures.heap_bytes {
+        if let Some(heap_bytes) = readings.heap_bytes {
             values.push(("heap/current".to_owned(), heap_bytes.to_string()));
             values.push(("heap/maximum".to_owned(), self.heap_maximum.to_string()));
         }
-        for ((name, averages), count) in LOADS.into_iter().zip(&mut self.loads).zip(figures.loads())
+        for ((name, averages), count) in
+            LOADS.into_iter().zip(&mut self.loads).zip(readings.loads())
         {
             averages.take(count, elapsed);
             for ((span, _), rate) in SPANS.into_iter().zip(averages.per_minute()) {
@@ -110,9 +111,9 @@ impl Sys {
     }
 }
 
-/// The broker's figures at one time, over all shards.
+/// The state of the broker at one time, over all shards.
 #[derive(Clone, Debug, Default)]
-struct Figures {
+struct Readings {
     uptime_s: u64,
     clients_total: u64,
     clients_connected: u64,
@@ -136,15 +137,15 @@ struct Figures {
     heap_bytes: Option<u64>,
 }
 
-impl Figures {
-    fn of(view: &View) -> Self {
+impl Readings {
+    fn take(view: &View) -> Self {
         let publishes = |by_qos: fn(&ShardStats) -> &ByQos| view.sum(|stats| by_qos(stats).total());
         let publishes_out = publishes(|stats| &stats.publishes_out_total);
         let refused = view.sum(|stats| stats.refused_connects_total.total());
         let connects = view.total(|stats| &stats.connects_total);
         let retained = view.total(|stats| &stats.retained);
-        // Each kind of packet that the broker sends is counted where it is sent or where its cause
-        // is.
+        // Every type of packet that the broker sends is counted either when it is sent or when its
+        // cause is counted.
         let packets_out = publishes_out
             + connects
             + refused
@@ -178,11 +179,11 @@ impl Figures {
             bytes_out: view.total(|stats| &stats.bytes_out_total),
             sockets: view.total(|stats| &stats.accepted_total),
             connects: connects + refused,
-            heap_bytes: Memory::read().map(|memory| memory.anonymous_bytes),
+            heap_bytes: ProcessMemory::read().map(|memory| memory.anonymous_bytes),
         }
     }
 
-    /// Those that need no memory of earlier ones.
+    /// The values that do not depend on earlier readings.
     fn values(&self) -> Vec<(String, String)> {
         let disconnected = self.clients_total.saturating_sub(self.clients_connected);
         let plain_subscriptions = self.subscriptions.saturating_sub(self.shared_subscriptions);
@@ -239,9 +240,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn topics_keep_their_order_and_numbers_are_plain() {
+    fn topics_keep_their_order_and_values_are_plain_numbers() {
         let mut sys = Sys::new(Duration::from_secs(10));
-        let figures = Figures {
+        let readings = Readings {
             uptime_s: 61,
             clients_total: 5,
             clients_connected: 3,
@@ -249,10 +250,10 @@ mod tests {
             shared_subscriptions: 2,
             bytes_in: 600,
             heap_bytes: Some(1 << 20),
-            ..Figures::default()
+            ..Readings::default()
         };
-        let first = sys.values(&figures, Duration::ZERO);
-        let later = Figures { clients_connected: 1, ..figures };
+        let first = sys.values(&readings, Duration::ZERO);
+        let later = Readings { clients_connected: 1, ..readings };
         let second = sys.values(&later, Duration::from_secs(60));
         let names = |values: &[(String, String)]| -> Vec<String> {
             values.iter().map(|(name, _)| name.clone()).collect()
@@ -270,7 +271,7 @@ mod tests {
             ("subscriptions/count", "5"),
             ("shared_subscriptions/count", "2"),
             ("heap/maximum", "1048576"),
-            // 600 per minute, of which one minute's average has taken 1 - 1/e.
+            // 600 per minute, approached by 1 - 1/e after one time constant.
             ("load/bytes/received/1min", "379.27"),
             ("load/sockets/15min", "0.00"),
         ] {

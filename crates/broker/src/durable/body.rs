@@ -1,7 +1,7 @@
-//! A message as the journal keeps it: everything but its payload in front, then the payload.
+//! The format of a message in the journal: a head, then the payload.
 //!
-//! The first byte is the version of this form, then come the flags, then what they announce, the
-//! publisher, the topic, and the properties.
+//! The head begins with the version of the format and flags, followed by the expiry, the publisher,
+//! the topic, and the properties, as far as the flags announce them.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use super::WallClock;
 use super::bytes::{Rest, put_bytes, put_number};
 use crate::message::{Message, Restored, Source};
 
-/// The one version of this form so far.
+/// The only version so far.
 const VERSION: u8 = 1;
 
 const QOS: u8 = 0b11;
 const RETAIN: u8 = 1 << 2;
 /// The message expires.
 const EXPIRES: u8 = 1 << 3;
-/// Its expiry has not begun: it is a will.
+/// The expiry interval has not started: the message is a will.
 const RELATIVE: u8 = 1 << 4;
 const PROPERTIES: u8 = 1 << 5;
 
@@ -30,19 +30,19 @@ const RESPONSE_TOPIC: u8 = 1 << 2;
 const CORRELATION_DATA: u8 = 1 << 3;
 const CONTENT_TYPE: u8 = 1 << 4;
 
-/// Puts all of a message but its payload into `head`.
+/// Writes a message without its payload to `head`.
 pub(crate) fn encode_head(message: &Message, wall: WallClock, head: &mut Vec<u8>) {
     encode(message, Some(wall), head);
 }
 
-/// The same for a will that is not published yet.
+/// Writes a will that is not published yet, without its payload, to `head`.
 pub(crate) fn encode_head_of_will(message: &Message, head: &mut Vec<u8>) {
     encode(message, None, head);
 }
 
 fn encode(message: &Message, wall: Option<WallClock>, head: &mut Vec<u8>) {
     let header = message.header();
-    // The time is not asked for: what is left of the expiry comes from the header.
+    // The time does not matter: the expiry comes from the header.
     let properties = message.as_publish(0).properties;
     let expires = header.expires_at_ns != u64::MAX;
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
@@ -83,7 +83,7 @@ fn encode(message: &Message, wall: Option<WallClock>, head: &mut Vec<u8>) {
     }
 }
 
-/// A message from its bytes; `None` if they are not what [`encode_head`] makes.
+/// Decodes a message; `None` if the format is invalid.
 pub(crate) fn decode(bytes: &[u8], wall: WallClock, id: MessageId) -> Option<Message> {
     let mut rest = Rest(bytes);
     if rest.byte()? != VERSION {

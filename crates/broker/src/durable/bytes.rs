@@ -1,6 +1,6 @@
-//! Numbers and texts in what is kept: little-endian, lengths as variable-length integers.
+//! Numbers and texts in journal records: little-endian, lengths as variable-length integers.
 
-/// Appends a number, seven bits a byte, the lowest first.
+/// Appends a number with seven bits per byte, the lowest first.
 pub(super) fn put_number(mut number: u64, bytes: &mut Vec<u8>) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -15,7 +15,7 @@ pub(super) fn put_bytes(part: &[u8], bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(part);
 }
 
-/// What is left to be read. Every read is `None` where the bytes do not suffice.
+/// The bytes left to read. A read returns `None` if there are too few.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest<'a>(pub(super) &'a [u8]);
 
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back_and_too_large_ones_do_not() {
+    fn numbers_round_trip_and_oversized_ones_are_refused() {
         for number in [0, 1, 0x7f, 0x80, 0x3fff, 0x4000, 1 << 40, u64::MAX - 1, u64::MAX] {
             let mut bytes = Vec::new();
             put_number(number, &mut bytes);

@@ -1,5 +1,5 @@
-//! A message's place in a queue as the journal keeps it: how it is to be delivered there, and how
-//! far that has come.
+//! The format of queue entries in the journal: how a message is to be delivered, and the stage of
+//! the delivery.
 
 use tacho_codec::{PacketId, QoS};
 use tacho_journal::QueueId;
@@ -8,21 +8,21 @@ use tacho_session::{Delivery, SubscriptionIdList};
 use super::WallClock;
 use super::bytes::{Rest, put_number};
 
-/// How far a delivery has come: the state of an entry.
+/// The stage of a delivery: the state of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// It waits for its turn.
+pub(crate) enum EntryStage {
+    /// The message is queued.
     Queued,
-    /// It has its packet identifier; its PUBLISH may have been sent.
+    /// The message has its packet identifier; its PUBLISH may have been sent.
     Sent(PacketId),
-    /// PUBREC came: only PUBREL and PUBCOMP are missing.
+    /// PUBREC was received: only PUBREL and PUBCOMP are missing.
     Released(PacketId),
 }
 
 const SENT: u32 = 1 << 16;
 const RELEASED: u32 = 2 << 16;
 
-impl Stage {
+impl EntryStage {
     pub(crate) fn encode(self) -> u32 {
         match self {
             Self::Queued => 0,
@@ -49,15 +49,15 @@ impl Stage {
 pub(crate) struct EntryMeta {
     pub(crate) qos: QoS,
     pub(crate) retain: bool,
-    /// The queue of the shared subscription that the message came through.
+    /// The queue of the shared subscription of the message, if any.
     pub(crate) group: Option<QueueId>,
     pub(crate) subscription_ids: SubscriptionIdList,
     pub(crate) size_bytes: u32,
-    /// On the clock of the loops.
+    /// On the clock of the event loops.
     pub(crate) expires_at_ns: u64,
 }
 
-/// The one version of this form so far, in the highest bits of the first byte.
+/// The only version so far, in the highest bits of the first byte.
 const VERSION: u8 = 1 << 6;
 const VERSION_BITS: u8 = 0b11 << 6;
 const QOS: u8 = 0b11;
@@ -66,7 +66,7 @@ const GROUP: u8 = 1 << 3;
 const EXPIRES: u8 = 1 << 4;
 const IDS: u8 = 1 << 5;
 
-/// Puts into `meta` how a message is to be delivered.
+/// Writes the metadata of a delivery to `meta`.
 pub(crate) fn encode<M>(
     delivery: &Delivery<M>,
     group: Option<QueueId>,
@@ -99,7 +99,7 @@ pub(crate) fn encode<M>(
 }
 
 impl EntryMeta {
-    /// The reverse; `None` if the bytes are not what [`encode`] makes.
+    /// Decodes the metadata; `None` if the format is invalid.
     pub(crate) fn decode(meta: &[u8], wall: WallClock) -> Option<Self> {
         let mut rest = Rest(meta);
         let flags = rest.byte()?;
@@ -126,7 +126,7 @@ impl EntryMeta {
         })
     }
 
-    /// The delivery of a message.
+    /// The delivery of `message` with this metadata.
     pub(crate) fn delivery<M>(self, message: M) -> Delivery<M> {
         Delivery {
             message,
@@ -148,18 +148,18 @@ mod tests {
     }
 
     #[test]
-    fn stages_come_back_and_others_are_refused() {
+    fn stages_round_trip_and_unknown_states_are_refused() {
         let id = PacketId::new(0xfedc).unwrap();
-        for stage in [Stage::Queued, Stage::Sent(id), Stage::Released(id)] {
-            assert_eq!(Stage::decode(stage.encode()), Some(stage));
+        for stage in [EntryStage::Queued, EntryStage::Sent(id), EntryStage::Released(id)] {
+            assert_eq!(EntryStage::decode(stage.encode()), Some(stage));
         }
         for state in [7, SENT, RELEASED, 3 << 16 | 1, 1 << 30 | SENT | 1] {
-            assert_eq!(Stage::decode(state), None, "{state:#x}");
+            assert_eq!(EntryStage::decode(state), None, "{state:#x}");
         }
     }
 
     #[test]
-    fn deliveries_come_back_as_they_were() {
+    fn deliveries_round_trip() {
         for qos in [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce] {
             for (retain, expires_at_ns) in [(false, u64::MAX), (true, 5_000_000)] {
                 for ids in [vec![], vec![7], vec![1, 300, 268_435_455]] {

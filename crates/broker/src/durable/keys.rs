@@ -1,9 +1,9 @@
-//! What the journal keeps under keys, beside messages and their places in queues: a session itself,
-//! its subscriptions, its identifiers of incoming QoS 2 messages, its will; retained messages, the
-//! queues of shared subscriptions, and how often the broker has started.
+//! Keys and values in the journal: sessions, their subscriptions, packet identifiers of incoming
+//! QoS 2 messages and wills; retained messages, queues of shared subscriptions, and the number of
+//! starts.
 //!
-//! The first byte of a key says what it is. Values begin with a version, so that what they hold may
-//! change; numbers are little-endian.
+//! The first byte of a key is its kind. Values begin with a version of their format; numbers are
+//! little-endian.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::config::Level;
 use crate::keys::{ClientKey, TenantId};
 use crate::subscription::SubscriptionOptions;
 
-/// The one version of values so far.
+/// The only version of values so far.
 const VALUE_VERSION: u8 = 1;
 
-/// A key in a session's queue.
+/// The session of a queue.
 pub(crate) const SESSION: &[u8] = b"s";
-/// A key in a session's queue.
+/// The will of the session of a queue.
 pub(crate) const WILL: &[u8] = b"w";
-/// A key of no queue: how often the broker has started here.
+/// The number of starts, a key without a queue.
 pub(crate) const STARTS: &[u8] = b"e";
 
-/// What a key says.
+/// A decoded key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Key<'a> {
     Session,
@@ -39,7 +39,7 @@ pub(crate) enum Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// `None` for what no version of this program has written.
+    /// Decodes a key; `None` if its kind or format is unknown.
     pub(crate) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (&kind, rest) = bytes.split_first()?;
         let text = || std::str::from_utf8(rest).ok();
@@ -70,33 +70,33 @@ pub(crate) fn inbound(packet_id: PacketId) -> [u8; 3] {
     [b'i', low, high]
 }
 
-/// The key of a topic's retained message.
+/// The key of the retained message of a topic.
 pub(crate) fn retained(topic: &str) -> Vec<u8> {
     format!("r{topic}").into_bytes()
 }
 
-/// The key of the queue in which a shared subscription's messages wait.
+/// The key of the queue of a shared subscription.
 pub(crate) fn group(filter: &SharedFilter) -> Vec<u8> {
     format!("g{filter}").into_bytes()
 }
 
-/// A session as the journal keeps it.
+/// The stored form of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionRecord {
     pub(crate) key: ClientKey,
     pub(crate) version: Version,
-    /// Never that of memory.
+    /// Never [`Level::Memory`].
     pub(crate) level: Level,
     pub(crate) expiry_s: u32,
     pub(crate) state: Connectedness,
 }
 
-/// Whether a session's client is connected, as far as the journal knows.
+/// Whether the client of a session is connected, according to the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connectedness {
-    /// It is, or it was when the broker died.
+    /// It is connected, or was connected when the broker stopped or crashed.
     Connected,
-    /// It is not; the session ends at this time of the wall clock, `u64::MAX` is never.
+    /// It is not connected; the session ends at this time of the wall clock, `u64::MAX` is never.
     EndsAt { unix_ns: u64 },
 }
 
@@ -134,11 +134,11 @@ impl SessionRecord {
     }
 }
 
-/// A will as the journal keeps it, beside its message.
+/// The stored form of a will, without its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WillRecord {
     pub(crate) delay_s: u32,
-    /// When it is due by the wall clock, once its client is gone.
+    /// When the will is due on the wall clock, once its client has disconnected.
     pub(crate) due_unix_ns: Option<u64>,
 }
 
@@ -158,7 +158,7 @@ impl WillRecord {
     }
 }
 
-/// A subscription's options as the journal keeps them.
+/// Encodes subscription options.
 pub(crate) fn encode_options(options: &SubscriptionOptions) -> Vec<u8> {
     let flags = options.qos as u8
         | u8::from(options.no_local) << 2
@@ -171,7 +171,7 @@ pub(crate) fn encode_options(options: &SubscriptionOptions) -> Vec<u8> {
     bytes
 }
 
-/// The reverse.
+/// Decodes subscription options.
 pub(crate) fn decode_options(bytes: &[u8]) -> Option<SubscriptionOptions> {
     let mut fields = fields(bytes)?;
     let [flags] = fields.array()?;
@@ -184,22 +184,22 @@ pub(crate) fn decode_options(bytes: &[u8]) -> Option<SubscriptionOptions> {
     })
 }
 
-/// The number of a queue, as the value of a shared subscription's key.
+/// Encodes the queue of a shared subscription.
 pub(crate) fn encode_queue(queue: QueueId) -> [u8; 9] {
     encode_number(queue.get())
 }
 
-/// The reverse.
+/// Decodes the queue of a shared subscription.
 pub(crate) fn decode_queue(bytes: &[u8]) -> Option<QueueId> {
     Some(QueueId::new(fields(bytes)?.u64()?))
 }
 
-/// How often the broker has started, as a value.
+/// Encodes the number of starts.
 pub(crate) fn encode_starts(starts: u64) -> [u8; 9] {
     encode_number(starts)
 }
 
-/// The reverse.
+/// Decodes the number of starts.
 pub(crate) fn decode_starts(bytes: &[u8]) -> Option<u64> {
     fields(bytes)?.u64()
 }
@@ -210,7 +210,7 @@ fn encode_number(number: u64) -> [u8; 9] {
     bytes
 }
 
-/// What is behind the version of a value.
+/// The fields behind the version of a value.
 fn fields(value: &[u8]) -> Option<Rest<'_>> {
     let mut rest = Rest(value);
     (rest.byte()? == VALUE_VERSION).then_some(rest)
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_wills_and_options_come_back_as_they_were() {
+    fn sessions_wills_and_options_round_trip() {
         for state in [Connectedness::Connected, Connectedness::EndsAt { unix_ns: 7 }] {
             for version in [Version::V31, Version::V311, Version::V5] {
                 let key = ClientKey { tenant: TenantId(3), client_id: "grün".into() };
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_say_what_they_are() {
+    fn keys_round_trip() {
         let filter = Filter::parse("$share/g/a/+").unwrap();
         assert_eq!(Key::parse(&subscription(&filter)), Some(Key::Subscription("$share/g/a/+")));
         let Filter::Shared(shared) = filter else { panic!("a shared filter") };
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_written_is_not_understood() {
+    fn unknown_keys_and_values_are_refused() {
         for bytes in [&b""[..], b"x", b"sx", b"i\0\0", b"i1", b"f\xff"] {
             assert_eq!(Key::parse(bytes), None, "{bytes:?}");
         }

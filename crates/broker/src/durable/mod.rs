@@ -1,7 +1,77 @@
-//! What outlives the process: the journal that all shards write to, and the forms in which it keeps
-//! messages, their places in queues, and sessions.
+//! Durable messages: the journal that all shards append to, and the formats of messages, queue
+//! entries and sessions in it. Without a data directory none of it is used. Shards never block on
+//! it.
 //!
-//! Nothing here blocks a shard. Without a data directory none of it exists.
+//! # Record batches
+//!
+//! The records that a shard appends while it handles one event (a read, a mail, a timer) form one
+//! record batch. A commit of the journal takes a record batch as a whole or not at all. So a QoS 2
+//! message and the packet identifier that makes its retransmission a duplicate survive together,
+//! and a message that moves from one member of a shared subscription to another is in exactly one
+//! queue at any time. A session refers to record batches of its shard (`BatchSeq`); the commit that
+//! contains a batch (`CommitSeq`) is known once the batch is closed.
+//!
+//! # One record per message
+//!
+//! A message is written once, when the first durable queue needs it, and its handle remembers its
+//! message identifier. Queues have entries that refer to the identifier. An identifier may be used
+//! only while something keeps the record alive: within the same event, or while the message is
+//! open. A shard that cannot rely on this (a replay of a retained message, a forwarded message
+//! without a receipt) writes its own record.
+//!
+//! # Open messages
+//!
+//! If shards other than the publisher's have durable sessions that may get a message, or a shared
+//! subscription has durable members, or the fan-out continues in later turns, the message is
+//! recorded as open before it is forwarded. Each part of the distribution ends with a receipt that
+//! names the commit that makes it safe. With the last receipt the message is recorded as done, and
+//! its publisher is acknowledged when the latest of these commits is complete.
+//!
+//! After a crash, recovery gives open messages to the subscribers that do not have them yet
+//! ([`start`], `reroute`). A retained message is not given to subscriptions that became visible
+//! after it was routed: they get it from their replay. That a shared subscription has had its
+//! message is recorded with the entry of the member, in the queue of the group, so that it holds
+//! after the member has acknowledged the message or left.
+//!
+//! A message that a member leaves has an entry in the queue of the group from that moment on. The
+//! record batch that stores its next place removes this entry. A message of a durable group that is
+//! handed to a member in memory keeps such an entry until the member has acknowledged it; at QoS 2
+//! the entry is removed, and the removal committed, before the message is sent, because afterwards
+//! no other member may get it.
+//!
+//! # Waiting for commits
+//!
+//! Acknowledgements wait in the sessions, in order, with the record batch that they need. A shard
+//! that waits for a commit sets a flag; the commit thread posts one mail per commit to such shards
+//! ([`Durable::committed`]), and a shard then serves each session that waited for this commit once.
+//! A message that reaches only sessions in memory waits for no commit.
+//!
+//! A QoS 1 message to a connected durable session is sent at once and recorded as sent. QoS 2
+//! messages and PUBREL are sent after their commit. Records of PUBACK and PUBCOMP from subscribers
+//! are written with the next commit that something else requests.
+//!
+//! A shard requests a commit when its event loop has nothing else to do, or after three
+//! milliseconds of turns without a pause. On an idle broker that is immediately. On a busy one the
+//! commit takes more records, and deliveries are sent meanwhile: a message that all receivers have
+//! acknowledged before its commit is not written at all.
+//!
+//! # Retained messages
+//!
+//! The shard of the publisher writes a retained message, with the version that orders it. The owner
+//! of the topic removes it if a limit does not allow it.
+//!
+//! # A journal that cannot take more
+//!
+//! While the disk is full or failing, or the journal is at its size limit, a message that would
+//! have to be written is refused before it is acknowledged, as if the memory budget for queues were
+//! used up. Everything else continues.
+//!
+//! # Recovery
+//!
+//! [`threads`] opens the data directory and starts the threads. [`start`] reads the journal back
+//! before any client is served and gives each shard the sessions, retained messages and groups that
+//! it owns with the current number of shards. Messages of sessions stay on disk; [`reader`] loads
+//! them when they are about to be sent.
 
 pub(crate) mod body;
 mod bytes;
@@ -33,11 +103,11 @@ pub enum JournalError {
     /// It cannot be opened.
     #[error(transparent)]
     Open(#[from] tacho_journal::OpenError),
-    /// What is in it cannot be read.
+    /// Its records cannot be read.
     #[error("{0}")]
     Read(#[from] tacho_journal::ReadError),
-    /// A thread that works with it cannot be started.
-    #[error("a thread for it cannot be started: {0}")]
+    /// One of its threads cannot be started.
+    #[error("cannot start a thread for it: {0}")]
     Thread(#[from] std::io::Error),
 }
 
@@ -46,24 +116,24 @@ pub(crate) struct Durable {
     pub(crate) journal: Journal,
     pub(crate) wall: WallClock,
     pub(crate) settings: Durability,
-    /// By listener.
+    /// Durability levels of sessions by listener.
     pub(crate) levels: Vec<SessionLevels>,
     sessions_level: Level,
-    /// How often the broker has started on this data directory, this time included.
+    /// Number of starts on this data directory, including this one.
     pub(crate) starts: u64,
     pub(crate) shards: Box<[ShardFlags]>,
     pub(crate) groups: GroupQueues,
-    /// Brings messages back.
+    /// Loads messages from the disk.
     pub(crate) reader: Reader,
 }
 
-/// What a shard tells the commit thread and the other shards.
+/// What the commit thread and other shards read of a shard.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct ShardFlags {
-    /// It wants to hear of the next commit.
+    /// The shard waits for the next commit.
     pub(crate) waits: AtomicBool,
-    /// Durable sessions that it owns: others ask it for receipts.
+    /// Durable sessions that it owns: if there are any, other shards request receipts.
     sessions: AtomicUsize,
 }
 
@@ -80,48 +150,48 @@ impl Durable {
         let shards = (0..shards).map(|_| ShardFlags::default()).collect();
         let groups = GroupQueues::new(first_seq(starts));
         let of_sessions = levels.iter().flat_map(|levels| [levels.persistent, levels.clean]);
-        // Sessions of an earlier configuration may be here too.
+        // Recovered sessions may have levels of an earlier configuration.
         let sessions_level = of_sessions.max().unwrap_or(Level::Memory).max(Level::Written);
         Self { journal, wall, settings, levels, sessions_level, starts, shards, groups, reader }
     }
 
-    /// A durable session is made. To be called before anything of it is visible to routing.
+    /// A durable session was created. To be called before its subscriptions are visible to routing.
     pub(crate) fn session_came(&self, shard: usize) {
         self.shards[shard].sessions.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// A durable session is over.
+    /// A durable session ended.
     pub(crate) fn session_went(&self, shard: usize) {
         self.shards[shard].sessions.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Whether a shard may have durable sessions. To be asked after the route map was looked at: a
-    /// subscription that is visible there belongs to a session that was counted before.
+    /// Whether a shard may have durable sessions. To be called after the route map is read: a
+    /// subscription that is visible there belongs to a session that is already counted.
     #[inline]
     pub(crate) fn has_sessions(&self, shard: usize) -> bool {
         self.shards[shard].sessions.load(Ordering::SeqCst) > 0
     }
 
-    /// The strongest level of any session: that of what is noted for all of them.
+    /// The strongest level of any session: the level of records that concern all sessions.
     pub(crate) fn sessions_level(&self) -> Level {
         self.sessions_level
     }
 
-    /// The version of a retained message in the journal, where versions go on after a restart.
+    /// The version of a retained message in the journal, where versions continue after a restart.
     pub(crate) fn retained_version(&self, version: u64) -> u64 {
         self.starts << RETAINED_VERSION_BITS | version
     }
 
-    /// The version of the route map in the journal, where versions go on after a restart too.
+    /// The version of the route map in the journal, where versions continue after a restart.
     pub(crate) fn route_version(&self, version: u64) -> u64 {
         self.starts << ROUTE_VERSION_BITS | version
     }
 
-    /// The commit thread calls this after every commit: shards that wait are told.
+    /// Notifies the shards that wait for a commit. The commit thread calls this after every commit.
     pub(crate) fn committed(&self, remote: &Remote<Mail>) {
         for (shard, flags) in self.shards.iter().enumerate() {
-            // A shard sets the flag and then looks at what is committed; here it is the other way
-            // round, so one of the two sees the other.
+            // A shard sets the flag and then reads the committed sequence number. Here the order is
+            // the reverse, so one of the two sees the other.
             if flags.waits.swap(false, Ordering::SeqCst) {
                 remote.post(shard, Mail::Committed);
             }
@@ -129,27 +199,26 @@ impl Durable {
     }
 }
 
-/// The first number that a place in a queue gets in a start of the broker, in queues that were
-/// there before. No number comes twice in a queue: what was removed is in the log still, and what
-/// has its number would be taken for it.
+/// The first sequence number of queue entries in a start of the broker, for queues of earlier
+/// starts. A queue never uses a sequence number twice: the log may still contain the removed entry.
 pub(crate) const fn first_seq(starts: u64) -> u64 {
     starts << SEQ_BITS
 }
 
-/// Places of one queue in one start of the broker have numbers of so many bits.
+/// Bits of the sequence numbers of one queue within one start of the broker.
 const SEQ_BITS: u32 = 40;
 
-/// Retained messages of one start of the broker have numbers of so many bits.
+/// Bits of the versions of retained messages within one start of the broker.
 const RETAINED_VERSION_BITS: u32 = 40;
 
-/// Versions of the route map in one start of the broker have numbers of so many bits.
+/// Bits of the versions of the route map within one start of the broker.
 const ROUTE_VERSION_BITS: u32 = 40;
 
-/// The queues in which messages of shared subscriptions wait, by the number of the group.
+/// The queues of shared subscriptions, by the number of the group.
 #[derive(Debug)]
 pub(crate) struct GroupQueues {
     queues: Mutex<HashMap<u64, QueueId, RandomState>>,
-    /// The last place that was taken in any of them: all shards take places.
+    /// The last sequence number of any of them: all shards append entries.
     last_seq: AtomicU64,
 }
 
@@ -158,12 +227,12 @@ impl GroupQueues {
         Self { queues: Mutex::default(), last_seq: AtomicU64::new(last_seq) }
     }
 
-    /// A new place in one of them, behind all that were taken.
+    /// The next sequence number, above all that were used.
     pub(crate) fn next_seq(&self) -> u64 {
         self.last_seq.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// A place that was taken before the broker served anybody.
+    /// Notes a sequence number that recovery found.
     pub(crate) fn seen(&self, seq: u64) {
         self.last_seq.fetch_max(seq, Ordering::Relaxed);
     }
@@ -178,39 +247,40 @@ impl GroupQueues {
         *self.lock().entry(group).or_insert_with(make)
     }
 
-    /// A group is over.
+    /// Removes a group that has ended.
     pub(crate) fn remove(&self, group: u64) -> Option<QueueId> {
         self.lock().remove(&group)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, QueueId, RandomState>> {
-        // Nothing panics while it is held.
+        // No code panics while the lock is held.
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How the wall clock stands to the loops' clock. It is looked at once, at start: what has to end
-/// after an hour ends after an hour, also if somebody sets the clock meanwhile.
+/// The offset of the wall clock to the clock of the event loops. It is read once, at start, so that
+/// a session expires after the right interval even if the wall clock is changed meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WallClock {
     offset_ns: i128,
 }
 
 impl WallClock {
-    /// Both clocks are one.
+    /// Both clocks are the same.
     pub(crate) const UNIX: Self = Self { offset_ns: 0 };
 
     pub(crate) fn new(now_ns: u64, unix_ns: u64) -> Self {
         Self { offset_ns: i128::from(unix_ns) - i128::from(now_ns) }
     }
 
-    /// An instant of the loops' clock as one of the wall clock; `u64::MAX` is never on both.
+    /// Converts an instant of the loop clock to the wall clock; `u64::MAX` means never on both.
     pub(crate) fn to_unix(self, at_ns: u64) -> u64 {
         shift(at_ns, self.offset_ns)
     }
 
-    /// The reverse. What was before the loops' clock began is 0: long ago.
-    #[allow(clippy::wrong_self_convention, reason = "this clock turns instants both ways")]
+    /// Converts an instant of the wall clock to the loop clock. Instants before the start of the
+    /// loop clock become 0.
+    #[allow(clippy::wrong_self_convention, reason = "the pair of `to_unix`")]
     pub(crate) fn from_unix(self, unix_ns: u64) -> u64 {
         shift(unix_ns, -self.offset_ns)
     }
@@ -229,14 +299,14 @@ mod tests {
     use super::WallClock;
 
     #[test]
-    fn instants_come_back_and_never_stays_never() {
+    fn instants_round_trip_and_never_stays_never() {
         for (now_ns, unix_ns) in [(5, 1_000), (1_000, 5)] {
             let wall = WallClock::new(now_ns, unix_ns);
             assert_eq!(wall.to_unix(now_ns), unix_ns);
             assert_eq!(wall.from_unix(unix_ns), now_ns);
             assert_eq!((wall.to_unix(u64::MAX), wall.from_unix(u64::MAX)), (u64::MAX, u64::MAX));
         }
-        // Before the machine was started.
+        // An instant before the machine started.
         assert_eq!(WallClock::new(5, 1_000).from_unix(3), 0);
     }
 }

@@ -1,17 +1,16 @@
-//! What is noted beside a message whose distribution is not finished: for whom it still is.
+//! The metadata of an open message: which subscribers still have to get it.
 
 use super::bytes::Rest;
 
-/// Everybody who subscribes to its topic, sessions and one member of every shared subscription, as
-/// far as the journal does not say that they have had it.
+/// All sessions that subscribe to its topic, and one member of each such shared subscription,
+/// except those that have it according to the journal.
 const FOR_ALL: u8 = 0;
 
-/// The same, but for those to whom a replay brings it: subscriptions that became visible only after
-/// it was routed.
+/// The same without subscriptions that became visible after it was routed: their replay delivers
+/// it.
 const FOR_ALL_BEFORE: u8 = 1;
 
-/// What is noted of a message: of a retained one, with which version of the route map it was
-/// routed.
+/// Encodes the metadata. `routed` is the route map version that a retained message was routed with.
 pub(crate) fn encode(routed: Option<u64>) -> ([u8; 9], usize) {
     let mut bytes = [FOR_ALL; 9];
     let Some(routed) = routed else { return (bytes, 1) };
@@ -20,7 +19,7 @@ pub(crate) fn encode(routed: Option<u64>) -> ([u8; 9], usize) {
     (bytes, 9)
 }
 
-/// The reverse. The outer `None` is for what no version of this program has written.
+/// Decodes the metadata. The outer `None` means an unknown format.
 pub(crate) fn decode(meta: &[u8]) -> Option<Option<u64>> {
     let mut rest = Rest(meta);
     match rest.byte()? {
@@ -35,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_come_back_as_they_were() {
+    fn metadata_round_trips() {
         for routed in [None, Some(0), Some(1 << 50)] {
             let (bytes, len) = encode(routed);
             assert_eq!(decode(&bytes[..len]), Some(routed));

@@ -1,4 +1,4 @@
-//! Reading messages back: a thread that waits for the disk, so that shards do not.
+//! Loads messages from the disk on its own thread, so that shards do not block.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -9,10 +9,10 @@ use tacho_net::Remote;
 
 use crate::mail::{Loaded, LoadedFor, Mail};
 
-/// Requests that wait for the thread; what does not fit is asked again.
+/// Queued requests; a shard repeats a request that does not fit.
 const REQUESTS_MAX: usize = 1_024;
 
-/// Messages that a shard wants to have.
+/// Messages that a shard needs.
 #[derive(Debug)]
 pub(crate) struct LoadRequest {
     pub(crate) shard: usize,
@@ -20,16 +20,16 @@ pub(crate) struct LoadRequest {
     pub(crate) ids: Vec<MessageId>,
 }
 
-/// Where requests go.
+/// The receiver of requests.
 pub(crate) enum Reader {
-    /// To a thread.
+    /// A thread.
     Thread(SyncSender<LoadRequest>),
-    /// To the journal at once, answered by mail: in simulations, where nothing blocks.
+    /// The journal itself, which answers by mail at once: for simulations, where nothing blocks.
     #[cfg(feature = "sim")]
     AtOnce(Remote<Mail>),
 }
 
-/// A thread that is not started yet.
+/// The thread, before its start.
 pub(crate) struct ReaderThread {
     journal: Journal,
     remote: Remote<Mail>,
@@ -37,7 +37,7 @@ pub(crate) struct ReaderThread {
 }
 
 impl ReaderThread {
-    /// Starts the thread. It ends when nobody can ask it any more.
+    /// Starts the thread. It ends when all request senders are dropped.
     pub(crate) fn spawn(self) -> io::Result<JoinHandle<()>> {
         let Self { journal, remote, requests } = self;
         std::thread::Builder::new().name("journal-reader".to_owned()).spawn(move || {
@@ -55,7 +55,7 @@ impl Reader {
         (Self::Thread(sender), ReaderThread { journal, remote, requests })
     }
 
-    /// Asks for messages; the request comes back if it has to be made again later.
+    /// Requests messages; returns the request if it has to be repeated later.
     #[cfg_attr(not(feature = "sim"), allow(unused_variables))]
     pub(crate) fn ask(&self, journal: &Journal, request: LoadRequest) -> Result<(), LoadRequest> {
         match self {

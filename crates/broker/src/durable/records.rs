@@ -1,21 +1,21 @@
-//! What a data directory holds, in words: for those who look into one while no broker uses it.
+//! The records of a data directory in readable form, for inspection while no broker uses it.
 
 use serde::Serialize;
 use tacho_journal::{Inspection, MessageId, QueueId, ReadError, Visitor};
 
-use super::entry::{EntryMeta, Stage};
+use super::entry::{EntryMeta, EntryStage};
 use super::keys::{self, Connectedness, Key, SessionRecord, WillRecord};
 use super::open;
 use super::{WallClock, body};
 use crate::message::Message;
 
-/// One thing that a data directory holds. Times are seconds since 1970.
+/// A record of a data directory. Times are seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names say what it is")]
+#[allow(missing_docs, reason = "the names are the keys of the output")]
 #[non_exhaustive]
 pub enum KeptRecord {
-    /// A session. What else names its queue belongs to it.
+    /// A session. Records with the same queue belong to it.
     Session {
         queue: u64,
         client_id: String,
@@ -47,7 +47,7 @@ pub enum KeptRecord {
         #[serde(flatten)]
         message: KeptMessage,
     },
-    /// A message on its way to a session, or that waits for a shared subscription.
+    /// A message queued or in flight for a session, or queued for a shared subscription.
     Entry {
         queue: u64,
         seq: u64,
@@ -61,28 +61,28 @@ pub enum KeptRecord {
         #[serde(flatten)]
         message: Option<KeptMessage>,
     },
-    /// A shared subscription whose messages wait in a queue.
+    /// A shared subscription with a queue.
     Group { queue: u64, filter: String },
     /// A retained message.
     Retained {
         #[serde(flatten)]
         message: KeptMessage,
     },
-    /// A message whose distribution was not finished.
+    /// A message whose distribution is not finished.
     Open {
         message_id: u64,
         #[serde(flatten)]
         message: KeptMessage,
     },
-    /// How often a broker has started on the directory.
+    /// The number of starts on the directory.
     Starts { starts: u64 },
-    /// Something that this version does not understand, or a message that cannot be read.
+    /// A record of an unknown format, or a message that cannot be read.
     Unknown { queue: u64, what: String },
 }
 
 /// A message in a data directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[allow(missing_docs, reason = "the names say what it is")]
+#[allow(missing_docs, reason = "the names are the keys of the output")]
 pub struct KeptMessage {
     pub topic: String,
     pub published_qos: u8,
@@ -111,7 +111,7 @@ impl KeptMessage {
             topic: message.topic().to_owned(),
             published_qos: header.qos as u8,
             published_retain: header.retain,
-            // That of a will begins when it is published.
+            // The expiry of a will starts when it is published.
             expires_at: Some(header.expires_at_ns).filter(|_| !is_will).and_then(seconds),
             payload,
             payload_hex,
@@ -119,8 +119,8 @@ impl KeptMessage {
     }
 }
 
-/// Tells everything that a data directory holds; the messages of entries only `with_messages`, for
-/// they have to be read from the disk one by one.
+/// Visits all records of a data directory. The messages of entries are included only
+/// `with_messages`, since they are read from the disk one by one.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -129,19 +129,19 @@ pub fn visit_records(
     with_messages: bool,
     each: &mut dyn FnMut(KeptRecord),
 ) -> Result<(), ReadError> {
-    inspection.visit(&mut Telling { inspection, with_messages, each })
+    inspection.visit(&mut RecordVisitor { inspection, with_messages, each })
 }
 
-/// Times stay those of the wall clock.
+/// Times stay on the wall clock.
 const WALL: WallClock = WallClock::UNIX;
 
-struct Telling<'a> {
+struct RecordVisitor<'a> {
     inspection: &'a Inspection,
     with_messages: bool,
     each: &'a mut dyn FnMut(KeptRecord),
 }
 
-impl Telling<'_> {
+impl RecordVisitor<'_> {
     fn key(
         queue: u64,
         key: &[u8],
@@ -204,7 +204,7 @@ impl Telling<'_> {
     }
 }
 
-impl Visitor for Telling<'_> {
+impl Visitor for RecordVisitor<'_> {
     fn key(
         &mut self,
         queue: QueueId,
@@ -229,15 +229,15 @@ impl Visitor for Telling<'_> {
         meta: &[u8],
     ) {
         let queue = queue.get();
-        let (Some(stage), Some(meta)) = (Stage::decode(state), EntryMeta::decode(meta, WALL))
+        let (Some(stage), Some(meta)) = (EntryStage::decode(state), EntryMeta::decode(meta, WALL))
         else {
             let what = format!("the entry {seq}");
             return (self.each)(KeptRecord::Unknown { queue, what });
         };
         let (stage, packet_id) = match stage {
-            Stage::Queued => ("queued", None),
-            Stage::Sent(id) => ("sent", Some(id.get())),
-            Stage::Released(id) => ("released", Some(id.get())),
+            EntryStage::Queued => ("queued", None),
+            EntryStage::Sent(id) => ("sent", Some(id.get())),
+            EntryStage::Released(id) => ("released", Some(id.get())),
         };
         let kept = message.filter(|_| self.with_messages).and_then(|id| {
             let bytes = self.inspection.message(id).ok()?;
@@ -274,7 +274,7 @@ impl Visitor for Telling<'_> {
     }
 }
 
-/// An instant in whole seconds; `None` for never.
+/// An instant in whole seconds; `None` if it is never.
 fn seconds(unix_ns: u64) -> Option<u64> {
     (unix_ns != u64::MAX).then_some(unix_ns / 1_000_000_000)
 }

@@ -1,8 +1,6 @@
-//! What the journal had when the broker died or stopped, as sessions, retained messages and waiting
-//! messages, each for the shard that owns it now.
-//!
-//! It is one pass before anybody is served. Messages stay on the disk, but for retained ones, wills
-//! and what waits for a shared subscription.
+//! Collects the sessions, retained messages and queues of shared subscriptions from the journal, in
+//! one pass before any client is served. Messages stay on disk, except retained messages, wills and
+//! messages in the queues of shared subscriptions.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +12,7 @@ use tacho_session::WillState;
 use tacho_session::server::{ExchangeStage, Restored, RestoredExchange};
 use tacho_topic::{Filter, SharedFilter};
 
-use super::entry::{EntryMeta, Stage};
+use super::entry::{EntryMeta, EntryStage};
 use super::keys::{self, Connectedness, Key, SessionRecord, WillRecord};
 use super::open;
 use super::{WallClock, body, first_seq};
@@ -22,20 +20,20 @@ use crate::delivery::{Body, Copy, GroupRef, NO_GROUP};
 use crate::message::Message;
 use crate::subscription::SubscriptionOptions;
 
-/// Everything that was found, by queue.
+/// What the journal contains, by queue.
 #[derive(Default)]
 pub(crate) struct Found {
-    /// How often the broker had started here before.
+    /// Number of earlier starts.
     pub(crate) starts: u64,
     queues: BTreeMap<QueueId, FoundQueue>,
     groups: HashMap<QueueId, SharedFilter, RandomState>,
     pub(crate) retained: Vec<Message>,
     pub(crate) open: Vec<OpenMessage>,
-    /// Records that are not understood, or that refer to what is gone.
+    /// Records of an unknown format, or that refer to missing ones.
     pub(crate) lost: u64,
 }
 
-/// What one queue holds: a session's, or a shared subscription's.
+/// The content of a queue: of a session, or of a shared subscription.
 #[derive(Default)]
 struct FoundQueue {
     session: Option<SessionRecord>,
@@ -47,23 +45,23 @@ struct FoundQueue {
 
 struct FoundEntry {
     seq: u64,
-    /// `None` once its message is not needed any more.
+    /// `None` once its message is no longer needed.
     message: Option<MessageId>,
-    stage: Stage,
+    stage: EntryStage,
     meta: EntryMeta,
 }
 
-/// A message whose distribution was not finished.
+/// A message whose distribution is not finished.
 pub(crate) struct OpenMessage {
     pub(crate) message: Message,
-    /// Of a retained message: the version of the route map that it was routed with. What became
-    /// visible later gets it from a replay.
+    /// For a retained message: the version of the route map that it was routed with. Subscriptions
+    /// that became visible later get it from a replay.
     pub(crate) routed: Option<u64>,
-    /// Queues that have or had it: of sessions and of shared subscriptions.
+    /// Queues of sessions and of shared subscriptions that have or had it.
     pub(crate) served: Vec<QueueId>,
 }
 
-/// A session as it is to be.
+/// A session to restore.
 pub(crate) struct FoundSession {
     pub(crate) record: SessionRecord,
     pub(crate) queue: QueueId,
@@ -72,13 +70,13 @@ pub(crate) struct FoundSession {
     pub(crate) restored: Restored<Copy>,
 }
 
-/// Messages that wait for a member of a shared subscription.
+/// A shared subscription and its queued messages.
 pub(crate) struct FoundGroup {
     pub(crate) filter: SharedFilter,
     pub(crate) queue: QueueId,
-    /// In their order, with their places.
+    /// In order, with their sequence numbers.
     pub(crate) waiting: Vec<(u64, MessageId)>,
-    /// The number of the next place.
+    /// The next sequence number.
     pub(crate) next_seq: u64,
 }
 
@@ -94,7 +92,7 @@ impl FoundGroup {
     }
 }
 
-/// Collects what the journal tells.
+/// Collects the records of the journal.
 pub(crate) struct Collector {
     pub(crate) found: Found,
     pub(crate) wall: WallClock,
@@ -153,7 +151,7 @@ impl Collector {
         let entry = FoundEntry {
             seq,
             message,
-            stage: Stage::decode(state)?,
+            stage: EntryStage::decode(state)?,
             meta: EntryMeta::decode(meta, self.wall)?,
         };
         self.found.queues.entry(queue).or_default().entries.push(entry);
@@ -198,18 +196,18 @@ impl Visitor for Collector {
     }
 }
 
-/// What was found, sorted out.
+/// Sessions and groups made of the collected queues.
 pub(crate) struct Sorted {
     pub(crate) sessions: Vec<FoundSession>,
     pub(crate) groups: Vec<FoundGroup>,
-    /// Queues of which nobody knows whose they are.
+    /// Queues without a session or group.
     pub(crate) orphans: Vec<QueueId>,
 }
 
 impl Found {
-    /// Makes sessions and groups of the queues. Messages name the shared subscription that they
-    /// came through by its queue.
-    pub(crate) fn sort_out(&mut self, now_ns: u64, wall: WallClock) -> Sorted {
+    /// Makes sessions and groups of the queues. The group of a message is the queue of its shared
+    /// subscription.
+    pub(crate) fn sort(&mut self, now_ns: u64, wall: WallClock) -> Sorted {
         let first_seq = first_seq(self.starts + 1);
         let mut sorted = Sorted { sessions: Vec::new(), groups: Vec::new(), orphans: Vec::new() };
         let mut by_client: HashMap<_, usize, RandomState> = HashMap::default();
@@ -228,8 +226,8 @@ impl Found {
             };
             let client = record.key.clone();
             let session = found.into_session(record, (queue, first_seq), now_ns, wall);
-            // Queues come in the order of their making. Of two sessions of one client the older
-            // one was about to be dropped.
+            // Queues are visited in the order of their creation. Of two sessions of one client, the
+            // older one was about to be removed.
             match by_client.get(&client) {
                 Some(&index) => {
                     let older = std::mem::replace(&mut sorted.sessions[index], session);
@@ -241,7 +239,7 @@ impl Found {
                 }
             }
         }
-        // Shared subscriptions for which nothing waits.
+        // Shared subscriptions without queued messages.
         for (queue, filter) in self.groups.drain() {
             let waiting = Vec::new();
             sorted.groups.push(FoundGroup::new(filter, queue, first_seq, waiting));
@@ -259,7 +257,7 @@ impl FoundQueue {
         wall: WallClock,
     ) -> FoundSession {
         let ends_at_ns = match record.state {
-            // From now on: nobody knows for how long the broker was gone.
+            // The expiry interval starts now: how long the broker was down is unknown.
             Connectedness::Connected => None,
             Connectedness::EndsAt { unix_ns } => Some(wall.from_unix(unix_ns)),
         };
@@ -285,12 +283,12 @@ impl FoundQueue {
             let delivery =
                 message.map(|id| meta.delivery(Copy { message: Body::Stored(id), group }));
             let (packet_id, stage) = match stage {
-                Stage::Queued => {
+                EntryStage::Queued => {
                     restored.queued.extend(delivery.map(|delivery| (seq, delivery)));
                     continue;
                 }
-                Stage::Sent(packet_id) => (packet_id, ExchangeStage::Sent),
-                Stage::Released(packet_id) => (packet_id, ExchangeStage::Released),
+                EntryStage::Sent(packet_id) => (packet_id, ExchangeStage::Sent),
+                EntryStage::Released(packet_id) => (packet_id, ExchangeStage::Released),
             };
             restored.exchanges.push(RestoredExchange { seq, packet_id, stage, delivery });
         }

@@ -1,5 +1,5 @@
-//! Messages whose distribution the end of the broker interrupted: who has not got them gets them
-//! now, nobody twice.
+//! Finishes the distribution of open messages after a restart: each matching queue that does not
+//! have such a message gets it, and none gets it twice.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -17,8 +17,8 @@ use crate::keys::{ClientKey, SessionSlot};
 use crate::memory::MESSAGE_BYTES;
 use crate::subscription::{Scope, SubscriptionOptions, Target, merge_targets, rule_id};
 
-/// Gives each of the messages to the durable sessions and shared subscriptions that are to have it
-/// and have not.
+/// Gives each open message to the durable sessions and shared subscriptions that match and do not
+/// have it yet.
 pub(crate) fn reroute(
     mut open: Vec<OpenMessage>,
     sorted: &mut Sorted,
@@ -42,7 +42,7 @@ struct Rerouting<'a> {
     subscriptions: SubscriptionIndex<SessionSlot, SubscriptionOptions>,
     settings: &'a Durability,
     bridges: &'a Bridges,
-    /// The places of the sessions of bridges' links.
+    /// The indexes of the sessions of bridge links.
     links: HashMap<ClientKey, usize, RandomState>,
     wall: WallClock,
     meta: Vec<u8>,
@@ -84,7 +84,7 @@ impl<'a> Rerouting<'a> {
                 Scope::Everyone => true,
                 Scope::Others => !is_own,
                 Scope::Own => is_own,
-                // Theirs are found by their rules.
+                // Links are found by the rules of their bridges.
                 Scope::Bridge => false,
             };
             let is_meant = is_meant && open.routed.is_none_or(|routed| target.since <= routed);
@@ -111,7 +111,7 @@ impl<'a> Rerouting<'a> {
         for bridge in self.bridges {
             let Some((place, rule)) = bridge.egress(&header.topic) else { continue };
             let link = bridge.key_of(bridge.link_of(place, &header.topic));
-            // One that is made anew begins with what is published from now on.
+            // A new link gets only messages published from now on.
             let Some(&session) = self.links.get(&link) else { continue };
             let session = &mut sessions[session];
             let qos = rule.mapping.qos(header.qos);
@@ -136,7 +136,7 @@ impl<'a> Rerouting<'a> {
         merge_targets(matched)
     }
 
-    /// Puts a message at the end of a session's queue, in the journal too.
+    /// Appends a message to the queue of a session, also in the journal.
     fn give(
         &mut self,
         session: &mut FoundSession,
@@ -162,7 +162,7 @@ impl<'a> Rerouting<'a> {
             return;
         }
         for group in groups {
-            // What a member gets is noted for the group too, and so is what waits.
+            // The entry in the queue of the group also records messages that a member has.
             let has_got = open.served.contains(&group.queue);
             if has_got || !group.filter.filter().matches(open.message.topic()) {
                 continue;
@@ -177,13 +177,13 @@ impl<'a> Rerouting<'a> {
 
     fn append(&self, queue: QueueId, seq: u64, message: MessageId, writer: &mut Writer) {
         let meta = &self.meta;
-        let state = entry::Stage::Queued.encode();
+        let state = entry::EntryStage::Queued.encode();
         let entry = Record::Entry { queue, seq, message, state, meta };
         writer.append(entry, Level::Fsynced, Urgency::Forces);
     }
 }
 
-/// The message as it was published.
+/// The delivery of the message as published.
 fn delivery(open: &OpenMessage, id: MessageId) -> Delivery<Copy> {
     let header = open.message.header();
     Delivery {

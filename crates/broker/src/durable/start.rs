@@ -1,5 +1,5 @@
-//! Starting on a data directory: the journal is opened, and what it had is handed to the shards
-//! that own it now, however many there are.
+//! Recovery: reads the journal back and assigns its content to the shards that own it with the
+//! current number of shards.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::keys::TenantId;
 use crate::memory::Memory;
 use crate::message::Message;
 
-/// Messages read at once.
+/// Messages per read.
 const READ_MAX: usize = 1_024;
 
 /// What recovery needs to know of the broker that starts.
@@ -32,7 +32,7 @@ pub(crate) struct RecoveryContext<'a> {
     pub(crate) memory: &'a Memory,
 }
 
-/// What one shard is to have from the beginning.
+/// What one shard starts with.
 #[derive(Default)]
 pub(crate) struct ShardPart {
     pub(crate) sessions: Vec<FoundSession>,
@@ -40,24 +40,24 @@ pub(crate) struct ShardPart {
     pub(crate) groups: Vec<WaitingGroup>,
 }
 
-/// What waits for a shared subscription whose queue the shard keeps.
+/// The queued messages of a shared subscription that the shard owns.
 pub(crate) struct WaitingGroup {
     pub(crate) group: Arc<Group>,
     pub(crate) queue: QueueId,
     pub(crate) waiting: Vec<(u64, Message)>,
 }
 
-/// What the journal had.
+/// The content of the journal.
 pub(crate) struct ReadBack {
-    /// How often the broker has started here, this time included.
+    /// Number of starts, including this one.
     pub(crate) starts: u64,
-    /// By shard.
+    /// What each shard starts with.
     pub(crate) parts: Vec<ShardPart>,
-    /// The queues of shared subscriptions, by the numbers of these in the route map.
+    /// The queues of shared subscriptions, by their group numbers in the route map.
     pub(crate) groups: Vec<(u64, QueueId)>,
 }
 
-/// The journal's settings.
+/// The options of the journal.
 pub(crate) fn journal_options(settings: &Durability) -> Options {
     let max = settings.journal_bytes_max;
     Options {
@@ -67,8 +67,8 @@ pub(crate) fn journal_options(settings: &Durability) -> Options {
     }
 }
 
-/// Reads everything back, makes the subscriptions visible in the route map, and gives each shard
-/// its part. Nobody may be served before all shards have theirs.
+/// Reads the journal, makes the subscriptions visible in the route map, and assigns everything to
+/// the shards. No client may be served before all shards have restored their part.
 pub(crate) fn read_back(
     journal: &Journal,
     recovered: &mut Recovered,
@@ -80,7 +80,7 @@ pub(crate) fn read_back(
     let mut collector = Collector::new(wall);
     recovered.visit(&mut collector)?;
     let mut found = collector.found;
-    let mut sorted = found.sort_out(now_ns, wall);
+    let mut sorted = found.sort(now_ns, wall);
     let mut writer = journal.writer();
     let starts = found.starts + 1;
     note_start(&mut writer, starts, &sorted.orphans);
@@ -93,8 +93,8 @@ pub(crate) fn read_back(
     }
     if found.lost > 0 || !sorted.orphans.is_empty() {
         tracing::warn!(
-            "the journal has {} records that this version does not understand or that refer to \
-             what is gone, and {} queues without a session: they are left out",
+            "ignored {} journal records that are unknown to this version or refer to missing ones, \
+             and {} queues without a session",
             found.lost,
             sorted.orphans.len()
         );
@@ -110,7 +110,7 @@ pub(crate) fn read_back(
     let mut groups = Vec::new();
     for FoundGroup { filter, queue, waiting, .. } in sorted.groups {
         let Some(group) = snapshot.group(&filter) else {
-            // Without members nothing waits.
+            // A group without members has no queue.
             let version = starts << RETAINED_VERSION_BITS;
             forget_group(&mut writer, &filter, queue, version);
             continue;
@@ -143,7 +143,7 @@ fn note_start(writer: &mut Writer, starts: u64, orphans: &[QueueId]) {
     }
 }
 
-/// `version` is above those of former starts: an older deletion changes nothing.
+/// `version` is above those of earlier starts: the deletion would otherwise have no effect.
 fn forget_group(writer: &mut Writer, filter: &SharedFilter, queue: QueueId, version: u64) {
     let key = keys::group(filter);
     let delete = Record::Delete { queue: QueueId::COMMON, key: &key, version };
@@ -151,7 +151,7 @@ fn forget_group(writer: &mut Writer, filter: &SharedFilter, queue: QueueId, vers
     writer.append(Record::DropQueue { queue }, Level::Written, Urgency::Rides);
 }
 
-/// Makes all subscriptions visible to all shards.
+/// Adds all subscriptions to the route map.
 fn announce(sessions: &[FoundSession], routes: &RouteMap, shards: usize) {
     let mut known: HashSet<(usize, &Filter)> = HashSet::new();
     let mut changes = Vec::new();
@@ -166,8 +166,8 @@ fn announce(sessions: &[FoundSession], routes: &RouteMap, shards: usize) {
     routes.apply(&changes);
 }
 
-/// Messages came through shared subscriptions, which the journal knows by their queues: from here
-/// on they are known by the numbers that the route map has just given them.
+/// Replaces the groups of messages: the journal knows a shared subscription by its queue, the
+/// shards by its number in the route map.
 fn name_groups(sorted: &mut Sorted, snapshot: &RouteSnapshot) {
     let number = |found: &FoundGroup| Some((found.queue, snapshot.group(&found.filter)?.id()));
     let numbers: HashMap<QueueId, u64, RandomState> =
@@ -188,7 +188,7 @@ fn name_groups(sorted: &mut Sorted, snapshot: &RouteSnapshot) {
     }
 }
 
-/// Messages from the disk; those that cannot be read are left out, and said.
+/// Reads messages from the disk. Messages that cannot be read are logged and left out.
 fn read_all(
     journal: &Journal,
     wall: WallClock,
@@ -201,7 +201,10 @@ fn read_all(
             let message = read.ok().and_then(|bytes| body::decode(&bytes, wall, id));
             match message {
                 Some(message) => messages.push((seq, message)),
-                None => tracing::error!(message = id.get(), "a waiting message cannot be read"),
+                None => tracing::error!(
+                    message = id.get(),
+                    "cannot read a queued message from the journal"
+                ),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The journal's threads, from the broker's start to its end.
+//! The threads of the journal.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) struct IdleJournal {
     reader: ReaderThread,
 }
 
-/// The journal's running threads.
+/// The running threads of the journal.
 pub(crate) struct JournalThreads {
     directory: PathBuf,
     commits: CommitThread,

@@ -191,7 +191,7 @@ impl Handler for Shard {
             Mail::ReplayBatch(batch) => self.replay_arrived(net, *batch),
             Mail::Authenticated(exchange, step) => self.authenticated(net, exchange, step),
             Mail::PublishSys(values) => self.publish_sys(net, &values),
-            Mail::Ask(ask) => self.asked(net, *ask),
+            Mail::Query(ask) => self.asked(net, *ask),
             Mail::Loaded(loaded) => self.loaded(net, *loaded),
             Mail::Recovered => self.all_recovered(net),
             Mail::Shutdown => self.shut_down(net),

@@ -1,4 +1,4 @@
-//! Counters that are told apart by a label, and distributions.
+//! Counters with a label, and histograms.
 
 use tacho_codec::{QoS, ReasonCode};
 
@@ -51,16 +51,16 @@ impl ByReason {
     }
 }
 
-/// A distribution over buckets whose bounds grow by a factor of four, from two to the power of
-/// `FIRST`. An observation costs two plain additions.
+/// A histogram whose bucket bounds grow by a factor of four, beginning with 2^`FIRST`. An
+/// observation costs two plain additions.
 #[derive(Debug, Default)]
 pub struct Histogram<const FIRST: u32> {
-    /// The last one takes what is above all bounds.
+    /// The last bucket is for values above all bounds.
     buckets: [Counter; BOUNDS + 1],
     sum: Counter,
 }
 
-/// Finite bounds of a histogram.
+/// Number of finite bounds.
 const BOUNDS: usize = 10;
 
 impl<const FIRST: u32> Histogram<FIRST> {
@@ -70,19 +70,19 @@ impl<const FIRST: u32> Histogram<FIRST> {
         self.sum.add(value);
     }
 
-    /// The first bucket whose bound is not below `value`.
+    /// The first bucket whose bound is `value` or more.
     #[inline]
     fn bucket(value: u64) -> usize {
         let bits = u64::BITS - value.saturating_sub(1).leading_zeros();
         (bits.saturating_sub(FIRST).div_ceil(2) as usize).min(BOUNDS)
     }
 
-    /// The greatest value of each bucket but the last, which has none.
+    /// The upper bound of each bucket except the last, which has none.
     pub fn bounds() -> [u64; BOUNDS] {
         std::array::from_fn(|bucket| 1 << (FIRST + 2 * bucket as u32))
     }
 
-    /// Observations by bucket; one more than bounds.
+    /// Observations per bucket; one bucket more than there are bounds.
     pub fn buckets(&self) -> [u64; BOUNDS + 1] {
         std::array::from_fn(|bucket| self.buckets[bucket].value())
     }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_in_the_first_bucket_that_is_not_below_it() {
+    fn value_counts_in_the_first_bucket_whose_bound_reaches_it() {
         let bounds = Histogram::<4>::bounds();
         assert_eq!((bounds[0], bounds[1], bounds[9]), (16, 64, 4 << 20));
         for bound in bounds {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn observations_are_counted_and_summed() {
+    fn histogram_counts_and_sums_observations() {
         let histogram = Histogram::<4>::default();
         [3, 16, 17, 5 << 20].into_iter().for_each(|value| histogram.observe(value));
         let mut expected = [0; BOUNDS + 1];
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn every_plain_counter_has_a_name_of_its_own_and_a_sentence() {
+    fn plain_counters_have_unique_names_and_help_texts() {
         let names: Vec<_> = crate::ShardStats::PLAIN.iter().map(|(name, _)| *name).collect();
         assert!(names.len() > 30);
         for (at, (name, help)) in crate::ShardStats::PLAIN.iter().enumerate() {

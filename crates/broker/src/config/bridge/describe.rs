@@ -1,11 +1,11 @@
-//! A bridge as a part of a configuration file.
+//! A bridge in the format of the configuration file.
 
 use std::fmt::{Display, Write as _};
 
 use super::{BridgeConfig, Mapping};
 
 impl BridgeConfig {
-    /// What would make this bridge. A password that stands in the configuration itself is left
+    /// The configuration of this bridge. A password that is in the configuration itself is left
     /// out.
     pub(in crate::config) fn describe(&self) -> String {
         let mut file = File::default();
@@ -94,7 +94,7 @@ impl File {
     }
 }
 
-/// As TOML quotes it.
+/// A quoted TOML string.
 fn quoted(value: &(impl Display + ?Sized)) -> toml::Value {
     toml::Value::String(value.to_string())
 }

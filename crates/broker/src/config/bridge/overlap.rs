@@ -1,8 +1,8 @@
-//! Whether filters have topics in common.
+//! Overlaps of topic filters.
 
 use super::Template;
 
-/// Whether there is a topic that both filters match.
+/// Whether some topic matches both filters.
 pub(super) fn overlap(a: &str, b: &str) -> bool {
     // `#` and `+` at the beginning do not match topics that begin with `$` [MQTT-4.7.2-1].
     let is_wild = |filter: &str| filter.starts_with(['+', '#']);
@@ -20,13 +20,13 @@ pub(super) fn overlap(a: &str, b: &str) -> bool {
     }
 }
 
-/// A filter that matches all topics that `template` makes of those which `filter` matches: not
-/// much wider than needed.
+/// A filter that matches all topics that `template` renders from topics that match `filter`. It may
+/// match somewhat more.
 pub(super) fn image(template: &Template, filter: &str) -> String {
     if let Some(text) = template.constant() {
         return text.to_owned();
     }
-    // What stands behind a wildcard for many levels, or beside one in its level, may be anything.
+    // Text behind a multi-level wildcard, or beside a wildcard in its level, cannot be expressed.
     let Some((before, behind)) = template.around_topic() else {
         return widened(template.to_string().split("${").next().unwrap_or_default());
     };
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overlapping_filters_have_a_topic_in_common() {
+    fn overlapping_filters_match_a_common_topic() {
         for (a, b, expected) in [
             ("a/b", "a/b", true),
             ("a/#", "a", true),
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn images_hold_what_templates_make() {
+    fn images_match_all_rendered_topics() {
         for (template, filter, expected) in [
             ("${topic}", "a/#", "a/#"),
             ("remote/${topic}", "bridge/+/x", "remote/bridge/+/x"),

@@ -1,4 +1,4 @@
-//! `[[bridges]]` as typed, and how it becomes what will run.
+//! `[[bridges]]` as in the configuration file, and its checks.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use super::overlap::overlap;
 use super::{BridgeConfig, EgressRule, IngressRule, Mapping, Password, Remote, Secret, Template};
 use crate::config::ConfigError;
 
-/// One entry of `[[bridges]]`. Values know where they stand in the file.
+/// One entry of `[[bridges]]`. Values know their position in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawBridge {
-    /// See [`BridgeConfig`], also for the others.
+    /// See [`BridgeConfig`], also for the other keys.
     pub name: Spanned<String>,
     /// `mqtt://host:port` or `mqtts://host:port`.
     pub address: Spanned<String>,
@@ -29,57 +29,57 @@ pub struct RawBridge {
     pub username: Option<String>,
     /// Password in the configuration itself.
     pub password: Option<Spanned<Secret>>,
-    /// File that holds nothing but the password.
+    /// File that contains only the password.
     pub password_file: Option<Spanned<PathBuf>>,
-    /// Forget the session at each connection.
+    /// Discard the session at each connection.
     pub clean_start: Option<bool>,
-    /// Of the session there.
+    /// Expiry of the session at the remote broker.
     pub session_expiry_s: Option<Spanned<u64>>,
-    /// Towards the other broker.
+    /// Keep alive.
     pub keep_alive_s: Option<Spanned<u64>>,
-    /// Until CONNACK.
+    /// Timeout for CONNACK.
     pub connect_timeout_s: Option<Spanned<u64>>,
-    /// How many.
+    /// Number of links.
     pub connections: Option<Spanned<u64>>,
-    /// Per connection.
+    /// Unacknowledged messages per link.
     pub inflight: Option<Spanned<u64>>,
-    /// Over all connections.
+    /// Bytes of queued messages of all links.
     pub buffer_bytes_max: Option<Spanned<u64>>,
-    /// Of a message.
+    /// Time that a message may be queued.
     pub buffer_ttl_s: Option<Spanned<u64>>,
-    /// First pause.
+    /// First backoff.
     pub retry_first_s: Option<Spanned<u64>>,
-    /// Longest pause.
+    /// Longest backoff.
     pub retry_longest_s: Option<Spanned<u64>>,
-    /// Silence that raises a question.
+    /// Silence before a PINGREQ.
     pub health_check_s: Option<Spanned<u64>>,
-    /// 3.1.1: says that it is a bridge.
+    /// 3.1.1: sets the bridge bit.
     pub bridge_flag: Option<Spanned<bool>>,
-    /// The other broker's own bridge to here.
+    /// The bridge from the remote broker to this one.
     pub counterpart: Option<Spanned<String>>,
     /// Certificates.
     pub tls: Option<Spanned<RawBridgeTls>>,
-    /// From here to there.
+    /// Rules to the remote broker.
     #[serde(default)]
     pub egress: Vec<RawRule>,
-    /// From there to here.
+    /// Rules from the remote broker.
     #[serde(default)]
     pub ingress: Vec<RawRule>,
 }
 
-/// `[bridges.tls]` as typed.
+/// `[bridges.tls]` as in the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawBridgeTls {
     /// PEM file of certificates to trust, instead of the system's.
     pub ca: Option<PathBuf>,
-    /// PEM file of the bridge's own certificate, with its chain.
+    /// PEM file of the client certificate, with its chain.
     pub cert: Option<PathBuf>,
     /// PEM file of its private key.
     pub key: Option<PathBuf>,
-    /// The name that the other broker's certificate must have, instead of the host in `address`.
+    /// Name in the certificate of the remote broker, if it is not the host in `address`.
     pub server_name: Option<String>,
-    /// Take any certificate for good.
+    /// Accept any certificate.
     #[serde(default)]
     pub insecure: bool,
     /// Application protocols to offer.
@@ -87,15 +87,15 @@ pub struct RawBridgeTls {
     pub alpn: Vec<String>,
 }
 
-/// One entry of `[[bridges.egress]]` or `[[bridges.ingress]]` as typed.
+/// One entry of `[[bridges.egress]]` or `[[bridges.ingress]]` as in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawRule {
-    /// Which messages, on the side where they come from.
+    /// Topics on the source side.
     pub filter: Spanned<String>,
-    /// Their topic on the other side.
+    /// Topic on the target side.
     pub topic: Option<Spanned<String>>,
-    /// Their payload on the other side.
+    /// Payload on the target side.
     pub payload: Option<Spanned<String>>,
     /// `"keep"`, 0, 1 or 2.
     pub qos: Option<Spanned<toml::Value>>,
@@ -103,12 +103,12 @@ pub struct RawRule {
     pub retain: Option<Spanned<toml::Value>>,
 }
 
-/// The file that a configuration was read from, to say where in it something is wrong.
+/// The file that a configuration was read from, for errors with line numbers.
 #[derive(Clone, Debug)]
 pub struct SourceText {
-    /// As given.
+    /// Path as given.
     pub path: String,
-    /// What it says.
+    /// Content of the file.
     pub text: String,
 }
 
@@ -122,7 +122,7 @@ fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// The line with an error in it, if a password may stand there.
+/// The line of an error, if the line may contain a password.
 pub(in crate::config) fn line_of_password(text: &str, at: Option<Range<usize>>) -> Option<usize> {
     let number = line_of(text, at?.start);
     let line = text.lines().nth(number - 1)?;
@@ -132,16 +132,16 @@ pub(in crate::config) fn line_of_password(text: &str, at: Option<Range<usize>>) 
 }
 
 const NAME_LEN_MAX: usize = 64;
-/// What a broker is sure to hold open for one peer; the published workload has 64.
+/// Far above the published workload, which has 64.
 const CONNECTIONS_MAX: u64 = 1_024;
-/// Messages in flight to a broker that says how many it takes, and to one that cannot.
+/// Default of `inflight` for 5.0, where the remote broker announces its receive maximum.
 const INFLIGHT: u64 = 100;
-/// mosquitto's limit unless configured; 3.1.1 clients beyond it lose what it has acknowledged.
+/// The default limit of mosquitto, which loses acknowledged messages of 3.1.1 clients beyond it.
 const INFLIGHT_V311: u64 = 20;
 const DAY_S: u64 = 86_400;
 const FOREVER_S: u64 = u32::MAX as u64;
 
-/// Checks all bridges, each by itself and against the others.
+/// Checks every bridge, and that bridges do not conflict.
 pub(in crate::config) fn resolve(
     raw: Vec<RawBridge>,
     source: Option<&SourceText>,
@@ -151,22 +151,25 @@ pub(in crate::config) fn resolve(
         let name = bridge.name.clone();
         let twice = bridges.iter().any(|other| other.name == *name.get_ref());
         let resolved = match twice {
-            true => Err(wrong(name.span(), "there is another bridge of this name".to_owned())),
+            true => Err(problem(name.span(), "there is another bridge with this name".to_owned())),
             false => bridge.resolve(),
         };
-        let resolved = resolved.and_then(|bridge| match bridges.iter().find_map(|other| {
-            bridge.identifier_shared_with(other).map(|id| (id, &other.name))
-        }) {
-            None => Ok(bridge),
-            Some((id, other)) => Err(wrong(
-                name.span(),
-                format!(
-                    "bridge `{other}` has the client identifier `{id}` at the same broker, too: \
-                     they would throw each other out; give this one another `client_id`"
-                ),
-            )),
+        let resolved = resolved.and_then(|bridge| {
+            match bridges
+                .iter()
+                .find_map(|other| bridge.identifier_shared_with(other).map(|id| (id, &other.name)))
+            {
+                None => Ok(bridge),
+                Some((id, other)) => Err(problem(
+                    name.span(),
+                    format!(
+                        "bridge `{other}` uses the client identifier `{id}` at the same broker, so \
+                     they would disconnect each other: set another `client_id`"
+                    ),
+                )),
+            }
         });
-        bridges.push(resolved.map_err(|Wrong { at, what }| ConfigError::Bridge {
+        bridges.push(resolved.map_err(|Problem { at, what }| ConfigError::Bridge {
             place: source.map(|source| source.place(at.start)).unwrap_or_default(),
             name: name.into_inner(),
             what,
@@ -175,152 +178,192 @@ pub(in crate::config) fn resolve(
     Ok(bridges)
 }
 
-/// Something that cannot be, and where it stands.
-struct Wrong {
+/// A problem and its position in the file.
+struct Problem {
     at: Range<usize>,
     what: String,
 }
 
-fn wrong(at: Range<usize>, what: impl Into<String>) -> Wrong {
-    Wrong { at, what: what.into() }
+fn problem(at: Range<usize>, what: impl Into<String>) -> Problem {
+    Problem { at, what: what.into() }
 }
 
-/// A number within its range, or its default.
+/// A number, checked against its range, or the default.
 fn number(
     key: &str,
     value: Option<Spanned<u64>>,
     default: u64,
     (min, max): (u64, u64),
-) -> Result<u64, Wrong> {
+) -> Result<u64, Problem> {
     let Some(value) = value else { return Ok(default) };
     let (at, value) = (value.span(), value.into_inner());
     match (min..=max).contains(&value) {
         true => Ok(value),
-        false => Err(wrong(at, format!("`{key}` is {value}, but must be from {min} to {max}"))),
+        false => Err(problem(at, format!("`{key}` is {value}, but must be from {min} to {max}"))),
     }
+}
+
+fn number_u32(
+    key: &str,
+    value: Option<Spanned<u64>>,
+    default: u64,
+    range: (u64, u64),
+) -> Result<u32, Problem> {
+    // Invariant: the ranges of all such keys are within `u32`.
+    number(key, value, default, range).map(|value| u32::try_from(value).unwrap_or(u32::MAX))
+}
+
+fn number_u16(
+    key: &str,
+    value: Option<Spanned<u64>>,
+    default: u64,
+    range: (u64, u64),
+) -> Result<u16, Problem> {
+    // Invariant: the ranges of all such keys are within `u16`.
+    number(key, value, default, range).map(|value| u16::try_from(value).unwrap_or(u16::MAX))
 }
 
 impl RawBridge {
-    fn resolve(self) -> Result<BridgeConfig, Wrong> {
+    fn resolve(self) -> Result<BridgeConfig, Problem> {
+        self.check_name_and_rules()?;
         let here = self.name.span();
-        let name = self.name.into_inner();
-        // Letters and signs that mean nothing in topics, file names and labels.
-        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if name.is_empty() || name.len() > NAME_LEN_MAX || !name.chars().all(plain) {
-            let sentence = "`name` must be 1 to 64 letters, digits, `.`, `_` or `-`";
-            return Err(wrong(here, sentence));
-        }
-        if self.egress.is_empty() && self.ingress.is_empty() {
-            let sentence = "it moves nothing: add [[bridges.egress]] or [[bridges.ingress]]";
-            return Err(wrong(here, sentence));
-        }
         let version = version(self.version)?;
-        let remote = remote(self.address, self.tls)?;
-        let username = self.username;
+        check_version(version, self.session_expiry_s.as_ref(), self.bridge_flag.as_ref())?;
         let password = password(self.password, self.password_file)?;
-        if password.is_some() && username.is_none() && !version.is_v5() {
-            return Err(wrong(here, "3.1.1 takes no password without a `username`"));
+        if password.is_some() && self.username.is_none() && !version.is_v5() {
+            return Err(problem(here, "3.1.1 allows no password without a `username`"));
         }
         let clean_start = self.clean_start.unwrap_or(false);
-        if let (Some(expiry), false) = (&self.session_expiry_s, version.is_v5()) {
-            let sentence = "`session_expiry_s` needs version 5: a 3.1.1 session ends with its \
-                            connection (clean_start = true) or not at all";
-            return Err(wrong(expiry.span(), sentence));
-        }
-        if let (Some(flag), true) = (&self.bridge_flag, version.is_v5()) {
-            return Err(wrong(flag.span(), "`bridge_flag` needs version 3.1.1"));
-        }
-        let bridge_flag = self.bridge_flag.map_or_else(|| !version.is_v5(), Spanned::into_inner);
-        let retry_first_s = number("retry_first_s", self.retry_first_s, 1, (1, DAY_S))?;
-        let longest_at = self.retry_longest_s.as_ref().map_or_else(|| here.clone(), Spanned::span);
-        let default = retry_first_s.max(30);
-        let retry_longest_s = number("retry_longest_s", self.retry_longest_s, default, (1, DAY_S))?;
-        if retry_longest_s < retry_first_s {
-            let sentence = "`retry_longest_s` is shorter than `retry_first_s`";
-            return Err(wrong(longest_at, sentence));
-        }
-        let session_expiry_s = match (version.is_v5(), clean_start) {
-            (true, false) => DAY_S,
-            _ => 0,
-        };
-        let inflight = if version.is_v5() { INFLIGHT } else { INFLIGHT_V311 };
-        let client_id = client_id(self.client_id, &name)?;
-        // Invariant: the ranges say that the numbers fit.
-        #[allow(clippy::cast_possible_truncation)]
+        let session_expiry_default = if version.is_v5() && !clean_start { DAY_S } else { 0 };
+        let inflight_default = if version.is_v5() { INFLIGHT } else { INFLIGHT_V311 };
+        let (retry_first_s, retry_longest_s) =
+            backoff(&here, self.retry_first_s, self.retry_longest_s)?;
+        let range = (65_536, u64::MAX >> 1);
+        let buffer_bytes_max = number("buffer_bytes_max", self.buffer_bytes_max, 1 << 30, range)?;
+        let session_expiry_s = number_u32(
+            "session_expiry_s",
+            self.session_expiry_s,
+            session_expiry_default,
+            (0, FOREVER_S),
+        )?;
+        let connections = number_u16("connections", self.connections, 1, (1, CONNECTIONS_MAX))?;
+        let health_check_s = number_u32("health_check_s", self.health_check_s, 15, (0, 65_535))?;
+        let connect_timeout_s =
+            number_u32("connect_timeout_s", self.connect_timeout_s, 10, (1, 3_600))?;
         Ok(BridgeConfig {
-            remote,
+            remote: remote(self.address, self.tls)?,
             version,
-            client_id,
-            username,
+            client_id: client_id(self.client_id, self.name.get_ref())?,
+            username: self.username,
             password,
             clean_start,
-            session_expiry_s: number(
-                "session_expiry_s",
-                self.session_expiry_s,
-                session_expiry_s,
-                (0, FOREVER_S),
-            )? as u32,
-            keep_alive_s: number("keep_alive_s", self.keep_alive_s, 60, (0, 65_535))? as u16,
-            connect_timeout_s: number("connect_timeout_s", self.connect_timeout_s, 10, (1, 3_600))?
-                as u32,
-            connections: number("connections", self.connections, 1, (1, CONNECTIONS_MAX))? as u16,
-            inflight: number("inflight", self.inflight, inflight, (1, 65_535))? as u16,
-            buffer_bytes_max: number(
-                "buffer_bytes_max",
-                self.buffer_bytes_max,
-                1 << 30,
-                (65_536, u64::MAX >> 1),
-            )?,
-            buffer_ttl_s: number("buffer_ttl_s", self.buffer_ttl_s, 0, (0, FOREVER_S))? as u32,
-            retry_first_s: retry_first_s as u32,
-            retry_longest_s: retry_longest_s as u32,
-            health_check_s: number("health_check_s", self.health_check_s, 15, (0, 65_535))? as u32,
-            bridge_flag,
+            session_expiry_s,
+            keep_alive_s: number_u16("keep_alive_s", self.keep_alive_s, 60, (0, 65_535))?,
+            connect_timeout_s,
+            connections,
+            inflight: number_u16("inflight", self.inflight, inflight_default, (1, 65_535))?,
+            buffer_bytes_max,
+            buffer_ttl_s: number_u32("buffer_ttl_s", self.buffer_ttl_s, 0, (0, FOREVER_S))?,
+            retry_first_s,
+            retry_longest_s,
+            health_check_s,
+            bridge_flag: self.bridge_flag.map_or_else(|| !version.is_v5(), Spanned::into_inner),
             counterpart: counterpart(self.counterpart)?,
             egress: egress(self.egress)?,
             ingress: ingress(self.ingress, version)?,
-            name,
+            name: self.name.into_inner(),
         })
+    }
+
+    fn check_name_and_rules(&self) -> Result<(), Problem> {
+        let name = self.name.get_ref();
+        // Characters without a meaning in topics, file names and labels.
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || name.len() > NAME_LEN_MAX || !name.chars().all(plain) {
+            let what = "`name` must be 1 to 64 letters, digits, `.`, `_` or `-`";
+            return Err(problem(self.name.span(), what));
+        }
+        if self.egress.is_empty() && self.ingress.is_empty() {
+            let what = "it has no rules: add [[bridges.egress]] or [[bridges.ingress]]";
+            return Err(problem(self.name.span(), what));
+        }
+        Ok(())
     }
 }
 
-fn counterpart(id: Option<Spanned<String>>) -> Result<Option<String>, Wrong> {
+/// Checks settings that only one of the versions has.
+fn check_version(
+    version: Version,
+    session_expiry_s: Option<&Spanned<u64>>,
+    bridge_flag: Option<&Spanned<bool>>,
+) -> Result<(), Problem> {
+    match (version.is_v5(), session_expiry_s, bridge_flag) {
+        (false, Some(expiry), _) => {
+            let what = "`session_expiry_s` requires version 5: a 3.1.1 session ends with its \
+                        connection (clean_start = true) or never";
+            Err(problem(expiry.span(), what))
+        }
+        (true, _, Some(flag)) => Err(problem(flag.span(), "`bridge_flag` requires version 3.1.1")),
+        _ => Ok(()),
+    }
+}
+
+/// The first and the longest backoff. `here` is the position of the bridge.
+fn backoff(
+    here: &Range<usize>,
+    first_s: Option<Spanned<u64>>,
+    longest_s: Option<Spanned<u64>>,
+) -> Result<(u32, u32), Problem> {
+    let first_s = number_u32("retry_first_s", first_s, 1, (1, DAY_S))?;
+    let longest_at = longest_s.as_ref().map_or_else(|| here.clone(), Spanned::span);
+    let default_s = u64::from(first_s).max(30);
+    let longest_s = number_u32("retry_longest_s", longest_s, default_s, (1, DAY_S))?;
+    if longest_s < first_s {
+        return Err(problem(longest_at, "`retry_longest_s` is shorter than `retry_first_s`"));
+    }
+    Ok((first_s, longest_s))
+}
+
+fn counterpart(id: Option<Spanned<String>>) -> Result<Option<String>, Problem> {
     match id {
         Some(id) if id.get_ref().is_empty() => {
-            Err(wrong(id.span(), "`counterpart` must not be empty: leave it out for none"))
+            Err(problem(id.span(), "`counterpart` must not be empty: omit it for none"))
         }
         id => Ok(id.map(Spanned::into_inner)),
     }
 }
 
-fn version(version: Option<Spanned<String>>) -> Result<Version, Wrong> {
+fn version(version: Option<Spanned<String>>) -> Result<Version, Problem> {
     let Some(version) = version else { return Ok(Version::V5) };
     match version.get_ref().as_str() {
         "5" | "5.0" => Ok(Version::V5),
         "3.1.1" => Ok(Version::V311),
         other => {
-            let sentence = format!("`version` is \"{other}\", but must be \"5\" or \"3.1.1\"");
-            Err(wrong(version.span(), sentence))
+            let what = format!("`version` is \"{other}\", but must be \"5\" or \"3.1.1\"");
+            Err(problem(version.span(), what))
         }
     }
 }
 
-fn remote(address: Spanned<String>, tls: Option<Spanned<RawBridgeTls>>) -> Result<Remote, Wrong> {
+fn remote(address: Spanned<String>, tls: Option<Spanned<RawBridgeTls>>) -> Result<Remote, Problem> {
     let (mut remote, secure) = Remote::parse(address.get_ref())
-        .map_err(|what| wrong(address.span(), format!("`address`: {what}")))?;
+        .map_err(|what| problem(address.span(), format!("`address`: {what}")))?;
     match tls {
         Some(tls) if !secure => {
-            Err(wrong(tls.span(), "it has [bridges.tls], but its address is not mqtts://"))
+            Err(problem(tls.span(), "it has [bridges.tls], but its address is not mqtts://"))
         }
         None if !secure => Ok(remote),
         tls => {
             let at = tls.as_ref().map_or_else(|| address.span(), Spanned::span);
             let tls = tls.map(Spanned::into_inner).unwrap_or_default();
             if tls.cert.is_some() != tls.key.is_some() {
-                return Err(wrong(at, "`cert` and `key` go together"));
+                return Err(problem(at, "`cert` and `key` must be set together"));
             }
             if tls.insecure && tls.ca.is_some() {
-                return Err(wrong(at, "`insecure` takes any certificate, so `ca` has no use"));
+                return Err(problem(
+                    at,
+                    "`insecure` accepts any certificate, so `ca` has no effect",
+                ));
             }
             remote.tls = Some(TlsClientSettings {
                 ca: tls.ca,
@@ -338,21 +381,22 @@ fn remote(address: Spanned<String>, tls: Option<Spanned<RawBridgeTls>>) -> Resul
 fn password(
     given: Option<Spanned<Secret>>,
     file: Option<Spanned<PathBuf>>,
-) -> Result<Option<Password>, Wrong> {
+) -> Result<Option<Password>, Problem> {
     match (given, file) {
         (None, None) => Ok(None),
         (Some(secret), None) => Ok(Some(Password { secret: secret.into_inner(), file: None })),
         (Some(_), Some(file)) => {
-            Err(wrong(file.span(), "`password` and `password_file` are the same thing twice"))
+            Err(problem(file.span(), "set `password` or `password_file`, not both"))
         }
         (None, Some(file)) => {
-            let secret = read_password(file.get_ref()).map_err(|what| wrong(file.span(), what))?;
+            let secret =
+                read_password(file.get_ref()).map_err(|what| problem(file.span(), what))?;
             Ok(Some(Password { secret, file: Some(file.into_inner()) }))
         }
     }
 }
 
-/// A password of 65,535 bytes and an end of line, beyond which nothing is read.
+/// A password of 65,535 bytes and a line end: no more is read.
 const PASSWORD_FILE_MAX: u64 = 65_537;
 
 fn read_password(path: &Path) -> Result<Secret, String> {
@@ -367,35 +411,37 @@ fn read_password(path: &Path) -> Result<Secret, String> {
     match line {
         "" => Err(format!("the `password_file` {} is empty", path.display())),
         _ if line.contains('\n') || line.len() > 65_535 => {
-            Err(format!("the `password_file` {} holds more than a password", path.display()))
+            Err(format!("the `password_file` {} contains more than a password", path.display()))
         }
         _ => Ok(Secret::new(line)),
     }
 }
 
-/// Longer ones are refused by brokers that keep to what everybody must take, or to our limits.
+/// Longer ones are refused by brokers with low limits, ours included.
 const CLIENT_ID_LEN_MAX: usize = 1_000;
 
-fn client_id(given: Option<Spanned<String>>, name: &str) -> Result<String, Wrong> {
+fn client_id(given: Option<Spanned<String>>, name: &str) -> Result<String, Problem> {
     let Some(id) = given else { return Ok(format!("tacho-{name}")) };
     let text = id.get_ref();
     match text.is_empty() || text.len() > CLIENT_ID_LEN_MAX || text.contains('\0') {
-        true => Err(wrong(id.span(), "`client_id` must have 1 to 1000 bytes, none of them null")),
+        true => {
+            Err(problem(id.span(), "`client_id` must have 1 to 1000 bytes and no null character"))
+        }
         false => Ok(id.into_inner()),
     }
 }
 
-fn egress(raw: Vec<RawRule>) -> Result<Vec<EgressRule>, Wrong> {
+fn egress(raw: Vec<RawRule>) -> Result<Vec<EgressRule>, Problem> {
     let mut rules: Vec<EgressRule> = Vec::with_capacity(raw.len());
     for rule in raw {
         let (at, text) = (rule.filter.span(), rule.filter.get_ref().clone());
         if text.starts_with("$share/") {
-            let sentence = "an egress `filter` cannot be a shared subscription: each message of \
-                            the broker leaves by the bridge once anyway";
-            return Err(wrong(at, sentence));
+            let what = "an egress `filter` cannot be a shared subscription: each message \
+                            leaves by the bridge once in any case";
+            return Err(problem(at, what));
         }
         let filter = TopicFilter::parse(&text)
-            .map_err(|error| wrong(at.clone(), format!("`filter` is \"{text}\": {error}")))?;
+            .map_err(|error| problem(at.clone(), format!("`filter` is \"{text}\": {error}")))?;
         let others = rules.iter().map(|rule| rule.filter.as_str());
         check_alone(&text, others, at)?;
         rules.push(EgressRule { filter, mapping: rule.mapping()? });
@@ -403,47 +449,47 @@ fn egress(raw: Vec<RawRule>) -> Result<Vec<EgressRule>, Wrong> {
     Ok(rules)
 }
 
-fn ingress(raw: Vec<RawRule>, version: Version) -> Result<Vec<IngressRule>, Wrong> {
+fn ingress(raw: Vec<RawRule>, version: Version) -> Result<Vec<IngressRule>, Problem> {
     let mut rules: Vec<IngressRule> = Vec::with_capacity(raw.len());
     for rule in raw {
         let (at, text) = (rule.filter.span(), rule.filter.get_ref().clone());
         let filter = Filter::parse(&text)
-            .map_err(|error| wrong(at.clone(), format!("`filter` is \"{text}\": {error}")))?;
+            .map_err(|error| problem(at.clone(), format!("`filter` is \"{text}\": {error}")))?;
         if filter.is_shared() && !version.is_v5() {
-            return Err(wrong(at, "a shared subscription as `filter` needs version 5"));
+            return Err(problem(at, "a shared subscription as `filter` requires version 5"));
         }
         let others = rules.iter().map(|rule| rule.filter.topic_filter().as_str());
         check_alone(filter.topic_filter().as_str(), others, at)?;
         let topic_at = rule.topic.as_ref().map_or_else(|| rule.filter.span(), Spanned::span);
         let mapping = rule.mapping()?;
         if mapping.topic.to_string().starts_with("$SYS/") {
-            return Err(wrong(topic_at, "`topic`: `$SYS/` is this broker's own"));
+            return Err(problem(topic_at, "`topic`: `$SYS/` is reserved for this broker"));
         }
         rules.push(IngressRule { filter, mapping });
     }
     Ok(rules)
 }
 
-/// One message takes one rule, so that it is clear what becomes of it.
+/// At most one rule applies to a message, so that its mapping is unambiguous.
 fn check_alone<'a>(
     filter: &str,
     mut others: impl Iterator<Item = &'a str>,
     at: Range<usize>,
-) -> Result<(), Wrong> {
+) -> Result<(), Problem> {
     match others.find(|other| overlap(filter, other)) {
         None => Ok(()),
-        Some(other) => Err(wrong(
+        Some(other) => Err(problem(
             at,
             format!(
-                "the filters `{other}` and `{filter}` have topics in common: which of them goes \
-                 for those? Make them disjoint, or make two bridges"
+                "the filters `{other}` and `{filter}` overlap: make them disjoint, or use two \
+                 bridges"
             ),
         )),
     }
 }
 
 impl RawRule {
-    fn mapping(self) -> Result<Mapping, Wrong> {
+    fn mapping(self) -> Result<Mapping, Problem> {
         let topic = template("topic", self.topic, Template::same_topic(), true)?;
         let payload = template("payload", self.payload, Template::same_payload(), false)?;
         Ok(Mapping { topic, payload, qos: qos(self.qos)?, retain: retain(self.retain)? })
@@ -455,7 +501,7 @@ fn template(
     given: Option<Spanned<String>>,
     default: Template,
     is_topic: bool,
-) -> Result<Template, Wrong> {
+) -> Result<Template, Problem> {
     let Some(text) = given else { return Ok(default) };
     let parsed: Result<Template, _> = text.get_ref().parse();
     let checked = parsed.and_then(|template| {
@@ -464,31 +510,32 @@ fn template(
         }
         Ok(template)
     });
-    checked
-        .map_err(|error| wrong(text.span(), format!("`{key}` is \"{}\": {error}", text.get_ref())))
+    checked.map_err(|error| {
+        problem(text.span(), format!("`{key}` is \"{}\": {error}", text.get_ref()))
+    })
 }
 
-fn qos(given: Option<Spanned<toml::Value>>) -> Result<Option<QoS>, Wrong> {
+fn qos(given: Option<Spanned<toml::Value>>) -> Result<Option<QoS>, Problem> {
     let Some(value) = given else { return Ok(None) };
     let level = |level: i64| u8::try_from(level).ok().and_then(QoS::from_u8);
     match value.get_ref() {
         toml::Value::String(word) if word == "keep" => Ok(None),
         toml::Value::Integer(number) if level(*number).is_some() => Ok(level(*number)),
         other => {
-            let sentence = format!("`qos` is {other}, but must be \"keep\", 0, 1 or 2");
-            Err(wrong(value.span(), sentence))
+            let what = format!("`qos` is {other}, but must be \"keep\", 0, 1 or 2");
+            Err(problem(value.span(), what))
         }
     }
 }
 
-fn retain(given: Option<Spanned<toml::Value>>) -> Result<Option<bool>, Wrong> {
+fn retain(given: Option<Spanned<toml::Value>>) -> Result<Option<bool>, Problem> {
     let Some(value) = given else { return Ok(None) };
     match value.get_ref() {
         toml::Value::String(word) if word == "keep" => Ok(None),
         toml::Value::Boolean(flag) => Ok(Some(*flag)),
         other => {
-            let sentence = format!("`retain` is {other}, but must be \"keep\", true or false");
-            Err(wrong(value.span(), sentence))
+            let what = format!("`retain` is {other}, but must be \"keep\", true or false");
+            Err(problem(value.span(), what))
         }
     }
 }

@@ -1,17 +1,17 @@
-//! The other broker: where it is and how it is reached.
+//! The address of a remote broker.
 
 use std::fmt;
 
 use tacho_net::tls::TlsClientSettings;
 
-/// The other broker.
+/// The address of a remote broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
-    /// Host name or address; looked up again for each connection.
+    /// Host name or address; a name is looked up again for each connection.
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// Certificates, if it is reached by TLS.
+    /// TLS settings, if it is reached by TLS.
     pub tls: Option<TlsClientSettings>,
 }
 
@@ -23,18 +23,18 @@ impl Remote {
         let secure = match scheme.to_ascii_lowercase().as_str() {
             "mqtt" | "tcp" => false,
             "mqtts" | "ssl" | "tls" => true,
-            _ => return Err(format!("`{text}`: bridges do not speak `{scheme}`; {expected}")),
+            _ => return Err(format!("`{text}`: bridges do not support `{scheme}`; {expected}")),
         };
         if rest.contains('@') {
-            return Err("it holds a user name: set `username` and `password_file`".to_owned());
+            return Err("it contains a user name: set `username` and `password_file`".to_owned());
         }
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let (host, port) = match rest.rsplit_once(':') {
             // A bare IPv6 address has colons, but no brackets around it.
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
                 let port = port.parse().ok().filter(|port| *port != 0);
-                let sentence = || format!("`{text}` has no port between 1 and 65535");
-                (host, port.ok_or_else(sentence)?)
+                let error = || format!("`{text}` has no port from 1 to 65535");
+                (host, port.ok_or_else(error)?)
             }
             _ => (rest, if secure { 8883 } else { 1883 }),
         };
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_have_a_scheme_and_a_port_or_the_usual_ones() {
+    fn scheme_and_port_have_defaults() {
         for (text, host, port, secure) in [
             ("mqtt://a", "a", 1883, false),
             ("a.example:1884", "a.example", 1884, false),
@@ -80,9 +80,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_words() {
+    fn invalid_addresses_are_refused_with_the_reason() {
         for (text, words) in [
-            ("ws://a", "do not speak `ws`"),
+            ("ws://a", "do not support `ws`"),
             ("mqtt://", "not the address"),
             ("mqtt://a:0", "no port"),
             ("mqtt://a:99999", "no port"),

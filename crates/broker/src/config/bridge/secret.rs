@@ -1,21 +1,21 @@
-//! Text that must not be shown.
+//! Passwords, which are never shown.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// A password: printing it in any way does not show it.
+/// A password. Its `Debug` output does not show it.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// A secret of this text.
+    /// Wraps a password.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for whom it is meant.
+    /// The password itself, for CONNECT.
     pub fn reveal(&self) -> &str {
         &self.0
     }

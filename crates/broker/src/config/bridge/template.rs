@@ -1,20 +1,20 @@
-//! What a bridge makes of topics and payloads: text with `${topic}` and its kin in it.
+//! Templates for topics and payloads of bridges: text with variables such as `${topic}`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use tacho_codec::QoS;
 
-/// A template, parsed once. Rendering it copies bytes and does nothing else; one that is only
-/// `${topic}` or `${payload}` need not be rendered.
+/// A parsed template. Rendering only copies bytes; a template that is just `${topic}` or
+/// `${payload}` need not be rendered.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Template {
     source: Box<str>,
-    parts: Box<[Part]>,
+    parts: Box<[TemplatePart]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(Box<str>),
     Variable(Variable),
 }
@@ -27,25 +27,25 @@ enum Variable {
     Retain,
 }
 
-/// Why a text is no template.
+/// Why a text is not a valid template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// A variable that there is not.
+    /// An unknown variable.
     #[error(
         "there is no variable `${{{0}}}`: use ${{topic}}, ${{payload}}, ${{qos}} and ${{retain}} \
          (and $${{ for a plain ${{)"
     )]
     Unknown(String),
-    /// No end of a variable.
-    #[error("`${{` has no `}}` behind it (write $${{ for a plain ${{)")]
+    /// A variable without its `}`.
+    #[error("`${{` has no closing `}}` (write $${{ for a plain ${{)")]
     Open,
-    /// A topic with a payload in it.
-    #[error("a topic cannot have ${{payload}} in it")]
+    /// A topic that contains the payload.
+    #[error("a topic cannot contain ${{payload}}")]
     PayloadInTopic,
-    /// A topic of nothing.
+    /// An empty topic.
     #[error("a topic must not be empty")]
     EmptyTopic,
-    /// A topic that nobody can publish to.
+    /// A topic with a wildcard.
     #[error("a topic that is published to must not contain `{0}`")]
     Wildcard(char),
     /// A topic with a null character.
@@ -53,16 +53,16 @@ pub enum TemplateError {
     Nul,
 }
 
-/// What a message has for the variables.
+/// The values of the variables for one message.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
-    /// Its topic on the side where it comes from.
+    /// Topic on the source side.
     pub topic: &'a str,
-    /// Its payload there.
+    /// Payload on the source side.
     pub payload: &'a [u8],
-    /// Its QoS there.
+    /// QoS on the source side.
     pub qos: QoS,
-    /// Its RETAIN flag there.
+    /// RETAIN flag on the source side.
     pub retain: bool,
 }
 
@@ -78,15 +78,15 @@ impl Variable {
         }
     }
 
-    /// Its bytes of a message.
-    fn of<'a>(self, values: &Values<'a>) -> &'a [u8] {
+    /// The bytes of the variable for a message.
+    fn bytes<'a>(self, values: &Values<'a>) -> &'a [u8] {
         match self {
             Self::Payload => values.payload,
             other => other.text(values).as_bytes(),
         }
     }
 
-    /// Its text of a message; none if it is bytes.
+    /// The text of the variable for a message; empty for the payload, which is not text.
     const fn text<'a>(self, values: &Values<'a>) -> &'a str {
         match (self, values.qos, values.retain) {
             (Self::Topic, ..) => values.topic,
@@ -101,31 +101,33 @@ impl Variable {
 }
 
 impl Template {
-    /// `${topic}`: the topic as it is.
+    /// `${topic}`: keeps the topic.
     pub fn same_topic() -> Self {
-        Self::of(Variable::Topic)
+        Self::only(Variable::Topic)
     }
 
-    /// `${payload}`: the payload as it is.
+    /// `${payload}`: keeps the payload.
     pub fn same_payload() -> Self {
-        Self::of(Variable::Payload)
+        Self::only(Variable::Payload)
     }
 
-    fn of(variable: Variable) -> Self {
+    fn only(variable: Variable) -> Self {
         let source = format!("${{{}}}", variable.name()).into();
-        Self { source, parts: [Part::Variable(variable)].into() }
+        Self { source, parts: [TemplatePart::Variable(variable)].into() }
     }
 
-    /// Checks that it makes topics that can be published to.
+    /// Checks that rendered topics can be published to.
     pub(crate) fn check_topic(&self) -> Result<(), TemplateError> {
         if self.parts.is_empty() {
             return Err(TemplateError::EmptyTopic);
         }
         for part in &self.parts {
             match part {
-                Part::Variable(Variable::Payload) => return Err(TemplateError::PayloadInTopic),
-                Part::Variable(_) => {}
-                Part::Text(text) => {
+                TemplatePart::Variable(Variable::Payload) => {
+                    return Err(TemplateError::PayloadInTopic);
+                }
+                TemplatePart::Variable(_) => {}
+                TemplatePart::Text(text) => {
                     if let Some(wildcard) = text.chars().find(|c| "+#".contains(*c)) {
                         return Err(TemplateError::Wildcard(wildcard));
                     }
@@ -138,48 +140,51 @@ impl Template {
         Ok(())
     }
 
-    /// Whether it leaves topics as they are.
+    /// Whether the template keeps topics.
     pub fn keeps_topic(&self) -> bool {
-        matches!(&*self.parts, [Part::Variable(Variable::Topic)])
+        matches!(&*self.parts, [TemplatePart::Variable(Variable::Topic)])
     }
 
-    /// Whether it always makes the same of a topic, whatever else the message is.
+    /// Whether the rendered text depends on the topic only.
     pub(crate) fn is_of_topic_alone(&self) -> bool {
-        let plain = |part: &Part| matches!(part, Part::Text(_) | Part::Variable(Variable::Topic));
+        let plain = |part: &TemplatePart| {
+            matches!(part, TemplatePart::Text(_) | TemplatePart::Variable(Variable::Topic))
+        };
         self.parts.iter().all(plain)
     }
 
-    /// Whether it leaves payloads as they are.
+    /// Whether the template keeps payloads.
     pub fn keeps_payload(&self) -> bool {
-        matches!(&*self.parts, [Part::Variable(Variable::Payload)])
+        matches!(&*self.parts, [TemplatePart::Variable(Variable::Payload)])
     }
 
-    /// Appends what it makes of a message.
+    /// Appends the rendered text of a message.
     pub fn render(&self, values: &Values<'_>, out: &mut Vec<u8>) {
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.extend_from_slice(text.as_bytes()),
-                Part::Variable(variable) => out.extend_from_slice(variable.of(values)),
+                TemplatePart::Text(text) => out.extend_from_slice(text.as_bytes()),
+                TemplatePart::Variable(variable) => out.extend_from_slice(variable.bytes(values)),
             }
         }
     }
 
-    /// Appends the topic that it makes of a message. Payloads have no place in a topic, so that
-    /// this is text.
+    /// Appends the rendered topic of a message. It is text, since a topic cannot contain the
+    /// payload.
     pub fn render_topic(&self, values: &Values<'_>, out: &mut String) {
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Variable(variable) => out.push_str(variable.text(values)),
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Variable(variable) => out.push_str(variable.text(values)),
             }
         }
     }
 
-    /// Whether topics that it makes are text, `${topic}` as a whole, and nothing else: what stands
-    /// before it and behind it.
+    /// The text before and after `${topic}`, if the template contains it once and no other
+    /// variable.
     pub(super) fn around_topic(&self) -> Option<(&str, &str)> {
         let start = self.source.find("${topic}")?;
-        let once = self.parts.iter().filter(|p| **p == Part::Variable(Variable::Topic)).count();
+        let once =
+            self.parts.iter().filter(|p| **p == TemplatePart::Variable(Variable::Topic)).count();
         (once == 1 && self.is_of_topic_alone() && !self.source.contains("$${"))
             .then(|| (&self.source[..start], &self.source[start + "${topic}".len()..]))
     }
@@ -187,7 +192,7 @@ impl Template {
     /// The text, if there is no variable in it.
     pub(super) fn constant(&self) -> Option<&str> {
         match &*self.parts {
-            [Part::Text(text)] => Some(text),
+            [TemplatePart::Text(text)] => Some(text),
             _ => None,
         }
     }
@@ -202,7 +207,7 @@ impl FromStr for Template {
         let mut rest = source;
         while let Some(at) = rest.find("${") {
             if rest[..at].ends_with('$') {
-                // Two of them stand for one, and what follows is text.
+                // `$${` is a plain `${`.
                 text.push_str(&rest[..at]);
                 text.push('{');
                 rest = &rest[at + 2..];
@@ -213,14 +218,14 @@ impl FromStr for Template {
             let variable = Variable::ALL.into_iter().find(|variable| variable.name() == name);
             let variable = variable.ok_or_else(|| TemplateError::Unknown(name.to_owned()))?;
             if !text.is_empty() {
-                parts.push(Part::Text(std::mem::take(&mut text).into()));
+                parts.push(TemplatePart::Text(std::mem::take(&mut text).into()));
             }
-            parts.push(Part::Variable(variable));
+            parts.push(TemplatePart::Variable(variable));
             rest = behind;
         }
         text.push_str(rest);
         if !text.is_empty() {
-            parts.push(Part::Text(text.into()));
+            parts.push(TemplatePart::Text(text.into()));
         }
         Ok(Self { source: source.into(), parts: parts.into() })
     }
@@ -251,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_what_the_message_has() {
+    fn variables_render_the_values_of_the_message() {
         for (text, expected) in [
             ("remote/${topic}", &b"remote/a/b"[..]),
             ("${topic}${topic}", b"a/ba/b"),
@@ -273,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_as_it_is_is_known() {
+    fn templates_that_keep_topic_or_payload_are_recognized() {
         assert!(template("${topic}").keeps_topic() && template("${payload}").keeps_payload());
         assert!(!template("${payload} ").keeps_payload() && !template("x").keeps_topic());
         assert_eq!(template("${topic}"), Template::same_topic());
@@ -281,12 +286,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_template_is_refused_with_words() {
+    fn invalid_templates_are_refused_with_the_reason() {
         for (text, words) in [
             ("${host}", "`${host}`"),
             ("${}", "`${}`"),
             ("${Topic}", "${topic}, ${payload}"),
-            ("a/${topic", "no `}`"),
+            ("a/${topic", "no closing `}`"),
         ] {
             let error = text.parse::<Template>().expect_err(text).to_string();
             assert!(error.contains(words), "{text}: {error}");

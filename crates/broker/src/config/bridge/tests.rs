@@ -3,14 +3,14 @@ use std::io::Write as _;
 use super::*;
 use crate::config::{Config, RawConfig};
 
-/// The smallest bridge, with more keys.
+/// A minimal bridge with further keys.
 fn with(keys: &str) -> String {
     format!(
         "[[bridges]]\nname = 'x'\naddress = 'mqtt://a'\n{keys}\n[[bridges.egress]]\nfilter = 'a/#'\n"
     )
 }
 
-/// As if read from a file.
+/// Parses as if read from a file.
 fn parse(text: &str) -> Result<Config, String> {
     let mut raw: RawConfig = toml::from_str(text).map_err(|error| error.to_string())?;
     raw.source = Some(SourceText { path: "broker.toml".to_owned(), text: text.to_owned() });
@@ -21,7 +21,7 @@ fn one(text: &str) -> BridgeConfig {
     parse(text).expect(text).bridges.remove(0)
 }
 
-/// The set-up of the published bridge test.
+/// The setup of the published bridge test.
 const PUBLISHED: &str = r#"
 [[bridges]]
 name = "node2"
@@ -45,7 +45,7 @@ retain = "keep"
 "#;
 
 #[test]
-fn bridges_that_would_throw_each_other_out_are_refused() {
+fn bridges_with_a_common_client_identifier_are_refused() {
     let bridge = |name: &str, address: &str, keys: &str| {
         format!(
             "[[bridges]]\nname = '{name}'\naddress = '{address}'\n{keys}\n\
@@ -73,7 +73,7 @@ fn bridges_that_would_throw_each_other_out_are_refused() {
 }
 
 #[test]
-fn the_published_set_up_can_be_written_down() {
+fn published_setup_can_be_configured() {
     let bridge = one(PUBLISHED);
     assert_eq!(bridge.version, Version::V5);
     assert_eq!((bridge.connections, bridge.inflight, bridge.keep_alive_s), (64, 100, 300));
@@ -97,7 +97,7 @@ fn the_published_set_up_can_be_written_down() {
 }
 
 #[test]
-fn a_name_an_address_and_a_filter_are_enough() {
+fn name_address_and_filter_suffice() {
     let bridge = one(&with(""));
     assert_eq!(bridge.remote.to_string(), "mqtt://a:1883");
     assert_eq!((bridge.client_id_of(0), bridge.connections), ("tacho-x".to_owned(), 1));
@@ -106,12 +106,12 @@ fn a_name_an_address_and_a_filter_are_enough() {
     assert!(bridge.egress[0].mapping.topic.keeps_topic() && bridge.ingress.is_empty());
     let older = one(&with("version = '3.1.1'"));
     assert!(older.bridge_flag && older.session_expiry_s == 0);
-    assert_eq!((bridge.inflight, older.inflight), (100, 20), "3.1.1 cannot say what it takes");
+    assert_eq!((bridge.inflight, older.inflight), (100, 20), "3.1.1 has no receive maximum");
     assert_eq!(one(&with("retry_first_s = 60")).retry_longest_s, 60);
 }
 
 #[test]
-fn description_is_a_configuration_file_again() {
+fn description_parses_to_the_same_configuration() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     writeln!(file, "pass word").unwrap();
     let text = format!(
@@ -134,7 +134,7 @@ fn description_is_a_configuration_file_again() {
 }
 
 #[test]
-fn passwords_are_not_shown() {
+fn passwords_are_never_shown() {
     let text = with("username = 'u'\npassword = 'hunter2'");
     let raw: RawConfig = toml::from_str(&text).unwrap();
     assert!(!format!("{raw:?}").contains("hunter2"));
@@ -146,7 +146,7 @@ fn passwords_are_not_shown() {
 }
 
 #[test]
-fn a_password_that_is_no_string_is_not_quoted_either() {
+fn a_password_that_is_not_a_string_is_not_shown_either() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("broker.toml");
     for keys in ["password = 4711", "password = 'hunter4711", "\"password\" = hunter4711"] {
@@ -158,7 +158,7 @@ fn a_password_that_is_no_string_is_not_quoted_either() {
 }
 
 #[test]
-fn what_cannot_be_is_explained_with_its_line() {
+fn invalid_settings_are_explained_with_their_line() {
     for (keys, words) in [
         ("name = 'y'", "duplicate key"),
         ("pool = 3", "line 4"),
@@ -169,10 +169,10 @@ fn what_cannot_be_is_explained_with_its_line() {
         ("retry_longest_s = 5\nretry_first_s = 9", "broker.toml:4: "),
         ("version = '3.1'", "must be \"5\" or \"3.1.1\""),
         ("version = '3.1.1'\nsession_expiry_s = 5", "broker.toml:5: "),
-        ("bridge_flag = true", "needs version 3.1.1"),
+        ("bridge_flag = true", "requires version 3.1.1"),
         ("counterpart = ''", "must not be empty"),
         ("version = '3.1.1'\npassword = 'p'", "`username`"),
-        ("password = 'p'\npassword_file = 'f'", "twice"),
+        ("password = 'p'\npassword_file = 'f'", "not both"),
         ("password_file = '/nowhere/at/all'", "broker.toml:4: bridge `x`: cannot read"),
         ("client_id = ''", "`client_id`"),
         ("[bridges.tls]\nca = 'x'", "not mqtts://"),
@@ -183,11 +183,11 @@ fn what_cannot_be_is_explained_with_its_line() {
         ),
         ("[[bridges.ingress]]\nfilter = 'a'\ntopic = '${x}'", "no variable `${x}`"),
         ("[[bridges.ingress]]\nfilter = 'a'\ntopic = 'a/+'", "broker.toml:6: "),
-        ("[[bridges.ingress]]\nfilter = 'a'\ntopic = '$SYS/a'", "broker's own"),
-        ("[[bridges.ingress]]\nfilter = 'a'\npayload = '${'", "no `}`"),
+        ("[[bridges.ingress]]\nfilter = 'a'\ntopic = '$SYS/a'", "reserved"),
+        ("[[bridges.ingress]]\nfilter = 'a'\npayload = '${'", "no closing `}`"),
         ("[[bridges.ingress]]\nfilter = 'a'\nqos = 3", "must be \"keep\", 0, 1 or 2"),
         ("[[bridges.ingress]]\nfilter = 'a'\nretain = 1", "must be \"keep\", true or false"),
-        ("[[bridges.egress]]\nfilter = 'a/b'", "`a/b` and `a/#` have topics in common"),
+        ("[[bridges.egress]]\nfilter = 'a/b'", "`a/b` and `a/#` overlap"),
         ("[[bridges.egress]]\nfilter = '$share/g/b'", "cannot be a shared"),
         ("[[bridges.egress]]\ntopic = 'b'", "filter"),
     ] {
@@ -197,7 +197,7 @@ fn what_cannot_be_is_explained_with_its_line() {
     for (text, words) in [
         (
             "[[bridges]]\nname = 'x'\naddress = 'ws://a'",
-            "broker.toml:2: bridge `x`: it moves nothing",
+            "broker.toml:2: bridge `x`: it has no rules",
         ),
         ("[[bridges]]\nname = 'x'", "address"),
         (
@@ -211,7 +211,7 @@ fn what_cannot_be_is_explained_with_its_line() {
         (
             "[[bridges]]\nname = 'x'\naddress = 'mqtts://a'\n[[bridges.egress]]\nfilter = 'a'\n\
              [bridges.tls]\ncert = 'c'",
-            "go together",
+            "set together",
         ),
         (
             "[[bridges]]\nname = 'x'\naddress = 'a'\nversion = '3.1.1'\n\
@@ -227,7 +227,7 @@ fn what_cannot_be_is_explained_with_its_line() {
 }
 
 #[test]
-fn a_password_file_holds_a_password() {
+fn password_file_contains_only_a_password() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("password");
     let text = with(&format!("password_file = {path:?}"));
@@ -250,7 +250,7 @@ fn a_password_file_holds_a_password() {
 }
 
 #[test]
-fn messages_that_would_come_back_are_named() {
+fn rules_that_form_a_loop_are_warned_about() {
     let both = |keys: &str, topic: &str| {
         let text = with(&format!("{keys}\n[[bridges.ingress]]\nfilter = 'r/+/b'"));
         one(&format!("{text}topic = '{topic}'\n")).warnings()

@@ -16,14 +16,14 @@ fn source() -> Source {
     Source::for_client(&ClientKey { tenant: TenantId::DEFAULT, client_id: "grün".into() })
 }
 
-fn taken_in(publish: &Publish<'_>) -> Message {
+fn received(publish: &Publish<'_>) -> Message {
     let intake =
         Intake { now_ns: NOW_NS, routed_version: 4, source: source(), retained_version: 0 };
     Message::from_publish(publish.topic.into(), publish, intake)
 }
 
-/// What the journal would give back after the machine has been off.
-fn kept(message: &Message) -> Vec<u8> {
+/// The bytes that the journal returns after a restart.
+fn stored(message: &Message) -> Vec<u8> {
     let mut bytes = vec![9; 3];
     encode_head(message, wall(), &mut bytes);
     bytes.extend_from_slice(message.payload());
@@ -38,7 +38,7 @@ fn assert_same(message: &Message, again: &Message, now_ns: u64) {
 }
 
 #[test]
-fn messages_come_back_as_they_were() {
+fn messages_round_trip() {
     let mut user = UserPropertiesBuf::default();
     user.push("name", "value").unwrap();
     user.push("name", "").unwrap();
@@ -60,8 +60,8 @@ fn messages_come_back_as_they_were() {
                 let retain = payload.is_empty();
                 let publish =
                     Publish { topic, qos, retain, payload, properties, ..Publish::default() };
-                let message = taken_in(&publish);
-                let bytes = kept(&message);
+                let message = received(&publish);
+                let bytes = stored(&message);
                 let again = decode(&bytes, wall(), id()).expect("it was encoded");
                 assert_same(&message, &again, NOW_NS + 1_000_000_000);
                 assert_eq!(again.stored(), Some(id()));
@@ -78,8 +78,8 @@ fn messages_come_back_as_they_were() {
 #[test]
 fn an_expiry_goes_on_while_the_broker_is_off() {
     let properties = PublishProperties { message_expiry_s: Some(60), ..Default::default() };
-    let message = taken_in(&Publish { topic: "t", properties, ..Publish::default() });
-    let bytes = kept(&message);
+    let message = received(&Publish { topic: "t", properties, ..Publish::default() });
+    let bytes = stored(&message);
     // Started again 20 s later, with another clock of its loops.
     let later = WallClock::new(9_000_000_000_000, 1_800_000_020_000_000_000);
     let again = decode(&bytes, later, id()).expect("it was encoded");

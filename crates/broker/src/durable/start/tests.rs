@@ -3,10 +3,10 @@ use tacho_journal::{Inspection, Opened, Step};
 
 use super::*;
 
-/// A group whose members were all forgotten with their sessions had a version above 0, so a
-/// deletion of version 0 left it there for ever.
+/// Regression: the key of a group without members has a version above 0, so a deletion with version
+/// 0 had no effect.
 #[test]
-fn a_group_without_members_is_forgotten_at_the_start() {
+fn recovery_removes_groups_without_members() {
     let disk = Disk::new(1);
     let Ok(Filter::Shared(filter)) = Filter::parse("$share/g/a/#") else { panic!("a filter") };
     let commit = |opened: Opened| {

@@ -94,7 +94,7 @@ pub(super) enum Flow {
 /// exchanges with their clients.
 pub(super) struct Connections {
     /// By [`ConnId::index`].
-    places: Vec<Place>,
+    places: Vec<ConnectionPlace>,
     /// Connections whose client was not connected yet, the oldest first.
     openings: VecDeque<ConnId>,
     /// Of connections whose CONNECT named an authentication method, by [`ConnId::index`].
@@ -105,14 +105,14 @@ pub(super) struct Connections {
 }
 
 /// A connection and what it holds of the broker's limits.
-struct Place {
+struct ConnectionPlace {
     state: Connection,
     socket: Option<Permit>,
     handshake: Option<Permit>,
     client: Option<Permit>,
 }
 
-impl Place {
+impl ConnectionPlace {
     const VACANT: Self =
         Self { state: Connection::Vacant, socket: None, handshake: None, client: None };
 }
@@ -187,10 +187,10 @@ impl Connections {
         }
     }
 
-    fn place(&mut self, conn: ConnId) -> &mut Place {
+    fn place(&mut self, conn: ConnId) -> &mut ConnectionPlace {
         let index = conn.index();
         if index >= self.places.len() {
-            self.places.resize_with(index + 1, || Place::VACANT);
+            self.places.resize_with(index + 1, || ConnectionPlace::VACANT);
         }
         &mut self.places[index]
     }
@@ -237,7 +237,7 @@ impl Connections {
 
     #[cfg(feature = "sim")]
     pub(super) fn open_len(&self) -> usize {
-        let is_open = |place: &&Place| !matches!(place.state, Connection::Vacant);
+        let is_open = |place: &&ConnectionPlace| !matches!(place.state, Connection::Vacant);
         self.places.iter().filter(is_open).count()
     }
 }

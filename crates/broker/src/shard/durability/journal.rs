@@ -19,7 +19,7 @@ use super::loading::IN_MEMORY_MAX;
 use crate::config::Level;
 use crate::delivery::Place;
 use crate::durable::body::encode_head;
-use crate::durable::entry::{self, Stage};
+use crate::durable::entry::{self, EntryStage};
 use crate::durable::{Durable, WallClock, keys};
 use crate::keys::SessionSlot;
 use crate::mail::Mail;
@@ -79,7 +79,7 @@ impl ShardJournal {
         level: Level,
         urgency: Urgency,
     ) -> BatchSeq {
-        let Some(level) = level.of_journal() else { return BatchSeq::DONE };
+        let Some(level) = level.journal_level() else { return BatchSeq::DONE };
         self.stats.journal_records_total.increment();
         self.writer.gather(record, level);
         self.commits.appended(urgency)
@@ -118,7 +118,7 @@ impl ShardJournal {
         &mut self,
         place: Place,
         delivery: &Delivery<Copy>,
-        stage: Stage,
+        stage: EntryStage,
         urgency: Urgency,
     ) -> BatchSeq {
         let message = self.id_of(&delivery.message, place.level);
@@ -180,7 +180,7 @@ impl ShardJournal {
         level: Level,
     ) {
         let message = self.message_id(message, level);
-        let (seq, state) = (SERVED_SEQ, Stage::Queued.encode());
+        let (seq, state) = (SERVED_SEQ, EntryStage::Queued.encode());
         let entry = Entry::Entry { queue, seq, message, state, meta: &[] };
         self.append(entry, level, Urgency::Rides);
         self.append(Entry::Remove { queue, seq }, level, Urgency::Rides);
@@ -266,8 +266,8 @@ impl JournalPersist<'_> {
         Place { queue: self.queue, seq, level: self.level }
     }
 
-    fn state(&mut self, seq: u64, stage: Stage, urgency: Urgency) -> BatchSeq {
-        let keep_message = !matches!(stage, Stage::Released(_));
+    fn state(&mut self, seq: u64, stage: EntryStage, urgency: Urgency) -> BatchSeq {
+        let keep_message = !matches!(stage, EntryStage::Released(_));
         let (queue, state) = (self.queue, stage.encode());
         let record = Entry::State { queue, seq, state, keep_message };
         self.journal.append(record, self.level, urgency)
@@ -305,7 +305,7 @@ impl Persist<Copy> for JournalPersist<'_> {
                 }
                 let urgency = if is_qos0 { Urgency::Rides } else { Urgency::Forces };
                 let place = self.place(seq);
-                self.written = self.journal.enter(place, delivery, Stage::Queued, urgency);
+                self.written = self.journal.enter(place, delivery, EntryStage::Queued, urgency);
                 self.written
             }
             Record::Sent { seq, packet_id, delivery, from_queue } => {
@@ -313,17 +313,17 @@ impl Persist<Copy> for JournalPersist<'_> {
                 let batch = if from_queue {
                     // What was queued is safe; QoS 1 may come twice, with another identifier too.
                     let urgency = if waits { Urgency::Forces } else { Urgency::Rides };
-                    self.state(seq, Stage::Sent(packet_id), urgency)
+                    self.state(seq, EntryStage::Sent(packet_id), urgency)
                 } else {
                     let place = self.place(seq);
-                    let stage = Stage::Sent(packet_id);
+                    let stage = EntryStage::Sent(packet_id);
                     self.written = self.journal.enter(place, delivery, stage, Urgency::Forces);
                     self.written
                 };
                 if waits { self.waited_for(batch) } else { batch }
             }
             Record::Released { seq, packet_id } => {
-                let batch = self.state(seq, Stage::Released(packet_id), Urgency::Forces);
+                let batch = self.state(seq, EntryStage::Released(packet_id), Urgency::Forces);
                 self.waited_for(batch)
             }
             // At most once also if the broker dies now: it leaves when it is out of the journal.

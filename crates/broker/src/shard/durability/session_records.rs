@@ -37,7 +37,7 @@ impl Shard {
     /// The place of a session that is made now, if it is to be durable.
     pub(in crate::shard) fn place_in_journal(&self, level: Level) -> Option<Kept> {
         let durable = self.shared.durable.as_ref()?;
-        level.of_journal()?;
+        level.journal_level()?;
         durable.session_came(self.id);
         Some(Kept { queue: durable.journal.new_queue_id(), level, has_will: false })
     }

@@ -45,7 +45,7 @@ impl Shard {
         else {
             // Neither the end of a durable session nor a new one can be written.
             let ends = is_kept || self.is_end_unsafe(client);
-            return if ends || asked.level.of_journal().is_some() {
+            return if ends || asked.level.journal_level().is_some() {
                 ConnectAnswer::Refused
             } else {
                 ConnectAnswer::Committed

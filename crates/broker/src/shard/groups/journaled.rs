@@ -14,7 +14,7 @@ use tacho_topic::Group;
 use super::GroupSlot;
 use crate::delivery::Place;
 use crate::delivery::{ForOne, Owed};
-use crate::durable::entry::Stage;
+use crate::durable::entry::EntryStage;
 use crate::durable::keys;
 use crate::keys::SessionSlot;
 use crate::message::Message;
@@ -60,7 +60,7 @@ impl Shard {
             expires_at_ns: header.expires_at_ns,
             message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
         };
-        let batch = journal.enter(place, &delivery, Stage::Queued, Urgency::Forces);
+        let batch = journal.enter(place, &delivery, EntryStage::Queued, Urgency::Forces);
         self.settle(net, owed, batch);
         ForOne { message, owed: Owed::Place(place) }
     }
@@ -109,7 +109,7 @@ impl Shard {
         durable.groups.find(group.id())?;
         let place = journal.place_in_group(group, durable);
         delivery.message.group = NO_GROUP;
-        journal.enter(place, &delivery, Stage::Queued, Urgency::Rides);
+        journal.enter(place, &delivery, EntryStage::Queued, Urgency::Rides);
         Some(place)
     }
 

@@ -163,7 +163,7 @@ impl Shard {
     fn level_of(&self, conn: ConnId, session_expiry_s: u32) -> Level {
         let Some(durable) = &self.shared.durable else { return Level::Memory };
         let listener = self.connections.get(conn).listener().unwrap_or(0);
-        durable.levels[usize::from(listener)].of(session_expiry_s)
+        durable.levels[usize::from(listener)].for_expiry(session_expiry_s)
     }
 
     /// The same client id again: the old connection ends before the new one's CONNACK
