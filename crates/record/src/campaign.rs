@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cause::Cause;
+use crate::observation::Observation;
+
 /// What kind of measurement a record is of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -153,6 +156,9 @@ pub struct Trial {
     pub outcome: TrialOutcome,
     /// Why, a sentence each; empty for a pass.
     pub reasons: Vec<String>,
+    /// The same as data, in the same order; absent from records of version 1.
+    #[serde(default)]
+    pub causes: Vec<Cause>,
     /// Position in the record's `steps`; absent when nothing was measured.
     pub step: Option<usize>,
 }
@@ -170,7 +176,7 @@ pub enum TrialOutcome {
 }
 
 /// Something that a reader should know about the figures, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Stable name, such as `delayed_ack`.
     pub code: String,
@@ -181,6 +187,12 @@ pub struct Finding {
     /// Position in `steps`; absent when it is about the whole run.
     #[serde(default)]
     pub step: Option<usize>,
+    /// What was found, as data; absent from records of version 1.
+    #[serde(default)]
+    pub observation: Option<Observation>,
+    /// Label of the step, in the record of a campaign.
+    #[serde(default)]
+    pub place: String,
 }
 
 /// How much a finding matters.

@@ -6,6 +6,8 @@
 
 mod action;
 mod campaign;
+mod cause;
+mod check;
 mod comparison;
 mod course;
 mod cpu;
@@ -16,10 +18,12 @@ mod figure;
 mod headline;
 mod hosts;
 mod latency;
+mod observation;
 pub mod output;
 pub mod past;
 mod percentiles;
 mod read;
+mod remark;
 mod run;
 mod series;
 mod step;
@@ -33,6 +37,8 @@ pub use campaign::{
     Capacity, DeclaredLost, Finding, Position, Recommendation, RunKind, Series, Severity,
     SharedFairness, Skipped, StepTarget, Trial, TrialOutcome,
 };
+pub use cause::{Cause, Direction};
+pub use check::Check;
 pub use comparison::{
     Again, BeforeRun, Change, Comparison, ComparisonSide, ConditionOutcome, ConditionResult,
     Difference, FigureRow, Judgement, Method, Point, Repeat, Spread,
@@ -46,9 +52,11 @@ pub use figure::{Better, FigureUnit, Scale};
 pub use headline::Headline;
 pub use hosts::{HostUse, MetricUse, MonitorRecord, ResourceRow};
 pub use latency::{CurvePoint, LatencyStats, curve, percentile};
+pub use observation::Observation;
 pub use output::{OutputError, RunDirectory};
 pub use percentiles::{Cumulative, curve_of, curve_of_file, parse_percentiles, read_percentiles};
 pub use read::{ReadError, read_comparison, read_json, read_record};
+pub use remark::Remark;
 pub use run::RunRecord;
 pub use series::{BrokerRow, BrokerSpent, PartBy, PartRow, SeriesRow};
 pub use step::{

@@ -7,10 +7,12 @@ use tacho_scenario::VarValue;
 
 use crate::action::ActionRecord;
 use crate::campaign::{Capacity, Finding, Recommendation, RunKind, Series, Skipped};
+use crate::cause::Cause;
 use crate::course::{PhaseRecord, Restart};
 use crate::headline::Headline;
 use crate::hosts::MonitorRecord;
 use crate::latency::LatencyStats;
+use crate::remark::Remark;
 use crate::step::{Step, ThresholdResult};
 use crate::target::{Placement, TargetRecord};
 use crate::verdict::Verdict;
@@ -42,8 +44,14 @@ pub struct RunRecord {
     pub verdict: Verdict,
     /// Why, a sentence each; empty when the verdict is `ok`.
     pub reasons: Vec<String>,
+    /// The same as data, in the same order; absent from records of version 1.
+    #[serde(default)]
+    pub causes: Vec<Cause>,
     /// What a reader must know before comparing the figures with others.
     pub notes: Vec<String>,
+    /// The same as data, in the same order; absent from records of version 1.
+    #[serde(default)]
+    pub remarks: Vec<Remark>,
     /// What was loaded; of several brokers the first.
     pub target: TargetRecord,
     /// All brokers that were loaded.

@@ -1,4 +1,4 @@
 //! The version of the record.
 
 /// Version of the record's form.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;

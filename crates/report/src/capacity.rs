@@ -89,7 +89,7 @@ pub(super) fn table(lang: Lang, record: &RunRecord, capacity: &Capacity) -> Grid
             TrialOutcome::Fail => lang.fail(),
             TrialOutcome::GeneratorBound => lang.generator_bound(),
         };
-        let reasons: Vec<_> = trial.reasons.iter().map(|reason| lang.told(reason)).collect();
+        let reasons = lang.reasons(&trial.reasons, &trial.causes);
         let number = (index + 1).to_string();
         grid.row(
             trial.outcome == TrialOutcome::GeneratorBound,

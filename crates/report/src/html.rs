@@ -163,8 +163,8 @@ fn header(lang: Lang, out: &mut String, record: &RunRecord) {
     );
     if !record.reasons.is_empty() {
         out.push_str("<ul>");
-        for reason in &record.reasons {
-            let _ = write!(out, "<li>{}</li>", escape(&lang.told(reason)));
+        for reason in lang.reasons(&record.reasons, &record.causes) {
+            let _ = write!(out, "<li>{}</li>", escape(&reason));
         }
         out.push_str("</ul>");
     }
@@ -227,13 +227,13 @@ pub(super) fn remarks(lang: Lang, out: &mut String, record: &RunRecord) {
                 out,
                 "<li class=\"{class}\"><b>{severity}</b> {}{}</li>",
                 escape(&place),
-                escape(&lang.told(&finding.sentence))
+                escape(&lang.finding(finding))
             );
         }
         out.push_str("</ul>\n");
     }
-    for note in &record.notes {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(&lang.told(note)));
+    for note in lang.notes(record) {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(&note));
     }
 }
 

@@ -31,6 +31,7 @@ mod single;
 mod steps_table;
 pub mod svg;
 mod tables;
+mod tell;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -46,5 +47,6 @@ pub use html::{UPLOT, escape, html, with_files};
 pub use junit::junit;
 pub use lang::Lang;
 pub use markdown::markdown;
+pub use tell::tell;
 pub use text::summary_text;
 pub use write::{write_comparison, write_page, write_record, write_run};

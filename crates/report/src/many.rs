@@ -228,7 +228,7 @@ fn left_out(page: &mut Page, record: &RunRecord) {
         page.out.push_str("<ul>");
         for step in invalid {
             let gates = step.gates.iter().filter(|gate| !gate.passed);
-            let gates: Vec<_> = gates.map(|gate| lang.told(&gate.name)).collect();
+            let gates: Vec<_> = gates.map(|gate| lang.check_named(&gate.name)).collect();
             let why = match gates.is_empty() {
                 true => verdict_words(lang, step.verdict).to_owned(),
                 false => format!("{}: {}", verdict_words(lang, step.verdict), gates.join(", ")),

@@ -173,6 +173,7 @@ mod tests {
             purpose: "bracket".to_owned(),
             outcome: TrialOutcome::Fail,
             reasons: vec![],
+            causes: vec![],
             step: None,
         };
         let capacity = Capacity { trials: vec![trial], ..Capacity::default() };

@@ -285,7 +285,7 @@ fn health(lang: Lang, out: &mut String, step: &Step) {
         grid.row(
             false,
             vec![
-                Cell::text(lang.told(&gate.name)),
+                Cell::text(lang.check_named(&gate.name)),
                 Cell::text(shown(gate.value)),
                 Cell::text(shown(gate.limit)),
                 Cell::text(held.to_owned()).failed(!gate.passed),
@@ -323,7 +323,7 @@ pub(super) fn conditions(page: &mut Page, record: &RunRecord) {
                 false,
                 vec![
                     Cell::text(result.condition.clone()),
-                    Cell::text(lang.told(&result.shown())),
+                    Cell::text(lang.measured(&result.condition, result.value)),
                     Cell::text(held.to_owned()).failed(!result.passed),
                 ],
             );

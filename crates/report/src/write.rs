@@ -10,12 +10,19 @@ use crate::html::{html, with_files};
 use crate::junit::junit;
 use crate::lang::Lang;
 use crate::markdown::markdown;
+use crate::tell::tell;
 
-/// Writes all files of a run that has ended: its record, and `report.html` in `lang`.
+/// Writes all files of a run that has ended: its record, with the sentences that belong to its
+/// data, and `report.html` in `lang`.
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn write_run(directory: &RunDirectory, data: &RunData, lang: Lang) -> Result<(), OutputError> {
+pub fn write_run(
+    directory: &RunDirectory,
+    data: &mut RunData,
+    lang: Lang,
+) -> Result<(), OutputError> {
+    tell(&mut data.record);
     write_record(directory, &data.record)?;
     write_page(directory, data, lang)
 }

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use tacho_lab::verdict::STEAL;
 use tacho_record::SUSTAINED_PERCENT;
-use tacho_record::{Gate, LatencyStats, StepTarget, Verdict, ViolationCounts};
+use tacho_record::{Check, Gate, LatencyStats, StepTarget, Verdict, ViolationCounts};
 
 /// How late a generator may be, 99th percentile, for its load to be the one that was meant.
 const LATE_US_MAX: u64 = 10_000;
@@ -302,7 +301,7 @@ impl Row {
         let Some(step) = &self.step else { return false };
         let carried = |achieved: f64, offered: f64| achieved * 100.0 >= offered * SUSTAINED_PERCENT;
         self.verdict == Verdict::GeneratorBound
-            && step.gates.iter().all(|gate| gate.passed || gate.name != STEAL)
+            && step.gates.iter().all(|gate| gate.passed || gate.name != Check::Steal.name())
             && step.send_delay_us.p99.is_some_and(|us| us < LATE_US_MAX)
             && step.violations.total() == 0
             && carried(step.achieved_in_per_s, step.offered_in_per_s)

@@ -96,7 +96,7 @@ fn steps_that_came_late_but_were_carried_make_a_workload_probable() {
         line.expect("a line").split('|').nth(3).expect("a cell").trim().to_owned()
     };
     let sure = row("tacho", "qos1", "10K", 10_000, 30.0, "ok");
-    let delay = tacho_lab::verdict::SEND_DELAY;
+    let delay = tacho_record::Check::SendDelay.name();
     let crossing = late("30K", 30_000, 90.0, 3000, delay);
     assert_eq!(
         cell(&[sure.clone(), crossing.clone()]),
@@ -109,7 +109,7 @@ fn steps_that_came_late_but_were_carried_make_a_workload_probable() {
     // Later than that it is another load; and time that the hypervisor took says nothing.
     let alone = "more than 10,000 (at 30 %)";
     assert_eq!(cell(&[sure.clone(), late("30K", 30_000, 90.0, 10_000, delay)]), alone);
-    let stolen = late("30K", 30_000, 90.0, 3000, tacho_lab::verdict::STEAL);
+    let stolen = late("30K", 30_000, 90.0, 3000, tacho_record::Check::Steal.name());
     assert_eq!(cell(&[sure.clone(), stolen]), alone);
     // Where steps that count reach 75 %, nothing else is said.
     let reached = row("tacho", "qos1", "20K", 20_000, 90.0, "ok");

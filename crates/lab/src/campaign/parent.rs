@@ -2,12 +2,13 @@
 
 use super::recommend::{LoadPoint, interpolate};
 use tacho_record::{
-    Capacity, Environment, Finding, Recommendation, RunData, RunKind, RunRecord, SCHEMA_VERSION,
-    SUSTAINED_PERCENT, Series, SeriesRow, Severity, Skipped, Step, StepCurves, Timestamp, Verdict,
-    WhoseCpu,
+    Capacity, Cause, Environment, Finding, Observation, Recommendation, RunData, RunKind,
+    RunRecord, SCHEMA_VERSION, SUSTAINED_PERCENT, Series, SeriesRow, Severity, Skipped, Step,
+    StepCurves, Timestamp, Verdict, WhoseCpu,
 };
 use tacho_scenario::threshold::Thresholds;
 
+use crate::findings::finding;
 use crate::run::{Ending, Outcome};
 use crate::verdict;
 
@@ -150,8 +151,9 @@ impl Campaign {
     fn judge(&mut self, label: &str, child: &RunRecord) {
         self.verdicts.push(child.verdict);
         if child.verdict != Verdict::Ok {
-            let reasons = child.reasons.iter().map(|reason| format!("{label}: {reason}"));
-            self.record.reasons.extend(reasons);
+            self.record
+                .causes
+                .extend(child.causes.iter().map(|cause| cause.clone().in_step(label)));
         }
     }
 
@@ -173,32 +175,28 @@ impl Campaign {
         record.client_failures += child.client_failures;
         let room = 10_usize.saturating_sub(record.first_failures.len());
         record.first_failures.extend(child.first_failures.iter().take(room).cloned());
-        for note in &child.notes {
-            if !record.notes.contains(note) {
-                record.notes.push(note.clone());
+        for remark in &child.remarks {
+            if !record.remarks.contains(remark) {
+                record.remarks.push(remark.clone());
             }
         }
     }
 
-    /// Adds a finding; the same one of several steps is kept once, with a count of steps.
+    /// Adds a finding of the step called `label`.
     fn finding(&mut self, finding: Finding, label: &str) {
-        let sentence = match label {
-            "" => finding.sentence.clone(),
-            label => format!("{label}: {}", finding.sentence),
-        };
-        self.record.findings.push(Finding { sentence, ..finding });
+        let (sentence, place) = (String::new(), label.to_owned());
+        self.record.findings.push(Finding { sentence, place, ..finding });
     }
 
     /// Adds what a reader should know about the campaign.
-    pub fn remark(&mut self, code: &str, severity: Severity, sentence: String) {
-        let code = code.to_owned();
-        self.record.findings.push(Finding { code, severity, sentence, step: None });
+    pub fn remark(&mut self, code: &str, severity: Severity, observation: Observation) {
+        self.record.findings.push(finding(code, severity, observation, None));
     }
 
-    /// Adds a verdict with its reason.
-    pub fn reason(&mut self, verdict: Verdict, sentence: String) {
+    /// Adds a verdict with its cause.
+    pub fn reason(&mut self, verdict: Verdict, cause: Cause) {
         self.verdicts.push(verdict);
-        self.record.reasons.push(sentence);
+        self.record.causes.push(cause);
     }
 
     /// The steps so far.
@@ -279,11 +277,11 @@ impl Campaign {
         self.record.elapsed_s = (elapsed_s * 1e3).round() / 1e3;
         self.record.capacity = capacity;
         if self.record.steps.is_empty() && self.verdicts.is_empty() {
-            let sentence = match self.record.skipped.is_empty() {
-                true => "nothing was measured",
-                false => "nothing was measured: this machine can run none of the points",
+            let cause = match self.record.skipped.is_empty() {
+                true => Cause::NothingMeasured,
+                false => Cause::NoPointRuns,
             };
-            self.reason(Verdict::Aborted, sentence.to_owned());
+            self.reason(Verdict::Aborted, cause);
         }
         self.record.thresholds = verdict::judge_thresholds(&self.thresholds, &self.record.steps);
         self.record.verdict = verdict::worst(self.verdicts);
@@ -388,6 +386,6 @@ mod tests {
         let campaign = Campaign::new(RunKind::Suite, "guide", "", "run");
         let results = campaign.finish(1.0, None);
         assert_eq!(results.record.verdict, Verdict::Aborted);
-        assert_eq!(results.record.reasons, ["nothing was measured"]);
+        assert_eq!(results.record.causes, [Cause::NothingMeasured]);
     }
 }

@@ -1,6 +1,6 @@
 //! Whether a trial passes.
 
-use tacho_record::{RunRecord, Step, TrialOutcome, Verdict};
+use tacho_record::{Cause, RunRecord, Step, TrialOutcome, Verdict};
 use tacho_scenario::threshold::{Comparison, LatencyKind, Metric, Statistic, Threshold};
 
 /// What a trial is worth, and why.
@@ -8,8 +8,8 @@ use tacho_scenario::threshold::{Comparison, LatencyKind, Metric, Statistic, Thre
 pub struct Judgement {
     /// The outcome.
     pub outcome: TrialOutcome,
-    /// Why it is no pass, a sentence each.
-    pub reasons: Vec<String>,
+    /// Why it is no pass.
+    pub causes: Vec<Cause>,
 }
 
 /// The objectives that most users have: CPU to spare, low latency, nothing lost, all carried.
@@ -29,48 +29,47 @@ pub fn default_objectives() -> Vec<Threshold> {
 /// broker ended are failures whatever the objectives are. Where the generator or the network was
 /// the bottleneck, nothing but a broken contract says anything about the broker.
 pub fn judge(record: &RunRecord, objectives: &[Threshold]) -> Judgement {
-    let fail = |reasons| Judgement { outcome: TrialOutcome::Fail, reasons };
+    let fail = |causes| Judgement { outcome: TrialOutcome::Fail, causes };
     let violations: u64 = record.steps.iter().map(|step| step.violations.total()).sum();
     if violations > 0 {
-        return fail(vec![format!("{violations} breaches of the QoS contract")]);
+        return fail(vec![Cause::QosBreaches { count: violations }]);
     }
     let verdicts = || record.steps.iter().map(|step| step.verdict).chain([record.verdict]);
     let not_the_brokers = [Verdict::GeneratorBound, Verdict::NetworkBound];
     if verdicts().any(|verdict| not_the_brokers.contains(&verdict)) {
-        let reasons = record.reasons.clone();
-        return Judgement { outcome: TrialOutcome::GeneratorBound, reasons };
+        let causes = record.causes.clone();
+        return Judgement { outcome: TrialOutcome::GeneratorBound, causes };
     }
     if record.steps.is_empty() || record.verdict == Verdict::Aborted {
-        return fail(match record.reasons.is_empty() {
-            true => vec!["nothing was measured".to_owned()],
-            false => record.reasons.clone(),
+        return fail(match record.causes.is_empty() {
+            true => vec![Cause::NothingMeasured],
+            false => record.causes.clone(),
         });
     }
-    let mut reasons: Vec<String> = record
+    let mut causes: Vec<Cause> = record
         .steps
         .iter()
         .flat_map(|step| objectives.iter().filter_map(|objective| missed(step, objective)))
         .collect();
     for verdict in [Verdict::NotSustained, Verdict::NotSteady] {
         if verdicts().any(|found| found == verdict) {
-            reasons.extend(record.reasons.iter().cloned());
+            causes.extend(record.causes.iter().cloned());
             break;
         }
     }
-    match reasons.is_empty() {
-        true => Judgement { outcome: TrialOutcome::Pass, reasons },
-        false => fail(reasons),
+    match causes.is_empty() {
+        true => Judgement { outcome: TrialOutcome::Pass, causes },
+        false => fail(causes),
     }
 }
 
 /// Why a step misses an objective; `None` when it meets it.
-fn missed(step: &Step, objective: &Threshold) -> Option<String> {
+fn missed(step: &Step, objective: &Threshold) -> Option<Cause> {
     let metric = objective.metric;
-    let Some(value) = step.metric(metric).or_else(|| at_worst(step, metric)) else {
-        return Some(format!("{metric} could not be measured"));
-    };
-    let holds = objective.comparison.holds(value, objective.limit);
-    (!holds).then(|| format!("{objective} does not hold: {}", metric.show(value)))
+    let value = step.metric(metric).or_else(|| at_worst(step, metric));
+    let holds = value.is_some_and(|value| objective.comparison.holds(value, objective.limit));
+    let missed = || Cause::ObjectiveMissed { objective: objective.to_string(), value };
+    (!holds).then(missed)
 }
 
 /// A percentile that a short trial has too few samples for is at most the maximum.
@@ -105,6 +104,10 @@ mod tests {
         }
     }
 
+    fn told(judgement: &Judgement) -> Vec<String> {
+        judgement.causes.iter().map(|cause| tacho_report::Lang::En.cause(cause)).collect()
+    }
+
     fn judged(step: Step, verdict: Verdict) -> Judgement {
         let record = RunRecord {
             verdict,
@@ -120,13 +123,13 @@ mod tests {
         assert_eq!(judged(step(), Verdict::Ok).outcome, TrialOutcome::Pass);
         let busy = judged(Step { cpu_percent: Some(76.0), ..step() }, Verdict::Ok);
         assert_eq!(busy.outcome, TrialOutcome::Fail);
-        assert_eq!(busy.reasons, ["cpu<=75% does not hold: 76.0 %"]);
+        assert_eq!(told(&busy), ["cpu<=75% does not hold: 76.0 %"]);
         let blind = judged(Step { cpu_percent: None, ..step() }, Verdict::Ok);
-        assert_eq!(blind.reasons, ["cpu could not be measured"]);
+        assert_eq!(told(&blind), ["cpu could not be measured"]);
         let lossy = judged(Step { lost: 1, ..step() }, Verdict::Ok);
-        assert_eq!(lossy.reasons, ["loss==0% does not hold: 0.1 %"]);
+        assert_eq!(told(&lossy), ["loss==0% does not hold: 0.1 %"]);
         let slow = Step { achieved_out_per_s: 90.0, ..step() };
-        assert!(judged(slow, Verdict::NotSustained).reasons[0].starts_with("achieved>=99%"));
+        assert!(told(&judged(slow, Verdict::NotSustained))[0].starts_with("achieved>=99%"));
     }
 
     #[test]
@@ -142,7 +145,7 @@ mod tests {
             TrialOutcome::Fail
         );
         let none = judged(Step { latency_us: LatencyStats::default(), ..step() }, Verdict::Ok);
-        assert_eq!(none.reasons, ["e2e_p99 could not be measured"]);
+        assert_eq!(told(&none), ["e2e_p99 could not be measured"]);
     }
 
     #[test]
@@ -155,6 +158,6 @@ mod tests {
         let broken = judged(Step { violations, ..step() }, Verdict::GeneratorBound);
         assert_eq!(broken.outcome, TrialOutcome::Fail);
         let nothing = judge(&RunRecord::default(), &default_objectives());
-        assert_eq!((nothing.outcome, nothing.reasons.len()), (TrialOutcome::Fail, 1));
+        assert_eq!((nothing.outcome, nothing.causes.len()), (TrialOutcome::Fail, 1));
     }
 }

@@ -1,8 +1,7 @@
 //! Patterns in latencies that have known causes outside of the broker's work.
 
 use super::{Evidence, Found};
-use tacho_record::{CurvePoint, Severity};
-use tacho_scenario::format;
+use tacho_record::{CurvePoint, Observation, Severity};
 
 /// Share of the samples that makes a plateau.
 const PLATEAU_SHARE: f64 = 0.005;
@@ -15,23 +14,15 @@ const CLOCK_ERROR_US: f64 = 100_000.0;
 /// waits for it (Nagle's algorithm) delays its next packet as long.
 pub(super) fn delayed_acknowledgements(evidence: &Evidence<'_>) -> Found {
     let share = plateau(evidence, 39_000, 45_000)?;
-    let sentence = format!(
-        "{:.1} % of the latencies lie at 40 ms, as when a delayed acknowledgement meets Nagle's \
-         algorithm: set TCP_NODELAY in the broker (set_tcp_nodelay in mosquitto).",
-        share * 100.0
-    );
-    Some(("delayed_ack", Severity::Warning, sentence))
+    let observation = Observation::DelayedAcknowledgements { percent: share * 100.0 };
+    Some(("delayed_ack", Severity::Warning, observation))
 }
 
 /// TCP waits at least 200 ms before it repeats a segment that nobody acknowledged.
 pub(super) fn retransmission_timeouts(evidence: &Evidence<'_>) -> Found {
     let share = plateau(evidence, 196_000, 220_000)?;
-    let sentence = format!(
-        "{:.1} % of the latencies lie at 200 ms, TCP's shortest retransmission timeout: packets \
-         are lost on the way; look at drops and retransmits of both hosts.",
-        share * 100.0
-    );
-    Some(("retransmission_timeout", Severity::Warning, sentence))
+    let observation = Observation::RetransmissionTimeouts { percent: share * 100.0 };
+    Some(("retransmission_timeout", Severity::Warning, observation))
 }
 
 /// The share of samples between `from` and `to` microseconds, when it is a plateau: dense there,
@@ -73,13 +64,8 @@ pub(super) fn first_interval(evidence: &Evidence<'_>) -> Found {
     if first < TIMES * usual || first - usual < SLACK_US {
         return None;
     }
-    let sentence = format!(
-        "The first second of the window has a p99 of {}, the others of about {}: a cold start; \
-         give the broker a longer --warmup.",
-        format::latency(first as f64),
-        format::latency(usual as f64)
-    );
-    Some(("first_interval", Severity::Warning, sentence))
+    let observation = Observation::ColdStart { first_us: first, others_us: usual };
+    Some(("first_interval", Severity::Warning, observation))
 }
 
 /// A SYN that is not answered is repeated after 1, 3 and 7 seconds.
@@ -95,13 +81,8 @@ pub(super) fn connection_retries(evidence: &Evidence<'_>) -> Found {
     if usual > 300_000 {
         return None;
     }
-    let sentence = format!(
-        "Some connections took {}, as when a SYN is lost and repeated after 1, 3 or 7 s: the \
-         listen queue of the broker is too short for so many at once; raise its backlog and \
-         net.core.somaxconn, or connect more slowly.",
-        format::latency(slow as f64)
-    );
-    Some(("syn_retry", Severity::Warning, sentence))
+    let observation = Observation::ConnectionRetries { took_us: slow };
+    Some(("syn_retry", Severity::Warning, observation))
 }
 
 /// A host's clock is known too badly for the seconds that it is shown in.
@@ -110,10 +91,6 @@ pub(super) fn clock_error(evidence: &Evidence<'_>) -> Found {
         let error = monitor.clock_error_us_max.filter(|error| *error >= CLOCK_ERROR_US)?;
         Some((&monitor.source, error))
     })?;
-    let sentence = format!(
-        "The clock of {source} is known to {} only: its figures may stand beside the wrong \
-         seconds; do not read causes from their order.",
-        format::latency(error)
-    );
-    Some(("clock_error", Severity::Warning, sentence))
+    let observation = Observation::ClockError { source: source.clone(), error_us: error };
+    Some(("clock_error", Severity::Warning, observation))
 }

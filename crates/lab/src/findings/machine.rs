@@ -2,7 +2,7 @@
 
 use super::{Evidence, Found};
 use crate::verdict::{OTHERS_PERCENT, STEAL_PERCENT};
-use tacho_record::{Severity, WhoseCpu};
+use tacho_record::{Observation, Severity, WhoseCpu};
 
 /// Points by which the broker's cores may be busier than the broker itself.
 const FOREIGN_PERCENT: f64 = 25.0;
@@ -19,21 +19,15 @@ pub(super) fn steal(evidence: &Evidence<'_>) -> Found {
     if steal < STEAL_PERCENT {
         return None;
     }
-    let sentence = format!(
-        "The hypervisor took {steal:.1} % of the time away: the machine was noisy; repeat the run, \
-         several times (--repeat), or on a machine of its own."
-    );
-    Some(("steal", Severity::Warning, sentence))
+    let observation = Observation::Steal { percent: steal };
+    Some(("steal", Severity::Warning, observation))
 }
 
 /// Programs that have nothing to do with the run.
 pub(super) fn other_programs(evidence: &Evidence<'_>) -> Found {
     let others = evidence.step.other_cpu_percent.filter(|others| *others >= OTHERS_PERCENT)?;
-    let sentence = format!(
-        "Other programs used {others:.0} % of a core during the measured window: repeat the run on \
-         an idle machine."
-    );
-    Some(("other_programs", Severity::Warning, sentence))
+    let observation = Observation::OtherPrograms { percent: others };
+    Some(("other_programs", Severity::Warning, observation))
 }
 
 /// The broker's cores are much busier than the broker: the CPU figure is not its own.
@@ -47,11 +41,8 @@ pub(super) fn foreign_load_on_broker_cores(evidence: &Evidence<'_>) -> Found {
     if busy - own < FOREIGN_PERCENT {
         return None;
     }
-    let sentence = format!(
-        "The broker's cores were {busy:.0} % busy, of which the broker itself took {own:.0} %: the \
-         rest is the kernel's or other programs'; a recommended workload from it is too low."
-    );
-    Some(("broker_cores_shared", Severity::Warning, sentence))
+    let observation = Observation::ForeignLoad { busy_percent: busy, broker_percent: own };
+    Some(("broker_cores_shared", Severity::Warning, observation))
 }
 
 /// A shared subscription whose members were served very differently.
@@ -61,15 +52,13 @@ pub(super) fn unfair_groups(evidence: &Evidence<'_>) -> Found {
         group.gini >= UNFAIR_GINI && group.received >= group.members * MESSAGES_PER_MEMBER
     });
     let worst = unfair.clone().max_by(|left, right| left.gini.total_cmp(&right.gini))?;
-    let sentence = format!(
-        "{} of {} shared subscriptions are served unevenly: in {} the members got {} to {} \
-         messages (Gini {:.2}); look at the broker's strategy for shared subscriptions.",
-        unfair.count(),
-        groups.len(),
-        worst.filter,
-        worst.received_min,
-        worst.received_max,
-        worst.gini
-    );
-    Some(("unfair_group", Severity::Warning, sentence))
+    let observation = Observation::UnfairGroups {
+        unfair: unfair.count() as u64,
+        groups: groups.len() as u64,
+        filter: worst.filter.clone(),
+        received_min: worst.received_min,
+        received_max: worst.received_max,
+        gini: worst.gini,
+    };
+    Some(("unfair_group", Severity::Warning, observation))
 }

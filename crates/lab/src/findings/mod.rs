@@ -1,13 +1,13 @@
 //! Findings: what a reader should know about the figures, and what to do about it.
 //!
-//! Each detector is a pure function of a step and what was seen beside it; it returns a sentence
-//! that says what was seen and what to do. Codes are stable names.
+//! Each detector is a pure function of a step and what was seen beside it; it returns what was
+//! seen; the report says what to do. Codes are stable names.
 
 mod latency;
 mod machine;
 mod network;
 
-use tacho_record::{CurvePoint, Finding, MonitorRecord, SeriesRow, Severity, Step};
+use tacho_record::{CurvePoint, Finding, MonitorRecord, Observation, SeriesRow, Severity, Step};
 
 /// What the detectors look at.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub struct Evidence<'a> {
 }
 
 /// A detector's result before it has a place.
-type Found = Option<(&'static str, Severity, String)>;
+type Found = Option<(&'static str, Severity, Observation)>;
 
 /// All findings about the step at `position`.
 pub fn of_step(evidence: &Evidence<'_>, position: usize) -> Vec<Finding> {
@@ -48,13 +48,25 @@ pub fn of_step(evidence: &Evidence<'_>, position: usize) -> Vec<Finding> {
     detectors
         .iter()
         .filter_map(|detector| detector(evidence))
-        .map(|(code, severity, sentence)| Finding {
-            code: code.to_owned(),
-            severity,
-            sentence,
-            step: Some(position),
-        })
+        .map(|(code, severity, observation)| finding(code, severity, observation, Some(position)))
         .collect()
+}
+
+/// A finding whose sentence is not yet written.
+pub fn finding(
+    code: &str,
+    severity: Severity,
+    observation: Observation,
+    step: Option<usize>,
+) -> Finding {
+    Finding {
+        code: code.to_owned(),
+        severity,
+        sentence: String::new(),
+        step,
+        observation: Some(observation),
+        place: String::new(),
+    }
 }
 
 /// Code of the finding that the network was the bottleneck.
@@ -95,7 +107,8 @@ mod tests {
         let found = of_step(&evidence, 3);
         for finding in &found {
             assert_eq!(finding.step, Some(3));
-            assert!(finding.sentence.ends_with('.') && finding.sentence.len() > 40, "{finding:?}");
+            let sentence = tacho_report::Lang::En.finding(finding);
+            assert!(sentence.ends_with('.') && sentence.len() > 40, "{finding:?}");
         }
         found.into_iter().map(|finding| finding.code).collect()
     }

@@ -1,8 +1,7 @@
 //! Between generator and broker.
 
 use super::{Evidence, Found, NETWORK_BOUND};
-use tacho_record::{HostUse, MetricUse, Severity};
-use tacho_scenario::format;
+use tacho_record::{Direction, HostUse, MetricUse, Observation, Severity};
 
 /// Share of an interface's speed from which on it is the bottleneck: frames have heads, and a mean
 /// over seconds hides bursts.
@@ -20,6 +19,10 @@ const RETRANSMITS_PER_S: f64 = 5.0;
 /// Share of the median latency from which on the round trip is most of it.
 const ROUND_TRIP_SHARE: f64 = 0.5;
 
+/// The traffic of an interface, by direction.
+const WAYS: [(&str, Direction); 2] =
+    [("net_rx_bytes_per_s", Direction::In), ("net_tx_bytes_per_s", Direction::Out)];
+
 /// The figures called `metric` of real interfaces; what happens on loopback is no network.
 fn interfaces<'a>(host: &'a HostUse, metric: &'a str) -> impl Iterator<Item = &'a MetricUse> {
     let is_real = |name: &str| name != "lo" && !name.starts_with("lo:");
@@ -33,20 +36,19 @@ pub(super) fn bound(evidence: &Evidence<'_>) -> Found {
     for host in &evidence.step.hosts {
         for speed in interfaces(host, "net_speed_bytes_per_s").filter(|speed| speed.mean > 0.0) {
             let instance = speed.instance.as_deref();
-            for (metric, way) in [("net_rx_bytes_per_s", "in"), ("net_tx_bytes_per_s", "out")] {
+            for (metric, direction) in WAYS {
                 let Some(used) = host.of(metric, instance) else { continue };
                 if used.mean < BUSY_SHARE * speed.mean {
                     continue;
                 }
-                let sentence = format!(
-                    "The network was the bottleneck: {} of {} carried {}/s {way}, {:.0} % of what it \
-                     can; use a faster network, smaller payloads or less load.",
-                    instance.unwrap_or("an interface"),
-                    host.host,
-                    format::bytes(used.mean as u64),
-                    used.mean * 100.0 / speed.mean
-                );
-                return Some((NETWORK_BOUND, Severity::Error, sentence));
+                let observation = Observation::NetworkBusy {
+                    interface: speed.instance.clone(),
+                    host: host.host.clone(),
+                    bytes_per_s: used.mean,
+                    direction,
+                    percent: used.mean * 100.0 / speed.mean,
+                };
+                return Some((NETWORK_BOUND, Severity::Error, observation));
             }
         }
     }
@@ -69,16 +71,13 @@ fn narrow(evidence: &Evidence<'_>) -> Found {
             if !is_even || repeated.mean < RETRANSMITS_PER_S || share < REPEATED_SHARE {
                 continue;
             }
-            let sentence = format!(
-                "The network was the bottleneck: {} of {} sent {}/s all the time, while TCP \
-                 repeated {:.0} segments per second and the load was not carried; something on \
-                 the way is narrower than the interface, such as a shaped link.",
-                instance.unwrap_or("an interface"),
-                host.host,
-                format::bytes(sent.mean as u64),
-                repeated.mean
-            );
-            return Some((NETWORK_BOUND, Severity::Error, sentence));
+            let observation = Observation::NetworkNarrow {
+                interface: sent.instance.clone(),
+                host: host.host.clone(),
+                bytes_per_s: sent.mean,
+                retransmits_per_s: repeated.mean,
+            };
+            return Some((NETWORK_BOUND, Severity::Error, observation));
         }
     }
     None
@@ -91,14 +90,12 @@ pub(super) fn drops(evidence: &Evidence<'_>) -> Found {
             let Some(drops) = interfaces(host, metric).find(|drops| drops.mean >= 1.0) else {
                 continue;
             };
-            let sentence = format!(
-                "{} of {} dropped {:.0} packets per second: its queues overflow; look at its ring \
-                 size and at the CPU that serves its interrupts.",
-                drops.instance.as_deref().unwrap_or("An interface"),
-                host.host,
-                drops.mean
-            );
-            return Some(("network_drops", Severity::Warning, sentence));
+            let observation = Observation::NetworkDrops {
+                interface: drops.instance.clone(),
+                host: host.host.clone(),
+                packets_per_s: drops.mean,
+            };
+            return Some(("network_drops", Severity::Warning, observation));
         }
     }
     None
@@ -111,18 +108,12 @@ pub(super) fn retransmits(evidence: &Evidence<'_>) -> Found {
         (used.mean >= RETRANSMITS_PER_S).then_some((&host.host, used.mean))
     });
     let (host, rate) = host?;
-    let advice = match evidence.one_machine {
-        false => {
-            "packets are lost on the way, and latency has a tail from 200 ms on; check the \
-                  network before blaming the broker"
-        }
-        true => {
-            "on loopback that means sockets whose reader was kept from running, or whose \
-                 buffers overflowed; look at steal and at the cores' load"
-        }
+    let observation = Observation::Retransmits {
+        host: host.clone(),
+        segments_per_s: rate,
+        one_machine: evidence.one_machine,
     };
-    let sentence = format!("TCP on {host} repeated {rate:.0} segments per second: {advice}.");
-    Some(("retransmits", Severity::Warning, sentence))
+    Some(("retransmits", Severity::Warning, observation))
 }
 
 /// Connections did not fit into the listen queue.
@@ -131,11 +122,8 @@ pub(super) fn listen_overflows(evidence: &Evidence<'_>) -> Found {
         let overflows = host.get("tcp_listen_overflows_per_s")?;
         (overflows.max > 0.0).then_some(&host.host)
     })?;
-    let sentence = format!(
-        "The listen queue of {host} overflowed: connections wait a second and more to be tried \
-         again; raise net.core.somaxconn and the broker's backlog, or connect more slowly."
-    );
-    Some(("listen_overflow", Severity::Warning, sentence))
+    let observation = Observation::ListenOverflow { host: host.clone() };
+    Some(("listen_overflow", Severity::Warning, observation))
 }
 
 /// Most of the latency is the way to the broker. On one machine that way is the broker's own loop.
@@ -143,16 +131,11 @@ pub(super) fn round_trip(evidence: &Evidence<'_>) -> Found {
     if evidence.one_machine {
         return None;
     }
-    let round_trip = evidence.step.rtt_us.p50? as f64;
-    let latency = evidence.step.latency_us.p50? as f64;
-    if latency <= 0.0 || round_trip < ROUND_TRIP_SHARE * latency {
+    let round_trip_us = evidence.step.rtt_us.p50?;
+    let latency_us = evidence.step.latency_us.p50?;
+    if latency_us == 0 || (round_trip_us as f64) < ROUND_TRIP_SHARE * latency_us as f64 {
         return None;
     }
-    let sentence = format!(
-        "The round trip to the broker's host takes {} of the median latency of {}: most of it is \
-         the network's, not the broker's.",
-        format::latency(round_trip),
-        format::latency(latency)
-    );
-    Some(("round_trip", Severity::Info, sentence))
+    let observation = Observation::RoundTrip { round_trip_us, latency_us };
+    Some(("round_trip", Severity::Info, observation))
 }

@@ -18,8 +18,8 @@ use crate::findings::{self, Evidence};
 use crate::probe::{Samples, Usage};
 use crate::verdict;
 use tacho_record::{
-    LatencyStats, PhaseRecord, Placement, ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION,
-    SeriesRow, Step, StepCurves, TargetRecord, Verdict, curve,
+    Cause, Check, LatencyStats, PhaseRecord, Placement, Remark, ResourceRow, Restart, RunKind,
+    RunRecord, SCHEMA_VERSION, SeriesRow, Step, StepCurves, TargetRecord, Verdict, curve,
 };
 use tacho_scenario::threshold::Thresholds;
 use tacho_scenario::{HeadlineKind, Scenario, VarValue};
@@ -305,17 +305,17 @@ impl Collector {
     pub(super) fn finish(
         mut self,
         elapsed_s: f64,
-        aborted: Option<String>,
+        aborted: Option<Cause>,
     ) -> (RunRecord, Vec<SeriesRow>, Vec<StepCurves>, Vec<ResourceRow>) {
         self.phase_ended(elapsed_s);
         let mut verdicts = Vec::new();
-        let mut reasons = Vec::new();
-        if let Some(sentence) = aborted {
+        let mut causes = Vec::new();
+        if let Some(cause) = aborted {
             verdicts.push(Verdict::Aborted);
-            reasons.push(sentence);
+            causes.push(cause);
         } else if self.steps.is_empty() {
             verdicts.push(Verdict::Aborted);
-            reasons.push("the run ended before anything was measured".to_owned());
+            causes.push(Cause::EndedBeforeMeasuring);
         }
         let stats = |histogram: Option<&tacho_load::Histogram>| {
             histogram.map_or_else(LatencyStats::default, LatencyStats::of)
@@ -349,7 +349,7 @@ impl Collector {
             step.kills = self.restarts.len() as u64;
             if step.kills > 0 {
                 // What waits for a broker is no lateness of the generator.
-                step.gates.retain(|gate| gate.name != verdict::SEND_DELAY);
+                step.gates.retain(|gate| gate.name != Check::SendDelay.name());
             }
             let broker_cores = self.windows.get(&phase_index).and_then(|usage| usage.broker_cores);
             step.settle_cpu(&self.facts.placement, broker_cores);
@@ -372,11 +372,12 @@ impl Collector {
                 },
                 steps.len(),
             );
-            let (mut verdict, sentences) = verdict::judge_step(&step, &rows);
-            reasons.extend(sentences);
+            let (mut verdict, found_causes) = verdict::judge_step(&step, &rows);
+            causes.extend(found_causes);
             if let Some(bound) = found.iter().find(|found| found.code == findings::NETWORK_BOUND) {
                 verdict = verdict::worst([verdict, Verdict::NetworkBound]);
-                reasons.push(bound.sentence.clone());
+                let observation = bound.observation.clone();
+                causes.extend(observation.map(|observation| Cause::Observed { observation }));
             }
             findings.extend(found);
             step.verdict = verdict;
@@ -394,22 +395,22 @@ impl Collector {
             );
             steps.push(step);
         }
-        for (verdict, sentence) in verdict::judge_actions(&actions) {
+        for (verdict, cause) in verdict::judge_actions(&actions) {
             verdicts.push(verdict);
-            reasons.push(sentence);
+            causes.push(cause);
         }
         if self.failures > 0 {
             verdicts.push(match self.exhausted {
                 true => Verdict::GeneratorBound,
                 false => Verdict::NotSustained,
             });
-            let first = self.first_failures.first().map_or("", String::as_str);
-            reasons.push(format!("{} failures of clients, the first: {first}", self.failures));
+            let first = self.first_failures.first().cloned().unwrap_or_default();
+            causes.push(Cause::ClientsFailed { count: self.failures, first });
         }
         let thresholds = verdict::judge_thresholds(&self.facts.thresholds, &steps);
         for result in thresholds.iter().filter(|result| !result.passed) {
             verdicts.push(Verdict::ThresholdFailed);
-            reasons.push(verdict::threshold_sentence(result));
+            causes.push(verdict::threshold_cause(result));
         }
         let windows: Vec<(f64, f64)> = self
             .starts_s
@@ -418,35 +419,23 @@ impl Collector {
             .map(|(start_s, step)| (*start_s, step.window_s))
             .collect();
         findings.extend(self.hosts.findings(&windows));
-        let mut notes = notes(&self.facts, &steps);
-        if let Some(why) = summary.as_ref().and_then(|summary| summary.rtt_failure.as_ref()) {
-            notes.push(format!("Round trips to a broker were not measured all the time: {why}."));
-        }
+        let mut remarks = remarks(&self.facts, &steps);
+        let rtt_failure = summary.as_ref().and_then(|summary| summary.rtt_failure.clone());
+        remarks.extend(rtt_failure.map(|why| Remark::RoundTripsMissing { why }));
         if !self.restarts.is_empty() {
-            notes.push(
-                "The broker was killed during the run: what was due while it was away was never \
-                 sent, and rates and latencies are not those of a broker that lives."
-                    .to_owned(),
-            );
+            remarks.push(Remark::BrokerKilled);
         }
         if !self.facts.deeds.is_empty() {
-            notes.push(
-                "Things happened to clients, brokers or the machine while the run was measured: \
-                 whether the load was carried is judged by the groups that nothing happened to."
-                    .to_owned(),
-            );
+            remarks.push(Remark::Eventful);
         }
         if self.interruptions > 0 {
-            notes.push(format!(
-                "{} times a client lost its connection, or did not get one, and tried again; the \
-                 first: {}.",
-                self.interruptions, self.first_interruption
-            ));
+            let (count, first) = (self.interruptions, self.first_interruption);
+            remarks.push(Remark::Interrupted { count, first });
         }
         let record = RunRecord {
             schema_version: SCHEMA_VERSION,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            notes,
+            remarks,
             kind: RunKind::Run,
             scenario: self.facts.scenario,
             name: self.facts.name,
@@ -454,7 +443,7 @@ impl Collector {
             started_at: self.facts.started_at,
             elapsed_s: round(elapsed_s, 3),
             verdict: verdict::worst(verdicts),
-            reasons,
+            causes,
             target: self.facts.targets.first().cloned().unwrap_or_default(),
             targets: self.facts.targets,
             placement: self.facts.placement,
@@ -484,31 +473,23 @@ impl Collector {
 }
 
 /// What a reader must know before comparing figures.
-fn notes(facts: &RunFacts, steps: &[Step]) -> Vec<String> {
-    let mut notes: Vec<String> = facts.notes.clone();
+fn remarks(facts: &RunFacts, steps: &[Step]) -> Vec<Remark> {
+    let mut remarks: Vec<Remark> = facts.notes.iter().cloned().map(Remark::Message).collect();
     if facts.placement.one_machine {
-        notes.push(
-            "One-machine run: generator and broker share this machine, and on loopback the \
-             sender's core runs the receiver's TCP. Do not compare with runs over a network."
-                .to_owned(),
-        );
+        remarks.push(Remark::OneMachine);
     }
     if facts.closed {
-        notes.push(
-            "Closed model: publishers wait for the broker, so latency is not that of a fixed load."
-                .to_owned(),
-        );
+        remarks.push(Remark::ClosedModel);
     }
-    for target in facts.targets.iter().filter(|target| target.tls_verified == Some(false)) {
-        notes.push(format!(
-            "The certificate of {} was not verified (insecure): nobody knows who was measured.",
-            target.broker
-        ));
-    }
+    let unverified = facts.targets.iter().filter(|target| target.tls_verified == Some(false));
+    remarks.extend(unverified.map(|target| {
+        let broker = target.broker.clone();
+        Remark::CertificateNotVerified { broker }
+    }));
     if steps.iter().any(|step| step.broker_cpu_percent.is_none()) {
-        notes.push("CPU and memory of the broker process were not observed.".to_owned());
+        remarks.push(Remark::BrokerNotObserved);
     }
-    notes
+    remarks
 }
 
 pub(super) fn round(value: f64, digits: i32) -> f64 {

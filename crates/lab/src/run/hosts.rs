@@ -6,8 +6,9 @@ use tacho_monitor::{
 
 use super::parts_of_hosts::{Place, complete_targets, spent_by};
 use super::runner::RunTarget;
+use crate::findings::finding;
 use tacho_record::{
-    Finding, HostUse, MetricUse, MonitorRecord, ResourceRow, SeriesRow, Severity, Step,
+    Finding, HostUse, MetricUse, MonitorRecord, Observation, ResourceRow, SeriesRow, Severity, Step,
 };
 
 /// Share of a window that a source must cover.
@@ -205,35 +206,31 @@ impl Hosts {
                 // A source that speaks every ten seconds leaves the ends of a window open.
                 let missing_s = window_s - covered_s;
                 if missing_s > 2.0 * longest_s && covered_s < COVERAGE * window_s {
-                    let sentence = format!(
-                        "The monitor {name} told about {covered_s:.0} of the {window_s:.0} \
-                         measured seconds; figures of its host are of that part only."
-                    );
-                    findings.push(finding("monitor_gap", sentence, Some(index)));
+                    let monitor = name.clone();
+                    let gap = Observation::MonitorGap { monitor, covered_s, window_s: *window_s };
+                    findings.push(warning("monitor_gap", gap, Some(index)));
                 }
             }
         }
         for report in &self.reports {
             let source = &report.source;
             if let Some(error) = report.last_error.as_ref().filter(|_| report.errors > 0) {
-                let sentence = match report.errors {
-                    1 => format!("The monitor {source} had an error: {error}"),
-                    count => format!("The monitor {source} had {count} errors, the last: {error}"),
-                };
-                findings.push(finding("monitor_error", sentence, None));
+                let (monitor, errors, last) = (source.clone(), report.errors, error.clone());
+                let errors = Observation::MonitorErrors { monitor, errors, last };
+                findings.push(warning("monitor_error", errors, None));
             }
             if report.dropped > 0 {
-                let sentence =
-                    format!("{} rows of the monitor {source} came too fast.", report.dropped);
-                findings.push(finding("monitor_dropped", sentence, None));
+                let (monitor, rows) = (source.clone(), report.dropped);
+                let dropped = Observation::MonitorDropped { monitor, rows };
+                findings.push(warning("monitor_dropped", dropped, None));
             }
         }
         findings
     }
 }
 
-fn finding(code: &str, sentence: String, step: Option<usize>) -> Finding {
-    Finding { code: code.to_owned(), severity: Severity::Warning, sentence, step }
+fn warning(code: &str, observation: Observation, step: Option<usize>) -> Finding {
+    finding(code, Severity::Warning, observation, step)
 }
 
 fn mean(host: &HostUse, metric: &str) -> Option<f64> {
@@ -417,8 +414,9 @@ mod tests {
         let codes: Vec<&str> = findings.iter().map(|finding| finding.code.as_str()).collect();
         assert_eq!(codes, ["monitor_gap", "monitor_error", "monitor_dropped"]);
         assert_eq!(findings[0].step, Some(1));
-        assert!(findings[0].sentence.contains("1 of the 15"), "{}", findings[0].sentence);
-        assert!(findings[1].sentence.contains("2 errors, the last: connection refused"));
+        let told = |index: usize| tacho_report::Lang::En.finding(&findings[index]);
+        assert!(told(0).contains("1 of the 15"), "{}", told(0));
+        assert!(told(1).contains("2 errors, the last: connection refused"));
         assert_eq!(hosts.records()[0].clock_error_us_max, Some(5.0));
     }
 }

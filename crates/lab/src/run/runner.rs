@@ -21,8 +21,8 @@ use crate::plan::{PlanOptions, plan};
 use crate::probe::{Probe, Samples};
 use tacho_monitor::now_ns;
 use tacho_record::Timestamp;
+use tacho_record::{Cause, PartRow, Placement, ResourceRow, RunData, SeriesRow, TargetRecord};
 use tacho_record::{OutputError, RunDirectory};
-use tacho_record::{PartRow, Placement, ResourceRow, RunData, SeriesRow, TargetRecord};
 use tacho_scenario::Scenario;
 
 /// How long the loop waits for an event before it looks at the stop flag.
@@ -328,16 +328,19 @@ fn restarts(targets: &[RunTarget]) -> Vec<Vec<Again>> {
     all
 }
 
-/// How the engine's end is told: the ending, and the reason for the verdict `aborted`.
-fn ending(end: End) -> (Ending, Option<String>) {
+/// What the engine's end means: the ending, and the cause of the verdict `aborted`.
+fn ending(end: End) -> (Ending, Option<Cause>) {
     let sentence = end.to_string();
     match end {
         End::Completed => (Ending::Completed, None),
-        End::Aborted => (Ending::Aborted, Some("the run was stopped before its end".to_owned())),
-        End::Unreachable(_) | End::ProbeFailed { .. } | End::AllLost(_) => {
-            (Ending::TargetFailed(sentence.clone()), Some(sentence))
+        End::Aborted => (Ending::Aborted, Some(Cause::RunStopped)),
+        End::Unreachable(why) => (Ending::TargetFailed(sentence), Some(Cause::Unreachable { why })),
+        End::AllLost(why) => (Ending::TargetFailed(sentence), Some(Cause::AllLost { why })),
+        End::ProbeFailed { missing, expected, waited_ms, first_topic } => {
+            let cause = Cause::ProbeFailed { missing, expected, waited_ms, first_topic };
+            (Ending::TargetFailed(sentence), Some(cause))
         }
-        End::Thread(_) => (Ending::GeneratorFailed(sentence.clone()), Some(sentence)),
+        End::Thread(why) => (Ending::GeneratorFailed(sentence), Some(Cause::ThreadFailed { why })),
     }
 }
 

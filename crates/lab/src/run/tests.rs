@@ -15,7 +15,7 @@ use super::course::Again;
 use super::deeds::Deeds;
 use super::names::Names;
 use crate::probe::Samples;
-use tacho_record::{LostRange, Placement, RunRecord, TargetKind, TargetRecord, Verdict};
+use tacho_record::{Cause, LostRange, Placement, RunRecord, TargetKind, TargetRecord, Verdict};
 use tacho_report::{Lang, ReportData, html, summary_text};
 use tacho_scenario::threshold::{Threshold, Thresholds};
 
@@ -238,7 +238,9 @@ fn play(
         collector.handle(Event::Measured(Box::new(totals)), samples(SECONDS + 1));
     }
     collector.handle(finished(End::Completed), Samples::default());
-    let (record, rows, curves, _) = collector.finish(12.5, aborted.map(str::to_owned));
+    let aborted = aborted.map(|why| Cause::Message(why.to_owned()));
+    let (mut record, rows, curves, _) = collector.finish(12.5, aborted);
+    tacho_report::tell(&mut record);
     let environment = crate::environment::read(record.placement.clone(), "");
     let page = html(&ReportData {
         record: &record,

@@ -81,26 +81,4 @@ pub(super) const SENTENCES: &[(&str, &str)] = &[
     ("deliveries that came", "到达的投递"),
     ("never, or too little to tell", "从未达到，或样本太少"),
     ("{} per hour", "每小时 {0}"),
-    // Verdicts and notes.
-    (
-        "group {}, to which nothing happened, sent {} of {} messages",
-        "未受影响的 {0} 组应发送 {2} 条消息，只发送了 {1} 条",
-    ),
-    (
-        "group {}, to which nothing happened, received {} of {} messages",
-        "未受影响的 {0} 组应收到 {2} 条消息，只收到了 {1} 条",
-    ),
-    (
-        "Things happened to clients, brokers or the machine while the run was measured: whether the load was carried is judged by the groups that nothing happened to.",
-        "测量期间客户端、Broker 或机器发生了计划中的事件：是否承载了负载由未受影响的组判断。",
-    ),
-    (
-        "{} retained messages that were due to new subscribers did not come",
-        "新订阅者应收到的保留消息中有 {0} 条未到达",
-    ),
-    ("{} wills that were due did not come", "应到达的遗嘱中有 {0} 条未到达"),
-    (
-        "{} first connections were still up after a second one with the same client id",
-        "同一客户端标识再次连接后，仍有 {0} 个原连接未被结束",
-    ),
 ];

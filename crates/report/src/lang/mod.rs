@@ -4,11 +4,14 @@
 //! method of [`Lang`], so that one without a translation does not compile. Names that a run brings
 //! along (scenarios, topics, hosts) stay as they are, and so do numbers with their units.
 
+mod causes;
 mod charts;
 mod compared;
 mod files;
 mod happened;
+mod observations;
 mod pages;
+mod remarks;
 mod sentences;
 mod tables;
 mod told;
@@ -67,6 +70,53 @@ macro_rules! catalogue {
     };
 }
 use catalogue;
+
+/// Statements as data, with their words in all languages: a match over all variants, so that one
+/// without a translation does not compile. Figures that need a form are made between brackets.
+macro_rules! statements {
+    (
+        $(#[$about:meta])*
+        $name:ident($lang:ident, $type:ty);
+        $($variant:pat_param => [$($figure:ident = $value:expr;)*] $english:literal, $chinese:literal;)*
+    ) => {
+        impl super::Lang {
+            $(#[$about])*
+            pub fn $name(self, statement: &$type) -> String {
+                let $lang = self;
+                match statement {
+                    $($variant => {
+                        $(let $figure = $value;)*
+                        match $lang {
+                            super::Lang::En => format!($english),
+                            super::Lang::Zh => format!($chinese),
+                        }
+                    })*
+                }
+            }
+        }
+
+        /// Texts of all of them, for tests.
+        #[cfg(test)]
+        pub(super) const TEXTS: &[(&str, &str)] = &[$(($english, $chinese)),*];
+
+        /// Their names, for tests.
+        #[cfg(test)]
+        pub(super) const VARIANTS: &[&str] = &[$(stringify!($variant)),*];
+    };
+}
+use statements;
+
+/// Texts of all statements, for tests.
+#[cfg(test)]
+pub(crate) fn statement_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    [causes::TEXTS, observations::TEXTS, remarks::TEXTS].into_iter().flatten().copied()
+}
+
+/// Patterns of all statements, for tests.
+#[cfg(test)]
+pub(crate) fn statement_variants() -> impl Iterator<Item = &'static str> {
+    [causes::VARIANTS, observations::VARIANTS, remarks::VARIANTS].into_iter().flatten().copied()
+}
 
 /// All labels, for tests.
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod comparison;
 mod languages;
 mod samples;
+mod statements;
 
 use samples::{Sample, capacity, single, suite};
 
@@ -165,7 +166,14 @@ fn hostile_names_stay_text() {
     record.tool_version = evil.to_owned();
     let severity = Severity::Error;
     let (code, sentence) = (evil.to_owned(), evil.to_owned());
-    record.findings = vec![Finding { code, severity, sentence, step: Some(0) }];
+    record.findings = vec![Finding {
+        code,
+        severity,
+        sentence,
+        step: Some(0),
+        observation: None,
+        place: String::new(),
+    }];
     let step = &mut record.steps[0];
     evil.clone_into(&mut step.label);
     step.lost_ranges[0].publisher = evil.to_owned();

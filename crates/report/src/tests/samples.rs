@@ -10,10 +10,11 @@ use tacho_monitor::{
 use tacho_record::Environment;
 use tacho_record::StepCurves;
 use tacho_record::{
-    BrokerRow, BrokerSpent, Capacity, DeclaredLost, Finding, Gate, HostUse, LatencyStats,
-    LostRange, PartBy, PartRow, PhaseRecord, Placement, Position, Recommendation, ResourceRow,
-    Restart, RunKind, RunRecord, SCHEMA_VERSION, Series, SeriesRow, Severity, SharedFairness,
-    Skipped, Step, StepTarget, TargetRecord, ThresholdResult, Trial, TrialOutcome, Verdict, curve,
+    BrokerRow, BrokerSpent, Capacity, Cause, DeclaredLost, Finding, Gate, HostUse, LatencyStats,
+    LostRange, Observation, PartBy, PartRow, PhaseRecord, Placement, Position, Recommendation,
+    Remark, ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION, Series, SeriesRow, Severity,
+    SharedFairness, Skipped, Step, StepTarget, TargetRecord, ThresholdResult, Trial, TrialOutcome,
+    Verdict, curve,
 };
 use tacho_scenario::VarValue;
 
@@ -125,11 +126,7 @@ fn record(kind: RunKind, scenario: &str, description: &str) -> RunRecord {
         target,
         vars: vars(1, 128, 10_000),
         seed: 1,
-        notes: vec![
-            "One-machine run: generator and broker share this machine. Do not compare with runs \
-             over a network."
-                .to_owned(),
-        ],
+        remarks: vec![Remark::OneMachine],
         ..RunRecord::default()
     }
 }
@@ -356,7 +353,8 @@ pub(super) fn single(count: u64) -> Sample {
     }];
     step.declared_lost = DeclaredLost { count: 4, by: BTreeMap::from([("offline".to_owned(), 4)]) };
     record.verdict = Verdict::QosViolation;
-    record.reasons = vec!["3 messages were lost at QoS 1".to_owned()];
+    let (lost, duplicated, out_of_order, damaged) = (3, 0, 0, 0);
+    record.causes = vec![Cause::QosBroken { lost, duplicated, out_of_order, damaged }];
     record.clients = 2000;
     record.clients_connected = 2000;
     record.client_failures = 4;
@@ -371,14 +369,18 @@ pub(super) fn single(count: u64) -> Sample {
         Finding {
             code: "steal".to_owned(),
             severity: Severity::Warning,
-            sentence: "The hypervisor took 2.3 % of the time: repeat the run.".to_owned(),
+            sentence: String::new(),
             step: Some(0),
+            observation: Some(Observation::Steal { percent: 2.3 }),
+            place: String::new(),
         },
         Finding {
             code: "first_interval".to_owned(),
             severity: Severity::Info,
-            sentence: "The first second was slower than the rest.".to_owned(),
+            sentence: String::new(),
             step: None,
+            observation: Some(Observation::ColdStart { first_us: 9000, others_us: 900 }),
+            place: String::new(),
         },
     ];
     record.steps = vec![step];
@@ -525,13 +527,16 @@ pub(super) fn capacity() -> Sample {
         step.directory = format!("steps/{index:02}");
         record.steps.push(step);
         curves.push(curve);
-        let reasons = match outcome {
+        let causes = match outcome {
             TrialOutcome::Pass => Vec::new(),
-            TrialOutcome::Fail => vec![format!("cpu {cpu:.1} % is more than 75 %")],
-            TrialOutcome::GeneratorBound => vec!["the generator was late".to_owned()],
+            TrialOutcome::Fail => {
+                vec![Cause::ObjectiveMissed { objective: "cpu<=75%".to_owned(), value: Some(cpu) }]
+            }
+            TrialOutcome::GeneratorBound => vec![Cause::GeneratorBoundEverywhere],
         };
+        let reasons = Vec::new();
         let (purpose, step) = (purpose.to_owned(), Some(index));
-        trials.push(Trial { value, hold_s: 5.0, purpose, outcome, reasons, step });
+        trials.push(Trial { value, hold_s: 5.0, purpose, outcome, reasons, causes, step });
     }
     record.capacity = Some(Capacity {
         variable: "target_throughput".to_owned(),

@@ -7,7 +7,10 @@ use tacho_lab::campaign::Place;
 use tacho_lab::capacity::{
     Ending, Judgement, Purpose, Search, SearchPlan, Try, default_objectives, judge,
 };
-use tacho_record::{Capacity, RunKind, Series, Severity, Trial, TrialOutcome, Verdict};
+use tacho_record::{
+    Capacity, Cause, Observation, RunKind, Series, Severity, Trial, TrialOutcome, Verdict,
+};
+use tacho_report::Lang;
 use tacho_scenario::steps::{number, shown, unit_of};
 use tacho_scenario::threshold::{Metric, Threshold};
 use tacho_scenario::{Scenario, TimeSpan, VarValue};
@@ -171,7 +174,8 @@ impl Hunt<'_> {
                     hold_s: trial.hold_s,
                     purpose: purpose.to_owned(),
                     outcome: TrialOutcome::GeneratorBound,
-                    reasons: vec![needs.clone()],
+                    reasons: Vec::new(),
+                    causes: vec![Cause::Message(needs.clone())],
                     step: None,
                 });
                 self.needs = Some((trial.value, needs));
@@ -199,20 +203,22 @@ impl Hunt<'_> {
             self.whose_cpu = step.whose_cpu.clone().unwrap_or_default();
             self.drop_blind_objectives(position);
         }
-        let Judgement { outcome, reasons } = judge(&outcome.data.record, &self.objectives);
+        let Judgement { outcome, causes } = judge(&outcome.data.record, &self.objectives);
         let verdict = match outcome {
             TrialOutcome::Pass => "pass",
             TrialOutcome::Fail => "fail",
             TrialOutcome::GeneratorBound => "generator bound",
         };
-        let why = reasons.first().map_or_else(String::new, |reason| format!(": {reason}"));
+        let why = causes.first().map(|cause| format!(": {}", Lang::En.cause(cause)));
+        let why = why.unwrap_or_default();
         self.driver.say(&format!("  {verdict}{why}"));
         self.trials.push(Trial {
             value: trial.value,
             hold_s: trial.hold_s,
             purpose: purpose.to_owned(),
             outcome,
-            reasons,
+            reasons: Vec::new(),
+            causes,
             step: position,
         });
         Ok(Some(outcome))
@@ -228,13 +234,7 @@ impl Hunt<'_> {
         let step = position.and_then(|position| campaign.steps().get(position));
         if step.is_some_and(|step| step.cpu_percent.is_none()) {
             self.objectives.retain(|objective| objective.metric != Metric::Cpu);
-            campaign.remark(
-                "cpu_not_observed",
-                Severity::Warning,
-                "The broker's CPU is not observed, so the objective cpu<=75% was left out: name \
-                 its process with --broker-pid, or watch its host with --monitor."
-                    .to_owned(),
-            );
+            campaign.remark("cpu_not_observed", Severity::Warning, Observation::CpuNotObserved);
         }
     }
 
@@ -268,26 +268,20 @@ impl Hunt<'_> {
             Some(Ending::Found) if bound.is_some() => campaign.reason(
                 Verdict::GeneratorBound,
                 match &self.needs {
-                    Some((_, needs)) => format!("this machine ends the search: more {needs}"),
-                    None => "the generator ends the search, not the broker: give it more cores, \
-                             or another machine"
-                        .to_owned(),
+                    Some((_, needs)) => Cause::MachineEndsSearch { needs: needs.to_string() },
+                    None => Cause::GeneratorEndsSearch,
                 },
             ),
-            Some(Ending::NothingPasses) if search.lowest_fail().is_none() => campaign.reason(
-                Verdict::GeneratorBound,
-                "the generator was the bottleneck at every load".to_owned(),
-            ),
-            Some(Ending::NothingPasses) => {
-                campaign.reason(Verdict::ThresholdFailed, "no load meets the objectives".to_owned())
+            Some(Ending::NothingPasses) if search.lowest_fail().is_none() => {
+                campaign.reason(Verdict::GeneratorBound, Cause::GeneratorBoundEverywhere);
             }
-            Some(Ending::GaveUp) => campaign.reason(
-                Verdict::NotSteady,
-                format!(
-                    "{} trials contradict each other: the machine or the broker is not steady",
-                    search.trials()
-                ),
-            ),
+            Some(Ending::NothingPasses) => {
+                campaign.reason(Verdict::ThresholdFailed, Cause::NoLoadPasses);
+            }
+            Some(Ending::GaveUp) => {
+                let trials = search.trials() as u64;
+                campaign.reason(Verdict::NotSteady, Cause::Contradictions { trials });
+            }
             Some(Ending::Found | Ending::Ceiling) | None => {}
         }
         let capacity = Capacity {

@@ -7,7 +7,7 @@ use tacho_lab::campaign::{Campaign, Place, target_failed};
 use tacho_lab::run::{Ending, Outcome};
 use tacho_record::RunDirectory;
 use tacho_record::Timestamp;
-use tacho_record::{Capacity, RunKind, RunRecord, Verdict};
+use tacho_record::{Capacity, Cause, RunKind, RunRecord, Verdict};
 use tacho_report::{campaign_text, step_line, write_run};
 use tacho_scenario::Scenario;
 
@@ -192,7 +192,7 @@ impl<'a> Driver<'a> {
         if let Some(failure) = self.failed.take() {
             self.say(&failure.message);
             let sentence = failure.message.trim_start_matches("error: ").to_owned();
-            self.campaign.reason(Verdict::Aborted, sentence);
+            self.campaign.reason(Verdict::Aborted, Cause::Message(sentence));
             self.forgiven = Some(failure.code);
         }
     }
@@ -236,18 +236,17 @@ impl<'a> Driver<'a> {
         self.stage = None;
         let stopped = self.setting.is_stopped();
         if stopped {
-            let sentence = "it was stopped before its end".to_owned();
-            self.campaign.reason(Verdict::Aborted, sentence);
+            self.campaign.reason(Verdict::Aborted, Cause::CampaignStopped);
         } else if let Some(failure) = &self.failed {
             let sentence = failure.message.trim_start_matches("error: ").to_owned();
-            self.campaign.reason(Verdict::Aborted, sentence);
+            self.campaign.reason(Verdict::Aborted, Cause::Message(sentence));
         }
-        let results = self.campaign.finish(self.started.elapsed().as_secs_f64(), capacity);
+        let mut results = self.campaign.finish(self.started.elapsed().as_secs_f64(), capacity);
         let unexpected = |error| Failure::new(exit::UNEXPECTED, error);
         if let Some(environment) = &results.environment {
             self.directory.write_environment(environment).map_err(unexpected)?;
         }
-        write_run(&self.directory, &results, self.output.lang).map_err(unexpected)?;
+        write_run(&self.directory, &mut results, self.output.lang).map_err(unexpected)?;
         Ok(Closed {
             setting: self.setting,
             directory: self.directory,

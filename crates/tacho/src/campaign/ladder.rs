@@ -2,7 +2,7 @@
 
 use clap::Args;
 use tacho_lab::campaign::Place;
-use tacho_record::{RunKind, Series, Severity, Step as MeasuredStep};
+use tacho_record::{Observation, RunKind, Series, Severity, Step as MeasuredStep};
 use tacho_scenario::steps::{StepSpec, number, unit_of};
 use tacho_scenario::threshold::Threshold;
 use tacho_scenario::{Scenario, TimeSpan};
@@ -129,7 +129,7 @@ pub(crate) fn ladder(arguments: &LadderArguments) -> Result<u8, Failure> {
                 driver.campaign.remark(
                     "ladder_stopped",
                     Severity::Info,
-                    format!("The ladder ended at {label}, where {condition} holds, as asked."),
+                    Observation::LadderStopped { label, condition: condition.to_string() },
                 );
                 top = index + 1;
                 break;

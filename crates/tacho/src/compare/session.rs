@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tacho_lab::campaign::Place;
 use tacho_lab::compare::{About, Run, Side, compare, side_curves};
 use tacho_record::Timestamp;
-use tacho_record::{BeforeRun, Comparison, RunKind, Series, SideCurve, Verdict};
+use tacho_record::{BeforeRun, Cause, Comparison, RunKind, Series, SideCurve, Verdict};
 
 use super::arguments::CompareArguments;
 use super::sides::{SidePlan, plan};
@@ -80,7 +80,7 @@ fn end(
 ) -> Result<u8, Failure> {
     if let Ok((comparison, _)) = &comparison {
         for sentence in failed_conditions(comparison) {
-            driver.campaign.reason(Verdict::ThresholdFailed, sentence);
+            driver.campaign.reason(Verdict::ThresholdFailed, Cause::Message(sentence));
         }
     }
     // A broker that is gone, or a signal, is named when the campaign is closed.
@@ -88,7 +88,7 @@ fn end(
     let failed = failed.or(unmade);
     if let Some(failure) = &failed {
         let sentence = failure.message.trim_start_matches("error: ").to_owned();
-        driver.campaign.reason(Verdict::Aborted, sentence);
+        driver.campaign.reason(Verdict::Aborted, Cause::Message(sentence));
     }
     let closed = driver.close(None)?;
     let written = comparison

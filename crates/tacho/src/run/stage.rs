@@ -278,8 +278,8 @@ impl Stage {
         display.end();
         drop(watch);
         killers.iter().for_each(|(killer, _)| killer.end());
-        let outcome = outcome.and_then(|outcome| {
-            tacho_report::write_run(directory, &outcome.data, self.lang)?;
+        let outcome = outcome.and_then(|mut outcome| {
+            tacho_report::write_run(directory, &mut outcome.data, self.lang)?;
             Ok(outcome)
         });
         if let (Some(live), Ok(outcome)) = (&live, &outcome) {

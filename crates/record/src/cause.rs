@@ -1,0 +1,208 @@
+//! Why a verdict is what it is, as data: `report` has the words.
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::Check;
+use crate::observation::Observation;
+
+/// Seen from the broker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// To the broker.
+    In,
+    /// From the broker.
+    Out,
+}
+
+/// One reason of a verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Cause {
+    /// Deliveries broke the QoS contract.
+    QosBroken {
+        /// Never delivered.
+        lost: u64,
+        /// Delivered again.
+        duplicated: u64,
+        /// Delivered out of order.
+        out_of_order: u64,
+        /// Delivered with another payload.
+        damaged: u64,
+    },
+    /// Deliveries of acknowledged messages that never came.
+    AcknowledgedLost {
+        /// How many.
+        deliveries: u64,
+    },
+    /// Deliveries of acknowledged messages that had not come when the drain ended.
+    AcknowledgedPending {
+        /// How many.
+        deliveries: u64,
+    },
+    /// A check of the generator failed.
+    GeneratorCheck {
+        /// Which.
+        check: Check,
+        /// What was measured.
+        value: f64,
+        /// What it must stay below.
+        limit: f64,
+    },
+    /// Less was carried than offered.
+    NotCarried {
+        /// In or out.
+        direction: Direction,
+        /// Messages per second that were carried.
+        achieved_per_s: f64,
+        /// Messages per second that were offered.
+        offered_per_s: f64,
+    },
+    /// A group that no action concerned sent too little.
+    BystanderSent {
+        /// Its name.
+        group: String,
+        /// Messages sent.
+        sent: u64,
+        /// Messages due.
+        offered: u64,
+    },
+    /// A group that no action concerned received too little.
+    BystanderReceived {
+        /// Its name.
+        group: String,
+        /// Messages received.
+        received: u64,
+        /// Messages expected.
+        expected: u64,
+    },
+    /// Retained messages that new subscribers did not get.
+    RetainedMissing {
+        /// How many.
+        count: u64,
+    },
+    /// Wills that did not come.
+    WillsMissing {
+        /// How many.
+        count: u64,
+    },
+    /// First connections that outlived a second one with the same client identifier.
+    NotTakenOver {
+        /// How many.
+        count: u64,
+    },
+    /// The rate was not steady.
+    RateChanged {
+        /// Messages per second out in the first third of the window.
+        first_per_s: f64,
+        /// The same in the last third.
+        last_per_s: f64,
+    },
+    /// The latency was not steady.
+    LatencyChanged {
+        /// Median in the first third of the window, in microseconds.
+        first_us: u64,
+        /// The same in the last third.
+        last_us: u64,
+    },
+    /// A threshold does not hold.
+    ThresholdFailed {
+        /// The threshold, as it was asked for.
+        condition: String,
+        /// What was measured; absent when it could not be.
+        value: Option<f64>,
+    },
+    /// Clients failed.
+    ClientsFailed {
+        /// How often.
+        count: u64,
+        /// The first failure.
+        first: String,
+    },
+    /// A finding decides the verdict.
+    Observed {
+        /// The finding.
+        observation: Observation,
+    },
+    /// The run was stopped.
+    RunStopped,
+    /// The campaign was stopped.
+    CampaignStopped,
+    /// The run ended before its measured phase.
+    EndedBeforeMeasuring,
+    /// No step of a campaign measured anything.
+    NothingMeasured,
+    /// This machine can run no point of a campaign.
+    NoPointRuns,
+    /// No client could connect.
+    Unreachable {
+        /// The last reason.
+        why: String,
+    },
+    /// All clients lost their connection.
+    AllLost {
+        /// The last reason.
+        why: String,
+    },
+    /// The readiness probe failed.
+    ProbeFailed {
+        /// Deliveries missing.
+        missing: u64,
+        /// Deliveries expected.
+        expected: u64,
+        /// Time waited.
+        waited_ms: u64,
+        /// Topic of one of them.
+        first_topic: String,
+    },
+    /// A generator thread failed.
+    ThreadFailed {
+        /// Why.
+        why: String,
+    },
+    /// This machine lacks what the next trial of a search needs.
+    MachineEndsSearch {
+        /// What is lacking.
+        needs: String,
+    },
+    /// The generator ends a search.
+    GeneratorEndsSearch,
+    /// The generator was the bottleneck in all trials.
+    GeneratorBoundEverywhere,
+    /// No trial met the objectives.
+    NoLoadPasses,
+    /// Trials contradict each other.
+    Contradictions {
+        /// How many were made.
+        trials: u64,
+    },
+    /// A trial broke the QoS contract.
+    QosBreaches {
+        /// How often.
+        count: u64,
+    },
+    /// A trial missed an objective.
+    ObjectiveMissed {
+        /// The objective.
+        objective: String,
+        /// What was measured; absent when it could not be.
+        value: Option<f64>,
+    },
+    /// Another reason, of one step of a campaign.
+    InStep {
+        /// The step.
+        label: String,
+        /// The reason.
+        cause: Box<Self>,
+    },
+    /// A message of a program or of the system, as it is.
+    #[serde(untagged)]
+    Message(String),
+}
+
+impl Cause {
+    /// The same, of one step of a campaign.
+    pub fn in_step(self, label: &str) -> Self {
+        Self::InStep { label: label.to_owned(), cause: Box::new(self) }
+    }
+}

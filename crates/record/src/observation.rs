@@ -1,0 +1,160 @@
+//! What a finding is about, as data: `report` has the words.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cause::Direction;
+
+/// What was found, with its figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Observation {
+    /// An interface was as busy as it can be.
+    NetworkBusy {
+        /// Name of the interface.
+        interface: Option<String>,
+        /// Its host.
+        host: String,
+        /// What it carried.
+        bytes_per_s: f64,
+        /// Which way.
+        direction: Direction,
+        /// Share of what it can carry.
+        percent: f64,
+    },
+    /// Something on the way is narrower than the interface.
+    NetworkNarrow {
+        /// Name of the interface.
+        interface: Option<String>,
+        /// Its host.
+        host: String,
+        /// What it sent.
+        bytes_per_s: f64,
+        /// TCP segments that were repeated.
+        retransmits_per_s: f64,
+    },
+    /// An interface dropped packets.
+    NetworkDrops {
+        /// Name of the interface.
+        interface: Option<String>,
+        /// Its host.
+        host: String,
+        /// How many.
+        packets_per_s: f64,
+    },
+    /// TCP repeated segments.
+    Retransmits {
+        /// The host.
+        host: String,
+        /// How many.
+        segments_per_s: f64,
+        /// Broker and generator share a machine, so it was on loopback.
+        one_machine: bool,
+    },
+    /// Connections did not fit into the listen queue.
+    ListenOverflow {
+        /// The host.
+        host: String,
+    },
+    /// Most of the latency is the way to the broker.
+    RoundTrip {
+        /// Median round trip.
+        round_trip_us: u64,
+        /// Median latency.
+        latency_us: u64,
+    },
+    /// A plateau at 40 ms.
+    DelayedAcknowledgements {
+        /// Share of the latencies there.
+        percent: f64,
+    },
+    /// A plateau at 200 ms.
+    RetransmissionTimeouts {
+        /// Share of the latencies there.
+        percent: f64,
+    },
+    /// The first second was much slower than the others.
+    ColdStart {
+        /// Its p99.
+        first_us: u64,
+        /// The usual one.
+        others_us: u64,
+    },
+    /// Connections were tried again by TCP.
+    ConnectionRetries {
+        /// How long one took.
+        took_us: u64,
+    },
+    /// A host's clock is known too badly.
+    ClockError {
+        /// The monitor.
+        source: String,
+        /// Its error.
+        error_us: f64,
+    },
+    /// A hypervisor gave the machine's time to others.
+    Steal {
+        /// Share of the time.
+        percent: f64,
+    },
+    /// Other programs used the machine.
+    OtherPrograms {
+        /// One core = 100.
+        percent: f64,
+    },
+    /// The broker's cores were busier than the broker.
+    ForeignLoad {
+        /// The cores.
+        busy_percent: f64,
+        /// The broker.
+        broker_percent: f64,
+    },
+    /// Shared subscriptions were served unevenly.
+    UnfairGroups {
+        /// How many.
+        unfair: u64,
+        /// Of how many.
+        groups: u64,
+        /// The worst one.
+        filter: String,
+        /// Messages of its member that got the fewest.
+        received_min: u64,
+        /// Messages of its member that got the most.
+        received_max: u64,
+        /// Its Gini coefficient.
+        gini: f64,
+    },
+    /// A monitor was silent for a part of a window.
+    MonitorGap {
+        /// The monitor.
+        monitor: String,
+        /// Seconds that it covered.
+        covered_s: f64,
+        /// Length of the window.
+        window_s: f64,
+    },
+    /// A monitor had errors.
+    MonitorErrors {
+        /// The monitor.
+        monitor: String,
+        /// How many.
+        errors: u64,
+        /// The last one.
+        last: String,
+    },
+    /// Rows of a monitor were dropped.
+    MonitorDropped {
+        /// The monitor.
+        monitor: String,
+        /// How many.
+        rows: u64,
+    },
+    /// A ladder ended where it was asked to.
+    LadderStopped {
+        /// At this step.
+        label: String,
+        /// The condition.
+        condition: String,
+    },
+    /// The broker's CPU is not observed, so that an objective was left out.
+    CpuNotObserved,
+}

@@ -1,0 +1,25 @@
+//! The English sentences of a record, written beside the data that they are made of.
+
+use tacho_record::RunRecord;
+
+use crate::lang::Lang;
+
+/// Writes the sentences of reasons, notes, findings and trials from their data. Those of records
+/// that have no data for them stay.
+pub fn tell(record: &mut RunRecord) {
+    const LANG: Lang = Lang::En;
+    if !record.causes.is_empty() {
+        record.reasons = record.causes.iter().map(|cause| LANG.cause(cause)).collect();
+    }
+    if !record.remarks.is_empty() {
+        record.notes = record.remarks.iter().map(|remark| LANG.remark(remark)).collect();
+    }
+    for finding in record.findings.iter_mut().filter(|finding| finding.observation.is_some()) {
+        finding.sentence = LANG.finding(finding);
+    }
+    for trial in record.capacity.iter_mut().flat_map(|capacity| &mut capacity.trials) {
+        if !trial.causes.is_empty() {
+            trial.reasons = trial.causes.iter().map(|cause| LANG.cause(cause)).collect();
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Every statement of a record has words in both languages.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use tacho_record::{Cause, Check, Direction, Observation, Remark};
+
+use crate::lang::{Lang, statement_texts, statement_variants};
+
+fn text() -> String {
+    "X1".to_owned()
+}
+
+fn causes() -> Vec<Cause> {
+    let (count, value, limit) = (3, 1.5, 1.0);
+    vec![
+        Cause::QosBroken { lost: 1, duplicated: 2, out_of_order: 3, damaged: 4 },
+        Cause::AcknowledgedLost { deliveries: 1 },
+        Cause::AcknowledgedPending { deliveries: 1 },
+        Cause::GeneratorCheck { check: Check::ThreadBusy, value, limit },
+        Cause::GeneratorCheck { check: Check::SendDelay, value, limit },
+        Cause::GeneratorCheck { check: Check::Steal, value, limit },
+        Cause::NotCarried { direction: Direction::In, achieved_per_s: 1.0, offered_per_s: 2.0 },
+        Cause::NotCarried { direction: Direction::Out, achieved_per_s: 1.0, offered_per_s: 2.0 },
+        Cause::BystanderSent { group: text(), sent: 1, offered: 2 },
+        Cause::BystanderReceived { group: text(), received: 1, expected: 2 },
+        Cause::RetainedMissing { count },
+        Cause::WillsMissing { count },
+        Cause::NotTakenOver { count },
+        Cause::RateChanged { first_per_s: 1.0, last_per_s: 2.0 },
+        Cause::LatencyChanged { first_us: 1, last_us: 2 },
+        Cause::ThresholdFailed { condition: "e2e_p99<1ms".to_owned(), value: Some(2000.0) },
+        Cause::ThresholdFailed { condition: "e2e_p99<1ms".to_owned(), value: None },
+        Cause::ObjectiveMissed { objective: "cpu<=75%".to_owned(), value: Some(76.0) },
+        Cause::ObjectiveMissed { objective: "cpu<=75%".to_owned(), value: None },
+        Cause::QosBreaches { count },
+        Cause::ClientsFailed { count, first: text() },
+        Cause::Observed { observation: Observation::CpuNotObserved },
+        Cause::RunStopped,
+        Cause::CampaignStopped,
+        Cause::EndedBeforeMeasuring,
+        Cause::NothingMeasured,
+        Cause::NoPointRuns,
+        Cause::Unreachable { why: text() },
+        Cause::AllLost { why: text() },
+        Cause::ProbeFailed { missing: 1, expected: 2, waited_ms: 3, first_topic: text() },
+        Cause::ThreadFailed { why: text() },
+        Cause::MachineEndsSearch { needs: text() },
+        Cause::GeneratorEndsSearch,
+        Cause::GeneratorBoundEverywhere,
+        Cause::NoLoadPasses,
+        Cause::Contradictions { trials: 3 },
+        Cause::RunStopped.in_step("10K"),
+        Cause::Message(text()),
+    ]
+}
+
+fn observations() -> Vec<Observation> {
+    let (host, interface, percent) = (text(), Some("eth0".to_owned()), 12.5);
+    let busy = |direction, interface| Observation::NetworkBusy {
+        interface,
+        host: text(),
+        bytes_per_s: 1e6,
+        direction,
+        percent,
+    };
+    vec![
+        busy(Direction::In, interface.clone()),
+        busy(Direction::Out, None),
+        Observation::NetworkNarrow {
+            interface: interface.clone(),
+            host: host.clone(),
+            bytes_per_s: 1e6,
+            retransmits_per_s: 5.0,
+        },
+        Observation::NetworkDrops { interface, host: host.clone(), packets_per_s: 5.0 },
+        Observation::Retransmits { host: host.clone(), segments_per_s: 5.0, one_machine: true },
+        Observation::Retransmits { host: host.clone(), segments_per_s: 5.0, one_machine: false },
+        Observation::ListenOverflow { host },
+        Observation::RoundTrip { round_trip_us: 10, latency_us: 20 },
+        Observation::DelayedAcknowledgements { percent },
+        Observation::RetransmissionTimeouts { percent },
+        Observation::ColdStart { first_us: 10_000, others_us: 20 },
+        Observation::ConnectionRetries { took_us: 1_000_000 },
+        Observation::ClockError { source: text(), error_us: 5.0 },
+        Observation::Steal { percent },
+        Observation::OtherPrograms { percent },
+        Observation::ForeignLoad { busy_percent: percent, broker_percent: 1.0 },
+        Observation::UnfairGroups {
+            unfair: 1,
+            groups: 2,
+            filter: text(),
+            received_min: 3,
+            received_max: 4,
+            gini: 0.5,
+        },
+        Observation::MonitorGap { monitor: text(), covered_s: 1.0, window_s: 15.0 },
+        Observation::MonitorErrors { monitor: text(), errors: 1, last: text() },
+        Observation::MonitorErrors { monitor: text(), errors: 2, last: text() },
+        Observation::MonitorDropped { monitor: text(), rows: 3 },
+        Observation::LadderStopped { label: text(), condition: text() },
+        Observation::CpuNotObserved,
+    ]
+}
+
+fn remarks() -> Vec<Remark> {
+    vec![
+        Remark::OneMachine,
+        Remark::ClosedModel,
+        Remark::CertificateNotVerified { broker: text() },
+        Remark::BrokerNotObserved,
+        Remark::RoundTripsMissing { why: text() },
+        Remark::BrokerKilled,
+        Remark::Eventful,
+        Remark::Interrupted { count: 2, first: text() },
+        Remark::Message(text()),
+    ]
+}
+
+/// Checks the words of every variant, and that they survive a file.
+fn walk<T>(all: &[T], words: impl Fn(Lang, &T) -> String) -> BTreeSet<String>
+where
+    T: Debug + PartialEq + serde::Serialize + for<'d> serde::Deserialize<'d>,
+{
+    let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+    let mut names = BTreeSet::new();
+    for one in all {
+        let json = serde_json::to_string(one).expect("is JSON");
+        assert_eq!(&serde_json::from_str::<T>(&json).expect("reads"), one, "{json}");
+        let debug = format!("{one:?}");
+        let name = debug.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        names.insert(name.to_owned());
+        let (english, chinese) = (words(Lang::En, one), words(Lang::Zh, one));
+        assert!(!english.is_empty() && !is_chinese(&english), "{english}");
+        assert!(is_chinese(&chinese) || name == "Message", "{chinese}");
+        let figures = |text: &str| -> Vec<String> {
+            let numbers = text.split(|c: char| !c.is_ascii_digit() && c != '.');
+            let mut numbers: Vec<String> =
+                numbers.map(|n| n.trim_matches('.').to_owned()).filter(|n| !n.is_empty()).collect();
+            numbers.sort();
+            numbers
+        };
+        assert_eq!(figures(&english), figures(&chinese), "{english}: {chinese}");
+    }
+    names
+}
+
+#[test]
+fn every_variant_has_words_in_both_languages() {
+    let mut names = walk(&causes(), |lang, one| lang.cause(one));
+    names.extend(walk(&observations(), |lang, one| lang.observation(one)));
+    names.extend(walk(&remarks(), |lang, one| lang.remark(one)));
+    for variant in statement_variants() {
+        let name = variant.rsplit("::").next().unwrap_or_default().trim();
+        let name = name.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        assert!(names.contains(name), "{name} is not among the samples");
+    }
+    assert!(statement_texts().all(|(english, chinese)| !english.is_empty() && !chinese.is_empty()));
+}
