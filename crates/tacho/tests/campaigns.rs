@@ -81,7 +81,7 @@ fn a_ladder_is_a_run_per_step_and_one_record() {
     let (said, table) = (text(&output.stderr), text(&output.stdout));
     let summary = summary(&dir);
     assert!(GOOD.contains(&output.status.code().expect("a code")), "{said}\n{table}");
-    assert_eq!((&summary["kind"], &summary["schema_version"]), (&"ladder".into(), &1.into()));
+    assert_eq!((&summary["kind"], &summary["schema_version"]), (&"ladder".into(), &2.into()));
     let steps = summary["steps"].as_array().expect("steps");
     assert_eq!(steps.len(), 4, "{said}");
     assert_eq!(steps[2]["label"], "target_throughput=50 #2");

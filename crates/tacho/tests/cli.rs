@@ -144,7 +144,7 @@ fn a_run_leaves_its_files_and_verifies_every_message() {
     assert_eq!(printed, summary);
     assert_eq!(
         (&summary["schema_version"], &summary["scenario"]),
-        (&1.into(), &"symmetric".into())
+        (&2.into(), &"symmetric".into())
     );
     let step = &summary["steps"][0];
     for (name, value) in [("sent", 400), ("received", 400), ("lost", 0), ("duplicates", 0)] {

@@ -76,7 +76,7 @@ fn a_session_makes_its_repeats_in_turns_and_leaves_a_record() {
     // Two repeats are too few for an interval, so that the condition cannot be told.
     assert_eq!(output.status.code(), Some(111), "{said}\n{table}");
     let record = read(&dir.join("comparison.json"));
-    assert_eq!(record["schema_version"], 1);
+    assert_eq!(record["schema_version"], 2);
     assert_eq!((&record["scenario"], &record["interleaved"]), (&json!("symmetric"), &json!(true)));
     assert_eq!(record["verdict"], "unclear");
     assert_eq!(record["conditions"][0]["outcome"], "undecided");

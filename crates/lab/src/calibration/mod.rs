@@ -8,10 +8,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::files::Files;
-use tacho_record::SCHEMA_VERSION;
 
 pub use store::{StoreError, load, path, store};
 pub use text::calibration_text;
+
+/// Version of the form of a calibration.
+pub(super) const VERSION: u32 = 1;
 
 /// Part of what a core reaches that can be planned with: the generator's health check asks for
 /// threads that are busy less than 80 % of their time.
@@ -139,7 +141,7 @@ impl Calibration {
     /// An empty one of this machine.
     pub fn new(measured_at: String, quick: bool) -> Self {
         let machine = Machine::this();
-        Self { schema_version: SCHEMA_VERSION, measured_at, machine, quick, ..Self::default() }
+        Self { schema_version: VERSION, measured_at, machine, quick, ..Self::default() }
     }
 
     /// Messages per second, sent and received, that can be planned per core, of clients that send

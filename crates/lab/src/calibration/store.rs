@@ -4,8 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Calibration, Machine};
-use tacho_record::SCHEMA_VERSION;
+use super::{Calibration, Machine, VERSION};
 use tacho_record::output::json;
 
 /// A larger file is none of ours.
@@ -42,7 +41,7 @@ pub fn load(path: &Path) -> Option<Calibration> {
         return None;
     }
     let calibration: Calibration = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-    let known = calibration.schema_version == SCHEMA_VERSION;
+    let known = calibration.schema_version == VERSION;
     (known && calibration.machine == Machine::this()).then_some(calibration)
 }
 

@@ -15,7 +15,9 @@ use super::course::Again;
 use super::deeds::Deeds;
 use super::names::Names;
 use crate::probe::Samples;
-use tacho_record::{Cause, LostRange, Placement, RunRecord, TargetKind, TargetRecord, Verdict};
+use tacho_record::{
+    Cause, LostRange, Placement, Remark, RunRecord, TargetKind, TargetRecord, Verdict,
+};
 use tacho_report::{Lang, ReportData, html, summary_text};
 use tacho_scenario::threshold::{Threshold, Thresholds};
 
@@ -408,7 +410,7 @@ fn a_broker_that_is_killed_is_not_judged_by_its_rates() {
     assert_eq!((restart.phase.as_str(), restart.at_s, restart.serving_ms), ("measure", 0.5, 12.3));
     let phase = &record.phases[0];
     assert_eq!((phase.name.as_str(), phase.length_s, phase.received), ("measure", 3.0, RATE));
-    assert!(record.notes.iter().any(|note| note.contains("was killed during the run")));
+    assert!(record.remarks.contains(&Remark::BrokerKilled));
     assert_eq!(verdict_of(halved).0, Verdict::GeneratorBound);
 }
 

@@ -157,3 +157,21 @@ fn every_variant_has_words_in_both_languages() {
     }
     assert!(statement_texts().all(|(english, chinese)| !english.is_empty() && !chinese.is_empty()));
 }
+
+#[test]
+fn sentences_of_a_record_without_data_stay_as_they_are() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/version1");
+    let record = tacho_record::read_record(std::path::Path::new(path)).expect("reads");
+    let mut record = record.expect("is there");
+    record.reasons = vec!["an old reason".to_owned()];
+    let before = record.clone();
+    crate::tell(&mut record);
+    assert_eq!(record, before);
+    for lang in Lang::ALL {
+        assert_eq!(lang.notes(&record), record.notes);
+        assert_eq!(lang.reasons(&record.reasons, &record.causes), record.reasons);
+        for finding in &record.findings {
+            assert_eq!(lang.finding(finding), finding.sentence);
+        }
+    }
+}
