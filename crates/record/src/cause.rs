@@ -3,17 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::check::Check;
+use crate::direction::Direction;
 use crate::observation::Observation;
-
-/// Seen from the broker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// To the broker.
-    In,
-    /// From the broker.
-    Out,
-}
 
 /// One reason of a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ mod course;
 mod cpu;
 mod curves;
 mod data;
+mod direction;
 mod environment;
 mod figure;
 mod headline;
@@ -37,7 +38,7 @@ pub use campaign::{
     Capacity, DeclaredLost, Finding, Position, Recommendation, RunKind, Series, Severity,
     SharedFairness, Skipped, StepTarget, Trial, TrialOutcome,
 };
-pub use cause::{Cause, Direction};
+pub use cause::Cause;
 pub use check::Check;
 pub use comparison::{
     Again, BeforeRun, Change, Comparison, ComparisonSide, ConditionOutcome, ConditionResult,
@@ -47,6 +48,7 @@ pub use course::{PhaseRecord, Restart};
 pub use cpu::WhoseCpu;
 pub use curves::{SideCurve, StepCurves};
 pub use data::RunData;
+pub use direction::Direction;
 pub use environment::{Environment, Interface};
 pub use figure::{Better, FigureUnit, Scale};
 pub use headline::Headline;

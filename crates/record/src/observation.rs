@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cause::Direction;
+use crate::direction::Direction;
 
 /// What was found, with its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -19,7 +19,9 @@ statements! {
         "{deliveries} deliveries of acknowledged messages had not come when the drain ended",
         "排空结束时，已确认的消息仍有 {deliveries} 次投递未到达";
     Cause::GeneratorCheck { check, value, limit } => [
-        name = lang.check_name(*check); value = of_check(*check, *value); limit = of_check(*check, *limit);
+        name = lang.check_name(*check);
+        value = of_check(*check, *value);
+        limit = of_check(*check, *limit);
     ]
         "the generator may be the bottleneck: {name} is {value}, it must stay below {limit}",
         "负载生成器可能是瓶颈：{name}为 {value}，必须低于 {limit}";

@@ -77,7 +77,8 @@ macro_rules! statements {
     (
         $(#[$about:meta])*
         $name:ident($lang:ident, $type:ty);
-        $($variant:pat_param => [$($figure:ident = $value:expr;)*] $english:literal, $chinese:literal;)*
+        $($variant:pat_param =>
+            [$($figure:ident = $value:expr;)*] $english:literal, $chinese:literal;)*
     ) => {
         impl super::Lang {
             $(#[$about])*

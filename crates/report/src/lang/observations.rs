@@ -35,7 +35,8 @@ statements! {
         "The listen queue of {host} overflowed: connections wait a second and more to be tried again; raise net.core.somaxconn and the broker's backlog, or connect more slowly.",
         "{host} 的监听队列溢出：连接要等一秒以上才会重试；请增大 net.core.somaxconn 与 Broker 的 backlog，或放慢建立连接的速度。";
     Observation::RoundTrip { round_trip_us, latency_us } => [
-        round_trip = format::latency(*round_trip_us as f64); latency = format::latency(*latency_us as f64);
+        round_trip = format::latency(*round_trip_us as f64);
+        latency = format::latency(*latency_us as f64);
     ]
         "The round trip to the broker's host takes {round_trip} of the median latency of {latency}: most of it is the network's, not the broker's.",
         "到 Broker 主机的往返时间为 {round_trip}，而延迟中位数为 {latency}：大部分来自网络而不是 Broker。";
