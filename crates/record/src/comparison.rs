@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cause::Cause;
 use crate::figure::{Better, FigureUnit, Scale};
+use crate::remark::Remark;
 use crate::verdict::Verdict;
 
 /// What a difference is worth.
@@ -64,6 +66,8 @@ pub struct Comparison {
     pub conditions: Vec<ConditionResult>,
     /// What a reader must know.
     pub notes: Vec<String>,
+    /// The same as data, in the same order; absent from records of version 1.
+    pub remarks: Vec<Remark>,
     /// The command that made it, without passwords and tokens.
     pub command_line: Vec<String>,
 }
@@ -127,6 +131,8 @@ pub struct Repeat {
     pub counts: bool,
     /// Why its verdict is what it is.
     pub reasons: Vec<String>,
+    /// The same as data, in the same order; absent from records of version 1.
+    pub causes: Vec<Cause>,
     /// Was it made in place of one that does not count?
     pub made_up: bool,
     /// What was run before it.

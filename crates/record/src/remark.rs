@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cause::Cause;
+
 /// One note of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Remark {
     /// Broker and generator share a machine.
@@ -32,6 +34,54 @@ pub enum Remark {
         count: u64,
         /// The first reason.
         first: String,
+    },
+    /// Repeats of a side do not count.
+    RepeatsDoNotCount {
+        /// How many.
+        out: u64,
+        /// Of how many.
+        of: u64,
+        /// The side.
+        side: String,
+        /// Why the first of them does not.
+        cause: Option<Cause>,
+    },
+    /// Repeats were made in place of others.
+    MadeUp {
+        /// How many.
+        count: u64,
+    },
+    /// A side has no repeat that counts.
+    NoRepeatCounts,
+    /// A side has too few repeats for an interval.
+    FewRepeats {
+        /// Repeats that count, of the side that has the fewest.
+        fewest: u64,
+        /// How many an interval needs.
+        least: u64,
+    },
+    /// The first condition differs from itself.
+    ApartFromItself {
+        /// The side.
+        side: String,
+        /// Labels of the figures.
+        figures: Vec<String>,
+    },
+    /// The runs were not made in turns.
+    NotInTurns,
+    /// The scenarios of the sides differ.
+    ScenariosDiffer {
+        /// In what.
+        names: Vec<String>,
+        /// How many more differences there are.
+        more: u64,
+    },
+    /// The environments of the sides differ.
+    EnvironmentsDiffer {
+        /// In what.
+        names: Vec<String>,
+        /// How many more differences there are.
+        more: u64,
     },
     /// A note of the scenario, as it is.
     #[serde(untagged)]

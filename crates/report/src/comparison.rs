@@ -101,8 +101,8 @@ fn header(lang: Lang, out: &mut String, comparison: &Comparison) {
             tiles(out, &shown);
         }
     }
-    for note in &comparison.notes {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(&lang.told(note)));
+    for note in lang.notes(&comparison.notes, &comparison.remarks) {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(&note));
     }
 }
 
@@ -358,7 +358,7 @@ fn repeats(page: &mut Page, comparison: &Comparison) {
             true => Cell::link(&number, &format!("{}/report.html", repeat.directory)),
             false => Cell::text(format!("{number} ({})", repeat.directory)),
         };
-        let reasons: Vec<String> = repeat.reasons.iter().map(|reason| lang.told(reason)).collect();
+        let reasons = lang.reasons(&repeat.reasons, &repeat.causes);
         let mut cells = vec![
             Cell::text(side.to_owned()),
             link,

@@ -232,7 +232,7 @@ pub(super) fn remarks(lang: Lang, out: &mut String, record: &RunRecord) {
         }
         out.push_str("</ul>\n");
     }
-    for note in lang.notes(record) {
+    for note in lang.notes(&record.notes, &record.remarks) {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(&note));
     }
 }

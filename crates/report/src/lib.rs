@@ -47,6 +47,6 @@ pub use html::{UPLOT, escape, html, with_files};
 pub use junit::junit;
 pub use lang::Lang;
 pub use markdown::markdown;
-pub use tell::tell;
+pub use tell::{tell, tell_comparison};
 pub use text::summary_text;
 pub use write::{write_comparison, write_page, write_record, write_run};

@@ -1,6 +1,6 @@
 //! The English sentences of a record, written beside the data that they are made of.
 
-use tacho_record::RunRecord;
+use tacho_record::{Comparison, RunRecord};
 
 use crate::lang::Lang;
 
@@ -21,5 +21,13 @@ pub fn tell(record: &mut RunRecord) {
         if !trial.causes.is_empty() {
             trial.reasons = trial.causes.iter().map(|cause| LANG.cause(cause)).collect();
         }
+    }
+}
+
+/// Writes the notes of a comparison from their data.
+pub fn tell_comparison(comparison: &mut Comparison) {
+    if !comparison.remarks.is_empty() {
+        let remarks = comparison.remarks.iter();
+        comparison.notes = remarks.map(|remark| Lang::En.remark(remark)).collect();
     }
 }

@@ -8,8 +8,8 @@ use super::judge::judge;
 use super::side::{Run, Side};
 use super::statistics::{REPEATS_MIN, method};
 use tacho_record::{
-    Comparison, ComparisonSide, Difference, FigureRow, Judgement, Method, Point, Repeat, RunKind,
-    SCHEMA_VERSION, Step, Verdict,
+    Cause, Comparison, ComparisonSide, Difference, FigureRow, Judgement, Method, Point, Remark,
+    Repeat, RunKind, SCHEMA_VERSION, Step, Verdict,
 };
 
 /// Names that are listed before "and more".
@@ -73,7 +73,7 @@ pub fn compare(
     let all = comparison.sides.iter().flat_map(|side| &side.repeats);
     let made_up = all.chain(&comparison.aa_repeats).filter(|repeat| repeat.made_up).count();
     comparison.made_up = made_up as u64;
-    comparison.notes = notes(sides, &comparison);
+    comparison.remarks = remarks(sides, &comparison);
     comparison.conditions =
         conditions.iter().map(|condition| condition.judge(&comparison)).collect();
     Ok(comparison)
@@ -216,6 +216,7 @@ fn repeat(run: &Run) -> Repeat {
         verdict: run.record.verdict,
         counts: run.counts(),
         reasons: run.record.reasons.clone(),
+        causes: run.record.causes.clone(),
         made_up: run.made_up,
         before: run.before.clone(),
     }
@@ -229,22 +230,18 @@ impl Run {
 }
 
 /// What a reader must know before believing the figures.
-fn notes(sides: &[Side], comparison: &Comparison) -> Vec<String> {
-    let mut notes = Vec::new();
+fn remarks(sides: &[Side], comparison: &Comparison) -> Vec<Remark> {
+    let mut remarks = Vec::new();
     for side in &comparison.sides {
-        let out = side.repeats.iter().filter(|repeat| !repeat.counts).count();
-        let first = side.repeats.iter().find(|repeat| !repeat.counts);
-        if let Some(reason) = first.map(|repeat| repeat.reasons.first().cloned()) {
-            let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-            let of = side.repeats.len();
-            notes.push(format!("{out} of {of} repeats of {} do not count{why}", side.name));
-        }
+        let out = side.repeats.iter().filter(|repeat| !repeat.counts).count() as u64;
+        let Some(first) = side.repeats.iter().find(|repeat| !repeat.counts) else { continue };
+        let told = || first.reasons.first().cloned().map(Cause::Message);
+        let cause = first.causes.first().cloned().or_else(told);
+        let (of, side) = (side.repeats.len() as u64, side.name.clone());
+        remarks.push(Remark::RepeatsDoNotCount { out, of, side, cause });
     }
     if comparison.made_up > 0 {
-        notes.push(format!(
-            "{} repeats were made in place of such that do not count.",
-            comparison.made_up
-        ));
+        remarks.push(Remark::MadeUp { count: comparison.made_up });
     }
     let most = |figures: &[FigureRow], index: usize| {
         figures.iter().filter_map(|row| Some(row.sides.get(index)?.values.len())).max()
@@ -255,56 +252,46 @@ fn notes(sides: &[Side], comparison: &Comparison) -> Vec<String> {
         .flat_map(|point| (0..sides.len()).map(|index| most(&point.figures, index).unwrap_or(0)));
     let fewest = repeats.min().unwrap_or(0);
     if fewest == 0 {
-        notes.push("A side has no repeat that counts: there is nothing to compare.".to_owned());
+        remarks.push(Remark::NoRepeatCounts);
     } else if fewest < REPEATS_MIN {
-        notes.push(format!(
-            "There are {fewest} repeats per side that count; a confidence interval needs at least \
-             {REPEATS_MIN}. The differences are shown, but none can be told from noise."
-        ));
+        let (fewest, least) = (fewest as u64, REPEATS_MIN as u64);
+        remarks.push(Remark::FewRepeats { fewest, least });
     }
-    notes.extend(unsteady(&comparison.points, &comparison.sides[0].name));
+    remarks.extend(unsteady(&comparison.points, &comparison.sides[0].name));
     if !comparison.interleaved {
-        notes.push(
-            "The runs were not made in turns: whatever else changed between them is in the \
-             differences too."
-                .to_owned(),
-        );
+        remarks.push(Remark::NotInTurns);
     }
-    notes.extend(named("The scenarios differ in", &comparison.scenario_differences));
+    let scenarios = named(&comparison.scenario_differences);
+    remarks.extend(scenarios.map(|(names, more)| Remark::ScenariosDiffer { names, more }));
     // In one session the conditions are meant to differ.
     if !comparison.interleaved {
-        notes.extend(named("The environments differ in", &comparison.environment));
+        let environments = named(&comparison.environment);
+        remarks
+            .extend(environments.map(|(names, more)| Remark::EnvironmentsDiffer { names, more }));
     }
-    notes
+    remarks
 }
 
 /// A condition that can be told apart from itself: what was measured on was not steady.
-fn unsteady(points: &[Point], first: &str) -> Option<String> {
-    let mut labels: Vec<&str> = Vec::new();
+fn unsteady(points: &[Point], first: &str) -> Option<Remark> {
+    let mut figures: Vec<String> = Vec::new();
     for row in points.iter().flat_map(|point| &point.figures) {
         let apart = row
             .aa
             .as_ref()
             .is_some_and(|aa| matches!(aa.change.verdict, Judgement::Better | Judgement::Worse));
-        if apart && !labels.contains(&row.label.as_str()) {
-            labels.push(&row.label);
+        if apart && !figures.contains(&row.label) {
+            figures.push(row.label.clone());
         }
     }
-    (!labels.is_empty()).then(|| {
-        format!(
-            "A/A: the further repeats of {first} can be told apart from its others in {}; one in \
-             twenty figures may by chance, more say that the machine was not steady.",
-            labels.join("; ")
-        )
-    })
+    let side = first.to_owned();
+    (!figures.is_empty()).then_some(Remark::ApartFromItself { side, figures })
 }
 
-fn named(what: &str, differences: &[Difference]) -> Option<String> {
-    let names: Vec<&str> =
-        differences.iter().take(NAMED_MAX).map(|difference| difference.name.as_str()).collect();
-    let more = match differences.len().saturating_sub(NAMED_MAX) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    (!names.is_empty()).then(|| format!("{what} {}{more}.", names.join(", ")))
+/// The names of the first differences, and how many there are beside them.
+fn named(differences: &[Difference]) -> Option<(Vec<String>, u64)> {
+    let names: Vec<String> =
+        differences.iter().take(NAMED_MAX).map(|difference| difference.name.clone()).collect();
+    let more = differences.len().saturating_sub(NAMED_MAX) as u64;
+    (!names.is_empty()).then_some((names, more))
 }

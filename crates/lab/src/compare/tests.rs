@@ -10,6 +10,17 @@ use tacho_record::{
 };
 use tacho_report::{comparison_junit, comparison_markdown, comparison_text};
 
+/// Compares, and writes the sentences as the program does.
+fn compare(
+    sides: &[Side],
+    about: &About,
+    conditions: &[Condition],
+) -> Result<Comparison, CompareError> {
+    let mut comparison = super::compare(sides, about, conditions)?;
+    tacho_report::tell_comparison(&mut comparison);
+    Ok(comparison)
+}
+
 /// Normal variates by the sum of twelve.
 fn normal(random: &mut fastrand::Rng) -> f64 {
     (0..12).map(|_| random.f64()).sum::<f64>() - 6.0

@@ -236,33 +236,6 @@ pub(super) const SENTENCES: &[(&str, &str)] = &[
         "a difference can be told from noise with at least {} repeats per side that count",
         "每一方至少有 {0} 次计入结果的重复，才能将差异与噪声区分",
     ),
-    // Notes.
-    ("{} of {} repeats of {} do not count: {}", "{2} 的 {1} 次重复中有 {0} 次不计入结果：{3}"),
-    ("{} of {} repeats of {} do not count", "{2} 的 {1} 次重复中有 {0} 次不计入结果"),
-    (
-        "{} repeats were made in place of such that do not count.",
-        "为替代不计入结果的重复，另外进行了 {0} 次。",
-    ),
-    (
-        "A side has no repeat that counts: there is nothing to compare.",
-        "有一方没有计入结果的重复：无从比较。",
-    ),
-    (
-        "There are {} repeats per side that count; a confidence interval needs at least {}. The differences are shown, but none can be told from noise.",
-        "每一方只有 {0} 次计入结果的重复，置信区间至少需要 {1} 次。下面列出差异，但都无法与噪声区分。",
-    ),
-    (
-        "A/A: the further repeats of {} can be told apart from its others in {}; one in twenty figures may by chance, more say that the machine was not steady.",
-        "A/A：{0} 的附加重复与其余重复在以下指标上可以区分：{1}。二十个指标中可能偶然出现一个，更多则说明机器不稳定。",
-    ),
-    (
-        "The runs were not made in turns: whatever else changed between them is in the differences too.",
-        "这些运行并非轮流进行：其间的其他变化也包含在差异之中。",
-    ),
-    ("The scenarios differ in {} and {} more.", "场景在以下方面不同：{0}，以及另外 {1} 项。"),
-    ("The scenarios differ in {}.", "场景在以下方面不同：{0}。"),
-    ("The environments differ in {} and {} more.", "环境在以下方面不同：{0}，以及另外 {1} 项。"),
-    ("The environments differ in {}.", "环境在以下方面不同：{0}。"),
     // Sides and environments.
     ("Tacho's own broker, {}", "Tacho 自带的 Broker，{0}"),
     ("Tacho's own broker", "Tacho 自带的 Broker"),

@@ -1,6 +1,6 @@
 //! What a reader must know before comparing figures.
 
-use tacho_record::{Remark, RunRecord};
+use tacho_record::Remark;
 
 use super::{Lang, statements};
 
@@ -30,14 +30,55 @@ statements! {
     Remark::Interrupted { count, first } => []
         "{count} times a client lost its connection, or did not get one, and tried again; the first: {first}.",
         "客户端断开或未能建立连接后重试共 {count} 次，第一次：{first}。";
+    Remark::RepeatsDoNotCount { out, of, side, cause: None } => []
+        "{out} of {of} repeats of {side} do not count", "{side} 的 {of} 次重复中有 {out} 次不计入结果";
+    Remark::RepeatsDoNotCount { out, of, side, cause: Some(cause) } => [cause = lang.cause(cause);]
+        "{out} of {of} repeats of {side} do not count: {cause}",
+        "{side} 的 {of} 次重复中有 {out} 次不计入结果：{cause}";
+    Remark::MadeUp { count } => []
+        "{count} repeats were made in place of such that do not count.",
+        "为替代不计入结果的重复，另外进行了 {count} 次。";
+    Remark::NoRepeatCounts => []
+        "A side has no repeat that counts: there is nothing to compare.",
+        "有一方没有计入结果的重复：无从比较。";
+    Remark::FewRepeats { fewest, least } => []
+        "There are {fewest} repeats per side that count; a confidence interval needs at least {least}. The differences are shown, but none can be told from noise.",
+        "每一方只有 {fewest} 次计入结果的重复，置信区间至少需要 {least} 次。下面列出差异，但都无法与噪声区分。";
+    Remark::ApartFromItself { side, figures } =>
+        [figures = lang.listed(figures, lang.between_reasons());]
+        "A/A: the further repeats of {side} can be told apart from its others in {figures}; one in twenty figures may by chance, more say that the machine was not steady.",
+        "A/A：{side} 的附加重复与其余重复在以下指标上可以区分：{figures}。二十个指标中可能偶然出现一个，更多则说明机器不稳定。";
+    Remark::NotInTurns => []
+        "The runs were not made in turns: whatever else changed between them is in the differences too.",
+        "这些运行并非轮流进行：其间的其他变化也包含在差异之中。";
+    Remark::ScenariosDiffer { names, more } =>
+        [names = lang.listed(names, ", "); more = lang.and_more(*more);]
+        "The scenarios differ in {names}{more}.", "场景在以下方面不同：{names}{more}。";
+    Remark::EnvironmentsDiffer { names, more } =>
+        [names = lang.listed(names, ", "); more = lang.and_more(*more);]
+        "The environments differ in {names}{more}.", "环境在以下方面不同：{names}{more}。";
     Remark::Message(message) => [] "{message}", "{message}";
 }
 
 impl Lang {
-    /// The notes of a record; those of an old one as they are.
-    pub(crate) fn notes(self, record: &RunRecord) -> Vec<String> {
-        match &record.remarks[..] {
-            [] => record.notes.clone(),
+    /// Labels of figures or of differences, one after the other.
+    fn listed(self, names: &[String], between: &str) -> String {
+        names.iter().map(|name| self.told(name)).collect::<Vec<_>>().join(between)
+    }
+
+    /// How many are not named.
+    fn and_more(self, more: u64) -> String {
+        match (self, more) {
+            (_, 0) => String::new(),
+            (Self::En, more) => format!(" and {more} more"),
+            (Self::Zh, more) => format!("，以及另外 {more} 项"),
+        }
+    }
+
+    /// The notes of a record; the `sentences` of an old one as they are.
+    pub(crate) fn notes(self, sentences: &[String], remarks: &[Remark]) -> Vec<String> {
+        match remarks {
+            [] => sentences.to_vec(),
             remarks => remarks.iter().map(|remark| self.remark(remark)).collect(),
         }
     }

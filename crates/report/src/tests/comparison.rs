@@ -3,11 +3,22 @@
 use super::languages::texts;
 use super::{content, keep};
 use crate::{Lang, comparison_html, with_files};
-use tacho_lab::compare::{About, Condition, FailIf, Run, Side, compare};
+use tacho_lab::compare::{About, CompareError, Condition, FailIf, Run, Side};
 use tacho_record::RunDirectory;
 use tacho_record::{
     BeforeRun, CurvePoint, LatencyStats, RunKind, RunRecord, SideCurve, Step, TargetRecord, Verdict,
 };
+
+/// Compares, and writes the sentences as the program does.
+fn compare(
+    sides: &[Side],
+    about: &About,
+    conditions: &[Condition],
+) -> Result<tacho_record::Comparison, CompareError> {
+    let mut comparison = tacho_lab::compare::compare(sides, about, conditions)?;
+    crate::tell_comparison(&mut comparison);
+    Ok(comparison)
+}
 
 /// A repeat whose figures are near those of its side.
 fn run(number: usize, factor: f64, kind: RunKind) -> Run {

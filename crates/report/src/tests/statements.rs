@@ -113,6 +113,15 @@ fn remarks() -> Vec<Remark> {
         Remark::BrokerKilled,
         Remark::Eventful,
         Remark::Interrupted { count: 2, first: text() },
+        Remark::RepeatsDoNotCount { out: 1, of: 2, side: text(), cause: None },
+        Remark::RepeatsDoNotCount { out: 1, of: 2, side: text(), cause: Some(Cause::RunStopped) },
+        Remark::MadeUp { count: 2 },
+        Remark::NoRepeatCounts,
+        Remark::FewRepeats { fewest: 2, least: 5 },
+        Remark::ApartFromItself { side: text(), figures: vec!["messages in + out".to_owned()] },
+        Remark::NotInTurns,
+        Remark::ScenariosDiffer { names: vec![text()], more: 0 },
+        Remark::EnvironmentsDiffer { names: vec!["kernel".to_owned()], more: 3 },
         Remark::Message(text()),
     ]
 }
@@ -168,7 +177,7 @@ fn sentences_of_a_record_without_data_stay_as_they_are() {
     crate::tell(&mut record);
     assert_eq!(record, before);
     for lang in Lang::ALL {
-        assert_eq!(lang.notes(&record), record.notes);
+        assert_eq!(lang.notes(&record.notes, &record.remarks), record.notes);
         assert_eq!(lang.reasons(&record.reasons, &record.causes), record.reasons);
         for finding in &record.findings {
             assert_eq!(lang.finding(finding), finding.sentence);

@@ -7,6 +7,8 @@ use tacho_lab::compare::{About, Run, Side, compare, side_curves};
 use tacho_record::Timestamp;
 use tacho_record::{BeforeRun, Cause, Comparison, RunKind, Series, SideCurve, Verdict};
 
+use tacho_report::tell_comparison;
+
 use super::arguments::CompareArguments;
 use super::sides::{SidePlan, plan};
 use super::turns::{Turn, Turns, Whose};
@@ -64,8 +66,9 @@ pub(super) fn session(arguments: &CompareArguments, scenario: &str) -> Result<u8
             seed: first.seed,
         };
         let comparison = compare(&read, &about, &conditions(arguments));
-        let comparison =
+        let mut comparison =
             comparison.map_err(|error| Failure::new(exit::INVALID_RUN, error.to_string()))?;
+        tell_comparison(&mut comparison);
         Ok((comparison, side_curves(&read)))
     });
     end(driver, comparison, failed, &arguments.output)

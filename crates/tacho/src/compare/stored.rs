@@ -7,6 +7,8 @@ use tacho_record::RunDirectory;
 use tacho_record::Timestamp;
 use tacho_record::{Comparison, RunKind, RunRecord, SCHEMA_VERSION, Series, Verdict};
 
+use tacho_report::tell_comparison;
+
 use super::arguments::CompareArguments;
 use super::{again_name, code_of_conditions, conditions, failed_conditions, publish};
 use crate::exit::{self, Failure};
@@ -36,7 +38,8 @@ pub(super) fn stored(arguments: &CompareArguments, runs: &[String]) -> Result<u8
         interleaved: false,
         seed: 1,
     };
-    let comparison = compare(&sides, &about, &conditions(arguments)).map_err(unusable)?;
+    let mut comparison = compare(&sides, &about, &conditions(arguments)).map_err(unusable)?;
+    tell_comparison(&mut comparison);
     let path = arguments.output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
     let directory = create(&path)?;
     let record = record(&comparison, &sides);
@@ -57,6 +60,7 @@ fn record(comparison: &Comparison, sides: &[Side]) -> RunRecord {
         name: comparison.name.clone(),
         started_at: comparison.started_at.clone(),
         notes: comparison.notes.clone(),
+        remarks: comparison.remarks.clone(),
         reasons: failed_conditions(comparison).collect(),
         ..RunRecord::default()
     };
