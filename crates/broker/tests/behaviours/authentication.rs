@@ -237,7 +237,7 @@ fn before_connack_only_the_right_auth_and_disconnect_may_come() {
             let either = [ReasonCode::PROTOCOL_ERROR, ReasonCode::MALFORMED_PACKET];
             assert!(either.contains(&reason), "{notation}: {reason}");
         }
-        // An answer that nobody has asked for yet.
+        // An answer before the first step.
         let mut client = broker.client(Version::V5);
         let connect = packet("10 | <MQTT> 05 02 0000 [15 <riddle>] <c>");
         let answer = packet("f0 | 18 [15 <riddle> 16 <that>]");
@@ -270,7 +270,7 @@ fn methods_may_answer_later_and_from_elsewhere() {
         client.send(&Packet::Connect(named));
         let (who, reply) = asked.recv_timeout(PATIENCE).unwrap();
         assert_eq!(who, "c \"me\" [1]");
-        // Nobody waits for it.
+        // No exchange waits for it.
         broker.connected("other", Version::V5).ping();
         client.expect_nothing();
         reply.send(AuthStep::Success(None));

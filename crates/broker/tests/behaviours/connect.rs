@@ -457,7 +457,7 @@ fn response_information_is_for_those_who_ask() {
     assert_eq!(ask(&broker, "me", Some(true)).as_deref(), Some("answers/me/"));
     assert_eq!(ask(&broker, "me", Some(false)), None);
     assert_eq!(ask(&broker, "me", None), None);
-    // Nobody could publish there.
+    // No client can publish there.
     assert_eq!(ask(&broker, "me+you", Some(true)), None);
     assert_eq!(ask(&TestBroker::start(1), "me", Some(true)), None);
 }

@@ -336,7 +336,7 @@ fn retained_limits_are_those_of_the_broker_not_of_a_shard() {
 
 // 38
 #[test]
-fn expired_retained_messages_are_freed_though_nobody_asks_for_them() {
+fn expired_retained_messages_are_freed_without_a_request() {
     each_broker(|broker| {
         let mut publisher = broker.connected("pub", Version::V5);
         for i in 0..60 {

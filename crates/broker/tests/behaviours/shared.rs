@@ -64,8 +64,8 @@ fn one_member_of_each_group_gets_a_message_beside_normal_subscribers() {
         for i in 0..30_u8 {
             publisher.publish("t", &[i], QoS::ExactlyOnce, false);
         }
-        let mut everybody: Vec<&mut Client> = clients.iter_mut().collect();
-        let got = take_all(&mut everybody, 30 * 4);
+        let mut all: Vec<&mut Client> = clients.iter_mut().collect();
+        let got = take_all(&mut all, 30 * 4);
         let all: Vec<u8> = (0..30).collect();
         for pair in [[0, 1], [2, 3]] {
             let mut both: Vec<u8> = pair.iter().flat_map(|&i| got[i].clone()).collect();

@@ -179,7 +179,7 @@ fn every_message_goes_to_one_member_in_its_publishers_order() {
 fn hashes_choose_the_same_member_whichever_shard_publishes() {
     each_strategy(&["hash_topic", "hash_client_id"], |broker, what| {
         let mut members = members(broker, 4, QoS::AtLeastOnce);
-        // Publishers on all shards, and again after everybody has connected anew.
+        // Publishers on all shards, and again after every client has reconnected.
         let mut owners = HashMap::new();
         for _ in 0..2 {
             let mut publishers = publishers(broker, 24);
@@ -254,7 +254,7 @@ fn a_full_member_gets_nothing_while_others_have_room() {
         }
         let mut publishers = publishers(broker, 2);
         publish_many(&mut publishers, 100, 3, QoS::AtLeastOnce);
-        // Nobody acknowledges; still everything is with somebody.
+        // No member acknowledges; still every message is with a member.
         for client in &mut full {
             (0..3).for_each(|_| drop(client.receive()));
         }
@@ -267,7 +267,7 @@ fn a_full_member_gets_nothing_while_others_have_room() {
 
 // 31, 45
 #[test]
-fn with_everybody_full_messages_wait_bounded_and_in_order() {
+fn with_all_members_full_messages_are_queued_bounded_and_in_order() {
     for strategy in ["least_inflight", "round_robin", "random"] {
         for shards in [1, 2] {
             let what = &format!("{strategy}, {shards} shards");
@@ -361,7 +361,7 @@ fn what_a_lost_member_had_not_been_sent_goes_to_the_others_at_once() {
 // 45
 // [MQTT-4.8.2-6]
 #[test]
-fn a_message_that_a_member_refuses_goes_to_nobody_else() {
+fn message_refused_by_a_member_goes_to_no_other_member() {
     each_strategy(&SharedStrategy::ALL.map(SharedStrategy::name), |broker, what| {
         let mut members = members(broker, 2, QoS::ExactlyOnce);
         let mut publisher = broker.connected("publisher", Version::V5);
@@ -417,7 +417,7 @@ fn counters_of_room_come_back_to_what_they_were() {
                 }
             }
         }
-        // Everybody reads and acknowledges to the end: all of the window is free again.
+        // Every member reads and acknowledges to the end: the whole window is free again.
         for (i, client) in clients.iter_mut().enumerate() {
             *client = None;
             let mut again = member(broker, &name(i), 50);
@@ -434,7 +434,7 @@ fn counters_of_room_come_back_to_what_they_were() {
                 })
             })
         });
-        // And with nobody connected nothing is left.
+        // Without connected members nothing is left.
         clients.clear();
         wait_until(&format!("{what}, seed {seed}"), || {
             filters.iter().all(|filter| {

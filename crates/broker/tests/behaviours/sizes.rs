@@ -281,7 +281,7 @@ fn what_is_too_large_for_all_members_is_dropped_once_and_leaves_no_trace() {
         for _ in 0..12 {
             publisher.publish("t", b"fits", QoS::AtLeastOnce, false);
         }
-        wait_until("everybody got two", || broker.shared(filter).unwrap().inflight == 12);
+        wait_until("every member got two", || broker.shared(filter).unwrap().inflight == 12);
         assert_eq!(broker.counter("dropped_too_large_total"), 10);
     }
 }

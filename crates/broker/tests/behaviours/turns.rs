@@ -26,7 +26,7 @@ fn send(peer: &Peer, packet: &Packet<'_>) {
     peer.arrive(usize::MAX);
 }
 
-/// Turns until nobody has anything to do.
+/// Turns until no shard has anything to do.
 fn settle(cluster: &mut Cluster) {
     for _ in 0..1_000_000 {
         if !cluster.loops().step() {
@@ -71,7 +71,7 @@ fn publishes(mut bytes: &[u8]) -> usize {
 
 // 37, 58
 #[test]
-fn replays_of_many_sessions_share_a_turns_budget_and_nobody_else_waits() {
+fn replays_of_many_sessions_share_a_turn_budget_and_delay_no_other_client() {
     const TOPICS: usize = 2_000;
     const STEPS: usize = 50;
     const SESSIONS: usize = 8;

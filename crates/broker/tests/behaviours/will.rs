@@ -167,7 +167,7 @@ fn will_keeps_qos_retain_and_properties_except_the_delay() {
 // 55
 // [MQTT-3.1.4-2]
 #[test]
-fn will_topics_nobody_may_publish_to_are_refused() {
+fn will_topics_that_clients_may_not_publish_to_are_refused() {
     let broker = TestBroker::start(1);
     for (packet, code) in [
         ("10 | <MQTT> 05 06 0000 [] <c> [] <w/+> <x>", 0x90),

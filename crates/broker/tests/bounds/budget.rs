@@ -71,7 +71,7 @@ fn what_would_wait_is_refused_and_what_was_acknowledged_arrives() {
             assert!((200_000..500_000).contains(&bytes), "{taken:?} on {shards} shards");
             assert_eq!(broker.counter("dropped_queue_full_total"), 0);
             assert!(broker.counter("refused_publishes_total") >= 3);
-            // Nobody else is concerned: not who reads, nor QoS 0.
+            // Other clients are not affected: neither readers nor QoS 0.
             if shards == 1 {
                 publisher.publish("live", b"x", qos, false);
                 assert_eq!(live.receive_and_ack().payload, b"x");

@@ -1,4 +1,4 @@
-//! Bounded and fair: what happens at every limit, and that nobody else feels it.
+//! Limits and fairness: what happens at every limit, and that other clients are not affected.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 use std::io::{Read, Write};

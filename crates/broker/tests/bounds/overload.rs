@@ -90,7 +90,7 @@ fn wait_for_level(broker: &TestBroker, level: u64) {
 }
 
 #[test]
-fn accepting_is_slowed_and_nobody_is_turned_away() {
+fn accepting_is_slowed_and_no_client_is_refused() {
     let broker =
         TestBroker::configured(&format!("shards = 1\n{}slow_accepts_per_s = 50", steps(1)));
     let mut first = broker.connected("first", Version::V5);

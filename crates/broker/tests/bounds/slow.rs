@@ -1,4 +1,4 @@
-//! Clients that do not read cost nobody else anything, and can be seen.
+//! Clients that do not read do not delay others, and are reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +16,7 @@ fn subscriber(broker: &TestBroker, name: &str, qos: QoS) -> Client {
 }
 
 #[test]
-fn one_deaf_subscriber_among_many_delays_nobody_and_is_seen() {
+fn one_subscriber_that_never_reads_delays_no_other_and_is_reported() {
     for shards in [1, 3] {
         let broker = TestBroker::with_metrics(&format!(
             "shards = {shards}\n[limits]\noutput_bytes_max = 100000\nsession_queue_len_max = 50\n\
@@ -43,7 +43,7 @@ fn one_deaf_subscriber_among_many_delays_nobody_and_is_seen() {
             payload[..4].copy_from_slice(&number.to_be_bytes());
             // Acknowledged each: the publisher is never held back.
             publisher.publish("news", &payload, QoS::AtLeastOnce, false);
-            // Those who read are never further behind than their own small queue allows.
+            // Subscribers that read are never further behind than their own small queue allows.
             wait_until("readers follow", || {
                 progress.iter().all(|read| read.load(Ordering::Relaxed) + 10 > number)
             });

@@ -64,7 +64,7 @@ fn a_client_takes_its_own_place_when_all_are_taken() {
     let broker = TestBroker::configured("shards = 2\n[limits]\nconnections_max = 3");
     let mut clients: Vec<Client> =
         (0..3).map(|i| broker.connected(&format!("client-{i}"), Version::V5)).collect();
-    // Waiting for a CONNECT takes nobody's place.
+    // A connection without CONNECT does not count.
     let _silent: Vec<Client> = (0..20).map(|_| broker.client(Version::V5)).collect();
     let refused = broker.client(Version::V5).connect(&connect("one more", Version::V5));
     assert_eq!(refused, (false, ReasonCode::QUOTA_EXCEEDED));
@@ -75,7 +75,7 @@ fn a_client_takes_its_own_place_when_all_are_taken() {
         clients[1] = again;
     }
     drop(clients.pop());
-    wait_until("somebody else gets in", || {
+    wait_until("another client is accepted", || {
         let answer = broker.client(Version::V5).connect(&connect("one more", Version::V5));
         answer.1 == ReasonCode::SUCCESS
     });

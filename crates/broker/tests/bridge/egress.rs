@@ -96,7 +96,7 @@ fn sixty_four_connections_keep_the_order_of_every_topic() {
 }
 
 #[test]
-fn the_other_brokers_limits_hold_and_its_refusals_stop_nobody() {
+fn remote_limits_hold_and_refusals_do_not_block_later_messages() {
     let other = Other::new();
     let here = TestBroker::configured(&bridge(other.address, OUT));
     let mut link = other.accepted_with(
@@ -143,7 +143,7 @@ fn a_broker_without_qos_2_gets_qos_1() {
     let other = Other::new();
     let here = TestBroker::configured(&bridge(other.address, OUT));
     let mut publisher = here.connected("p", Version::V5);
-    // Before anybody knows what the other broker takes, and after.
+    // Before the limits of the remote broker are known, and after.
     publisher.publish("out/1", b"1", QoS::ExactlyOnce, false);
     let limits = || ConnAckProperties {
         maximum_qos: Some(QoS::AtLeastOnce),
@@ -162,7 +162,7 @@ fn a_broker_without_qos_2_gets_qos_1() {
 
 #[test]
 fn what_waits_too_long_or_finds_no_room_is_dropped_and_counted() {
-    // Nobody answers there.
+    // The remote broker does not answer.
     let other = Other::new();
     let keys = format!("buffer_bytes_max = 65536\nbuffer_ttl_s = 1\n{OUT}");
     let here = TestBroker::configured(&bridge(other.address, &keys));

@@ -112,7 +112,7 @@ fn a_subscription_that_was_not_answered_is_made_again() {
         let _here = TestBroker::configured(&bridge(other.address, &keys));
         let mut link = other.accepted(false);
         link.expect(|packet| assert!(matches!(packet, Packet::Subscribe(_)), "{packet:?}"));
-        // Whether it knows of the subscription nobody can tell.
+        // Whether it has the subscription is unknown.
         drop(link);
         let mut link = other.accepted(true);
         assert_eq!(link.subscribe(ReasonCode::GRANTED_QOS_2), ["in/#"]);
@@ -290,7 +290,7 @@ fn our_own_restart_loses_nothing_whatever_the_number_of_shards_and_connections()
             figures.buffered_messages + figures.inflight == 4 * u64::from(TOPICS)
         });
     }
-    // A smaller pool: those whose connection is gone deliver what they hold first.
+    // A smaller pool: links beyond it first deliver what they hold.
     broker.stop();
     let broker = here(2, 1);
     wire.plug(there.address);

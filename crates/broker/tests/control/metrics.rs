@@ -94,7 +94,7 @@ fn documented_metrics_exist_and_those_with_labels_are_documented() {
     let read = |name| std::fs::read_to_string(docs.join(name)).unwrap();
     let text = read("operations.md") + &read("bridging.md");
     let directory = tempfile::tempdir().expect("a folder");
-    // Nobody answers there: a bridge has its figures all the same.
+    // No broker answers there: a bridge has its metrics nevertheless.
     let bridge = "[[bridges]]\nname = \"there\"\naddress = \"mqtt://127.0.0.1:1\"\n\
                   [[bridges.egress]]\nfilter = \"there/#\"";
     let config = format!("data_dir = '{}'\nshards = 1\n{bridge}", directory.path().display());

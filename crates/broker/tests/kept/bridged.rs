@@ -12,7 +12,7 @@ use tacho_testkit::packets::encode;
 
 const SEEDS: u64 = 30;
 const TOPICS: u16 = 5;
-/// Nobody is there, and nobody asks again while a test runs.
+/// No broker is there, and the link does not retry while a test runs.
 const BRIDGE: &str = "[[bridges]]\nname = 'b'\naddress = 'mqtt://127.0.0.1:1'\nconnections = 4\n\
                       retry_first_s = 86400\nretry_longest_s = 86400\n\
                       [[bridges.egress]]\nfilter = 't/#'\n";

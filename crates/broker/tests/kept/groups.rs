@@ -198,7 +198,7 @@ fn what_a_passing_member_leaves_is_kept_on_its_way_and_comes_once() {
 
 /// [MQTT-4.8.2-5]: its session has ended with the broker.
 #[test]
-fn qos_2_that_a_passing_member_was_sent_comes_to_nobody_else() {
+fn qos_2_sent_to_a_member_in_memory_goes_to_no_other_member() {
     for shards in [1, 3] {
         for death in [Death::Killed, Death::PowerCut] {
             let mut station = Station::new(shards);

@@ -52,7 +52,7 @@ fn a_retained_message_is_acknowledged_after_its_commit_and_survives() {
         assert_eq!(publisher.all().len(), 4);
         retain(&publisher, "r/1", "new", QOS1, 1);
         retain(&publisher, "r/2", "", QOS1, 2);
-        // Nobody waits for this one, but it goes with the next commit.
+        // No acknowledgement waits for this one, but it is in the next commit.
         retain(&publisher, "r/5", "not waited for", QoS::AtMostOnce, 0);
         station.commit();
         assert_eq!(publisher.all().len(), 2);
@@ -124,7 +124,8 @@ fn a_retained_message_reaches_a_lasting_subscriber_whatever_becomes_of_it() {
     station.commit();
     let seen = subscriber.all();
     assert!(seen.iter().any(|seen| matches!(seen, Seen::Message { retain: true, .. })), "{seen:?}");
-    // Not acknowledged; meanwhile another one is retained, and the first is nobody's but its.
+    // Not acknowledged; meanwhile another one is retained, and only the session still refers to the
+    // first.
     let mut remover = station.passing("remover");
     retain(&remover, "r", "", QOS1, 1);
     station.commit();

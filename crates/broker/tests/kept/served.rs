@@ -1,5 +1,5 @@
 //! The broker dies while a message is on its way to sessions and to shared subscriptions: each of
-//! these gets it once, whoever of them had it.
+//! these gets it once, whichever of them had it.
 
 use tacho_broker::SharedStrategy;
 use tacho_codec::{AckKind, QoS};

@@ -426,7 +426,7 @@ fn see(packet: &Packet<'_>) -> Seen {
         Packet::SubAck(_) => Seen::SubAck,
         Packet::PubAck(acked) => {
             let mut seen = ack(AckKind::PubAck, acked);
-            // That nobody subscribes is not what these tests look at.
+            // These tests do not check that there are no subscribers.
             if let Seen::Ack(_, _, reason) = &mut seen
                 && !reason.is_error()
             {

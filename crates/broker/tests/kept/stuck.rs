@@ -143,7 +143,7 @@ fn a_subscription_that_would_be_kept_is_refused_while_the_disk_is_full() {
     passing.expect(&[message("more", "all", QOS0, 0)]);
     there.expect(&[message("kept", "all", QOS0, 0)]);
     old.expect_nothing();
-    // It is over at once, and said when it is for good; what is refused does not wait behind it.
+    // It ends at once and is confirmed once it is committed; refusals do not wait behind it.
     there.unsubscribe("kept");
     passing.publish("kept", "gone", QOS0, 0);
     there.subscribe("more", QOS1);

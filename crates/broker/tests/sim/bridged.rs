@@ -117,7 +117,7 @@ impl World {
             self.commit();
             self.cluster.loops().advance(10_000);
         }
-        panic!("nobody answers the subscriber");
+        panic!("the subscriber gets no answer");
     }
 
     fn durable(&self) -> &crate::setup::Durable {
@@ -146,7 +146,7 @@ impl World {
             10 if self.rng.percent(40) => self.other.cut(&mut self.rng),
             11 => self.cluster.loops().advance(300_000_000),
             12 if self.rng.percent(10) => {
-                // Longer than anybody waits for CONNACK.
+                // Longer than any timeout for CONNACK.
                 let ns = self.rng.below(15 * SECOND_NS);
                 self.cluster.loops().advance(ns);
             }
@@ -316,7 +316,9 @@ impl World {
             }
             // The end comes next.
             Event::Disconnect(_) => {}
-            Event::UnsubAck { .. } | Event::PingResp => panic!("nobody asked: {event:?}"),
+            Event::UnsubAck { .. } | Event::PingResp => {
+                panic!("an answer without a request: {event:?}")
+            }
         }
     }
 

@@ -117,8 +117,8 @@ fn start(queues_bytes_max: u64) -> (Cluster, Line) {
     (cluster, reader)
 }
 
-/// Nobody else does anything then: without this it would stay held back until it is looked at again
-/// a second later.
+/// No other client does anything then: without this it would stay held back until it is looked at
+/// again a second later.
 #[test]
 fn a_publisher_goes_on_in_the_turn_in_which_its_shard_has_room_again() {
     let (mut cluster, mut reader) = start(1_000);
@@ -141,7 +141,8 @@ fn a_publisher_goes_on_in_the_turn_in_which_its_shard_has_room_again() {
 }
 
 /// The sums that shards share are not exact: what is too little to be told counts for whether there
-/// is room, but not for some and for others not. Whoever is held back for it stays so.
+/// is room, but not for some and for others not. A publisher that is held back for it stays held
+/// back.
 #[test]
 fn a_publisher_at_the_very_edge_of_the_budget_is_not_let_go_on_again_and_again() {
     for first_len in (4_000..5_000).step_by(200) {

@@ -304,7 +304,7 @@ impl World {
             Stage::Online => Ending::Lost { since_ns, session_ends: link.opening.ephemeral },
         };
         if self.rng.percent(50) {
-            // What was sent arrives still; nobody reads the answers.
+            // What was sent still arrives; no client reads the answers.
             link.peer.finish();
         }
         self.say(client, "is cut off");

@@ -112,7 +112,7 @@ impl Other {
 
     /// The bridge connects.
     pub(super) fn arrives(&mut self, rng: &mut Rng, peer: Peer) {
-        // Else nobody listens.
+        // Otherwise no socket listens.
         if self.calm || !rng.percent(self.manners.refuse_percent) {
             self.arriving.push(Line { peer, buffer: Vec::new() });
         }

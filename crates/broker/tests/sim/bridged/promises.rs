@@ -94,7 +94,7 @@ impl Promises {
 
     /// It comes at its destination, not as a repetition that is known there.
     pub(super) fn came(&mut self, way: Way, id: u32, topic: &str, qos: QoS) {
-        let message = self.messages.get_mut(id as usize).expect("somebody has published it");
+        let message = self.messages.get_mut(id as usize).expect("it was published");
         assert_eq!(message.way, way, "message {id} {message:?} goes the wrong way");
         assert_eq!(topic, TOPICS[message.topic], "another topic: message {id} {message:?}");
         assert_eq!(qos, message.qos, "another QoS: message {id} {message:?}");

@@ -71,7 +71,7 @@ impl Expectation {
         self.may_close |= self.keep_alive || matches!(self.state, State::Fresh | State::Asked);
     }
 
-    /// Somebody else may have used this client identifier.
+    /// Another client may have used this client identifier.
     pub(super) fn may_be_closed(&mut self) {
         self.may_close = true;
     }

@@ -150,11 +150,11 @@ impl Ledger {
     pub(crate) fn delivered(&mut self, viewer: Viewer, id: u32, topic: &str, got: &Received) {
         let now = self.tick();
         if let Some(message) = self.messages.get_mut(id as usize).filter(|m| m.is_will) {
-            // Nobody acknowledges a will; now it has been published for certain.
+            // A will is not acknowledged; a delivery proves that it was published.
             message.done = message.done.min(now);
         }
         let Some(message) = self.messages.get(id as usize).cloned() else {
-            panic!("{viewer:?} got a message that nobody has published: {got:?}");
+            panic!("{viewer:?} got a message that was never published: {got:?}");
         };
         let said = || {
             format!(
@@ -175,8 +175,8 @@ impl Ledger {
         check_flags(viewer, &message, &spans, got, &said);
         self.check_must_flags(viewer, &message, &spans, got, &said);
         // Else it may come because its publisher repeats it, behind newer ones: the subscription
-        // was not there the first time, or wanted it with QoS 0, which found nobody, or not at all;
-        // or the broker refused it the first time.
+        // was not there the first time, or subscribed with QoS 0, which reached no receiver, or not
+        // at all; or the broker refused it the first time.
         let was_there = spans.iter().any(|span| {
             let own = message.publisher == viewer.client;
             let wants = |wish: Wish| wish.qos != QoS::AtMostOnce && !(wish.no_local && own);
@@ -291,7 +291,7 @@ fn check_flags(
     let wishes = || spans.iter().flat_map(|span| span.wishes(message.first_sent));
     assert!(
         wishes().any(|wish| got.qos == message.qos.min(wish.qos)),
-        "a QoS that nobody asked for: {}",
+        "a QoS that was not requested: {}",
         said()
     );
     let own = (message.publisher, message.epoch) == (viewer.client, viewer.epoch);

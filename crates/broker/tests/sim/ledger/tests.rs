@@ -30,7 +30,7 @@ fn message() -> Message {
 
 const VIEWER: Viewer = Viewer { client: 1, epoch: 1, version: Version::V5 };
 
-/// Somebody has subscribed to the topic.
+/// A client has subscribed to the topic.
 fn ledger() -> Ledger {
     let mut ledger = Ledger::default();
     let wish = Wish { qos: QoS::AtLeastOnce, no_local: false, retain_as_published: false, id: 0 };
@@ -109,7 +109,7 @@ fn a_message_that_was_sent_twice_comes_again_twice() {
 }
 
 /// A session is resumed with a will, there are so many commits, and then the broker dies. Returns
-/// how many wills are missing if nobody sees it.
+/// how many wills are missing if no client sees it.
 fn missing_after_a_crash(unkept: bool, commits: u32) -> u64 {
     let mut wills = Wills::default();
     let qos = QoS::ExactlyOnce;

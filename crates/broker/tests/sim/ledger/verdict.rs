@@ -7,7 +7,7 @@ use tacho_codec::QoS;
 use super::{Ledger, Message, NEVER, Span};
 use crate::setup::{FILTERS, RETAINED, WILL, is_shared, matches};
 
-/// What should have come to whom, each once.
+/// The expected deliveries, each once.
 type Missing = BTreeSet<String>;
 
 /// What the run knows at its end.
@@ -114,7 +114,7 @@ impl Ledger {
         }
     }
 
-    /// The last retained message of a topic wins, and whoever subscribes or is subscribed has it.
+    /// The last retained message of a topic wins, and every subscriber has it.
     fn check_retained(&self, audit: &Audit, missing: &mut Missing) {
         for topic in RETAINED.into_iter().chain([WILL]) {
             let of_topic = |m: &&Message| m.topic == topic && m.retain && m.first_sent != NEVER;
@@ -122,8 +122,8 @@ impl Ledger {
             if all.iter().any(|m| m.expiry_s.is_some()) {
                 continue;
             }
-            // What came with QoS 0 is not safe from a crash. Nobody waits for the commit of a will:
-            // that somebody has seen it does not say that it is safe already.
+            // What came with QoS 0 is not safe from a crash. No client waits for the commit of a
+            // will: that a client has seen it does not mean that it is safe.
             let is_safe = |m: &Message| match m.is_will {
                 true => self.crashes_since(m) == 0,
                 false => m.qos != QoS::AtMostOnce || self.crashes.is_empty(),

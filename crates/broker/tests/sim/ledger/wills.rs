@@ -17,7 +17,7 @@ enum Fate {
     Must,
     /// It must not be published.
     MustNot,
-    /// The same, unless a crash comes before these commits: nobody was promised anything.
+    /// The same, unless a crash comes before these commits: nothing was acknowledged.
     Deleted { commits: u8 },
     /// Its delay runs, since this time at the earliest.
     Delayed {
@@ -63,7 +63,7 @@ pub(crate) struct Accepted {
 /// How a connection with a will ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// CONNACK had not come: nobody knows whether the will was ever there.
+    /// CONNACK had not arrived: it is unknown whether the will ever existed.
     Unaccepted,
     /// CONNACK refused the connection.
     Refused,

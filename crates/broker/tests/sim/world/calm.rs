@@ -16,7 +16,7 @@ const ROUNDS_MAX: usize = 20_000;
 const ALL_RETAINED: usize = 9;
 /// Longer than any will's delay and than a closed connection lingers.
 const CALM_S: u64 = 8;
-/// Longer than all publishers together are held back once nobody stops reading.
+/// Longer than all publishers together are held back once every client reads.
 const HELD_BACK_S: u64 = 200;
 
 /// Lets the shards take turns as long as they have something to do, within bounds; false if they
@@ -98,7 +98,7 @@ impl World {
         panic!("client {client} gets no answer");
     }
 
-    /// No more faults, everybody reads, answers and comes back.
+    /// No more faults: every client reads, answers and reconnects.
     pub(super) fn calm_down(&mut self) {
         self.cluster.loops().set_faults(Faults::default());
         self.cluster.loops().end_stalls();
@@ -139,9 +139,9 @@ impl World {
     }
 
     /// Who is held back for the budget of what waits has no answer yet, and none is due: the broker
-    /// looks once a second whether other shards have made room, and whoever is let in then may use
-    /// it up again, so they come in one after the other. One who waits longer than the broker's
-    /// patience is closed and comes back.
+    /// looks once a second whether other shards have made room, and a publisher that is released
+    /// then may use it up again, so they come in one after the other. One who waits longer than the
+    /// broker's patience is closed and comes back.
     fn let_the_held_back_in(&mut self) {
         let mut came_back = false;
         for _ in 0..HELD_BACK_S {
@@ -160,7 +160,7 @@ impl World {
             self.let_a_second_pass();
         }
         if came_back {
-            // Those who were closed may have had wills.
+            // Closed clients may have had wills.
             for _ in 0..CALM_S {
                 self.let_a_second_pass();
             }
@@ -204,7 +204,7 @@ impl World {
         self.ledger.check(&audit);
     }
 
-    /// Where limits are met already, the auditor takes the place of somebody who is done.
+    /// Where limits are already reached, the auditor replaces a client that is done.
     fn make_room(&mut self) {
         let limits = self.setup.config.limits.clone();
         let needed_bytes = [ALL_RETAINED, WILLS].map(|filter| FILTERS[filter].len() as u64);

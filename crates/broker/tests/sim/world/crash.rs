@@ -69,7 +69,7 @@ impl World {
         for (name, value) in values.filter(|(name, _)| name.ends_with("_total")) {
             *self.earlier.entry(name).or_default() += value;
         }
-        // Invariant: whoever crashes has a disk.
+        // Invariant: only clusters with a disk crash.
         let (disk, durable) = (self.disk.take(), self.setup.durable.as_ref());
         let (disk, durable) = disk.zip(durable).expect("a broker with a journal");
         let only_kill = durable.only_kills || self.rng.percent(30);

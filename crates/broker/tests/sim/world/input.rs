@@ -79,7 +79,7 @@ impl World {
         }
     }
 
-    /// The run's trace: what came to whom, in order (FNV-1a).
+    /// The trace of the run: every delivery, in order (FNV-1a).
     fn note(&mut self, client: usize, packet: &[u8]) {
         self.seen += 1;
         for &byte in [client as u8].iter().chain(packet) {
@@ -232,7 +232,7 @@ impl World {
         let inbound = inbound.expect("the broker keeps our receive maximum");
         let Some(id) = wire::number(payload) else {
             // A deletion carries no number; that it comes at all is checked by its QoS.
-            assert!(payload.is_empty(), "a payload of nobody");
+            assert!(payload.is_empty(), "a payload without a publisher");
             return;
         };
         let link = known.link.as_ref().map_or(0, |link| link.number);
