@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use time::OffsetDateTime;
+
 /// A moment of calendar time in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp(Duration);
@@ -22,41 +24,25 @@ impl Timestamp {
         self.0.subsec_nanos()
     }
 
-    /// Year, month, day, hour, minute, second.
-    fn parts(self) -> (i64, u32, u32, u64, u64, u64) {
-        let seconds = self.0.as_secs();
-        let (year, month, day) = civil_from_days((seconds / 86_400) as i64);
-        let within = seconds % 86_400;
-        (year, month, day, within / 3600, within / 60 % 60, within % 60)
+    fn utc(self) -> OffsetDateTime {
+        OffsetDateTime::UNIX_EPOCH + self.0
     }
 
     /// RFC 3339 with milliseconds: `2026-11-21T01:17:45.000Z`.
     pub fn rfc3339(self) -> String {
-        let (year, month, day, hour, minute, second) = self.parts();
-        let ms = self.0.subsec_millis();
+        let at = self.utc();
+        let (year, month, day) = (at.year(), u8::from(at.month()), at.day());
+        let (hour, minute, second, ms) = (at.hour(), at.minute(), at.second(), at.millisecond());
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
     }
 
     /// For file names, in the order of time: `20261121-011745`.
     pub fn compact(self) -> String {
-        let (year, month, day, hour, minute, second) = self.parts();
+        let at = self.utc();
+        let (year, month, day) = (at.year(), u8::from(at.month()), at.day());
+        let (hour, minute, second) = (at.hour(), at.minute(), at.second());
         format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
     }
-}
-
-/// The Gregorian date of a number of days since 1970-01-01 (days_from_civil, inverted; see
-/// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
-fn civil_from_days(days: i64) -> (i64, u32, u32) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * shifted_month + 2) / 5 + 1) as u32;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 } as u32;
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
