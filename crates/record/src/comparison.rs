@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::basis::Basis;
 use crate::cause::Cause;
 use crate::figure::{Better, FigureUnit, Scale};
 use crate::remark::Remark;
@@ -253,6 +254,8 @@ pub struct Change {
     pub verdict: Judgement,
     /// Why, in a few words.
     pub reason: String,
+    /// The same as data; absent from records of version 1.
+    pub basis: Option<Basis>,
 }
 
 /// Something that is not the same on all sides.

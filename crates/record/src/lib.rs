@@ -5,6 +5,7 @@
 //! (report, tables, time series) renders the same data.
 
 mod action;
+mod basis;
 mod campaign;
 mod cause;
 mod check;
@@ -34,6 +35,7 @@ mod verdict;
 mod version;
 
 pub use action::ActionRecord;
+pub use basis::Basis;
 pub use campaign::{
     Capacity, DeclaredLost, Finding, Position, Recommendation, RunKind, Series, Severity,
     SharedFairness, Skipped, StepTarget, Trial, TrialOutcome,

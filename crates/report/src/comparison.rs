@@ -188,7 +188,7 @@ fn change_cells(lang: Lang, out: &mut String, (row, change): (&FigureRow, &Chang
          <td style=\"{colour}\" title=\"{}\">{}</td><td>{}</td><td>{}</td></tr>",
         escape(&shown),
         drawn(row, change, span, &sentence),
-        escape(&lang.told(&change.reason)),
+        escape(&lang.reason_of(change)),
         escape(&verdict),
         escape(&interval),
         escape(&floor)

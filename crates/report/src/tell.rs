@@ -24,8 +24,15 @@ pub fn tell(record: &mut RunRecord) {
     }
 }
 
-/// Writes the notes of a comparison from their data.
+/// Writes the notes of a comparison, and the reasons of its changes, from their data.
 pub fn tell_comparison(comparison: &mut Comparison) {
+    let rows = comparison.points.iter_mut().flat_map(|point| &mut point.figures);
+    for row in rows {
+        let again = row.aa.iter_mut().map(|again| &mut again.change);
+        for change in row.changes.iter_mut().chain(again) {
+            change.reason = Lang::En.reason_of(change);
+        }
+    }
     if !comparison.remarks.is_empty() {
         let remarks = comparison.remarks.iter();
         comparison.notes = remarks.map(|remark| Lang::En.remark(remark)).collect();

@@ -2,7 +2,7 @@
 
 use super::figure::Figure;
 use super::statistics::{REPEATS_MIN, median, shift};
-use tacho_record::{Again, Better, Change, FigureRow, Judgement, Method, Scale, Spread};
+use tacho_record::{Again, Basis, Better, Change, FigureRow, Judgement, Method, Scale, Spread};
 
 /// Judges one figure: `sides` has the values of each side's repeats, by the side's name, and
 /// `again` those of further repeats of the first condition. `None` where no side has any.
@@ -58,12 +58,12 @@ fn change(
         seed.wrapping_mul(0x0100_0000_01b3).wrapping_add(u64::from(byte))
     });
     let Some(found) = shift(first, again, second, figure.scale, seed) else {
-        let reason = match (first.is_empty(), second.is_empty()) {
-            (false, false) => "the first side's is zero",
-            (true, false) => "not observed on the first side",
-            _ => "not observed",
+        let basis = match (first.is_empty(), second.is_empty()) {
+            (false, false) => Basis::FirstIsZero,
+            (true, false) => Basis::FirstNotObserved,
+            _ => Basis::NotObserved,
         };
-        return Change { side, reason: reason.to_owned(), ..Change::default() };
+        return Change { side, basis: Some(basis), ..Change::default() };
     };
     let least = match (figure.scale, median(first)) {
         (Scale::Percent, Some(base)) if base > 0.0 => {
@@ -72,12 +72,11 @@ fn change(
         _ => figure.resolution,
     };
     let floor = found.floor.map(|floor| floor.height().max(least));
-    let (verdict, reason) = match (found.interval, floor) {
+    let (verdict, basis) = match (found.interval, floor) {
         (Some((low, high)), Some(floor)) => weigh(figure.better, found.change, (low, high), floor),
         _ => {
-            let repeats = first.len().min(second.len());
-            let reason = format!("{repeats} of at least {REPEATS_MIN} repeats");
-            (Judgement::Unclear, reason)
+            let repeats = first.len().min(second.len()) as u64;
+            (Judgement::Unclear, Basis::FewRepeats { repeats, least: REPEATS_MIN as u64 })
         }
     };
     Change {
@@ -89,7 +88,8 @@ fn change(
         floor_drawn: found.floor.map(|floor| shown(floor.drawn)),
         floor_seen: found.floor.and_then(|floor| floor.seen).map(shown),
         verdict,
-        reason,
+        reason: String::new(),
+        basis: Some(basis),
     }
 }
 
@@ -98,17 +98,17 @@ fn shown(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-fn weigh(better: Better, change: f64, (low, high): (f64, f64), floor: f64) -> (Judgement, String) {
+fn weigh(better: Better, change: f64, (low, high): (f64, f64), floor: f64) -> (Judgement, Basis) {
     if low <= 0.0 && high >= 0.0 {
-        return (Judgement::NoChange, "the interval includes zero".to_owned());
+        return (Judgement::NoChange, Basis::IncludesZero);
     }
     // A little slack: one microsecond of fifty must not be more than two percent.
     if change.abs() <= floor * (1.0 + 1e-9) {
-        return (Judgement::NoChange, "below the noise floor".to_owned());
+        return (Judgement::NoChange, Basis::BelowFloor);
     }
     let verdict = match ((change > 0.0), better) {
         (true, Better::Higher) | (false, Better::Lower) => Judgement::Better,
         (true, Better::Lower) | (false, Better::Higher) => Judgement::Worse,
     };
-    (verdict, "the interval excludes zero, above the noise floor".to_owned())
+    (verdict, Basis::AboveFloor)
 }

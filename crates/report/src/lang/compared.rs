@@ -216,14 +216,6 @@ pub(super) const SENTENCES: &[(&str, &str)] = &[
     ("time to CONNACK, {}th percentile", "收到 CONNACK 时间的第 {0} 百分位"),
     ("messages lost, of those due", "丢失的消息占应投递的比例"),
     ("messages acknowledged and lost", "已确认却丢失的消息"),
-    // Why a change is worth what it is.
-    ("the interval includes zero", "置信区间包含零"),
-    ("below the noise floor", "低于噪声下限"),
-    ("the interval excludes zero, above the noise floor", "置信区间不含零，且高于噪声下限"),
-    ("{} of at least {} repeats", "只有 {0} 次重复，至少需要 {1} 次"),
-    ("the first side's is zero", "第一方的值为零"),
-    ("not observed on the first side", "第一方未观测到"),
-    ("not observed", "未观测"),
     // Conditions.
     ("fail if worse", "变差即失败"),
     ("fail if not better", "未变好即失败"),

@@ -4,6 +4,7 @@
 //! method of [`Lang`], so that one without a translation does not compile. Names that a run brings
 //! along (scenarios, topics, hosts) stay as they are, and so do numbers with their units.
 
+mod bases;
 mod causes;
 mod charts;
 mod compared;
@@ -110,13 +111,19 @@ use statements;
 /// Texts of all statements, for tests.
 #[cfg(test)]
 pub(crate) fn statement_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    [causes::TEXTS, observations::TEXTS, remarks::TEXTS].into_iter().flatten().copied()
+    [bases::TEXTS, causes::TEXTS, observations::TEXTS, remarks::TEXTS]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 /// Patterns of all statements, for tests.
 #[cfg(test)]
 pub(crate) fn statement_variants() -> impl Iterator<Item = &'static str> {
-    [causes::VARIANTS, observations::VARIANTS, remarks::VARIANTS].into_iter().flatten().copied()
+    [bases::VARIANTS, causes::VARIANTS, observations::VARIANTS, remarks::VARIANTS]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 /// All labels, for tests.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use tacho_record::{Cause, Check, Direction, Observation, Remark};
+use tacho_record::{Basis, Cause, Check, Direction, Observation, Remark};
 
 use crate::lang::{Lang, statement_texts, statement_variants};
 
@@ -159,6 +159,16 @@ fn every_variant_has_words_in_both_languages() {
     let mut names = walk(&causes(), |lang, one| lang.cause(one));
     names.extend(walk(&observations(), |lang, one| lang.observation(one)));
     names.extend(walk(&remarks(), |lang, one| lang.remark(one)));
+    let bases = [
+        Basis::IncludesZero,
+        Basis::BelowFloor,
+        Basis::AboveFloor,
+        Basis::FewRepeats { repeats: 3, least: 5 },
+        Basis::FirstIsZero,
+        Basis::FirstNotObserved,
+        Basis::NotObserved,
+    ];
+    names.extend(walk(&bases, |lang, one| lang.basis(one)));
     for variant in statement_variants() {
         let name = variant.rsplit("::").next().unwrap_or_default().trim();
         let name = name.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();

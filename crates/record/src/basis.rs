@@ -1,0 +1,28 @@
+//! Why a change is worth what it is, as data: `report` has the words.
+
+use serde::{Deserialize, Serialize};
+
+/// What the judgement of a change is based on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Basis {
+    /// The confidence interval includes zero.
+    IncludesZero,
+    /// The change is below the noise floor.
+    BelowFloor,
+    /// The interval excludes zero, and the change is above the floor.
+    AboveFloor,
+    /// There are too few repeats for an interval.
+    FewRepeats {
+        /// Repeats of the side that has the fewest.
+        repeats: u64,
+        /// How many an interval needs.
+        least: u64,
+    },
+    /// The first side's median is zero: there are no percentages of it.
+    FirstIsZero,
+    /// The figure was not observed on the first side.
+    FirstNotObserved,
+    /// The figure was not observed on the other side.
+    NotObserved,
+}
