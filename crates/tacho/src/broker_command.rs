@@ -15,8 +15,7 @@ use tacho_broker::{
 };
 use tracing_subscriber::filter::LevelFilter;
 
-/// Exit code for a configuration that cannot be used.
-const INVALID_CONFIG: u8 = 104;
+use crate::exit;
 
 /// Run the broker: MQTT 3.1, 3.1.1 and 5.0 on one port, by TCP, TLS and WebSocket.
 ///
@@ -188,8 +187,8 @@ impl BrokerArgs {
     }
 }
 
-/// For the line at start: whether anything survives, and where.
-fn where_sessions_live(config: &Config) -> String {
+/// For the line at the start: what survives the end of the process, and where it is kept.
+fn about_storage(config: &Config) -> String {
     let Some(dir) = &config.data_dir else {
         return "sessions live in memory only: nothing survives the end of the process".to_owned();
     };
@@ -203,7 +202,7 @@ fn where_sessions_live(config: &Config) -> String {
     )
 }
 
-/// For the same line: which bridges there are; nothing without.
+/// For the same line: the bridges; empty without any.
 fn about_bridges(config: &Config) -> String {
     let bridge = |bridge: &BridgeConfig| match bridge.connections {
         1 => format!("{} to {}", bridge.name, bridge.remote),
@@ -237,7 +236,7 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
         Ok(config) => config,
         Err(sentence) => {
             eprintln!("tacho broker: {sentence}");
-            return Ok(ExitCode::from(INVALID_CONFIG));
+            return Ok(ExitCode::from(exit::INVALID_CONFIG));
         }
     };
     if args.check_config {
@@ -246,39 +245,17 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     }
     // Before the shards start, so that no signal finds the default handler.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot handle signals")?;
-    let shards = config.shards;
-    let configured = config.listeners.clone();
-    let sessions_live = where_sessions_live(&config);
-    let bridges = about_bridges(&config);
+    let about = About::new(&config);
     let broker = match Broker::start(config) {
         Err(error @ (StartError::Config(_) | StartError::Journal { .. })) => {
             eprintln!("tacho broker: {error}");
-            return Ok(ExitCode::from(INVALID_CONFIG));
+            return Ok(ExitCode::from(exit::INVALID_CONFIG));
         }
         started => started?,
     };
-    let listeners: Vec<String> = configured
-        .into_iter()
-        .zip(broker.addresses())
-        .map(|(listener, &address)| Listener { address, ..listener }.to_string())
-        .collect();
-    tracing::info!(
-        "listening on {} with {shards} shards (epoll or kqueue), up to {} connections; \
-         {sessions_live}{bridges}",
-        listeners.join(", "),
-        broker.connections_max(),
-    );
+    about.log(&broker);
     if args.end_with_stdin {
-        let stopper = broker.stopper();
-        std::thread::spawn(move || {
-            // An error is an end as well.
-            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-            tracing::info!("standard input has ended");
-            stopper.stop();
-        });
-    }
-    if let Some(address) = broker.metrics_address() {
-        tracing::info!("figures at http://{address}/metrics");
+        end_with_stdin(&broker);
     }
     let stopper = broker.stopper();
     let handle = signals.handle();
@@ -294,7 +271,7 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     let stats = broker.stats().to_vec();
     let result = broker.join();
     handle.close();
-    // The waiter only forwards a signal; whatever it did, the broker has ended.
+    // The waiter only forwards a signal, and the broker has ended by now.
     let _ = waiter.join();
     let total = |name: &str| -> u64 {
         let all = stats.iter().flat_map(|s| s.values());
@@ -308,4 +285,52 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     );
     result?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the log says when the broker has started.
+struct About {
+    shards: usize,
+    listeners: Vec<Listener>,
+    storage: String,
+    bridges: String,
+}
+
+impl About {
+    fn new(config: &Config) -> Self {
+        Self {
+            shards: config.shards,
+            listeners: config.listeners.clone(),
+            storage: about_storage(config),
+            bridges: about_bridges(config),
+        }
+    }
+
+    fn log(self, broker: &Broker) {
+        let Self { shards, listeners, storage, bridges } = self;
+        let listeners: Vec<String> = listeners
+            .into_iter()
+            .zip(broker.addresses())
+            .map(|(listener, &address)| Listener { address, ..listener }.to_string())
+            .collect();
+        tracing::info!(
+            "listening on {} with {shards} shards (epoll or kqueue), up to {} connections; \
+             {storage}{bridges}",
+            listeners.join(", "),
+            broker.connections_max(),
+        );
+        if let Some(address) = broker.metrics_address() {
+            tracing::info!("metrics at http://{address}/metrics");
+        }
+    }
+}
+
+/// Stops the broker at the end of standard input.
+fn end_with_stdin(broker: &Broker) {
+    let stopper = broker.stopper();
+    std::thread::spawn(move || {
+        // An error is an end as well.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        tracing::info!("standard input has ended");
+        stopper.stop();
+    });
 }

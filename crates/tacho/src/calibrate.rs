@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser};
 use tacho_lab::calibration::{
-    Calibration, Connections, LatenessCell, RateCell, calibration_text, load, path, store,
+    Calibration, Connections, LatenessCell, RateCell, calibration_text, path, store,
 };
-use tacho_lab::needs::Costs;
 use tacho_lab::run::Ending;
 use tacho_record::RunDirectory;
 use tacho_record::Timestamp;
@@ -140,24 +139,6 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<u8, Failure> {
     setting.conclude(None);
     publish(arguments, &calibration, &place)?;
     Ok(exit::OK)
-}
-
-/// The calibration of this machine, if there is one.
-pub(crate) fn of_this_machine() -> Option<Calibration> {
-    load(&path()?)
-}
-
-/// What estimates are made with.
-pub(crate) fn costs(calibration: Option<&Calibration>) -> Costs<'_> {
-    Costs { calibration }
-}
-
-/// Where an estimate of cores comes from.
-pub(crate) fn source(calibration: Option<&Calibration>) -> String {
-    match calibration {
-        Some(one) => format!("calibrated here on {}", one.measured_at),
-        None => "a usual machine's; 'tacho calibrate' measures this one".to_owned(),
-    }
 }
 
 fn place(arguments: &CalibrateArguments) -> Place {

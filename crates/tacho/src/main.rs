@@ -9,6 +9,7 @@ mod campaign;
 mod compare;
 mod convert;
 mod doctor;
+mod estimates;
 mod exit;
 mod hidden_commands;
 mod journal_command;
@@ -16,6 +17,7 @@ mod monitor;
 mod plan_arguments;
 mod report_command;
 mod run;
+mod run_command;
 mod scenario;
 mod serve_command;
 mod signals;
@@ -44,7 +46,7 @@ enum Command {
     ///
     /// Without --broker and --broker-cmd, Tacho's own broker is started for the run, on a free port
     /// of 127.0.0.1 and, where there is more than one core, on cores of its own.
-    Run(Box<run::RunArguments>),
+    Run(Box<run_command::RunArguments>),
     /// Run a scenario step by step over the values of a variable, and find the recommended load.
     ///
     /// Every step is a run of its own, with fresh connections and a warm-up, in steps/ of the
@@ -96,7 +98,7 @@ fn main() -> ExitCode {
         }
     };
     let result = match &cli.command {
-        Command::Run(arguments) => run::run(arguments),
+        Command::Run(arguments) => run_command::run(arguments),
         Command::Ladder(arguments) => campaign::ladder(arguments),
         Command::Capacity(arguments) => campaign::capacity(arguments),
         Command::Compare(arguments) => compare::compare(arguments),

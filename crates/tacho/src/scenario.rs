@@ -8,7 +8,7 @@ use tacho_scenario::{
     Adjustment, BENCHMARK_GRAMMAR, BUILTIN, Limits, Scenario, ScenarioError, SourceText, TimeSpan,
 };
 
-use crate::calibrate;
+use crate::estimates;
 use crate::exit::{self, Failure};
 use crate::plan_arguments::PlanArguments;
 
@@ -181,8 +181,8 @@ fn suite_runs(suite: &Suite) -> Result<serde_json::Value, Failure> {
 
 /// What a scenario needs, line by line.
 fn needs(scenario: &Scenario) -> Result<String, Failure> {
-    let calibration = calibrate::of_this_machine();
-    let needs = tacho_lab::needs::estimate(scenario, calibrate::costs(calibration.as_ref()));
+    let calibration = estimates::of_this_machine();
+    let needs = tacho_lab::needs::estimate(scenario, estimates::costs(calibration.as_ref()));
     let needs = needs.map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
     let mut lines = vec![
         format!(
@@ -200,7 +200,7 @@ fn needs(scenario: &Scenario) -> Result<String, Failure> {
         ),
     ];
     if needs.generator_cores > 0.0 {
-        let (cores, source) = (needs.generator_cores, calibrate::source(calibration.as_ref()));
+        let (cores, source) = (needs.generator_cores, estimates::source(calibration.as_ref()));
         lines.push(format!("about {cores:.2} cores of the generator (rates per core: {source})"));
     }
     if needs.closed {

@@ -142,7 +142,7 @@ fn the_broker_tells_about_its_process() {
     let url = lines
         .by_ref()
         .map_while(Result::ok)
-        .find_map(|line| line.split_once("figures at ").map(|(_, url)| url.trim().to_owned()));
+        .find_map(|line| line.split_once("metrics at ").map(|(_, url)| url.trim().to_owned()));
     let source = format!("prometheus+{}", url.expect("the broker says where"));
     let shown = output(tacho(&["monitor", &source, "--json", "--count", "1"]));
     let _ = broker.kill();

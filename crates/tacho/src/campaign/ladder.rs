@@ -80,63 +80,20 @@ pub(crate) fn ladder(arguments: &LadderArguments) -> Result<u8, Failure> {
             format!("this machine can run none of the steps; the first {why}"),
         ));
     };
-    let LadderArguments { steps, targets, output, .. } = arguments;
+    let LadderArguments { targets, output, .. } = arguments;
     let about = (first.name.as_str(), first.description.as_str());
     let mut driver = Driver::begin(RunKind::Ladder, about, targets, output, first)?;
-    let series = first.name.clone();
-    driver.campaign.series(Series {
-        name: series.clone(),
-        label: format!("{} over {}", first.name, steps.variable),
-        figure: "ladder".to_owned(),
-        scenario: first.name.clone(),
-        variable: Some(steps.variable.clone()),
-        unit: unit_of(&steps.variable).to_owned(),
-        ..Series::default()
-    });
+    let series = arguments.series(first);
+    let name = series.name.clone();
+    driver.campaign.series(series);
     for rung in &rungs {
         if let Err(reason) = &rung.scenario {
-            driver.campaign.skip(&series, &rung.label, reason);
+            driver.campaign.skip(&name, &rung.label, reason);
         }
     }
     let mut top = rungs.len();
     for pass in 0..arguments.repeat {
-        for (index, rung) in rungs.iter().enumerate().take(top) {
-            let Ok(scenario) = &rung.scenario else { continue };
-            if driver.is_over() {
-                break;
-            }
-            if index > 0 || pass > 0 {
-                driver.setting.pause(arguments.pause.0);
-            }
-            let label = match pass {
-                0 => rung.label.clone(),
-                pass => format!("{} #{}", rung.label, pass + 1),
-            };
-            let place = Place {
-                series: series.clone(),
-                rung: index,
-                label: label.clone(),
-                x: rung.x,
-                counts: false,
-                ..Place::default()
-            };
-            let title = format!("step {} of {}: {label}", index + 1, rungs.len());
-            let step = Step { scenario: scenario.clone(), place, title };
-            let Some((outcome, position)) = driver.run(step)? else { break };
-            driver.blame(&outcome);
-            if let Some(condition) = arguments.stops(driver.campaign.steps(), position) {
-                driver.say(&format!("  {condition} holds: the ladder ends here"));
-                driver.campaign.remark(
-                    "ladder_stopped",
-                    Severity::Info,
-                    Observation::LadderStopped { label, condition: condition.to_string() },
-                );
-                top = index + 1;
-                break;
-            }
-            // The step that ends the ladder as asked may be a bad one; the others count.
-            driver.campaign.count(&label, &outcome.data.record);
-        }
+        top = arguments.walk(&mut driver, &name, &rungs, (pass, top))?;
     }
     driver.campaign.recommend(arguments.recommend_at);
     driver.finish(None)
@@ -154,6 +111,67 @@ impl LadderArguments {
             Ok(Rung { label: format!("{variable}={value}"), x: number(value), scenario })
         };
         values.iter().map(rung).collect()
+    }
+
+    fn series(&self, scenario: &Scenario) -> Series {
+        let variable = &self.steps.variable;
+        Series {
+            name: scenario.name.clone(),
+            label: format!("{} over {variable}", scenario.name),
+            figure: "ladder".to_owned(),
+            scenario: scenario.name.clone(),
+            variable: Some(variable.clone()),
+            unit: unit_of(variable).to_owned(),
+            ..Series::default()
+        }
+    }
+
+    /// Runs the rungs below `top`, for the `pass`th time counted from 0. Returns the top of the
+    /// next pass: lower where a condition ended the ladder.
+    fn walk(
+        &self,
+        driver: &mut Driver<'_>,
+        series: &str,
+        rungs: &[Rung],
+        (pass, top): (u16, usize),
+    ) -> Result<usize, Failure> {
+        for (index, rung) in rungs.iter().enumerate().take(top) {
+            let Ok(scenario) = &rung.scenario else { continue };
+            if driver.is_over() {
+                break;
+            }
+            if index > 0 || pass > 0 {
+                driver.setting.pause(self.pause.0);
+            }
+            let label = match pass {
+                0 => rung.label.clone(),
+                pass => format!("{} #{}", rung.label, pass + 1),
+            };
+            let place = Place {
+                series: series.to_owned(),
+                rung: index,
+                label: label.clone(),
+                x: rung.x,
+                counts: false,
+                ..Place::default()
+            };
+            let title = format!("step {} of {}: {label}", index + 1, rungs.len());
+            let step = Step { scenario: scenario.clone(), place, title };
+            let Some((outcome, position)) = driver.run(step)? else { break };
+            driver.blame(&outcome);
+            if let Some(condition) = self.stops(driver.campaign.steps(), position) {
+                driver.say(&format!("  {condition} holds: the ladder ends here"));
+                driver.campaign.remark(
+                    "ladder_stopped",
+                    Severity::Info,
+                    Observation::LadderStopped { label, condition: condition.to_string() },
+                );
+                return Ok(index + 1);
+            }
+            // The step that ends the ladder as asked may be a bad one; the others count.
+            driver.campaign.count(&label, &outcome.data.record);
+        }
+        Ok(top)
     }
 
     /// The condition that ends the ladder after the step at `position`.

@@ -11,7 +11,7 @@ use tacho_scenario::{Limits, Scenario, Shortage};
 
 use super::driver::{Driver, Step};
 use super::ladder::HOLD;
-use crate::calibrate;
+use crate::estimates;
 use crate::exit::{self, Failure};
 use crate::run::{LoadArguments, OutputArguments, TargetArguments};
 
@@ -28,7 +28,7 @@ pub(crate) fn suite(
 ) -> Result<u8, Failure> {
     let mut load = load.clone();
     load.adjust.hold = load.adjust.hold.or(Some(HOLD));
-    let calibration = calibrate::of_this_machine();
+    let calibration = estimates::of_this_machine();
     let mut rows = Vec::new();
     let mut names = BTreeSet::new();
     for series in &suite.series {
@@ -92,7 +92,7 @@ fn carried(
     calibration: Option<&Calibration>,
 ) -> Result<Scenario, String> {
     let targets = targets.narrowed(&scenario);
-    let needs = tacho_lab::needs::estimate(&scenario, calibrate::costs(calibration));
+    let needs = tacho_lab::needs::estimate(&scenario, estimates::costs(calibration));
     let needs = needs.map_err(|error| error.to_string())?;
     let missing = targets.missing(&scenario);
     let some = !missing.is_empty() && missing.len() < scenario.targets_in_use().len();
@@ -105,7 +105,7 @@ fn carried(
     match needs.shortage(&Limits::of_this_process(), !targets.names_a_broker()) {
         // An estimate says what it rests on.
         Some(shortage @ Shortage::Cores { .. }) => {
-            Err(format!("{shortage} (rates per core: {})", calibrate::source(calibration)))
+            Err(format!("{shortage} (rates per core: {})", estimates::source(calibration)))
         }
         Some(shortage) => Err(shortage.to_string()),
         None => Ok(scenario),

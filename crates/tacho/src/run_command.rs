@@ -1,0 +1,81 @@
+//! `tacho run`: finds or starts the broker, runs the scenario, shows its record.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tacho_lab::run::Ending;
+use tacho_record::{RunDirectory, RunKind, Timestamp};
+use tacho_report::summary_text;
+use tacho_scenario::suite::Suite;
+
+use crate::campaign;
+use crate::exit::{self, Failure};
+use crate::run::{
+    LoadArguments, OutputArguments, Performance, Setting, TargetArguments, create, show,
+};
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct RunArguments {
+    /// Name of a scenario or suite (see 'tacho scenario list'), a scenario file or a JMeter plan
+    scenario: String,
+
+    /// Of a suite, run only the rows whose series or label has this in it, or fits it as a whole
+    /// where it has a '*'; may be given several times
+    #[arg(long, value_name = "PATTERN")]
+    only: Vec<String>,
+
+    #[command(flatten)]
+    targets: TargetArguments,
+
+    #[command(flatten)]
+    load: LoadArguments,
+
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Runs one scenario; the exit code tells the verdict.
+pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
+    let RunArguments { scenario, only, targets, load, output } = arguments;
+    if let Some(suite) = Suite::find(scenario) {
+        return campaign::suite(&suite, only, load, targets, output);
+    }
+    if !only.is_empty() {
+        return Err(Failure::new(
+            exit::UNEXPECTED,
+            format!("--only is for suites, and '{scenario}' is none"),
+        ));
+    }
+    let scenario = load.scenario(scenario, &[], targets)?;
+    if !output.quiet {
+        scenario.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    }
+    let mut setting = Setting::new(targets, output.quiet)?;
+    setting.report_in(output.lang);
+
+    let name = RunDirectory::run_name(Timestamp::now(), &scenario.name);
+    let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
+    let brokers = setting.targets(&scenario)?;
+    setting.serve(&output.ui, (&name, RunKind::Run), &path)?;
+    let directory = create(&path)?;
+    setting.announce(&directory, (&scenario.name, RunKind::Run))?;
+    let stage = setting.stage(brokers, &directory)?;
+    let outcome = stage.perform(Performance { scenario, name, title: None }, &directory);
+    let (broker_failure, stayed_away) = (stage.broker_failure(), stage.lost_a_broker());
+    drop(stage);
+    let outcome = outcome?;
+
+    show(output, &outcome.data.record, &directory, summary_text)?;
+    if let Ending::TargetFailed(sentence) | Ending::GeneratorFailed(sentence) = &outcome.ending {
+        eprintln!("error: {sentence}");
+    }
+    if let Some(sentence) = broker_failure {
+        eprintln!("error: {sentence}");
+    }
+    setting.conclude(Some(&outcome.data.record));
+    if stayed_away {
+        return Ok(exit::TARGET_UNREACHABLE);
+    }
+    Ok(exit::code_of(outcome.data.record.verdict, &outcome.ending))
+}
