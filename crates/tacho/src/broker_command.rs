@@ -20,7 +20,7 @@ use crate::exit;
 /// Run the broker: MQTT 3.1, 3.1.1 and 5.0 on one port, by TCP, TLS and WebSocket.
 ///
 /// Without arguments it listens on 127.0.0.1:1883 only. It stops on SIGTERM or Ctrl-C and tells
-/// 5.0 clients so. SIGHUP reads certificates again. With --data-dir, sessions, their messages and
+/// MQTT 5.0 clients so. SIGHUP reloads certificates. With --data-dir, sessions, their messages and
 /// retained messages survive the end of the process; without it they live in memory only.
 #[derive(Args, Debug)]
 pub(crate) struct BrokerArgs {
@@ -28,7 +28,7 @@ pub(crate) struct BrokerArgs {
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Address to listen on, [tcp|tls|ws|wss://]host:port[/path] with a numeric host; may be
-    /// repeated. Port 0: a free one. A WebSocket's path is /mqtt unless given.
+    /// repeated. Port 0 takes a free one. A WebSocket's path is /mqtt unless given.
     #[arg(short, long, value_name = "ADDRESS")]
     listen: Vec<RawListener>,
     /// Certificate of tls and wss listeners (PEM, with its chain).
@@ -37,10 +37,10 @@ pub(crate) struct BrokerArgs {
     /// Private key of that certificate (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Certificates of the CAs whose clients are let in with a certificate (PEM).
+    /// CA certificates that client certificates are verified with (PEM).
     #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<PathBuf>,
-    /// Refuse clients that show no certificate of those CAs.
+    /// Refuse clients without a certificate of those CAs.
     #[arg(long)]
     tls_require_client_certificate: bool,
     /// For tests: make a CA and a certificate for this machine at each start, and leave them in
@@ -53,42 +53,42 @@ pub(crate) struct BrokerArgs {
     /// Pin each shard to a core of its own.
     #[arg(long)]
     pin: bool,
-    /// Let clients without credentials in on listeners that are not on loopback.
+    /// Accept clients without credentials on listeners that are not on loopback.
     #[arg(long)]
     allow_anonymous: bool,
-    /// Connections at once; 0 means as many as descriptors allow.
+    /// Largest number of connections; 0 means as many as descriptors allow.
     #[arg(long, value_name = "N")]
     connections_max: Option<usize>,
-    /// Largest packet in bytes, either way.
+    /// Largest packet in bytes, in either direction.
     #[arg(long, value_name = "BYTES")]
     packet_size_max: Option<u32>,
-    /// Who of a shared subscription gets a message: least_inflight (default), round_robin, random,
+    /// Which member of a shared subscription gets a message: least_inflight (default), round_robin, random,
     /// sticky, hash_client_id or hash_topic.
     #[arg(long, value_name = "STRATEGY")]
     shared_strategy: Option<SharedStrategy>,
-    /// Keep sessions, their messages and retained messages in DIR; it is made if it is not there.
+    /// Keep sessions, their messages and retained messages in DIR, which is created if missing.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// How safe persistent sessions and retained messages are before the broker says so: memory,
-    /// written (survives the end of the process) or fsynced (survives a power cut; default).
+    /// Durability of persistent sessions and retained messages when the broker acknowledges them:
+    /// memory, written (survives the end of the process) or fsynced (survives a power cut; default).
     #[arg(long, value_name = "LEVEL")]
     durability: Option<Level>,
-    /// Unacknowledged QoS 1 and 2 messages per client, from the broker.
+    /// Largest number of unacknowledged QoS 1 and 2 messages from the broker to one client.
     #[arg(long, value_name = "N")]
     inflight_max: Option<u16>,
-    /// Messages that may wait for one session.
+    /// Largest number of messages that wait for one session.
     #[arg(long, value_name = "N")]
     session_queue_len_max: Option<u32>,
-    /// End when standard input does too: for programs that start a broker and may be killed.
+    /// End with standard input: for programs that start a broker and may be killed.
     #[arg(long)]
     end_with_stdin: bool,
     /// Answer /metrics (for Prometheus), /healthz and /clients by HTTP at this numeric host:port.
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Let --metrics be an address that is not on loopback: whoever reaches it sees the figures.
+    /// Allow a --metrics address that is not on loopback: everyone who reaches it sees the figures.
     #[arg(long)]
     metrics_allow_remote: bool,
-    /// Seconds between two publications of the $SYS/broker/ topics [default: 10]; 0: none.
+    /// Seconds between two publications of the $SYS/broker/ topics [default: 10]; 0 turns them off.
     #[arg(long, value_name = "N")]
     sys_interval_s: Option<u32>,
     /// Check the configuration, print the effective limits, and exit.
@@ -97,7 +97,7 @@ pub(crate) struct BrokerArgs {
     /// Log only warnings and errors.
     #[arg(short, long)]
     quiet: bool,
-    /// Log every connection that ends; twice: more.
+    /// Log every connection that ends; given twice, log more.
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
 }

@@ -28,7 +28,7 @@ pub(crate) struct DoctorArguments {
     #[command(flatten)]
     adjust: AdjustArguments,
 
-    /// The broker runs elsewhere: this machine has the clients only
+    /// The broker runs on another machine: this one has only the clients
     #[arg(long)]
     remote_broker: bool,
 
@@ -88,7 +88,7 @@ fn table(scenario: &str, rows: &[Row]) -> String {
     if commands.is_empty() {
         text.push_str("\nNothing here limits the scenario.\n");
     } else {
-        text.push_str("\nWhat limits can be set by:\n");
+        text.push_str("\nCommands that lift these limits:\n");
         commands.iter().for_each(|command| text.push_str(&format!("  {command}\n")));
     }
     text

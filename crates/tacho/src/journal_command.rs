@@ -1,4 +1,4 @@
-//! `tacho journal`: looks into a data directory while no broker uses it.
+//! `tacho journal`: inspects a data directory while no broker uses it.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write as _};
@@ -13,9 +13,9 @@ use crate::exit::{self, Failure};
 /// Queues that `inspect` names.
 const QUEUES_SHOWN: usize = 20;
 
-/// Look into a broker's data directory, while no broker uses it.
+/// Inspect a broker's data directory while no broker uses it.
 ///
-/// Nothing is changed. Several of these may look at once.
+/// The directory is only read; several of these commands can read it at once.
 #[derive(Args, Debug)]
 pub(crate) struct JournalArguments {
     #[command(subcommand)]
@@ -24,20 +24,20 @@ pub(crate) struct JournalArguments {
 
 #[derive(Subcommand, Debug)]
 enum JournalCommand {
-    /// Say what it holds: sessions, messages, retained messages, segments, disk use.
+    /// Show what it contains: sessions, messages, retained messages, segments, disk use.
     Inspect {
         /// The data directory.
         directory: PathBuf,
     },
-    /// Read everything and say what is not as it should be.
+    /// Read everything and report damage.
     ///
-    /// Exit code 0: it is sound. 99: something is lost; each line names the file and, where it has
-    /// one, the byte. A log that ends in the middle of a commit, as after a power cut, is sound.
+    /// Exit code 0: the directory is sound. 99: records are lost; each line names the file and,
+    /// where it is known, the byte. A log that ends within a commit, as after a power cut, is sound.
     Check {
         /// The data directory.
         directory: PathBuf,
     },
-    /// Write everything that it holds to standard output: a JSON object per line.
+    /// Write all records to standard output: a JSON object per line.
     Export {
         /// The data directory.
         directory: PathBuf,
@@ -157,7 +157,7 @@ fn inspect(directory: &Path) -> Result<u8, Failure> {
         let mut queues: Vec<_> = counts.queues.iter().collect();
         queues.sort_by_key(|(id, queue)| (u64::MAX - queue.queued - queue.unacknowledged, **id));
         for (id, queue) in queues.iter().take(QUEUES_SHOWN) {
-            let name = queue.name.as_deref().unwrap_or("(nobody's)");
+            let name = queue.name.as_deref().unwrap_or("(no owner)");
             let (queued, sent) = (queue.queued, queue.unacknowledged);
             line(
                 &format!("queue {id}"),
@@ -175,7 +175,7 @@ fn inspect(directory: &Path) -> Result<u8, Failure> {
 fn check(directory: &Path) -> Result<u8, Failure> {
     let inspection = open(directory)?;
     let mut problems: Vec<String> = inspection.check().iter().map(ToString::to_string).collect();
-    problems.extend(nobodys(&inspection)?);
+    problems.extend(orphans(&inspection)?);
     let report = inspection.report();
     let mut out = io::stdout().lock();
     let written = (|| {
@@ -196,16 +196,16 @@ fn check(directory: &Path) -> Result<u8, Failure> {
     Ok(if problems.is_empty() { exit::OK } else { exit::THRESHOLD })
 }
 
-/// Messages of which nothing says any more whose they are: the segment that did is gone as a whole,
-/// and nothing in the log misses the oldest one.
-fn nobodys(inspection: &Inspection) -> Result<Vec<String>, Failure> {
+/// Queues without the record of their owner: the segment with that record is missing as a whole, and
+/// the log does not reveal that its oldest segment is missing.
+fn orphans(inspection: &Inspection) -> Result<Vec<String>, Failure> {
     let counts = Counts::of(inspection)?;
-    let nobodys = counts.queues.iter().filter(|(_, queue)| queue.name.is_none());
+    let orphans = counts.queues.iter().filter(|(_, queue)| queue.name.is_none());
     let sentence = |(id, queue): (&u64, &Queue)| {
         let messages = queue.queued + queue.unacknowledged;
-        format!("queue {id}: what says whose it is is lost, and so are its {messages} messages")
+        format!("queue {id}: the record of its owner is lost, and with it {messages} messages")
     };
-    Ok(nobodys.map(sentence).collect())
+    Ok(orphans.map(sentence).collect())
 }
 
 fn export(directory: &Path) -> Result<u8, Failure> {
@@ -224,7 +224,7 @@ fn export(directory: &Path) -> Result<u8, Failure> {
     done(written.and_then(|()| out.flush()))
 }
 
-/// Who reads no further has read enough.
+/// The exit code after writing. A reader that closes the pipe early is no error.
 fn done(written: io::Result<()>) -> Result<u8, Failure> {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -60,11 +60,11 @@ enum Command {
     /// confirm it. The result is an interval from the highest pass to the lowest fail. A trial in
     /// which the generator was the bottleneck is no failure of the broker.
     Capacity(Box<campaign::CapacityArguments>),
-    /// Tell whether brokers, settings or versions differ: one scenario on all of them in turns.
+    /// Compare brokers, settings or versions: one scenario on all of them in turns.
     ///
     /// Every repeat is a run of its own. Differences of the medians come with confidence intervals,
-    /// and "better" or "worse" is said only of what is more than noise. Runs that were made before
-    /// are compared by naming their directories. docs/compare.md has all of it.
+    /// and are called "better" or "worse" only when they exceed the noise. To compare recorded
+    /// runs, name their directories. docs/compare.md has the details.
     Compare(Box<compare::CompareArguments>),
     /// List, show and check scenarios.
     Scenario(scenario::ScenarioArguments),
@@ -73,7 +73,7 @@ enum Command {
     Calibrate(calibrate::CalibrateArguments),
     Doctor(doctor::DoctorArguments),
     Broker(broker_command::BrokerArgs),
-    /// Show how a broker's bridges stand, or try them out.
+    /// Show the state of a broker's bridges, or test them.
     Bridge(bridge::BridgeArguments),
     Journal(journal_command::JournalArguments),
     Monitor(Box<monitor::MonitorArguments>),

@@ -11,7 +11,7 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     machines: Option<u32>,
 
-    /// Within this time the clients of every group connect, instead of the scenario's
+    /// Time within which the clients of every group connect, instead of the scenario's
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse)]
     ramp_up: Option<TimeSpan>,
 
@@ -32,7 +32,7 @@ pub(crate) struct PlanArguments {
 enum PacingArgument {
     /// The throughput exactly, on an absolute schedule
     Exact,
-    /// As JMeter: steps of whole milliseconds, what is late is not caught up
+    /// As JMeter: steps of whole milliseconds, without catching up
     Jmeter,
 }
 

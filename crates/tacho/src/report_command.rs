@@ -1,4 +1,4 @@
-//! `tacho report`: renders the report of a run that was made again.
+//! `tacho report`: renders the report of a recorded run again.
 
 use std::path::{Path, PathBuf};
 
@@ -8,17 +8,17 @@ use tacho_report::Lang;
 
 use crate::exit::{self, Failure};
 
-/// Render the report of a run that was made again, from the files in its directory.
+/// Render the report of a recorded run again, from the files in its directory.
 ///
-/// Replaces report.html, and that of each step of a ladder, a search or a suite; nothing else is
-/// touched. The charts are those of the recorded figures: percentiles come from e2e.hgrm and its
-/// kin.
+/// Replaces report.html, and that of each step of a ladder, a search or a suite; other files stay
+/// as they are. The charts show the recorded figures: percentiles come from e2e.hgrm and the other
+/// .hgrm files.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Exit codes:
     0  the report was written
     1  it could not be written
-  104  something that it shows is missing or damaged, or of a newer version")]
+  104  a file that the report shows is missing, damaged, or of a newer version")]
 pub(crate) struct ReportArguments {
     /// Run directories
     #[arg(required = true, value_name = "DIR")]

@@ -20,8 +20,8 @@ pub(crate) struct RunArguments {
     /// Name of a scenario or suite (see 'tacho scenario list'), a scenario file or a JMeter plan
     scenario: String,
 
-    /// Of a suite, run only the rows whose series or label has this in it, or fits it as a whole
-    /// where it has a '*'; may be given several times
+    /// Run only the rows of a suite whose series or label contains this text, or matches it as a
+    /// whole where it has a '*'; may be given several times
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
 

@@ -1,4 +1,4 @@
-//! `tacho scenario`: what there is, what it says, whether it is right.
+//! `tacho scenario`: lists, shows and checks scenarios.
 
 use clap::{Args, Subcommand};
 use tacho_scenario::format::{rate, thousands};

@@ -11,8 +11,8 @@ pub(crate) struct UiArguments {
     /// Serve a page that shows the run while it runs and can stop it; its address is printed
     ///
     /// ADDR is a port, or an address with a port; port 0 takes a free one. By default it is
-    /// 127.0.0.1:9740, or a free port where that one is taken. Whoever can open the page can stop
-    /// the run: leave it on loopback, or mind who reaches it.
+    /// 127.0.0.1:9740, or a free port where that one is taken. Everyone who can open the page can
+    /// stop the run: keep it on loopback, or restrict access to it.
     #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = parse_ui_address)]
     ui: Option<Option<SocketAddr>>,
 

@@ -1,9 +1,13 @@
 //! `tacho run` and `tacho broker` over TLS and WebSocket, as a user meets them.
 
+mod verdicts;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use verdicts::assert_code;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
@@ -37,10 +41,9 @@ const SMALL: [&str; 12] = [
 fn run(directory: &Path, arguments: &[&str]) -> serde_json::Value {
     let mut command = tacho(&["run", "symmetric", "--quiet", "--dir"]);
     let output = command.arg(directory).args(SMALL).args(arguments).output().expect("starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    // On a shared machine the generator may have been late; nothing else may be wrong.
-    assert!(matches!(output.status.code(), Some(0 | 111)), "{:?}: {said}", output.status);
     let summary = summary(directory);
+    // On a shared machine the generator may have been late; nothing else may be wrong.
+    assert_code(output.status.code(), &summary, &[]);
     let step = &summary["steps"][0];
     for (name, value) in [("sent", 100), ("received", 100), ("lost", 0), ("duplicates", 0)] {
         assert_eq!(step[name], value, "{name}: {summary:#}");
@@ -76,9 +79,8 @@ fn own_broker_over(transport: &str, scheme: &str, version: &str) {
         .args(["--transport", transport, "--shards", "2"])
         .output()
         .expect("starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(matches!(output.status.code(), Some(0 | 111)), "{:?}: {said}", output.status);
     let summary = summary(&dir);
+    assert_code(output.status.code(), &summary, &[]);
     let step = &summary["steps"][0];
     assert_eq!((&step["sent"], &step["received"]), (&100.into(), &100.into()), "{summary:#}");
     assert_eq!(step["lost"], 0, "{summary:#}");

@@ -1,4 +1,4 @@
-//! `tacho bridge`: how bridges stand, and whether one could.
+//! `tacho bridge`: the state of bridges, and whether a bridge would work.
 
 mod status;
 mod trial;
@@ -11,7 +11,7 @@ use tacho_broker::{Config, RawConfig};
 
 use crate::exit::{self, Failure};
 
-/// Show how a broker's bridges stand, or try them out.
+/// Show the state of a broker's bridges, or test them.
 ///
 /// Bridges are set up in the broker's configuration; docs/bridging.md says how.
 #[derive(Args, Debug)]
@@ -22,18 +22,18 @@ pub(crate) struct BridgeArguments {
 
 #[derive(Subcommand, Debug)]
 enum BridgeCommand {
-    /// Ask a running broker how its bridges stand.
+    /// Ask a running broker for the state of its bridges.
     ///
     /// It must answer by HTTP: `metrics = "127.0.0.1:9883"` in its configuration, or --metrics.
     #[command(after_help = "Exit codes: 0 all connections of all bridges are up, 99 one is not, \
                             104 there is no such bridge, or the configuration cannot be used, \
                             112 the broker does not answer.")]
     Status(StatusArguments),
-    /// Try out the bridges of a configuration from here, without a broker.
+    /// Test the bridges of a configuration from this machine, without a broker.
     ///
     /// Finds the other broker, connects as configured (with `-test` behind the client identifier,
-    /// so that a running bridge is not disturbed), says what it grants and what not, asks for the
-    /// subscriptions of the ingress rules, and sends itself a message by a topic of its own.
+    /// so that a running bridge is not disturbed), prints what it grants and refuses, makes the
+    /// subscriptions of the ingress rules, and sends itself a message on a topic of its own.
     #[command(after_help = "Exit codes: 0 all of it works, 99 the other broker does not allow \
                             some of it, 104 there is no such bridge, or the configuration cannot \
                             be used, 112 the other broker cannot be reached or refuses the \
@@ -43,7 +43,7 @@ enum BridgeCommand {
 
 #[derive(Args, Debug)]
 struct StatusArguments {
-    /// Of this bridge only
+    /// Only this bridge
     name: Option<String>,
 
     /// Where the broker answers questions, such as http://127.0.0.1:9883
@@ -58,7 +58,7 @@ struct StatusArguments {
     #[arg(long, short)]
     verbose: bool,
 
-    /// Print the broker's answer as it is: JSON
+    /// Print the broker's answer as JSON
     #[arg(long)]
     json: bool,
 }

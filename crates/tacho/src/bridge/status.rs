@@ -1,4 +1,4 @@
-//! How the bridges of a running broker stand.
+//! The state of a running broker's bridges.
 
 use std::time::Duration;
 

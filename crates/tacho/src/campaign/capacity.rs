@@ -54,7 +54,7 @@ pub(crate) struct CapacityArguments {
     #[arg(long, value_name = "VALUE", value_parser = parse_value)]
     to: Option<f64>,
 
-    /// How near the highest pass and the lowest fail must come
+    /// How close the highest pass and the lowest fail must come
     #[arg(long, value_name = "PERCENT", value_parser = super::ladder::parse_percent,
           default_value = "5%")]
     precision: f64,
@@ -63,7 +63,7 @@ pub(crate) struct CapacityArguments {
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse, default_value = "5s")]
     trial: TimeSpan,
 
-    /// Time between two trials, without clients; longer where messages were left over
+    /// Time between two trials, without clients; longer after a trial that left messages over
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse, default_value = "1s")]
     pause: TimeSpan,
 

@@ -104,12 +104,12 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// Whether nothing more can be run.
+    /// Is no further run possible?
     pub(crate) fn is_over(&self) -> bool {
         self.failed.is_some() || self.setting.is_stopped()
     }
 
-    /// Says something, unless told to be quiet.
+    /// Prints a line, unless quiet.
     pub(crate) fn say(&self, text: &str) {
         if !self.output.quiet {
             eprintln!("{text}");

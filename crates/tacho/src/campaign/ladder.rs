@@ -34,7 +34,7 @@ pub(crate) struct LadderArguments {
     #[arg(long = "stop-when", value_name = "CONDITION", value_parser = Threshold::parse)]
     stop_when: Vec<Threshold>,
 
-    /// Walk the whole ladder so many times
+    /// Run the whole ladder this many times
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=100))]
     repeat: u16,

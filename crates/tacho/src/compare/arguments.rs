@@ -19,17 +19,17 @@ Exit codes, see docs/exit-codes.md:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CompareArguments {
-    /// Name of a scenario, a scenario file or a JMeter plan; or two or more runs that were made
+    /// Name of a scenario, a scenario file or a JMeter plan; or two or more recorded runs
     ///
-    /// A run is a run directory, several of them with commas between as repeats of one side
-    /// (runs/1,runs/2), or DIR@SIDE of a comparison. Ladders are compared step by step. The first
-    /// is what the others are compared with.
+    /// A run is a run directory, several of them separated by commas as repeats of one side
+    /// (runs/1,runs/2), or DIR@SIDE of a comparison. Ladders are compared step by step. The others
+    /// are compared with the first.
     #[arg(required = true, value_name = "SCENARIO | RUN RUN...")]
     pub(super) what: Vec<String>,
 
     /// The brokers: URLs, 'builtin', or names that --broker NAME=URL or --broker-cmd NAME=COMMAND
-    /// tell about. Without it the sides are 'a' and 'b', and a side about which nothing is told is
-    /// Tacho's own broker
+    /// define. By default the sides are 'a' and 'b', and a side that nothing defines is Tacho's own
+    /// broker
     #[arg(long = "brokers", value_name = "A,B", value_delimiter = ',')]
     pub(super) sides: Vec<String>,
 
@@ -39,16 +39,16 @@ pub(crate) struct CompareArguments {
           value_parser = clap::value_parser!(u16).range(1..=100))]
     pub(super) repeats: u16,
 
-    /// Further repeats of the first side, made in turns with the others (A/A): the noise floor is
-    /// then what it really differs by from itself. None, or 5 and more
+    /// Further repeats of the first side, made in turns with the others (A/A), which measure the
+    /// noise floor: 0, or 5 and more
     ///
-    /// They stand in a column of their own and are not part of the first side's median. Without
-    /// them the floor comes from the first side's own repeats.
+    /// They have a column of their own and are not part of the first side's median. Without them
+    /// the noise floor comes from the first side's own repeats.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = further)]
     pub(super) aa: u16,
 
-    /// Make at most so many repeats in place of such that do not count, where the generator or the
-    /// network was the bottleneck; each of them twice at most
+    /// Replace at most N repeats that do not count because the generator or the network was the
+    /// bottleneck; each of them at most twice
     #[arg(long = "make-up", value_name = "N", default_value_t = 5,
           value_parser = clap::value_parser!(u16).range(0..=100))]
     pub(super) make_up: u16,
@@ -57,7 +57,7 @@ pub(crate) struct CompareArguments {
     ///
     /// It is run by sh, before the broker is started, with TACHO_SIDE and TACHO_REPEAT in its
     /// environment. Its output and exit code are recorded; the comparison ends when it fails or
-    /// takes more than a minute. What it changed stays as it is.
+    /// takes more than a minute. Nothing reverts its changes.
     #[arg(long, value_name = "COMMAND")]
     pub(super) before_a: Option<String>,
 

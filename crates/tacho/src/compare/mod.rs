@@ -1,4 +1,4 @@
-//! `tacho compare`: the same scenario under two or more conditions, or runs that were made.
+//! `tacho compare`: the same scenario under two or more conditions, or recorded runs.
 
 mod arguments;
 mod before;
@@ -17,7 +17,7 @@ use crate::run::OutputArguments;
 
 pub(crate) use arguments::CompareArguments;
 
-/// Compares; the exit code tells what came of the conditions.
+/// Compares; the exit code is that of the conditions.
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
     match &arguments.what[..] {
         [scenario] => session::session(arguments, scenario),
@@ -53,12 +53,12 @@ fn publish(
     Ok(())
 }
 
-/// What the repeats of the `first` side once more are called.
+/// The name of the A/A repeats of the `first` side.
 fn again_name(first: &str) -> String {
     format!("{first}-aa")
 }
 
-/// What the conditions come to: 99 when one does not hold, 111 when one cannot be told.
+/// 99 when a condition does not hold, 111 when one cannot be decided.
 fn code_of_conditions(comparison: &Comparison) -> u8 {
     let any = |wanted| comparison.conditions.iter().any(|result| result.outcome == wanted);
     match (any(ConditionOutcome::Failed), any(ConditionOutcome::Undecided)) {

@@ -1,4 +1,4 @@
-//! Who is compared with whom: what the arguments say, side by side.
+//! The sides of a comparison, as the arguments define them.
 
 use tacho_scenario::{BrokerUrl, Scenario};
 
@@ -74,7 +74,7 @@ fn brokers(arguments: &CompareArguments) -> Result<Vec<(String, Option<SideBroke
         } else {
             return invalid(format!(
                 "--brokers: '{text}' is no URL and not 'builtin', and neither --broker {text}=URL \
-                 nor --broker-cmd '{text}=COMMAND' tells what it is"
+                 nor --broker-cmd '{text}=COMMAND' defines it"
             ));
         });
     }

@@ -1,4 +1,4 @@
-//! Whose turn it is: repeats of all sides one after another, so that what drifts meets all of them.
+//! The order of repeats: all sides in turns, so that drift affects all of them.
 
 use std::collections::VecDeque;
 

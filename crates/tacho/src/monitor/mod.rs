@@ -1,4 +1,4 @@
-//! `tacho monitor`: shows what a host spends, or offers it to runs elsewhere.
+//! `tacho monitor`: shows the resource use of a host, or offers it to runs on other machines.
 
 mod table;
 
@@ -21,10 +21,11 @@ use table::Table;
 /// How long to wait before looking for rows and signals again.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Show what a host spends, a line per second; or offer it to 'tacho run --monitor' elsewhere.
+/// Show the resource use of a host, a line per second; or offer it to 'tacho run --monitor' on
+/// another machine.
 ///
-/// CPU by state, load, memory, network, TCP trouble, descriptors, pressure; and the processes that
-/// are asked for. Ends with Ctrl-C or after --count rows.
+/// CPU by state, load, memory, network, TCP errors, descriptors, pressure; and selected processes.
+/// Ends with Ctrl-C or after --count rows.
 #[derive(Args, Debug)]
 pub(crate) struct MonitorArguments {
     /// What to show, as for 'tacho run --monitor': local, agent://HOST:PORT,
@@ -49,7 +50,7 @@ pub(crate) struct MonitorArguments {
     #[arg(long, value_name = "TIME", value_parser = interval)]
     interval: Option<Duration>,
 
-    /// End after so many rows
+    /// End after N rows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
@@ -57,11 +58,11 @@ pub(crate) struct MonitorArguments {
     #[arg(long)]
     json: bool,
 
-    /// Offer the figures on this address, host:port with a numeric host, to whoever knows the
-    /// token; port 0: a free one
+    /// Offer the figures at this address, host:port with a numeric host, to clients that know the
+    /// token; port 0 takes a free one
     ///
-    /// The token comes from --token-file or TACHO_MONITOR_TOKEN. Without either one is made up and
-    /// shown, on loopback addresses only.
+    /// The token comes from --token-file or TACHO_MONITOR_TOKEN. Without either, a token is
+    /// generated and printed, on loopback addresses only.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["source", "interval", "count", "json"])]
     listen: Option<SocketAddr>,
 
@@ -127,7 +128,7 @@ fn show(arguments: &MonitorArguments) -> Result<u8, Failure> {
             left -= 1;
             match printer.print(&row) {
                 Ok(()) => {}
-                // Whoever read has seen enough.
+                // The reader has closed the pipe.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(exit::OK),
                 Err(error) => return Err(Failure::new(exit::UNEXPECTED, error)),
             }

@@ -1,4 +1,4 @@
-//! Arguments that say something about the scenario's load, and where its results go.
+//! Arguments about the scenario's load, and where its results go.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -40,12 +40,12 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
-    /// How generator threads wait for the next message: sleep, or spin, which takes whole cores, or
-    /// batch, which takes the least of them and is late by half a millisecond
+    /// How generator threads wait for the next message: sleep; spin, which takes whole cores; or
+    /// batch, which takes the least CPU and adds up to half a millisecond of latency
     #[arg(long, value_name = "HOW")]
     timing: Option<TimingArgument>,
 
-    /// Publish as fast as the broker lets each publisher, with N messages under way, instead of at
+    /// Publish as fast as the broker allows, with N messages in flight per publisher, instead of at
     /// the scenario's rate
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535))]
     closed_window: Option<u32>,
@@ -62,7 +62,7 @@ pub(crate) struct OutputArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 
-    /// No progress and no table; the exit code and the files tell
+    /// Print no progress and no table; the exit code and the files have the result
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
@@ -78,7 +78,7 @@ pub(crate) struct OutputArguments {
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
-    /// Language of the report: en or zh; what is printed stays English
+    /// Language of the report: en or zh; terminal output stays English
     #[arg(long, value_name = "LANG", default_value = "en", value_parser = Lang::parse)]
     pub(crate) lang: Lang,
 
@@ -122,8 +122,8 @@ enum TimingArgument {
     Sleep,
     /// Never sleep; takes a whole core per thread
     Spin,
-    /// Serve together what comes within half a millisecond: costs the least, and every latency is
-    /// late by up to that
+    /// Handle the events of half a millisecond together: takes the least CPU, and adds up to that
+    /// to every latency
     Batch,
 }
 

@@ -1,4 +1,4 @@
-//! What a run shows while it runs: a line that changes on a terminal, lines otherwise.
+//! The progress display of a run: a line that changes on a terminal, lines otherwise.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -31,7 +31,7 @@ enum Style {
 }
 
 impl Display {
-    /// Begins, saying what is going to happen.
+    /// Begins with a line about the run.
     pub(super) fn new(quiet: bool, config: &RunConfig, title: Option<&str>) -> Self {
         let style = match (quiet, std::io::stderr().is_terminal()) {
             (true, _) => Style::Silent,
@@ -70,7 +70,7 @@ impl Display {
         display
     }
 
-    /// Shows one piece of news.
+    /// Shows one progress event.
     pub(super) fn show(&mut self, news: Progress) {
         match news {
             Progress::Phase { kind, planned, .. } => {

@@ -11,8 +11,8 @@ use crate::exit::{self, Failure};
 /// Which brokers, on which cores.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TargetArguments {
-    /// Load this broker, which is running already; NAME=URL for a named target of the scenario,
-    /// may then be given several times. 'builtin' starts Tacho's own, whatever the scenario names
+    /// Load this broker, which is already running; NAME=URL for a named target of the scenario, may
+    /// then be given several times. 'builtin' starts Tacho's own, whatever the scenario names
     ///
     /// mqtt:// is TCP, mqtts:// is TLS, ws:// and wss:// are WebSockets and may have a path (/mqtt
     /// unless given). Ports are 1883, 8883, 80 and 443 unless given.
@@ -48,7 +48,7 @@ pub(crate) struct TargetArguments {
     ///
     /// NAME=SOURCE binds it to a named target. An agent takes ?token-file=PATH (else
     /// TACHO_MONITOR_TOKEN) and &port=N or &process=NAME for the broker's process. The host of a
-    /// local broker is watched anyway. docs/monitoring.md has all of it.
+    /// local broker is watched anyway. docs/monitoring.md has the details.
     #[arg(long = "monitor", value_name = "[NAME=]SOURCE",
           value_parser = |text: &str| MonitorSpec::parse(text).map_err(|error| error.to_string()))]
     pub(super) monitors: Vec<MonitorSpec>,
@@ -57,9 +57,9 @@ pub(crate) struct TargetArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(super) shards: Option<u16>,
 
-    /// How safe Tacho's own broker keeps sessions that outlive their connections, in a directory
-    /// that is gone after the run: memory, written or fsynced. The default is fsynced where the
-    /// scenario has such sessions, and memory elsewhere
+    /// Durability of sessions that outlive their connections, in Tacho's own broker: memory,
+    /// written or fsynced. The default is fsynced where the scenario has such sessions, else
+    /// memory. Their directory is removed after the run
     #[arg(long, value_name = "LEVEL")]
     pub(super) durability: Option<Level>,
 

@@ -12,7 +12,7 @@ use crate::exit::{self, Failure};
 /// Transport and certificates of all brokers under test.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TransportArguments {
-    /// Transport of brokers that the run starts; one with --broker has it in its URL
+    /// Transport of brokers that the run starts; that of a --broker is in its URL
     ///
     /// Tacho's own broker makes certificates for the run, which the clients trust. A --broker-cmd
     /// must bring its own.
@@ -31,7 +31,7 @@ pub(crate) struct TransportArguments {
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 
-    /// Take any certificate of the broker for good; the run record says so
+    /// Accept any certificate of the broker; the run record says so
     #[arg(long, conflicts_with = "ca")]
     insecure: bool,
 

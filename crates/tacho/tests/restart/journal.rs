@@ -93,7 +93,7 @@ fn messages_whose_session_was_in_a_segment_that_is_gone_are_named() {
     }
     let (code, said, _) = journal("check", directory.path());
     assert_eq!(code, Some(99), "{said}");
-    assert!(said.contains("what says whose it is is lost"), "{said}");
+    assert!(said.contains("the record of its owner is lost"), "{said}");
 }
 
 #[test]
