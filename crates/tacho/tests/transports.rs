@@ -290,7 +290,7 @@ fn sighup_reads_certificates_again() {
     fails(&["--broker", &url, "--ca", &text(&old.ca)], 112, &["not trusted"]);
     // Another CA of the same name.
     Authority::new(folder.path(), "new");
-    fails(&["--broker", &url, "--ca", &text(&new.ca)], 112, &["made anew"]);
+    fails(&["--broker", &url, "--ca", &text(&new.ca)], 112, &["created again"]);
 }
 
 #[test]
