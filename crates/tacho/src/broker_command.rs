@@ -62,15 +62,16 @@ pub(crate) struct BrokerArgs {
     /// Largest packet in bytes, in either direction.
     #[arg(long, value_name = "BYTES")]
     packet_size_max: Option<u32>,
-    /// Which member of a shared subscription gets a message: least_inflight (default), round_robin, random,
-    /// sticky, hash_client_id or hash_topic.
+    /// Which member of a shared subscription gets a message: least_inflight (default),
+    /// round_robin, random, sticky, hash_client_id or hash_topic.
     #[arg(long, value_name = "STRATEGY")]
     shared_strategy: Option<SharedStrategy>,
     /// Keep sessions, their messages and retained messages in DIR, which is created if missing.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Durability of persistent sessions and retained messages when the broker acknowledges them:
-    /// memory, written (survives the end of the process) or fsynced (survives a power cut; default).
+    /// memory, written (survives the end of the process) or fsynced (survives a power cut, the
+    /// default).
     #[arg(long, value_name = "LEVEL")]
     durability: Option<Level>,
     /// Largest number of unacknowledged QoS 1 and 2 messages from the broker to one client.

@@ -32,7 +32,8 @@ enum JournalCommand {
     /// Read everything and report damage.
     ///
     /// Exit code 0: the directory is sound. 99: records are lost; each line names the file and,
-    /// where it is known, the byte. A log that ends within a commit, as after a power cut, is sound.
+    /// where it is known, the byte. A log that ends within a commit, as after a power cut, is
+    /// sound.
     Check {
         /// The data directory.
         directory: PathBuf,
@@ -196,8 +197,8 @@ fn check(directory: &Path) -> Result<u8, Failure> {
     Ok(if problems.is_empty() { exit::OK } else { exit::THRESHOLD })
 }
 
-/// Queues without the record of their owner: the segment with that record is missing as a whole, and
-/// the log does not reveal that its oldest segment is missing.
+/// Queues without the record of their owner: the segment with that record is missing as a whole,
+/// and the log does not reveal that its oldest segment is missing.
 fn orphans(inspection: &Inspection) -> Result<Vec<String>, Failure> {
     let counts = Counts::of(inspection)?;
     let orphans = counts.queues.iter().filter(|(_, queue)| queue.name.is_none());
