@@ -7,6 +7,7 @@ mod crash;
 #[cfg(feature = "results")]
 mod documents;
 mod failures;
+mod findings;
 #[cfg(target_os = "linux")]
 mod floor;
 #[cfg(target_os = "linux")]
@@ -94,13 +95,13 @@ fn main() -> ExitCode {
 mod tests {
     use clap::Parser as _;
 
-    use super::{Arguments, shell, tidy};
+    use super::{Arguments, shell};
 
     /// What documents tell readers to type.
     #[test]
     fn chores_in_documents_are_there_with_their_flags() {
         let root = shell::root();
-        let names = tidy::files(&root).expect("the working tree can be read");
+        let names = shell::files(&root).expect("the working tree can be read");
         let mut count = 0;
         for name in names.iter().filter(|name| name.ends_with(".md")) {
             let text = std::fs::read_to_string(root.join(name)).expect("reads");

@@ -1,8 +1,8 @@
 //! Running other programs, with what is run shown first.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 
@@ -88,4 +88,35 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
 /// True where an automatic run wants everything to be there.
 pub(crate) fn in_ci() -> bool {
     env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}
+
+/// The files of the working tree that git knows or would add.
+pub(crate) fn files(root: &Path) -> Result<Vec<String>> {
+    let mut git = command("git");
+    git.current_dir(root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    match output(&mut git) {
+        Ok(list) => Ok(list.split('\0').filter(|name| !name.is_empty()).map(Into::into).collect()),
+        // An unpacked archive has no git.
+        Err(_) => walk(root),
+    }
+}
+
+fn walk(root: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut folders: Vec<PathBuf> = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).with_context(|| format!("cannot read {folder:?}"))?;
+        for entry in entries {
+            let path = entry.context("cannot read a folder's entry")?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if !matches!(name.as_str(), "target" | "node_modules" | ".git" | "runs") {
+                    folders.push(path);
+                }
+            } else if let Ok(relative) = path.strip_prefix(root) {
+                names.push(relative.to_string_lossy().into_owned());
+            }
+        }
+    }
+    Ok(names)
 }

@@ -1,6 +1,6 @@
 //! `web/`: the scripts of reports and of the live page, made from TypeScript.
 //!
-//! What they are made into is committed, so that nobody needs node to build the program. Here it
+//! What they are made into is committed, so that building the program needs no node. Here it
 //! is made again and compared.
 
 use std::fs;

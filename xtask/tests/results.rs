@@ -20,7 +20,7 @@ fn a_report_is_measured_again_and_written() {
     let place = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     command.args(["results", "guide", "--quick", "--only", "qos0", "--brokers", "tacho"]);
-    // A measurement that somebody makes in the folder of this build stays as it is.
+    // A measurement under way in the folder of this build stays as it is.
     command.arg("--tacho").arg(tacho()).env("CARGO_TARGET_DIR", place.path());
     let output = command.output().expect("starts");
     let [said, printed] = [&output.stderr, &output.stdout].map(|b| String::from_utf8_lossy(b));

@@ -95,7 +95,7 @@ pub(crate) fn wait_until_idle(seconds_max: u64) -> bool {
     }
 }
 
-/// A port of loopback that nobody listens on.
+/// A loopback port on which no process listens.
 pub(crate) fn free_port() -> Result<u16> {
     let address =
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());

@@ -99,7 +99,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let started = machine::utc_now().context("cannot read the date")?;
     let mut figures = Figures::default();
     for round in 1..=options.rounds {
-        // Every other round backwards: a drift of the machine favours nobody.
+        // Every other round backwards: a drift of the machine favours no case.
         let mut order: Vec<&Case> = cases.iter().filter(|case| case.is_due(round)).collect();
         if round.is_multiple_of(2) {
             order.reverse();

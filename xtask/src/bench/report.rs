@@ -117,9 +117,20 @@ fn readme(
              measured here.\n\n",
         );
     }
+    cases_table(&mut text, cases, figures);
+    further_figures(&mut text, cases, figures);
+    text.push_str("\nWhat the cases are:\n\n");
+    for case in cases {
+        let _ = writeln!(text, "- `{}`: {}", case.name, case.what);
+    }
+    text
+}
+
+/// The table of cases, one row each.
+fn cases_table(text: &mut String, cases: &[Case], figures: &Figures) {
     text.push_str("## Cases\n\n");
     text.push_str(
-        "CPU is the broker's, per message in or out; \"bottleneck\" names who used its core up.\n\n",
+        "CPU is the broker's, per message in or out; \"bottleneck\" names the program that used its core up.\n\n",
     );
     text.push_str(
         "| case | us/message | TPS | broker CPU % | generator CPU % | p50 us | p99 us \
@@ -144,12 +155,6 @@ fn readme(
         let verdicts = figures.verdicts(&case.name).join(", ");
         let _ = writeln!(text, " {bottleneck} | {verdicts} |");
     }
-    further_figures(&mut text, cases, figures);
-    text.push_str("\nWhat the cases are:\n\n");
-    for case in cases {
-        let _ = writeln!(text, "- `{}`: {}", case.name, case.what);
-    }
-    text
 }
 
 /// Figures that few cases have.

@@ -52,7 +52,7 @@ pub(super) fn measure(
     population.subscribe(FILTERS_PER_CLIENT, |client, k| filter(routing, client, k))?;
     population.unblock()?;
     let broker = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let mut load = Load {
+    let mut load = RouteLoad {
         routing,
         population,
         publisher: connect(broker, "publisher")?,
@@ -111,7 +111,7 @@ fn filter(routing: Routing, client: usize, k: usize) -> String {
     format!("s/{client:03}/{k:04}/{last}")
 }
 
-struct Load {
+struct RouteLoad {
     routing: Routing,
     population: Population,
     publisher: TcpStream,
@@ -121,9 +121,9 @@ struct Load {
     changes: u64,
 }
 
-impl Load {
-    /// The broker's CPU, in microseconds per second, while subscriptions change and nobody
-    /// publishes.
+impl RouteLoad {
+    /// The broker's CPU, in microseconds per second, while subscriptions change and no
+    /// client publishes.
     fn changes_alone(&mut self, pid: u32) -> Result<f64> {
         let (cpu, started) = (cpu_ns(pid)?, Instant::now());
         for tick in 1..=WARM_UP.as_millis() as u32 {
@@ -168,7 +168,7 @@ impl Load {
         format!("s/{client:03}/{k:04}/00000000")
     }
 
-    /// Adds a subscription that nobody publishes to, or takes it away again.
+    /// Adds a subscription that matches no publication, or removes it again.
     fn change_a_subscription(&mut self) -> Result<()> {
         let k = self.changes / 2;
         let filter = match k % 10 {

@@ -97,9 +97,17 @@ pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {
         "bytes",
         Some(AtMost(6.0 * 1024.0)),
     );
+    judge_share_and_routes(&mut judge);
+    judge_population(&mut judge);
+    judge.verdicts
+}
+
+/// The generator's share, and topics of which many subscriptions know.
+fn judge_share_and_routes(judge: &mut Judge<'_>) {
+    use Bound::AtMost;
     let case = "tacho_qos1_60k";
-    let generator = figures.median(case, "generator_cpu_percent");
-    let broker = figures.median(case, "broker_cpu_percent");
+    let generator = judge.figures.median(case, "generator_cpu_percent");
+    let broker = judge.figures.median(case, "broker_cpu_percent");
     let share = ratio(generator, broker);
     judge.push("generator's CPU against the broker's, 60K TPS, QoS 1", share, TIMES, AtMost(1.0));
     let against = [
@@ -111,6 +119,12 @@ pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {
         let case = format!("tacho_routes_{case}");
         judge.cpu(target, &case, "tacho_routes_exact", AtMost(limit));
     }
+}
+
+/// Many subscriptions, bursts and clients that break the rules.
+fn judge_population(judge: &mut Judge<'_>) {
+    use Bound::AtMost;
+    let p99 = "latency_us_p99";
     let case = "tacho_subscribe_1m";
     judge.one("1,000,000 subscriptions", case, "subscribe_s", "s", Some(AtMost(10.0)));
     let bytes = "rss_bytes_per_subscription";
@@ -127,7 +141,6 @@ pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {
     judge.one("p99 of good clients while 1,000 bad ones try", "tacho_abuse_20k", p99, "us", None);
     let lost = Some(AtMost(0.0));
     judge.one("lost by good clients meanwhile", "tacho_abuse_20k", "lost", "messages", lost);
-    judge.verdicts
 }
 
 /// The same for the cases of durability.

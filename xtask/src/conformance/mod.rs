@@ -17,8 +17,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use crate::findings::{self, Finding};
 use crate::shell;
-use crate::tidy::{self, Finding};
 use cited::{TestCase, citations, cited_by_tests};
 use rules::Rules;
 
@@ -30,7 +30,7 @@ pub(crate) fn run() -> Result<()> {
     let root = shell::root();
     let mut findings = Vec::new();
     let page = make(&root, &mut findings)?;
-    tidy::print(&findings);
+    findings::print(&findings);
     if !findings.is_empty() {
         bail!("{} citations are wrong", findings.len());
     }
@@ -53,7 +53,7 @@ pub(crate) fn check(root: &Path, findings: &mut Vec<Finding>) -> Result<()> {
 
 fn make(root: &Path, findings: &mut Vec<Finding>) -> Result<String> {
     let rules = Rules::read(&root.join("xtask/conformance"))?;
-    let mut names = tidy::files(root)?;
+    let mut names = shell::files(root)?;
     names.retain(|name| name.starts_with("crates/") && name.ends_with(".rs"));
     names.sort();
     let mut tests: Vec<TestCase> = Vec::new();

@@ -36,13 +36,13 @@ pub(super) fn render(rules: &Rules, tests: &[TestCase]) -> String {
 }
 
 /// A rule and the names of the tests that cover it.
-type Row<'a> = (&'a Rule, Vec<String>);
+type RuleRow<'a> = (&'a Rule, Vec<String>);
 
-fn rows<'a>(list: &'a [Rule], tests: impl Fn(&Rule) -> Vec<String>) -> Vec<Row<'a>> {
+fn rows<'a>(list: &'a [Rule], tests: impl Fn(&Rule) -> Vec<String>) -> Vec<RuleRow<'a>> {
     list.iter().map(|rule| (rule, tests(rule))).collect()
 }
 
-fn statements<'a>(list: &'a [Rule], tests: &[TestCase], v5: bool) -> Vec<Row<'a>> {
+fn statements<'a>(list: &'a [Rule], tests: &[TestCase], v5: bool) -> Vec<RuleRow<'a>> {
     rows(list, |rule| {
         covering(tests, |test| test.statements.iter().any(|s| s.v5 == v5 && s.id == rule.id))
     })
@@ -56,7 +56,7 @@ fn covering(tests: &[TestCase], covers: impl Fn(&TestCase) -> bool) -> Vec<Strin
     tests.iter().filter(|test| covers(test)).map(name).collect()
 }
 
-fn counts(page: &mut String, title: &str, rows: &[Row<'_>]) {
+fn counts(page: &mut String, title: &str, rows: &[RuleRow<'_>]) {
     let tested = rows.iter().filter(|(_, tests)| !tests.is_empty()).count();
     let untested = |wanted: fn(&Option<Exempt>) -> bool| {
         rows.iter().filter(|(rule, tests)| tests.is_empty() && wanted(&rule.exempt)).count()
@@ -70,7 +70,7 @@ fn counts(page: &mut String, title: &str, rows: &[Row<'_>]) {
         writeln!(page, "| {title} | {all} | {tested} | {clients} | {moot} | {later} | {open} |");
 }
 
-fn table(page: &mut String, title: &str, prefix: &str, rows: &[Row<'_>]) {
+fn table(page: &mut String, title: &str, prefix: &str, rows: &[RuleRow<'_>]) {
     let _ = write!(page, "\n## {title}\n\n| | what it is about | tests |\n|---|---|---|\n");
     for (rule, tests) in rows {
         let covered = if tests.is_empty() { why_not(rule) } else { tests.join("<br>") };

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::curve;
-use super::dots::{self, Dot, DotRow, Kind, Panel};
+use super::dots::{self, Dot, DotKind, DotRow, Panel};
 use super::picture::Entry;
 use super::record::{Broker, Results, Row, Worth};
 use super::{Documents, sheet};
@@ -178,7 +178,7 @@ fn picture(results: &Results) -> String {
 fn dot_row(results: &Results, row: &BifromqRow) -> DotRow {
     let name = row.full_name();
     let published = |value: f64, text: String| Dot {
-        kind: Kind::Published,
+        kind: DotKind::Published,
         colour: 0,
         name: format!("{}: {text}", BIFROMQ.name),
         value,
@@ -191,9 +191,9 @@ fn dot_row(results: &Results, row: &BifromqRow) -> DotRow {
     for (index, broker) in results.brokers.iter().enumerate() {
         let Some(own) = results.row(&broker.key, &name, &name) else { continue };
         let kind = match own.worth() {
-            Worth::Counts => Kind::Dot,
-            Worth::Invalid => Kind::Hollow,
-            Worth::NotCarried => Kind::Cross,
+            Worth::Counts => DotKind::Dot,
+            Worth::Invalid => DotKind::Hollow,
+            Worth::NotCarried => DotKind::Cross,
         };
         let dot = |value: f64, text: String| Dot {
             kind,

@@ -14,21 +14,21 @@ const GAP: f64 = 36.0;
 
 /// How a dot is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DotKind {
     /// A figure that counts.
     Dot,
     /// One that does not.
     Hollow,
     /// What was not carried.
     Cross,
-    /// Somebody else's.
+    /// Another party's.
     Published,
 }
 
 /// One figure.
 #[derive(Clone, Debug)]
 pub(super) struct Dot {
-    pub(super) kind: Kind,
+    pub(super) kind: DotKind,
     /// Number of its colour.
     pub(super) colour: usize,
     pub(super) name: String,
@@ -146,15 +146,15 @@ fn dots_of(out: &mut String, dots: &[Dot], y: f64, place: impl Fn(f64) -> f64) {
     }
     for (dot, x) in dots.iter().zip(xs) {
         let (class, shape) = match dot.kind {
-            Kind::Published => {
+            DotKind::Published => {
                 ("hollow reference".to_owned(), format!("M{x:.1} {:.1}l5 5l-5 5l-5 -5z", y - 5.0))
             }
-            Kind::Cross => (
+            DotKind::Cross => (
                 format!("cross c{}", dot.colour),
                 format!("M{:.1} {:.1}l7 7m0 -7l-7 7", x - 3.5, y - 3.5),
             ),
             kind => (
-                format!("{} c{}", if kind == Kind::Dot { "dot" } else { "hollow" }, dot.colour),
+                format!("{} c{}", if kind == DotKind::Dot { "dot" } else { "hollow" }, dot.colour),
                 format!("M{:.1} {y:.1}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", x - 4.0),
             ),
         };

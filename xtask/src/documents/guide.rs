@@ -207,25 +207,7 @@ fn graphs(results: &Results, test: &Test) -> String {
         let mut lines = ours(pick);
         lines.push(published);
         lines.retain(|line| !line.points.is_empty());
-        let xs = lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x));
-        let x_end = xs.fold(0.0, f64::max) * 1.05;
-        let (x_title, x_unit) = match with_payload {
-            true => ("payload (bytes)", Unit::Number),
-            false => ("throughput: messages in + out per second", Unit::Rate),
-        };
-        let x = Axis {
-            title: x_title.to_owned(),
-            scale: Scale::exactly(0.0, x_end, x_unit),
-            unit: x_unit,
-        };
-        let y = match unit {
-            Unit::Latency => logarithmic(Lang::En, "latency", unit, &lines),
-            _ => Axis {
-                title: "CPU (percent of its cores)".to_owned(),
-                scale: Scale::exactly(0.0, 100.0, unit),
-                unit,
-            },
-        };
+        let (x, y) = axes(with_payload, unit, &lines);
         Chart::new(title, x, y, lines)
     };
     let cpu = chart("CPU", curve::cpu, theirs(|point| point.cpu_percent), Unit::Percent);
@@ -249,6 +231,27 @@ fn graphs(results: &Results, test: &Test) -> String {
          share of its own cores.",
     ];
     picture::charts(test.title, &legend(results, test), &[cpu, mean, p99], &notes)
+}
+
+/// The axes of a chart with these lines: the tests with payloads have another x.
+fn axes(with_payload: bool, unit: Unit, lines: &[Line]) -> (Axis, Axis) {
+    let xs = lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x));
+    let x_end = xs.fold(0.0, f64::max) * 1.05;
+    let (x_title, x_unit) = match with_payload {
+        true => ("payload (bytes)", Unit::Number),
+        false => ("throughput: messages in + out per second", Unit::Rate),
+    };
+    let x =
+        Axis { title: x_title.to_owned(), scale: Scale::exactly(0.0, x_end, x_unit), unit: x_unit };
+    let y = match unit {
+        Unit::Latency => logarithmic(Lang::En, "latency", unit, lines),
+        _ => Axis {
+            title: "CPU (percent of its cores)".to_owned(),
+            scale: Scale::exactly(0.0, 100.0, unit),
+            unit,
+        },
+    };
+    (x, y)
 }
 
 /// Beside the bridge, the same broker by itself: the symmetric test at QoS 1.

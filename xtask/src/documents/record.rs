@@ -125,13 +125,13 @@ pub(crate) struct Row {
     /// Why.
     pub(crate) reasons: Vec<String>,
     /// What was measured, if anything was.
-    pub(crate) step: Option<Figures>,
+    pub(crate) step: Option<RowFigures>,
 }
 
 /// The figures of a run, named as in `summary.json`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct Figures {
+pub(crate) struct RowFigures {
     /// Messages that were to be sent per second.
     pub(crate) offered_in_per_s: f64,
     /// Deliveries that they imply.
@@ -191,7 +191,7 @@ pub(crate) enum ResultsError {
         /// Why.
         error: serde_json::Error,
     },
-    /// There is nobody who could write about this suite.
+    /// No document describes this suite.
     #[error("{path}: nothing is known of the suite '{suite}': guide and bifromq")]
     Suite {
         /// The record.

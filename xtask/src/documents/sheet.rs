@@ -1,4 +1,4 @@
-//! What both documents have: how it was measured, by whom, every run, and what was left out.
+//! Parts of both documents: the method, the brokers, every run, and the omissions.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The floor of publishing: what the kernel takes when somebody writes PUBLISH packets to a broker
+//! The floor of publishing: the kernel's share when a bare loop writes PUBLISH packets to a broker
 //! on an absolute schedule, reads the acknowledgements, and does nothing else.
 //!
 //! No generator that writes each message when it is due and reads each acknowledgement when it
@@ -54,7 +54,7 @@ pub(super) struct Options {
 }
 
 #[derive(Serialize)]
-struct Figures {
+struct PublishFigures {
     sent_per_s: f64,
     acknowledged_per_s: f64,
     cpu_us_per_message: f64,
@@ -76,7 +76,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-struct Client {
+struct Connection {
     stream: TcpStream,
     packet: Vec<u8>,
     /// Where the packet has its identifier; 0 at QoS 0.
@@ -85,7 +85,7 @@ struct Client {
 }
 
 struct Publisher {
-    clients: Vec<Client>,
+    clients: Vec<Connection>,
     epoll: OwnedFd,
     timer: OwnedFd,
     options: Options,
@@ -98,7 +98,7 @@ struct Publisher {
 }
 
 /// Counts at an edge of the window.
-struct Edge {
+struct Snapshot {
     at_ns: u64,
     cpu_ns: u64,
     sent: u64,
@@ -116,7 +116,7 @@ impl Publisher {
             .context("cannot watch the timer")?;
         let mut clients = Vec::new();
         for index in 0..options.clients {
-            let client = Client::connect(options, index)
+            let client = Connection::connect(options, index)
                 .with_context(|| format!("cannot connect client {index}"))?;
             epoll::add(&epoll, &client.stream, EventData::new_u64(index.into()), events)
                 .context("cannot watch a socket")?;
@@ -135,8 +135,8 @@ impl Publisher {
         })
     }
 
-    fn edge(&self) -> Result<Edge> {
-        Ok(Edge {
+    fn edge(&self) -> Result<Snapshot> {
+        Ok(Snapshot {
             at_ns: now_ns(),
             cpu_ns: cpu_ns(std::process::id())?,
             sent: self.sent,
@@ -145,7 +145,7 @@ impl Publisher {
         })
     }
 
-    fn run(mut self) -> Result<Figures> {
+    fn run(mut self) -> Result<PublishFigures> {
         let window_ns = self.start_ns + SECOND_NS;
         let end_ns = window_ns + self.options.seconds * SECOND_NS;
         let turn_ns = self.options.turn_us * 1_000;
@@ -216,12 +216,12 @@ impl Publisher {
         }
     }
 
-    fn figures(&self, start: &Edge, end: &Edge) -> Figures {
+    fn figures(&self, start: &Snapshot, end: &Snapshot) -> PublishFigures {
         let seconds = (end.at_ns - start.at_ns) as f64 / 1e9;
         let sent = (end.sent - start.sent) as f64;
         let cpu_ns = (end.cpu_ns - start.cpu_ns) as f64;
         let acknowledged = (end.acknowledged_bytes - start.acknowledged_bytes) as f64;
-        Figures {
+        PublishFigures {
             sent_per_s: sent / seconds,
             acknowledged_per_s: acknowledged / ACK_BYTES as f64 / seconds,
             cpu_us_per_message: cpu_ns / 1e3 / sent.max(1.0),
@@ -232,7 +232,7 @@ impl Publisher {
     }
 }
 
-impl Client {
+impl Connection {
     fn connect(options: &Options, index: u32) -> Result<Self> {
         let stream = mqtt::connect(options.broker, &format!("floor-{index}"))?;
         stream.set_nonblocking(true)?;

@@ -12,7 +12,7 @@ use crate::{peers, shell};
 /// The keys that `--brokers` takes.
 pub(super) const ALL: [&str; 4] = ["tacho", "mosquitto", "mochi", "rumqttd"];
 
-/// What is lifted so that nobody loses messages to a default limit, and nothing else.
+/// Limits lifted so that no message is lost to a default; everything else is at its default.
 const MOSQUITTO: &str = "allow_anonymous true\nset_tcp_nodelay true\nlog_type error\n\
     max_inflight_messages 0\nmax_queued_messages 0\n";
 
@@ -119,7 +119,7 @@ pub(super) fn chosen(keys: &[String], tacho: &Path, mqtt5: bool) -> Result<Vec<B
     for key in ALL.iter().filter(|key| keys.is_empty() || keys.iter().any(|one| one == **key)) {
         match broker(key, tacho, mqtt5) {
             Ok(broker) => brokers.push(broker),
-            // Who is asked for by name must be there.
+            // A broker asked for by name must be there.
             Err(error) if !keys.is_empty() => return Err(error),
             Err(error) => eprintln!("without {key}: {error:#}"),
         }
@@ -131,77 +131,85 @@ pub(super) fn chosen(keys: &[String], tacho: &Path, mqtt5: bool) -> Result<Vec<B
 }
 
 fn broker(key: &str, tacho: &Path, mqtt5: bool) -> Result<Broker> {
-    Ok(match key {
-        "tacho" => Broker {
-            version: shell::output(shell::command(tacho).arg("--version"))?.trim().to_owned(),
-            command: "PROGRAM broker --quiet --listen 127.0.0.1:{port} --shards 1".to_owned(),
-            persistent_command: "PROGRAM broker --quiet --listen 127.0.0.1:{port} --shards 1 \
+    match key {
+        "tacho" => tacho_broker(key, tacho),
+        "mosquitto" => mosquitto(key),
+        "mochi" => mochi(key),
+        _ => rumqttd(key, mqtt5),
+    }
+}
+
+fn tacho_broker(key: &str, tacho: &Path) -> Result<Broker> {
+    Ok(Broker {
+        version: shell::output(shell::command(tacho).arg("--version"))?.trim().to_owned(),
+        command: "PROGRAM broker --quiet --listen 127.0.0.1:{port} --shards 1".to_owned(),
+        persistent_command: "PROGRAM broker --quiet --listen 127.0.0.1:{port} --shards 1 \
                                  --data-dir {dir}"
-                .to_owned(),
-            configuration: String::new(),
-            persistence: "a journal, synced to the disk before anything is acknowledged; messages \
+            .to_owned(),
+        configuration: String::new(),
+        persistence: "a journal, synced to the disk before anything is acknowledged; messages \
                           of QoS 0 are not kept"
-                .to_owned(),
-            cannot: Vec::new(),
-            ..named(key, "Tacho", tacho.to_path_buf())
-        },
-        "mosquitto" => {
-            let program = shell::find("mosquitto")
-                .context("no `mosquitto` on this machine: apt-get install mosquitto")?;
-            Broker {
-                version: first_line(&program, "-h"),
-                command: "PROGRAM -c CONF -p {port}".to_owned(),
-                // It gives up root otherwise, and cannot write to the folder of the run.
-                persistent_command:
-                    "sh -c \"(cat CONF; echo user root; echo persistence true; echo \
+            .to_owned(),
+        cannot: Vec::new(),
+        ..named(key, "Tacho", tacho.to_path_buf())
+    })
+}
+
+fn mosquitto(key: &str) -> Result<Broker> {
+    let program = shell::find("mosquitto")
+        .context("no `mosquitto` on this machine: apt-get install mosquitto")?;
+    Ok(Broker {
+        version: first_line(&program, "-h"),
+        command: "PROGRAM -c CONF -p {port}".to_owned(),
+        // It gives up root otherwise, and cannot write to the folder of the run.
+        persistent_command: "sh -c \"(cat CONF; echo user root; echo persistence true; echo \
                                      persistence_location {dir}/) > {dir}/own.conf; exec PROGRAM \
                                      -c {dir}/own.conf -p {port}\""
-                        .to_owned(),
-                configuration: MOSQUITTO.to_owned(),
-                bridge: MOSQUITTO_BRIDGE.to_owned(),
-                persistence:
-                    "in memory; `persistence true` writes a copy every half an hour and at \
+            .to_owned(),
+        configuration: MOSQUITTO.to_owned(),
+        bridge: MOSQUITTO_BRIDGE.to_owned(),
+        persistence: "in memory; `persistence true` writes a copy every half an hour and at \
                               a regular end, so that a crash loses what came since"
-                        .to_owned(),
-                cannot: Vec::new(),
-                ..named(key, "mosquitto", program)
-            }
-        }
-        "mochi" => {
-            let program = peers::mochi()?;
-            Broker {
-                version: first_line(&program, "-version"),
-                command: "PROGRAM -listen 127.0.0.1:{port}".to_owned(),
-                persistent_command: "PROGRAM -listen 127.0.0.1:{port} -dir {dir}/badger".to_owned(),
-                configuration: String::new(),
-                persistence: "the storage that its authors recommend (badger), at its defaults: \
+            .to_owned(),
+        cannot: Vec::new(),
+        ..named(key, "mosquitto", program)
+    })
+}
+
+fn mochi(key: &str) -> Result<Broker> {
+    let program = peers::mochi()?;
+    Ok(Broker {
+        version: first_line(&program, "-version"),
+        command: "PROGRAM -listen 127.0.0.1:{port}".to_owned(),
+        persistent_command: "PROGRAM -listen 127.0.0.1:{port} -dir {dir}/badger".to_owned(),
+        configuration: String::new(),
+        persistence: "the storage that its authors recommend (badger), at its defaults: \
                               written, not synced, before anything is acknowledged"
-                    .to_owned(),
-                cannot: vec![Cannot::new("bridge", "has no bridges")],
-                ..named(key, "mochi-mqtt", program)
-            }
-        }
-        _ => {
-            let program = peers::rumqttd()?;
-            Broker {
-                version: first_line(&program, "--version"),
-                command: "sh -c \"sed s/PORT/{port}/ CONF > {dir}/own.toml; exec PROGRAM --quiet \
+            .to_owned(),
+        cannot: vec![Cannot::new("bridge", "has no bridges")],
+        ..named(key, "mochi-mqtt", program)
+    })
+}
+
+fn rumqttd(key: &str, mqtt5: bool) -> Result<Broker> {
+    let program = peers::rumqttd()?;
+    Ok(Broker {
+        version: first_line(&program, "--version"),
+        command: "sh -c \"sed s/PORT/{port}/ CONF > {dir}/own.toml; exec PROGRAM --quiet \
                           --config {dir}/own.toml\""
-                    .to_owned(),
-                persistent_command: String::new(),
-                configuration: RUMQTTD.replace("VN", if mqtt5 { "v5" } else { "v4" }),
-                persistence: "none: its log is in memory".to_owned(),
-                cannot: vec![
-                    Cannot::new(
-                        "bridge",
-                        "its bridge puts nothing in front of topics, so that two of them would \
+            .to_owned(),
+        persistent_command: String::new(),
+        configuration: RUMQTTD.replace("VN", if mqtt5 { "v5" } else { "v4" }),
+        persistence: "none: its log is in memory".to_owned(),
+        cannot: vec![
+            Cannot::new(
+                "bridge",
+                "its bridge puts nothing in front of topics, so that two of them would \
                          pass messages round in circles",
-                    ),
-                    Cannot::new("persistent", "keeps nothing on the disk"),
-                ],
-                ..named(key, "rumqttd", program)
-            }
-        }
+            ),
+            Cannot::new("persistent", "keeps nothing on the disk"),
+        ],
+        ..named(key, "rumqttd", program)
     })
 }
 

@@ -24,7 +24,7 @@ use crate::shell;
 use brokers::Broker;
 use plan::{Ladders, Point, Series, Suite};
 use row::Rows;
-use runner::{Runner, is_persistent};
+use runner::{RowRunner, is_persistent};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
@@ -125,7 +125,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut measurement = Measurement {
         suite: Suite::ask(&tacho, suite)?,
         rows: Rows::open(&work)?,
-        runner: Runner { options: &options, tacho: tacho.clone(), folder: work.clone() },
+        runner: RowRunner { options: &options, tacho: tacho.clone(), folder: work.clone() },
         brokers,
         ladders: Ladders::default(),
         left_out: Vec::new(),
@@ -195,11 +195,11 @@ fn keep(work: &Path, record: &Path, suite: &str) -> Result<()> {
 struct Measurement<'a> {
     suite: Suite,
     brokers: Vec<Broker>,
-    runner: Runner<'a>,
+    runner: RowRunner<'a>,
     rows: Rows,
     ladders: Ladders,
     left_out: Vec<serde_json::Value>,
-    /// Who begins: somebody else in every row.
+    /// The broker that begins, another one in every row.
     turn: usize,
 }
 
@@ -243,7 +243,7 @@ impl Measurement<'_> {
                 continue;
             }
             if let Some(why) = self.ladders.over(&broker.key, series, index) {
-                // Of steps that nobody published nothing is missing.
+                // Beyond the published steps no row is missing.
                 if index < series.points.len() {
                     self.leave_out(&broker.key, series, point, why);
                 }

@@ -6,20 +6,14 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::row::Row;
+use super::row::{CPU_FULL, GENERATOR_BUSY, Row};
 use crate::shell;
-
-/// CPU of the broker in percent of its core from which on a ladder goes no higher.
-pub(super) const CPU_FULL: f64 = 90.0;
 
 /// CPU at which workloads are recommended: beyond the published steps a ladder climbs up to here.
 const CPU_RECOMMENDED: f64 = 75.0;
 
 /// A ladder has at most so many times the steps that are published.
 const FURTHER_TIMES: usize = 2;
-
-/// Check of the generator that says its core was full.
-pub(super) const GENERATOR_BUSY: &str = "the busiest generator thread";
 
 /// A suite as `tacho scenario show --json` tells it.
 #[derive(Debug, Deserialize)]

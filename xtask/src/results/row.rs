@@ -9,7 +9,11 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::plan::{CPU_FULL, GENERATOR_BUSY};
+/// CPU of the broker in percent of its core at which a ladder ends.
+pub(super) const CPU_FULL: f64 = 90.0;
+
+/// The generator's check that its core was not full.
+pub(super) const GENERATOR_BUSY: &str = "the busiest generator thread";
 
 /// What is kept of a step of `summary.json`, under the same names.
 const KEPT: [&str; 34] = [

@@ -23,14 +23,14 @@ const EXTRA: Duration = Duration::from_secs(90);
 const CONNECTS_PER_S_MAX: u64 = 2500;
 
 /// Makes the runs.
-pub(super) struct Runner<'a> {
+pub(super) struct RowRunner<'a> {
     pub(super) options: &'a Options,
     pub(super) tacho: PathBuf,
     /// Where runs and configurations lie.
     pub(super) folder: PathBuf,
 }
 
-impl Runner<'_> {
+impl RowRunner<'_> {
     /// Runs a row, once the machine is idle.
     pub(super) fn row(&self, broker: &Broker, series: &Series, point: &Point) -> Result<Row> {
         machine::wait_until_idle(self.options.idle_wait);

@@ -1,4 +1,4 @@
-//! Rules about the manifests: who may depend on whom, and where versions are declared.
+//! Rules about the manifests: the layers of crates, and where versions are declared.
 
 use std::fs;
 use std::path::Path;
