@@ -1,6 +1,6 @@
-// Bundles the scripts and the style sheets into `dist/`, which is committed so that building the
-// program needs no node; with `--out DIR` into another folder. With `--tests` it bundles the tests
-// into `out/`, for `node --test`.
+// Bundles scripts and style sheets into `dist/`, which is committed so that building the program
+// needs no node. `--out DIR` selects another folder; `--tests` bundles the tests into `out/` for
+// `node --test`.
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
@@ -31,7 +31,7 @@ if (process.argv.includes("--tests")) {
     legalComments: "none",
     logLevel: "warning",
   };
-  // uPlot is a file of its own, so that it is in the program once.
+  // uPlot is a separate file, so that the program contains it once.
   await build({ ...script, entryPoints: ["src/uplot.ts"], banner: { js: notice } });
   await build({
     ...script,

@@ -1,5 +1,5 @@
-// A chart that answers: values under the pointer, a stretch selected by dragging, a double click to
-// see all again, lines switched off and on in the legend. Reports and the live page draw with it.
+// An interactive chart: values under the pointer, dragging zooms, a double click resets the zoom, the
+// legend switches lines on and off. Used by reports and by the live page.
 
 import uPlot from "uplot";
 
@@ -8,8 +8,9 @@ import { aligned, stacked } from "./data";
 import { show, tick } from "./format";
 import { apart, decades, fromZero, linearTicks, logTicks, nineTicks } from "./scale";
 
-// Charts over time move together.
+// Cursors of charts over time are synchronised.
 const TIME = "time";
+// Average width of a character in FONT.
 const LETTER = 6.2;
 const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, '
   + '"Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif';
@@ -21,7 +22,7 @@ export class Chart {
   private readonly tip: HTMLElement;
   private colours: Map<string, string> = new Map();
 
-  // `host` is emptied of nothing: the chart is put at its end.
+  // The chart is appended to `host`.
   constructor(
     private readonly host: HTMLElement,
     private readonly data: ChartData,
@@ -37,8 +38,7 @@ export class Chart {
     this.plot.over.append(this.tip);
   }
 
-  // Shows other values, as time goes on; the lines stay the same ones, and so does a stretch that
-  // somebody selected.
+  // Shows new values of the same lines and keeps the zoom.
   update(data: ChartData, places: number[][]): void {
     const [from, to] = this.wholeX();
     const { min, max } = this.plot.scales["x"]!;
@@ -60,13 +60,13 @@ export class Chart {
     for (const line of lines) this.shown[line] = on;
     this.plot.batch(() => {
       for (const line of lines) this.plot.setSeries(this.series(line), { show: on });
-      // What is stacked upon a line that went moves down.
+      // Areas stacked on a hidden line move down.
       this.plot.setData(this.drawn(), false);
       this.reset();
     });
   }
 
-  // All of it, after a zoom.
+  // Resets the zoom.
   reset(): void {
     const [from, to] = this.wholeX();
     this.plot.setScale("x", { min: from, max: to });
@@ -76,13 +76,13 @@ export class Chart {
     this.plot.setSize(this.size());
   }
 
-  // Colours of the page, which may have become light or dark.
+  // Applies the page's colours after a change between light and dark.
   recolour(): void {
     this.readColours();
     this.plot.redraw(false, true);
   }
 
-  // Areas are drawn from the top of the stack down, so the plot has their lines in reverse.
+  // Areas are drawn from the top of the stack down, so the plot has the lines in reverse order.
   private series(line: number): number {
     return this.data.stacked ? this.data.lines.length - line : line + 1;
   }
@@ -96,7 +96,7 @@ export class Chart {
   private wholeX(): [number, number] {
     const { from, to } = this.data.x;
     let end = to;
-    // Figures of others may reach further.
+    // Published figures may reach further.
     this.data.lines.forEach((line, index) => {
       if (!line.published || !this.shown[index]) return;
       const places = this.raw[0];
@@ -130,7 +130,7 @@ export class Chart {
   private options(): uPlot.Options {
     const { x, y } = this.data;
     const over = x.unit === "seconds";
-    // A small screen has no room for the title of an axis whose chart has one.
+    // A small screen has no room for the axis title; the chart has a title.
     const narrow = this.size().width < 400;
     const parts = () => (this.size().width > 600 ? 8 : 4);
     const xSplits = (u: uPlot): number[] => {
@@ -155,7 +155,7 @@ export class Chart {
       labelFont: FONT,
       labelSize: 18,
       stroke: () => this.colour("ink-3"),
-      // Every tick that we ask for; by default a logarithmic axis names only some.
+      // Label every tick: by default uPlot labels only some of a logarithmic axis.
       filter: (_: uPlot, splits: number[]) => splits,
       grid: { stroke: () => this.colour("rule"), width: 1 },
       ticks: { stroke: () => this.colour("axis"), width: 1, size: 4 },
@@ -197,7 +197,7 @@ export class Chart {
 
   private rangeX(_u: uPlot, min: number | null, max: number | null): [number, number] {
     const [from, to] = this.wholeX();
-    // Without a stretch that somebody selected, all of it.
+    // Without a zoom, the whole range.
     if (min === null || max === null || !(max > min)) return [from, to];
     const all = this.raw[0];
     const whole = min <= (all[0] ?? min) && max >= (all[all.length - 1] ?? max);
@@ -207,7 +207,7 @@ export class Chart {
   private rangeY(min: number | null, max: number | null): [number, number] {
     const { y } = this.data;
     if (y.log) return decades(min ?? 1, max ?? 1);
-    // Shares of a whole stay shares of the whole.
+    // Shares of a whole keep an axis to 100 %.
     const percent = y.unit === "percent" && y.to === 100;
     if (percent) return [0, Math.max(100, max ?? 0)];
     const marks = this.data.marks.map((mark) => mark.y);
@@ -225,7 +225,7 @@ export class Chart {
       show: this.shown[index] ?? true,
       stroke: colour,
       width: 2,
-      // Between gaps on both sides there is no line to see.
+      // A value between two gaps has no line, so it gets a point.
       points: { show: true, size: 5, fill: colour, filter: (u, index) => isolated(u.data[index]!) },
     };
     if (this.data.stacked) {
@@ -235,7 +235,7 @@ export class Chart {
       series.fill = colour;
       return series;
     }
-    // Lines of steps lie apart from each other, and are drawn through places of other lines.
+    // Steps have places of their own: their line continues across the places of other lines.
     if (line.marker !== "") series.spanGaps = true;
     if (classes.includes("under")) {
       series.width = 7;
@@ -254,7 +254,7 @@ export class Chart {
 
   private markers(line: LineData, colour: () => string): uPlot.Series.Points {
     const kind = line.marker;
-    // Figures of others are paler than ours.
+    // Published figures are paler than measured ones.
     const inside = line.published ? () => `${colour()}55` : colour;
     return {
       show: true,
@@ -311,7 +311,7 @@ export class Chart {
         u.ctx.fillText(name, (x0 + x1) / 2, top - 4 * px);
         continue;
       }
-      // The name of a moment stands beside it, where the next one leaves room.
+      // The name of a narrow band is written beside it if it fits before the next band.
       const others = this.data.bands.map(([start]) => start).filter((start) => start > from);
       const room = others.length > 0 ? place(Math.min(...others)) : right;
       if (x1 + length + 6 * px < room) {
@@ -344,7 +344,7 @@ export class Chart {
         u.ctx.lineTo(left + width, y);
         u.ctx.stroke();
         u.ctx.textAlign = "left";
-        // The highest has its name above it, others below.
+        // The highest level has its name above the line, others below.
         const above = mark.y >= Math.max(...levels);
         u.ctx.fillText(mark.name, left + 5 * px, above ? y - 4 * px : y + 13 * px);
         continue;
@@ -399,7 +399,7 @@ export class Chart {
 
 type AxisUnit = ChartData["x"]["unit"];
 
-// Places of values that have none on either side.
+// Indices of values without a neighbour on either side.
 function isolated(values: uPlot.AlignedData[number]): number[] {
   const places: number[] = [];
   for (let index = 0; index < values.length; index += 1) {
@@ -414,7 +414,7 @@ function scaled(font: string): string {
   return font.replace(/^\d+/, (size) => String(Math.round(Number(size) * uPlot.pxRatio)));
 }
 
-// Makes one figure of a page answer: `figure` has a legend and a place for the plot.
+// Makes a figure of a page interactive: `figure` contains a legend and an element for the plot.
 export function enhance(figure: HTMLElement, data: ChartData, page: PageData): Chart | null {
   const host = figure.querySelector<HTMLElement>(".plot");
   if (host === null || data.lines.length === 0) return null;

@@ -1,4 +1,4 @@
-// What a page says about its charts; `data.rs` of the report writes it.
+// Chart data of a page, as `crates/report/src/chart_data.rs` serialises it.
 
 export type Unit =
   | "number" | "seconds" | "rate" | "latency" | "percent" | "bytes" | "bytes_per_s" | "nines";
@@ -13,7 +13,7 @@ export interface AxisData {
 
 export interface LineData {
   name: string;
-  // Classes of the style sheet, the colour's first.
+  // Style sheet classes, the colour first.
   class: string;
   marker: "" | "dot" | "triangle" | "hollow" | "cross";
   published: boolean;
@@ -44,11 +44,11 @@ export interface PageData {
   charts: ChartData[];
 }
 
-// A value that is absent, or a place that another line has and this one has not.
+// `null`: no value. `undefined`: the line has no such place, but another line of the chart has.
 export type Value = number | null | undefined;
 
-// The lines of a chart over the places of all of them: rows of `[places, line, line, ...]`.
-// Places that a line does not know are undefined there, which does not interrupt it.
+// The lines of a chart over the union of their places: `[places, line, line, ...]`. Places that a
+// line lacks are `undefined`, which does not interrupt it.
 export function aligned(chart: ChartData, places: number[][]): [number[], ...Value[][]] {
   const used = new Set(chart.lines.map((line) => line.places));
   if (used.size === 1) {
@@ -71,7 +71,7 @@ export function aligned(chart: ChartData, places: number[][]): [number[], ...Val
   return [axis, ...columns];
 }
 
-// Sums of a line and all lines before it that are shown, for areas upon each other.
+// For stacked areas: the sum of each line and all shown lines before it.
 export function stacked(columns: Value[][], shown: boolean[]): Value[][] {
   const sums: number[] = [];
   return columns.map((column, line) =>

@@ -1,19 +1,19 @@
-// Charts that grow: figures like those of a report, with values that keep coming.
+// Live charts: figures like those of a report that are updated continuously.
 
+import type { Actions } from "./actions";
 import type { Chart } from "./chart";
 import { enhance } from "./chart";
-import type { Deeds } from "./deeds";
-import type { Growing, Stretches } from "./growing";
 import type { Panel } from "./panels";
-import { chartOf, shownName } from "./panels";
+import { chartData, shownName } from "./panels";
+import type { Intervals, Rows } from "./rows";
 
-// A chart spans at least so many seconds.
+// The shortest time axis, in seconds.
 const SPAN_S = 30;
 
 class Figure {
   private readonly chart: Chart | null;
 
-  constructor(place: HTMLElement, private readonly panel: Panel, private readonly rows: Growing) {
+  constructor(place: HTMLElement, private readonly panel: Panel, private readonly rows: Rows) {
     const figure = document.createElement("figure");
     if (panel.wide) figure.className = "wide";
     const caption = document.createElement("figcaption");
@@ -37,16 +37,16 @@ class Figure {
     }
     figure.append(legend, plot);
     place.append(figure);
-    const data = chartOf(panel, rows, this.span(), []);
+    const data = chartData(panel, rows, this.span(), []);
     this.chart = enhance(figure, data, { places: [rows.places], charts: [data] });
     figure.dataset["lines"] = String(panel.lines.length);
   }
 
-  draw(bands: [number, number, string][], deeds: Deeds): void {
+  draw(bands: [number, number, string][], actions: Actions): void {
     const span = this.span();
-    const all = [...bands, ...deeds.bands(...span)];
-    this.chart?.update(chartOf(this.panel, this.rows, span, all), [this.rows.places]);
-    // For whoever wants to know, tests above all: how many values are drawn.
+    const all = [...bands, ...actions.bands(...span)];
+    this.chart?.update(chartData(this.panel, this.rows, span, all), [this.rows.places]);
+    // The number of values and marks drawn, for tests.
     const drawn = this.panel.lines.reduce(
       (sum, { name }) => sum + this.rows.column(name).filter((value) => value !== null).length, 0);
     this.chart?.plot.root.setAttribute("data-points", String(drawn));
@@ -68,7 +68,7 @@ class Figure {
   }
 }
 
-// The charts of one source of rows under a heading.
+// The charts of one source of rows, under a heading.
 export class Board {
   private figures: Figure[] = [];
   private drawn = "";
@@ -77,9 +77,9 @@ export class Board {
   constructor(
     place: HTMLElement,
     heading: string,
-    private readonly rows: Growing,
-    private readonly bands: Stretches,
-    private readonly deeds: Deeds,
+    private readonly rows: Rows,
+    private readonly bands: Intervals,
+    private readonly actions: Actions,
     private readonly panels: () => Panel[],
   ) {
     if (heading !== "") {
@@ -93,7 +93,7 @@ export class Board {
 
   draw(): void {
     const panels = this.panels();
-    // Lines that came to be, such as an interface that had its first byte, need new charts.
+    // A new line, such as an interface with its first traffic, needs a new chart.
     const lines = JSON.stringify(panels.map((panel) => panel.lines));
     if (lines !== this.drawn) {
       this.drawn = lines;
@@ -101,7 +101,7 @@ export class Board {
       this.figures = panels.map((panel) => new Figure(this.charts, panel, this.rows));
     }
     const bands = this.bands.all.filter(([, , name]) => name === "measure");
-    for (const figure of this.figures) figure.draw(bands, this.deeds);
+    for (const figure of this.figures) figure.draw(bands, this.actions);
   }
 
   resize(): void {

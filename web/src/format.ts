@@ -1,4 +1,4 @@
-// Figures as people read them, the same as the program writes them elsewhere on the page.
+// Figures formatted as the program formats them elsewhere on the page.
 
 import type { Unit } from "./data";
 
@@ -37,7 +37,7 @@ export function bytes(value: number): string {
   return unit === "B" ? `${Math.round(scaled)} B` : `${scaled.toFixed(1)} ${unit}`;
 }
 
-// A quantile, given as the number of its nines.
+// A quantile in percent, given as its number of nines.
 export function quantile(nines: number): string {
   const whole = Math.abs(nines - Math.round(nines)) < 1e-9;
   let digits = Math.max(Math.floor(nines - 1e-9), 0) + 1;
@@ -46,7 +46,7 @@ export function quantile(nines: number): string {
   return `${((1 - 10 ** -nines) * 100).toFixed(digits)} %`;
 }
 
-// A value as the pointer shows it.
+// A value as the tooltip shows it.
 export function show(value: number, unit: Unit): string {
   switch (unit) {
     case "number": return Number.isInteger(value) ? thousands(value) : value.toFixed(2);
@@ -60,7 +60,7 @@ export function show(value: number, unit: Unit): string {
   }
 }
 
-// Without zeros at the end.
+// Without trailing zeros.
 function trimmed(value: number): string {
   return String(Number(value.toFixed(3)));
 }

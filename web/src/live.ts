@@ -1,20 +1,20 @@
-// The page of a run while it runs.
+// The live page of a run.
 
-import { Deeds } from "./deeds";
+import { Actions } from "./actions";
 import { Board } from "./figures";
 import { latency, rate, thousands, bytes } from "./format";
-import { Growing, Stretches } from "./growing";
 import type {
-  DeedNews, EndNews, FailedNews, Hello, HostNews, PhaseNews, RunNews, SecondNews, StepNews,
+  ActionNews, EndNews, FailedNews, Hello, HostNews, PhaseNews, RunNews, SecondNews, StepNews,
 } from "./news";
 import type { Panel } from "./panels";
 import {
   RUN_PANELS, brokerPanels, brokersOf, busiest, groupPanels, hasLoad, hostPanels, largest, valuesOf,
   valuesOfBroker, valuesOfGroups, valuesOfHost,
 } from "./panels";
+import { Intervals, Rows } from "./rows";
 
-// How long the stop button waits to be pressed again.
-const SURE_MS = 5000;
+// The stop button must be pressed a second time within this time.
+const CONFIRM_MS = 5000;
 
 function element<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -38,9 +38,9 @@ function percent(value: number | null): string {
 }
 
 class Page {
-  private rows = new Growing();
-  private bands = new Stretches();
-  private deeds = new Deeds();
+  private rows = new Rows();
+  private bands = new Intervals();
+  private actions = new Actions();
   private run: RunNews | null = null;
   private phase: PhaseNews | null = null;
   private end: EndNews | null = null;
@@ -48,37 +48,34 @@ class Page {
   private failures = 0;
   private connected = 0;
   private boards: Board[] = [];
-  private hosts = new Map<string, Growing>();
-  // Of groups, and of each of several brokers.
-  private parts = new Map<string, Growing>();
-  // The page's clock: when the newest row ended, and when it came here.
-  private now = { at: 0, came: performance.now() };
-  private due = false;
+  // The rows of hosts, groups and each of several brokers.
+  private sources = new Map<string, Rows>();
+  // The page's clock: the end of the latest row, and when it was received.
+  private now = { at: 0, receivedAt: performance.now() };
+  private isDrawPending = false;
   private missed = 0;
 
   hello(hello: Hello): void {
-    this.rows = new Growing();
-    this.bands = new Stretches();
-    this.deeds = new Deeds();
-    this.hosts = new Map();
-    this.parts = new Map();
+    this.rows = new Rows();
+    this.bands = new Intervals();
+    this.actions = new Actions();
+    this.sources = new Map();
     this.boards = [];
     this.missed = 0;
     element("charts").replaceChildren();
     element("steps").querySelector("tbody")?.replaceChildren();
     element("failures").querySelector("ul")?.replaceChildren();
     element("steps").hidden = true;
-    element("deeds").hidden = true;
+    element("actions").hidden = true;
     element("failures").hidden = true;
-    this.boards.push(
-      new Board(element("charts"), "", this.rows, this.bands, this.deeds, () => RUN_PANELS));
+    this.addBoard("", this.rows, () => RUN_PANELS);
     document.title = `${hello.name} - Tacho`;
     element("name").textContent = hello.name;
     element("kind").textContent = hello.kind === "run" ? "Live run" : `Live ${hello.kind}`;
     element<HTMLButtonElement>("stop").disabled = false;
     this.notice("");
     if (hello.forgotten > 0) {
-      this.notice(`The first ${thousands(hello.forgotten)} rows are kept in the run's files only.`);
+      this.notice(`The first ${thousands(hello.forgotten)} rows are only in the run's files.`);
     }
     if (hello.run !== null) this.begin(hello.run);
     this.phase = hello.phase;
@@ -86,8 +83,8 @@ class Page {
       const count = hello.failures_count - hello.failures.length + index + 1;
       this.failed({ count, sentence });
     });
-    hello.deeds.forEach((deed) => this.deeds.take(deed));
-    this.drawDeeds();
+    hello.actions.forEach((action) => this.actions.update(action));
+    this.drawActions();
     hello.steps.forEach((step) => this.step(step));
     if (hello.end !== null) this.ended(hello.end);
     this.draw();
@@ -114,7 +111,7 @@ class Page {
   }
 
   secondPassed(row: SecondNews): void {
-    // At the end the last figures under load stay.
+    // After the load has ended, its last figures stay.
     if (this.second === null || row.length_s >= 0.5 && (hasLoad(row) || !hasLoad(this.second))) {
       this.second = row;
     }
@@ -124,46 +121,37 @@ class Page {
     this.rows.push(end, valuesOf(row));
     this.bands.push(row.start_s, end, row.phase);
     const groups = valuesOfGroups(row);
-    if (groups.length > 0) this.partTold("Groups", groupPanels, end, groups);
+    if (groups.length > 0) this.source("groups", "Groups", groupPanels).push(end, groups);
     for (const part of brokersOf(row)) {
       const heading = `Broker ${part.name === "" ? "default" : part.name}`;
-      this.partTold(heading, brokerPanels, end, valuesOfBroker(row, part));
+      this.source(`broker ${part.name}`, heading, brokerPanels)
+        .push(end, valuesOfBroker(row, part));
     }
     this.draw();
   }
 
-  // Groups, or a broker, where there are several of them.
-  private partTold(
-    heading: string, panels: (rows: Growing) => Panel[], end: number, values: [string, number | null][],
-  ): void {
-    let rows = this.parts.get(heading);
-    if (rows === undefined) {
-      const grown = new Growing();
-      rows = grown;
-      this.parts.set(heading, grown);
-      this.boards.push(
-        new Board(element("charts"), heading, grown, this.bands, this.deeds, () => panels(grown)));
-    }
-    rows.push(end, values);
-  }
-
-  hostTold(row: HostNews): void {
+  hostRow(row: HostNews): void {
     const { host, source, target } = row.host;
-    const key = `${source} ${target ?? ""} ${host}`;
-    let rows = this.hosts.get(key);
-    if (rows === undefined) {
-      const grown = new Growing();
-      rows = grown;
-      this.hosts.set(key, grown);
-      const of = target === null ? "" : `, broker ${target}`;
-      const name = host === "" ? source : `${host} (${source}${of})`;
-      this.boards.push(
-        new Board(
-          element("charts"), `Host ${name}`, grown, this.bands, this.deeds,
-          () => hostPanels(grown)));
-    }
-    rows.push(row.at_s, valuesOfHost(row));
+    const broker = target === null ? "" : `, broker ${target}`;
+    const name = host === "" ? source : `${host} (${source}${broker})`;
+    this.source(`host ${source} ${target ?? ""} ${host}`, `Host ${name}`, hostPanels)
+      .push(row.at_s, valuesOfHost(row));
     this.draw();
+  }
+
+  // The rows of a source; the first call adds its board.
+  private source(key: string, heading: string, panels: (rows: Rows) => Panel[]): Rows {
+    const known = this.sources.get(key);
+    if (known !== undefined) return known;
+    const rows = new Rows();
+    this.sources.set(key, rows);
+    this.addBoard(heading, rows, () => panels(rows));
+    return rows;
+  }
+
+  private addBoard(heading: string, rows: Rows, panels: () => Panel[]): void {
+    this.boards.push(
+      new Board(element("charts"), heading, rows, this.bands, this.actions, panels));
   }
 
   failed(news: FailedNews): void {
@@ -176,14 +164,14 @@ class Page {
     this.draw();
   }
 
-  acted(deed: DeedNews): void {
-    this.deeds.take(deed);
-    this.drawDeeds();
+  actionProgressed(action: ActionNews): void {
+    this.actions.update(action);
+    this.drawActions();
     this.draw();
   }
 
   step(step: StepNews): void {
-    // The table of a single run would say what the verdict says.
+    // The table of a single run would only repeat the verdict.
     const section = element("steps");
     section.hidden = element("kind").textContent === "Live run";
     const row = document.createElement("tr");
@@ -245,12 +233,12 @@ class Page {
     notice.hidden = sentence === "";
   }
 
-  // Draws soon, once for all that has come until then.
+  // Schedules one redraw for all events received until then.
   draw(): void {
-    if (this.due) return;
-    this.due = true;
+    if (this.isDrawPending) return;
+    this.isDrawPending = true;
     requestAnimationFrame(() => {
-      this.due = false;
+      this.isDrawPending = false;
       this.drawNow();
     });
   }
@@ -276,7 +264,7 @@ class Page {
       bar.removeAttribute("value");
       return;
     }
-    const since = Math.min((performance.now() - this.now.came) / 1000, 2);
+    const since = Math.min((performance.now() - this.now.receivedAt) / 1000, 2);
     const done = Math.max(this.now.at + since - phase.at_s, 0);
     element("phase").textContent = phase.name;
     const of = `phase ${phase.number} of ${phase.of}`;
@@ -303,19 +291,19 @@ class Page {
   }
 
   private tick(at: number): void {
-    if (at >= this.now.at || at === 0) this.now = { at, came: performance.now() };
+    if (at >= this.now.at || at === 0) this.now = { at, receivedAt: performance.now() };
   }
 
-  private drawDeeds(): void {
-    const all = this.deeds.all();
-    const section = element("deeds");
+  private drawActions(): void {
+    const all = this.actions.all();
+    const section = element("actions");
     section.hidden = all.length === 0;
-    section.querySelector("tbody")?.replaceChildren(...all.map((deed) => {
+    section.querySelector("tbody")?.replaceChildren(...all.map((action) => {
       const row = document.createElement("tr");
-      const about = deed.kind === "kill" || deed.kind === "run" ? "" : thousands(deed.clients);
+      const hasClients = action.kind !== "kill" && action.kind !== "run";
       row.append(
-        text("th", `${deed.at_s.toFixed(1)} s`), text("td", deed.what), text("td", about),
-        text("td", deed.followed));
+        text("th", `${action.at_s.toFixed(1)} s`), text("td", action.what),
+        text("td", hasClients ? thousands(action.clients) : ""), text("td", action.followed));
       return row;
     }));
   }
@@ -363,13 +351,13 @@ function listen(page: Page): void {
   on<RunNews>("run", (news) => page.begin(news));
   on<PhaseNews>("phase", (news) => page.phaseBegan(news));
   on<SecondNews>("second", (news) => page.secondPassed(news));
-  on<HostNews>("host", (news) => page.hostTold(news));
+  on<HostNews>("host", (news) => page.hostRow(news));
   on<FailedNews>("failed", (news) => page.failed(news));
-  on<DeedNews>("deed", (news) => page.acted(news));
+  on<ActionNews>("action", (news) => page.actionProgressed(news));
   on<StepNews>("step", (news) => page.step(news));
   on<EndNews>("end", (news) => page.ended(news));
   on<number>("missed", (rows) => page.lost(rows));
-  // All that was before has come, and after the end nothing follows: no need to ask again.
+  // `ready` follows the history, and nothing follows the end: do not reconnect.
   const close = () => {
     if (page.isOver) source.close();
   };
@@ -380,8 +368,8 @@ function listen(page: Page): void {
     element<HTMLButtonElement>("stop").disabled = true;
     page.notice(
       source.readyState === EventSource.CLOSED
-        ? "The run cannot be watched from here: too many pages watch it, or it has ended. Reload to try again."
-        : "No connection to the run; trying again.");
+        ? "The run cannot be watched: too many pages are open, or it has ended. Reload to try again."
+        : "No connection to the run; reconnecting.");
   });
 }
 
@@ -397,7 +385,7 @@ function stopButton(page: Page): void {
     if (!page.isOver && !button.classList.contains("sure")) {
       button.classList.add("sure");
       button.textContent = "Stop the run?";
-      setTimeout(calm, SURE_MS);
+      setTimeout(calm, CONFIRM_MS);
       return;
     }
     calm();
@@ -411,7 +399,7 @@ function stopButton(page: Page): void {
       .catch((error: unknown) => {
         button.disabled = false;
         const why = error instanceof Error ? error.message : String(error);
-        page.notice(`It could not be stopped: ${why}`);
+        page.notice(`Cannot stop the run: ${why}`);
       });
   });
 }

@@ -1,4 +1,4 @@
-// What a running run tells, as the program sends it: `web/news.rs` of the program.
+// Events of a live run, as `crates/console/src/news.rs` serialises them.
 
 export interface RunNews {
   number: number;
@@ -30,8 +30,8 @@ export interface StepNews {
   cpu_percent: number | null;
 }
 
-// A timed action that has begun.
-export interface DeedNews {
+// A timed action that has started or progressed.
+export interface ActionNews {
   run: number;
   number: number;
   kind: string;
@@ -57,7 +57,7 @@ export interface Hello {
   phase: PhaseNews | null;
   failures: string[];
   failures_count: number;
-  deeds: DeedNews[];
+  actions: ActionNews[];
   steps: StepNews[];
   end: EndNews | null;
   forgotten: number;
@@ -69,7 +69,7 @@ export interface FailedNews {
   sentence: string;
 }
 
-// What a group, or a broker, has done in a second.
+// One second of a group or a broker.
 export interface PartNews {
   by: "group" | "broker";
   name: string;
@@ -77,7 +77,7 @@ export interface PartNews {
   sent_per_s: number;
   received_per_s: number;
   rtt_p50_us: number | null;
-  // Of brokers, where it is known.
+  // Brokers only, where known.
   cpu_percent?: number;
   cores_busy_percent?: number;
   rss_bytes?: number;
@@ -91,7 +91,7 @@ export interface PartNews {
 // A row of timeseries.csv.
 export interface SecondNews {
   clients: number;
-  // Where there are several groups or brokers.
+  // Present where there are several groups or brokers.
   parts?: PartNews[];
   start_s: number;
   length_s: number;

@@ -1,11 +1,11 @@
-// The charts of a run while it runs: what is drawn of each second and of each host.
+// The charts of a live run: the lines of each chart and their values.
 
 import type { ChartData, LineData, Unit } from "./data";
-import type { Growing } from "./growing";
 import type { CpuState, HostNews, PartNews, SecondNews } from "./news";
+import type { Rows } from "./rows";
 
 export interface PanelLine {
-  // Its name in the growing rows and in the legend.
+  // The column of the rows; the legend shows `shownName` of it.
   name: string;
   class: string;
 }
@@ -17,7 +17,7 @@ export interface Panel {
   unit: Unit;
   log?: boolean;
   stacked?: boolean;
-  // The end of the axis, where it has one.
+  // The end of the axis, if it is fixed.
   to?: number;
   wide?: boolean;
   lines: PanelLine[];
@@ -84,7 +84,7 @@ export const RUN_PANELS: Panel[] = [
   },
   {
     title: "CPU of broker and generator",
-    note: "Of several brokers the busiest.",
+    note: "With several brokers, the busiest.",
     axis: "one core = 100 %",
     unit: "percent",
     lines: lines(["broker", "c1"], ["generator", "c3"]),
@@ -97,36 +97,36 @@ export const RUN_PANELS: Panel[] = [
   },
 ];
 
-// Whether clients publish in its phase.
+// True when clients publish in the phase of this second.
 export function hasLoad(row: SecondNews): boolean {
   return row.phase === "warm-up" || row.phase === "measure";
 }
 
-// What a second tells of each broker, where there are several.
+// The rows of each broker, where there are several.
 export function brokersOf(row: SecondNews): PartNews[] {
   return (row.parts ?? []).filter(({ by }) => by === "broker");
 }
 
-// CPU of the broker, of several the busiest.
+// CPU of the broker; of several, the busiest.
 export function busiest(row: SecondNews): number | null {
   const known = brokersOf(row).flatMap(({ cpu_percent }) => cpu_percent ?? []);
   return known.length > 0 ? Math.max(...known) : row.broker_cpu_percent;
 }
 
-// Memory of the broker, of several the largest.
+// Memory of the broker; of several, the largest.
 export function largest(row: SecondNews): number | null {
   const known = brokersOf(row).flatMap(({ rss_bytes }) => rss_bytes ?? []);
   return known.length > 0 ? Math.max(...known) : row.broker_rss_bytes;
 }
 
-// The values of a second, by the names of the lines.
+// The values of a second by line name.
 export function valuesOf(row: SecondNews): [string, number | null][] {
-  // The rates of the short rest of a phase say little.
+  // The rates of the short remainder of a phase are not representative.
   const rate = (value: number | null) => (row.length_s < 0.5 ? null : value);
   return [
     ["due", hasLoad(row) ? rate(row.offered_in_per_s) : null],
     ["in, sent", rate(row.sent_per_s)],
-    // At QoS 0 nothing is acknowledged.
+    // QoS 0 has no acknowledgements.
     ["in, acknowledged", row.acked_per_s > 0 ? rate(row.acked_per_s) : null],
     ["out, delivered", rate(row.received_per_s)],
     ["e2e median", row.e2e_p50_us],
@@ -168,10 +168,9 @@ const LOAD: [string, string][] = [["1 min", "c1"], ["5 min", "c3"], ["15 min", "
 const NET = "net ";
 const PROCESS = "process ";
 const RESIDENT = "memory of ";
-// Of an interface only the directions with traffic get a line.
 const COLOURS = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
 
-// The values of a host's row, by the names of the lines.
+// The values of a host's row by line name.
 export function valuesOfHost(row: HostNews): [string, number | null][] {
   const { cpu, load, memory, interfaces, processes } = row.host;
   const values: [string, number | null][] = [];
@@ -194,13 +193,26 @@ export function valuesOfHost(row: HostNews): [string, number | null][] {
   return values;
 }
 
-// The charts of a host: those that it has values for.
-export function hostPanels(rows: Growing): Panel[] {
+// Lines of the columns whose names start with `prefix`, one colour each.
+function prefixed(rows: Rows, prefix: string, wanted = (_name: string) => true): PanelLine[] {
+  return rows.names().filter((name) => name.startsWith(prefix) && wanted(name))
+    .slice(0, COLOURS.length)
+    .map((name, index) => ({ name, class: COLOURS[index]! }));
+}
+
+// The same for columns that had traffic: interfaces and groups without any get no line.
+function active(rows: Rows, prefix: string): PanelLine[] {
+  return prefixed(rows, prefix, (name) => rows.hasNonZero(name));
+}
+
+// The panels with at least one line for which `isKnown` holds.
+function withLines(panels: Panel[], isKnown: (name: string) => boolean = () => true): Panel[] {
+  return panels.filter((panel) => panel.lines.some(({ name }) => isKnown(name)));
+}
+
+// The charts of a host: those with values from its source.
+export function hostPanels(rows: Rows): Panel[] {
   const known = new Set(rows.names());
-  const of = (start: string) =>
-    rows.names().filter((name) => name.startsWith(start) && (start !== NET || rows.hasMoved(name)))
-      .slice(0, COLOURS.length)
-      .map((name, index) => ({ name, class: COLOURS[index]! }));
   const panels: Panel[] = [
     {
       title: "CPU",
@@ -217,19 +229,19 @@ export function hostPanels(rows: Growing): Panel[] {
       stacked: true,
       lines: MEMORY.map(([name, cls]) => ({ name, class: cls })),
     },
-    { title: "Network", axis: "bytes per second", unit: "bytes_per_s", lines: of(NET) },
+    { title: "Network", axis: "bytes per second", unit: "bytes_per_s", lines: active(rows, NET) },
     { title: "Load", axis: "tasks", unit: "number", lines: LOAD.map(([name, cls]) => ({ name, class: cls })) },
-    { title: "CPU of processes", axis: "one core = 100 %", unit: "percent", lines: of(PROCESS) },
-    { title: "Memory of processes", axis: "resident bytes", unit: "bytes", lines: of(RESIDENT) },
+    { title: "CPU of processes", axis: "one core = 100 %", unit: "percent", lines: prefixed(rows, PROCESS) },
+    { title: "Memory of processes", axis: "resident bytes", unit: "bytes", lines: prefixed(rows, RESIDENT) },
   ];
-  return panels.filter((panel) => panel.lines.some(({ name }) => known.has(name)));
+  return withLines(panels, (name) => known.has(name));
 }
 
 const SENT = "in ";
 const RECEIVED = "out ";
 const CONNECTED = "connected ";
 
-// The values of groups, by the names of the lines.
+// The values of groups by line name.
 export function valuesOfGroups(row: SecondNews): [string, number | null][] {
   const groups = (row.parts ?? []).filter(({ by }) => by === "group");
   return groups.flatMap(({ name, sent_per_s, received_per_s, connected }): [string, number | null][] => [
@@ -239,31 +251,26 @@ export function valuesOfGroups(row: SecondNews): [string, number | null][] {
   ]);
 }
 
-// The charts of groups: those that something happened in.
-export function groupPanels(rows: Growing): Panel[] {
-  const of = (start: string) =>
-    rows.names().filter((name) => name.startsWith(start) && rows.hasMoved(name))
-      .slice(0, COLOURS.length)
-      .map((name, index) => ({ name, class: COLOURS[index]! }));
-  const panels: Panel[] = [
+// The charts of groups: those with activity.
+export function groupPanels(rows: Rows): Panel[] {
+  return withLines([
     {
       title: "Messages that groups publish",
       axis: "messages per second",
       unit: "rate",
-      lines: of(SENT),
+      lines: active(rows, SENT),
     },
     {
       title: "Messages that groups receive",
       axis: "messages per second",
       unit: "rate",
-      lines: of(RECEIVED),
+      lines: active(rows, RECEIVED),
     },
-    { title: "Clients connected", axis: "clients", unit: "number", lines: of(CONNECTED) },
-  ];
-  return panels.filter((panel) => panel.lines.length > 0);
+    { title: "Clients connected", axis: "clients", unit: "number", lines: active(rows, CONNECTED) },
+  ]);
 }
 
-// The values of one of several brokers, by the names of the lines.
+// The values of one of several brokers by line name.
 export function valuesOfBroker(row: SecondNews, part: PartNews): [string, number | null][] {
   const rate = (value?: number) => (row.length_s < 0.5 ? null : value ?? null);
   return [
@@ -313,15 +320,15 @@ const BROKER_PANELS: Panel[] = [
   },
 ];
 
-// The charts of one of several brokers, with the lines that have had values.
-export function brokerPanels(rows: Growing): Panel[] {
-  const seen = (name: string) => rows.column(name).some((value) => value !== null);
-  return BROKER_PANELS
-    .map((panel) => ({ ...panel, lines: panel.lines.filter(({ name }) => seen(name)) }))
-    .filter((panel) => panel.lines.length > 0);
+// The charts of one of several brokers, with the lines that have values.
+export function brokerPanels(rows: Rows): Panel[] {
+  const hasValues = (name: string) => rows.column(name).some((value) => value !== null);
+  const panels = BROKER_PANELS
+    .map((panel) => ({ ...panel, lines: panel.lines.filter(({ name }) => hasValues(name)) }));
+  return withLines(panels);
 }
 
-// What a legend says: without what only tells lines of different charts apart.
+// A line's name in the legend: without the prefix or suffix that makes it unique among all charts.
 export function shownName(name: string): string {
   for (const start of [NET, PROCESS, RESIDENT, SENT, RECEIVED, CONNECTED, "e2e ", "round trip "]) {
     if (name.startsWith(start)) return name.slice(start.length);
@@ -329,17 +336,17 @@ export function shownName(name: string): string {
   return name.replace(/ p99$/, "");
 }
 
-// A panel as the chart wants it.
-export function chartOf(
+// A panel with its values, in the form that the chart takes.
+export function chartData(
   panel: Panel,
-  rows: Growing,
+  rows: Rows,
   [from, to]: [number, number],
   bands: [number, number, string][],
 ): ChartData {
   const drawn = panel.lines.map(({ name, class: cls }): LineData => ({
     name: shownName(name),
     class: panel.stacked ? `${cls} area` : cls,
-    // Connects come in bursts: a line between them would say what nobody measured.
+    // Connects come in bursts: a line between them would show values that were not measured.
     marker: cls.includes("points") ? "dot" : "",
     published: false,
     places: 0,

@@ -1,4 +1,4 @@
-// The script of a report: every figure that has data becomes a chart that answers.
+// The script of a report: makes every figure with data an interactive chart.
 
 import type { Chart } from "./chart";
 import { enhance } from "./chart";

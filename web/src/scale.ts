@@ -1,9 +1,9 @@
-// Where the ticks of an axis are, and how far it reaches.
+// Ticks and ranges of axes.
 
 import type { Unit } from "./data";
 
-// A round step that divides a span into at most `parts`: 1, 2 or 5 times a power of ten, a power of
-// two for bytes.
+// A round step that divides a span into at most `parts`: 1, 2 or 5 times a power of ten; for bytes a
+// power of two.
 export function step(span: number, unit: Unit, parts: number): number {
   if (!(span > 0)) return 1;
   if ((unit === "bytes" || unit === "bytes_per_s") && span > parts) {
@@ -21,13 +21,13 @@ export function linearTicks(from: number, to: number, unit: Unit, parts: number)
   const by = step(to - from, unit, parts);
   const ticks = [];
   for (let index = Math.ceil(from / by - 1e-9); index <= Math.floor(to / by + 1e-9); index += 1) {
-    // The product again and again: sums of steps drift.
+    // A product each time: repeated addition would drift.
     ticks.push(index * by);
   }
   return ticks;
 }
 
-// 1, 2 and 5 times powers of ten; over more than `dense` decades the powers alone.
+// 1, 2 and 5 times powers of ten; only the powers when there are more than `dense` decades.
 export function logTicks(from: number, to: number, dense: number): number[] {
   const first = Math.floor(Math.log10(Math.max(from, 1e-9)));
   const last = Math.ceil(Math.log10(Math.max(to, 1e-9)));
@@ -42,15 +42,15 @@ export function logTicks(from: number, to: number, dense: number): number[] {
   return ticks;
 }
 
-// Quantiles by their nines: the median, then 90 %, 99 %, ...
+// Quantiles by number of nines: the median, then 90 %, 99 %, ...
 export function nineTicks(from: number, to: number): number[] {
   const ticks = [0, -Math.log10(0.5)];
   for (let nines = 1; nines <= to + 1e-9; nines += 1) ticks.push(nines);
   return ticks.filter((value) => value >= from - 1e-9 && value <= to + 1e-9);
 }
 
-// Labels at their places, from left to right: one that would touch its neighbour is left out, as in
-// the report's drawings. `letter` is the width of a letter.
+// Labels at their places from left to right; a label that would touch its neighbour is omitted, as in
+// the SVG charts. `letter` is the width of a character.
 export function apart(labels: string[], places: number[], letter: number): string[] {
   let free = -Infinity;
   return labels.map((label, index) => {
@@ -69,7 +69,7 @@ export function fromZero(max: number, unit: Unit, parts: number): [number, numbe
   return [0, Math.ceil(to / by - 1e-9) * by];
 }
 
-// Powers of ten around values; at least one decade.
+// The powers of ten that enclose the values; at least one decade.
 export function decades(min: number, max: number): [number, number] {
   const from = 10 ** Math.floor(Math.log10(Math.max(min, 1)));
   const to = 10 ** Math.ceil(Math.log10(Math.max(max, 1)));

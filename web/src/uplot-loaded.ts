@@ -1,4 +1,4 @@
-// Stands for "uplot" in the other scripts: the page has loaded it before them (src/uplot.ts).
+// Replaces "uplot" in the other scripts, since the page has loaded src/uplot.ts before them.
 
 import type uPlot from "uplot";
 

@@ -1,4 +1,4 @@
-// uPlot by itself: what the pages of one server load once, and a report contains once.
+// uPlot as a script of its own: pages of one server load it once, and a report contains it once.
 
 import uPlot from "uplot";
 

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Deeds } from "../src/deeds";
-import { Growing, Stretches } from "../src/growing";
-import type { DeedNews, HostNews, SecondNews } from "../src/news";
+import { Actions } from "../src/actions";
+import type { ActionNews, HostNews, SecondNews } from "../src/news";
 import {
-  RUN_PANELS, brokerPanels, brokersOf, busiest, chartOf, groupPanels, hostPanels, largest,
+  RUN_PANELS, brokerPanels, brokersOf, busiest, chartData, groupPanels, hostPanels, largest,
   shownName, valuesOf, valuesOfBroker, valuesOfGroups, valuesOfHost,
 } from "../src/panels";
+import { Intervals, Rows } from "../src/rows";
 
-test("lines are interrupted where nothing came, and never turn back", () => {
-  const rows = new Growing();
+test("gaps interrupt lines, and repeated or late rows are ignored", () => {
+  const rows = new Rows();
   rows.push(1, [["a", 5]]);
   rows.push(2, [["a", 6], ["b", 7]]);
   rows.push(2, [["a", 9]]);
@@ -22,15 +22,15 @@ test("lines are interrupted where nothing came, and never turn back", () => {
   assert.deepEqual(rows.column("c"), [null, null, null, null]);
 });
 
-test("the oldest rows are forgotten", () => {
-  const rows = new Growing();
+test("the oldest rows are dropped", () => {
+  const rows = new Rows();
   for (let at = 0; at < 9000; at += 1) rows.push(at, [["a", at]]);
   assert.equal(rows.places.length, 8000);
   assert.equal(rows.column("a")[0], 1000);
 });
 
-test("phases of several runs are several stretches", () => {
-  const phases = new Stretches();
+test("phases of several runs are separate intervals", () => {
+  const phases = new Intervals();
   phases.push(0, 1, "measure");
   phases.push(1, 2, "measure");
   phases.push(2, 2.1, "drain");
@@ -41,22 +41,22 @@ test("phases of several runs are several stretches", () => {
   ]);
 });
 
-test("of each action the newest is known, and it has its mark", () => {
-  const deeds = new Deeds();
-  const deed = (part: Partial<DeedNews>): DeedNews => ({
+test("the latest state of each action is kept and marked", () => {
+  const actions = new Actions();
+  const action = (part: Partial<ActionNews>): ActionNews => ({
     run: 1, number: 0, kind: "disconnect", what: "all of a break off", at_s: 10, length_s: null,
     clients: 5, followed: "0 of 5 back", ...part,
   });
-  deeds.take(deed({}));
-  deeds.take(deed({ number: 1, kind: "pause", at_s: 12, length_s: 3 }));
-  deeds.take(deed({ followed: "5 of 5 back" }));
-  assert.deepEqual(deeds.all().map(({ followed }) => followed), ["0 of 5 back", "5 of 5 back"]);
-  assert.deepEqual(deeds.bands(0, 100), [[10, 10.3, "disconnect"], [12, 15, "pause"]]);
-  // Nothing is drawn beyond the axis.
-  assert.deepEqual(deeds.bands(0, 13)[1], [12, 13, "pause"]);
-  for (let number = 0; number < 1000; number += 1) deeds.take(deed({ run: 2, number }));
-  assert.equal(deeds.all().length, 1000);
-  assert.ok(deeds.all().every(({ run }) => run === 2));
+  actions.update(action({}));
+  actions.update(action({ number: 1, kind: "pause", at_s: 12, length_s: 3 }));
+  actions.update(action({ followed: "5 of 5 back" }));
+  assert.deepEqual(actions.all().map(({ followed }) => followed), ["0 of 5 back", "5 of 5 back"]);
+  assert.deepEqual(actions.bands(0, 100), [[10, 10.3, "disconnect"], [12, 15, "pause"]]);
+  // Bands end with the axis.
+  assert.deepEqual(actions.bands(0, 13)[1], [12, 13, "pause"]);
+  for (let number = 0; number < 1000; number += 1) actions.update(action({ run: 2, number }));
+  assert.equal(actions.all().length, 1000);
+  assert.ok(actions.all().every(({ run }) => run === 2));
 });
 
 function second(part: Partial<SecondNews>): Map<string, number | null> {
@@ -64,11 +64,11 @@ function second(part: Partial<SecondNews>): Map<string, number | null> {
   return new Map(valuesOf(row));
 }
 
-test("groups have charts of what happened in them", () => {
+test("groups have charts of their activity", () => {
   const part = (name: string, sent: number, received: number) =>
     ({ by: "group", name, connected: 5, sent_per_s: sent, received_per_s: received, rtt_p50_us: null });
   const row = { length_s: 1, parts: [part("pub", 50, 0), part("sub", 0, 50)] } as unknown as SecondNews;
-  const rows = new Growing();
+  const rows = new Rows();
   rows.push(1, valuesOfGroups(row));
   const panels = groupPanels(rows);
   const names = ({ lines }: (typeof panels)[number]) => lines.map(({ name }) => shownName(name));
@@ -82,7 +82,7 @@ test("groups have charts of what happened in them", () => {
   assert.deepEqual(valuesOfGroups({ length_s: 1 } as SecondNews), []);
 });
 
-test("each of several brokers has charts of its own, of what is known of it", () => {
+test("each of several brokers has charts of its known values", () => {
   const part = { by: "broker", name: "a", connected: 5, sent_per_s: 50, received_per_s: 40, rtt_p50_us: 70 };
   const row = {
     length_s: 1, broker_cpu_percent: 1, broker_rss_bytes: 2,
@@ -92,7 +92,7 @@ test("each of several brokers has charts of its own, of what is known of it", ()
     ],
   } as unknown as SecondNews;
   const titles = (index: number) => {
-    const rows = new Growing();
+    const rows = new Rows();
     rows.push(1, valuesOfBroker(row, brokersOf(row)[index]!));
     return brokerPanels(rows).map(({ title, lines }) => [title, lines.length]);
   };
@@ -108,14 +108,14 @@ test("each of several brokers has charts of its own, of what is known of it", ()
   assert.deepEqual([busiest(alone), largest(alone)], [1, 2]);
 });
 
-test("every line of the run has its values", () => {
+test("every line of the run has values", () => {
   const values = second({});
   for (const panel of RUN_PANELS) {
     for (const { name } of panel.lines) assert.ok(values.has(name), `${panel.title}: ${name}`);
   }
 });
 
-test("rates of short rests are left out, counts are not", () => {
+test("rates of short remainders are omitted, counts are not", () => {
   const whole = second({ sent_per_s: 100, acked_per_s: 90, connected: 7 });
   assert.equal(whole.get("in, sent"), 100);
   assert.equal(whole.get("in, acknowledged"), 90);
@@ -126,7 +126,7 @@ test("rates of short rests are left out, counts are not", () => {
   assert.equal(second({ sent_per_s: 5 }).get("in, acknowledged"), null);
 });
 
-test("a host gets charts of what its source tells", () => {
+test("a host has charts of the values of its source", () => {
   const row = (lo: number): HostNews => ({
     at_s: 1,
     host: {
@@ -138,7 +138,7 @@ test("a host gets charts of what its source tells", () => {
       processes: [{ name: "broker", pid: 7, cpu_percent: 50, rss_bytes: 100 }],
     },
   });
-  const rows = new Growing();
+  const rows = new Rows();
   rows.push(1, valuesOfHost(row(0)));
   const titles = () => hostPanels(rows).map((panel) => panel.title);
   assert.deepEqual(titles(), ["Load", "CPU of processes", "Memory of processes"]);
@@ -146,6 +146,6 @@ test("a host gets charts of what its source tells", () => {
   assert.deepEqual(titles(), ["Network", "Load", "CPU of processes", "Memory of processes"]);
   const network = hostPanels(rows)[0]!;
   assert.deepEqual(network.lines.map(({ name }) => shownName(name)), ["lo in", "lo out"]);
-  const chart = chartOf(network, rows, [0, 30], []);
+  const chart = chartData(network, rows, [0, 30], []);
   assert.deepEqual(chart.lines[0]!.values, [0, 9]);
 });

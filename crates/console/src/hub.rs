@@ -45,7 +45,6 @@ struct Known {
     phase: Option<PhaseNews>,
     failures: VecDeque<String>,
     failures_count: u64,
-    #[serde(rename = "deeds")]
     actions: VecDeque<ActionNews>,
     steps: VecDeque<StepNews>,
     end: Option<EndNews>,
@@ -181,7 +180,7 @@ impl Inner {
                 message
             }
             News::Action(action) => {
-                let message = Message { kind: "deed", json: json(&action) };
+                let message = Message { kind: "action", json: json(&action) };
                 known.action(action);
                 message
             }

@@ -263,16 +263,16 @@ fn actions_are_told_as_they_happen_and_to_those_who_come_later() {
     let mut program = Program::start(&arguments);
     let mut events = program.events();
     let hello = events.wait_for("hello");
-    assert_eq!(hello["deeds"], serde_json::json!([]), "{hello}");
+    assert_eq!(hello["actions"], serde_json::json!([]), "{hello}");
     let mut begun = f64::MAX;
     let mut last = serde_json::Value::Null;
     while last["number"] != 1 || !last["followed"].as_str().is_some_and(|so| so.starts_with("6 of"))
     {
-        let (kind, told) = events.next_of(&["deed", "phase"]).expect("an event");
+        let (kind, told) = events.next_of(&["action", "phase"]).expect("an event");
         if kind == "phase" && told["name"] == "measure" {
             begun = told["at_s"].as_f64().expect("a time");
         }
-        if kind == "deed" {
+        if kind == "action" {
             assert_eq!((&told["run"], &told["kind"]), (&1.into(), &"disconnect".into()), "{told}");
             assert_eq!(
                 (&told["what"], &told["clients"]),
@@ -286,7 +286,7 @@ fn actions_are_told_as_they_happen_and_to_those_who_come_later() {
     let at_s = last["at_s"].as_f64().expect("a time");
     assert!(at_s < begun + 3.5, "{last} {begun}");
     let hello = program.events().wait_for("hello");
-    let known = hello["deeds"].as_array().expect("deeds");
+    let known = hello["actions"].as_array().expect("actions");
     assert_eq!(known.len(), 2, "{hello}");
     assert_eq!((known[0]["number"].clone(), &known[1]), (0.into(), &last), "{hello}");
     program.interrupt();

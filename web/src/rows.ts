@@ -1,20 +1,20 @@
-// Values over time that grow as news comes.
+// Values over time, extended by every event.
 
-// Rows that a page keeps; the oldest go first.
+// Rows that a page keeps; the oldest are dropped first.
 const ROWS_MAX = 8000;
-// Without a row for so long, lines are interrupted.
+// A longer time without a row interrupts the lines.
 const GAP_S = 3;
 
-export class Growing {
+export class Rows {
   readonly places: number[] = [];
   private readonly columns = new Map<string, (number | null)[]>();
-  private readonly moved = new Set<string>();
+  private readonly nonZero = new Set<string>();
 
-  // A row at `at`, with values by name. Names that are new have had no values before.
+  // Appends a row at `at` with values by name; earlier rows have no value for a new name.
   push(at: number, values: Iterable<[string, number | null]>): void {
     const last = this.places[this.places.length - 1];
     if (last !== undefined) {
-      // What comes twice, or late, would turn lines back.
+      // A repeated or late row would make lines run backwards.
       if (at <= last) return;
       if (at - last > GAP_S) this.row(last + 0.001, new Map());
     }
@@ -22,14 +22,14 @@ export class Growing {
     if (this.places.length > ROWS_MAX) this.forget(this.places.length - ROWS_MAX);
   }
 
-  // Names, in the order in which they came.
+  // Names in the order of their first row.
   names(): string[] {
     return [...this.columns.keys()];
   }
 
-  // Whether it ever had a value other than zero.
-  hasMoved(name: string): boolean {
-    return this.moved.has(name);
+  // True when any value of the column was not zero.
+  hasNonZero(name: string): boolean {
+    return this.nonZero.has(name);
   }
 
   column(name: string): (number | null)[] {
@@ -38,7 +38,7 @@ export class Growing {
 
   private row(at: number, values: Map<string, number | null>): void {
     for (const [name, value] of values) {
-      if (value !== null && value !== 0) this.moved.add(name);
+      if (value !== null && value !== 0) this.nonZero.add(name);
       if (!this.columns.has(name)) {
         this.columns.set(name, new Array<null>(this.places.length).fill(null));
       }
@@ -53,8 +53,8 @@ export class Growing {
   }
 }
 
-// The stretches in which rows of a kind followed each other: the phases of runs.
-export class Stretches {
+// Intervals of consecutive rows with one name: the phases of runs.
+export class Intervals {
   readonly all: [number, number, string][] = [];
 
   push(from: number, to: number, name: string): void {
