@@ -44,9 +44,9 @@ use crate::message::SharedPayload;
 use crate::stats::ShardStats;
 
 use admission::Admission;
-use bridge::Members;
+use bridge::BridgeLinks;
 use connections::{Connection, Connections};
-use delivery::Fanning;
+use delivery::FanOuts;
 use durability::Journaling;
 use groups::LocalGroups;
 use retained::Retained;
@@ -73,12 +73,12 @@ pub(crate) struct Shard {
     /// Where subscriptions are counted.
     subscriptions: Arc<SubscriptionCounts>,
     routing: Routing,
-    delivery: Fanning,
+    delivery: FanOuts,
     groups: LocalGroups,
     retained: Retained,
     durability: Journaling,
     admission: Admission,
-    bridges: Members,
+    bridges: BridgeLinks,
 }
 
 impl Shard {
@@ -92,12 +92,12 @@ impl Shard {
             sessions: Sessions::default(),
             subscriptions: Arc::new(counts),
             routing: Routing::new(id, &shared.routes, &shared.limits),
-            delivery: Fanning::new(shared.limits.deliveries_per_turn_max),
+            delivery: FanOuts::new(shared.limits.deliveries_per_turn_max),
             groups: LocalGroups::default(),
             retained: Retained::default(),
             durability: Journaling::new(&shared, &stats),
             admission: Admission::new(&shared),
-            bridges: Members::default(),
+            bridges: BridgeLinks::default(),
             shared,
             stats,
         }
@@ -115,7 +115,7 @@ impl Shard {
             }
             TimerToken::Throttle => self.read_throttled(net),
             TimerToken::Retained => self.expire_retained(net),
-            TimerToken::Link { link } => self.member_due(net, link as usize),
+            TimerToken::Link { link } => self.link_due(net, link as usize),
             TimerToken::Unanswered => self.look_at_unanswered(net),
         }
     }
@@ -155,7 +155,7 @@ impl Handler for Shard {
     fn drained(&mut self, net: &mut Net, conn: ConnId) {
         let session = match self.connections.get(conn) {
             Connection::Active { session, .. } => Some(session),
-            Connection::Bridge { link, .. } => self.session_of_member(link),
+            Connection::Bridge { link, .. } => self.session_of_link(link),
             _ => None,
         };
         if let Some(session) = session {
@@ -185,7 +185,7 @@ impl Handler for Shard {
                 group.waited(1);
             }
             Mail::DeliverLarge(large) => self.deliver_large(net, *large),
-            Mail::QueueShared(group, message) => self.let_wait(net, &group, message),
+            Mail::QueueShared(group, message) => self.queue_for_group(net, &group, message),
             Mail::Retain(message) => self.retain(net, message),
             Mail::ReplayRequest(request) => self.replay_requested(from, *request),
             Mail::ReplayBatch(batch) => self.replay_arrived(net, *batch),

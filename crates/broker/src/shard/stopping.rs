@@ -42,9 +42,9 @@ impl Shard {
                     self.drop_connection(net, id);
                 }
                 Connection::Committing { session, .. } => {
-                    self.end_promised_connection(net, session);
+                    self.cancel_pending_connect(net, session);
                 }
-                Connection::Bridge { link, .. } => self.stop_member(net, link as usize),
+                Connection::Bridge { link, .. } => self.stop_link(net, link as usize),
                 Connection::Vacant | Connection::Closing => {}
             }
         }

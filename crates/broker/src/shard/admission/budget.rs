@@ -1,8 +1,8 @@
-//! The budget of all that waits: who may add to it, and who hears that nobody may.
+//! The memory budget of queued messages: when it is used up, publishers are refused or held back.
 //!
-//! With the budget used up, a QoS 1 or 2 message that would have to wait is refused before it is
-//! acknowledged: an acknowledged one is never dropped for the budget. Whether it would have to wait
-//! is known for this shard's sessions. Another shard that has to queue a message meanwhile says so,
+//! Once the budget is used up, a QoS 1 or 2 message that would have to be queued is refused before
+//! it is acknowledged: an acknowledged one is never dropped for the budget. For the sessions of this
+//! shard it is known whether a message would be queued. Another shard that has to queue one says so,
 //! and the topic counts as clogged for a while; far above the budget every message for another
 //! shard is refused.
 
@@ -35,11 +35,11 @@ pub(in crate::shard) struct BudgetHold {
     since_ns: u64,
     last_ns: u64,
     /// So much of what it has sent and that is unread was looked at ahead of its turn.
-    pub(in crate::shard) ahead: u32,
+    pub(in crate::shard) read_ahead_len: u32,
 }
 
 impl Shard {
-    /// Tells the other shards what this one holds, and learns whether there is room.
+    /// Adds what this shard holds to the shared sums, and notes whether there is room.
     #[inline]
     pub(in crate::shard) fn settle_memory(&mut self, net: &Net) {
         let retained = self.retained_memory_bytes();
@@ -67,7 +67,7 @@ impl Shard {
 
     /// Before the packets of one read: whether the budget still has room.
     #[inline]
-    pub(in crate::shard) fn look_at_budget(&mut self) {
+    pub(in crate::shard) fn update_budget(&mut self) {
         let memory = &self.shared.memory;
         self.admission.queues_full =
             self.admission.ledger.queues_bytes(memory) >= memory.queues_max;
@@ -177,13 +177,14 @@ impl Shard {
     ) -> bool {
         let Some(durable) = &self.shared.durable else { return false };
         let qos = publish.qos;
-        let is_kept = |slot: SessionSlot| self.sessions.get(slot).is_some_and(|s| s.kept.is_some());
-        qos == QoS::ExactlyOnce && is_kept(slot)
+        let is_journaled =
+            |slot: SessionSlot| self.sessions.get(slot).is_some_and(|s| s.journaled.is_some());
+        qos == QoS::ExactlyOnce && is_journaled(slot)
             || publish.retain && is_retained_durably(durable, topic)
             || to.remote.iter().any(|shard| durable.has_sessions(shard))
             || to.groups.iter().flat_map(|groups| groups.iter()).any(|g| g.durable_members() > 0)
             || to.local.iter().any(|target| {
-                effective_qos(qos, target.qos) != QoS::AtMostOnce && is_kept(target.session)
+                effective_qos(qos, target.qos) != QoS::AtMostOnce && is_journaled(target.session)
             })
     }
 
@@ -203,8 +204,9 @@ impl Shard {
         Flow::Continue
     }
 
-    /// 3.x has no word for it: the PUBLISH stays unread, until there is room or patience ends. What
-    /// the client acknowledges meanwhile counts, see `connections::read_ahead`.
+    /// 3.x has no reason code for it: the PUBLISH stays unread until there is room or the client has
+    /// been held back for too long. What it acknowledges meanwhile counts, see
+    /// `connections::read_ahead`.
     fn hold_for_budget(&mut self, net: &mut Net, conn: ConnId, slot: SessionSlot) -> Flow {
         let now_ns = net.now_ns();
         let patience_ns = u64::from(self.limits().publish_hold_s) * 1_000_000_000;

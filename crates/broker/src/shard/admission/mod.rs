@@ -19,7 +19,7 @@ use super::Shared;
 
 pub(super) use budget::BudgetHold;
 pub(super) use overload::Inflow;
-pub(super) use throttle::Why;
+pub(super) use throttle::HoldReason;
 
 /// Owns what is known of the shard's load, and the publishers that are held back for it.
 pub(super) struct Admission {

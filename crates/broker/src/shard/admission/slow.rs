@@ -1,4 +1,4 @@
-//! Clients that are slow: since when they take nothing more, and what they have missed.
+//! Slow clients: since when their output is blocked, and how many messages they have missed.
 
 use crate::keys::SessionSlot;
 use crate::shard::sessions::Session;
@@ -12,7 +12,7 @@ const REPORT_NS: u64 = 10_000_000_000;
 pub(crate) struct DropReport {
     told: u64,
     not_before_ns: u64,
-    /// Whose message was dropped last.
+    /// The session that missed a message last.
     latest: Option<SessionSlot>,
 }
 
@@ -31,7 +31,7 @@ impl Session {
 }
 
 impl Shard {
-    /// A client takes no more output: since when is told to those who ask.
+    /// A client's output is above its limit; the control plane reports since when.
     #[cold]
     pub(in crate::shard) fn output_blocked(&mut self, net: &Net, slot: SessionSlot) {
         let session = &mut self.sessions[slot];
@@ -49,9 +49,9 @@ impl Shard {
         }
     }
 
-    /// Remembers whose message was dropped, for the log.
+    /// Remembers which client missed a message, for the log.
     #[inline]
-    pub(in crate::shard) fn note_dropped_for(&mut self, slot: SessionSlot) {
+    pub(in crate::shard) fn note_drop(&mut self, slot: SessionSlot) {
         self.admission.drop_report.latest = Some(slot);
     }
 

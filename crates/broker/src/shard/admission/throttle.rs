@@ -1,4 +1,4 @@
-//! Holding publishers back while receivers or other shards are behind; clients that do not read.
+//! Backpressure: publishers are held back while receivers or other shards are behind.
 //!
 //! Their acknowledgements are withheld first (an unfinished fan-out owes them); then their sockets
 //! are not read, except for one buffer a second, so that a PINGREQ is answered in time.
@@ -20,7 +20,7 @@ const PINGRESP: [u8; 2] = [0xd0, 0x00];
 
 /// Why a publisher is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::shard) enum Why {
+pub(in crate::shard) enum HoldReason {
     /// Receivers or other shards are behind.
     Backlog,
     /// Its message would have to wait, and there is no memory for that; or the journal cannot take
@@ -32,7 +32,7 @@ pub(in crate::shard) enum Why {
 
 /// The publishers held back at present.
 pub(super) struct Throttle {
-    held: Vec<(ConnId, Why)>,
+    held: Vec<(ConnId, HoldReason)>,
     timer: Option<TimerId>,
     /// Held while this shard's backlog holds back the publishers of all shards.
     backlog: Option<Permit>,
@@ -77,7 +77,7 @@ impl Shard {
     }
 
     /// Whether a client has left so much unread that its requests are not worth answering.
-    pub(in crate::shard) fn is_deaf(&self, net: &Net, conn: ConnId) -> bool {
+    pub(in crate::shard) fn is_unresponsive(&self, net: &Net, conn: ConnId) -> bool {
         let limits = self.limits();
         let patience_bytes = 2 * limits.output_bytes_max + limits.packet_size_max as usize;
         net.output_bytes(conn) > patience_bytes
@@ -98,7 +98,7 @@ impl Shard {
     }
 
     #[inline]
-    pub(in crate::shard) fn must_throttle(&self, net: &Net) -> bool {
+    pub(in crate::shard) fn is_backlogged(&self, net: &Net) -> bool {
         self.delivery.unfinished() >= self.limits().fanout_backlog_max
             || (net.shards() > 1 && self.others_are_behind(net))
             || self.durability.is_behind()
@@ -113,19 +113,19 @@ impl Shard {
         &mut self,
         net: &mut Net,
         conn: ConnId,
-        why: Why,
+        why: HoldReason,
         reads_on: bool,
     ) {
         match why {
-            Why::Backlog => self.stats.throttled_total.increment(),
-            Why::Overload => self.stats.throttled_overload_total.increment(),
+            HoldReason::Backlog => self.stats.throttled_total.increment(),
+            HoldReason::Overload => self.stats.throttled_overload_total.increment(),
             // Counted as refused.
-            Why::Budget => {}
+            HoldReason::Budget => {}
         }
         if !reads_on {
             net.pause_read(conn);
         }
-        if why != Why::Budget || !self.admission.throttle.held.contains(&(conn, why)) {
+        if why != HoldReason::Budget || !self.admission.throttle.held.contains(&(conn, why)) {
             self.admission.throttle.held.push((conn, why));
         }
         if self.admission.throttle.timer.is_none() {
@@ -135,8 +135,8 @@ impl Shard {
         }
     }
 
-    /// Lets everybody go on for whom there is no reason any more: once the backlog is down to half,
-    /// for one.
+    /// Reads the publishers again that are held back without a reason by now: a backlog ends once it
+    /// is down to half.
     pub(in crate::shard) fn release_publishers(&mut self, net: &mut Net) {
         if net.shards() > 1 {
             self.tell_backlog();
@@ -154,9 +154,9 @@ impl Shard {
         let mut held = std::mem::take(&mut self.admission.throttle.held);
         held.retain(|&(conn, why)| {
             let stays = match why {
-                Why::Backlog => behind,
-                Why::Budget => self.admission.may_refuse(),
-                Why::Overload => self.admission.overload.throttles(),
+                HoldReason::Backlog => behind,
+                HoldReason::Budget => self.admission.may_refuse(),
+                HoldReason::Overload => self.admission.overload.throttles(),
             };
             if !stays {
                 net.resume_read(conn);

@@ -1,15 +1,18 @@
 //! From here to another broker: a message becomes what the rule makes of it when it is written.
 
-use tacho_codec::{PacketId, QoS};
+use std::num::NonZeroU16;
+
+use tacho_codec::{PacketId, Publish, QoS};
 use tacho_net::ConnId;
 use tacho_session::{AliasOut, BatchSeq, Delivery};
 
-use crate::config::Values;
+use crate::bridge::Bridge;
+use crate::config::{EgressRule, Values};
 use crate::keys::SessionSlot;
 use crate::memory::MESSAGE_BYTES;
 use crate::message::{Message, SharedPayload};
 use crate::shard::delivery::BY_REFERENCE_BYTES;
-use crate::shard::sessions::{Body, Copy, NO_GROUP};
+use crate::shard::sessions::{Body, Copy, NO_GROUP, Session};
 use crate::shard::{Net, Shard};
 use crate::subscription::Target;
 
@@ -24,7 +27,7 @@ enum Written {
 }
 
 impl Shard {
-    /// Gives a message to the member that carries its topic.
+    /// Gives a message to the link that carries its topic.
     pub(in crate::shard) fn deliver_to_bridge(
         &mut self,
         net: &mut Net,
@@ -33,8 +36,8 @@ impl Shard {
     ) -> BatchSeq {
         let slot = target.session;
         let session = &self.sessions[slot];
-        let Some(member) = session.member.map(usize::from) else { return BatchSeq::DONE };
-        let entry = &mut self.bridges.all[member];
+        let Some(link) = session.link.map(usize::from) else { return BatchSeq::DONE };
+        let entry = &mut self.bridges.all[link];
         let bridge = self.shared.bridges.at(entry.bridge);
         let rule = target.subscription_ids.as_slice().first();
         let rule = rule.and_then(|id| bridge.config().egress.get(*id as usize - 1));
@@ -44,8 +47,8 @@ impl Shard {
         if !session.machine.takes_now() && !bridge.has_room(size_bytes) {
             entry.dropped_full += 1;
             self.stats.dropped_queue_full_total.increment();
-            self.note_dropped_for(slot);
-            self.note_member(member);
+            self.note_drop(slot);
+            self.report_link(link);
             return BatchSeq::DONE;
         }
         let delivery = Delivery {
@@ -57,9 +60,9 @@ impl Shard {
             expires_at_ns: header.expires_at_ns.min(bridge.waits_until_ns(now_ns)),
         };
         let offered = self.offer(net, slot, delivery);
-        let held_bytes = self.bridges.all[member].held_bytes;
+        let held_bytes = self.bridges.all[link].held_bytes;
         if !offered.is_taken || self.sessions[slot].machine.queue_bytes() != held_bytes {
-            self.note_member(member);
+            self.report_link(link);
         }
         offered.batch
     }
@@ -74,9 +77,9 @@ impl Shard {
         packet_id: Option<PacketId>,
         dup: bool,
     ) {
-        let member = self.sessions[slot].member.map_or(0, usize::from);
-        let written = self.write_mapped(net, member, conn, delivery, packet_id, dup);
-        let entry = &self.bridges.all[member];
+        let link = self.sessions[slot].link.map_or(0, usize::from);
+        let written = self.write_mapped(net, link, conn, delivery, packet_id, dup);
+        let entry = &self.bridges.all[link];
         let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
         match written {
             Written::Sent => {
@@ -103,7 +106,7 @@ impl Shard {
     fn write_mapped(
         &mut self,
         net: &mut Net,
-        member: usize,
+        link: usize,
         conn: ConnId,
         delivery: &Delivery<Copy>,
         packet_id: Option<PacketId>,
@@ -111,14 +114,10 @@ impl Shard {
     ) -> Written {
         // Invariant: the machine hands out what is loaded.
         let Body::Here(message) = &delivery.message.message else { return Written::Unmapped };
-        let members = &mut self.bridges;
-        let entry = &members.all[member];
+        let links = &mut self.bridges;
+        let entry = &links.all[link];
         let (bridge, header) = (self.shared.bridges.at(entry.bridge), message.header());
-        // What the journal kept may have come by a rule of an earlier configuration.
-        let place = delivery.subscription_ids.as_slice().first().map_or(0, |id| *id as usize);
-        let known = bridge.config().egress.get(place.wrapping_sub(1));
-        let known = known.filter(|rule| rule.filter.matches(&header.topic));
-        let Some(rule) = known.or_else(|| Some(bridge.egress(&header.topic)?.1)) else {
+        let Some(rule) = rule_of(bridge, delivery, &header.topic) else {
             return Written::Unmapped;
         };
         let values = Values {
@@ -138,15 +137,15 @@ impl Shard {
             publish.topic = "";
             publish.properties.topic_alias = Some(alias);
         } else if !rule.mapping.topic.keeps_topic() {
-            members.topic.clear();
-            rule.mapping.topic.render_topic(&values, &mut members.topic);
-            publish.topic = &members.topic;
+            links.topic.clear();
+            rule.mapping.topic.render_topic(&values, &mut links.topic);
+            publish.topic = &links.topic;
         }
         let keeps_payload = rule.mapping.payload.keeps_payload();
         if !keeps_payload {
-            members.payload.clear();
-            rule.mapping.payload.render(&values, &mut members.payload);
-            publish.payload = &members.payload;
+            links.payload.clear();
+            rule.mapping.payload.render(&values, &mut links.payload);
+            publish.payload = &links.payload;
         }
         publish.qos = delivery.qos;
         publish.retain = delivery.retain && entry.retain_available;
@@ -158,12 +157,7 @@ impl Shard {
         if !session.takes(&publish) {
             return Written::TooLarge;
         }
-        let mut defined = None;
-        if let AliasOut::Define(alias) = plan {
-            publish.properties.topic_alias = Some(alias);
-            defined = Some(alias).filter(|_| session.takes(&publish));
-            publish.properties.topic_alias = defined;
-        }
+        let defined = define_if_it_fits(session, plan, &mut publish);
         self.stats.publishes_out_total.increment(publish.qos);
         self.stats.payload_bytes_out_total.add(publish.payload.len() as u64);
         let output = net.out(conn);
@@ -184,4 +178,30 @@ impl Shard {
         }
         Written::Sent
     }
+}
+
+/// The rule that a message leaves by. What the journal has may have come by a rule of an earlier
+/// configuration.
+fn rule_of<'a>(
+    bridge: &'a Bridge,
+    delivery: &Delivery<Copy>,
+    topic: &str,
+) -> Option<&'a EgressRule> {
+    let place = delivery.subscription_ids.as_slice().first().map_or(0, |id| *id as usize);
+    let known = bridge.config().egress.get(place.wrapping_sub(1));
+    let known = known.filter(|rule| rule.filter.matches(topic));
+    known.or_else(|| Some(bridge.egress(topic)?.1))
+}
+
+/// Has the PUBLISH define a topic alias, if it is not too large with it.
+fn define_if_it_fits(
+    session: &Session,
+    plan: AliasOut,
+    publish: &mut Publish<'_>,
+) -> Option<NonZeroU16> {
+    let AliasOut::Define(alias) = plan else { return None };
+    publish.properties.topic_alias = Some(alias);
+    let defined = Some(alias).filter(|_| session.takes(publish));
+    publish.properties.topic_alias = defined;
+    defined
 }

@@ -4,23 +4,23 @@ use tacho_codec::{ConnAck, Connect, ConnectProperties, QoS, ReasonCode, Version,
 use tacho_net::ConnId;
 use tacho_session::server::ConnectParams;
 
-use super::{Asking, Stage};
+use super::{Asking, PeerSession, Stage};
 use crate::bridge::{Bridge, LINK_EXPIRY_S, State};
 use crate::shard::connections::Flow;
 use crate::shard::{Net, Shard};
 
 impl Shard {
     /// TCP is there: CONNECT, behind the handshake of TLS if there is one.
-    pub(super) fn greet(&mut self, net: &mut Net, member: usize, conn: ConnId) {
-        let entry = &mut self.bridges.all[member];
+    pub(super) fn greet(&mut self, net: &mut Net, link: usize, conn: ConnId) {
+        let entry = &mut self.bridges.all[link];
         let bridge = self.shared.bridges.at(entry.bridge);
         let config = bridge.config();
         match bridge.tls.as_ref().map(|tls| tls.filter()).transpose() {
             Ok(None) => {}
             Ok(Some(filter)) => net.set_filter(conn, Box::new(filter)),
-            Err(error) => return self.break_off(net, member, &error.to_string()),
+            Err(error) => return self.break_off(net, link, &error.to_string()),
         }
-        let clean = config.clean_start || entry.is_to_be_forgotten;
+        let clean = config.clean_start || entry.peer == PeerSession::ToBeForgotten;
         entry.stage = Stage::Greeting { clean };
         let client_id = config.client_id_of(entry.number);
         let limits = &self.shared.limits;
@@ -48,7 +48,7 @@ impl Shard {
         let start = out.len();
         if let Err(error) = connect.encode(out) {
             let why = format!("CONNECT cannot be written: {error}");
-            return self.break_off(net, member, &why);
+            return self.break_off(net, link, &why);
         }
         if says_bridge {
             set_bridge_bit(&mut out[start..]);
@@ -60,67 +60,75 @@ impl Shard {
         &mut self,
         net: &mut Net,
         conn: ConnId,
-        member: usize,
+        link: usize,
         connack: &ConnAck<'_>,
     ) -> Flow {
-        let now_ns = net.now_ns();
-        let entry = &mut self.bridges.all[member];
+        let entry = &self.bridges.all[link];
         let Stage::Greeting { clean } = entry.stage else {
-            self.break_off(net, member, "it sent CONNACK without a CONNECT");
+            self.break_off(net, link, "it sent CONNACK without a CONNECT");
             return Flow::Stop;
         };
-        let bridge = self.shared.bridges.at(entry.bridge);
-        let config = bridge.config();
         if connack.reason.is_error() {
-            if entry.says_bridge && connack.reason == ReasonCode::UNSUPPORTED_PROTOCOL_VERSION {
-                entry.says_bridge = false;
-                entry.stage = Stage::Apart;
-                return self.greet_again(net, member);
-            }
-            let text = connack.properties.reason_string;
-            let why = format!("it refused the connection: {}{}", connack.reason, said(text));
-            self.break_off(net, member, &why);
-            return Flow::Stop;
+            return self.greeting_refused(net, link, connack);
         }
         if connack.session_present && clean {
-            self.break_off(net, member, "it has a session although a clean one was asked for");
+            self.break_off(net, link, "it has a session although a clean one was asked for");
             return Flow::Stop;
         }
-        if connack.session_present && entry.is_new && !config.egress.is_empty() {
-            // Of another life of ours: its identifiers could be taken for ours [MQTT-3.2.2-4].
-            entry.is_to_be_forgotten = true;
-            entry.stage = Stage::Up;
-            return self.greet_again(net, member);
+        if self.needs_another_greeting(link, connack.session_present) {
+            self.bridges.all[link].stage = Stage::Up;
+            return self.greet_again(net, link);
         }
-        entry.is_new = false;
-        if std::mem::take(&mut entry.is_to_be_forgotten) && config.version != Version::V5 {
-            // In 3.1.1 a clean session would end with this connection.
-            if !config.clean_start {
-                entry.stage = Stage::Up;
-                return self.greet_again(net, member);
-            }
-        }
-        let properties = &connack.properties;
-        let qos_max = properties.maximum_qos.unwrap_or(QoS::ExactlyOnce);
+        let bridge = self.shared.bridges.at(self.bridges.all[link].bridge);
+        let qos_max = connack.properties.maximum_qos.unwrap_or(QoS::ExactlyOnce);
         if qos_max == QoS::AtMostOnce && !sends_qos0_only(bridge) {
             let why = "it takes QoS 0 only: set `qos = 0` in every [[bridges.egress]]";
-            self.break_off(net, member, why);
+            self.break_off(net, link, why);
             return Flow::Stop;
         }
+        self.link_up(net, link, connack, qos_max);
+        self.connect_link_session(net, conn, link, connack, qos_max);
+        self.arm_link(net, link);
+        self.subscribe_there(net, link);
+        Flow::Continue
+    }
+
+    /// CONNACK with an error.
+    fn greeting_refused(&mut self, net: &mut Net, link: usize, connack: &ConnAck<'_>) -> Flow {
+        let entry = &mut self.bridges.all[link];
+        if entry.says_bridge && connack.reason == ReasonCode::UNSUPPORTED_PROTOCOL_VERSION {
+            entry.says_bridge = false;
+            entry.stage = Stage::Disconnected;
+            return self.greet_again(net, link);
+        }
+        let text = connack.properties.reason_string;
+        let why = format!("it refused the connection: {}{}", connack.reason, said(text));
+        self.break_off(net, link, &why);
+        Flow::Stop
+    }
+
+    /// Notes what CONNACK says of the session there. True if another CONNECT has to follow.
+    fn needs_another_greeting(&mut self, link: usize, session_present: bool) -> bool {
+        let entry = &mut self.bridges.all[link];
+        let config = self.shared.bridges.at(entry.bridge).config();
+        if session_present && entry.peer == PeerSession::Unknown && !config.egress.is_empty() {
+            // Of another life of ours: its identifiers could be taken for ours [MQTT-3.2.2-4].
+            entry.peer = PeerSession::ToBeForgotten;
+            return true;
+        }
+        let before = std::mem::replace(&mut entry.peer, PeerSession::Known);
+        // In 3.1.1 a clean session would end with this connection.
+        before == PeerSession::ToBeForgotten && config.version != Version::V5 && !config.clean_start
+    }
+
+    /// The link is connected: notes what the other broker grants, and what to ask of it.
+    fn link_up(&mut self, net: &Net, link: usize, connack: &ConnAck<'_>, qos_max: QoS) {
+        let now_ns = net.now_ns();
+        let entry = &mut self.bridges.all[link];
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let (config, properties) = (bridge.config(), &connack.properties);
         let keep_alive_s = properties.server_keep_alive_s.unwrap_or(config.keep_alive_s);
-        let aliases_max = properties.topic_alias_maximum.unwrap_or(0);
-        let params = ConnectParams {
-            version: config.version,
-            clean_start: false,
-            receive_maximum: properties.receive_maximum.unwrap_or(u16::MAX),
-            topic_alias_maximum_in: self.shared.limits.topic_alias_maximum,
-            topic_alias_maximum_out: aliases_max.min(self.shared.limits.outgoing_topic_aliases_max),
-            keep_alive_s: 0,
-            session_expiry_s: LINK_EXPIRY_S,
-            will: None,
-        };
-        let packet_size_max = properties.packet_size_max.unwrap_or(u32::MAX);
-        entry.link.accepted(now_ns, keep_alive_s);
+        entry.protocol.accepted(now_ns, keep_alive_s);
         entry.stage = Stage::Up;
         entry.attempts = 0;
         entry.retain_available = properties.retain_available.unwrap_or(true);
@@ -146,34 +154,54 @@ impl Shard {
         } else {
             tracing::debug!(bridge = name, connection, resumed, "connected");
         }
+    }
+
+    /// The session of a link goes on with this connection.
+    fn connect_link_session(
+        &mut self,
+        net: &Net,
+        conn: ConnId,
+        link: usize,
+        connack: &ConnAck<'_>,
+        qos_max: QoS,
+    ) {
+        let (entry, limits) = (&self.bridges.all[link], &self.shared.limits);
+        let version = self.shared.bridges.at(entry.bridge).config().version;
+        let properties = &connack.properties;
+        let aliases_max = properties.topic_alias_maximum.unwrap_or(0);
+        let params = ConnectParams {
+            version,
+            clean_start: false,
+            receive_maximum: properties.receive_maximum.unwrap_or(u16::MAX),
+            topic_alias_maximum_in: limits.topic_alias_maximum,
+            topic_alias_maximum_out: aliases_max.min(limits.outgoing_topic_aliases_max),
+            keep_alive_s: 0,
+            session_expiry_s: LINK_EXPIRY_S,
+            will: None,
+        };
         let slot = entry.slot;
-        let session = &mut self.sessions[slot];
         if !connack.session_present {
-            self.durability.act(slot, session, |machine, recorder| {
-                machine.forgotten_by_peer(recorder);
-            });
+            self.act(slot, |machine, recorder| machine.forgotten_by_peer(recorder));
         }
+        let session = &mut self.sessions[slot];
         if qos_max < QoS::ExactlyOnce {
             session.machine.limit_qos(qos_max);
         }
-        session.machine.connect(now_ns, params);
+        session.machine.connect(net.now_ns(), params);
         session.connection = Some(conn);
-        session.version = config.version;
-        session.packet_size_max = packet_size_max;
+        session.version = version;
+        session.packet_size_max = properties.packet_size_max.unwrap_or(u32::MAX);
         if let Some(pressure) = &mut session.pressure {
-            pressure.held.ahead = 0;
+            pressure.held.read_ahead_len = 0;
         }
         self.stats.sessions_connected.add(1);
-        self.arm_member(net, member);
-        self.subscribe_there(net, member);
-        Flow::Continue
     }
 
     /// Closes the connection for one that is opened now, and says something else.
-    fn greet_again(&mut self, net: &mut Net, member: usize) -> Flow {
-        self.say_bye(net, member);
-        self.bridges.all[member].link.again(net.now_ns());
-        self.arm_member(net, member);
+    fn greet_again(&mut self, net: &mut Net, link: usize) -> Flow {
+        self.say_bye(net, link);
+        self.bridges.all[link].protocol.again(net.now_ns());
+        self.arm_link(net, link);
         Flow::Stop
     }
 }

@@ -13,14 +13,14 @@ use super::Stage;
 use super::greet::said;
 use crate::config::{IngressRule, Values};
 use crate::message::{Intake, Message};
-use crate::shard::admission::Why;
+use crate::shard::admission::HoldReason;
 use crate::shard::connections::is_read_ahead;
 use crate::shard::connections::{Flow, PUBLISH};
 use crate::shard::durability::Acknowledge;
 use crate::shard::permission::may_publish;
 use crate::shard::{Net, Shard};
 
-/// Between two log lines about messages that a member's other broker refused.
+/// Between two log lines about messages that a link's other broker refused.
 const REFUSALS_NS: u64 = 10_000_000_000;
 
 impl Shard {
@@ -29,28 +29,28 @@ impl Shard {
         &mut self,
         net: &mut Net,
         conn: ConnId,
-        member: usize,
+        link: usize,
         data: &[u8],
     ) -> usize {
-        self.look_at_budget();
-        self.bridges.all[member].link.heard();
-        let slot = self.bridges.all[member].slot;
+        self.update_budget();
+        self.bridges.all[link].protocol.heard();
+        let slot = self.bridges.all[link].slot;
         // Before CONNACK nothing was: what is noted is of the connection before.
-        let is_up = self.bridges.all[member].stage == Stage::Up;
-        let (mut used, ahead) = (0, self.looked_ahead(Some(slot).filter(|_| is_up)));
+        let is_up = self.bridges.all[link].stage == Stage::Up;
+        let (mut used, ahead) = (0, self.read_ahead_len(Some(slot).filter(|_| is_up)));
         let mut flow = Flow::Continue;
         while used < data.len() {
             let frame = match split_frame(&data[used..], self.limits().packet_size_max) {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
                 Err(error) => {
-                    self.break_off(net, member, &format!("it broke the protocol: {error}"));
+                    self.break_off(net, link, &format!("it broke the protocol: {error}"));
                     return data.len();
                 }
             };
             flow = match used < ahead && is_read_ahead(frame.first_byte) {
                 true => Flow::Continue,
-                false => self.bridge_packet(net, conn, member, &frame),
+                false => self.bridge_packet(net, conn, link, &frame),
             };
             match flow {
                 Flow::Continue => used += frame.total_len,
@@ -63,26 +63,26 @@ impl Shard {
         if flow == Flow::Hold {
             // What went there may be all that there is no room for.
             let heed = |shard: &mut Self, net: &mut Net, frame: &Frame<'_>| {
-                shard.bridge_packet(net, conn, member, frame)
+                shard.bridge_packet(net, conn, link, frame)
             };
-            if self.look_ahead(net, slot, unread, looked, heed) == Flow::Stop {
+            if self.read_ahead(net, slot, unread, looked, heed) == Flow::Stop {
                 return data.len();
             }
         } else if ahead > 0 {
-            self.note_looked_ahead(slot, looked);
+            self.set_read_ahead_len(slot, looked);
         }
         self.pump(net, slot);
-        self.subscribe_there(net, member);
-        self.unsubscribe_there(net, member);
-        self.note_member(member);
-        if self.leave_if_done(net, member) {
+        self.subscribe_there(net, link);
+        self.unsubscribe_there(net, link);
+        self.report_link(link);
+        if self.leave_if_done(net, link) {
             return data.len();
         }
         if flow == Flow::Hold {
             let reads_on = self.reads_on(unread);
-            self.hold_publisher(net, conn, Why::Budget, reads_on);
-        } else if self.must_throttle(net) {
-            self.hold_publisher(net, conn, Why::Backlog, false);
+            self.hold_publisher(net, conn, HoldReason::Budget, reads_on);
+        } else if self.is_backlogged(net) {
+            self.hold_publisher(net, conn, HoldReason::Backlog, false);
         }
         used
     }
@@ -91,49 +91,49 @@ impl Shard {
         &mut self,
         net: &mut Net,
         conn: ConnId,
-        member: usize,
+        link: usize,
         frame: &Frame<'_>,
     ) -> Flow {
         self.stats.packets_in_total.increment();
-        let slot = self.bridges.all[member].slot;
+        let slot = self.bridges.all[link].slot;
         let version = self.sessions[slot].version;
-        let is_up = self.bridges.all[member].stage == Stage::Up;
+        let is_up = self.bridges.all[link].stage == Stage::Up;
         if is_up && frame.first_byte & 0xf0 == PUBLISH {
             return match Publish::decode(frame, version, Direction::ToClient) {
-                Ok(publish) => self.came_by_bridge(net, member, &publish),
-                Err(error) => self.broken(net, member, &error.to_string()),
+                Ok(publish) => self.came_by_bridge(net, link, &publish),
+                Err(error) => self.broken(net, link, &error.to_string()),
             };
         }
         if is_up && let Some(kind) = AckKind::from_type_number(frame.type_number()) {
             return match Ack::decode(frame, kind, version) {
-                Ok(ack) => self.acknowledged_there(net, member, kind, &ack),
-                Err(error) => self.broken(net, member, &error.to_string()),
+                Ok(ack) => self.acknowledged_there(net, link, kind, &ack),
+                Err(error) => self.broken(net, link, &error.to_string()),
             };
         }
         match Packet::decode(frame, version, Direction::ToClient) {
-            Ok(Packet::ConnAck(connack)) => self.greeted(net, conn, member, &connack),
+            Ok(Packet::ConnAck(connack)) => self.greeted(net, conn, link, &connack),
             Ok(Packet::SubAck(suback)) if is_up => {
-                self.subscribed_there(net, member, &suback);
+                self.subscribed_there(net, link, &suback);
                 Flow::Continue
             }
             Ok(Packet::UnsubAck(unsuback)) if is_up => {
-                self.unsubscribed_there(member, unsuback.packet_id);
+                self.unsubscribed_there(link, unsuback.packet_id);
                 Flow::Continue
             }
             Ok(Packet::PingResp) if is_up => Flow::Continue,
             Ok(Packet::Disconnect(disconnect)) if is_up => {
                 let text = said(disconnect.reason_string);
                 let why = format!("it ended the connection: {}{text}", disconnect.reason);
-                self.break_off(net, member, &why);
+                self.break_off(net, link, &why);
                 Flow::Stop
             }
-            Ok(_) => self.broken(net, member, "a packet that a server does not send now"),
-            Err(error) => self.broken(net, member, &error.to_string()),
+            Ok(_) => self.broken(net, link, "a packet that a server does not send now"),
+            Err(error) => self.broken(net, link, &error.to_string()),
         }
     }
 
-    fn broken(&mut self, net: &mut Net, member: usize, what: &str) -> Flow {
-        self.break_off(net, member, &format!("it broke the protocol: {what}"));
+    fn broken(&mut self, net: &mut Net, link: usize, what: &str) -> Flow {
+        self.break_off(net, link, &format!("it broke the protocol: {what}"));
         Flow::Stop
     }
 
@@ -141,17 +141,17 @@ impl Shard {
     fn acknowledged_there(
         &mut self,
         net: &mut Net,
-        member: usize,
+        link: usize,
         kind: AckKind,
         ack: &Ack<'_>,
     ) -> Flow {
-        let slot = self.bridges.all[member].slot;
+        let slot = self.bridges.all[link].slot;
         let before = self.sessions[slot].machine.inflight_len();
         if let Err(error) = self.handle_ack(slot, kind, ack) {
-            return self.broken(net, member, error.sentence());
+            return self.broken(net, link, error.sentence());
         }
         if self.sessions[slot].machine.inflight_len() < before {
-            let entry = &self.bridges.all[member];
+            let entry = &self.bridges.all[link];
             let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
             // PUBCOMP says at most that the identifier is not known any more.
             let is_refused = kind != AckKind::PubComp && ack.reason.is_error();
@@ -160,15 +160,15 @@ impl Shard {
                 counter.increment();
             }
             if is_refused {
-                self.report_refusal(net, member, ack.reason);
+                self.report_refusal(net, link, ack.reason);
             }
         }
         Flow::Continue
     }
 
     #[cold]
-    fn report_refusal(&mut self, net: &Net, member: usize, reason: ReasonCode) {
-        let entry = &mut self.bridges.all[member];
+    fn report_refusal(&mut self, net: &Net, link: usize, reason: ReasonCode) {
+        let entry = &mut self.bridges.all[link];
         if net.now_ns() < entry.refusals_told_ns {
             return;
         }
@@ -178,10 +178,10 @@ impl Shard {
     }
 
     /// A PUBLISH of the other broker.
-    fn came_by_bridge(&mut self, net: &mut Net, member: usize, publish: &Publish<'_>) -> Flow {
+    fn came_by_bridge(&mut self, net: &mut Net, link: usize, publish: &Publish<'_>) -> Flow {
         let (mut topic, mut payload) =
             (std::mem::take(&mut self.bridges.topic), std::mem::take(&mut self.bridges.payload));
-        let flow = self.take_from_bridge(net, member, publish, (&mut topic, &mut payload));
+        let flow = self.take_from_bridge(net, link, publish, (&mut topic, &mut payload));
         (self.bridges.topic, self.bridges.payload) = (topic, payload);
         flow
     }
@@ -189,18 +189,18 @@ impl Shard {
     fn take_from_bridge(
         &mut self,
         net: &mut Net,
-        member: usize,
+        link: usize,
         publish: &Publish<'_>,
         (topic, payload): (&mut String, &mut Vec<u8>),
     ) -> Flow {
-        let entry = &self.bridges.all[member];
+        let entry = &self.bridges.all[link];
         let slot = entry.slot;
         let bridge = self.shared.bridges.at(entry.bridge);
         let session = &mut self.sessions[slot];
         let alias = publish.properties.topic_alias;
         let aliased = match session.machine.resolve_alias(publish.topic, alias) {
             Ok(aliased) => aliased,
-            Err(error) => return self.broken(net, member, error.sentence()),
+            Err(error) => return self.broken(net, link, error.sentence()),
         };
         let there = Publish { topic: aliased.as_deref().unwrap_or(publish.topic), ..*publish };
         let mapped = map(&bridge.config().ingress, &there, topic, payload);
@@ -216,7 +216,7 @@ impl Shard {
             // Refused, it would be lost: it stays where it is until there is room.
             return Flow::Hold;
         }
-        let entry = &self.bridges.all[member];
+        let entry = &self.bridges.all[link];
         let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
         if let Some(stats) = stats {
             stats.received.increment();
@@ -227,7 +227,7 @@ impl Shard {
         match session.machine.handle_publish(publish.qos, publish.packet_id) {
             Ok(Inbound::New) => {}
             Ok(Inbound::Duplicate) => return Flow::Continue,
-            Err(error) => return self.broken(net, member, error.sentence()),
+            Err(error) => return self.broken(net, link, error.sentence()),
         }
         let Some(mapped) = mapped else {
             if let Some(stats) = stats {

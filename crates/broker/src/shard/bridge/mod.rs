@@ -1,11 +1,11 @@
 //! Bridges in the data plane: connections that this shard opens to other brokers.
 //!
-//! Each member of a bridge's pool is an ordinary session, whose socket is ours: its queue is the
+//! Each link of a bridge's pool is an ordinary session, whose socket is ours: its queue is the
 //! bridge's buffer, its packet identifiers are those towards the other broker, and with a data
-//! directory it is durable. Routing leads a topic to one member of each bridge, always the same
-//! ([`crate::shard::routing::cache`]), so that order holds whatever the number of members.
+//! directory it is durable. Routing leads a topic to one link of each bridge, always the same
+//! (`routing::destinations`), so that order holds whatever the number of links.
 //!
-//! [`members`] makes them and ends those that are not wanted any more, [`dial`] opens and loses
+//! [`links`] makes them and ends those that are not wanted any more, [`dial`] opens and loses
 //! connections, [`greet`] is CONNECT and CONNACK, [`subscribe`] SUBSCRIBE and UNSUBSCRIBE,
 //! [`egress`] sends messages there, [`ingress`] takes in what comes from there.
 
@@ -13,7 +13,7 @@ mod dial;
 mod egress;
 mod greet;
 mod ingress;
-mod members;
+mod links;
 mod subscribe;
 
 use tacho_codec::{PacketId, QoS};
@@ -23,41 +23,39 @@ use tacho_session::{DropReason, Link};
 use crate::keys::SessionSlot;
 use crate::shard::Shard;
 
-/// The members of bridges that a shard has.
+/// The links of bridges that a shard has.
 #[derive(Default)]
-pub(super) struct Members {
-    all: Vec<Member>,
-    /// Sessions of members that the configuration has no place for.
-    superfluous: Vec<SessionSlot>,
+pub(super) struct BridgeLinks {
+    all: Vec<BridgeLink>,
+    /// Sessions of links that the configuration has no place for.
+    orphans: Vec<SessionSlot>,
     /// Reused for what templates make.
     topic: String,
     payload: Vec<u8>,
 }
 
 /// One connection of a bridge.
-struct Member {
+struct BridgeLink {
     /// Its bridge's place.
     bridge: usize,
     /// Its number there.
     number: u16,
     slot: SessionSlot,
-    link: Link,
+    protocol: Link,
     timer: Option<TimerId>,
     conn: Option<ConnId>,
     stage: Stage,
-    /// The other broker may have a session of which nothing is known here.
-    is_new: bool,
-    /// The next CONNECT asks it to forget that.
-    is_to_be_forgotten: bool,
+    /// What is known of the session that the other broker has.
+    peer: PeerSession,
     /// CONNECT says that it is a bridge's (3.1.1).
     says_bridge: bool,
-    /// The configuration has no such member: it ends once its queue is empty.
+    /// The configuration has no such link: it ends once its queue is empty.
     is_leaving: bool,
     attempts: u32,
     was_up: bool,
     subscribing: Asking,
     /// The session there may have subscriptions of an earlier configuration, for rules that other
-    /// members have now: they are to be ended.
+    /// links have now: they are to be ended.
     unsubscribing: Asking,
     /// Messages that it refused were said in the log until then.
     refusals_told_ns: u64,
@@ -71,11 +69,22 @@ struct Member {
     dropped_full: u64,
 }
 
-/// How far a member's connection has come.
+/// What is known of the session that the other broker has for a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PeerSession {
+    /// It may have one of an earlier life of this broker.
+    Unknown,
+    /// It has one, and the next CONNECT asks it to forget that.
+    ToBeForgotten,
+    /// It has what this broker expects.
+    Known,
+}
+
+/// How far a link's connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// There is none.
-    Apart,
+    Disconnected,
     /// TCP.
     Opening,
     /// CONNECT is on its way, which asks for a clean session or not.
@@ -92,25 +101,25 @@ enum Asking {
     /// The packet is to be sent as soon as there is an identifier for it.
     Wanted,
     /// SUBACK or UNSUBACK is to come.
-    Asked(PacketId),
+    ConnectRequest(PacketId),
 }
 
-impl Members {
-    /// The members whose sessions the shard has beside those of clients.
+impl BridgeLinks {
+    /// The links whose sessions the shard has beside those of clients.
     pub(super) fn len(&self) -> usize {
-        self.all.len() + self.superfluous.len()
+        self.all.len() + self.orphans.len()
     }
 }
 
 impl Shard {
-    /// The session of a member, if it has one still.
-    pub(super) fn session_of_member(&self, member: u32) -> Option<SessionSlot> {
-        self.bridges.all.get(member as usize).map(|member| member.slot)
+    /// The session of a link, if it has one still.
+    pub(super) fn session_of_link(&self, link: u32) -> Option<SessionSlot> {
+        self.bridges.all.get(link as usize).map(|link| link.slot)
     }
 
-    /// Tells everybody how a member stands.
-    fn note_member(&mut self, member: usize) {
-        let entry = &mut self.bridges.all[member];
+    /// Updates the figures of a link.
+    fn report_link(&mut self, link: usize) {
+        let entry = &mut self.bridges.all[link];
         let bridge = self.shared.bridges.at(entry.bridge);
         let Some(session) = self.sessions.get(entry.slot) else { return };
         let machine = &session.machine;

@@ -1,5 +1,5 @@
 //! What is to come from another broker: SUBSCRIBE, and UNSUBSCRIBE for what an earlier
-//! configuration let come by another member.
+//! configuration let come by another link.
 
 use tacho_codec::{
     Packet, PacketId, QoS, RetainHandling, SubAck, Subscribe, SubscribeFilter, SubscribeOptions,
@@ -20,8 +20,8 @@ impl Asking {
 impl Shard {
     /// Tells the other broker what is to come from there, if it is to be told. The exchanges of an
     /// earlier connection may leave no identifier for it at first.
-    pub(super) fn subscribe_there(&mut self, net: &mut Net, member: usize) {
-        let entry = &mut self.bridges.all[member];
+    pub(super) fn subscribe_there(&mut self, net: &mut Net, link: usize) {
+        let entry = &mut self.bridges.all[link];
         if entry.subscribing != Asking::Wanted {
             return;
         }
@@ -31,7 +31,7 @@ impl Shard {
         else {
             return;
         };
-        entry.subscribing = Asking::Asked(packet_id);
+        entry.subscribing = Asking::ConnectRequest(packet_id);
         let rules: Vec<(String, QoS)> = bridge
             .ingress_of(entry.number)
             .map(|rule| (rule.filter.to_string(), rule.subscription_qos()))
@@ -55,14 +55,14 @@ impl Shard {
         let packet = Packet::Subscribe(subscribe);
         if let Err(error) = packet.encode(session.version, net.out(conn).as_vec_mut()) {
             let why = format!("SUBSCRIBE cannot be written: {error}");
-            self.break_off(net, member, &why);
+            self.break_off(net, link, &why);
         }
     }
 
     /// SUBACK: what it refuses is said, and the rest works.
-    pub(super) fn subscribed_there(&mut self, net: &Net, member: usize, suback: &SubAck<'_>) {
-        let entry = &mut self.bridges.all[member];
-        if entry.subscribing != Asking::Asked(suback.packet_id) {
+    pub(super) fn subscribed_there(&mut self, net: &Net, link: usize, suback: &SubAck<'_>) {
+        let entry = &mut self.bridges.all[link];
+        if entry.subscribing != Asking::ConnectRequest(suback.packet_id) {
             return;
         }
         entry.subscribing = Asking::Done;
@@ -86,10 +86,10 @@ impl Shard {
     }
 
     /// Ends what the session over there has subscribed to by an earlier configuration, for rules
-    /// that other members have now: all of it would come twice. Not before those have subscribed,
+    /// that other links have now: all of it would come twice. Not before those have subscribed,
     /// so that nothing is missing.
-    pub(super) fn unsubscribe_there(&mut self, net: &mut Net, member: usize) {
-        let Some(entry) = self.bridges.all.get_mut(member) else { return };
+    pub(super) fn unsubscribe_there(&mut self, net: &mut Net, link: usize) {
+        let Some(entry) = self.bridges.all.get_mut(link) else { return };
         if entry.unsubscribing != Asking::Wanted {
             return;
         }
@@ -104,7 +104,7 @@ impl Shard {
         else {
             return;
         };
-        entry.unsubscribing = Asking::Asked(packet_id);
+        entry.unsubscribing = Asking::ConnectRequest(packet_id);
         let filters: Vec<String> = rules.iter().map(|rule| rule.filter.to_string()).collect();
         let packet = Packet::Unsubscribe(Unsubscribe {
             packet_id,
@@ -113,14 +113,14 @@ impl Shard {
         });
         if let Err(error) = packet.encode(session.version, net.out(conn).as_vec_mut()) {
             let why = format!("UNSUBSCRIBE cannot be written: {error}");
-            self.break_off(net, member, &why);
+            self.break_off(net, link, &why);
         }
     }
 
     /// UNSUBACK: whatever it says, there is nothing more to be done.
-    pub(super) fn unsubscribed_there(&mut self, member: usize, packet_id: PacketId) {
-        let entry = &mut self.bridges.all[member];
-        if entry.unsubscribing != Asking::Asked(packet_id) {
+    pub(super) fn unsubscribed_there(&mut self, link: usize, packet_id: PacketId) {
+        let entry = &mut self.bridges.all[link];
+        if entry.unsubscribing != Asking::ConnectRequest(packet_id) {
             return;
         }
         entry.unsubscribing = Asking::Done;

@@ -92,7 +92,7 @@ impl Shard {
             }
             Connection::Committing { timer, session, .. } => {
                 net.cancel_timer(timer);
-                self.promised_connection_lost(net, session);
+                self.pending_connect_lost(net, session);
             }
             Connection::Active { session, .. } => {
                 tracing::debug!(
@@ -128,7 +128,7 @@ impl Shard {
             }
             Connection::Committing { session, .. } => {
                 self.stats.connect_timeouts_total.increment();
-                self.end_promised_connection(net, session);
+                self.cancel_pending_connect(net, session);
             }
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! Enhanced authentication (MQTT 5.0, 4.12): AUTH packets between a client and its method.
 //!
-//! Before CONNACK the connection is [`Connection::Authenticating`] and its CONNECT is kept as it
-//! came; its session is touched when the method is content. Methods answer by mail.
+//! Before CONNACK the connection is [`Connection::Authenticating`] and its CONNECT is stored as it
+//! arrived; its session is touched only once the method accepts. Methods answer by mail.
 
 use std::sync::Arc;
 
@@ -36,11 +36,11 @@ pub(crate) struct Exchange {
     state: Option<Box<dyn AuthExchange>>,
     packet_size_max: u32,
     /// Until CONNACK.
-    waiting: Option<Waiting>,
+    waiting: Option<HeldConnect>,
 }
 
 /// A CONNECT that waits for its authentication.
-struct Waiting {
+struct HeldConnect {
     packet: Vec<u8>,
     key: ClientKey,
     assigned: bool,
@@ -83,7 +83,7 @@ impl Shard {
             remote,
             state: Some(state),
             packet_size_max: connect.properties.packet_size_max.unwrap_or(u32::MAX),
-            waiting: Some(Waiting { packet: packet.to_vec(), key, assigned }),
+            waiting: Some(HeldConnect { packet: packet.to_vec(), key, assigned }),
         };
         self.connections.exchanges.insert(conn.index() as u32, Box::new(exchange));
         Flow::Continue
@@ -243,7 +243,7 @@ impl Shard {
     /// The client is authenticated: its CONNECT goes on.
     fn accept(&mut self, net: &mut Net, conn: ConnId, data: Option<&[u8]>) {
         let exchange = self.connections.exchanges.get_mut(&(conn.index() as u32));
-        let Some(Waiting { packet, key, assigned }) = exchange.and_then(|e| e.waiting.take())
+        let Some(HeldConnect { packet, key, assigned }) = exchange.and_then(|e| e.waiting.take())
         else {
             return;
         };

@@ -10,7 +10,7 @@ use tacho_session::server::End;
 use super::goodbye::send_disconnect;
 use super::{Connection, Flow, is_read_ahead};
 use crate::keys::SessionSlot;
-use crate::shard::admission::Why;
+use crate::shard::admission::HoldReason;
 use crate::shard::{Net, Shard};
 
 /// The first byte of CONNECT.
@@ -46,8 +46,8 @@ impl Shard {
             self.drop_connection(net, conn);
             return data.len();
         }
-        self.look_at_budget();
-        let ahead = self.looked_ahead(session);
+        self.update_budget();
+        let ahead = self.read_ahead_len(session);
         let mut flow = Flow::Continue;
         while used < data.len() {
             let frame = match split_frame(&data[used..], self.frame_bytes_max(session)) {
@@ -81,31 +81,48 @@ impl Shard {
                 }
             }
         }
-        if let Some(slot) = session {
-            let looked = ahead.saturating_sub(used);
-            if flow == Flow::Hold {
-                let heed = |shard: &mut Self, net: &mut Net, frame: &Frame<'_>| {
-                    shard.packet(net, conn, slot, frame)
-                };
-                if self.look_ahead(net, slot, &data[used..], looked, heed) == Flow::Stop {
-                    return data.len();
-                }
-            } else if ahead > 0 {
-                self.note_looked_ahead(slot, looked);
+        match session {
+            Some(slot) if self.input_handled(net, conn, slot, data, (used, flow)) == Flow::Stop => {
+                data.len()
             }
-            self.pump(net, slot);
-            let why = self.reason_to_hold(net, slot, flow, used);
-            // A client that we do not read cannot be blamed for what does not arrive.
-            if used > 0 || why.is_some() || self.is_large_packet_on_its_way(slot, data.len()) {
-                let now_ns = net.now_ns();
-                self.sessions[slot].machine.handle_activity(now_ns);
-            }
-            if let Some(why) = why {
-                let reads_on = why == Why::Budget && self.reads_on(&data[used..]);
-                self.hold_publisher(net, conn, why, reads_on);
-            }
+            _ => used,
         }
-        used
+    }
+
+    /// After the packets of one read, of which `used` bytes are handled: what is read ahead, what
+    /// goes out, and whether the client is read further.
+    fn input_handled(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        data: &[u8],
+        (used, flow): (usize, Flow),
+    ) -> Flow {
+        let before = self.read_ahead_len(Some(slot));
+        let looked = before.saturating_sub(used);
+        if flow == Flow::Hold {
+            let handle = |shard: &mut Self, net: &mut Net, frame: &Frame<'_>| {
+                shard.packet(net, conn, slot, frame)
+            };
+            if self.read_ahead(net, slot, &data[used..], looked, handle) == Flow::Stop {
+                return Flow::Stop;
+            }
+        } else if before > 0 {
+            self.set_read_ahead_len(slot, looked);
+        }
+        self.pump(net, slot);
+        let why = self.reason_to_hold(net, slot, flow, used);
+        // A client that we do not read cannot be blamed for what does not arrive.
+        if used > 0 || why.is_some() || self.is_large_packet_on_its_way(slot, data.len()) {
+            let now_ns = net.now_ns();
+            self.sessions[slot].machine.handle_activity(now_ns);
+        }
+        if let Some(why) = why {
+            let reads_on = why == HoldReason::Budget && self.reads_on(&data[used..]);
+            self.hold_publisher(net, conn, why, reads_on);
+        }
+        Flow::Continue
     }
 
     fn packet_before_session(
@@ -121,7 +138,7 @@ impl Shard {
         }
     }
 
-    /// Why a client is not to be read for a while, if so.
+    /// Why a client is not read for a while, if so.
     #[inline]
     fn reason_to_hold(
         &mut self,
@@ -129,13 +146,13 @@ impl Shard {
         slot: SessionSlot,
         flow: Flow,
         used: usize,
-    ) -> Option<Why> {
+    ) -> Option<HoldReason> {
         if flow == Flow::Hold {
-            Some(Why::Budget)
-        } else if self.must_throttle(net) {
-            Some(Why::Backlog)
+            Some(HoldReason::Budget)
+        } else if self.is_backlogged(net) {
+            Some(HoldReason::Backlog)
         } else {
-            self.is_heavy(slot, used).then_some(Why::Overload)
+            self.is_heavy(slot, used).then_some(HoldReason::Overload)
         }
     }
 

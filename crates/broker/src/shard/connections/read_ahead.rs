@@ -1,9 +1,9 @@
-//! What a client says behind a PUBLISH that cannot be taken in yet.
+//! Read-ahead: the packets behind a PUBLISH that cannot be taken in yet.
 //!
-//! The PUBLISH stays unread, and everything behind it. But what the client acknowledges there may
-//! be all that there is no room for, and then it would be held back for ever. So its
-//! acknowledgements, and PINGREQ, are handled ahead of their turn, and passed over when that comes.
-//! It is read on for them up to a bound.
+//! The PUBLISH and everything behind it stay unread. But the acknowledgements behind it may be just
+//! what makes room again; without them the client would be held back forever. So acknowledgements
+//! and PINGREQ are handled ahead of their turn, and skipped when their turn comes. The socket is
+//! read for them up to a bound.
 
 use tacho_codec::{Frame, split_frame};
 
@@ -24,23 +24,23 @@ pub(in crate::shard) const fn is_read_ahead(first_byte: u8) -> bool {
 impl Shard {
     /// How much of a client's unread input was looked at before.
     #[inline]
-    pub(in crate::shard) fn looked_ahead(&self, session: Option<SessionSlot>) -> usize {
+    pub(in crate::shard) fn read_ahead_len(&self, session: Option<SessionSlot>) -> usize {
         let pressure = session.and_then(|slot| self.sessions[slot].pressure.as_ref());
-        pressure.map_or(0, |pressure| pressure.held.ahead as usize)
+        pressure.map_or(0, |pressure| pressure.held.read_ahead_len as usize)
     }
 
     /// Notes how much of what is left unread was looked at.
     #[cold]
-    pub(in crate::shard) fn note_looked_ahead(&mut self, slot: SessionSlot, bytes: usize) {
+    pub(in crate::shard) fn set_read_ahead_len(&mut self, slot: SessionSlot, bytes: usize) {
         let pressure = self.sessions[slot].pressure.get_or_insert_default();
-        pressure.held.ahead = bytes as u32;
+        pressure.held.read_ahead_len = bytes as u32;
     }
 
     /// Handles what comes ahead of its turn in `unread`, which begins with the packet at which the
     /// client, or the other broker of a bridge, is held back; `looked` bytes of it were looked at
     /// before.
     #[cold]
-    pub(in crate::shard) fn look_ahead(
+    pub(in crate::shard) fn read_ahead(
         &mut self,
         net: &mut Net,
         slot: SessionSlot,
@@ -58,7 +58,7 @@ impl Shard {
             }
             at += frame.total_len;
         }
-        self.note_looked_ahead(slot, at);
+        self.set_read_ahead_len(slot, at);
         Flow::Hold
     }
 

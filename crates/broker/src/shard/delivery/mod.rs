@@ -17,7 +17,7 @@ pub(super) use publish::effective_qos;
 pub(super) use write::BY_REFERENCE_BYTES;
 
 /// Owns the fan-outs that are not finished, and what is reused from delivery to delivery.
-pub(super) struct Fanning {
+pub(super) struct FanOuts {
     /// First in, first out.
     fan_outs: VecDeque<FanOut>,
     /// Deliveries that this turn's budget still allows.
@@ -29,7 +29,7 @@ pub(super) struct Fanning {
     ids: SubscriptionIdsBuf,
 }
 
-impl Fanning {
+impl FanOuts {
     pub(super) fn new(per_turn_max: usize) -> Self {
         Self {
             fan_outs: VecDeque::new(),

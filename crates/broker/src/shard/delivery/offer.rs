@@ -47,7 +47,7 @@ impl Shard {
             }
         }
         let session = &mut self.sessions[slot];
-        if session.kept.is_some() || session.lent.is_some() {
+        if session.journaled.is_some() || session.hand_offs.is_some() {
             return self.offer_durably(net, slot, delivery);
         }
         let offer = self
@@ -87,7 +87,7 @@ impl Shard {
             }
             Offer::Dropped(reason) => {
                 self.count_drop(slot, reason);
-                self.note_dropped_for(slot);
+                self.note_drop(slot);
                 return Offered::DROPPED;
             }
         }
@@ -108,7 +108,7 @@ impl Shard {
         }
         self.stats.dropped_overload_total.increment();
         self.sessions[slot].pressure.get_or_insert_default().shed += 1;
-        self.note_dropped_for(slot);
+        self.note_drop(slot);
         true
     }
 

@@ -106,8 +106,8 @@ impl Shard {
         self.send_to(net, message, to, None);
     }
 
-    /// Publishes the broker's own figures, as retained messages of QoS 0: whoever does not take
-    /// them now gets newer ones soon.
+    /// Publishes the broker's own figures as retained messages of QoS 0: a subscriber that misses
+    /// them gets newer ones soon.
     pub(in crate::shard) fn publish_sys(&mut self, net: &mut Net, values: &[SysValue]) {
         for value in values {
             let retained_version = self.take_retained_version(net, &value.topic);
@@ -166,7 +166,7 @@ impl Shard {
     ) {
         let mut sending = Sending::new(acknowledge);
         if message.header().retain {
-            sending.batch = self.keep_retained(&message);
+            sending.batch = self.record_retained(&message);
             self.send_to_retained_owner(net, &message);
         }
         for group in to.groups.iter().flat_map(|groups| groups.iter()) {
@@ -201,7 +201,7 @@ impl Shard {
         let route = self.routing.lookup(message.topic());
         let local = Rc::clone(&route.to.local);
         let (topic, queued_before) = (Arc::clone(&route.topic), self.delivery.queued_total());
-        let message = if receipt.is_none() { self.unkept(message) } else { message };
+        let message = if receipt.is_none() { self.with_own_record(message) } else { message };
         let mut fan_out = FanOut::new(message, local, None);
         fan_out.receipt = receipt;
         self.fan_out(net, fan_out);

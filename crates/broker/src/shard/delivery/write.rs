@@ -63,7 +63,7 @@ impl Shard {
         // Invariant: the machine hands out what is loaded.
         let Body::Here(message) = &delivery.message.message else { return };
         let session = &mut self.sessions[slot];
-        if session.is_particular && session.member.is_some() {
+        if session.fits_each_publish && session.link.is_some() {
             return self.write_to_bridge(net, slot, conn, delivery, packet_id, dup);
         }
         let mut publish = message.as_publish(net.now_ns());
@@ -82,7 +82,7 @@ impl Shard {
             }
             publish.properties.subscription_ids = self.delivery.ids.view();
         }
-        if session.is_particular && !suit(session, &message.header().topic, &mut publish) {
+        if session.fits_each_publish && !suit(session, &message.header().topic, &mut publish) {
             // As if it had been delivered [MQTT-3.1.2-25].
             self.stats.dropped_too_large_total.increment();
             self.act(slot, |machine, recorder| machine.abandon(packet_id, recorder));

@@ -1,15 +1,15 @@
-//! Commits: what this shard has handed to the journal, and who waits until it is safe.
+//! Record batches, the commits that take them, and the sessions that wait for those commits.
 //!
-//! What a shard appends while it handles one event (a read, a mail, a timer) goes to the journal as
-//! a whole when that is over: either all of it survives or nothing. The batches that sessions wait
-//! for number these groups; which commit took a group is known once it was handed over.
+//! The records that a shard appends while it handles one event (a read, a mail, a timer) form a
+//! record batch, which goes to the journal when the event is over: a crash leaves all of it or
+//! none. The journal names the commit that will take a batch when the batch is handed over.
 //!
-//! A shard that has work asks for a commit only when that is done, or after a few milliseconds:
-//! what came together meanwhile is written at once, and a message that its receiver has
+//! A busy shard asks for a commit only once it runs out of work, or after a few milliseconds:
+//! everything gathered meanwhile is written at once, and a message that its receiver has
 //! acknowledged by then is not written at all.
 //!
-//! The commit thread tells a shard of a commit only if the shard has said that it waits for one.
-//! All sessions for which a commit was good are then served together, once each.
+//! The commit thread notifies a shard of a commit only if the shard has set its waiting flag. All
+//! sessions whose batch is committed are then served together, once each.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -23,27 +23,27 @@ use crate::shard::{Net, Shard};
 /// A shard that always has work asks for a commit after so long.
 const ASKS_AFTER_NS: u64 = 3_000_000;
 
-/// The groups of records of one shard, and the sessions that wait for them.
+/// The record batches of one shard, and the sessions that wait for them.
 #[derive(Debug)]
 pub(in crate::shard) struct Commits {
-    /// The number of the present group.
-    group: u64,
-    /// What is in it: nothing yet, or how urgent it is.
+    /// The number of the current batch.
+    current: u64,
+    /// How urgent the current batch is; `None` while it is empty.
     urgency: Option<Urgency>,
-    /// Groups handed over: the last one that a commit took, and that commit. Both grow.
+    /// Batches handed over: the last one that a commit takes, and that commit. Both grow.
     handed_over: VecDeque<(u64, CommitSeq)>,
-    /// Somebody waits for a group handed over, and the journal was not asked for its commit.
+    /// A session waits for a batch handed over, and the journal was not asked for its commit.
     owes: bool,
     /// Since this turn.
     owes_since_ns: u64,
     committed: BatchSeq,
     /// First in, first out; nearly in the order of batches.
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<CommitWaiter>,
 }
 
 /// A session that waits for a commit.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct CommitWaiter {
     batch: BatchSeq,
     slot: SessionSlot,
     generation: u32,
@@ -52,7 +52,7 @@ struct Waiting {
 impl Commits {
     pub(in crate::shard) fn new() -> Self {
         Self {
-            group: 1,
+            current: 1,
             urgency: None,
             handed_over: VecDeque::new(),
             owes: false,
@@ -62,29 +62,29 @@ impl Commits {
         }
     }
 
-    /// Something was put into the present group.
+    /// A record was appended to the current batch.
     #[inline]
     pub(in crate::shard) fn appended(&mut self, urgency: Urgency) -> BatchSeq {
         if self.urgency != Some(Urgency::Forces) {
             self.urgency = Some(urgency);
         }
-        BatchSeq::new(self.group)
+        BatchSeq::new(self.current)
     }
 
-    /// How urgent the present group is, if there is anything in it.
+    /// How urgent the current batch is, if it is not empty.
     #[inline]
     pub(in crate::shard) fn urgency(&self) -> Option<Urgency> {
         self.urgency
     }
 
-    /// The present group went to the journal, and this commit will take it.
+    /// The current batch went to the journal, and this commit will take it.
     pub(in crate::shard) fn handed_over(&mut self, commit: CommitSeq) {
         self.owes |= self.urgency.take() == Some(Urgency::Forces);
         match self.handed_over.back_mut() {
-            Some((last, known)) if *known == commit => *last = self.group,
-            _ => self.handed_over.push_back((self.group, commit)),
+            Some((last, known)) if *known == commit => *last = self.current,
+            _ => self.handed_over.push_back((self.current, commit)),
         }
-        self.group += 1;
+        self.current += 1;
     }
 
     /// A batch of this shard that is complete no earlier than a commit which another shard named.
@@ -97,16 +97,16 @@ impl Commits {
             return BatchSeq::DONE;
         }
         if self.urgency.is_some() {
-            // It goes with the present group, whose commit is the same one or a later one.
+            // It goes with the current batch, whose commit is the same one or a later one.
             return self.appended(Urgency::Forces);
         }
         let newest = self.handed_over.back().map_or(CommitSeq::DONE, |&(_, commit)| commit);
-        let batch = BatchSeq::new(self.group);
+        let batch = BatchSeq::new(self.current);
         self.handed_over(commit.max(newest));
         batch
     }
 
-    /// Which commit has to be complete for the batch of a group that was handed over.
+    /// The commit that takes a batch which was handed over.
     pub(in crate::shard) fn commit_of(&self, batch: BatchSeq) -> CommitSeq {
         if batch <= self.committed {
             return CommitSeq::DONE;
@@ -125,14 +125,14 @@ impl Commits {
         }
     }
 
-    /// Everything up to this is safe.
+    /// The newest batch that is committed.
     #[inline]
     pub(in crate::shard) fn committed(&self) -> BatchSeq {
         self.committed
     }
 
-    /// A turn that began then has ended: whether it is time to ask for a commit. `None` if nobody
-    /// waits for one that was not asked for.
+    /// Whether it is time to ask for a commit after a turn that began at `turn_ns`. `None` if no
+    /// session waits for a commit that was not asked for.
     fn is_time(&mut self, turn_ns: u64) -> Option<bool> {
         if !self.owes {
             return None;
@@ -156,11 +156,11 @@ impl Commits {
         generation: u32,
     ) {
         if batch > self.committed {
-            self.wait(Waiting { batch, slot, generation });
+            self.wait(CommitWaiter { batch, slot, generation });
         }
     }
 
-    fn wait(&mut self, waiting: Waiting) {
+    fn wait(&mut self, waiting: CommitWaiter) {
         // Often the one before is the same session with the next message of the same read.
         if self.waiting.back().is_some_and(|last| {
             (last.batch, last.slot, last.generation)
@@ -171,7 +171,7 @@ impl Commits {
         self.waiting.push_back(waiting);
     }
 
-    fn next_due(&mut self) -> Option<Waiting> {
+    fn next_due(&mut self) -> Option<CommitWaiter> {
         self.waiting.pop_front_if(|waiting| waiting.batch <= self.committed)
     }
 
@@ -196,8 +196,8 @@ impl Shard {
         }
     }
 
-    /// After a turn: asks for a commit if somebody has waited for long, or else once there is
-    /// nothing to do.
+    /// After a turn: asks for a commit if a session has waited for long, or else once the shard is
+    /// idle.
     #[inline]
     pub(in crate::shard) fn ask_in_time(&mut self, net: &mut Net) {
         if let Some(journal) = &mut self.durability.journal {
@@ -209,7 +209,7 @@ impl Shard {
         }
     }
 
-    /// Asks for a commit if somebody waits for it.
+    /// Asks for a commit if a session waits for it.
     pub(in crate::shard) fn ask_for_commit(&mut self) {
         if let Some(journal) = &mut self.durability.journal
             && journal.commits.asks()
@@ -218,7 +218,7 @@ impl Shard {
         }
     }
 
-    /// Serves those for whom something was committed.
+    /// Serves the sessions whose batch is committed.
     #[inline]
     pub(in crate::shard) fn serve_committed(&mut self, net: &mut Net) {
         if self.durability.journal.is_some() {
@@ -228,7 +228,7 @@ impl Shard {
 
     fn serve_waiting(&mut self, net: &mut Net) {
         loop {
-            // What this turn appended shall be on its way before it is looked who waits.
+            // What this turn appended is handed over before the waiting sessions are looked at.
             self.hand_over(net);
             let Some(journal) = &mut self.durability.journal else { return };
             let complete = journal.journal.committed();
@@ -253,11 +253,11 @@ impl Shard {
         }
     }
 
-    fn serve_one(&mut self, net: &mut Net, waiting: Waiting) {
-        let Waiting { slot, generation, .. } = waiting;
+    fn serve_one(&mut self, net: &mut Net, waiting: CommitWaiter) {
+        let CommitWaiter { slot, generation, .. } = waiting;
         let session = self.sessions.get(slot);
         if session.is_some_and(|session| session.generation == generation) {
-            self.keep_promises(net, slot);
+            self.send_confirmations(net, slot);
             self.pump(net, slot);
         }
     }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_complete_with_the_commits_that_took_them() {
+    fn batches_are_complete_with_the_commits_that_took_them() {
         let mut commits = Commits::new();
         assert_eq!(commits.urgency(), None);
         let first = commits.appended(Urgency::Forces);
@@ -317,15 +317,15 @@ mod tests {
         // And beside one that is not handed over yet, with that.
         let own = commits.appended(Urgency::Rides);
         assert_eq!(commits.elsewhere(CommitSeq::new(8), CommitSeq::new(7)), own);
-        assert_eq!(commits.urgency(), Some(Urgency::Forces), "somebody waits for it now");
+        assert_eq!(commits.urgency(), Some(Urgency::Forces), "a session waits for it now");
     }
 
     #[test]
-    fn a_commit_is_asked_for_once_when_somebody_has_waited_for_long() {
+    fn a_commit_is_asked_for_once_when_a_session_has_waited_for_long() {
         let mut commits = Commits::new();
         commits.appended(Urgency::Rides);
         commits.handed_over(CommitSeq::new(3));
-        assert_eq!(commits.is_time(1_000), None, "nobody waits");
+        assert_eq!(commits.is_time(1_000), None, "no session waits");
         assert!(!commits.asks());
         commits.appended(Urgency::Forces);
         assert_eq!(commits.is_time(1_000), None, "it is not handed over");
@@ -340,17 +340,17 @@ mod tests {
         commits.appended(Urgency::Forces);
         commits.handed_over(CommitSeq::new(4));
         assert_eq!(commits.is_time(1_001 + ASKS_AFTER_NS), Some(false));
-        // Somebody else has asked for it.
+        // Another shard has asked for it.
         commits.complete(CommitSeq::new(4));
         assert!(!commits.asks());
     }
 
     #[test]
-    fn those_who_wait_are_due_in_their_order() {
+    fn waiting_sessions_are_due_in_their_order() {
         let mut commits = Commits::new();
         for (slot, number) in [(1, 1), (1, 1), (2, 1), (1, 2)] {
             let slot = SessionSlot::new(slot);
-            commits.wait(Waiting { batch: batch(number), slot, generation: 0 });
+            commits.wait(CommitWaiter { batch: batch(number), slot, generation: 0 });
         }
         assert_eq!(commits.waiting_len(), 3);
         assert!(commits.next_due().is_none());

@@ -1,8 +1,8 @@
-//! Clients of durable sessions are told what is safe: CONNACK, SUBACK and UNSUBACK wait for their
-//! commit.
+//! Confirmations: CONNACK, SUBACK and UNSUBACK of durable sessions wait for their commit.
 //!
-//! Until then a connection is [`Connection::Committing`], its CONNECT kept as it came, and not
-//! read. Its session has been taken over or made already, and is as if nobody were connected.
+//! A connection that waits for its session is [`Connection::Committing`]: its CONNECT is stored as
+//! it arrived, and its socket is not read. The session has been taken over or made already, and
+//! counts as disconnected.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use tacho_codec::{Connect, Packet, ReasonCode, split_frame};
 use tacho_net::ConnId;
 use tacho_session::{BatchSeq, WillState};
 
-use super::unanswered::{Answer, Changed};
+use super::unanswered::{Changed, PendingAck};
 use crate::keys::SessionSlot;
 use crate::shard::connections::encode_within;
 use crate::shard::connections::{Connection, Flow};
@@ -22,25 +22,25 @@ const ANSWERS_MAX: usize = 1_024;
 
 /// What a session's client is to be told once it is true.
 #[derive(Default)]
-pub(crate) struct Promises {
-    connect: Option<Promised>,
+pub(crate) struct Confirmations {
+    connect: Option<PendingConnect>,
     /// SUBACK and UNSUBACK in the order of their requests.
-    answers: VecDeque<Answer>,
+    answers: VecDeque<PendingAck>,
 }
 
-impl Promises {
+impl Confirmations {
     /// Whether a connection waits for the session.
-    pub(in crate::shard) const fn awaits_connection(&self) -> bool {
+    pub(in crate::shard) const fn has_pending_connect(&self) -> bool {
         self.connect.is_some()
     }
 
-    pub(in crate::shard) fn into_answers(self) -> VecDeque<Answer> {
+    pub(in crate::shard) fn into_answers(self) -> VecDeque<PendingAck> {
         self.answers
     }
 }
 
 /// A CONNECT that waits for its commit.
-pub(in crate::shard) struct Promised {
+pub(in crate::shard) struct PendingConnect {
     pub(in crate::shard) conn: ConnId,
     pub(in crate::shard) batch: BatchSeq,
     /// Without the bit of bridges, so that it can be decoded again.
@@ -53,94 +53,95 @@ pub(in crate::shard) struct Promised {
 
 impl Shard {
     /// Lets a connection wait for the commit of its session.
-    pub(in crate::shard) fn promise_connection(
+    pub(in crate::shard) fn await_session_commit(
         &mut self,
         net: &mut Net,
         slot: SessionSlot,
-        promised: Promised,
+        pending: PendingConnect,
     ) {
-        let (conn, batch) = (promised.conn, promised.batch);
+        let (conn, batch) = (pending.conn, pending.batch);
         if let Some(timer) = self.connections.get(conn).timer() {
             self.connections.set(conn, Connection::Committing { timer, session: slot });
         }
         net.pause_read(conn);
         let session = &mut self.sessions[slot];
-        session.promises.get_or_insert_default().connect = Some(promised);
+        session.confirmations.get_or_insert_default().connect = Some(pending);
         self.await_commit(slot, batch);
         self.watch_unanswered(net);
     }
 
     /// Takes the connection that waits for this session, with its CONNECT.
-    pub(in crate::shard) fn take_promised_connection(
+    pub(in crate::shard) fn take_pending_connect(
         &mut self,
         slot: SessionSlot,
     ) -> Option<(ConnId, Vec<u8>)> {
-        let promises = self.sessions.get_mut(slot)?.promises.as_mut()?;
-        let promised = promises.connect.take()?;
-        Some((promised.conn, promised.packet))
+        let confirmations = self.sessions.get_mut(slot)?.confirmations.as_mut()?;
+        let pending = confirmations.connect.take()?;
+        Some((pending.conn, pending.packet))
     }
 
     /// Ends the wait of a connection for this session, if there is one.
-    pub(in crate::shard) fn end_promised_connection(&mut self, net: &mut Net, slot: SessionSlot) {
-        if self.close_promised_connection(net, slot) {
-            self.promised_connection_lost(net, slot);
+    pub(in crate::shard) fn cancel_pending_connect(&mut self, net: &mut Net, slot: SessionSlot) {
+        if self.close_pending_connect(net, slot) {
+            self.pending_connect_lost(net, slot);
         }
     }
 
     /// Closes the connection that waits for this session, if there is one; what becomes of the
     /// session is the caller's.
-    pub(in crate::shard) fn close_promised_connection(
+    pub(in crate::shard) fn close_pending_connect(
         &mut self,
         net: &mut Net,
         slot: SessionSlot,
     ) -> bool {
-        let promises = self.sessions[slot].promises.as_mut();
-        let Some(promised) = promises.and_then(|promises| promises.connect.take()) else {
+        let confirmations = self.sessions[slot].confirmations.as_mut();
+        let Some(pending) = confirmations.and_then(|confirmations| confirmations.connect.take())
+        else {
             return false;
         };
-        self.drop_connection(net, promised.conn);
+        self.drop_connection(net, pending.conn);
         true
     }
 
     /// A connection that waited is gone: the session goes on without it, as it was.
-    pub(in crate::shard) fn promised_connection_lost(&mut self, net: &mut Net, slot: SessionSlot) {
+    pub(in crate::shard) fn pending_connect_lost(&mut self, net: &mut Net, slot: SessionSlot) {
         let session = &mut self.sessions[slot];
-        if let Some(promises) = &mut session.promises {
-            promises.connect = None;
+        if let Some(confirmations) = &mut session.confirmations {
+            confirmations.connect = None;
         }
         if session.machine.exists() {
-            self.keep_closed(slot);
+            self.record_closed(slot);
         } else {
             self.discard_session(net, slot);
         }
     }
 
     /// A commit is complete that a session has waited for.
-    pub(in crate::shard) fn keep_promises(&mut self, net: &mut Net, slot: SessionSlot) {
+    pub(in crate::shard) fn send_confirmations(&mut self, net: &mut Net, slot: SessionSlot) {
         let committed = self.durability.committed();
         let Some(session) = self.sessions.get_mut(slot) else { return };
-        let Some(promises) = &mut session.promises else { return };
+        let Some(confirmations) = &mut session.confirmations else { return };
         if let Some(conn) = session.connection {
             while let Some(answer) =
-                promises.answers.pop_front_if(|answer| answer.batch <= committed)
+                confirmations.answers.pop_front_if(|answer| answer.batch <= committed)
             {
                 net.out(conn).extend_from_slice(&answer.bytes);
             }
         }
-        let promised = match &promises.connect {
-            Some(promised) if promised.batch <= committed => promises.connect.take(),
+        let pending = match &confirmations.connect {
+            Some(pending) if pending.batch <= committed => confirmations.connect.take(),
             _ => None,
         };
-        if promises.connect.is_none() && promises.answers.is_empty() {
-            session.promises = None;
+        if confirmations.connect.is_none() && confirmations.answers.is_empty() {
+            session.confirmations = None;
         }
-        if let Some(promised) = promised {
-            self.keep_promise(net, slot, promised);
+        if let Some(pending) = pending {
+            self.complete_connect(net, slot, pending);
         }
     }
 
-    fn keep_promise(&mut self, net: &mut Net, slot: SessionSlot, promised: Promised) {
-        let Promised { conn, packet, authentication_data, assigned, will, .. } = promised;
+    fn complete_connect(&mut self, net: &mut Net, slot: SessionSlot, pending: PendingConnect) {
+        let PendingConnect { conn, packet, authentication_data, assigned, will, .. } = pending;
         let frame = split_frame(&packet, u32::MAX).ok().flatten();
         let connect = frame.and_then(|frame| Connect::decode(&frame).ok());
         // Invariant: it was decoded before, when it came.
@@ -165,7 +166,7 @@ impl Shard {
     ) -> Flow {
         let committed = self.durability.committed();
         let session = &mut self.sessions[slot];
-        let waits = session.promises.as_ref().is_some_and(|p| !p.answers.is_empty());
+        let waits = session.confirmations.as_ref().is_some_and(|p| !p.answers.is_empty());
         if batch <= committed && !waits {
             return self.answer(net, conn, slot, packet);
         }
@@ -183,11 +184,11 @@ impl Shard {
         if !encode_within(packet, session.version, session.packet_size_max, &mut bytes) {
             return self.end_connection(net, conn, ReasonCode::PACKET_TOO_LARGE);
         }
-        let answers = &mut session.promises.get_or_insert_default().answers;
+        let answers = &mut session.confirmations.get_or_insert_default().answers;
         if answers.len() >= ANSWERS_MAX {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
-        answers.push_back(Answer { batch, bytes, packet_id, reasons, changed });
+        answers.push_back(PendingAck { batch, bytes, packet_id, reasons, changed });
         self.await_commit(slot, batch);
         self.watch_unanswered(net);
         Flow::Continue

@@ -7,8 +7,8 @@
 //! part ends with a receipt that goes back to the publisher's shard: when all are in, the publisher
 //! is acknowledged, after the last commit that any of them named.
 //!
-//! What is for one member of a shared subscription only ([`Owed`]) may have a place in a queue
-//! instead. Whoever finds the next place for it lets go of that in the same event, so that the one
+//! A message for one member of a shared group ([`Owed`]) may have a place in a queue instead. The
+//! shard that finds the next place for it gives up the former one in the same event, so that one
 //! replaces the other in one commit.
 
 use tacho_codec::{PacketId, QoS, ReasonCode};
@@ -34,7 +34,7 @@ pub(crate) struct Acknowledge {
 
 /// A receipt that waits for the commit of its group to be known.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::shard) struct Answer {
+pub(in crate::shard) struct OutgoingReceipt {
     pub(in crate::shard) receipt: Receipt,
     pub(in crate::shard) batch: BatchSeq,
 }
@@ -76,8 +76,8 @@ impl Shard {
         if is_wanted { self.receipt(sending, message) } else { None }
     }
 
-    /// What comes back from whoever finds a place for a group's message, if its members may be
-    /// durable.
+    /// What comes back from the shard that finds a place for a group's message, if its members may
+    /// be durable.
     pub(in crate::shard) fn owed_to_group(
         &mut self,
         group: &Group,
@@ -162,7 +162,7 @@ impl Shard {
         if usize::from(receipt.shard) == self.id {
             self.receipt_came(net, receipt, batch);
         } else if let Some(journal) = &mut self.durability.journal {
-            journal.answers.push(Answer { receipt, batch });
+            journal.receipts_out.push(OutgoingReceipt { receipt, batch });
         }
     }
 
@@ -218,9 +218,9 @@ impl Shard {
         }
     }
 
-    /// A message that came without being kept, for sessions that may be durable: whoever else has
-    /// written it may be through with it, so these get a record of their own.
-    pub(in crate::shard) fn unkept(&self, message: Message) -> Message {
+    /// A message that arrived without a receipt, for sessions that may be durable: the shards that
+    /// have a record of it may be finished with it, so these sessions get a record of their own.
+    pub(in crate::shard) fn with_own_record(&self, message: Message) -> Message {
         let Some(durable) = &self.shared.durable else { return message };
         let is_journaled = durable.settings.keeps(message.header().qos);
         if is_journaled && durable.has_sessions(self.id) { message.copied() } else { message }

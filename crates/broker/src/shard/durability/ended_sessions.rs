@@ -1,5 +1,5 @@
-//! Durable sessions whose end is not safe yet. A client must not be told that it has no session
-//! while the old one would come back if the broker died now.
+//! Durable sessions whose end is not committed yet. A client must not be told that it has no session
+//! while a crash would bring the old one back.
 
 use std::collections::VecDeque;
 
@@ -10,47 +10,57 @@ use tacho_session::BatchSeq;
 
 use crate::keys::ClientKey;
 use crate::shard::Shard;
-use crate::shard::durability::Kept;
+use crate::shard::durability::JournaledSession;
 
 /// Sessions that ended a short while ago: as many at most as end between two commits.
 #[derive(Default)]
-pub(in crate::shard) struct Dropped {
-    by_client: HashMap<ClientKey, (BatchSeq, Kept), RandomState>,
+pub(in crate::shard) struct EndedSessions {
+    by_client: HashMap<ClientKey, (BatchSeq, JournaledSession), RandomState>,
     /// In the order of their ends.
     order: VecDeque<(BatchSeq, ClientKey)>,
 }
 
-impl Dropped {
+impl EndedSessions {
     /// A client's session is gone once `batch` is committed; others may be by now.
-    fn note(&mut self, key: ClientKey, kept: Kept, batch: BatchSeq, committed: BatchSeq) {
+    fn note(
+        &mut self,
+        key: ClientKey,
+        journaled: JournaledSession,
+        batch: BatchSeq,
+        committed: BatchSeq,
+    ) {
         while let Some((batch, key)) = self.order.pop_front_if(|(batch, _)| *batch <= committed) {
             if self.by_client.get(&key).is_some_and(|(last, _)| *last == batch) {
                 self.by_client.remove(&key);
             }
         }
-        self.by_client.insert(key.clone(), (batch, kept));
+        self.by_client.insert(key.clone(), (batch, journaled));
         self.order.push_back((batch, key));
     }
 
     /// The client's last session, if its end is not safe.
-    fn unsafe_end(&self, key: &ClientKey, committed: BatchSeq) -> Option<Kept> {
-        let (batch, kept) = self.by_client.get(key)?;
-        (*batch > committed).then_some(*kept)
+    fn unsafe_end(&self, key: &ClientKey, committed: BatchSeq) -> Option<JournaledSession> {
+        let (batch, journaled) = self.by_client.get(key)?;
+        (*batch > committed).then_some(*journaled)
     }
 }
 
 impl Shard {
     /// A session is over: everything that the journal has of it is forgotten.
-    pub(in crate::shard) fn drop_from_journal(&mut self, key: ClientKey, kept: Option<Kept>) {
-        let Some(kept) = kept else { return };
+    pub(in crate::shard) fn record_session_end(
+        &mut self,
+        key: ClientKey,
+        journaled: Option<JournaledSession>,
+    ) {
+        let Some(journaled) = journaled else { return };
         if let Some(durable) = &self.shared.durable {
             durable.session_went(self.id);
         }
-        let record = Record::DropQueue { queue: kept.queue };
-        let batch = self.append(record, kept.level, Urgency::Rides);
+        let record = Record::DropQueue { queue: journaled.queue };
+        let batch = self.append(record, journaled.level, Urgency::Rides);
         if let Some(journal) = &mut self.durability.journal {
             let committed = journal.commits.committed();
-            journal.dropped.note(key, kept, batch, committed);
+            journal.dropped.note(key, journaled, batch, committed);
         }
     }
 
@@ -62,10 +72,10 @@ impl Shard {
     }
 
     /// What a client waits for who is told that it has no session of former times.
-    pub(in crate::shard) fn end_of_former(&mut self, key: &ClientKey) -> BatchSeq {
+    pub(in crate::shard) fn forget_ended_session(&mut self, key: &ClientKey) -> BatchSeq {
         let Some(journal) = &self.durability.journal else { return BatchSeq::DONE };
         let former = journal.dropped.unsafe_end(key, journal.commits.committed());
-        let Some(Kept { queue, level, .. }) = former else { return BatchSeq::DONE };
+        let Some(JournaledSession { queue, level, .. }) = former else { return BatchSeq::DONE };
         // Once more, which changes nothing, but now somebody waits for it.
         self.append(Record::DropQueue { queue }, level, Urgency::Forces)
     }
@@ -82,9 +92,10 @@ mod tests {
     #[test]
     fn ends_are_forgotten_once_they_are_safe() {
         let key = |name: &str| ClientKey { tenant: TenantId::DEFAULT, client_id: name.into() };
-        let kept = |n| Kept { queue: QueueId::new(n), level: Level::Fsynced, has_will: false };
+        let journaled =
+            |n| JournaledSession { queue: QueueId::new(n), level: Level::Fsynced, has_will: false };
         let batch = BatchSeq::new;
-        let mut dropped = Dropped::default();
+        let mut dropped = EndedSessions::default();
         dropped.note(key("a"), kept(1), batch(1), BatchSeq::DONE);
         dropped.note(key("b"), kept(2), batch(2), BatchSeq::DONE);
         dropped.note(key("a"), kept(3), batch(3), BatchSeq::DONE);

@@ -12,9 +12,9 @@ use tacho_session::{BatchSeq, Delivery, Persist, Record};
 use tacho_topic::Group;
 
 use super::commits::Commits;
-use super::distribution::{Answer, Distribution};
-use super::ended_sessions::Dropped;
-use super::hand_offs::Lent;
+use super::distribution::{Distribution, OutgoingReceipt};
+use super::ended_sessions::EndedSessions;
+use super::hand_offs::HandOffs;
 use super::loading::IN_MEMORY_MAX;
 use crate::config::Level;
 use crate::delivery::Place;
@@ -24,7 +24,7 @@ use crate::durable::{Durable, WallClock, keys};
 use crate::keys::SessionSlot;
 use crate::mail::Mail;
 use crate::message::Message;
-use crate::shard::durability::Kept;
+use crate::shard::durability::JournaledSession;
 use crate::shard::sessions::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
 use crate::stats::ShardStats;
@@ -40,11 +40,11 @@ pub(in crate::shard) struct ShardJournal {
     /// Messages whose distribution other shards take part in, or that is not finished here.
     pub(in crate::shard) distributions: Slab<Distribution>,
     /// Of sessions in memory that have messages with places in queues of groups.
-    pub(in crate::shard) lent: Slab<Lent>,
-    /// Sessions whose end is not safe.
-    pub(in crate::shard) dropped: Dropped,
-    /// What other shards are told when the present group is handed over.
-    pub(in crate::shard) answers: Vec<Answer>,
+    pub(in crate::shard) hand_offs: Slab<HandOffs>,
+    /// Sessions whose end is not committed.
+    pub(in crate::shard) dropped: EndedSessions,
+    /// What other shards are told when the current batch is handed over.
+    pub(in crate::shard) receipts_out: Vec<OutgoingReceipt>,
     /// The queues of shared subscriptions, by the number of the group.
     group_queues: HashMap<u64, QueueId, RandomState>,
     /// Reused for what is in front of a payload, and for how an entry is to be delivered.
@@ -62,16 +62,16 @@ impl ShardJournal {
             stats,
             commits: Commits::new(),
             distributions: Slab::new(),
-            lent: Slab::new(),
-            dropped: Dropped::default(),
-            answers: Vec::new(),
+            hand_offs: Slab::new(),
+            dropped: EndedSessions::default(),
+            receipts_out: Vec::new(),
             group_queues: HashMap::default(),
             head: Vec::new(),
             meta: Vec::new(),
         }
     }
 
-    /// Puts a record into the present group. At the level of memory nothing is written.
+    /// Appends a record to the current batch. At the level of memory nothing is written.
     #[inline]
     pub(in crate::shard) fn append(
         &mut self,
@@ -190,12 +190,12 @@ impl ShardJournal {
     #[inline]
     pub(in crate::shard) fn persist(
         &mut self,
-        kept: &Kept,
+        journaled: &JournaledSession,
         is_connected: bool,
-    ) -> JournalPersist<'_> {
-        let Kept { queue, level, .. } = *kept;
+    ) -> QueueRecorder<'_> {
+        let JournaledSession { queue, level, .. } = *journaled;
         let none = BatchSeq::DONE;
-        JournalPersist { queue, level, is_connected, journal: self, written: none, waits_for: none }
+        QueueRecorder { queue, level, is_connected, journal: self, written: none, waits_for: none }
     }
 
     /// Whether the journal takes messages at present.
@@ -209,7 +209,7 @@ impl ShardJournal {
         if is_connected || !self.offline_qos0 {
             return false;
         }
-        // Nobody is held back for it, so it must not pile up in memory.
+        // No publisher is held back for it, so it must not pile up in memory.
         let is_fine = self.is_fine();
         if !is_fine {
             self.stats.journal_skipped_total.increment();
@@ -238,7 +238,7 @@ impl ShardJournal {
 const SERVED_SEQ: u64 = 0;
 
 /// Takes the records of one durable session.
-pub(in crate::shard) struct JournalPersist<'a> {
+pub(in crate::shard) struct QueueRecorder<'a> {
     journal: &'a mut ShardJournal,
     queue: QueueId,
     level: Level,
@@ -249,7 +249,7 @@ pub(in crate::shard) struct JournalPersist<'a> {
     waits_for: BatchSeq,
 }
 
-impl JournalPersist<'_> {
+impl QueueRecorder<'_> {
     /// The batch that holds the message that was offered.
     #[inline]
     pub(in crate::shard) fn written(&self) -> BatchSeq {
@@ -295,7 +295,7 @@ impl JournalPersist<'_> {
     }
 }
 
-impl Persist<Copy> for JournalPersist<'_> {
+impl Persist<Copy> for QueueRecorder<'_> {
     fn persist(&mut self, record: Record<'_, Copy>) -> BatchSeq {
         match record {
             Record::Enqueued { seq, delivery } => {
@@ -370,7 +370,8 @@ impl Shard {
     ) {
         let session = &mut self.sessions[slot];
         let waits = session.connection.is_none() || session.machine.queue_len() >= IN_MEMORY_MAX;
-        let (Some(kept), Some(journal)) = (&session.kept, &mut self.durability.journal) else {
+        let (Some(journaled), Some(journal)) = (&session.journaled, &mut self.durability.journal)
+        else {
             return;
         };
         // Those of shared subscriptions go to others when the client leaves.
@@ -383,13 +384,13 @@ impl Shard {
             && session.machine.refusal(now_ns, delivery).is_none()
             && let Body::Here(message) = &delivery.message.message
         {
-            let id = journal.message_id(message, kept.level);
+            let id = journal.message_id(message, journaled.level);
             delivery.message.message = Body::Stored(id);
             session.stored += 1;
         }
     }
 
-    /// Puts a record into the present group.
+    /// Appends a record to the current batch.
     pub(in crate::shard) fn append(
         &mut self,
         record: Entry<'_>,
@@ -406,22 +407,22 @@ impl Shard {
     pub(in crate::shard) fn hand_over(&mut self, net: &mut Net) {
         if let Some(journal) = &mut self.durability.journal {
             journal.hand_over();
-            if !journal.answers.is_empty() {
-                self.send_answers(net);
+            if !journal.receipts_out.is_empty() {
+                self.send_receipts(net);
             }
         }
     }
 
-    fn send_answers(&mut self, net: &mut Net) {
+    fn send_receipts(&mut self, net: &mut Net) {
         let Some(journal) = &mut self.durability.journal else { return };
-        for Answer { receipt, batch } in journal.answers.drain(..) {
+        for OutgoingReceipt { receipt, batch } in journal.receipts_out.drain(..) {
             let commit = journal.commits.commit_of(batch);
             net.post(receipt.shard.into(), Mail::Stored(receipt, commit));
         }
     }
 
     /// Keeps a message as the retained one of its topic, or notes that there is none any more.
-    pub(in crate::shard) fn keep_retained(&mut self, message: &Message) -> BatchSeq {
+    pub(in crate::shard) fn record_retained(&mut self, message: &Message) -> BatchSeq {
         let header = message.header();
         let (Some(durable), Some(journal)) = (&self.shared.durable, &mut self.durability.journal)
         else {
@@ -448,8 +449,8 @@ impl Shard {
         journal.append(record, level, urgency)
     }
 
-    /// A retained message is not kept after all, or has expired.
-    pub(in crate::shard) fn forget_retained(&mut self, topic: &str, version: u64) {
+    /// A retained message is not stored after all, or has expired.
+    pub(in crate::shard) fn record_no_retained(&mut self, topic: &str, version: u64) {
         let Some(durable) = &self.shared.durable else { return };
         let (level, version) = (durable.settings.retained_level, durable.retained_version(version));
         if is_retained_durably(durable, topic) {
@@ -459,7 +460,7 @@ impl Shard {
     }
 }
 
-/// Whether the retained message of a topic is kept: not `$SYS`, what the broker says of itself.
+/// Whether the retained message of a topic is durable: not `$SYS`, the broker's own figures.
 pub(in crate::shard) fn is_retained_durably(durable: &Durable, topic: &str) -> bool {
     let is_brokers = || topic.split('/').next() == Some("$SYS");
     durable.settings.retained_level != Level::Memory && !is_brokers()

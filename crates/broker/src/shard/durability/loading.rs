@@ -1,6 +1,6 @@
-//! Messages of durable sessions that are not in memory: an absent client's queue says only where
-//! they are, and so does the part of a queue that is long. They are read back when their turn
-//! comes, a few at a time, by a thread that may wait for the disk.
+//! Loading: messages of durable sessions that are not in memory. The queue of an absent client, and
+//! the tail of a long queue, hold only the numbers of their messages. The bodies are read back a few
+//! at a time, shortly before they are sent, by a thread that may wait for the disk.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -213,7 +213,7 @@ impl Shard {
     /// gone.
     pub(in crate::shard) fn unload(&mut self, slot: SessionSlot) {
         let session = &mut self.sessions[slot];
-        if session.kept.is_none() {
+        if session.journaled.is_none() {
             return;
         }
         let mut stored = session.stored;

@@ -28,11 +28,11 @@ use journal::ShardJournal;
 use loading::Loading;
 use unanswered::Unanswered;
 
-pub(super) use confirmations::{Promised, Promises};
+pub(super) use confirmations::{Confirmations, PendingConnect};
 pub(super) use distribution::{Acknowledge, Sending};
 pub(super) use journal::is_retained_durably;
-pub(super) use session_records::{Kept, Opened};
-pub(super) use stalled::{Asked, ConnectAnswer};
+pub(super) use session_records::{JournaledSession, OpenedSession};
+pub(super) use stalled::{ConnectAnswer, ConnectRequest};
 pub(super) use unanswered::Changed;
 
 /// Owns the shard's side of the journal.

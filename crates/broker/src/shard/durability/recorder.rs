@@ -8,9 +8,9 @@
 use tacho_session::{BatchSeq, Persist, Record};
 
 use super::Journaling;
-use super::hand_offs::LentPersist;
-use super::journal::{JournalPersist, ShardJournal};
-use super::session_records::Kept;
+use super::hand_offs::HandOffRecorder;
+use super::journal::{QueueRecorder, ShardJournal};
+use super::session_records::JournaledSession;
 use crate::delivery::Place;
 use crate::keys::SessionSlot;
 use crate::shard::Shard;
@@ -28,21 +28,21 @@ enum RecordTarget<'a> {
     /// Nowhere: the session lives in memory.
     None,
     /// To the queue of a durable session.
-    Session(JournalPersist<'a>),
+    Session(QueueRecorder<'a>),
     /// To the queues of shared groups, for messages that a session in memory holds for them.
-    Groups(LentPersist<'a>),
+    Groups(HandOffRecorder<'a>),
 }
 
 impl<'a> Recorder<'a> {
     #[inline]
     fn new(journal: &'a mut Option<Box<ShardJournal>>, session: &Session) -> Self {
-        let target = match (journal, &session.kept, session.lent) {
+        let target = match (journal, &session.journaled, session.hand_offs) {
             (None, ..) | (_, None, None) => RecordTarget::None,
-            (Some(journal), Some(kept), _) => {
-                RecordTarget::Session(journal.persist(kept, session.connection.is_some()))
+            (Some(journal), Some(journaled), _) => {
+                RecordTarget::Session(journal.persist(journaled, session.connection.is_some()))
             }
-            (Some(journal), None, Some(lent)) => {
-                RecordTarget::Groups(LentPersist::new(journal, lent))
+            (Some(journal), None, Some(hand_offs)) => {
+                RecordTarget::Groups(HandOffRecorder::new(journal, hand_offs))
             }
         };
         Self { target, promised: BatchSeq::DONE }
@@ -117,11 +117,13 @@ impl Journaling {
     /// nothing is promised yet.
     pub(in crate::shard) fn make_machine(
         &mut self,
-        kept: Option<&Kept>,
+        journaled: Option<&JournaledSession>,
         make: impl FnOnce(&mut Recorder<'_>) -> Machine,
     ) -> Machine {
-        let target = match (&mut self.journal, kept) {
-            (Some(journal), Some(kept)) => RecordTarget::Session(journal.persist(kept, false)),
+        let target = match (&mut self.journal, journaled) {
+            (Some(journal), Some(journaled)) => {
+                RecordTarget::Session(journal.persist(journaled, false))
+            }
             _ => RecordTarget::None,
         };
         make(&mut Recorder { target, promised: BatchSeq::DONE })

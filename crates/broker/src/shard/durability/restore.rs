@@ -1,5 +1,5 @@
-//! Sessions, retained messages and waiting messages of an earlier start of the broker, as the
-//! journal kept them: before the shard's loop runs, and before anybody is served.
+//! Restoring sessions, retained messages and the queues of shared groups from the journal, before
+//! the shard's loop runs and before any client is served.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::durable::Durable;
 use crate::durable::recovery::FoundSession;
 use crate::durable::start::{ShardPart, WaitingGroup};
 use crate::keys::SessionSlot;
-use crate::shard::durability::Kept;
-use crate::shard::groups::LeftGroups;
+use crate::shard::durability::JournaledSession;
+use crate::shard::groups::FormerGroups;
 use crate::shard::sessions::{GroupRef, NO_GROUP};
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
@@ -40,7 +40,7 @@ impl Shard {
                 self.restore_waiting(&group, Place { queue, seq, level }, message);
             }
         }
-        self.make_members();
+        self.make_links();
         if let Some(journal) = &mut self.durability.journal {
             journal.hand_over();
         }
@@ -48,16 +48,16 @@ impl Shard {
 
     fn restore_session(&mut self, found: FoundSession, groups: &Groups) {
         let FoundSession { record, queue, has_will, subscriptions, restored } = found;
-        let kept = Kept { queue, level: record.level, has_will };
+        let journaled = JournaledSession { queue, level: record.level, has_will };
         if let Some(durable) = &self.shared.durable {
             durable.session_came(self.id);
         }
         let stored = restored.queued.len() + restored.exchanges.len();
-        let limits = self.limits_of(&record.key, true);
-        let machine = self.durability.make_machine(Some(&kept), |recorder| {
+        let limits = self.session_limits_for(&record.key, true);
+        let machine = self.durability.make_machine(Some(&journaled), |recorder| {
             server::Session::restore(limits, restored, recorder)
         });
-        let slot = self.add_session(record.key, machine, Some(kept));
+        let slot = self.add_session(record.key, machine, Some(journaled));
         let session = &mut self.sessions[slot];
         session.version = record.version;
         session.stored = stored as u32;
@@ -65,7 +65,7 @@ impl Shard {
         for (filter, options) in subscriptions {
             self.restore_subscription(slot, filter, options);
         }
-        self.restore_left_groups(slot, groups);
+        self.restore_former_groups(slot, groups);
     }
 
     fn restore_subscription(
@@ -93,7 +93,7 @@ impl Shard {
 
     /// What came through shared subscriptions that the session has left goes to others when the
     /// session ends.
-    fn restore_left_groups(&mut self, slot: SessionSlot, groups: &Groups) {
+    fn restore_former_groups(&mut self, slot: SessionSlot, groups: &Groups) {
         let machine = &self.sessions[slot].machine;
         let mut left: Vec<u64> = machine
             .messages()
@@ -106,7 +106,7 @@ impl Shard {
         let left: Vec<_> = left.iter().filter_map(|number| groups.get(number).cloned()).collect();
         if !left.is_empty() {
             let session = &mut self.sessions[slot];
-            session.left_groups = Some(Box::new(LeftGroups::restored(left)));
+            session.former_groups = Some(Box::new(FormerGroups::restored(left)));
         }
     }
 
@@ -117,6 +117,6 @@ impl Shard {
             self.arm_timer(net, slot);
         }
         self.retained_recovered(net);
-        self.start_members(net);
+        self.start_links(net);
     }
 }

@@ -1,5 +1,4 @@
-//! What the journal keeps of a session beside its messages: that it exists and until when, its
-//! subscriptions, its will.
+//! Session records: that a session exists and until when, its subscriptions, its will.
 
 use tacho_codec::Version;
 use tacho_journal::{MessageId, QueueId, Record, Urgency};
@@ -17,7 +16,7 @@ use crate::subscription::SubscriptionOptions;
 
 /// A durable session's place in the journal, from its creation to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct JournaledSession {
     pub(crate) queue: QueueId,
     pub(crate) level: Level,
     /// Whether the journal has a will of the session.
@@ -25,7 +24,7 @@ pub(crate) struct Kept {
 }
 
 /// What a CONNECT makes of a session, once it is accepted.
-pub(in crate::shard) struct Opened<'a> {
+pub(in crate::shard) struct OpenedSession<'a> {
     pub(in crate::shard) version: Version,
     pub(in crate::shard) expiry_s: u32,
     pub(in crate::shard) will: Option<&'a WillState<Copy>>,
@@ -35,64 +34,66 @@ pub(in crate::shard) struct Opened<'a> {
 
 impl Shard {
     /// The place of a session that is made now, if it is to be durable.
-    pub(in crate::shard) fn place_in_journal(&self, level: Level) -> Option<Kept> {
+    pub(in crate::shard) fn place_in_journal(&self, level: Level) -> Option<JournaledSession> {
         let durable = self.shared.durable.as_ref()?;
         level.journal_level()?;
         durable.session_came(self.id);
-        Some(Kept { queue: durable.journal.new_queue_id(), level, has_will: false })
+        Some(JournaledSession { queue: durable.journal.new_queue_id(), level, has_will: false })
     }
 
-    /// Writes down that a session's client is about to be told that it is connected.
-    pub(in crate::shard) fn keep_opened(
+    /// Records that a session is about to be connected.
+    pub(in crate::shard) fn record_opened(
         &mut self,
         slot: SessionSlot,
-        opened: &Opened<'_>,
+        opened: &OpenedSession<'_>,
     ) -> BatchSeq {
         let session = &self.sessions[slot];
-        let Some(kept) = session.kept else { return BatchSeq::DONE };
+        let Some(journaled) = session.journaled else { return BatchSeq::DONE };
         let record = SessionRecord {
             key: session.key.clone(),
             version: opened.version,
-            level: kept.level,
+            level: journaled.level,
             expiry_s: opened.expiry_s,
             state: Connectedness::Connected,
         };
         let urgency = if opened.waits { Urgency::Forces } else { Urgency::Rides };
-        let batch = self.put(kept, keys::SESSION, &record.encode(), urgency);
+        let batch = self.put(journaled, keys::SESSION, &record.encode(), urgency);
         let will = opened.will.map(|will| (will.clone(), None));
-        batch.max(self.keep_will(slot, will, urgency))
+        batch.max(self.record_will(slot, will, urgency))
     }
 
-    /// Writes down how a session stands that has no connection, and what became of its will.
-    pub(in crate::shard) fn keep_closed(&mut self, slot: SessionSlot) {
+    /// Records the state of a session without a connection, and what became of its will.
+    pub(in crate::shard) fn record_closed(&mut self, slot: SessionSlot) {
         let Some(durable) = &self.shared.durable else { return };
         let wall = durable.wall;
         let session = &self.sessions[slot];
-        let Some(kept) = session.kept else { return };
-        let is_awaited = session.promises.as_ref().is_some_and(|p| p.awaits_connection());
+        let Some(journaled) = session.journaled else { return };
+        let is_awaited = session.confirmations.as_ref().is_some_and(|c| c.has_pending_connect());
         if is_awaited {
             return; // What is written down is how it will be.
         }
         let record = SessionRecord {
             key: session.key.clone(),
             version: session.version,
-            level: kept.level,
+            level: journaled.level,
             expiry_s: session.machine.expiry_s(),
             state: Connectedness::EndsAt { unix_ns: wall.to_unix(session.machine.ends_at_ns()) },
         };
         let will = session.machine.will().map(|(will, at_ns)| (will.clone(), Some(at_ns)));
-        self.put(kept, keys::SESSION, &record.encode(), Urgency::Rides);
-        self.keep_will(slot, will, Urgency::Rides);
+        self.put(journaled, keys::SESSION, &record.encode(), Urgency::Rides);
+        self.record_will(slot, will, Urgency::Rides);
     }
 
-    /// Writes down a session's will, with when it is due if that is known, or that it has none.
-    fn keep_will(
+    /// Records a session's will, with its due time if that is known, or that it has none.
+    fn record_will(
         &mut self,
         slot: SessionSlot,
         will: Option<(WillState<Copy>, Option<u64>)>,
         urgency: Urgency,
     ) -> BatchSeq {
-        let (Some(durable), Some(kept)) = (&self.shared.durable, self.sessions[slot].kept) else {
+        let (Some(durable), Some(journaled)) =
+            (&self.shared.durable, self.sessions[slot].journaled)
+        else {
             return BatchSeq::DONE;
         };
         let wall = durable.wall;
@@ -101,21 +102,21 @@ impl Shard {
             Some((WillState { message, delay_s }, due_ns)) => {
                 let Body::Here(message) = &message.message else { return BatchSeq::DONE };
                 let due_unix_ns = due_ns.map(|due_ns| wall.to_unix(due_ns));
-                let id = self.will_id(message, kept.level);
+                let id = self.will_id(message, journaled.level);
                 let record = Record::Put {
-                    queue: kept.queue,
+                    queue: journaled.queue,
                     key: keys::WILL,
                     version: 0,
                     value: &WillRecord { delay_s, due_unix_ns }.encode(),
                     message: id,
                 };
-                self.append(record, kept.level, urgency)
+                self.append(record, journaled.level, urgency)
             }
-            None if kept.has_will => self.delete(kept, keys::WILL, urgency),
+            None if journaled.has_will => self.delete(journaled, keys::WILL, urgency),
             None => BatchSeq::DONE,
         };
-        if let Some(kept) = &mut self.sessions[slot].kept {
-            kept.has_will = has_will;
+        if let Some(journaled) = &mut self.sessions[slot].journaled {
+            journaled.has_will = has_will;
         }
         batch
     }
@@ -134,42 +135,50 @@ impl Shard {
         Some(id)
     }
 
-    /// Writes down a subscription, new or with other options.
-    pub(in crate::shard) fn keep_subscription(
+    /// Records a subscription, new or with other options.
+    pub(in crate::shard) fn record_subscription(
         &mut self,
         slot: SessionSlot,
         filter: &Filter,
         mut options: SubscriptionOptions,
     ) -> BatchSeq {
-        let (Some(durable), Some(kept)) = (&self.shared.durable, self.sessions[slot].kept) else {
+        let (Some(durable), Some(journaled)) =
+            (&self.shared.durable, self.sessions[slot].journaled)
+        else {
             return BatchSeq::DONE;
         };
         if options.since > 0 {
             options.since = durable.route_version(options.since);
         }
         let value = keys::encode_options(&options);
-        self.put(kept, &keys::subscription(filter), &value, Urgency::Forces)
+        self.put(journaled, &keys::subscription(filter), &value, Urgency::Forces)
     }
 
-    /// Writes down that a subscription is over.
-    pub(in crate::shard) fn forget_subscription(
+    /// Records the end of a subscription.
+    pub(in crate::shard) fn record_unsubscribed(
         &mut self,
         slot: SessionSlot,
         filter: &Filter,
     ) -> BatchSeq {
-        let Some(kept) = self.sessions[slot].kept else { return BatchSeq::DONE };
-        self.delete(kept, &keys::subscription(filter), Urgency::Forces)
+        let Some(journaled) = self.sessions[slot].journaled else { return BatchSeq::DONE };
+        self.delete(journaled, &keys::subscription(filter), Urgency::Forces)
     }
 
-    fn put(&mut self, kept: Kept, key: &[u8], value: &[u8], urgency: Urgency) -> BatchSeq {
-        let queue = kept.queue;
+    fn put(
+        &mut self,
+        journaled: JournaledSession,
+        key: &[u8],
+        value: &[u8],
+        urgency: Urgency,
+    ) -> BatchSeq {
+        let queue = journaled.queue;
         // One shard writes them, in order: of equal versions the later one counts.
         let record = Record::Put { queue, key, version: 0, value, message: None };
-        self.append(record, kept.level, urgency)
+        self.append(record, journaled.level, urgency)
     }
 
-    fn delete(&mut self, kept: Kept, key: &[u8], urgency: Urgency) -> BatchSeq {
-        let record = Record::Delete { queue: kept.queue, key, version: 0 };
-        self.append(record, kept.level, urgency)
+    fn delete(&mut self, journaled: JournaledSession, key: &[u8], urgency: Urgency) -> BatchSeq {
+        let record = Record::Delete { queue: journaled.queue, key, version: 0 };
+        self.append(record, journaled.level, urgency)
     }
 }

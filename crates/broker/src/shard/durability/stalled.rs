@@ -1,12 +1,12 @@
-//! What clients of durable sessions get while the journal takes nothing: its disk is full or
-//! failing, or it is at its limit.
+//! A stalled journal: its disk is full or failing, or it is at its limit, and it accepts nothing.
 //!
-//! They are told so at once instead of waiting for a commit that may be hours away. What is kept
-//! already can be had: a session is resumed and drained. What would have to be kept is refused: a
-//! session that is made or ends by a clean start, a subscription. An UNSUBSCRIBE is none of these.
-//! It is done at once, as it can only lessen what has to be kept, and refusing it would make the
-//! queue grow of a client that wants nothing more; but its UNSUBACK waits, for it says that the
-//! subscription is not there after a restart either. Its client may go and come again meanwhile.
+//! Clients of durable sessions are told so at once instead of waiting for a commit that may be
+//! hours away. What is stored already is available: a session is resumed and drained. Whatever
+//! would have to be stored is refused: making a session, ending one by a clean start, a
+//! subscription. An UNSUBSCRIBE is carried out at once, because it only reduces what has to be
+//! stored, and refusing it would let the queue of a client grow that wants nothing more. Its
+//! UNSUBACK still waits, since it promises that the subscription is gone after a restart too. The
+//! client may disconnect and connect again meanwhile.
 
 use crate::config::Level;
 use crate::keys::ClientKey;
@@ -26,7 +26,7 @@ pub(in crate::shard) enum ConnectAnswer {
 
 /// What a CONNECT asks for.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::shard) struct Asked {
+pub(in crate::shard) struct ConnectRequest {
     pub(in crate::shard) clean_start: bool,
     /// How safe the session is to be if it is a new one.
     pub(in crate::shard) level: Level,
@@ -35,23 +35,27 @@ pub(in crate::shard) struct Asked {
 
 impl Shard {
     /// Whether a client gets its session now. What was due for the session has to be done before.
-    pub(in crate::shard) fn admission(&self, client: &ClientKey, asked: Asked) -> ConnectAnswer {
+    pub(in crate::shard) fn answer_to_connect(
+        &self,
+        client: &ClientKey,
+        asked: ConnectRequest,
+    ) -> ConnectAnswer {
         if !self.durability.is_stalled() {
             return ConnectAnswer::Committed;
         }
         let session = self.sessions.find(client).map(|slot| &self.sessions[slot]);
-        let is_kept = session.is_some_and(|session| session.kept.is_some());
+        let is_journaled = session.is_some_and(|session| session.journaled.is_some());
         let Some(session) = session.filter(|session| !asked.clean_start && is_resumable(session))
         else {
             // Neither the end of a durable session nor a new one can be written.
-            let ends = is_kept || self.is_end_unsafe(client);
+            let ends = is_journaled || self.is_end_unsafe(client);
             return if ends || asked.level.journal_level().is_some() {
                 ConnectAnswer::Refused
             } else {
                 ConnectAnswer::Committed
             };
         };
-        if !is_kept {
+        if !is_journaled {
             return ConnectAnswer::Committed;
         }
         // The journal knows the session with the expiry that it has, and a longer one is a promise.

@@ -1,10 +1,10 @@
-//! Clients of durable sessions who waited for a commit when the journal began to take nothing:
-//! their wait has an end.
+//! A limit on how long clients of durable sessions wait for a commit once the journal stalls.
 //!
-//! What they asked for has been done in memory and handed to the journal, which may write it once
-//! there is space. So that what they are told stays true then, a subscription that is refused after
-//! all is taken back, here and in the journal. UNSUBSCRIBE stays done, and its client is told that
-//! it may not last. A CONNECT is refused, and its session is as if the connection had broken.
+//! Their requests have been carried out in memory and handed to the journal, which may write them
+//! once there is space. So that the answer stays true then, a subscription that is refused after
+//! all is removed again, here and in the journal. An UNSUBSCRIBE stays in effect, and its client is
+//! told that a restart may undo it. A CONNECT is refused, and its session is left as if the
+//! connection had broken.
 
 use tacho_codec::split_frame;
 use tacho_codec::{
@@ -35,11 +35,11 @@ const MAY_COME_BACK: &str =
 pub(crate) struct Unanswered {
     timer: Option<TimerId>,
     /// The journal took nothing when it was last looked.
-    was_stuck: bool,
+    was_stalled: bool,
 }
 
 /// An answer that waits for a commit, and what is said instead if there is none.
-pub(in crate::shard) struct Answer {
+pub(in crate::shard) struct PendingAck {
     pub(in crate::shard) batch: BatchSeq,
     pub(in crate::shard) bytes: Vec<u8>,
     pub(in crate::shard) packet_id: PacketId,
@@ -55,7 +55,7 @@ pub(in crate::shard) struct Changed {
     pub(in crate::shard) former: Option<SubscriptionOptions>,
 }
 
-impl Answer {
+impl PendingAck {
     /// The packet that says that nothing can be written.
     fn refusal(self, version: Version) -> Packet<'static> {
         let Self { packet_id, reasons, .. } = self;
@@ -90,16 +90,16 @@ impl Shard {
         if self.durability.unanswered.timer.is_none() {
             let deadline_ns = net.now_ns() + LOOK_NS;
             let timer = net.set_timer(deadline_ns, TimerToken::Unanswered.encode());
-            let was_stuck = self.durability.is_stalled();
-            self.durability.unanswered = Unanswered { timer: Some(timer), was_stuck };
+            let was_stalled = self.durability.is_stalled();
+            self.durability.unanswered = Unanswered { timer: Some(timer), was_stalled };
         }
     }
 
     /// Those who have waited for too long are told.
     pub(in crate::shard) fn look_at_unanswered(&mut self, net: &mut Net) {
         self.durability.unanswered.timer = None;
-        let is_stuck = self.durability.is_stalled();
-        if is_stuck && self.durability.unanswered.was_stuck {
+        let is_stalled = self.durability.is_stalled();
+        if is_stalled && self.durability.unanswered.was_stalled {
             for slot in self.unanswered() {
                 self.end_wait(net, slot);
             }
@@ -113,7 +113,7 @@ impl Shard {
     fn unanswered(&self) -> Vec<SessionSlot> {
         let Some(journal) = &self.durability.journal else { return Vec::new() };
         let waits = |slot: &SessionSlot| {
-            self.sessions.get(*slot).is_some_and(|session| session.promises.is_some())
+            self.sessions.get(*slot).is_some_and(|session| session.confirmations.is_some())
         };
         let mut slots: Vec<SessionSlot> = journal.commits.waiting_slots().filter(waits).collect();
         slots.sort_unstable();
@@ -122,16 +122,16 @@ impl Shard {
     }
 
     fn end_wait(&mut self, net: &mut Net, slot: SessionSlot) {
-        if self.refuse_promised_connection(net, slot) {
+        if self.refuse_pending_connect(net, slot) {
             return;
         }
         let Some(session) = self.sessions.get_mut(slot) else { return };
         let Some(conn) = session.connection else { return };
-        let Some(promises) = session.promises.take() else { return };
+        let Some(confirmations) = session.confirmations.take() else { return };
         let (version, size_max) = (session.version, session.packet_size_max);
         let no_problem_information = session.no_problem_information;
         let committed = self.durability.committed();
-        let mut answers = promises.into_answers();
+        let mut answers = confirmations.into_answers();
         // The last one first: so each finds what it has changed.
         for answer in answers.iter_mut().rev().filter(|answer| answer.batch > committed) {
             match &mut answer.changed {
@@ -139,7 +139,8 @@ impl Shard {
                 None => self.stats.journal_unconfirmed_unsubscribes_total.increment(),
             }
         }
-        let cannot_tell = |answer: &Answer| answer.batch > committed && answer.changed.is_none();
+        let cannot_tell =
+            |answer: &PendingAck| answer.batch > committed && answer.changed.is_none();
         if version != Version::V5 && answers.iter().any(cannot_tell) {
             // UNSUBACK of 3.x can only say that it is over.
             self.say_goodbye(net, conn, ReasonCode::QUOTA_EXCEEDED);
@@ -177,15 +178,15 @@ impl Shard {
     }
 
     /// A CONNECT that waits is refused; false if there is none.
-    fn refuse_promised_connection(&mut self, net: &mut Net, slot: SessionSlot) -> bool {
-        let Some((conn, packet)) = self.take_promised_connection(slot) else { return false };
+    fn refuse_pending_connect(&mut self, net: &mut Net, slot: SessionSlot) -> bool {
+        let Some((conn, packet)) = self.take_pending_connect(slot) else { return false };
         let frame = split_frame(&packet, u32::MAX).ok().flatten();
         match frame.and_then(|frame| Connect::decode(&frame).ok()) {
             Some(connect) => self.refuse_late(net, conn, connect.version),
             // Invariant: it was decoded before, when it came.
             None => self.drop_connection(net, conn),
         }
-        self.promised_connection_lost(net, slot);
+        self.pending_connect_lost(net, slot);
         true
     }
 

@@ -23,7 +23,7 @@ use crate::shard::{Net, Shard};
 
 impl Shard {
     /// A durable session has become a member: from now on what waits is kept.
-    pub(super) fn member_lasts(&mut self, local: GroupSlot) {
+    pub(super) fn member_is_durable(&mut self, local: GroupSlot) {
         let group = &self.groups.groups[local.index()].group;
         group.durable_member_joined();
         if let (Some(durable), Some(journal)) = (&self.shared.durable, self.durability.journal()) {
@@ -67,7 +67,7 @@ impl Shard {
 
     /// A member in memory gets a message: with durable members it has a place in the group's queue
     /// until that one is through with it.
-    pub(super) fn lend_if_durable(
+    pub(super) fn hand_off_if_durable(
         &mut self,
         net: &mut Net,
         local: GroupSlot,
@@ -82,16 +82,16 @@ impl Shard {
             _ => self.waits_durably(net, local, one),
         };
         if let Owed::Place(place) = one.owed {
-            self.lend(slot, place);
+            self.hand_off(slot, place);
         }
         one
     }
 
     /// The member has taken the message and its place, or neither.
-    pub(super) fn settle_lent(&mut self, net: &mut Net, slot: SessionSlot, owed: Owed) {
+    pub(super) fn settle_hand_off(&mut self, net: &mut Net, slot: SessionSlot, owed: Owed) {
         match owed {
             Owed::Place(_) => {
-                let place = self.not_lent(slot);
+                let place = self.take_back_offer(slot);
                 self.settle(net, place.map_or(Owed::Nothing, Owed::Place), BatchSeq::DONE);
             }
             owed => self.settle(net, owed, BatchSeq::DONE),
@@ -100,7 +100,7 @@ impl Shard {
 
     /// A durable member has left a message of the group: it waits in the group's queue from the
     /// moment when it leaves the member's. `None` if the group is over.
-    pub(super) fn left_durably(
+    pub(super) fn requeue_durably(
         &mut self,
         group: &Group,
         mut delivery: Delivery<Copy>,

@@ -67,7 +67,7 @@ pub(super) enum Rank {
     /// Its window is full: only QoS 0.
     Full,
     /// It does not read.
-    Deaf,
+    Congested,
 }
 
 /// How a connected member is doing.

@@ -2,15 +2,15 @@
 //!
 //! The publishing shard picks a shard by the group's shared counters, that shard picks the member.
 //! For QoS 1 and 2 the publishing shard takes one credit with it, so messages never pile up at a
-//! member that is full while another one has room. What finds no credit, or nobody connected,
-//! waits at the group's owner shard, bounded, and whoever frees credit tells the owner. While
-//! something waits, newer messages line up behind it.
+//! member that is full while another one has room. A message that finds no credit, or no connected
+//! member, waits in a bounded queue at the group's owner shard, and a shard that frees credit tells
+//! the owner. While messages wait, newer ones line up behind them.
 //!
 //! Strategies that bind messages to one member need no credit: theirs wait in its session.
 
+mod former;
 mod journaled;
 mod large;
-mod left;
 mod members;
 mod owner;
 mod redeliver;
@@ -36,9 +36,9 @@ use crate::shard::sessions::{Body, Copy, GroupRef};
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
 use members::{MemberIndex, Members, Rank, Standing};
-use waiting::Waiting;
+use waiting::WaitingMessages;
 
-pub(crate) use left::LeftGroups;
+pub(crate) use former::FormerGroups;
 
 /// Publishers whose shard, or whose member, is remembered, at most; beyond it all are forgotten.
 const STICKY_MAX: usize = 65_536;
@@ -69,12 +69,12 @@ struct LocalGroup {
     group: Arc<Group>,
     members: Members,
     /// Used by the owner.
-    waiting: Waiting,
+    waiting: WaitingMessages,
     /// A mail to this shard itself, the owner, is on its way.
-    is_told: bool,
+    owner_is_told: bool,
 }
 
-/// Who of a shard's members gets a message.
+/// Which of a shard's members gets a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chosen {
     Member(MemberIndex),
@@ -98,8 +98,8 @@ impl LocalGroups {
         let local = GroupSlot(self.groups.insert(LocalGroup {
             group: Arc::clone(group),
             members: Members::default(),
-            waiting: Waiting::default(),
-            is_told: false,
+            waiting: WaitingMessages::default(),
+            owner_is_told: false,
         }) as u32);
         self.by_name.insert(group.shared_filter().clone(), local);
         self.by_id.insert(group.id(), local);
@@ -117,7 +117,11 @@ impl LocalGroups {
     }
 
     /// The group that a message came through, if this shard or the session itself knows it.
-    fn find<'a>(&'a self, group: GroupRef, left: Option<&'a LeftGroups>) -> Option<&'a Arc<Group>> {
+    fn find<'a>(
+        &'a self,
+        group: GroupRef,
+        left: Option<&'a FormerGroups>,
+    ) -> Option<&'a Arc<Group>> {
         match self.by_id.get(&group.0) {
             Some(&local) => Some(&self.groups[local.index()].group),
             None => left?.find(group),
@@ -166,8 +170,8 @@ impl Shard {
         }
         let membership = Membership { local, member: members.insert(slot, options) };
         memberships.push(membership);
-        if self.sessions[slot].kept.is_some() {
-            self.member_lasts(local);
+        if self.sessions[slot].journaled.is_some() {
+            self.member_is_durable(local);
         }
         self.member_came(net, slot, membership);
     }
@@ -190,9 +194,9 @@ impl Shard {
         let memberships = &mut self.sessions[slot].memberships;
         let Some(position) = memberships.iter().position(|m| m.local == local) else { return };
         let membership = memberships.swap_remove(position);
-        self.note_left(slot, local);
+        self.note_former_group(slot, local);
         self.member_went(membership);
-        let is_durable = self.sessions[slot].kept.is_some();
+        let is_durable = self.sessions[slot].journaled.is_some();
         let local_group = self.groups.at(local);
         local_group.members.remove(membership.member);
         if is_durable {
@@ -243,10 +247,11 @@ impl Shard {
         let session = &self.sessions[slot];
         let machine = &session.machine;
         let output_bytes = net.output_bytes(session.connection?);
-        let is_deaf = machine.is_congested() || output_bytes > self.limits().output_bytes_max;
-        let credit = if is_deaf { 0 } else { machine.credit() as u32 };
+        let is_unresponsive =
+            machine.is_congested() || output_bytes > self.limits().output_bytes_max;
+        let credit = if is_unresponsive { 0 } else { machine.credit() as u32 };
         let rank = match credit {
-            _ if is_deaf => Rank::Deaf,
+            _ if is_unresponsive => Rank::Congested,
             0 => Rank::Full,
             _ => Rank::Ready,
         };
@@ -284,7 +289,7 @@ impl Shard {
         let shard = self.id;
         let local = self.groups.at(local);
         let owner = local.group.owner();
-        if owner == shard && std::mem::replace(&mut local.is_told, true) {
+        if owner == shard && std::mem::replace(&mut local.owner_is_told, true) {
             return;
         }
         net.post(owner, Mail::GroupChanged(Arc::clone(&local.group)));
@@ -321,7 +326,7 @@ impl Shard {
             None => {
                 group.wait();
                 if group.owner() == self.id {
-                    self.let_wait(net, group, one);
+                    self.queue_for_group(net, group, one);
                 } else {
                     net.post(group.owner(), Mail::QueueShared(Arc::clone(group), one));
                 }
@@ -407,9 +412,9 @@ impl Shard {
         let group = GroupRef(local_group.group.id());
         let entry = local_group.members.get(member);
         let (slot, options) = (entry.session, entry.options);
-        let is_durable = self.sessions[slot].kept.is_some();
-        let is_lent = !is_durable && options.qos != QoS::AtMostOnce;
-        let one = if is_lent { self.lend_if_durable(net, local, slot, one) } else { one };
+        let is_durable = self.sessions[slot].journaled.is_some();
+        let is_hand_off = !is_durable && options.qos != QoS::AtMostOnce;
+        let one = if is_hand_off { self.hand_off_if_durable(net, local, slot, one) } else { one };
         let ForOne { message, owed } = one;
         let message = if is_durable { Self::for_durable_member(message, owed) } else { message };
         let is_noted = is_durable && matches!(owed, Owed::Receipt(_));
@@ -418,8 +423,8 @@ impl Shard {
         if let Some(message) = noted.filter(|_| offered.is_taken) {
             self.note_served(local, &message);
         }
-        if is_lent {
-            self.settle_lent(net, slot, owed);
+        if is_hand_off {
+            self.settle_hand_off(net, slot, owed);
         } else {
             self.settle(net, owed, offered.batch);
         }

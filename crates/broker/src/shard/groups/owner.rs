@@ -12,12 +12,17 @@ use crate::delivery::ForOne;
 use crate::mail::Mail;
 use crate::shard::{Net, Shard};
 
-/// Waiting messages that the owner sends out before it looks at anything else.
+/// WaitingMessages messages that the owner sends out before it looks at anything else.
 const RELEASES_MAX: usize = 1_024;
 
 impl Shard {
     /// A message that found no credit, or that comes after one that did not.
-    pub(in crate::shard) fn let_wait(&mut self, net: &mut Net, group: &Arc<Group>, one: ForOne) {
+    pub(in crate::shard) fn queue_for_group(
+        &mut self,
+        net: &mut Net,
+        group: &Arc<Group>,
+        one: ForOne,
+    ) {
         self.refresh_routes();
         if self.routing.group(group.shared_filter()).is_none() {
             // The last member anywhere has unsubscribed since.
@@ -46,10 +51,10 @@ impl Shard {
         self.release_waiting(net, local);
     }
 
-    /// Members came or went, or have room again. Waiting messages go out, or end with the group.
+    /// Members came or went, or have room again. WaitingMessages messages go out, or end with the group.
     pub(in crate::shard) fn group_changed(&mut self, net: &mut Net, group: &Arc<Group>) {
         let Some(&local) = self.groups.by_id.get(&group.id()) else { return };
-        self.groups.at(local).is_told = false;
+        self.groups.at(local).owner_is_told = false;
         self.refresh_routes();
         if self.routing.group(group.shared_filter()).is_none() {
             while let Some(one) = self.pop_waiting(local) {

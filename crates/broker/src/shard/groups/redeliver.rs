@@ -1,4 +1,4 @@
-//! What a member that left had not got goes to the others, in its order.
+//! Redelivery: what a member that left had not received goes to the others, in its order.
 //!
 //! When the connection ends, that is what was not sent yet. What was sent stays with the session,
 //! which repeats it when it resumes [MQTT-4.4.0-1]: QoS 2 must, and QoS 1 would come twice. When
@@ -11,7 +11,7 @@ use tacho_codec::QoS;
 use tacho_session::{BatchSeq, Delivery};
 use tacho_topic::Group;
 
-use super::LeftGroups;
+use super::FormerGroups;
 use crate::delivery::Place;
 use crate::delivery::{ForOne, Owed};
 use crate::keys::SessionSlot;
@@ -30,16 +30,16 @@ impl Shard {
     /// A member's connection has ended, its session has not.
     pub(in crate::shard) fn pass_on_unsent(&mut self, net: &mut Net, slot: SessionSlot) {
         let session = &self.sessions[slot];
-        let no_groups = session.memberships.is_empty() && session.left_groups.is_none();
+        let no_groups = session.memberships.is_empty() && session.former_groups.is_none();
         if no_groups || session.machine.queue_len() == 0 {
             return;
         }
         self.refresh_routes();
         let (groups, routing) = (&self.groups, &self.routing);
         let session = &mut self.sessions[slot];
-        let left_groups = session.left_groups.take();
-        let left = left_groups.as_deref();
-        // What nobody else would get stays with the client that it was kept for.
+        let former_groups = session.former_groups.take();
+        let left = former_groups.as_deref();
+        // Messages of a group without other members stay with this client.
         let goes = |copy: &Copy| {
             let group = groups.find(copy.group, left);
             group.is_some_and(|group| routing.group(group.shared_filter()).is_some())
@@ -47,7 +47,7 @@ impl Shard {
         let (unsent, places) = self.durability.act(slot, session, |machine, recorder| {
             (machine.take_queued(goes, recorder), recorder.take_places())
         });
-        session.left_groups = left_groups;
+        session.former_groups = former_groups;
         let unsent = self.of_groups(slot, None, unsent, places);
         self.redistribute(net, unsent);
     }
@@ -56,7 +56,7 @@ impl Shard {
     /// the session still is a member: leaving may let go of the groups.
     pub(in crate::shard) fn take_undelivered_of_groups(&mut self, slot: SessionSlot) -> Vec<Left> {
         let session = &mut self.sessions[slot];
-        let left = session.left_groups.take();
+        let left = session.former_groups.take();
         let (undelivered, places) = self.durability.act(slot, session, |machine, recorder| {
             (machine.take_undelivered(recorder), recorder.take_places())
         });
@@ -88,11 +88,11 @@ impl Shard {
     fn of_groups(
         &mut self,
         slot: SessionSlot,
-        left: Option<&LeftGroups>,
+        left: Option<&FormerGroups>,
         deliveries: Vec<Delivery<Copy>>,
         places: Vec<Option<Place>>,
     ) -> Vec<Left> {
-        let is_durable = self.sessions[slot].kept.is_some();
+        let is_durable = self.sessions[slot].journaled.is_some();
         let mut of_groups = Vec::new();
         let places = places.into_iter().chain(std::iter::repeat(None));
         for (delivery, place) in deliveries.into_iter().zip(places) {
@@ -100,11 +100,11 @@ impl Shard {
             if group == NO_GROUP {
                 continue;
             }
-            let left = left.or(self.sessions[slot].left_groups.as_deref());
+            let left = left.or(self.sessions[slot].former_groups.as_deref());
             let group = self.groups.find(group, left).map(Arc::clone);
-            let is_kept = is_durable && delivery.qos != QoS::AtMostOnce;
+            let is_journaled = is_durable && delivery.qos != QoS::AtMostOnce;
             let place = match &group {
-                Some(group) if is_kept => self.left_durably(group, delivery),
+                Some(group) if is_journaled => self.requeue_durably(group, delivery),
                 _ => place,
             };
             of_groups.push(Left { group, body, place });

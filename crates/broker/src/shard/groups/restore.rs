@@ -20,7 +20,7 @@ impl Shard {
     ) {
         let local = self.groups.place(group);
         let member = self.groups.at(local).members.insert(slot, options);
-        self.member_lasts(local);
+        self.member_is_durable(local);
         self.sessions[slot].memberships.push(Membership { local, member });
     }
 

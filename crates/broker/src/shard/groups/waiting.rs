@@ -10,7 +10,7 @@ const KEPT_MAX: usize = 64;
 
 /// First in, first out, kept by the group's owner.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct WaitingMessages {
     messages: VecDeque<ForOne>,
     bytes: u64,
 }
@@ -22,7 +22,7 @@ pub(super) struct WaitingLimits {
     pub(super) bytes_max: u64,
 }
 
-impl Waiting {
+impl WaitingMessages {
     pub(super) fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }

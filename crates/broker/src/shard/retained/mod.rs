@@ -2,7 +2,7 @@
 //!
 //! A replay pulls: the subscriber's shard asks each owner for a batch, delivers it as far as the
 //! session takes it, then asks for the next. Owners keep no state, so a slow subscriber costs
-//! nobody anything; they answer within a budget of topics per turn. A replay takes half of the
+//! no other client anything; they answer within a budget of topics per turn. A replay takes half of the
 //! connection's output budget and of the session's queue at most, so that live messages find room
 //! and nothing retained is dropped for want of it.
 //!
@@ -105,7 +105,7 @@ impl Shard {
         let outcome = self.retained.store.arrive(message, &self.shared.retained_totals, limits);
         if outcome == Outcome::Refused {
             self.stats.retained_refused_total.increment();
-            self.forget_retained(&topic, version);
+            self.record_no_retained(&topic, version);
         }
         self.retained_changed();
         if let Some(deadline_ns) = self.retained.store.next_expiry_ns() {
@@ -155,7 +155,7 @@ impl Shard {
         let expired = self.retained.store.expire(now_ns, EXPIRE_MAX, totals);
         let count = expired.len();
         for (topic, version) in expired {
-            self.forget_retained(&topic, version);
+            self.record_no_retained(&topic, version);
         }
         self.stats.retained_expired_total.add(count as u64);
         self.retained_changed();
@@ -271,7 +271,7 @@ impl Shard {
             if !has_room(net, &self.shared.limits, entry, &delivery) {
                 return false;
             }
-            if entry.kept.is_some()
+            if entry.journaled.is_some()
                 && let Body::Here(message) = &mut delivery.message.message
             {
                 // Another message may be retained by now, and the record of this one gone.
@@ -335,7 +335,7 @@ fn has_room(net: &mut Net, limits: &Limits, session: &Session, delivery: &Delive
 fn replay_delivery(message: &Message, options: &SubscriptionOptions) -> Delivery<Copy> {
     Delivery {
         qos: effective_qos(message.header().qos, options.qos),
-        retain: true, // As those who ask for what was kept are told (3.3.1.3).
+        retain: true, // Stored before the subscription was made (3.3.1.3).
         subscription_ids: options.id_list(),
         size_bytes: message.size_bytes() as u32,
         expires_at_ns: message.header().expires_at_ns,

@@ -27,7 +27,7 @@ pub(crate) struct Destinations {
 pub(crate) struct BridgeRoutes {
     pub(crate) bridges: Arc<Bridges>,
     /// The session of each member that this shard has, by bridge and number.
-    pub(crate) members: HashMap<(usize, u16), SessionSlot, RandomState>,
+    pub(crate) links: HashMap<(usize, u16), SessionSlot, RandomState>,
 }
 
 impl BridgeRoutes {
@@ -35,11 +35,11 @@ impl BridgeRoutes {
     fn find(&self, topic: &str, shard: usize, remote: &mut ShardSet, targets: &mut Vec<Target>) {
         for (place, bridge) in self.bridges.iter().enumerate() {
             let Some((rule, _)) = bridge.egress(topic) else { continue };
-            let member = bridge.link_of(rule, topic);
-            let owner = self.bridges.shard_of(bridge, member);
+            let link = bridge.link_of(rule, topic);
+            let owner = self.bridges.shard_of(bridge, link);
             if owner != shard {
                 remote.insert(owner);
-            } else if let Some(&session) = self.members.get(&(place, member)) {
+            } else if let Some(&session) = self.links.get(&(place, link)) {
                 targets.push(Target {
                     session,
                     qos: QoS::ExactlyOnce,

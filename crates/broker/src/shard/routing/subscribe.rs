@@ -1,8 +1,8 @@
 //! SUBSCRIBE and UNSUBSCRIBE: filters into the indexes, retained messages requested, codes back.
 
 use tacho_codec::{
-    Packet, ReasonCode, RetainHandling, SubAck, Subscribe, UnsubAck, Unsubscribe, UserProperties,
-    Version,
+    Packet, ReasonCode, RetainHandling, SubAck, Subscribe, SubscribeFilter, UnsubAck, Unsubscribe,
+    UserProperties, Version,
 };
 use tacho_net::ConnId;
 use tacho_session::BatchSeq;
@@ -26,6 +26,20 @@ struct WantsReplay {
     is_new: bool,
 }
 
+/// What the filters of one SUBSCRIBE come to.
+#[derive(Default)]
+struct Asked {
+    /// The journal takes nothing at present.
+    is_stalled: bool,
+    /// For SUBACK.
+    reasons: Vec<ReasonCode>,
+    explanation: Option<&'static str>,
+    /// For the route map.
+    changes: Vec<RouteChange>,
+    replays: Vec<WantsReplay>,
+    granted: Vec<(Changed, SubscriptionOptions)>,
+}
+
 impl Shard {
     pub(in crate::shard) fn subscribe(
         &mut self,
@@ -34,58 +48,21 @@ impl Shard {
         slot: SessionSlot,
         subscribe: &Subscribe<'_>,
     ) -> Flow {
-        if self.is_deaf(net, conn) {
+        if self.is_unresponsive(net, conn) {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
-        let session = &self.sessions[slot];
-        let (version, is_kin) = (session.version, session.is_kin);
         // What is refused now is told now, and not behind what waits for a commit.
-        let is_stuck = session.kept.is_some() && self.durability.is_stalled();
-        let mut reasons = Vec::with_capacity(subscribe.filters.len());
-        let mut explanation = None;
-        let mut changes = Vec::new();
-        let mut replays = Vec::new();
-        let mut granted = Vec::new();
+        let is_stalled = self.sessions[slot].journaled.is_some() && self.durability.is_stalled();
+        let mut asked = Asked { is_stalled, ..Asked::default() };
         for requested in &subscribe.filters {
-            let mut options =
-                SubscriptionOptions::new(&requested.options, subscribe.subscription_id);
-            let handling = requested.options.retain_handling;
-            let filter = Filter::parse(requested.filter);
-            if is_kin {
-                options.no_local = !filter.as_ref().is_ok_and(Filter::is_shared);
-                options.retain_as_published = true;
-            }
-            let former = filter.as_ref().ok().and_then(|filter| self.kept_options(slot, filter));
-            let reason = match &filter {
-                Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
-                // [MQTT-3.8.3-4]
-                Ok(Filter::Shared(_)) if options.no_local => ReasonCode::PROTOCOL_ERROR,
-                Ok(_) if is_stuck => {
-                    self.stats.journal_refused_subscriptions_total.increment();
-                    ReasonCode::QUOTA_EXCEEDED
-                }
-                Ok(filter) => {
-                    let asked = (options, handling);
-                    self.add_subscription(net, slot, filter, asked, &mut changes, &mut replays)
-                }
-            };
-            if reason == ReasonCode::PROTOCOL_ERROR {
-                self.shared.routes.apply(&changes);
-                self.keep_subscriptions(slot, &granted);
+            let id = subscribe.subscription_id;
+            if let Err(reason) = self.subscribe_one(net, slot, requested, id, &mut asked) {
+                self.shared.routes.apply(&asked.changes);
+                self.record_subscriptions(slot, &asked.granted);
                 return self.end_connection(net, conn, reason);
             }
-            if explanation.is_none() {
-                explanation = explain(reason, is_stuck);
-            }
-            if let (false, Ok(filter)) = (reason.is_error(), filter) {
-                granted.push((Changed { filter, former }, options));
-            }
-            reasons.push(if version == Version::V5 || !reason.is_error() {
-                reason
-            } else {
-                ReasonCode::UNSPECIFIED_ERROR // 3.x knows one failure code, 0x80.
-            });
         }
+        let Asked { reasons, explanation, changes, replays, granted, .. } = asked;
         // The update is visible to every publisher before SUBACK leaves.
         if replays.is_empty() {
             self.shared.routes.apply(&changes);
@@ -96,7 +73,7 @@ impl Shard {
         }
         self.refresh_routes();
         self.note_visible(slot, &replays);
-        let batch = self.keep_subscriptions(slot, &granted);
+        let batch = self.record_subscriptions(slot, &granted);
         let changed = granted.into_iter().map(|(changed, _)| changed).collect();
         let packet_id = subscribe.packet_id;
         let suback = SubAck {
@@ -106,7 +83,7 @@ impl Shard {
             user_properties: UserProperties::EMPTY,
         };
         let suback = Packet::SubAck(suback);
-        let flow = match is_stuck {
+        let flow = match is_stalled {
             true => self.answer(net, conn, slot, suback),
             false => self.answer_after(net, conn, slot, suback, (batch, changed)),
         };
@@ -122,6 +99,49 @@ impl Shard {
         Flow::Continue
     }
 
+    /// One filter of a SUBSCRIBE. An error ends the connection.
+    fn subscribe_one(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        requested: &SubscribeFilter<'_>,
+        id: Option<u32>,
+        asked: &mut Asked,
+    ) -> Result<(), ReasonCode> {
+        let session = &self.sessions[slot];
+        let (version, is_bridge_client) = (session.version, session.is_bridge_client);
+        let mut options = SubscriptionOptions::new(&requested.options, id);
+        let handling = requested.options.retain_handling;
+        let filter = Filter::parse(requested.filter);
+        if is_bridge_client {
+            options.no_local = !filter.as_ref().is_ok_and(Filter::is_shared);
+            options.retain_as_published = true;
+        }
+        let former = filter.as_ref().ok().and_then(|filter| self.journaled_options(slot, filter));
+        let reason = match &filter {
+            Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
+            // [MQTT-3.8.3-4]
+            Ok(Filter::Shared(_)) if options.no_local => return Err(ReasonCode::PROTOCOL_ERROR),
+            Ok(_) if asked.is_stalled => {
+                self.stats.journal_refused_subscriptions_total.increment();
+                ReasonCode::QUOTA_EXCEEDED
+            }
+            Ok(filter) => self.add_subscription(net, slot, filter, (options, handling), asked),
+        };
+        if asked.explanation.is_none() {
+            asked.explanation = explain(reason, asked.is_stalled);
+        }
+        if let (false, Ok(filter)) = (reason.is_error(), filter) {
+            asked.granted.push((Changed { filter, former }, options));
+        }
+        asked.reasons.push(if version == Version::V5 || !reason.is_error() {
+            reason
+        } else {
+            ReasonCode::UNSPECIFIED_ERROR // 3.x knows one failure code, 0x80.
+        });
+        Ok(())
+    }
+
     /// Retained messages that were routed before a new subscription became visible are its
     /// replay's. They may still be on their way to this shard for others; or, when the broker dies,
     /// to all whom they are for.
@@ -135,25 +155,25 @@ impl Shard {
     }
 
     /// Writes down what was granted, as the index has it.
-    fn keep_subscriptions(
+    fn record_subscriptions(
         &mut self,
         slot: SessionSlot,
         granted: &[(Changed, SubscriptionOptions)],
     ) -> BatchSeq {
         let mut batch = BatchSeq::DONE;
-        if self.sessions[slot].kept.is_none() {
+        if self.sessions[slot].journaled.is_none() {
             return batch;
         }
         for (Changed { filter, .. }, options) in granted {
-            let options = self.kept_options(slot, filter).unwrap_or(*options);
-            batch = batch.max(self.keep_subscription(slot, filter, options));
+            let options = self.journaled_options(slot, filter).unwrap_or(*options);
+            batch = batch.max(self.record_subscription(slot, filter, options));
         }
         batch
     }
 
     /// The options of a durable session's subscription, if it has it.
-    fn kept_options(&self, slot: SessionSlot, filter: &Filter) -> Option<SubscriptionOptions> {
-        self.sessions[slot].kept?;
+    fn journaled_options(&self, slot: SessionSlot, filter: &Filter) -> Option<SubscriptionOptions> {
+        self.sessions[slot].journaled?;
         match filter {
             Filter::Plain(plain) => self.routing.options(plain, slot),
             Filter::Shared(shared) => self.options_in_group(slot, shared),
@@ -170,7 +190,7 @@ impl Shard {
         let mut changes = Vec::new();
         self.sessions[slot].subscriptions.remove(filter);
         self.remove_subscription(net, slot, filter, &mut changes);
-        self.forget_subscription(slot, filter);
+        self.record_unsubscribed(slot, filter);
         self.shared.routes.apply(&changes);
         self.refresh_routes();
     }
@@ -190,7 +210,7 @@ impl Shard {
             }
             Filter::Shared(shared) => self.join_group(net, slot, shared, former),
         }
-        self.keep_subscription(slot, filter, former);
+        self.record_subscription(slot, filter, former);
     }
 
     fn add_subscription(
@@ -199,8 +219,7 @@ impl Shard {
         slot: SessionSlot,
         filter: &Filter,
         (options, handling): (SubscriptionOptions, RetainHandling),
-        changes: &mut Vec<RouteChange>,
-        replays: &mut Vec<WantsReplay>,
+        asked: &mut Asked,
     ) -> ReasonCode {
         if let Err(reason) = may_subscribe(filter, self.limits()) {
             self.stats.refused_subscriptions_total.increment();
@@ -226,7 +245,7 @@ impl Shard {
                     options.since = self.routing.options(filter, slot).map_or(0, |old| old.since);
                 }
                 if self.routing.insert(filter, slot, options) {
-                    changes.push(add(Filter::Plain(filter.clone()), self.id));
+                    asked.changes.push(add(Filter::Plain(filter.clone()), self.id));
                 }
                 let wanted = match handling {
                     RetainHandling::Always => true,
@@ -234,7 +253,7 @@ impl Shard {
                     RetainHandling::Never => false,
                 };
                 if wanted {
-                    replays.push(WantsReplay { filter: filter.clone(), is_new: !known });
+                    asked.replays.push(WantsReplay { filter: filter.clone(), is_new: !known });
                 } else {
                     self.change_replay(slot, filter, options);
                 }
@@ -252,7 +271,7 @@ impl Shard {
         slot: SessionSlot,
         unsubscribe: &Unsubscribe<'_>,
     ) -> Flow {
-        if self.is_deaf(net, conn) {
+        if self.is_unresponsive(net, conn) {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
         let mut changes = Vec::new();
@@ -264,7 +283,7 @@ impl Shard {
                 Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
                 Ok(filter) if subscriptions.remove(&filter) => {
                     self.remove_subscription(net, slot, &filter, &mut changes);
-                    batch = batch.max(self.forget_subscription(slot, &filter));
+                    batch = batch.max(self.record_unsubscribed(slot, &filter));
                     ReasonCode::SUCCESS
                 }
                 Ok(_) => ReasonCode::NO_SUBSCRIPTION_EXISTED,
@@ -318,9 +337,9 @@ impl Shard {
 }
 
 /// Why the broker refused a filter, for SUBACK's reason string.
-fn explain(reason: ReasonCode, is_stuck: bool) -> Option<&'static str> {
+fn explain(reason: ReasonCode, is_stalled: bool) -> Option<&'static str> {
     match reason {
-        ReasonCode::QUOTA_EXCEEDED if is_stuck => Some(NOTHING_CAN_BE_WRITTEN),
+        ReasonCode::QUOTA_EXCEEDED if is_stalled => Some(NOTHING_CAN_BE_WRITTEN),
         ReasonCode::TOPIC_FILTER_INVALID => Some("a topic filter is invalid (4.7, 4.8.2)"),
         ReasonCode::QUOTA_EXCEEDED => {
             Some("too many subscriptions, of this client or of all, or too many levels in a filter")

@@ -41,7 +41,7 @@ impl Shard {
                     if let Body::Here(will) = &will.message {
                         self.publish_will(net, will);
                     }
-                    self.keep_closed(slot);
+                    self.record_closed(slot);
                 }
                 Some(TimeoutEvent::SessionExpired) => {
                     self.stats.sessions_expired_total.increment();
@@ -84,7 +84,7 @@ impl Shard {
         if session.connection.take().is_some() {
             self.stats.sessions_connected.decrement();
         }
-        session.promises = None;
+        session.confirmations = None;
         let effects = session.machine.disconnect(now_ns, end);
         if let Some(Body::Here(will)) = effects.publish_will.map(|will| will.message) {
             self.publish_will(net, &will);
@@ -94,7 +94,7 @@ impl Shard {
         } else {
             self.pass_on_unsent(net, slot);
             self.arm_timer(net, slot);
-            self.keep_closed(slot);
+            self.record_closed(slot);
             self.unload(slot);
         }
         effects.error
@@ -102,17 +102,17 @@ impl Shard {
 
     /// Ends a session: its subscriptions and queues are gone.
     pub(in crate::shard) fn discard_session(&mut self, net: &mut Net, slot: SessionSlot) {
-        self.close_promised_connection(net, slot);
+        self.close_pending_connect(net, slot);
         let undelivered = self.take_undelivered_of_groups(slot);
         self.remove_all_subscriptions(net, slot);
         let mut session = self.sessions.remove(slot);
         self.forget_places(&session);
-        self.forget_lent(&session);
+        self.end_hand_offs(&session);
         if let Some((timer, _)) = session.timer.take() {
             net.cancel_timer(timer);
         }
         self.count_sessions();
         self.redistribute(net, undelivered);
-        self.drop_from_journal(session.key, session.kept);
+        self.record_session_end(session.key, session.journaled);
     }
 }

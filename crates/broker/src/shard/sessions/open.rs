@@ -15,13 +15,13 @@ use crate::keys::{ClientKey, SessionSlot};
 use crate::message::{Message, Source};
 use crate::shard::admission::BudgetHold;
 use crate::shard::connections::{Connection, Flow, agree, encode, packet_size_max};
-use crate::shard::durability::{Asked, ConnectAnswer};
-use crate::shard::durability::{Kept, Opened, Promised};
+use crate::shard::durability::{ConnectAnswer, ConnectRequest};
+use crate::shard::durability::{JournaledSession, OpenedSession, PendingConnect};
 use crate::shard::{Net, Shard};
 
 impl Shard {
-    /// Opens the session and says so, once [MQTT-3.1.4-5], [MQTT-3.2.0-2]: at once, or when it is
-    /// written down. With an authentication method, `connect` has the data that goes out; `packet`
+    /// Opens the session and sends CONNACK, once [MQTT-3.1.4-5], [MQTT-3.2.0-2]: at once, or when
+    /// the session is committed. With an authentication method, `connect` has the data that goes out; `packet`
     /// is what it was decoded from.
     pub(in crate::shard) fn connect(
         &mut self,
@@ -39,19 +39,51 @@ impl Shard {
         }
         let level = self.level_of(conn, agreed.session_expiry_s);
         if let Some(slot) = self.sessions.find(&key) {
-            self.end_promised_connection(net, slot);
+            self.cancel_pending_connect(net, slot);
         }
         if let Some(slot) = self.sessions.find(&key) {
-            // What is due is done before anything is written down that knows nothing of it.
+            // What is due for the session is done before anything is recorded that ignores it.
             self.session_timeout(net, slot);
         }
         let (clean_start, expiry_s) = (connect.clean_start, agreed.session_expiry_s);
-        let admission = self.admission(&key, Asked { clean_start, level, expiry_s });
+        let admission =
+            self.answer_to_connect(&key, ConnectRequest { clean_start, level, expiry_s });
         if admission == ConnectAnswer::Refused {
             self.stats.journal_refused_connects_total.increment();
             self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
             return Flow::Stop;
         }
+        let Some((slot, ended)) = self.session_for(net, conn, connect, key, level) else {
+            return Flow::Stop;
+        };
+        let source = self.sessions[slot].source;
+        let will = connect.will.as_ref().map(|will| will_state(will, source));
+        self.sessions[slot].is_bridge_client = has_bridge_bit(packet);
+        let waits = admission == ConnectAnswer::Committed;
+        let opened =
+            OpenedSession { version: connect.version, expiry_s, will: will.as_ref(), waits };
+        let batch = self.record_opened(slot, &opened).max(ended);
+        if batch <= self.durability.committed() || !waits {
+            self.open_session(net, conn, slot, connect, will, assigned);
+            return Flow::Continue;
+        }
+        let packet = without_bridge_bit(packet).unwrap_or_else(|| packet.to_vec());
+        let authentication_data = connect.properties.authentication_data.map(Into::into);
+        let pending = PendingConnect { conn, batch, packet, authentication_data, assigned, will };
+        self.await_session_commit(net, slot, pending);
+        Flow::Continue
+    }
+
+    /// Finds or makes the session of a client, which takes it over; also the batch that ends an
+    /// earlier session of the client. `None` if the client is refused.
+    fn session_for(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        connect: &Connect<'_>,
+        key: ClientKey,
+        level: Level,
+    ) -> Option<(SessionSlot, BatchSeq)> {
         let replaces = self.sessions.find(&key);
         let replaces = replaces.filter(|&s| self.sessions[s].connection.is_some());
         // A client that is connected already takes its own place.
@@ -59,7 +91,7 @@ impl Shard {
         if replaces.is_none() && permit.is_none() {
             self.stats.refused_connections_total.increment();
             self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
-            return Flow::Stop;
+            return None;
         }
         if let Some(slot) = self.sessions.find(&key) {
             self.take_over(net, slot, connect.clean_start);
@@ -70,32 +102,17 @@ impl Shard {
         if existing.is_none() && self.sessions.len() >= self.shared.sessions_per_shard_max {
             self.stats.refused_sessions_total.increment();
             self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
-            return Flow::Stop;
+            return None;
         }
         self.connections.admit(conn, permit);
-        let (slot, ended) = match existing {
+        Some(match existing {
             Some(slot) => (slot, BatchSeq::DONE),
             None => {
-                let ended = self.end_of_former(&key);
-                let kept = self.place_in_journal(level);
-                (self.new_session(key, kept), ended)
+                let ended = self.forget_ended_session(&key);
+                let journaled = self.place_in_journal(level);
+                (self.new_session(key, journaled), ended)
             }
-        };
-        let source = self.sessions[slot].source;
-        let will = connect.will.as_ref().map(|will| will_state(will, source));
-        self.sessions[slot].is_kin = has_bridge_bit(packet);
-        let waits = admission == ConnectAnswer::Committed;
-        let opened = Opened { version: connect.version, expiry_s, will: will.as_ref(), waits };
-        let batch = self.keep_opened(slot, &opened).max(ended);
-        if batch <= self.durability.committed() || !waits {
-            self.open_session(net, conn, slot, connect, will, assigned);
-            return Flow::Continue;
-        }
-        let packet = without_bridge_bit(packet).unwrap_or_else(|| packet.to_vec());
-        let authentication_data = connect.properties.authentication_data.map(Into::into);
-        let promised = Promised { conn, batch, packet, authentication_data, assigned, will };
-        self.promise_connection(net, slot, promised);
-        Flow::Continue
+        })
     }
 
     /// The client is connected to its session, and told so.
@@ -142,7 +159,7 @@ impl Shard {
             pressure.held = BudgetHold::default();
         }
         session.packet_size_max = packet_size_max(connect);
-        session.is_particular = session.packet_size_max != u32::MAX || aliases_max > 0;
+        session.fits_each_publish = session.packet_size_max != u32::MAX || aliases_max > 0;
         session.no_problem_information =
             connect.properties.request_problem_information == Some(false);
         let active = Connection::Active { id: conn, session: slot, version: connect.version };
@@ -204,15 +221,15 @@ impl Shard {
         }
     }
 
-    fn new_session(&mut self, key: ClientKey, kept: Option<Kept>) -> SessionSlot {
-        let machine = Machine::new(self.session_limits(kept.is_some()));
-        self.add_session(key, machine, kept)
+    fn new_session(&mut self, key: ClientKey, journaled: Option<JournaledSession>) -> SessionSlot {
+        let machine = Machine::new(self.session_limits(journaled.is_some()));
+        self.add_session(key, machine, journaled)
     }
 
     /// What a session may hold.
-    pub(in crate::shard) fn session_limits(&self, is_kept: bool) -> SessionLimits {
+    pub(in crate::shard) fn session_limits(&self, is_journaled: bool) -> SessionLimits {
         let limits = self.limits();
-        let durable = self.shared.durable.as_ref().filter(|_| is_kept);
+        let durable = self.shared.durable.as_ref().filter(|_| is_journaled);
         SessionLimits {
             queue_len_max: limits.session_queue_len_max,
             queue_bytes_max: limits.session_queue_bytes_max,
@@ -229,7 +246,7 @@ impl Shard {
         &mut self,
         key: ClientKey,
         machine: Machine,
-        kept: Option<Kept>,
+        journaled: Option<JournaledSession>,
     ) -> SessionSlot {
         let session = Session {
             generation: 0,
@@ -239,23 +256,23 @@ impl Shard {
             source: self.shared.bridges.source_of(&key),
             key,
             packet_size_max: u32::MAX,
-            is_particular: false,
+            fits_each_publish: false,
             no_problem_information: false,
             expired_counted: 0,
             partial_len: 0,
             subscriptions: hashbrown::HashSet::default(),
             memberships: Vec::new(),
-            left_groups: None,
+            former_groups: None,
             timer: None,
             owes_pingresp: false,
             replays: None,
             places_counted: 0,
             pressure: None,
-            is_kin: false,
-            member: None,
-            kept,
-            lent: None,
-            promises: None,
+            is_bridge_client: false,
+            link: None,
+            journaled,
+            hand_offs: None,
+            confirmations: None,
             stored: 0,
             is_loading: false,
         };

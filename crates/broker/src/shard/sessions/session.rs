@@ -10,8 +10,8 @@ use crate::keys::ClientKey;
 use crate::message::Source;
 
 use crate::shard::admission::{BudgetHold, Inflow};
-use crate::shard::durability::{Kept, Promises};
-use crate::shard::groups::{LeftGroups, Membership};
+use crate::shard::durability::{Confirmations, JournaledSession};
+use crate::shard::groups::{FormerGroups, Membership};
 use crate::shard::retained::Replays;
 use crate::shard::routing::Subscription;
 
@@ -33,7 +33,7 @@ pub(in crate::shard) struct Session {
     pub(in crate::shard) packet_size_max: u32,
     /// The client named a Maximum Packet Size or takes topic aliases, or it is a bridge's other
     /// broker: what goes to it is looked at one by one.
-    pub(in crate::shard) is_particular: bool,
+    pub(in crate::shard) fits_each_publish: bool,
     /// The client wants no reason strings and user properties on answers [MQTT-3.1.2-29].
     pub(in crate::shard) no_problem_information: bool,
     /// Messages expired in the machine's keeping that the shard has counted.
@@ -45,7 +45,7 @@ pub(in crate::shard) struct Session {
     /// Its places in shared subscriptions.
     pub(in crate::shard) memberships: Vec<Membership>,
     /// Present once it has left a shared subscription with messages in hand.
-    pub(in crate::shard) left_groups: Option<Box<LeftGroups>>,
+    pub(in crate::shard) former_groups: Option<Box<FormerGroups>>,
     pub(in crate::shard) timer: Option<(TimerId, u64)>,
     /// A PINGREQ came while the output was full: one PINGRESP follows once it is not.
     pub(in crate::shard) owes_pingresp: bool,
@@ -54,17 +54,17 @@ pub(in crate::shard) struct Session {
     /// Places of messages as the shard's ledger has them.
     pub(in crate::shard) places_counted: u32,
     /// Its client is another broker's bridge (3.1.1).
-    pub(in crate::shard) is_kin: bool,
-    /// Its number among the shard's members of bridges, if it is one.
-    pub(in crate::shard) member: Option<u16>,
+    pub(in crate::shard) is_bridge_client: bool,
+    /// Its number among the shard's links of bridges, if it is one.
+    pub(in crate::shard) link: Option<u16>,
     /// Present once the client was slow or was held back.
     pub(in crate::shard) pressure: Option<Box<Pressure>>,
     /// Its place in the journal, if it is durable.
-    pub(in crate::shard) kept: Option<Kept>,
+    pub(in crate::shard) journaled: Option<JournaledSession>,
     /// Which of the shard's lent places are its own, once it had some: never if it is durable.
-    pub(in crate::shard) lent: Option<u32>,
+    pub(in crate::shard) hand_offs: Option<u32>,
     /// Present while its client waits for a commit.
-    pub(in crate::shard) promises: Option<Box<Promises>>,
+    pub(in crate::shard) confirmations: Option<Box<Confirmations>>,
     /// Messages in its queue and window that are not in memory.
     pub(in crate::shard) stored: u32,
     /// Some of them have been asked for.

@@ -1,7 +1,7 @@
-//! The members that a shard has: those of the configuration, and those of an earlier one that the
+//! The links that a shard has: those of the configuration, and those of an earlier one that the
 //! journal still knows.
 //!
-//! A pool that has become smaller leaves members behind: they go on until what they hold is
+//! A pool that has become smaller leaves links behind: they go on until what they hold is
 //! delivered. A bridge that is not in the configuration any more is gone with what it held.
 
 use std::sync::Arc;
@@ -12,37 +12,41 @@ use tacho_codec::QoS;
 use tacho_session::Link;
 use tacho_session::server::{self, Restored, SessionLimits};
 
-use super::{Asking, Member, Stage};
+use super::{Asking, BridgeLink, PeerSession, Stage};
 use crate::bridge::LINK_EXPIRY_S;
 use crate::config::Level;
 use crate::keys::{ClientKey, SessionSlot, stable_hash};
-use crate::shard::durability::Opened;
+use crate::shard::durability::OpenedSession;
 use crate::shard::routing::BridgeRoutes;
 use crate::shard::sessions::Copy;
 use crate::shard::{Net, Shard};
 
 impl Shard {
     /// What the session of this client may hold.
-    pub(in crate::shard) fn limits_of(&self, key: &ClientKey, is_kept: bool) -> SessionLimits {
+    pub(in crate::shard) fn session_limits_for(
+        &self,
+        key: &ClientKey,
+        is_journaled: bool,
+    ) -> SessionLimits {
         let bridge = key.link().and_then(|(name, _)| self.shared.bridges.find(name));
         match bridge {
             Some((_, bridge)) => bridge.session_limits(self.limits()),
-            None => self.session_limits(is_kept),
+            None => self.session_limits(is_journaled),
         }
     }
 
-    /// Makes a member of every session that is one's, and sessions for those members that have
+    /// Makes a link of every session that is one's, and sessions for those links that have
     /// none: once, before the loop runs.
-    pub(in crate::shard) fn make_members(&mut self) {
+    pub(in crate::shard) fn make_links(&mut self) {
         let bridges = Arc::clone(&self.shared.bridges);
         for (place, bridge) in bridges.iter().enumerate() {
             for number in 0..bridge.config().connections {
                 if bridges.shard_of(bridge, number) == self.id {
-                    self.make_member(place, number);
+                    self.make_link(place, number);
                 }
             }
         }
-        let left = self.sessions.iter().filter(|(_, session)| session.member.is_none());
+        let left = self.sessions.iter().filter(|(_, session)| session.link.is_none());
         let left = left.filter_map(|(slot, session)| {
             let (name, number) = session.key.link()?;
             Some((slot, bridges.find(name).map(|(place, _)| (place, number))))
@@ -52,65 +56,64 @@ impl Shard {
             let is_empty = machine.queue_len() + machine.inflight_len() == 0;
             match place {
                 Some((place, number)) if !is_empty => {
-                    self.add_member(place, number, slot, false);
+                    self.add_link(place, number, slot, false);
                 }
-                _ => self.bridges.superfluous.push(slot),
+                _ => self.bridges.orphans.push(slot),
             }
         }
         if bridges.is_empty() {
             return;
         }
-        let members = self.bridges.all.iter();
-        let members: HashMap<_, _, RandomState> =
-            members.map(|member| ((member.bridge, member.number), member.slot)).collect();
-        self.routing.set_bridges(BridgeRoutes { bridges, members });
+        let links = self.bridges.all.iter();
+        let links: HashMap<_, _, RandomState> =
+            links.map(|link| ((link.bridge, link.number), link.slot)).collect();
+        self.routing.set_bridges(BridgeRoutes { bridges, links });
     }
 
-    fn make_member(&mut self, place: usize, number: u16) {
+    fn make_link(&mut self, place: usize, number: u16) {
         let key = self.shared.bridges.at(place).key_of(number);
         match self.sessions.find(&key) {
-            Some(slot) => self.add_member(place, number, slot, false),
+            Some(slot) => self.add_link(place, number, slot, false),
             None => {
-                let slot = self.make_member_session(place, key);
-                self.add_member(place, number, slot, true);
+                let slot = self.make_link_session(place, key);
+                self.add_link(place, number, slot, true);
             }
         }
     }
 
-    fn make_member_session(&mut self, place: usize, key: ClientKey) -> SessionSlot {
+    fn make_link_session(&mut self, place: usize, key: ClientKey) -> SessionSlot {
         let durable = self.shared.durable.as_ref();
         let level = durable.map_or(Level::Memory, |durable| durable.settings.persistent_level);
-        let kept = self.place_in_journal(level);
-        let limits = self.limits_of(&key, kept.is_some());
-        let machine = self.durability.make_machine(kept.as_ref(), |recorder| {
+        let journaled = self.place_in_journal(level);
+        let limits = self.session_limits_for(&key, journaled.is_some());
+        let machine = self.durability.make_machine(journaled.as_ref(), |recorder| {
             server::Session::restore(limits, nothing(), recorder)
         });
-        let slot = self.add_session(key, machine, kept);
+        let slot = self.add_session(key, machine, journaled);
         let version = self.shared.bridges.at(place).config().version;
-        let opened = Opened { version, expiry_s: LINK_EXPIRY_S, will: None, waits: false };
-        self.keep_opened(slot, &opened);
+        let opened = OpenedSession { version, expiry_s: LINK_EXPIRY_S, will: None, waits: false };
+        self.record_opened(slot, &opened);
         slot
     }
 
-    fn add_member(&mut self, place: usize, number: u16, slot: SessionSlot, is_new: bool) {
+    fn add_link(&mut self, place: usize, number: u16, slot: SessionSlot, is_new: bool) {
         let bridge = self.shared.bridges.at(place);
         let session = &mut self.sessions[slot];
         // Invariant: there are not more of them than identifiers of one configuration.
-        session.member = u16::try_from(self.bridges.all.len()).ok();
+        session.link = u16::try_from(self.bridges.all.len()).ok();
         session.source = bridge.source;
         session.version = bridge.config().version;
-        session.is_particular = true;
+        session.fits_each_publish = true;
         let seed = stable_hash(session.key.client_id.as_bytes()) ^ fastrand::u64(..);
-        self.bridges.all.push(Member {
+        self.bridges.all.push(BridgeLink {
             bridge: place,
             number,
             slot,
-            link: Link::new(bridge.link_settings(), 0, seed),
+            protocol: Link::new(bridge.link_settings(), 0, seed),
             timer: None,
             conn: None,
-            stage: Stage::Apart,
-            is_new,
-            is_to_be_forgotten: false,
+            stage: Stage::Disconnected,
+            peer: if is_new { PeerSession::Unknown } else { PeerSession::Known },
             says_bridge: bridge.config().bridge_flag && !bridge.config().version.is_v5(),
             is_leaving: number >= bridge.config().connections,
             attempts: 0,
@@ -125,31 +128,31 @@ impl Shard {
         });
     }
 
-    /// All shards are ready: the members connect, and those that nobody wants end.
-    pub(in crate::shard) fn start_members(&mut self, net: &mut Net) {
-        for slot in std::mem::take(&mut self.bridges.superfluous) {
+    /// All shards are ready: the links connect, and those without a configured bridge end.
+    pub(in crate::shard) fn start_links(&mut self, net: &mut Net) {
+        for slot in std::mem::take(&mut self.bridges.orphans) {
             let Some(session) = self.sessions.get(slot) else { continue };
             let machine = &session.machine;
             let messages = machine.queue_len() + machine.inflight_len();
             if messages > 0 {
-                let member = &*session.key.client_id;
+                let link = &*session.key.client_id;
                 tracing::warn!(
-                    member,
+                    link,
                     messages,
                     "the configuration has no such bridge any more: what waited for it is dropped"
                 );
             }
             self.discard_session(net, slot);
         }
-        for member in 0..self.bridges.all.len() {
-            self.note_member(member);
-            self.member_due(net, member);
+        for link in 0..self.bridges.all.len() {
+            self.report_link(link);
+            self.link_due(net, link);
         }
     }
 
-    /// A member that the configuration has no place for ends once it holds nothing. True if it has.
-    pub(super) fn leave_if_done(&mut self, net: &mut Net, member: usize) -> bool {
-        let entry = &self.bridges.all[member];
+    /// A link that the configuration has no place for ends once it holds nothing. True if it has.
+    pub(super) fn leave_if_done(&mut self, net: &mut Net, link: usize) -> bool {
+        let entry = &self.bridges.all[link];
         let slot = entry.slot;
         let Some(session) = self.sessions.get(slot).filter(|_| entry.is_leaving) else {
             return false;
@@ -157,11 +160,11 @@ impl Shard {
         if session.machine.queue_len() + session.machine.inflight_len() > 0 {
             return false;
         }
-        self.say_bye(net, member);
-        self.bridges.all[member].link.close();
-        self.note_member(member);
-        self.sessions[slot].member = None;
-        self.bridges.all[member].slot = SessionSlot::NONE;
+        self.say_bye(net, link);
+        self.bridges.all[link].protocol.close();
+        self.report_link(link);
+        self.sessions[slot].link = None;
+        self.bridges.all[link].slot = SessionSlot::NONE;
         self.discard_session(net, slot);
         true
     }

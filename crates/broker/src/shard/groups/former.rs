@@ -1,4 +1,4 @@
-//! Shared subscriptions that a session has left with messages of them still in hand.
+//! Shared groups that a session has left while it still holds messages of them.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use crate::keys::SessionSlot;
 use crate::shard::Shard;
 use crate::shard::sessions::GroupRef;
 
-/// So many are kept before it is looked for the first time which are still needed.
+/// Groups remembered before the first check which of them are still needed.
 const CHECKED_AT_MIN: usize = 4;
 
 type Ids = HashSet<u64, RandomState>;
 
-/// Kept so that those messages find other members, on whichever shard, when the session ends: this
-/// shard may know nothing of the group by then.
+/// The groups are remembered so that those messages find other members, on any shard, when the
+/// session ends: this shard may have forgotten the group by then.
 #[derive(Debug, Default)]
-pub(crate) struct LeftGroups {
+pub(crate) struct FormerGroups {
     groups: Vec<Arc<Group>>,
     checked_at: usize,
 }
 
-impl LeftGroups {
+impl FormerGroups {
     pub(super) fn find(&self, group: GroupRef) -> Option<&Arc<Group>> {
         self.groups.iter().find(|left| left.id() == group.0)
     }
@@ -50,16 +50,16 @@ impl LeftGroups {
 
 impl Shard {
     /// A session leaves a group, to be called while the group is known here.
-    pub(super) fn note_left(&mut self, slot: SessionSlot, local: GroupSlot) {
+    pub(super) fn note_former_group(&mut self, slot: SessionSlot, local: GroupSlot) {
         let group = &self.groups.groups[local.index()].group;
         let session = &mut self.sessions[slot];
         let machine = &session.machine;
         if machine.inflight_len() + machine.queue_len() == 0 {
-            session.left_groups = None;
+            session.former_groups = None;
             return;
         }
         let in_hand = || machine.messages().map(|copy| copy.group.0).collect();
-        session.left_groups.get_or_insert_default().note(group, in_hand);
+        session.former_groups.get_or_insert_default().note(group, in_hand);
     }
 }
 
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn what_is_not_in_hand_any_more_is_forgotten_in_time() {
         let routes = RouteMap::with_shards(2);
-        let mut left = LeftGroups::default();
+        let mut left = FormerGroups::default();
         let mut in_hand = Ids::default();
         for i in 0..1_000 {
             let filter = Filter::parse(&format!("$share/g/{i}")).expect("valid");
