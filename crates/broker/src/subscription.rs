@@ -66,6 +66,12 @@ pub(crate) fn rule_id(rule: usize) -> SubscriptionIdList {
     SubscriptionIdList::one(rule as u32 + 1)
 }
 
+/// The QoS a delivery has: what was published, at most what was subscribed [MQTT-3.8.4-8].
+#[inline]
+pub(crate) fn effective_qos(published: QoS, subscribed: QoS) -> QoS {
+    published.min(subscribed)
+}
+
 /// One target per session, with the highest QoS and all identifiers [MQTT-3.3.4-2], [MQTT-3.3.4-4].
 ///
 /// No Local excludes only messages of the session itself, so a session with both kinds of

@@ -25,6 +25,7 @@ mod control;
 mod delivery;
 mod durability;
 mod groups;
+mod output;
 mod permission;
 mod retained;
 mod routing;
@@ -88,15 +89,19 @@ impl Shard {
         Self {
             id,
             phase: Phase::Running,
-            connections: Connections::new(&shared, Arc::clone(&stats)),
+            connections: Connections::new(Arc::clone(&shared.handshakes), Arc::clone(&stats)),
             sessions: Sessions::default(),
             subscriptions: Arc::new(counts),
             routing: Routing::new(id, &shared.routes, &shared.limits),
             delivery: FanOuts::new(shared.limits.deliveries_per_turn_max),
             groups: LocalGroups::default(),
             retained: Retained::default(),
-            durability: Journaling::new(&shared, &stats),
-            admission: Admission::new(&shared),
+            durability: Journaling::new(shared.durable.as_ref(), &stats),
+            admission: Admission::new(
+                Arc::clone(&shared.backlogged),
+                &shared.overload,
+                &shared.memory,
+            ),
             bridges: BridgeLinks::default(),
             shared,
             stats,

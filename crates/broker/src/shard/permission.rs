@@ -8,7 +8,7 @@ use tacho_codec::{Connect, ReasonCode, Version};
 use tacho_net::ConnId;
 use tacho_topic::Filter;
 
-use super::connections::Flow;
+use super::output::Flow;
 use super::{Net, Shard};
 use crate::config::Limits;
 use crate::keys::{ClientKey, LINK_PREFIX};

@@ -12,15 +12,15 @@ use tacho_codec::{PacketId, Publish, QoS, ReasonCode, Version};
 use tacho_net::ConnId;
 use tacho_session::Delivery;
 
+use crate::delivery::Copy;
 use crate::keys::SessionSlot;
 use crate::mail::Mail;
 use crate::memory::MESSAGE_BYTES;
-use crate::shard::connections::Flow;
-use crate::shard::delivery::effective_qos;
 use crate::shard::durability::is_retained_durably;
+use crate::shard::output::Flow;
 use crate::shard::routing::Destinations;
-use crate::shard::sessions::{Copy, Session};
 use crate::shard::{Net, Shard};
+use crate::subscription::effective_qos;
 
 /// What a message takes in a session's queue or window beside itself.
 const PLACE_BYTES: u64 = size_of::<Delivery<Copy>>() as u64 + 24;
@@ -95,8 +95,8 @@ impl Shard {
     }
 
     /// A session is gone, with the places its messages took.
-    pub(in crate::shard) fn forget_places(&mut self, session: &Session) {
-        self.admission.ledger.places_bytes -= u64::from(session.places_counted) * PLACE_BYTES;
+    pub(in crate::shard) fn forget_places(&mut self, places: u32) {
+        self.admission.ledger.places_bytes -= u64::from(places) * PLACE_BYTES;
     }
 
     /// With the budget used up or the journal stuck: what becomes of a PUBLISH to `topic`, if it

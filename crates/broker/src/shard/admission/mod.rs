@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use tacho_net::ConnId;
 
-use crate::memory::Ledger;
+use crate::config;
+use crate::memory::{Ledger, Memory};
+use crate::permits::Quota;
 use overload::Overload;
 use slow::DropReport;
 use throttle::Throttle;
-
-use super::Shared;
 
 pub(super) use budget::BudgetHold;
 pub(super) use overload::Inflow;
@@ -36,11 +36,15 @@ pub(super) struct Admission {
 
 impl Admission {
     /// The calling thread is the shard's.
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+    pub(super) fn new(
+        backlogged: Arc<Quota>,
+        overload: &config::Overload,
+        memory: &Memory,
+    ) -> Self {
         Self {
-            throttle: Throttle::new(Arc::clone(&shared.backlogged)),
-            overload: Overload::new(&shared.overload),
-            ledger: Ledger::new(&shared.memory),
+            throttle: Throttle::new(backlogged),
+            overload: Overload::new(overload),
+            ledger: Ledger::new(memory),
             queues_full: false,
             journal_stalled: false,
             drop_report: DropReport::default(),

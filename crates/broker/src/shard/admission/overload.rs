@@ -10,7 +10,6 @@ use tacho_session::server::End;
 
 use crate::config;
 use crate::keys::SessionSlot;
-use crate::shard::connections::Connection;
 use crate::shard::{Net, Shard};
 
 /// How far a shard sheds load; each step includes those before it.
@@ -281,11 +280,9 @@ impl Shard {
     #[cold]
     fn end_slow_readers(&mut self, net: &mut Net) {
         for conn in std::mem::take(&mut self.admission.overload.ending) {
-            if let Connection::Active { id, session, .. } = self.connections.get(conn)
-                && id == conn
-            {
+            if let Some(session) = self.connections.session_of(conn) {
                 self.stats.ended_slow_readers_total.increment();
-                self.connections.set(conn, Connection::Closing);
+                self.connections.close(conn);
                 // Not closed: what it has not read goes at once.
                 net.abort(conn);
                 self.session_disconnected(net, session, End::Lost);

@@ -1,7 +1,6 @@
 //! Slow clients: since when their output is blocked, and how many messages they have missed.
 
 use crate::keys::SessionSlot;
-use crate::shard::sessions::Session;
 use crate::shard::{Net, Shard};
 
 /// Between two log lines about dropped messages.
@@ -14,20 +13,6 @@ pub(crate) struct DropReport {
     not_before_ns: u64,
     /// The session that missed a message last.
     latest: Option<SessionSlot>,
-}
-
-impl Session {
-    /// Messages to the client that were dropped, for whatever reason.
-    pub(crate) fn dropped_total(&self) -> u64 {
-        let shed = self.pressure.as_ref().map_or(0, |pressure| pressure.shed);
-        self.machine.counters().dropped_total() + shed
-    }
-
-    /// For how long the client's output has been above its limit; 0 while it is not.
-    pub(crate) fn blocked_ms(&self, now_ns: u64) -> u64 {
-        let since_ns = self.pressure.as_ref().and_then(|pressure| pressure.blocked_since_ns);
-        since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns) / 1_000_000)
-    }
 }
 
 impl Shard {

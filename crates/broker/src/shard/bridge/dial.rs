@@ -91,7 +91,7 @@ impl Shard {
     fn drop_expired(&mut self, net: &Net, link: usize) {
         let slot = self.bridges.all[link].slot;
         let Some(session) = self.sessions.get_mut(slot) else { return };
-        self.durability.act(slot, session, |machine, recorder| {
+        self.durability.act(slot, session.subject(), |machine, recorder| {
             machine.drop_expired(net.now_ns(), recorder);
         });
         self.count_expired(slot);

@@ -8,11 +8,12 @@ use tacho_session::{AliasOut, BatchSeq, Delivery};
 
 use crate::bridge::Bridge;
 use crate::config::{EgressRule, Values};
+use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::keys::SessionSlot;
 use crate::memory::MESSAGE_BYTES;
 use crate::message::{Message, SharedPayload};
 use crate::shard::delivery::BY_REFERENCE_BYTES;
-use crate::shard::sessions::{Body, Copy, NO_GROUP, Session};
+use crate::shard::sessions::Session;
 use crate::shard::{Net, Shard};
 use crate::subscription::Target;
 

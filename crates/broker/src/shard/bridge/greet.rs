@@ -6,7 +6,7 @@ use tacho_session::server::ConnectParams;
 
 use super::{Asking, PeerSession, Stage};
 use crate::bridge::{Bridge, LINK_EXPIRY_S, State};
-use crate::shard::connections::Flow;
+use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
 
 impl Shard {

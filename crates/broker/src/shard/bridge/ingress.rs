@@ -14,9 +14,10 @@ use super::greet::said;
 use crate::config::{IngressRule, Values};
 use crate::message::{Intake, Message};
 use crate::shard::admission::HoldReason;
+use crate::shard::connections::PUBLISH;
 use crate::shard::connections::is_read_ahead;
-use crate::shard::connections::{Flow, PUBLISH};
 use crate::shard::durability::Acknowledge;
+use crate::shard::output::Flow;
 use crate::shard::permission::may_publish;
 use crate::shard::{Net, Shard};
 

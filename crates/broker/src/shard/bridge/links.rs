@@ -15,10 +15,10 @@ use tacho_session::server::{self, Restored, SessionLimits};
 use super::{Asking, BridgeLink, PeerSession, Stage};
 use crate::bridge::LINK_EXPIRY_S;
 use crate::config::Level;
+use crate::delivery::Copy;
 use crate::keys::{ClientKey, SessionSlot, stable_hash};
 use crate::shard::durability::OpenedSession;
 use crate::shard::routing::BridgeRoutes;
-use crate::shard::sessions::Copy;
 use crate::shard::{Net, Shard};
 
 impl Shard {

@@ -5,7 +5,7 @@ use tacho_codec::{Packet, ReasonCode, Version};
 use tacho_net::ConnId;
 
 use crate::keys::SessionSlot;
-use crate::shard::connections::Flow;
+use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
 
 impl Shard {
@@ -34,20 +34,4 @@ impl Shard {
             self.end_connection(net, conn, ReasonCode::PACKET_TOO_LARGE)
         }
     }
-}
-
-/// Appends an answer to `out`, without reason string and user properties if it
-/// would be larger than `packet_size_max` with them. False if it is too large in any case; then
-/// nothing is appended.
-pub(in crate::shard) fn encode_within(
-    packet: Packet<'_>,
-    version: Version,
-    packet_size_max: u32,
-    out: &mut Vec<u8>,
-) -> bool {
-    let fits = |packet: &Packet<'_>| {
-        packet.encoded_len(version).is_ok_and(|len| len <= packet_size_max as usize)
-    };
-    let packet = if fits(&packet) { packet } else { packet.without_problem_information() };
-    fits(&packet) && packet.encode(version, out).is_ok()
 }

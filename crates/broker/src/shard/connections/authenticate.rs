@@ -16,8 +16,9 @@ use crate::authentication::{
 };
 use crate::keys::ClientKey;
 use crate::mail::Mail;
-use crate::shard::connections::encode_within;
-use crate::shard::connections::{Connection, Flow};
+use crate::shard::connections::Connection;
+use crate::shard::output::Flow;
+use crate::shard::output::encode_within;
 use crate::shard::{Net, Shard};
 
 /// The authentication methods, and the mailboxes that their answers go to.

@@ -5,9 +5,10 @@ use tacho_codec::{
 };
 use tacho_net::ConnId;
 
-use super::{Flow, encode, packet_size_max};
+use super::packet_size_max;
 use crate::keys::{ClientKey, TenantId};
 use crate::mail::{Adopted, Mail};
+use crate::shard::output::{Flow, encode};
 use crate::shard::{Net, Shard};
 
 /// Bytes of the smallest CONNACK of 5.0. A client that takes no more cannot even be refused.

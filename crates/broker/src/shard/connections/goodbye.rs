@@ -5,8 +5,9 @@ use tacho_net::ConnId;
 use tacho_session::ProtocolError;
 use tacho_session::server::End;
 
-use crate::shard::connections::encode_within;
-use crate::shard::connections::{Connection, Flow};
+use crate::shard::connections::Connection;
+use crate::shard::output::Flow;
+use crate::shard::output::encode_within;
 use crate::shard::{Net, Shard};
 
 impl Shard {

@@ -8,9 +8,10 @@ use tacho_session::ProtocolError;
 use tacho_session::server::End;
 
 use super::goodbye::send_disconnect;
-use super::{Connection, Flow, is_read_ahead};
+use super::{Connection, is_read_ahead};
 use crate::keys::SessionSlot;
 use crate::shard::admission::HoldReason;
+use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
 
 /// The first byte of CONNECT.

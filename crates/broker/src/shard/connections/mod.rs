@@ -7,6 +7,7 @@ mod connack;
 mod first_packet;
 mod goodbye;
 mod input;
+mod open;
 mod read_ahead;
 
 use std::collections::VecDeque;
@@ -14,18 +15,16 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use tacho_codec::{Packet, Version};
+use tacho_codec::Version;
 use tacho_net::{ConnId, TimerId};
 
-use super::{Net, Shared};
 use crate::keys::SessionSlot;
 use crate::permits::{Permit, Quota};
 use crate::stats::ShardStats;
 use authenticate::Exchange;
 
-pub(super) use answers::encode_within;
 pub(crate) use authenticate::Authenticators;
-pub(super) use connack::{agree, packet_size_max};
+use connack::{agree, packet_size_max};
 pub(super) use input::PUBLISH;
 pub(super) use read_ahead::is_read_ahead;
 
@@ -80,16 +79,6 @@ impl Connection {
     }
 }
 
-/// What to do after a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
-    Continue,
-    /// The connection is no longer ours to read.
-    Stop,
-    /// The packet cannot be taken in yet: it stays unread for a while.
-    Hold,
-}
-
 /// Owns the state of the connections of this shard, the permits they hold, and the authentication
 /// exchanges with their clients.
 pub(super) struct Connections {
@@ -118,13 +107,13 @@ impl ConnectionPlace {
 }
 
 impl Connections {
-    pub(super) fn new(shared: &Shared, stats: Arc<ShardStats>) -> Self {
+    pub(super) fn new(handshakes: Arc<Quota>, stats: Arc<ShardStats>) -> Self {
         Self {
             places: Vec::new(),
             openings: VecDeque::new(),
             exchanges: HashMap::default(),
             next_exchange: 0,
-            handshakes: Arc::clone(&shared.handshakes),
+            handshakes,
             stats,
         }
     }
@@ -165,6 +154,26 @@ impl Connections {
     /// Its client may connect: the permit is given back when it is not connected any more.
     pub(super) fn admit(&mut self, conn: ConnId, client: Permit) {
         self.place(conn).client = Some(client);
+    }
+
+    /// The session of a connection whose client is connected.
+    pub(super) fn session_of(&self, conn: ConnId) -> Option<SessionSlot> {
+        match self.get(conn) {
+            Connection::Active { id, session, .. } => (id == conn).then_some(session),
+            _ => None,
+        }
+    }
+
+    /// The connection waits until its session is committed.
+    pub(super) fn await_commit(&mut self, conn: ConnId, session: SessionSlot) {
+        if let Some(timer) = self.get(conn).timer() {
+            self.set(conn, Connection::Committing { timer, session });
+        }
+    }
+
+    /// The connection ends: what was written is still sent.
+    pub(super) fn close(&mut self, conn: ConnId) {
+        self.set(conn, Connection::Closing);
     }
 
     /// Changes the state of a connection, and gives back what it holds no longer.
@@ -240,11 +249,4 @@ impl Connections {
         let is_open = |place: &&ConnectionPlace| !matches!(place.state, Connection::Vacant);
         self.places.iter().filter(is_open).count()
     }
-}
-
-/// Appends a packet of ours to a connection's output.
-pub(super) fn encode(packet: &Packet<'_>, version: Version, net: &mut Net, conn: ConnId) {
-    // Invariant: packets we make are far below the largest Remaining Length.
-    let encoded = packet.encode(version, net.out(conn).as_vec_mut());
-    debug_assert!(encoded.is_ok(), "a packet of our own making must be encodable");
 }

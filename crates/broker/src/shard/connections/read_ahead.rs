@@ -8,7 +8,7 @@
 use tacho_codec::{Frame, split_frame};
 
 use crate::keys::SessionSlot;
-use crate::shard::connections::Flow;
+use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
 
 /// A client that is held back at a packet is read on until so much is unread behind it.

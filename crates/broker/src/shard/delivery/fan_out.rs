@@ -7,10 +7,10 @@ use tacho_session::{BatchSeq, Delivery};
 
 use super::effective_qos;
 use crate::delivery::Receipt;
+use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::message::Message;
 use crate::shard::durability::Acknowledge;
 use crate::shard::permission::may_receive;
-use crate::shard::sessions::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
 use crate::subscription::{Scope, Target};
 

@@ -13,7 +13,6 @@ use tacho_codec::SubscriptionIdsBuf;
 use fan_out::FanOut;
 use heads::Heads;
 
-pub(super) use publish::effective_qos;
 pub(super) use write::BY_REFERENCE_BYTES;
 
 /// Owns the fan-outs that are not finished, and what is reused from delivery to delivery.

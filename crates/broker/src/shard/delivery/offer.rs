@@ -4,8 +4,8 @@ use tacho_codec::QoS;
 use tacho_net::ConnId;
 use tacho_session::{BatchSeq, Delivery, DropReason, Offer};
 
+use crate::delivery::Copy;
 use crate::keys::SessionSlot;
-use crate::shard::sessions::Copy;
 use crate::shard::{Net, Shard};
 
 /// What became of a message that a session was given.
@@ -50,9 +50,9 @@ impl Shard {
         if session.journaled.is_some() || session.hand_offs.is_some() {
             return self.offer_durably(net, slot, delivery);
         }
-        let offer = self
-            .durability
-            .act(slot, session, |machine, recorder| machine.offer(now_ns, delivery, recorder));
+        let offer = self.durability.act(slot, session.subject(), |machine, recorder| {
+            machine.offer(now_ns, delivery, recorder)
+        });
         self.offered(net, slot, offer)
     }
 
@@ -145,7 +145,7 @@ impl Shard {
                 self.output_blocked(net, slot);
                 break;
             }
-            let next = self.durability.act(slot, session, |machine, recorder| {
+            let next = self.durability.act(slot, session.subject(), |machine, recorder| {
                 machine.poll_transmit(now_ns, committed, recorder)
             });
             match next {

@@ -12,9 +12,9 @@ use crate::delivery::{ForOne, Receipt};
 use crate::keys::{SessionSlot, TenantId};
 use crate::mail::{Mail, SysValue};
 use crate::message::{Intake, Message, Source};
-use crate::shard::connections::Flow;
 use crate::shard::delivery::FanOut;
 use crate::shard::durability::{Acknowledge, Sending};
+use crate::shard::output::Flow;
 use crate::shard::permission::may_publish;
 use crate::shard::routing::Destinations;
 use crate::shard::{Net, Shard};
@@ -220,10 +220,4 @@ impl Shard {
     pub(in crate::shard) fn retained_owner(&self, topic: &str, shards: usize) -> usize {
         owner_shard(TenantId::DEFAULT.0, topic.as_bytes(), shards)
     }
-}
-
-/// The QoS a delivery has: what was published, at most what was subscribed [MQTT-3.8.4-8].
-#[inline]
-pub(in crate::shard) fn effective_qos(published: QoS, subscribed: QoS) -> QoS {
-    published.min(subscribed)
 }

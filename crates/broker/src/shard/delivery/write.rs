@@ -6,9 +6,10 @@ use tacho_codec::{Ack, AckKind, PacketId, Publish, Version};
 use tacho_net::ConnId;
 use tacho_session::{AliasOut, Delivery, Transmit};
 
+use crate::delivery::{Body, Copy};
 use crate::keys::SessionSlot;
 use crate::message::SharedPayload;
-use crate::shard::sessions::{Body, Copy, Session};
+use crate::shard::sessions::Session;
 use crate::shard::{Net, Shard};
 
 /// Payloads from this size on go to the socket by reference instead of being copied.

@@ -1,6 +1,6 @@
 //! Confirmations: CONNACK, SUBACK and UNSUBACK of durable sessions wait for their commit.
 //!
-//! A connection that waits for its session is [`Connection::Committing`]: its CONNECT is stored as
+//! A connection that waits for its session is `Connection::Committing`: its CONNECT is stored as
 //! it arrived, and its socket is not read. The session has been taken over or made already, and
 //! counts as disconnected.
 
@@ -11,10 +11,10 @@ use tacho_net::ConnId;
 use tacho_session::{BatchSeq, WillState};
 
 use super::unanswered::{Changed, PendingAck};
+use crate::delivery::Copy;
 use crate::keys::SessionSlot;
-use crate::shard::connections::encode_within;
-use crate::shard::connections::{Connection, Flow};
-use crate::shard::sessions::Copy;
+use crate::shard::output::Flow;
+use crate::shard::output::encode_within;
 use crate::shard::{Net, Shard};
 
 /// Answers that wait: no honest client asks more before it has got one.
@@ -60,9 +60,7 @@ impl Shard {
         pending: PendingConnect,
     ) {
         let (conn, batch) = (pending.conn, pending.batch);
-        if let Some(timer) = self.connections.get(conn).timer() {
-            self.connections.set(conn, Connection::Committing { timer, session: slot });
-        }
+        self.connections.await_commit(conn, slot);
         net.pause_read(conn);
         let session = &mut self.sessions[slot];
         session.confirmations.get_or_insert_default().connect = Some(pending);

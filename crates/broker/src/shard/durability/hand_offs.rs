@@ -11,11 +11,11 @@ use tacho_codec::QoS;
 use tacho_journal::Urgency;
 use tacho_session::{BatchSeq, Persist, Record};
 
+use crate::delivery::Copy;
 use crate::delivery::Place;
 use crate::keys::SessionSlot;
 use crate::shard::Shard;
 use crate::shard::durability::ShardJournal;
-use crate::shard::sessions::{Copy, Session};
 
 /// One session's places in queues of groups. Those of a session that lives in memory end with it.
 #[derive(Debug, Default)]
@@ -123,9 +123,8 @@ impl Shard {
     }
 
     /// A session is over, and has given back what it had.
-    pub(in crate::shard) fn end_hand_offs(&mut self, session: &Session) {
-        if let (Some(hand_offs), Some(journal)) = (session.hand_offs, &mut self.durability.journal)
-        {
+    pub(in crate::shard) fn end_hand_offs(&mut self, hand_offs: Option<u32>) {
+        if let (Some(hand_offs), Some(journal)) = (hand_offs, &mut self.durability.journal) {
             let hand_offs = journal.hand_offs.remove(hand_offs as usize);
             debug_assert!(hand_offs.places.is_empty(), "each message ended with a record");
         }

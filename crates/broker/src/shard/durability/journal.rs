@@ -18,6 +18,7 @@ use super::hand_offs::HandOffs;
 use super::loading::IN_MEMORY_MAX;
 use crate::config::Level;
 use crate::delivery::Place;
+use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::durable::body::encode_head;
 use crate::durable::entry::{self, EntryStage};
 use crate::durable::{Durable, WallClock, keys};
@@ -25,7 +26,6 @@ use crate::keys::SessionSlot;
 use crate::mail::Mail;
 use crate::message::Message;
 use crate::shard::durability::JournaledSession;
-use crate::shard::sessions::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
 use crate::stats::ShardStats;
 

@@ -9,6 +9,7 @@ use tacho_journal::{MessageId, ReadError};
 use tacho_session::BatchSeq;
 use tacho_topic::Group;
 
+use crate::delivery::Body;
 use crate::delivery::Place;
 use crate::delivery::{ForOne, Owed};
 use crate::durable::body;
@@ -16,7 +17,6 @@ use crate::durable::reader::LoadRequest;
 use crate::keys::{SessionRef, SessionSlot};
 use crate::mail::{Loaded, LoadedFor, Read};
 use crate::message::Message;
-use crate::shard::sessions::Body;
 use crate::shard::{Net, Shard};
 
 /// A durable session with as many messages as this in its queue, or without a connection, leaves

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use tacho_session::BatchSeq;
 
-use super::Shared;
+use crate::durable::Durable;
 use crate::stats::ShardStats;
 use journal::ShardJournal;
 use loading::Loading;
@@ -31,9 +31,10 @@ use unanswered::Unanswered;
 pub(super) use confirmations::{Confirmations, PendingConnect};
 pub(super) use distribution::{Acknowledge, Sending};
 pub(super) use journal::is_retained_durably;
+pub(super) use recorder::{Machine, Subject};
 pub(super) use session_records::{JournaledSession, OpenedSession};
 pub(super) use stalled::{ConnectAnswer, ConnectRequest};
-pub(super) use unanswered::Changed;
+pub(super) use unanswered::{Changed, NOTHING_CAN_BE_WRITTEN};
 
 /// Owns the shard's side of the journal.
 pub(super) struct Journaling {
@@ -46,10 +47,10 @@ pub(super) struct Journaling {
 }
 
 impl Journaling {
-    pub(super) fn new(shared: &Shared, stats: &Arc<ShardStats>) -> Self {
+    pub(super) fn new(durable: Option<&Durable>, stats: &Arc<ShardStats>) -> Self {
         let journal = |durable| Box::new(ShardJournal::new(durable, Arc::clone(stats)));
         Self {
-            journal: shared.durable.as_ref().map(journal),
+            journal: durable.map(journal),
             loading: Loading::default(),
             unanswered: Unanswered::default(),
         }

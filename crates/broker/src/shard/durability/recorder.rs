@@ -5,16 +5,29 @@
 //! registers the wait for the newest batch that the action promised, so that the session is served
 //! when that is committed. A `Recorder` cannot be made anywhere else: no promise can be forgotten.
 
-use tacho_session::{BatchSeq, Persist, Record};
+use tacho_session::{BatchSeq, Persist, Record, server};
 
 use super::Journaling;
 use super::hand_offs::HandOffRecorder;
 use super::journal::{QueueRecorder, ShardJournal};
 use super::session_records::JournaledSession;
-use crate::delivery::Place;
+use crate::delivery::{Copy, Place};
 use crate::keys::SessionSlot;
 use crate::shard::Shard;
-use crate::shard::sessions::{Copy, Machine, Session};
+
+/// The protocol machine of a session.
+pub(in crate::shard) type Machine = server::Session<Copy>;
+
+/// The session that is acted on.
+pub(in crate::shard) struct Subject<'a> {
+    pub(in crate::shard) machine: &'a mut Machine,
+    /// Its place in the journal, if it is durable.
+    pub(in crate::shard) journaled: Option<&'a JournaledSession>,
+    /// Its hand-offs, once it had some.
+    pub(in crate::shard) hand_offs: Option<u32>,
+    pub(in crate::shard) is_connected: bool,
+    pub(in crate::shard) generation: u32,
+}
 
 /// Takes the records of one session during one action.
 pub(in crate::shard) struct Recorder<'a> {
@@ -35,11 +48,16 @@ enum RecordTarget<'a> {
 
 impl<'a> Recorder<'a> {
     #[inline]
-    fn new(journal: &'a mut Option<Box<ShardJournal>>, session: &Session) -> Self {
-        let target = match (journal, &session.journaled, session.hand_offs) {
+    fn new(
+        journal: &'a mut Option<Box<ShardJournal>>,
+        journaled: Option<&JournaledSession>,
+        hand_offs: Option<u32>,
+        is_connected: bool,
+    ) -> Self {
+        let target = match (journal, journaled, hand_offs) {
             (None, ..) | (_, None, None) => RecordTarget::None,
             (Some(journal), Some(journaled), _) => {
-                RecordTarget::Session(journal.persist(journaled, session.connection.is_some()))
+                RecordTarget::Session(journal.persist(journaled, is_connected))
             }
             (Some(journal), None, Some(hand_offs)) => {
                 RecordTarget::Groups(HandOffRecorder::new(journal, hand_offs))
@@ -101,14 +119,15 @@ impl Journaling {
     pub(in crate::shard) fn act<T>(
         &mut self,
         slot: SessionSlot,
-        session: &mut Session,
+        subject: Subject<'_>,
         action: impl FnOnce(&mut Machine, &mut Recorder<'_>) -> T,
     ) -> T {
-        let mut recorder = Recorder::new(&mut self.journal, session);
-        let result = action(&mut session.machine, &mut recorder);
+        let Subject { machine, journaled, hand_offs, is_connected, generation } = subject;
+        let mut recorder = Recorder::new(&mut self.journal, journaled, hand_offs, is_connected);
+        let result = action(machine, &mut recorder);
         let promised = recorder.promised();
         if let Some(journal) = &mut self.journal {
-            journal.commits.await_batch(promised, slot, session.generation);
+            journal.commits.await_batch(promised, slot, generation);
         }
         result
     }
@@ -138,6 +157,6 @@ impl Shard {
         slot: SessionSlot,
         action: impl FnOnce(&mut Machine, &mut Recorder<'_>) -> T,
     ) -> T {
-        self.durability.act(slot, &mut self.sessions[slot], action)
+        self.durability.act(slot, self.sessions[slot].subject(), action)
     }
 }

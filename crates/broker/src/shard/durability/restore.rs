@@ -10,13 +10,13 @@ use tacho_topic::{Filter, Group};
 
 use crate::config::Level;
 use crate::delivery::Place;
+use crate::delivery::{GroupRef, NO_GROUP};
 use crate::durable::Durable;
 use crate::durable::recovery::FoundSession;
 use crate::durable::start::{ShardPart, WaitingGroup};
 use crate::keys::SessionSlot;
 use crate::shard::durability::JournaledSession;
 use crate::shard::groups::FormerGroups;
-use crate::shard::sessions::{GroupRef, NO_GROUP};
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
 

@@ -6,12 +6,12 @@ use tacho_session::{BatchSeq, WillState};
 use tacho_topic::Filter;
 
 use crate::config::Level;
+use crate::delivery::{Body, Copy};
 use crate::durable::body::encode_head_of_will;
 use crate::durable::keys::{self, Connectedness, SessionRecord, WillRecord};
 use crate::keys::SessionSlot;
 use crate::message::Message;
 use crate::shard::Shard;
-use crate::shard::sessions::{Body, Copy};
 use crate::subscription::SubscriptionOptions;
 
 /// A durable session's place in the journal, from its creation to its end.

@@ -11,7 +11,6 @@
 use crate::config::Level;
 use crate::keys::ClientKey;
 use crate::shard::Shard;
-use crate::shard::sessions::Session;
 
 /// When a CONNECT is answered, as far as the journal goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +44,7 @@ impl Shard {
         }
         let session = self.sessions.find(client).map(|slot| &self.sessions[slot]);
         let is_journaled = session.is_some_and(|session| session.journaled.is_some());
-        let Some(session) = session.filter(|session| !asked.clean_start && is_resumable(session))
+        let Some(session) = session.filter(|session| !asked.clean_start && session.is_resumable())
         else {
             // Neither the end of a durable session nor a new one can be written.
             let ends = is_journaled || self.is_end_unsafe(client);
@@ -65,10 +64,4 @@ impl Shard {
             self.durability.journal.as_ref().is_some_and(|journal| journal.is_pressed());
         if is_longer || is_pressed { ConnectAnswer::Refused } else { ConnectAnswer::AtOnce }
     }
-}
-
-/// Whether a session goes on when its client connects: being taken over ends one that lasts no
-/// longer than its connection.
-fn is_resumable(session: &Session) -> bool {
-    session.machine.exists() && (session.connection.is_none() || session.machine.expiry_s() > 0)
 }

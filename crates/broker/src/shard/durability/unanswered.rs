@@ -16,8 +16,7 @@ use tacho_session::server::End;
 use tacho_topic::Filter;
 
 use crate::keys::SessionSlot;
-use crate::shard::connections::encode_within;
-use crate::shard::routing::NOTHING_CAN_BE_WRITTEN;
+use crate::shard::output::encode_within;
 use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
@@ -25,6 +24,10 @@ use crate::subscription::SubscriptionOptions;
 /// It is looked so often whether those who wait can be helped. Who waits is told once the journal
 /// took nothing two times in a row: a segment that fails is replaced sooner than that.
 const LOOK_NS: u64 = 1_000_000_000;
+
+/// Why a durable session's subscription is refused.
+pub(in crate::shard) const NOTHING_CAN_BE_WRITTEN: &str =
+    "the subscription would have to be kept, and nothing can be written at present";
 
 /// What UNSUBACK says to explain itself.
 const MAY_COME_BACK: &str =

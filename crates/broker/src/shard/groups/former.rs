@@ -7,9 +7,9 @@ use hashbrown::HashSet;
 use tacho_topic::Group;
 
 use super::GroupSlot;
+use crate::delivery::GroupRef;
 use crate::keys::SessionSlot;
 use crate::shard::Shard;
-use crate::shard::sessions::GroupRef;
 
 /// Groups remembered before the first check which of them are still needed.
 const CHECKED_AT_MIN: usize = 4;

@@ -13,12 +13,12 @@ use tacho_topic::Group;
 
 use super::GroupSlot;
 use crate::delivery::Place;
+use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::delivery::{ForOne, Owed};
 use crate::durable::entry::EntryStage;
 use crate::durable::keys;
 use crate::keys::SessionSlot;
 use crate::message::Message;
-use crate::shard::sessions::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
 
 impl Shard {

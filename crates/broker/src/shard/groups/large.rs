@@ -15,8 +15,8 @@ use crate::delivery::ForOne;
 use crate::delivery::LargeShared;
 use crate::mail::Mail;
 use crate::message::Message;
-use crate::shard::delivery::effective_qos;
 use crate::shard::{Net, Shard};
+use crate::subscription::effective_qos;
 
 /// Members looked at for one that takes a message.
 const LOOKED_AT_MAX: usize = 64;

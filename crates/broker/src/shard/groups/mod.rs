@@ -27,14 +27,14 @@ use tacho_session::Delivery;
 use tacho_topic::{Choice, Filter, Group, ShardSet, SharedFilter};
 
 use crate::config::SharedStrategy;
+use crate::delivery::{Body, Copy, GroupRef};
 use crate::delivery::{ForOne, Owed};
 use crate::keys::{SessionSlot, stable_hash};
 use crate::mail::Mail;
 use crate::message::Message;
-use crate::shard::delivery::effective_qos;
-use crate::shard::sessions::{Body, Copy, GroupRef};
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
+use crate::subscription::effective_qos;
 use members::{MemberIndex, Members, Rank, Standing};
 use waiting::WaitingMessages;
 

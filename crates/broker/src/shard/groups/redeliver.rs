@@ -13,9 +13,9 @@ use tacho_topic::Group;
 
 use super::FormerGroups;
 use crate::delivery::Place;
+use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::delivery::{ForOne, Owed};
 use crate::keys::SessionSlot;
-use crate::shard::sessions::{Body, Copy, NO_GROUP};
 use crate::shard::{Net, Shard};
 
 /// A message that a member left.
@@ -44,7 +44,7 @@ impl Shard {
             let group = groups.find(copy.group, left);
             group.is_some_and(|group| routing.group(group.shared_filter()).is_some())
         };
-        let (unsent, places) = self.durability.act(slot, session, |machine, recorder| {
+        let (unsent, places) = self.durability.act(slot, session.subject(), |machine, recorder| {
             (machine.take_queued(goes, recorder), recorder.take_places())
         });
         session.former_groups = former_groups;
@@ -57,9 +57,10 @@ impl Shard {
     pub(in crate::shard) fn take_undelivered_of_groups(&mut self, slot: SessionSlot) -> Vec<Left> {
         let session = &mut self.sessions[slot];
         let left = session.former_groups.take();
-        let (undelivered, places) = self.durability.act(slot, session, |machine, recorder| {
-            (machine.take_undelivered(recorder), recorder.take_places())
-        });
+        let (undelivered, places) =
+            self.durability.act(slot, session.subject(), |machine, recorder| {
+                (machine.take_undelivered(recorder), recorder.take_places())
+            });
         self.of_groups(slot, left.as_deref(), undelivered, places)
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tacho_topic::Group;
 
 use super::Membership;
+use crate::delivery::GroupRef;
 use crate::keys::SessionSlot;
 use crate::shard::Shard;
-use crate::shard::sessions::GroupRef;
 use crate::subscription::SubscriptionOptions;
 
 impl Shard {

@@ -26,19 +26,20 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tacho_codec::QoS;
-use tacho_net::TimerId;
+use tacho_net::{ConnId, TimerId};
 use tacho_session::{Delivery, DropReason};
 use tacho_topic::TopicFilter;
 
 use crate::config::Limits;
+use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::keys::SessionSlot;
 use crate::mail::{Mail, ReplayBatch, ReplayRequest};
 use crate::message::Message;
-use crate::shard::delivery::effective_qos;
-use crate::shard::sessions::{Body, Copy, NO_GROUP, Session};
+use crate::shard::durability::Machine;
 use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
+use crate::subscription::effective_qos;
 use replays::Wanted;
 use store::Outcome;
 
@@ -268,7 +269,8 @@ impl Shard {
             replays.skip_own(entry.source);
             let Some((message, options)) = replays.front() else { return true };
             let mut delivery = replay_delivery(message, options);
-            if !has_room(net, &self.shared.limits, entry, &delivery) {
+            let Some(conn) = entry.connection else { return false };
+            if !has_room(net, &self.shared.limits, conn, &entry.machine, &delivery) {
                 return false;
             }
             if entry.journaled.is_some()
@@ -318,17 +320,22 @@ impl Shard {
 
 /// Whether a replay may give the session this message now. If not, an acknowledgement or the
 /// output's draining brings it back here.
-fn has_room(net: &mut Net, limits: &Limits, session: &Session, delivery: &Delivery<Copy>) -> bool {
-    let Some(conn) = session.connection else { return false };
+fn has_room(
+    net: &mut Net,
+    limits: &Limits,
+    conn: ConnId,
+    machine: &Machine,
+    delivery: &Delivery<Copy>,
+) -> bool {
     if net.output_bytes(conn) > limits.output_bytes_max / 2 {
         net.await_drained(conn);
         return false;
     }
     let queue_low = QUEUE_LOW.min(limits.session_queue_len_max as usize / 2);
     let waits = delivery.qos != QoS::AtMostOnce
-        && (session.machine.queue_len() > queue_low
-            || session.machine.queue_bytes() > limits.session_queue_bytes_max / 2);
-    let refusal = session.machine.refusal(net.now_ns(), delivery);
+        && (machine.queue_len() > queue_low
+            || machine.queue_bytes() > limits.session_queue_bytes_max / 2);
+    let refusal = machine.refusal(net.now_ns(), delivery);
     !waits && matches!(refusal, None | Some(DropReason::Expired))
 }
 

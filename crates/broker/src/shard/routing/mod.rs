@@ -16,7 +16,6 @@ use cache::RouteCache;
 
 pub(super) use cache::Route;
 pub(super) use destinations::{BridgeRoutes, Destinations};
-pub(super) use subscribe::NOTHING_CAN_BE_WRITTEN;
 pub(crate) use totals::SubscriptionTotals;
 pub(super) use totals::{Subscription, SubscriptionCounts};
 

@@ -10,15 +10,11 @@ use tacho_topic::{Filter, RouteChange};
 
 use super::Subscription;
 use crate::keys::SessionSlot;
-use crate::shard::connections::Flow;
-use crate::shard::durability::Changed;
+use crate::shard::durability::{Changed, NOTHING_CAN_BE_WRITTEN};
+use crate::shard::output::Flow;
 use crate::shard::permission::may_subscribe;
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
-
-/// Why a durable session's subscription is refused.
-pub(in crate::shard) const NOTHING_CAN_BE_WRITTEN: &str =
-    "the subscription would have to be kept, and nothing can be written at present";
 
 /// A new subscription that wants the retained messages.
 struct WantsReplay {

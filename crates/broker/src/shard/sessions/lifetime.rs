@@ -4,8 +4,8 @@ use tacho_codec::ReasonCode;
 use tacho_session::ProtocolError;
 use tacho_session::server::{End, TimeoutEvent};
 
+use crate::delivery::Body;
 use crate::keys::SessionSlot;
-use crate::shard::sessions::Body;
 use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
 
@@ -106,8 +106,8 @@ impl Shard {
         let undelivered = self.take_undelivered_of_groups(slot);
         self.remove_all_subscriptions(net, slot);
         let mut session = self.sessions.remove(slot);
-        self.forget_places(&session);
-        self.end_hand_offs(&session);
+        self.forget_places(session.places_counted);
+        self.end_hand_offs(session.hand_offs);
         if let Some((timer, _)) = session.timer.take() {
             net.cancel_timer(timer);
         }

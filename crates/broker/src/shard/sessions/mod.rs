@@ -1,7 +1,6 @@
 //! The sessions of this shard: found by client or by slot, from their making to their end.
 
 mod lifetime;
-mod open;
 mod session;
 
 use std::ops::{Index, IndexMut};
@@ -12,7 +11,7 @@ use slab::Slab;
 
 use crate::keys::{ClientKey, SessionRef, SessionSlot};
 
-pub(super) use session::{Body, Copy, GroupRef, Machine, NO_GROUP, Session};
+pub(super) use session::Session;
 
 /// Owns the sessions and the numbers that tell them apart.
 #[derive(Default)]
@@ -78,7 +77,7 @@ impl Sessions {
     }
 
     /// Adds a session, which gets a generation of its own.
-    fn insert(&mut self, mut session: Session) -> SessionSlot {
+    pub(super) fn insert(&mut self, mut session: Session) -> SessionSlot {
         session.generation = self.next_generation();
         let key = session.key.clone();
         let slot = SessionSlot::new(self.slots.insert(Box::new(session)) as u32);
@@ -87,11 +86,11 @@ impl Sessions {
     }
 
     /// Gives a session another generation: what is on its way to it misses it.
-    fn renew(&mut self, slot: SessionSlot) {
+    pub(super) fn renew(&mut self, slot: SessionSlot) {
         self[slot].generation = self.next_generation();
     }
 
-    fn remove(&mut self, slot: SessionSlot) -> Box<Session> {
+    pub(super) fn remove(&mut self, slot: SessionSlot) -> Box<Session> {
         let session = self.slots.remove(slot.index());
         self.by_client.remove(&session.key);
         session

@@ -6,19 +6,15 @@ use tacho_codec::{Publish, Version};
 use tacho_net::{ConnId, TimerId};
 use tacho_session::server;
 
+use crate::delivery::Copy;
 use crate::keys::ClientKey;
 use crate::message::Source;
 
 use crate::shard::admission::{BudgetHold, Inflow};
-use crate::shard::durability::{Confirmations, JournaledSession};
+use crate::shard::durability::{Confirmations, JournaledSession, Machine, Subject};
 use crate::shard::groups::{FormerGroups, Membership};
 use crate::shard::retained::Replays;
 use crate::shard::routing::Subscription;
-
-pub(in crate::shard) use crate::delivery::{Body, Copy, GroupRef, NO_GROUP};
-
-/// The protocol machine of a session.
-pub(in crate::shard) type Machine = server::Session<Copy>;
 
 /// One session, connected or not. Boxed, so that an idle one costs no more than it is.
 pub(in crate::shard) struct Session {
@@ -83,6 +79,36 @@ pub(in crate::shard) struct Pressure {
 }
 
 impl Session {
+    /// What an action on the session needs to know of it.
+    #[inline]
+    pub(in crate::shard) fn subject(&mut self) -> Subject<'_> {
+        Subject {
+            machine: &mut self.machine,
+            journaled: self.journaled.as_ref(),
+            hand_offs: self.hand_offs,
+            is_connected: self.connection.is_some(),
+            generation: self.generation,
+        }
+    }
+
+    /// Whether the session goes on when its client connects: being taken over ends one that lasts
+    /// no longer than its connection.
+    pub(in crate::shard) fn is_resumable(&self) -> bool {
+        self.machine.exists() && (self.connection.is_none() || self.machine.expiry_s() > 0)
+    }
+
+    /// Messages to the client that were dropped, for whatever reason.
+    pub(in crate::shard) fn dropped_total(&self) -> u64 {
+        let shed = self.pressure.as_ref().map_or(0, |pressure| pressure.shed);
+        self.machine.counters().dropped_total() + shed
+    }
+
+    /// For how long the client's output has been above its limit; 0 while it is not.
+    pub(in crate::shard) fn blocked_ms(&self, now_ns: u64) -> u64 {
+        let since_ns = self.pressure.as_ref().and_then(|pressure| pressure.blocked_since_ns);
+        since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns) / 1_000_000)
+    }
+
     /// Whether the packet is within the client's Maximum Packet Size [MQTT-3.1.2-24].
     pub(in crate::shard) fn takes(&self, publish: &Publish<'_>) -> bool {
         self.packet_size_max == u32::MAX

@@ -9,14 +9,17 @@ use tacho_net::ConnId;
 use tacho_session::server::{ConnectParams, End, SessionLimits};
 use tacho_session::{BatchSeq, WillState};
 
-use super::{Body, Copy, Machine, NO_GROUP, Session};
+use super::{Connection, agree, packet_size_max};
 use crate::config::Level;
+use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::keys::{ClientKey, SessionSlot};
 use crate::message::{Message, Source};
 use crate::shard::admission::BudgetHold;
-use crate::shard::connections::{Connection, Flow, agree, encode, packet_size_max};
+use crate::shard::durability::Machine;
 use crate::shard::durability::{ConnectAnswer, ConnectRequest};
 use crate::shard::durability::{JournaledSession, OpenedSession, PendingConnect};
+use crate::shard::output::{Flow, encode};
+use crate::shard::sessions::Session;
 use crate::shard::{Net, Shard};
 
 impl Shard {
