@@ -5,13 +5,13 @@
 //!
 //! | owner | what it owns |
 //! |---|---|
-//! | [`connections`] | states of connections and the permits that they hold, authentication exchanges |
+//! | [`connections`] | states and permits of connections, authentication exchanges |
 //! | [`sessions`] | the sessions, by slot and by client |
 //! | [`routing`] | this shard's filters, the route map as last loaded, remembered routes |
 //! | [`delivery`] | unfinished fan-outs |
-//! | [`groups`] | this shard's members of shared groups, and what waits in the groups that it owns |
+//! | [`groups`] | members of shared groups here, queues of the groups that it owns |
 //! | [`retained`] | retained messages of its topics, and requests for them |
-//! | [`durability`] | record batches, sessions that wait for their commits, distributions, loading |
+//! | [`durability`] | record batches, waiting sessions, distributions, loading |
 //! | [`admission`] | publishers held back, the steps of shedding load, the memory budget |
 //! | [`bridge`] | the links of bridges |
 //!

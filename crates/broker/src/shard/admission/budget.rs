@@ -1,10 +1,10 @@
 //! The memory budget of queued messages: when it is used up, publishers are refused or held back.
 //!
 //! Once the budget is used up, a QoS 1 or 2 message that would have to be queued is refused before
-//! it is acknowledged: an acknowledged one is never dropped for the budget. For the sessions of this
-//! shard it is known whether a message would be queued. Another shard that has to queue one says so,
-//! and the topic counts as clogged for a while; far above the budget every message for another
-//! shard is refused.
+//! it is acknowledged: an acknowledged one is never dropped for the budget. For the sessions of
+//! this shard it is known whether a message would be queued. Another shard that has to queue one
+//! says so, and the topic counts as clogged for a while; far above the budget every message for
+//! another shard is refused.
 
 use std::sync::Arc;
 
@@ -204,8 +204,8 @@ impl Shard {
         Flow::Continue
     }
 
-    /// 3.x has no reason code for it: the PUBLISH stays unread until there is room or the client has
-    /// been held back for too long. What it acknowledges meanwhile counts, see
+    /// 3.x has no reason code for it: the PUBLISH stays unread until there is room or the client
+    /// has been held back for too long. What it acknowledges meanwhile counts, see
     /// `connections::read_ahead`.
     fn hold_for_budget(&mut self, net: &mut Net, conn: ConnId, slot: SessionSlot) -> Flow {
         let now_ns = net.now_ns();

@@ -135,8 +135,8 @@ impl Shard {
         }
     }
 
-    /// Reads the publishers again that are held back without a reason by now: a backlog ends once it
-    /// is down to half.
+    /// Reads the publishers again that are held back without a reason by now: a backlog ends once
+    /// it is down to half.
     pub(in crate::shard) fn release_publishers(&mut self, net: &mut Net) {
         if net.shards() > 1 {
             self.tell_backlog();

@@ -1,11 +1,11 @@
 //! Answers within what the client takes: its Maximum Packet Size, and no explanations if it wants
 //! none.
 
-use tacho_codec::{Packet, ReasonCode, Version};
+use tacho_codec::{Packet, ReasonCode};
 use tacho_net::ConnId;
 
 use crate::keys::SessionSlot;
-use crate::shard::output::Flow;
+use crate::shard::output::{Flow, encode_within};
 use crate::shard::{Net, Shard};
 
 impl Shard {

@@ -165,7 +165,7 @@ impl Shard {
         has_grown(&mut self.sessions[slot].partial_len, len as u32)
     }
 
-    /// How large a packet may be: before its CONNECT, nobody has earned much.
+    /// How large a packet may be: little before CONNECT, when the client is unknown.
     fn frame_bytes_max(&self, session: Option<SessionSlot>) -> u32 {
         let limits = self.limits();
         match session {

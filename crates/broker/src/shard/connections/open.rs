@@ -24,8 +24,8 @@ use crate::shard::{Net, Shard};
 
 impl Shard {
     /// Opens the session and sends CONNACK, once [MQTT-3.1.4-5], [MQTT-3.2.0-2]: at once, or when
-    /// the session is committed. With an authentication method, `connect` has the data that goes out; `packet`
-    /// is what it was decoded from.
+    /// the session is committed. With an authentication method, `connect` has the data that goes
+    /// out; `packet` is what it was decoded from.
     pub(in crate::shard) fn connect(
         &mut self,
         net: &mut Net,
@@ -158,7 +158,7 @@ impl Shard {
         session.version = connect.version;
         session.owes_pingresp = false;
         if let Some(pressure) = &mut session.pressure {
-            // With the patience that everybody gets, and nothing looked at.
+            // A new connection starts with the full hold time and nothing read ahead.
             pressure.held = BudgetHold::default();
         }
         session.packet_size_max = packet_size_max(connect);

@@ -5,14 +5,13 @@ use std::rc::Rc;
 
 use tacho_session::{BatchSeq, Delivery};
 
-use super::effective_qos;
 use crate::delivery::Receipt;
 use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::message::Message;
 use crate::shard::durability::Acknowledge;
 use crate::shard::permission::may_receive;
 use crate::shard::{Net, Shard};
-use crate::subscription::{Scope, Target};
+use crate::subscription::{Scope, Target, effective_qos};
 
 /// A fan-out looks at no more unfinished ones than this to see whether it may overtake them.
 const OVERTAKEN_MAX: usize = 16;

@@ -3,7 +3,7 @@
 //!
 //! Such a message is noted as open in the journal, together with its record and before any of its
 //! places in queues, and as done once every part of it is where it belongs. So a broker that dies
-//! in between knows that it has to go on, and nobody refers to a message that is gone already. Each
+//! in between knows that it has to go on, and no entry refers to a message that is gone. Each
 //! part ends with a receipt that goes back to the publisher's shard: when all are in, the publisher
 //! is acknowledged, after the last commit that any of them named.
 //!

@@ -1,5 +1,5 @@
-//! Durable sessions whose end is not committed yet. A client must not be told that it has no session
-//! while a crash would bring the old one back.
+//! Durable sessions whose end is not committed yet. A client must not be told that it has no
+//! session while a crash would bring the old one back.
 
 use std::collections::VecDeque;
 
@@ -76,7 +76,7 @@ impl Shard {
         let Some(journal) = &self.durability.journal else { return BatchSeq::DONE };
         let former = journal.dropped.unsafe_end(key, journal.commits.committed());
         let Some(JournaledSession { queue, level, .. }) = former else { return BatchSeq::DONE };
-        // Once more, which changes nothing, but now somebody waits for it.
+        // Once more, which changes nothing, but now a client waits for it.
         self.append(Record::DropQueue { queue }, level, Urgency::Forces)
     }
 }
@@ -96,17 +96,17 @@ mod tests {
             |n| JournaledSession { queue: QueueId::new(n), level: Level::Fsynced, has_will: false };
         let batch = BatchSeq::new;
         let mut dropped = EndedSessions::default();
-        dropped.note(key("a"), kept(1), batch(1), BatchSeq::DONE);
-        dropped.note(key("b"), kept(2), batch(2), BatchSeq::DONE);
-        dropped.note(key("a"), kept(3), batch(3), BatchSeq::DONE);
-        assert_eq!(dropped.unsafe_end(&key("a"), batch(2)), Some(kept(3)));
-        assert_eq!(dropped.unsafe_end(&key("b"), batch(1)), Some(kept(2)));
+        dropped.note(key("a"), journaled(1), batch(1), BatchSeq::DONE);
+        dropped.note(key("b"), journaled(2), batch(2), BatchSeq::DONE);
+        dropped.note(key("a"), journaled(3), batch(3), BatchSeq::DONE);
+        assert_eq!(dropped.unsafe_end(&key("a"), batch(2)), Some(journaled(3)));
+        assert_eq!(dropped.unsafe_end(&key("b"), batch(1)), Some(journaled(2)));
         assert_eq!(dropped.unsafe_end(&key("b"), batch(2)), None);
         assert_eq!(dropped.unsafe_end(&key("c"), BatchSeq::DONE), None);
-        dropped.note(key("c"), kept(4), batch(4), batch(2));
-        assert_eq!(dropped.unsafe_end(&key("a"), batch(2)), Some(kept(3)));
+        dropped.note(key("c"), journaled(4), batch(4), batch(2));
+        assert_eq!(dropped.unsafe_end(&key("a"), batch(2)), Some(journaled(3)));
         assert_eq!((dropped.by_client.len(), dropped.order.len()), (2, 2));
-        dropped.note(key("d"), kept(5), batch(5), batch(4));
+        dropped.note(key("d"), journaled(5), batch(5), batch(4));
         assert_eq!((dropped.by_client.len(), dropped.order.len()), (1, 1));
     }
 }

@@ -284,7 +284,7 @@ impl QueueRecorder<'_> {
     }
 
     /// Whether a message that waits in the queue has a place there in the journal too: one of QoS 0
-    /// only if it came while nobody was connected, and the settings say so.
+    /// only if it came while the client was not connected, and the settings say so.
     fn is_journaled(&self, delivery: &Delivery<Copy>) -> bool {
         delivery.qos != QoS::AtMostOnce
             || self.journal.offline_qos0

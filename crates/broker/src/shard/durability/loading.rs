@@ -1,6 +1,6 @@
 //! Loading: messages of durable sessions that are not in memory. The queue of an absent client, and
-//! the tail of a long queue, hold only the numbers of their messages. The bodies are read back a few
-//! at a time, shortly before they are sent, by a thread that may wait for the disk.
+//! the tail of a long queue, hold only the numbers of their messages. The bodies are read back a
+//! few at a time, shortly before they are sent, by a thread that may wait for the disk.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

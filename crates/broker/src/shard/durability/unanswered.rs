@@ -33,7 +33,7 @@ pub(in crate::shard) const NOTHING_CAN_BE_WRITTEN: &str =
 const MAY_COME_BACK: &str =
     "it is over, but cannot be written at present: after a restart it may be there again";
 
-/// Whether somebody waits who may have to be told that nothing can be written.
+/// Whether a client waits that may have to be told that nothing can be written.
 #[derive(Default)]
 pub(crate) struct Unanswered {
     timer: Option<TimerId>,

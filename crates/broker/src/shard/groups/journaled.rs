@@ -27,7 +27,7 @@ impl Shard {
         let group = &self.groups.groups[local.index()].group;
         group.durable_member_joined();
         if let (Some(durable), Some(journal)) = (&self.shared.durable, self.durability.journal()) {
-            // With the subscription, so that whoever finds that finds the queue too.
+            // With the subscription: a recovery that finds one finds the other.
             journal.group_queue(group, durable);
         }
     }

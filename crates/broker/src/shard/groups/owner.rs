@@ -12,7 +12,7 @@ use crate::delivery::ForOne;
 use crate::mail::Mail;
 use crate::shard::{Net, Shard};
 
-/// WaitingMessages messages that the owner sends out before it looks at anything else.
+/// Waiting messages that the owner sends out before it looks at anything else.
 const RELEASES_MAX: usize = 1_024;
 
 impl Shard {
@@ -51,7 +51,7 @@ impl Shard {
         self.release_waiting(net, local);
     }
 
-    /// Members came or went, or have room again. WaitingMessages messages go out, or end with the group.
+    /// Members came or went, or have room again. Waiting messages go out, or end with the group.
     pub(in crate::shard) fn group_changed(&mut self, net: &mut Net, group: &Arc<Group>) {
         let Some(&local) = self.groups.by_id.get(&group.id()) else { return };
         self.groups.at(local).owner_is_told = false;

@@ -68,7 +68,7 @@ impl Shard {
     pub(in crate::shard) fn redistribute(&mut self, net: &mut Net, left: Vec<Left>) {
         self.stats.shared_redelivered_total.add(left.len() as u64);
         for Left { group, body, place } in left {
-            // Without its group nobody else is to get it.
+            // Without its group no other session may get it.
             let Some(group) = group else {
                 self.settle(net, place.map_or(Owed::Nothing, Owed::Place), BatchSeq::DONE);
                 continue;

@@ -1,10 +1,10 @@
 //! Retained messages: the part of the store this shard owns, and replays to new subscriptions.
 //!
 //! A replay pulls: the subscriber's shard asks each owner for a batch, delivers it as far as the
-//! session takes it, then asks for the next. Owners keep no state, so a slow subscriber costs
-//! no other client anything; they answer within a budget of topics per turn. A replay takes half of the
-//! connection's output budget and of the session's queue at most, so that live messages find room
-//! and nothing retained is dropped for want of it.
+//! session takes it, then asks for the next. Owners keep no state, so a slow subscriber costs no
+//! other client anything; they answer within a budget of topics per turn. A replay takes half of
+//! the connection's output budget and of the session's queue at most, so that live messages find
+//! room and nothing retained is dropped for want of it.
 //!
 //! What is published with RETAIN gets a version before it is routed: a number per owner, without
 //! gaps. The newest version of a topic counts at its owner, in whatever order they arrive.

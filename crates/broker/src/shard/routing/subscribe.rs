@@ -295,7 +295,7 @@ impl Shard {
             user_properties: UserProperties::EMPTY,
         };
         self.stats.unsubscribes_total.increment();
-        // Also while the journal takes nothing: it says that they are gone for good.
+        // Also while the journal is stalled: it promises that they stay removed.
         let unsuback = Packet::UnsubAck(unsuback);
         self.answer_after(net, conn, slot, unsuback, (batch, Vec::new()))
     }

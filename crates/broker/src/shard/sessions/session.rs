@@ -4,9 +4,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use tacho_codec::{Publish, Version};
 use tacho_net::{ConnId, TimerId};
-use tacho_session::server;
 
-use crate::delivery::Copy;
 use crate::keys::ClientKey;
 use crate::message::Source;
 

@@ -269,7 +269,7 @@ impl World {
                 let what = format!("{topic} by {}: {got:?} of {versions:?}", session.filter);
                 let newest = got.iter().max();
                 // One that removed and was routed before the subscription may have overlapped the
-                // publish that came live; which of the two was first nobody can tell.
+                // publish that came live; which of the two was first cannot be told.
                 let came_live =
                     |version| versions[version].routed_version >= session.visible_version;
                 let is_before = is_removal
