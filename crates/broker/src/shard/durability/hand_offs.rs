@@ -5,26 +5,15 @@
 //! unacknowledged goes to another member together with its place. A message of QoS 2 leaves its
 //! place before it is sent: from then on no other member may get it [MQTT-4.8.2-5].
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
 use tacho_codec::QoS;
 use tacho_journal::Urgency;
 use tacho_session::{BatchSeq, Persist, Record};
 
-use crate::delivery::Copy;
-use crate::delivery::Place;
+use super::hand_off_places::HandOffs;
+use crate::delivery::{Copy, Place};
 use crate::keys::SessionSlot;
 use crate::shard::Shard;
 use crate::shard::durability::ShardJournal;
-
-/// One session's places in queues of groups. Those of a session that lives in memory end with it.
-#[derive(Debug, Default)]
-pub(in crate::shard) struct HandOffs {
-    /// By the numbers of its messages in the session.
-    places: HashMap<u64, Place, RandomState>,
-    /// Of the message that it is being offered.
-    offered: Option<Place>,
-}
 
 /// Takes the records of one session that has such messages, or had some.
 pub(in crate::shard) struct HandOffRecorder<'a> {

@@ -14,7 +14,7 @@ use tacho_topic::Group;
 use super::commits::Commits;
 use super::distribution::{Distribution, OutgoingReceipt};
 use super::ended_sessions::EndedSessions;
-use super::hand_offs::HandOffs;
+use super::hand_off_places::HandOffs;
 use super::loading::IN_MEMORY_MAX;
 use crate::config::Level;
 use crate::delivery::Place;
@@ -40,7 +40,7 @@ pub(in crate::shard) struct ShardJournal {
     /// Messages whose distribution other shards take part in, or that is not finished here.
     pub(in crate::shard) distributions: Slab<Distribution>,
     /// Of sessions in memory that have messages with places in queues of groups.
-    pub(in crate::shard) hand_offs: Slab<HandOffs>,
+    pub(super) hand_offs: Slab<HandOffs>,
     /// Sessions whose end is not committed.
     pub(in crate::shard) dropped: EndedSessions,
     /// What other shards are told when the current batch is handed over.

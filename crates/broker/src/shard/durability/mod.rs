@@ -9,6 +9,7 @@ mod commits;
 mod confirmations;
 mod distribution;
 mod ended_sessions;
+mod hand_off_places;
 mod hand_offs;
 mod journal;
 mod loading;
