@@ -13,7 +13,7 @@ use tacho_net::ConnId;
 use crate::config;
 use crate::memory::{Ledger, Memory};
 use crate::permits::Quota;
-use overload::Overload;
+use overload::LoadShedding;
 use slow::DropReport;
 use throttle::Throttle;
 
@@ -24,7 +24,7 @@ pub(super) use throttle::HoldReason;
 /// Owns what is known of the shard's load, and the publishers that are held back for it.
 pub(super) struct Admission {
     throttle: Throttle,
-    overload: Overload,
+    overload: LoadShedding,
     ledger: Ledger,
     /// The budget of waiting messages is used up.
     queues_full: bool,
@@ -43,7 +43,7 @@ impl Admission {
     ) -> Self {
         Self {
             throttle: Throttle::new(backlogged),
-            overload: Overload::new(overload),
+            overload: LoadShedding::new(overload),
             ledger: Ledger::new(memory),
             queues_full: false,
             journal_stalled: false,

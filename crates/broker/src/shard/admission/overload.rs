@@ -128,7 +128,7 @@ impl Ladder {
 
 /// What a shard does about its load.
 #[derive(Debug)]
-pub(super) struct Overload {
+pub(super) struct LoadShedding {
     ladder: Ladder,
     /// Unsent bytes above which a reader gets no QoS 0 now; `usize::MAX` while nothing is shed.
     shed_above_bytes: usize,
@@ -143,7 +143,7 @@ pub(super) struct Overload {
     fair_bytes: u64,
 }
 
-impl Overload {
+impl LoadShedding {
     pub(super) fn new(settings: &config::Overload) -> Self {
         Self {
             ladder: Ladder::new(settings),
@@ -291,7 +291,7 @@ impl Shard {
     }
 }
 
-impl Overload {
+impl LoadShedding {
     /// Whether the heaviest publishers are held back.
     pub(in crate::shard) fn throttles(&self) -> bool {
         self.ladder.level >= OverloadLevel::Throttle

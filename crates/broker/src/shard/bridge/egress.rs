@@ -121,12 +121,7 @@ impl Shard {
         let Some(rule) = rule_of(bridge, delivery, &header.topic) else {
             return Written::Unmapped;
         };
-        let values = Values {
-            topic: &header.topic,
-            payload: message.payload(),
-            qos: header.qos,
-            retain: header.retain,
-        };
+        let values = values_of(message);
         let session = &mut self.sessions[entry.slot];
         let mut publish = message.as_publish(net.now_ns());
         // By the topic here, of which the template always makes the same one there.
@@ -179,6 +174,13 @@ impl Shard {
         }
         Written::Sent
     }
+}
+
+/// What templates can refer to.
+fn values_of(message: &Message) -> Values<'_> {
+    let header = message.header();
+    let (topic, payload) = (&header.topic, message.payload());
+    Values { topic, payload, qos: header.qos, retain: header.retain }
 }
 
 /// The rule that a message leaves by. What the journal has may have come by a rule of an earlier

@@ -47,8 +47,8 @@ impl RetainedVersions {
     }
 
     /// Whether an owner may have, or get, a message that was routed without regard to a
-    /// subscription to `filter` that is visible by now. Where no client retains messages, the broker's
-    /// own figures below `$SYS` are all there is, and most subscriptions need no replay.
+    /// subscription to `filter` that is visible by now. Where no client retains messages, the
+    /// broker's own figures below `$SYS` are all there is, and most subscriptions need no replay.
     fn may_have(&self, owner: usize, filter: &TopicFilter) -> bool {
         fence(SeqCst);
         let last = &self.0[owner];
