@@ -14,7 +14,7 @@ use crate::guard::REPORT_POLICY;
 
 /// Directories below a run's: `steps/01-label` and the like.
 const DEPTH_MAX: usize = 4;
-/// What is read at once.
+/// Bytes per read.
 const CHUNK: usize = 64 << 10;
 
 /// The files of a run directory with their types.

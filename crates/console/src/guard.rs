@@ -24,8 +24,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Refuses requests that a foreign page made a browser send: those under a name that somebody
-    /// else's DNS pointed here, and those from another origin.
+    /// Refuses requests that a foreign page made a browser send: those with a foreign host
+    /// name (DNS rebinding) and those from another origin.
     pub(crate) async fn check(State(guard): State<Self>, request: Request, next: Next) -> Response {
         let mut response = match guard.verdict(request.headers()) {
             Ok(()) => next.run(request).await,

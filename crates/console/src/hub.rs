@@ -16,7 +16,7 @@ use crate::news::{ActionNews, EndNews, News, PhaseNews, RunNews, StepNews};
 
 /// Browsers at a time.
 pub(crate) const SUBSCRIBERS_MAX: usize = 16;
-/// Events that a browser may be behind; what is older is lost for it, and counted.
+/// Events that a browser may be behind; older ones are lost for it, and counted.
 const BEHIND_MAX: usize = 256;
 /// Rows that are kept for browsers that come later: an hour of one watched host.
 const HISTORY_ROWS_MAX: usize = 7200;
@@ -95,7 +95,7 @@ impl Hub {
         self.lock().out = None;
     }
 
-    /// What is known so far and everything from now on; `None` when there are too many already.
+    /// All events so far, then each new one; `None` with [`SUBSCRIBERS_MAX`] browsers already.
     pub(crate) fn subscribe(
         &self,
     ) -> Option<impl Stream<Item = Result<Event, Infallible>> + Send + use<>> {
@@ -136,7 +136,7 @@ impl Message {
 }
 
 impl Known {
-    /// The newest about an action replaces what was known of it.
+    /// News of an action replaces earlier news of the same action.
     fn action(&mut self, action: ActionNews) {
         let key = |news: &ActionNews| (news.run, news.state.number);
         match self.actions.iter_mut().rev().find(|known| key(known) == key(&action)) {
@@ -215,7 +215,7 @@ impl Inner {
 
     fn send(&self, message: Message) {
         if let Some(out) = &self.out {
-            // Without browsers there is nobody to send it to.
+            // Fails only when no browser is connected.
             let _ = out.send(message);
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! A thread of its own with a current-thread runtime serves them, at the lowest priority and away
 //! from the cores of brokers and generator where there are others. A run never waits for it: news
-//! goes into a bounded queue, and what does not fit is counted.
+//! goes into a bounded queue; events that do not fit are dropped and counted.
 
 mod address;
 mod error;

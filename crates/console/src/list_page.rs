@@ -75,7 +75,7 @@ fn row(out: &mut String, run: &PastRun) {
         (Some(summary), _) => {
             let cells = cells(summary);
             let _ = write!(out, "<tr><td class=\"time\">{}</td><th>{name}", cells.started);
-            // The directory says it already, unless somebody renamed it.
+            // A directory that was not renamed contains the scenario's name already.
             if !run.directory.contains(&summary.scenario) {
                 let _ = write!(out, "<small>{}</small>", escape(&summary.scenario));
             }

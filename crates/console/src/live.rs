@@ -38,7 +38,7 @@ pub struct LiveSettings<'a> {
     pub listen: Listen,
     /// Does the page stay when everything has ended?
     pub outlook: Outlook,
-    /// Name of what is going to run.
+    /// Name of the scenario, suite or campaign.
     pub name: &'a str,
     /// One run, or several of some kind.
     pub kind: RunKind,
@@ -184,7 +184,7 @@ impl Live {
             let directory = self.directory.display().to_string();
             self.tell(News::End(EndNews { directory, ..EndNews::default() }));
         }
-        // The server's thread tells browsers what is left and ends.
+        // The server's thread sends the queued events and ends.
         self.feed = None;
         self.server.join();
     }

@@ -1,4 +1,4 @@
-//! Past runs: what the directories of a folder tell about themselves.
+//! Past runs, as the directories of a folder describe them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,15 +20,15 @@ const SUMMARY_BYTES_MAX: u64 = 256 << 20;
 /// The file that makes a directory that of an ended run.
 const SUMMARY: &str = "summary.json";
 
-/// A directory with what it says.
+/// A run directory with its summary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct PastRun {
     /// Its name.
     pub(crate) directory: String,
-    /// What its summary says; absent where there is none that can be read.
+    /// Its summary; absent where none can be read.
     #[serde(flatten)]
     pub(crate) summary: Option<Summary>,
-    /// Why not.
+    /// Why there is no summary.
     pub(crate) error: Option<String>,
     /// It goes on: where it has no summary yet.
     pub(crate) running: Option<Running>,
@@ -36,7 +36,7 @@ pub(crate) struct PastRun {
     pub(crate) files: Vec<&'static str>,
 }
 
-/// Of a run record, what the list shows.
+/// The part of a run record that the list shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Summary {
     pub(crate) name: String,
@@ -125,7 +125,7 @@ impl PastRuns {
             let ended = run.summary.as_ref().map(|summary| summary.started_at.clone());
             ended.or_else(|| run.running.as_ref().map(|running| running.started_at.clone()))
         };
-        // Stable: what has no time stays in the order of names.
+        // Stable: runs without a time stay in the order of names.
         runs.sort_by_key(|run| std::cmp::Reverse(time(run)));
         Ok(runs)
     }

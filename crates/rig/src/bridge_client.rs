@@ -51,7 +51,7 @@ pub struct BridgeConnection {
     pub figures: BridgeFigures,
 }
 
-/// Counts since the broker started, and what waits now.
+/// Counts since the broker started, and the current backlog.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "the names are those of the broker's answer")]

@@ -32,7 +32,7 @@ pub struct TimedCommand {
     pub log: PathBuf,
 }
 
-/// What is reported of a command.
+/// A change of a command's state.
 #[derive(Debug)]
 pub enum CommandEvent {
     /// It is about to be started.

@@ -105,7 +105,7 @@ pub enum RigError {
     OtherAnswer {
         /// Where it was asked.
         url: String,
-        /// What is wrong with it.
+        /// Why it cannot be parsed.
         error: serde_json::Error,
     },
 }

@@ -1,5 +1,5 @@
-//! Shell commands that are waited for: each leads a process group of its own, so that what it
-//! starts ends with it.
+//! Shell commands that are waited for: each leads a process group of its own, so that its
+//! child processes end with it.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;

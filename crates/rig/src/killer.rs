@@ -14,7 +14,7 @@ use crate::process::SharedProcess;
 /// Between a broker that serves again and the next kill, so that clients come back at all.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Is told what happens to a broker, on the killer's thread.
+/// Receives a broker's process events, on the killer's thread.
 pub trait ProcessEvents: Send + Sync {
     /// Its process was killed.
     fn killed(&self);

@@ -1,4 +1,4 @@
-//! What is to be started: a shell command of the user, or Tacho's own broker.
+//! A program to start: a shell command of the user, or Tacho's own broker.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

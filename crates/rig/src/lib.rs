@@ -1,6 +1,6 @@
 //! Programs under test: started, pinned to cores, watched, killed, and ended with this process.
 //!
-//! - [`Launch`] is what is to be started: a shell command of the user, or Tacho's own broker. On
+//! - [`Launch`] describes a program to start: a shell command of the user, or Tacho's broker. On
 //!   [`Cores`] it becomes a [`Process`], which listens when [`Process::start`] returns and is
 //!   stopped when it is dropped.
 //! - [`Killer`] kills a process at planned moments and starts it again; [`ProcessEvents`] is told.

@@ -53,7 +53,7 @@ pub struct BridgeRule {
     pub to: String,
     /// Their topics.
     pub filter: String,
-    /// What is put in front of the topic.
+    /// Prefix added to the topic.
     pub prefix: String,
     /// Connections of the bridge; the published number unless given.
     pub connections: Option<u16>,
@@ -109,8 +109,8 @@ impl Network {
         Ok(Self(all))
     }
 
-    /// Writes the configuration of the broker `name` to the file `config`; `rules` say what it
-    /// passes on. `None` for a broker that is not in the network.
+    /// Writes the configuration of the broker `name` to the file `config`; `rules` select
+    /// the messages that it forwards. `None` for a broker that is not in the network.
     ///
     /// # Errors
     /// When the file cannot be written.

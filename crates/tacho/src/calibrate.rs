@@ -40,7 +40,7 @@ const CLIENTS_QUICK: u64 = 1000;
 const CLIENTS_DIVISOR: u64 = 4;
 /// Rates at which lateness is measured, in messages per second.
 const LATENESS_RATES: [f64; 2] = [1000.0, 10_000.0];
-/// Lateness is that of a generator with ease: at most this part of what a core can do.
+/// Lateness is measured on a generator with headroom: at most this part of a core's rate.
 const EASY_SHARE: f64 = 0.1;
 /// How often this process's memory is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -84,7 +84,7 @@ struct Targets {
     targets: TargetArguments,
 }
 
-/// What is measured on.
+/// The machinery that the measurements run on.
 struct Bench {
     setting: Setting,
     stage: Stage,
@@ -113,7 +113,7 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<u8, Failure> {
     let place = place(arguments);
     let mut bench = Bench::begin(arguments, &place)?;
     let mut calibration = Calibration::new(Timestamp::now().rfc3339(), arguments.quick);
-    // First: what other runs leave in the allocator would hide what clients take.
+    // First: memory that other runs leave in the allocator would hide that of the clients.
     calibration.connections = bench.connections(arguments.quick)?;
     let kinds: &[(u8, u64)] = match arguments.quick {
         true => &[(0, 32), (1, 32), (1, 1024), (2, 32)],
@@ -178,7 +178,7 @@ fn publish(
     place: &Place,
 ) -> Result<(), Failure> {
     let unexpected = |error: String| Failure::new(exit::UNEXPECTED, error);
-    // First of all: what was measured is not lost with a file that cannot be written.
+    // First: a file that cannot be written must not lose the results.
     if arguments.json {
         let json = serde_json::to_string_pretty(calibration);
         println!("{}", json.map_err(|error| unexpected(error.to_string()))?);
@@ -317,7 +317,7 @@ impl Bench {
         })
     }
 
-    /// Two runs that only connect: what the larger one takes more is what its further clients take.
+    /// Two runs that only connect: their difference is the cost of the additional clients.
     fn connections(&mut self, quick: bool) -> Result<Option<Connections>, Failure> {
         let limits = Limits::of_this_process();
         let most = if quick { CLIENTS_QUICK } else { CLIENTS };

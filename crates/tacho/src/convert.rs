@@ -37,7 +37,7 @@ pub(crate) fn convert(arguments: &ConvertArguments) -> Result<u8, Failure> {
     let adjustment = arguments.how.adjustment();
     let translation =
         jmx::translate(&source, &arguments.vars, &adjustment).map_err(|error| failure(&error))?;
-    // What is written can be run: here, or on a machine that allows more.
+    // The written scenario is valid: here, or on a machine with higher limits.
     Scenario::parse_adjusted(&translation.source, &[], &Adjustment::NONE, Limits::NONE)
         .map_err(|error| failure(&error))?;
     match &arguments.output {

@@ -38,7 +38,7 @@ pub(crate) struct DoctorArguments {
 }
 
 pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<u8, Failure> {
-    // What this machine lacks is what is looked for: no reason to refuse.
+    // No limits: the command reports what this machine lacks instead of refusing the scenario.
     let adjustment = arguments.adjust.adjustment();
     let scenario = Scenario::load(&arguments.scenario, &arguments.vars, &adjustment, Limits::NONE);
     let scenario = scenario.map_err(|error| failure(&error))?;

@@ -46,7 +46,7 @@ pub(crate) fn campaign_help() -> String {
 pub(crate) struct Failure {
     /// Exit code.
     pub(crate) code: u8,
-    /// What is wrong, where, and what to do.
+    /// Names the fault and its place, and says how to correct it.
     pub(crate) message: String,
 }
 

@@ -58,7 +58,7 @@ fn open(directory: &Path) -> Result<Inspection, Failure> {
     Inspection::open(directory).map_err(|error| Failure::new(exit::INVALID_CONFIG, error))
 }
 
-/// What is counted of a directory.
+/// Totals of a data directory.
 #[derive(Default)]
 struct Counts {
     sessions: u64,

@@ -46,7 +46,7 @@ enum PayloadArgument {
 }
 
 impl PlanArguments {
-    /// What is changed in every scenario.
+    /// The adjustment that these flags make to every scenario.
     pub(crate) fn adjustment(self) -> Adjustment {
         Adjustment {
             machines: self.machines,

@@ -39,7 +39,7 @@ fn summary(directory: &Path) -> serde_json::Value {
     serde_json::from_str(&text).expect("is JSON")
 }
 
-/// Runs what must be refused before anything is created.
+/// Runs a command that must be refused before anything is created.
 fn refused(arguments: &[&str], code: i32, words: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("refused");
@@ -51,7 +51,7 @@ fn refused(arguments: &[&str], code: i32, words: &str) {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_arguments_are_refused() {
     refused(&["ladder", "symmetric", "qos"], 1, "has no '='");
     refused(&["ladder", "symmetric", "target_throughput=1..9"], 1, "needs a step");
     refused(&["ladder", "symmetric", "qos=1,2,3"], 104, "there is no QoS 3");
@@ -190,7 +190,7 @@ fn a_capacity_search_that_cannot_pass_fails() {
 }
 
 #[test]
-fn a_suite_runs_its_rows_and_tells_what_it_skipped() {
+fn a_suite_runs_its_rows_and_reports_skipped_ones() {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("suite");
     let arguments = [

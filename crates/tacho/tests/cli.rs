@@ -255,7 +255,7 @@ fn scenarios_are_listed_and_shown() {
 }
 
 #[test]
-fn a_checked_scenario_tells_what_it_needs() {
+fn a_scenario_check_states_the_requirements() {
     let name = "share_10_2_qos1_p64_5mps";
     let checked = output(&["scenario", "check", name, "--scale", "2"]);
     let (checked, told) = (text(&checked.stdout), text(&checked.stderr));
@@ -272,7 +272,7 @@ fn a_checked_scenario_tells_what_it_needs() {
     let file = folder.path().join("shown.toml");
     fs::write(&file, &shown).expect("writes");
     let again = output(&["scenario", "check", file.to_str().expect("a name"), "--scale", "2"]);
-    assert_eq!(text(&again.stdout), checked, "what is shown is a start for one's own");
+    assert_eq!(text(&again.stdout), checked, "a shown scenario checks like its original");
     let many = output(&["scenario", "check", "10_10_qos0_p64_100kmps"]);
     assert!(text(&many.stderr).contains("needs about 7 generator cores"), "{many:?}");
     fails(&["scenario", "check", "guide"], 104, &["is a suite", "tacho scenario show guide"]);
@@ -339,7 +339,7 @@ fn named_targets_must_exist() {
 }
 
 #[test]
-fn doctor_shows_every_setting_and_says_what_limits() {
+fn doctor_shows_every_setting_and_names_the_limiting_ones() {
     let all = output(&["doctor", "1k_1k_qos1_p128_10mps"]);
     let table = text(&all.stdout);
     for name in ["nofile", "fs.file-max", "net.core.somaxconn", "nf_conntrack hashsize"] {
@@ -365,7 +365,7 @@ fn doctor_shows_every_setting_and_says_what_limits() {
 }
 
 #[test]
-fn a_suite_for_scripts_says_what_each_run_needs() {
+fn a_suite_as_json_states_the_requirements_of_each_run() {
     let output = output(&["scenario", "show", "guide", "--json"]);
     assert!(output.status.success());
     let suite: serde_json::Value = serde_json::from_slice(&output.stdout).expect("is JSON");

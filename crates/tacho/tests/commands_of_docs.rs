@@ -113,7 +113,7 @@ fn every_command_in_a_block_works() {
     }
     let counts = (to_run.len(), to_serve.len(), to_parse.len());
     assert!(counts.0 > 40 && counts.1 > 4, "{to_run:#?} {to_serve:#?} {to_parse:#?}");
-    // What is left to parse is an exception.
+    // Most commands run; only exceptions are merely parsed.
     assert!(counts.2 < 35, "{to_parse:#?}");
     for arguments in &to_parse {
         parse(arguments);
@@ -136,7 +136,7 @@ fn every_command_in_a_block_works() {
         for _ in 0..6 {
             scope.spawn(|| {
                 loop {
-                    let next = queue.lock().expect("nobody panics with it").next();
+                    let next = queue.lock().expect("not poisoned").next();
                     let Some((number, arguments)) = next else { break };
                     run(folder, number, arguments);
                 }
@@ -204,7 +204,7 @@ fn how(document: &str, line: &str) -> Option<How> {
         let is_known = FOREIGN.iter().any(|(start, _)| {
             line.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
         });
-        assert!(is_known, "{document}: what is '{line}'? Say in FOREIGN why it is not run");
+        assert!(is_known, "{document}: '{line}' is unknown: say in FOREIGN why it is not run");
         if let Some(rest) = line.strip_prefix("cargo xtask ") {
             let chore = rest.split(' ').next().unwrap_or_default();
             assert!(chores().contains(chore), "{document}: there is no chore '{chore}'");
@@ -361,7 +361,7 @@ fn serve(folder: &Path, arguments: &[String]) {
     let listen = arguments.iter().position(|word| word == "--listen").expect("is there") + 1;
     let (place, _) = arguments[listen].rsplit_once(':').expect("ADDRESS:PORT");
     let place = place.replace("0.0.0.0", "127.0.0.1");
-    // Somebody else may take the port in between: then it ends at once, and another one will do.
+    // Another process may take the port in between: then this one ends at once; try another port.
     for _ in 0..5 {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let address = free.expect("a free port");
@@ -455,7 +455,7 @@ fn made_run(folder: &Path, kind: &str) {
     for file in ["environment.json", "scenario.toml", "e2e.hgrm"] {
         std::fs::copy(fixture.join(file), folder.join(file)).expect("copies");
     }
-    // Without seconds: what they look like is not what these tests are about.
+    // Without rows: these tests do not depend on their contents.
     for table in ["timeseries.csv", "resources.csv"] {
         std::fs::write(folder.join(table), "").expect("writes");
     }

@@ -67,7 +67,7 @@ fn a_session_makes_its_repeats_in_turns_and_leaves_a_record() {
         "--broker-args-b=--shared-strategy random",
         "--max-regression",
         "5%",
-        // A busy machine must not change what is made.
+        // A busy machine must not change the number of runs.
         "--make-up",
         "0",
         "--lang",
@@ -253,7 +253,7 @@ fn single_runs_are_compared_without_a_verdict() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn contradictory_arguments_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |path: &PathBuf| path.to_str().expect("a name").to_owned();
     let one = path(&stored(folder.path(), "one", 1000, |_| {}));

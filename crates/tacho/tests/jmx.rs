@@ -142,7 +142,7 @@ fn plans_are_shown_and_checked_like_scenarios() {
 }
 
 #[test]
-fn what_cannot_be_run_exits_with_104() {
+fn unsupported_plans_exit_with_104() {
     let fails = |arguments: &[&str], words: &str| {
         let output = tacho(arguments);
         let said = text(&output.stderr);

@@ -200,7 +200,7 @@ fn the_page_shows_the_run_and_stops_it() {
     let host = events.wait_for("host");
     assert!(host["host"]["cpu"]["user"].is_number(), "{host}");
 
-    // Who comes later gets what was before.
+    // A browser that connects later gets the earlier events.
     let mut late = program.events();
     let hello = late.wait_for("hello");
     assert_eq!(hello["run"]["scenario"], "symmetric", "{hello}");
@@ -254,7 +254,7 @@ const STORM: [&str; 14] = [
 ];
 
 #[test]
-fn actions_are_told_as_they_happen_and_to_those_who_come_later() {
+fn actions_are_shown_live_and_to_browsers_that_connect_later() {
     let place = tempfile::tempdir().expect("temporary directory");
     let directory = place.path().join("run");
     let path = directory.to_str().expect("UTF-8");
@@ -337,7 +337,7 @@ fn a_page_that_stays_serves_the_report_until_its_button_ends_it() {
     assert!(head.contains("text/html") && head.contains("sandbox"), "{head}");
     assert!(report.contains("symmetric"));
     assert_eq!(program.status("GET /run/summary.json"), 200);
-    // Whoever comes only now sees the whole run.
+    // A browser that connects only now sees the whole run.
     let mut late = program.events();
     assert_eq!(late.wait_for("hello")["end"]["stays"], true);
     late.wait_for("second");

@@ -116,8 +116,8 @@ fn nonsense_is_named_with_exit_codes() {
     fails(&["monitor", "collectd://127.0.0.1:0", "--pid", "1"], 104, &["its own processes"]);
     let port =
         TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
-    let nobody = format!("agent://127.0.0.1:{port}?token=0123456789abcdef");
-    fails(&["run", "symmetric", "--monitor", &nobody], 104, &["tacho monitor --listen"]);
+    let silent = format!("agent://127.0.0.1:{port}?token=0123456789abcdef");
+    fails(&["run", "symmetric", "--monitor", &silent], 104, &["tacho monitor --listen"]);
     fails(&["run", "symmetric", "--monitor", "a=local"], 104, &["no named targets"]);
 }
 
@@ -177,7 +177,7 @@ fn summary(directory: &Path) -> serde_json::Value {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_run_keeps_what_its_hosts_spent() {
+fn a_run_records_the_resource_use_of_its_hosts() {
     let agent = Agent::of_token();
     let folder = tempfile::tempdir().expect("temporary directory");
     let directory = folder.path().join("run");
@@ -315,7 +315,7 @@ fn two_brokers_have_rows_of_their_own() {
         assert_eq!(host["source"], format!("agent://{}", agent.address));
         assert!(host["samples"].as_u64() >= Some(2), "{host}");
     }
-    // Both brokers run here, and their processes say whose they are.
+    // Both brokers run here, and their processes are named after them.
     let csv = fs::read_to_string(directory.join("resources.csv")).expect("resources");
     let processes: std::collections::BTreeSet<&str> = csv
         .lines()

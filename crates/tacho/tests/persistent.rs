@@ -37,7 +37,7 @@ fn everything_comes_when_the_subscribers_are_back() {
 }
 
 #[test]
-fn a_broker_that_keeps_sessions_in_memory_loses_what_it_acknowledged_when_it_is_killed() {
+fn a_killed_broker_with_sessions_in_memory_loses_acknowledged_messages() {
     let course = run(&["--var", "kills=1", "--broker-cmd", &in_memory()]);
     assert_eq!(course.code, Some(110), "{:#}", course.record);
     // Some of the subscribers may have been back, and have drained, just before.
@@ -102,13 +102,13 @@ fn a_broker_that_does_not_come_back_ends_the_run() {
 }
 
 #[test]
-fn the_built_in_broker_keeps_what_it_acknowledged_unless_it_is_told_not_to() {
+fn the_built_in_broker_keeps_acknowledged_messages_unless_configured_otherwise() {
     for qos in ["qos=1", "qos=2"] {
         let course = run(&["--var", qos, "--var", "kills=3"]);
         assert_code(course.code, &course.record, &["not_sustained"]);
         let counts = ["acknowledged_lost", "sessions_lost", "out_of_order", "acknowledged_pending"];
         assert_eq!(counts.map(|key| course.count(key)), [0; 4], "{qos} {:#}", course.record);
-        // What is due while the broker is away is never sent: on a slow disk that is most.
+        // Messages due while the broker is down are never sent: on a slow disk that is most.
         assert!(course.count("kills") >= 1 && course.count("received") > 0, "{:#}", course.record);
         if qos == "qos=2" {
             assert_eq!(course.count("duplicates"), 0, "{:#}", course.record);

@@ -137,14 +137,14 @@ fn second_connections_are_served_and_first_ones_are_told() {
 }
 
 #[test]
-fn clients_come_and_go_and_those_who_stay_miss_nothing() {
+fn clients_that_stay_connected_miss_nothing_while_others_come_and_go() {
     let vars = ["clients=40", "share=0.25", "pause=100ms", "pairs=5", "rate=50", "drain=1s"];
     let happened = small("churn", &vars, "3s");
     happened.nothing_broken();
     let kinds = happened.actions().iter().filter(|action| action["kind"] == "disconnect");
     assert_eq!(kinds.count(), 3, "{:#}", happened.record);
     let per_second = happened.headline("connects_per_second");
-    // Ten of forty leave each second; those who are away just then cannot.
+    // Ten of forty are disconnected each second; clients that are offline then are skipped.
     assert!((5.0..=10.0).contains(&per_second), "{per_second}");
     let sub = Happened::group(&happened.record["steps"][0], "sub");
     assert_eq!((&sub["expected"], &sub["received"]), (&750.into(), &750.into()));
@@ -277,7 +277,8 @@ fn requests_are_answered() {
     }
 }
 
-/// Two bridged brokers, one of which is killed while messages flow: what was acknowledged comes.
+/// Two bridged brokers, one of which is killed while messages flow: every
+/// acknowledged message arrives.
 #[test]
 fn a_bridged_broker_that_is_killed_costs_nothing_that_was_acknowledged() {
     for qos in ["qos=1", "qos=2"] {

@@ -139,8 +139,8 @@ impl<'a> Trial<'a> {
         Err(last)
     }
 
-    /// A broker that knows bridges does not send back what they send: nothing else can be tried
-    /// by such a connection. It has an identifier of its own.
+    /// A broker that knows bridges does not echo their messages: such a connection can try
+    /// nothing else. It has an identifier of its own.
     fn try_flag(&self, address: SocketAddr) {
         let taken = self.connect(address, true).is_ok_and(|(_, told)| !told.reason.is_error());
         match taken {
@@ -197,7 +197,7 @@ impl<'a> Trial<'a> {
         Ok(bytes)
     }
 
-    /// Asks for what the ingress rules need, and for the topic of the message.
+    /// Subscribes to the filters of the ingress rules and to the topic of the message.
     fn subscribe(&mut self, wire: &mut Wire) -> std::io::Result<()> {
         let bridge = self.bridge;
         let own = (self.topic.clone(), QoS::ExactlyOnce);
@@ -252,7 +252,7 @@ impl<'a> Trial<'a> {
     /// Sends a message to the test topic and waits for it.
     fn publish(&mut self, wire: &mut Wire, granted: &Granted) -> std::io::Result<()> {
         let qos = granted.maximum_qos.min(QoS::AtLeastOnce);
-        // Nobody who tries the same at the same time sends the same.
+        // Concurrent trials of the same bridge send different payloads.
         let nanos = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let payload = format!("bridge {} {nanos}", self.bridge.name);
         let publish = Publish {
@@ -300,7 +300,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Says what the other broker grants.
+/// Prints the limits that the other broker grants.
 fn granted(answer: &ConnAck<'_>, version: Version, began: Instant) -> Granted {
     let reason = answer.reason;
     let properties = &answer.properties;

@@ -225,7 +225,7 @@ impl Hunt<'_> {
     }
 
     /// Of the default objectives, those about figures that cannot be observed here are left out;
-    /// what the user asked for stays, and fails.
+    /// the user's own objectives stay, and fail.
     fn drop_blind_objectives(&mut self, position: Option<usize>) {
         if !self.arguments.objectives.is_empty() || !self.trials.is_empty() {
             return;
@@ -381,7 +381,7 @@ impl CapacityArguments {
         let hold = self.load.adjust.hold.unwrap_or(HOLD);
         Ok(SearchPlan {
             from,
-            // A thousandth of the start: whoever is further off learns that nothing passes.
+            // 1/1024 of the start: below it the search reports that no load passes.
             floor: if whole { (from / 1024.0).round().max(1.0) } else { from / 1024.0 },
             ceiling,
             precision: self.precision / 100.0,

@@ -72,7 +72,7 @@ pub(crate) fn suite(
             driver.campaign.series(about_series(row.series));
             before = Some(name);
         }
-        // Figures share runs: what was measured for one stands in the other too.
+        // Figures share runs: a point measured for one appears in the other too.
         let key = (row.series.scenario.as_str(), row.point.vars.as_slice());
         let known = done.iter().find(|(known, _)| *known == key);
         if let Some((_, position)) = known {
@@ -97,7 +97,7 @@ fn carried(
     let missing = targets.missing(&scenario);
     let some = !missing.is_empty() && missing.len() < scenario.targets_in_use().len();
     if needs.bridged && some {
-        // Brokers that the run starts are bridged to each other, and to nobody else.
+        // Brokers that the run starts are bridged only to each other.
         let argument = |name: &String| format!("--broker {name}=mqtt://HOST:PORT");
         let arguments = missing.iter().map(argument).collect();
         return Err(Shortage::Bridge { arguments }.to_string());

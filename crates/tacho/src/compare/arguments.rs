@@ -124,7 +124,7 @@ impl CompareArguments {
             || [&self.before_a, &self.before_b, &self.broker_args_a, &self.broker_args_b]
                 .iter()
                 .any(|argument| argument.is_some());
-        // What is as if nothing had been said looks like it too.
+        // A flag given with its default value counts as absent.
         let silent = Silent::try_parse_from(["tacho"]).ok();
         given
             || (self.repeats, self.aa, self.make_up) != (5, 0, 5)

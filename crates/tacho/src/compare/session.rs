@@ -74,7 +74,7 @@ pub(super) fn session(arguments: &CompareArguments, scenario: &str) -> Result<u8
     end(driver, comparison, failed, &arguments.output)
 }
 
-/// Ends: what went wrong is in the record, on the terminal and on the live page.
+/// Ends: reports the outcome in the record, on the terminal and on the live page.
 fn end(
     mut driver: Driver<'_>,
     comparison: Result<(Comparison, Vec<SideCurve>), Failure>,

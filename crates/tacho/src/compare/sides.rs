@@ -81,7 +81,7 @@ fn brokers(arguments: &CompareArguments) -> Result<Vec<(String, Option<SideBroke
     let mut names: Vec<&String> = sides.iter().map(|(name, _)| name).collect();
     names.sort_unstable();
     if names.windows(2).any(|pair| pair[0] == pair[1]) {
-        // The same broker on both sides: what differs is something else.
+        // The same broker on both sides: the sides differ in something else.
         for (index, (name, broker)) in sides.iter_mut().enumerate() {
             if broker.is_none() {
                 return invalid(format!("--brokers names '{name}' twice"));
@@ -97,8 +97,8 @@ fn letter(index: usize) -> String {
     char::from(b'a' + u8::try_from(index).unwrap_or(0)).to_string()
 }
 
-/// Refuses what is said about something that is neither a side nor a target of the scenario, and
-/// about sides of a scenario that has no broker of that kind.
+/// Refuses flags for a name that is neither a side nor a target of the scenario, and flags for
+/// sides of a scenario that has no broker of that kind.
 fn only_known_names(
     arguments: &CompareArguments,
     sides: &[&str],

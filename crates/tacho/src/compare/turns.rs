@@ -43,7 +43,7 @@ impl Turns {
             let more = (round + 1) * again / repeats - round * again / repeats;
             let mut order: Vec<Whose> = (0..sides).map(Whose::Side).collect();
             order.extend(std::iter::repeat_n(Whose::Again, more));
-            // a b, then b a: what drifts meets both.
+            // a b, then b a: drift affects both sides alike.
             if round % 2 == 1 {
                 order.reverse();
             }
@@ -52,7 +52,7 @@ impl Turns {
         Self { total: left.len(), left, last: None, budget }
     }
 
-    /// The next one; `counted` tells what the last one came to.
+    /// The next turn; `counted`: whether the last one counts.
     pub(super) fn next(&mut self, counted: bool) -> Option<Turn> {
         if let Some((whose, attempts)) = self.last
             && !counted
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_count_is_made_again_within_bounds() {
+    fn runs_that_do_not_count_are_repeated_within_bounds() {
         assert_eq!(order(Turns::new(2, 2, 0, 5), &[1]), "ab+bba");
         // Not for ever at one place, so that the others have a chance.
         assert_eq!(order(Turns::new(2, 1, 0, 9), &[0, 1, 2]), "a+a+ab");

@@ -106,7 +106,7 @@ mod tests {
     use tacho_monitor::{CpuPercent, InterfaceRates, ProcessRow};
 
     #[test]
-    fn rows_have_a_head_now_and_then_and_dashes_for_what_is_unknown() {
+    fn the_head_is_repeated_and_unknown_values_are_dashes() {
         let interface = |name: &str, rx_bytes_per_s| InterfaceRates {
             name: name.to_owned(),
             rx_bytes_per_s,

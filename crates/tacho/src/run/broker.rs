@@ -37,7 +37,7 @@ pub(super) struct Broker {
     /// Kills the process; ends before it does.
     killer: Option<Killer>,
     process: Option<SharedProcess>,
-    /// Where it keeps what must outlive its process.
+    /// Its data directory, which outlives its process.
     _data: Option<DataDirectory>,
 }
 

@@ -1,4 +1,4 @@
-//! What happens to the programs of a run, told to its record; and what its phases ask of them.
+//! Events of a run's programs, recorded; and the actions that its phases ask of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tacho_record::RunDirectory;
 use tacho_rig::{CommandEnd, CommandEvent, Killer, ProcessEvents, TimedCommand, WatchedBridge};
 use tacho_scenario::{Action, Deed};
 
-/// Tells the record of a broker what its killer does.
+/// Records the kills and restarts of a broker.
 struct CourseEvents(Arc<Course>);
 
 impl ProcessEvents for CourseEvents {
@@ -28,7 +28,7 @@ impl ProcessEvents for CourseEvents {
     }
 }
 
-/// Takes what a broker's killer does.
+/// Receives the events of a broker's killer.
 pub(super) fn process_events(course: &Arc<Course>) -> Arc<dyn ProcessEvents> {
     Arc::new(CourseEvents(Arc::clone(course)))
 }
@@ -79,7 +79,7 @@ fn log_name(position: usize) -> String {
     format!("command-{}.log", position + 1)
 }
 
-/// Tells the run's record what becomes of its commands.
+/// Records the starts and ends of the run's commands.
 pub(super) fn command_log(config: &RunConfig) -> impl FnMut(CommandEvent) + Send + 'static {
     let commands = Arc::clone(&config.commands);
     let (mut began_ns, mut position) = (0, 0);
@@ -109,7 +109,7 @@ pub(super) fn command_log(config: &RunConfig) -> impl FnMut(CommandEvent) + Send
     }
 }
 
-/// Takes what a broker answers about its bridges.
+/// Records the bridge figures that a broker reports.
 pub(super) fn bridge_log(log: Arc<BridgeLog>) -> impl FnMut(&[WatchedBridge<'_>]) + Send + 'static {
     move |bridges| {
         let figures = |bridge: &WatchedBridge<'_>| {

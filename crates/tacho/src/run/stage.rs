@@ -53,7 +53,7 @@ pub(crate) struct Performance {
 /// flag.
 #[derive(Debug)]
 pub(crate) struct Setting {
-    /// Of the scenario whose targets were asked for last.
+    /// The arguments for the scenario whose targets were requested last.
     arguments: TargetArguments,
     all_arguments: TargetArguments,
     /// The scenarios that are run have different brokers.
@@ -72,8 +72,8 @@ impl Setting {
     /// Takes over the process: signals raise the stop flag, descriptors are as many as allowed.
     pub(crate) fn new(arguments: &TargetArguments, quiet: bool) -> Result<Self, Failure> {
         let stop = Stop::new(stop_flag()?);
-        // Best effort: what is too much was refused with the scenario, and the rest fails with
-        // words.
+        // Best effort: scenarios above the hard limit are refused when checked, and any other
+        // shortage of descriptors is reported where it occurs.
         let _ = tacho_net::raise_fd_limit();
         Ok(Self {
             arguments: arguments.clone(),
@@ -93,7 +93,7 @@ impl Setting {
         self.lang = lang;
     }
 
-    /// From now on each scenario takes of the arguments what concerns its brokers.
+    /// From now on each scenario uses only the arguments about its own brokers.
     pub(crate) fn for_several(&mut self) {
         self.is_for_several = true;
     }
@@ -118,8 +118,8 @@ impl Setting {
         Ok(())
     }
 
-    /// Serves the live page where it is wanted: of what is going to run under a name, as one run or
-    /// several of some kind. Its results go to `directory`. Comes after [`Setting::targets`], which
+    /// Serves the live page if `--ui` asks for it, under the name of the scenario, suite or
+    /// campaign. Its results go to `directory`. Comes after [`Setting::targets`], which
     /// divides the cores.
     pub(crate) fn serve(
         &mut self,
@@ -201,7 +201,7 @@ impl Setting {
         }
     }
 
-    /// Checks what `scenario` needs before anything is created: brokers that are there answer,
+    /// Checks `scenario` before anything is created: brokers that run already answer,
     /// cores exist.
     pub(crate) fn targets(&mut self, scenario: &Scenario) -> Result<Vec<Target>, Failure> {
         if self.is_for_several {

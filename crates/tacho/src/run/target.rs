@@ -1,4 +1,4 @@
-//! Which brokers a run loads: what the arguments and the scenario say, checked.
+//! Which brokers a run loads, from the arguments and the scenario, checked.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(super) enum Source {
     BuiltIn(OwnBroker),
 }
 
-/// `tacho broker` with what the arguments and the scenario want of it.
+/// `tacho broker` with the options of the arguments and the scenario.
 #[derive(Debug)]
 pub(super) struct OwnBroker {
     pub(super) shards: Option<u16>,
@@ -56,7 +56,7 @@ pub(super) struct OwnBroker {
 }
 
 impl Target {
-    /// The targets of `scenario`: what the arguments say about each, else what the scenario says,
+    /// The targets of `scenario`: each from the arguments, else from the scenario,
     /// else Tacho's own broker.
     pub(super) fn of(
         arguments: &TargetArguments,
@@ -113,7 +113,7 @@ impl Target {
         Ok(targets)
     }
 
-    /// Notes who passes messages on to whom, where all brokers are started by the run.
+    /// Notes which broker forwards to which, where the run starts all brokers.
     fn bridge(targets: &mut [Self], scenario: &Scenario) -> Result<(), Failure> {
         let invalid = |sentence: String| Err(Failure::new(exit::INVALID_CONFIG, sentence));
         if !targets.iter().all(|target| matches!(target.source, Source::BuiltIn(_))) {

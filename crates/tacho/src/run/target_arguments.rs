@@ -113,7 +113,7 @@ impl TargetArguments {
         !self.brokers.is_empty()
     }
 
-    /// For one of the `sides` of a comparison: what is said about `name`, or `broker`, goes for the
+    /// For one of the `sides` of a comparison: the arguments for `name`, or `broker`, apply to the
     /// scenario's default broker.
     pub(crate) fn of_side(
         &self,
@@ -156,7 +156,7 @@ impl TargetArguments {
         self.durability = level.or(self.durability);
     }
 
-    /// Leaves out what has no use on this side: another one asked for it.
+    /// Leaves out options that only another side can use.
     fn forget_useless(&mut self) {
         let is_builtin = |named: &Named<BrokerArgument>| named.value == BrokerArgument::BuiltIn;
         let default = |name: &str| name == Scenario::DEFAULT_TARGET;
@@ -199,12 +199,12 @@ impl TargetArguments {
         Named::of(&self.broker_cmds, Scenario::DEFAULT_TARGET)
     }
 
-    /// Checks what is said about targets against the names that the scenario has.
+    /// Checks the target names in the arguments against the scenario's.
     pub(crate) fn check(&self, names: &[&str]) -> Result<(), Failure> {
         let complain = |sentence: String| Err(Failure::new(exit::INVALID_CONFIG, sentence));
         let known: Vec<&str> = names.iter().copied().filter(|known| !known.is_empty()).collect();
         for (flag, name) in self.names_of_brokers() {
-            // Or what was meant to be measured would not be.
+            // Otherwise the option would apply to no broker without notice.
             if name.is_empty() && !names.contains(&name) {
                 return complain(format!(
                     "{flag} does not say which broker of the scenario it is about: write {flag} \
@@ -286,12 +286,12 @@ impl BrokerArgument {
 pub(crate) struct Named<T> {
     /// The target's name; empty for the default one.
     pub(super) name: String,
-    /// What is said about it.
+    /// The flag's value for this target.
     pub(super) value: T,
 }
 
 impl<T> Named<T> {
-    /// Splits `name=value`; what stands before the first `=` is a name when it looks like one.
+    /// Splits `name=value`; the text before the first `=` is a name when it looks like one.
     fn parse(text: &str, value: impl Fn(&str) -> Result<T, String>) -> Result<Self, String> {
         let is_name = |name: &str| {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
@@ -308,7 +308,7 @@ impl<T> Named<T> {
         Self { name: Scenario::DEFAULT_TARGET.to_owned(), value }
     }
 
-    /// What is said about `from` is said about `to` instead.
+    /// Renames the target `from` to `to` in all values.
     fn rename(all: &mut [Self], from: &str, to: &str) {
         for named in all.iter_mut().filter(|named| named.name == from) {
             to.clone_into(&mut named.name);

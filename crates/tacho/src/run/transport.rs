@@ -1,4 +1,4 @@
-//! How brokers are reached: what flags and scenarios say, made into a transport of the generator.
+//! How brokers are reached: the generator's transport, from flags and scenario.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -76,8 +76,8 @@ impl TransportArguments {
         .find_map(|(given, flag)| given.then_some(flag))
     }
 
-    /// What the scenario says about a target, with what the flags say instead; nothing for a
-    /// broker without TLS.
+    /// The scenario's TLS options for a target, overridden by the flags; none for a broker
+    /// without TLS.
     pub(super) fn tls(&self, target: &Target) -> TlsOptions {
         if target.broker.as_ref().is_some_and(|url| !url.scheme.uses_tls()) {
             return TlsOptions::default();

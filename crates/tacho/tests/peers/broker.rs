@@ -63,7 +63,7 @@ impl Broker {
         Self::mosquitto_with(free_port()?, transport, mutual, "")
     }
 
-    /// Two of them; what is published to `bridge/#` at one arrives as `remote/bridge/#` at the
+    /// Two of them; a message published to `bridge/#` at one arrives as `remote/bridge/#` at the
     /// other, and so does `out/#`.
     pub(crate) fn mosquittos_bridged() -> Result<[Self; 2], Failed> {
         let (one, two) = (free_port()?, free_port()?);
@@ -87,7 +87,7 @@ impl Broker {
     ) -> Result<Self, Failed> {
         let folder = tempfile::tempdir()?;
         let config = folder.path().join("mosquitto.conf");
-        // It would otherwise become a user who cannot read the key.
+        // As root it would otherwise switch to the user `mosquitto`, which cannot read the key.
         let mut text = format!(
             "user root\nlistener {port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n\
              persistence false\nlog_type error\n"

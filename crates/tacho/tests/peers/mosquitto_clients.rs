@@ -163,7 +163,7 @@ fn will(version: &str) -> Verdict {
 fn shared(version: &str) -> Verdict {
     let broker = Broker::tacho()?;
     let lines = numbered(40);
-    // More than they get: they run until everybody has been told the end.
+    // More than each gets: they run until `end` has reached all of them.
     let filter = ["-q", "1", "-t", "$share/workers/jobs/#", "-t", "end"];
     let members = [(); 2].map(|()| Subscriber::start(&broker, version, 1000, &filter));
     let plain = Subscriber::start(&broker, version, 40, &["-q", "1", "-t", "jobs/#"])?;

@@ -75,7 +75,7 @@ async function live(page, pictures) {
   check(/^measure$/.test(await page.locator("#phase").textContent()), "it is not measuring");
   await lookAt(page, "live", pictures);
 
-  // Whoever loads the page again sees the whole run again.
+  // A reloaded page shows the whole run again.
   await page.reload();
   const again = await waitForCharts(page, titles, 1);
   check(again["Virtual users"] >= later["Virtual users"], "the history is not replayed");

@@ -16,8 +16,8 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
 /// Mosquitto with its database in the run's directory.
 fn run(saving: &str, variables: &[&str]) -> Result<Course, String> {
     let program = Peer::Mosquitto.find().ok_or("no mosquitto")?;
-    // It would otherwise become a user who cannot write there. Version 2.0.11 reads the sessions of
-    // 5.0 clients back as ended.
+    // As root it would otherwise switch to the user `mosquitto`, which cannot write there. Version
+    // 2.0.11 reads the sessions of 5.0 clients back as ended.
     let script = format!(
         "printf \"user root\\nlistener {{port}} 127.0.0.1\\nallow_anonymous true\\n\
          set_tcp_nodelay true\\nlog_type error\\npersistence true\\n\

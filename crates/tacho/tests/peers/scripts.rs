@@ -1,7 +1,7 @@
 //! paho-mqtt (Python) and mqtt.js (Node) against Tacho's broker.
 //!
 //! Both scripts know the same checks by name, so that two implementations judge each behaviour;
-//! what only one of them can do is checked with that one.
+//! a feature that only one of them has is checked with that one.
 
 use std::path::Path;
 
@@ -46,8 +46,8 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
     }
 }
 
-/// What is tried over other transports than TCP: each version, large payloads, connections that
-/// break and come back.
+/// Cases for transports other than TCP: each version, large payloads, connections that break and
+/// resume.
 const CARRIED: [(&str, &[Tried]); 3] = [
     ("tls", &[("3.1", "deliver", 2), ("5", "resume", 1)]),
     ("ws", &[("3.1", "deliver", 1), ("3.1.1", "will", 1), ("5", "deliver", 2)]),

@@ -1,6 +1,6 @@
 //! The scenarios in which something happens, or that mix kinds of load, against Debian's broker:
-//! small, with the figures that they are for. What a broker may lose is not looked at, what it must
-//! not is: `Happened::nothing_broken`.
+//! small, with the figures that they are for. Messages that a broker may lose are not checked;
+//! those that it must keep are: `Happened::nothing_broken`.
 
 use libtest_mimic::Trial;
 use tacho_testkit::runs::storms::{Happened, run};
@@ -8,7 +8,7 @@ use tacho_testkit::runs::storms::{Happened, run};
 use crate::process::Peer;
 use crate::{TACHO, Verdict, trial};
 
-/// What becomes small everywhere.
+/// Variables shortened in every case.
 const SHORT: [&str; 2] = ["ramp_up=200ms", "warmup=300ms"];
 
 /// A scenario at small size, and what must come of it.

@@ -17,7 +17,7 @@ fn the_broker_says_where_sessions_live() {
     let (line, name) = (&broker.line, data.display().to_string());
     assert!(line.contains(&name) && line.contains("persistent sessions written"), "{line}");
     let mode = std::fs::metadata(&data).unwrap().permissions().mode();
-    assert_eq!(mode & 0o077, 0, "nobody else may look: {mode:o}");
+    assert_eq!(mode & 0o077, 0, "accessible to other users: {mode:o}");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn levels_need_a_data_directory() {
     let (status, said) = Process::refused(&["--data-dir", "/proc/none"]);
     assert_eq!(status.code(), Some(INVALID_CONFIG), "{said}");
     assert!(said.contains("/proc/none"), "{said}");
-    // Whoever writes this believes that something is kept.
+    // This key without a data directory would suggest that sessions are kept.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("broker.toml");
     std::fs::write(&file, "[durability]\npersistent_level = 'fsynced'\n").unwrap();

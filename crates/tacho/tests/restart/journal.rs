@@ -1,4 +1,4 @@
-//! `tacho journal` looks into what a broker has left.
+//! `tacho journal` reads the data directory of a stopped broker.
 
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn filled(directory: &Path) {
 }
 
 #[test]
-fn it_says_and_writes_what_there_is() {
+fn inspect_and_export_show_the_contents() {
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path());
     let (code, said, _) = journal("inspect", directory.path());
@@ -101,7 +101,7 @@ fn damage_is_named() {
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path());
     // The second frame of the first segment, from its header on: behind the records of a commit
-    // are zeros up to the next block, and how many depends on what came together.
+    // are zeros up to the next block, and their number depends on the sizes of the commits.
     let segments = segments(directory.path());
     let file = std::fs::OpenOptions::new().write(true).open(&segments[0]).unwrap();
     file.write_all_at(&[0xff; 64], 4096).unwrap();
@@ -114,7 +114,7 @@ fn damage_is_named() {
 }
 
 #[test]
-fn what_is_no_journal_is_said_to_be_none() {
+fn a_directory_without_a_journal_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     for command in ["inspect", "check", "export"] {
         let (code, _, said) = journal(command, directory.path());

@@ -68,8 +68,8 @@ fn a_long_queue_of_large_messages_comes_back_in_order() {
     receiver.expect_nothing();
 }
 
-/// Those in memory had grown to more than half of what may be there, behind some that were not,
-/// which then were never asked for.
+/// Messages in memory once filled more than half of the limit behind others on disk, which were
+/// then never loaded.
 #[test]
 fn messages_that_come_while_a_queue_drains_do_not_keep_it_from_being_loaded() {
     let directory = tempfile::tempdir().unwrap();
@@ -95,7 +95,7 @@ fn messages_that_come_while_a_queue_drains_do_not_keep_it_from_being_loaded() {
         ..connect("receiver", Version::V5)
     });
     for number in 0..420_u16 {
-        // The queue gets short enough that what comes stays in memory, then keeps its length.
+        // The queue gets short enough for new messages to stay in memory, then keeps its length.
         if (85..305).contains(&number) {
             publish();
         }
@@ -105,7 +105,7 @@ fn messages_that_come_while_a_queue_drains_do_not_keep_it_from_being_loaded() {
 
 // 57
 #[test]
-fn what_was_in_flight_is_repeated_with_its_identifiers() {
+fn messages_in_flight_are_sent_again_with_their_identifiers() {
     let directory = tempfile::tempdir().unwrap();
     let broker = Process::on(directory.path(), &["--shards", "2"]);
     let (mut receiver, _) = broker.lasting("receiver", 600);
@@ -190,7 +190,7 @@ fn an_incoming_exchange_goes_on_and_its_message_comes_once() {
 }
 
 #[test]
-fn what_waits_for_a_shared_subscription_is_kept() {
+fn messages_waiting_for_a_shared_subscription_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let broker = Process::on(directory.path(), &["--shards", "3"]);
     let (mut member, _) = broker.lasting("member", 600);

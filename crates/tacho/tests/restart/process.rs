@@ -51,7 +51,7 @@ impl Process {
         Self { child, address, line }
     }
 
-    /// Runs one that must not start; its exit status and what it says.
+    /// Runs one that must not start; its exit status and its standard error.
     pub(crate) fn refused(arguments: &[&str]) -> (ExitStatus, String) {
         let mut child = command(arguments).spawn().expect("starts");
         let mut said = String::new();

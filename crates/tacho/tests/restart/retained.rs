@@ -62,7 +62,7 @@ fn retained_messages_come_back_as_they_were() {
     assert_eq!(c.payload_format_utf8, Some(true));
     assert_eq!(c.user_properties, [("name".to_owned(), "value".to_owned())]);
     subscriber.expect_nothing();
-    // What is published now is newer than all that.
+    // Later publishes replace the restored messages.
     let mut publisher = broker.connected("publisher");
     publisher.publish("a", b"third", QoS::AtLeastOnce, true);
     publisher.publish("c", b"", QoS::AtLeastOnce, true);

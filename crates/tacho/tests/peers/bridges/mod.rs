@@ -94,7 +94,7 @@ fn both_ways(kind: Kind) -> Verdict {
             expect(&topic, &of_topic(&messages, &topic), &wanted)?;
         }
     }
-    // What is retained on one side is on the other.
+    // A message retained on one side is retained on the other.
     let mut publisher = pair.publisher(Side::Ours, "out/state", 1, &["-r"])?;
     publisher.send("on")?;
     publisher.finish()?;
@@ -106,7 +106,8 @@ fn both_ways(kind: Kind) -> Verdict {
     })
 }
 
-/// mosquitto ends and comes back while messages flow; what waits meanwhile comes in order, once.
+/// mosquitto ends and comes back while messages flow; messages that wait meanwhile arrive in order,
+/// once.
 fn restarts(kind: Kind) -> Verdict {
     const COUNT: usize = 120;
     let mut pair = Pair::up(kind)?;
@@ -204,9 +205,9 @@ fn logs_in(kind: Kind) -> Verdict {
         return Err(format!("the test ended with {code:?}: {said}").into());
     }
     // A password that is wrong is told, by the test and by the status, and never shown.
-    std::fs::write(pair.file("password"), "tell nobody\n")?;
+    std::fs::write(pair.file("password"), "a secret phrase\n")?;
     let (code, said) = pair.command("test", &[])?;
-    if code != Some(112) || !said.contains("refused") || said.contains("tell nobody") {
+    if code != Some(112) || !said.contains("refused") || said.contains("a secret phrase") {
         return Err(format!("the test ended with {code:?}: {said}").into());
     }
     pair.kill_ours()?;
