@@ -1,4 +1,4 @@
-//! How long a journal takes to open, and how much memory: 1,000 queues with 1,000 messages of
+//! Time and memory that a journal takes to open: 1,000 queues with 1,000 messages of
 //! 256 bytes each, with an entry each.
 //!
 //! ```sh

@@ -1,5 +1,5 @@
-//! What the journal carries on this disk: messages with one entry each, at full speed and at a
-//! rate, beside the disk's own speed, measured in between.
+//! Throughput of the journal on this disk: messages with one entry each, at full speed and at a
+//! fixed rate, with the disk's own sync latency measured in between.
 //!
 //! ```sh
 //! cargo run --release -p tacho-journal --example throughput -- DIRECTORY [SECONDS]
@@ -19,10 +19,10 @@ use tacho_journal::{
     CommitSeq, CommitThread, Journal, Level, Opened, Options, QueueId, Record, Urgency, Writer,
 };
 
-/// Messages that wait for their commit at full speed: 100 publishers with 16 each.
+/// Messages awaiting their commit at full speed: 100 publishers with 16 each.
 const WINDOW: usize = 1600;
 
-/// Entries stay for so many messages, then they are removed.
+/// An entry is removed after this many further messages.
 const QUEUED: u64 = 10_000;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -50,7 +50,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The time that the disk takes for the smallest commit.
+/// Latency of the smallest possible commit on this disk.
 struct Disk {
     file: File,
     at: u64,
@@ -99,9 +99,9 @@ struct Case {
     time: Duration,
 }
 
-/// What the commit thread tells.
+/// State reported by the commit thread.
 #[derive(Default)]
-struct Told {
+struct Reported {
     commits: VecDeque<(CommitSeq, Instant)>,
     cpu: Duration,
 }
@@ -115,7 +115,7 @@ struct Producer {
     sent: u64,
     /// Messages whose commit is not complete, and when they were appended.
     waiting: VecDeque<(CommitSeq, Instant)>,
-    told: Arc<Mutex<Told>>,
+    reported: Arc<Mutex<Reported>>,
     latencies_us: Vec<u64>,
 }
 
@@ -123,16 +123,16 @@ impl Case {
     fn run(&self, directory: &Path) -> Result<String> {
         let directory = directory.join("journal");
         let Opened { journal, committer, .. } = Journal::open(&directory, Options::default())?;
-        let told = Arc::new(Mutex::new(Told::default()));
-        let tell = Arc::clone(&told);
+        let reported = Arc::new(Mutex::new(Reported::default()));
+        let sink = Arc::clone(&reported);
         let threads = committer.spawn(Arc::new(move |commit| {
             let cpu = clock_gettime(ClockId::ThreadCPUTime);
-            // Invariant: nobody panics under this lock.
-            let mut told = tell.lock().expect("no panic under the lock");
-            told.cpu = Duration::new(cpu.tv_sec as u64, cpu.tv_nsec as u32);
-            told.commits.push_back((commit, Instant::now()));
+            // Invariant: no thread panics while it holds this lock.
+            let mut reported = sink.lock().expect("no panic under the lock");
+            reported.cpu = Duration::new(cpu.tv_sec as u64, cpu.tv_nsec as u32);
+            reported.commits.push_back((commit, Instant::now()));
         }))?;
-        // Segments are ready, as they are in a broker that has just been started.
+        // Gives the keeper time to prepare segments, as in a broker that has just started.
         thread::sleep(Duration::from_secs(1));
         let mut producer = Producer {
             writer: journal.writer(),
@@ -141,7 +141,7 @@ impl Case {
             body: vec![b'x'; self.bytes],
             sent: 0,
             waiting: VecDeque::new(),
-            told,
+            reported,
             latencies_us: Vec::new(),
         };
         let begin = Instant::now();
@@ -157,18 +157,18 @@ impl Case {
 
 fn finish(threads: CommitThread, directory: &Path) -> Result<()> {
     if !threads.stop() {
-        return Err("the disk did not take everything".into());
+        return Err("the journal could not commit everything".into());
     }
     std::fs::remove_dir_all(directory)?;
     Ok(())
 }
 
 impl Producer {
-    /// Appends what is due, and sleeps when there is nothing to do.
+    /// Appends the due messages, and sleeps when idle.
     fn turn(&mut self, due: Option<u64>) {
         self.collect();
         let before = self.sent;
-        // A shard's turn is some packets, not all that there is.
+        // Like a turn of a shard, which handles a bounded number of packets.
         for _ in 0..64 {
             if self.waiting.len() >= WINDOW || due.is_some_and(|due| self.sent >= due) {
                 break;
@@ -201,9 +201,9 @@ impl Producer {
     }
 
     fn collect(&mut self) {
-        // Invariant: nobody panics under this lock.
-        let mut told = self.told.lock().expect("no panic under the lock");
-        while let Some((committed, at)) = told.commits.pop_front() {
+        // Invariant: no thread panics while it holds this lock.
+        let mut reported = self.reported.lock().expect("no panic under the lock");
+        while let Some((committed, at)) = reported.commits.pop_front() {
             while let Some((_, since)) =
                 self.waiting.pop_front_if(|(commit, _)| *commit <= committed)
             {
@@ -215,7 +215,7 @@ impl Producer {
     fn line(&mut self, took: Duration) -> String {
         self.collect();
         let done = self.latencies_us.len() as f64;
-        let cpu = self.told.lock().map_or(Duration::ZERO, |told| told.cpu);
+        let cpu = self.reported.lock().map_or(Duration::ZERO, |reported| reported.cpu);
         let stats = self.journal.stats();
         let written = stats.written_bytes.get() as f64 / stats.body_bytes.get() as f64;
         format!(

@@ -133,7 +133,7 @@ impl Pool {
             return self.not_given_back(unused, error);
         }
         shared.stats.freed_segments.add(1);
-        self.lock().stuck = false;
+        self.lock().recycling_failed = false;
         match self.refit(shared, &unused.name) {
             Ok((file, is_raw)) => {
                 shared.stats.recycled_segments.add(1);
@@ -167,7 +167,7 @@ impl Pool {
             return self.not_given_back(unused, error);
         }
         shared.stats.freed_segments.add(1);
-        self.lock().stuck = false;
+        self.lock().recycling_failed = false;
         Ok(())
     }
 
@@ -175,7 +175,7 @@ impl Pool {
     fn not_given_back<T>(&self, unused: Unused, error: io::Error) -> io::Result<T> {
         let mut state = self.lock();
         state.unused.push_front(unused);
-        state.stuck = true;
+        state.recycling_failed = true;
         Err(error)
     }
 
@@ -206,7 +206,7 @@ impl PoolState {
         let ready = shared.options.segments_ready;
         let next = SegmentId::new(self.next);
         // A file that cannot be recycled must not keep the committer waiting.
-        let urgent = self.hurry && self.ready.is_empty() && self.stuck;
+        let urgent = self.hurry && self.ready.is_empty() && self.recycling_failed;
         if let Some(unused) = if urgent { None } else { self.unused.pop_front() } {
             if !unused.sound || self.ready.len() >= ready + KEPT_MORE && self.is_enough(shared) {
                 return Some(Job::Remove(unused));

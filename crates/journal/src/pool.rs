@@ -1,4 +1,4 @@
-//! Segments that are ready to be written, and files that are no longer needed.
+//! Prepared segments and unused files, shared by the committer and the segment keeper.
 
 use std::collections::VecDeque;
 use std::io;
@@ -34,7 +34,7 @@ pub(crate) struct PoolState {
     /// The number of the next segment.
     pub(crate) next: u64,
     /// The last attempt to recycle or remove a file failed.
-    pub(crate) stuck: bool,
+    pub(crate) recycling_failed: bool,
     /// The committer needs a segment now, whether zeroed or not.
     pub(crate) hurry: bool,
     /// The error of the last attempt to prepare a segment.
@@ -57,7 +57,7 @@ impl Pool {
             ready: VecDeque::new(),
             unused: unused.into_iter().collect(),
             next,
-            stuck: false,
+            recycling_failed: false,
             hurry: false,
             failed: None,
             threaded: false,

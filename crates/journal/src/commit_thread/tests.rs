@@ -14,7 +14,7 @@ use crate::sim::{Disk, Faults};
 use crate::storage::Files;
 use crate::writer::Writer;
 
-/// Far more than anything here takes, also on a machine that does other things.
+/// Far more than any test here takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn options() -> Options {
@@ -41,19 +41,19 @@ fn append(writer: &mut Writer, number: u64, urgency: Urgency) -> (CommitSeq, Vec
     (writer.append(record, Level::Fsynced, urgency), bytes)
 }
 
-fn nobody() -> Notify {
+fn no_notify() -> Notify {
     Arc::new(|_| {})
 }
 
 #[test]
-fn what_is_forced_is_committed_and_told() {
+fn forced_records_are_committed_and_reported() {
     let directory = tempfile::tempdir().expect("a directory");
     let Opened { journal, committer, .. } =
         Journal::open(directory.path(), options()).expect("opened");
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let tell = Arc::clone(&told);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&reported);
     let threads = committer.spawn(Arc::new(move |commit| {
-        tell.lock().expect("no panic").push(commit);
+        sink.lock().expect("no panic").push(commit);
     }));
     let threads = threads.expect("started");
     let mut writer = journal.writer();
@@ -62,42 +62,42 @@ fn what_is_forced_is_committed_and_told() {
         until("it is committed", || journal.committed() >= commit);
     }
     assert!(threads.stop());
-    let told = told.lock().expect("no panic");
-    assert!(told.is_sorted_by(|a, b| a < b), "{told:?}");
-    assert_eq!(told.last(), Some(&journal.committed()));
+    let reported = reported.lock().expect("no panic");
+    assert!(reported.is_sorted_by(|a, b| a < b), "{reported:?}");
+    assert_eq!(reported.last(), Some(&journal.committed()));
     assert_eq!(journal.stats().commits.get(), journal.committed().get());
     assert!(journal.stats().sync.count() >= 20);
 }
 
 #[test]
-fn what_rides_is_committed_though_nobody_forces_it() {
+fn riding_records_are_committed_without_a_forced_one() {
     let directory = tempfile::tempdir().expect("a directory");
     let Opened { journal, committer, .. } =
         Journal::open(directory.path(), options()).expect("opened");
-    let threads = committer.spawn(nobody()).expect("started");
+    let threads = committer.spawn(no_notify()).expect("started");
     let mut writer = journal.writer();
     for number in 1..=5 {
         let (commit, _) = append(&mut writer, number, Urgency::Rides);
         until("it is committed", || journal.committed() >= commit);
-        // From one that looks for riders to one that sleeps until it is woken.
+        // From the polling state of the thread to the one that waits for a wake-up.
         thread::sleep(options().ride_max * u32::from(number % 2 == 0) * 3);
     }
     assert!(threads.stop());
 }
 
 #[test]
-fn what_waits_is_committed_when_somebody_asks_for_it() {
+fn waiting_records_are_committed_on_request() {
     let directory = tempfile::tempdir().expect("a directory");
     let Opened { journal, committer, .. } =
         Journal::open(directory.path(), options()).expect("opened");
-    let threads = committer.spawn(nobody()).expect("started");
+    let threads = committer.spawn(no_notify()).expect("started");
     let mut writer = journal.writer();
     let (commit, _) = append(&mut writer, 1, Urgency::Waits);
     thread::sleep(options().ride_max * 3);
-    assert!(journal.committed() < commit, "nobody asked");
+    assert!(journal.committed() < commit, "no commit was requested");
     journal.force();
     until("it is committed", || journal.committed() >= commit);
-    // Much of it asks by itself.
+    // A large backlog requests a commit by itself.
     let (id, body) = message(2, 5 << 20);
     let record = Record::Message { id, body: &[&body] };
     let commit = writer.append(record, Level::Fsynced, Urgency::Waits);
@@ -106,17 +106,17 @@ fn what_waits_is_committed_when_somebody_asks_for_it() {
 }
 
 #[test]
-fn what_was_appended_before_is_never_in_a_later_commit() {
+fn records_appended_earlier_are_never_in_a_later_commit() {
     let directory = tempfile::tempdir().expect("a directory");
     let Opened { journal, committer, .. } =
         Journal::open(directory.path(), options()).expect("opened");
-    let threads = committer.spawn(nobody()).expect("started");
+    let threads = committer.spawn(no_notify()).expect("started");
     let newest = AtomicU64::new(0);
-    let told: Mutex<BTreeMap<u64, BTreeMap<u64, Vec<u8>>>> = Mutex::default();
+    let reported: Mutex<BTreeMap<u64, BTreeMap<u64, Vec<u8>>>> = Mutex::default();
     thread::scope(|scope| {
         for shard in 0..4 {
             let mut writer = journal.writer();
-            let (newest, told) = (&newest, &told);
+            let (newest, reported) = (&newest, &reported);
             scope.spawn(move || {
                 for number in 1..=2000 {
                     let urgency = if number % 3 == 0 { Urgency::Forces } else { Urgency::Rides };
@@ -124,8 +124,8 @@ fn what_was_appended_before_is_never_in_a_later_commit() {
                     let (commit, bytes) = append(&mut writer, number, urgency);
                     assert!(commit.get() >= before, "{commit:?} was appended after {before}");
                     newest.fetch_max(commit.get(), Ordering::SeqCst);
-                    let mut told = told.lock().expect("no panic");
-                    let records = told.entry(commit.get()).or_default();
+                    let mut reported = reported.lock().expect("no panic");
+                    let records = reported.entry(commit.get()).or_default();
                     records.entry(shard).or_default().extend_from_slice(&bytes);
                 }
             });
@@ -134,20 +134,20 @@ fn what_was_appended_before_is_never_in_a_later_commit() {
     assert!(threads.stop(), "everything is committed");
     let log = Log::read(&Files::open(directory.path()).expect("opened"));
     assert_eq!(log.damage, None);
-    let told = told.into_inner().expect("no panic");
-    assert!(log.frames.keys().eq(told.keys()));
-    for (number, commit) in told {
+    let reported = reported.into_inner().expect("no panic");
+    assert!(log.frames.keys().eq(reported.keys()));
+    for (number, commit) in reported {
         let records: Vec<u8> = commit.into_values().flatten().collect();
         assert!(log.frames[&number] == records, "commit {number}");
     }
 }
 
 #[test]
-fn a_disk_that_is_full_for_a_while_loses_nothing() {
+fn a_temporarily_full_disk_loses_nothing() {
     let disk = Disk::new(1);
     let Opened { journal, committer, .. } =
         Journal::open_on(disk.clone(), options()).expect("opened");
-    let threads = committer.spawn(nobody()).expect("started");
+    let threads = committer.spawn(no_notify()).expect("started");
     let mut writer = journal.writer();
     let (first, _) = append(&mut writer, 1, Urgency::Forces);
     until("it is committed", || journal.committed() >= first);
@@ -165,22 +165,22 @@ fn a_disk_that_is_full_for_a_while_loses_nothing() {
 }
 
 #[test]
-fn a_journal_that_cannot_commit_stops_all_the_same() {
+fn a_journal_that_cannot_commit_still_stops() {
     let disk = Disk::new(1);
     let Opened { journal, committer, .. } =
         Journal::open_on(disk.clone(), options()).expect("opened");
     disk.set_faults(Faults { sync_error: 1.0, ..Faults::default() });
-    let threads = committer.spawn(nobody()).expect("started");
+    let threads = committer.spawn(no_notify()).expect("started");
     append(&mut journal.writer(), 1, Urgency::Forces);
     until("it fails", || journal.condition() == Condition::Failing);
     assert!(!threads.stop());
 }
 
 #[test]
-fn nobody_believes_in_a_commit_thread_that_died() {
+fn a_panicked_commit_thread_is_reported_as_failing() {
     let disk = Disk::new(1);
     let Opened { journal, committer, .. } = Journal::open_on(disk, options()).expect("opened");
-    let threads = committer.spawn(Arc::new(|_| panic!("told to")));
+    let threads = committer.spawn(Arc::new(|_| panic!("on purpose")));
     let threads = threads.expect("started");
     append(&mut journal.writer(), 1, Urgency::Forces);
     until("it is known", || journal.condition() == Condition::Failing);

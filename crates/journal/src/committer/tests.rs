@@ -1,4 +1,4 @@
-//! The committer on a disk with faults, read back by rules of its own.
+//! The committer on a disk with faults, checked by an independent reader of the log.
 
 mod faults;
 mod random;
@@ -16,20 +16,20 @@ use crate::reference::Log;
 use crate::sim::{Disk, Faults};
 use crate::writer::Writer;
 
-/// Small segments, and nothing that is moved.
+/// Small segments, without compaction.
 fn options() -> Options {
     Options { segment_bytes: 64 << 10, retry: Duration::ZERO, ..Options::default() }
 }
 
-/// A committer with writers, and what was told to them.
+/// A committer with writers, and the records appended through them.
 struct Bench {
     disk: Disk,
     journal: Journal,
     committer: Committer,
     writers: Vec<Writer>,
-    /// The bytes of the records of each commit, by writer.
-    told: BTreeMap<u64, Vec<Vec<u8>>>,
-    /// The commits that must be on the disk once they are complete.
+    /// Encoded records of each commit, by writer.
+    appended: BTreeMap<u64, Vec<Vec<u8>>>,
+    /// The commits that must be synced once they are complete.
     synced: Vec<CommitSeq>,
     next: u64,
 }
@@ -39,41 +39,41 @@ impl Bench {
         Self::open(Disk::new(seed), writers)
     }
 
-    /// Opens what is on the disk, by the rules of [`Log`].
+    /// Opens the log on the disk, by the rules of [`Log`].
     fn open(disk: Disk, writers: usize) -> Self {
         let log = Log::read(&disk);
         assert_eq!(log.damage, None);
         let shared = log.open(disk.clone(), options());
         let journal = Journal::on(Arc::clone(&shared));
-        let told = log.frames.into_iter().map(|(number, records)| (number, vec![records]));
+        let appended = log.frames.into_iter().map(|(number, records)| (number, vec![records]));
         Self {
             disk,
             writers: (0..writers).map(|_| journal.writer()).collect(),
             committer: Committer::open(shared).expect("the disk is fine"),
             journal,
-            told: told.collect(),
+            appended: appended.collect(),
             synced: Vec::new(),
             next: 0,
         }
     }
 
-    /// Appends a message of so many bytes.
+    /// Appends a message of this many bytes.
     fn append(&mut self, writer: usize, bytes: usize, level: Level) -> CommitSeq {
         self.next += 1;
         let body = vec![self.next as u8; bytes];
         let id = MessageId::new(self.next).expect("not 0");
         let record = Record::Message { id, body: &[&body] };
         let commit = self.writers[writer].append(record, level, Urgency::Forces);
-        let told = self.told.entry(commit.get()).or_default();
-        told.resize(self.writers.len(), Vec::new());
-        record.encode(&mut told[writer]);
+        let appended = self.appended.entry(commit.get()).or_default();
+        appended.resize(self.writers.len(), Vec::new());
+        record.encode(&mut appended[writer]);
         if level == Level::Fsynced {
             self.synced.push(commit);
         }
         commit
     }
 
-    /// Appends and commits, which must work.
+    /// Appends and commits; asserts success.
     fn commit(&mut self, bytes: usize, level: Level) -> CommitSeq {
         let commit = self.append(0, bytes, level);
         assert_eq!(self.committer.step(), Step::Committed(commit));
@@ -91,21 +91,24 @@ impl Bench {
             .map_or(0, |commit| commit.get())
     }
 
-    /// What the disk has is what was told, up to some commit not below `at_least`.
+    /// Asserts that the log holds the appended records up to some commit, at least `at_least`.
     fn check(&self, disk: &Disk, at_least: u64) -> u64 {
         let log = Log::read(disk);
         assert_eq!(log.damage, None);
         let last = log.last();
-        assert!(last >= at_least, "the log ends with {last}, {at_least} was told to be there");
+        assert!(last >= at_least, "the log ends with {last}, {at_least} was reported complete");
         for (number, records) in &log.frames {
-            assert_eq!(Some(records), self.told.get(number).map(|told| told.concat()).as_ref());
+            assert_eq!(
+                Some(records),
+                self.appended.get(number).map(|appended| appended.concat()).as_ref()
+            );
         }
         last
     }
 }
 
 #[test]
-fn commits_are_there_after_a_power_cut() {
+fn forced_commits_survive_a_power_cut() {
     let mut bench = Bench::new(1, 1);
     for _ in 0..100 {
         bench.commit(1000, Level::Fsynced);
@@ -118,18 +121,18 @@ fn commits_are_there_after_a_power_cut() {
 }
 
 #[test]
-fn written_commits_are_there_after_the_process_died() {
+fn written_commits_survive_a_kill() {
     let mut bench = Bench::new(1, 1);
     for _ in 0..100 {
         bench.commit(1000, Level::Written);
     }
-    // The segments that are full were synced, the last one was not.
+    // Full segments were synced, the last one was not.
     assert!(bench.journal.stats().sync.count() < 10);
     assert_eq!(bench.check(&bench.disk.kill(), 100), 100);
 }
 
 #[test]
-fn one_record_that_asks_for_it_brings_all_before_it_onto_the_disk() {
+fn a_sync_request_covers_all_earlier_records() {
     let mut bench = Bench::new(1, 2);
     bench.commit(10, Level::Written);
     bench.append(0, 10, Level::Written);
@@ -149,7 +152,7 @@ fn all_writers_are_in_one_frame() {
 }
 
 #[test]
-fn what_a_writer_left_behind_is_committed() {
+fn records_of_a_dropped_writer_are_committed() {
     let mut bench = Bench::new(1, 2);
     let commit = bench.append(1, 10, Level::Fsynced);
     drop(bench.writers.pop());
@@ -169,7 +172,7 @@ fn a_frame_larger_than_a_segment_has_one_of_its_own() {
 }
 
 #[test]
-fn the_number_of_ids_given_out_is_in_the_log() {
+fn the_log_records_the_identifiers_assigned() {
     let mut bench = Bench::new(1, 1);
     let message = bench.journal.new_message_id();
     let queue = bench.journal.new_queue_id();
@@ -181,7 +184,7 @@ fn the_number_of_ids_given_out_is_in_the_log() {
 }
 
 #[test]
-fn a_writer_with_too_much_says_so_until_the_next_commit() {
+fn a_full_writer_reports_it_until_the_next_commit() {
     let mut bench = Bench::new(1, 1);
     let limit = bench.journal.options().buffer_bytes_max;
     bench.append(0, 10, Level::Fsynced);

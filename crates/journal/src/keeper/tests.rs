@@ -1,4 +1,4 @@
-//! Segments made ready and given back, on a disk that loses what is not synced.
+//! Segments prepared, recycled and removed, on a disk that loses unsynced data.
 
 use super::*;
 use crate::blocks::BLOCK;
@@ -12,12 +12,12 @@ use crate::storage::Storage;
 
 const BYTES: u32 = 64 << 10;
 
-/// What works on a disk, and the name of the first segment that it will make.
+/// A keeper on a disk, with the number of the first segment that it prepares.
 fn keeper(disk: &Disk) -> Arc<Shared> {
     keeper_of_log(disk, 0)
 }
 
-/// The same with a log that is kept this large.
+/// The same with this minimum log size.
 fn keeper_of_log(disk: &Disk, log_bytes_min: u64) -> Arc<Shared> {
     let options = Options { segment_bytes: BYTES, log_bytes_min, ..Options::default() };
     Journal::open_on(disk.clone(), options).expect("opened").committer.shared
@@ -31,7 +31,7 @@ fn unused(name: &str) -> Unused {
     Unused { name: name.to_owned(), sound: true }
 }
 
-/// The files of segments.
+/// Names of the segment files.
 fn segments(disk: &Disk) -> Vec<String> {
     let mut names = disk.list().expect("names");
     names.retain(|name| crate::segment::parse_name(name).is_some());
@@ -39,7 +39,7 @@ fn segments(disk: &Disk) -> Vec<String> {
 }
 
 #[test]
-fn segments_are_ready_with_zeros_and_names_that_survive() {
+fn prepared_segments_are_zeroed_and_their_names_synced() {
     let disk = Disk::new(1);
     let shared = keeper(&disk);
     work(&shared);
@@ -53,12 +53,12 @@ fn segments_are_ready_with_zeros_and_names_that_survive() {
 }
 
 #[test]
-fn who_is_in_a_hurry_does_not_wait_for_zeros() {
+fn an_urgent_request_does_not_wait_for_zeroing() {
     let disk = Disk::new(1);
     let shared = keeper(&disk);
     let ready = shared.pool.take(&shared).expect("a segment");
     assert_eq!(ready.file.size().expect("a size"), 0);
-    assert!(disk.power_cut().content(&file_name(ready.id)).is_some(), "its name is on the disk");
+    assert!(disk.power_cut().content(&file_name(ready.id)).is_some(), "its name is synced");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn used_files_become_new_segments_as_they_are() {
 }
 
 #[test]
-fn files_beyond_what_is_kept_and_those_that_failed_are_removed() {
+fn surplus_and_failed_files_are_removed() {
     let disk = Disk::new(1);
     let shared = keeper(&disk);
     for number in 0..10 {
@@ -101,7 +101,7 @@ fn files_beyond_what_is_kept_and_those_that_failed_are_removed() {
 }
 
 #[test]
-fn what_the_log_will_need_again_is_kept() {
+fn files_that_the_log_will_need_again_are_kept() {
     let disk = Disk::new(1);
     let shared = keeper_of_log(&disk, 7 * u64::from(BYTES));
     for number in 0..10 {
@@ -115,13 +115,13 @@ fn what_the_log_will_need_again_is_kept() {
 }
 
 #[test]
-fn a_segment_taken_in_a_hurry_is_left_for_the_first_that_is_prepared() {
+fn an_unzeroed_segment_is_left_once_another_is_prepared() {
     let disk = Disk::new(1);
     let options = Options { segment_bytes: BYTES, ..Options::default() };
     let opened = Journal::open_on(disk.clone(), options).expect("opened");
     let (mut committer, mut writer) = (opened.committer, opened.journal.writer());
     let shared = Arc::clone(&committer.shared);
-    // Nothing is prepared but what the test says.
+    // Segments are prepared only by explicit calls.
     committer.is_threaded = true;
     let mut keys = 0..;
     let mut commit = || {
@@ -143,7 +143,7 @@ fn a_segment_taken_in_a_hurry_is_left_for_the_first_that_is_prepared() {
 }
 
 #[test]
-fn a_segment_is_never_gone_before_those_given_back_earlier() {
+fn segments_disappear_in_the_order_they_were_released() {
     for seed in 0..300 {
         let disk = Disk::new(seed);
         let shared = keeper(&disk);
@@ -165,17 +165,17 @@ fn a_segment_is_never_gone_before_those_given_back_earlier() {
 }
 
 #[test]
-fn a_file_that_somebody_else_removed_is_in_nobodys_way() {
+fn a_file_removed_externally_blocks_no_work() {
     let disk = Disk::new(1);
     let shared = keeper(&disk);
     shared.pool.give_back(unused("missing"));
     assert!(shared.pool.take(&shared).is_ok());
     work(&shared);
-    assert!(!shared.pool.work(&shared), "nothing is left to do");
+    assert!(!shared.pool.work(&shared), "no work is left");
 }
 
 #[test]
-fn files_that_cannot_be_given_back_do_not_keep_the_committer_waiting() {
+fn files_that_cannot_be_recycled_do_not_delay_the_committer() {
     let disk = Disk::new(1);
     let shared = keeper(&disk);
     for number in 0..100 {

@@ -41,7 +41,7 @@ fn records() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn records_come_back() {
+fn records_survive_encoding_and_decoding() {
     let all = records();
     let bytes = all.concat();
     let decoded: Vec<_> = Records::new(&bytes).map(|located| located.expect("decoded")).collect();
@@ -64,7 +64,7 @@ fn records_come_back() {
     assert_eq!(decoded[6].record, put);
     let Some(Decoded::OpenState { message, times, opened }) = decoded.last().map(|d| d.record)
     else {
-        panic!("the last one is of an open message");
+        panic!("the last record is an open message");
     };
     assert_eq!((message.get(), times), (5, 3));
     let opened: Vec<_> = opened.iter().collect();
@@ -80,7 +80,7 @@ fn an_entry_takes_few_bytes() {
 }
 
 #[test]
-fn a_message_is_whole_or_not_the_one() {
+fn a_damaged_message_body_is_detected() {
     let mut bytes = Vec::new();
     Record::Message { id: id(7), body: &[b"body"] }.encode(&mut bytes);
     let (record, _) = decode(&bytes).expect("whole");
@@ -96,7 +96,7 @@ fn a_message_is_whole_or_not_the_one() {
 }
 
 #[test]
-fn what_is_cut_off_is_malformed() {
+fn truncated_records_are_malformed() {
     for bytes in records() {
         for len in 0..bytes.len() {
             assert_eq!(decode(&bytes[..len]), Err(RecordError::Malformed), "{bytes:?} {len}");
@@ -105,7 +105,7 @@ fn what_is_cut_off_is_malformed() {
 }
 
 #[test]
-fn unknown_kinds_are_told() {
+fn unknown_kinds_are_reported() {
     assert_eq!(decode(&[0, 1, 2]), Err(RecordError::Kind(0)));
     assert_eq!(decode(&[200]), Err(RecordError::Kind(200)));
 }

@@ -1,4 +1,4 @@
-//! Segments made by hand: bodies that look like frames, formats, recycled files.
+//! Handmade segments: bodies that look like frames, formats, recycled files.
 
 use super::*;
 use crate::blocks::BLOCK;
@@ -49,7 +49,7 @@ fn entries(recovery: &Recovery) -> Vec<u64> {
 
 #[test]
 fn a_body_that_looks_like_a_frame_is_a_body() {
-    // A body whose second block is a frame that says that the one around it was on the disk.
+    // A body whose second block is a frame that declares the surrounding frame synced.
     let mut body = vec![0xa5; 3 * BLOCK];
     let around = frame(2, 1, 5, &entry(2, &body));
     let forged = frame(3, 2, 6, &entry(3, b"forged"));
@@ -61,14 +61,14 @@ fn a_body_that_looks_like_a_frame_is_a_body() {
     assert_eq!((first.len() + start + offset) % BLOCK, 0, "the forged frame begins at a block");
     let whole = read(&disk(&[first.clone(), around.clone()])).expect("read");
     assert_eq!(entries(&whole), [1, 2]);
-    // Its header was never written: what is left is the body.
+    // The header was never written: only the body remains.
     around[..BLOCK].fill(0);
     let torn = read(&disk(&[first, around])).expect("read");
     assert_eq!((entries(&torn), &torn.report.damage[..]), (vec![1], &[][..]));
 }
 
 #[test]
-fn what_is_synced_and_missing_is_damage_and_what_is_not_is_the_end() {
+fn a_missing_synced_frame_is_damage_and_an_unsynced_one_ends_the_log() {
     let frames = |synced| {
         let third = frame(3, synced, 5, &entry(3, b"x"));
         disk(&[frame(1, 0, 5, &entry(1, b"x")), vec![0; BLOCK], third])
@@ -87,11 +87,11 @@ fn what_is_synced_and_missing_is_damage_and_what_is_not_is_the_end() {
 }
 
 #[test]
-fn what_a_recycled_file_held_before_does_not_count() {
+fn former_content_of_a_recycled_file_is_ignored() {
     let mut old = frame(2, 1, 5, &entry(2, b"x"));
     let header = Header { segment: SegmentId::new(9), ..header_of(&old) };
     old[..Header::BYTES].copy_from_slice(&header.encode());
-    // Of this segment too, but with another salt.
+    // Frames of this segment number, but with another salt.
     let other = frame(2, 1, 6, &entry(2, b"x"));
     for rest in [old, other] {
         let recovery = read(&disk(&[frame(1, 0, 5, &entry(1, b"x")), rest])).expect("read");
@@ -107,11 +107,11 @@ fn header_of(frame: &[u8]) -> Header {
 }
 
 #[test]
-fn records_that_are_none_are_damage() {
+fn undecodable_records_are_damage() {
     let mut records = entry(1, b"x");
     records.extend_from_slice(&[99, 1, 2]);
     let recovery = read(&disk(&[frame(1, 0, 5, &records)])).expect("read");
-    assert_eq!(entries(&recovery), [1], "those before are used");
+    assert_eq!(entries(&recovery), [1], "earlier records are used");
     assert_eq!(recovery.report.damage.len(), 1);
 }
 
@@ -129,7 +129,7 @@ fn a_newer_format_is_refused_by_name() {
 }
 
 #[test]
-fn no_bytes_make_recovery_fail() {
+fn recovery_accepts_any_bytes() {
     let mut rng = fastrand::Rng::with_seed(1);
     let parts = [
         frame(1, 0, 5, &entry(1, &[1; 3_000])),
@@ -151,15 +151,15 @@ fn no_bytes_make_recovery_fail() {
             bytes.truncate(rng.usize(..=bytes.len()));
             disk.put(&file_name(SegmentId::new(segment)), bytes);
         }
-        let recovery = recover(&disk, &Stats::default()).expect("whatever it holds");
+        let recovery = recover(&disk, &Stats::default()).expect("any content is accepted");
         assert!(recovery.last_frame <= 3 && entries(&recovery).len() <= 3);
     }
 }
 
-/// A file that was left when its first write failed, and could not be removed, before the segment
-/// to which its frame was written instead.
+/// A file abandoned after its first write failed, and not removable, is older than the segment that
+/// received its frame instead.
 #[test]
-fn a_file_that_was_given_up_is_no_damage_when_it_is_the_oldest() {
+fn an_abandoned_oldest_file_is_no_damage() {
     let mut broken = frame(14, 13, 5, &entry(14, b"x"));
     broken[100] ^= 1;
     let disk = disk(&[broken]);
@@ -172,10 +172,10 @@ fn a_file_that_was_given_up_is_no_damage_when_it_is_the_oldest() {
     assert_eq!(recovery.unused, [file_name(SegmentId::new(1))]);
 }
 
-/// What was lost at the end of a log may be all headers of a segment: then the first thing there
-/// that looked like a frame was believed, and it may be what a client had sent.
+/// A lost tail may include all headers of a segment. Recovery once accepted the first bytes there
+/// that looked like a frame, which may be the payload of a client.
 #[test]
-fn a_body_that_looks_like_a_frame_is_a_body_also_where_no_header_is_left() {
+fn a_body_that_looks_like_a_frame_is_a_body_without_any_header_left() {
     let forged = frame(1, 0, 6, &entry(3, b"forged"));
     let with_body = |disk: &Disk| {
         let mut bytes = vec![0; BLOCK];
@@ -187,14 +187,14 @@ fn a_body_that_looks_like_a_frame_is_a_body_also_where_no_header_is_left() {
     with_body(&disk);
     let recovery = read(&disk).expect("read");
     assert_eq!((entries(&recovery), recovery.last_frame), (vec![], 0));
-    // Its own frames are known.
+    // Frames with the right salt are accepted.
     let mut bytes = vec![0; BLOCK];
     let value = Salt::for_new_frames(Some(salt));
     bytes.extend_from_slice(&frame(2, 1, value, &entry(2, b"x")));
     bytes.extend_from_slice(&forged);
     disk.put(&file_name(SegmentId::new(1)), bytes);
     assert_eq!(entries(&read(&disk).expect("read")), [2]);
-    // Segments from before the file was made say what their mark is, as well as they can.
+    // In segments older than the salt file the salt is taken from their own frames.
     let disk = Disk::new(2);
     Salt::make(&disk, SegmentId::new(2)).expect("made");
     with_body(&disk);
@@ -202,7 +202,7 @@ fn a_body_that_looks_like_a_frame_is_a_body_also_where_no_header_is_left() {
 }
 
 #[test]
-fn all_frames_of_a_data_directory_bear_its_mark() {
+fn all_frames_of_a_data_directory_carry_its_salt() {
     use crate::journal::{Journal, Opened};
     use crate::options::{Level, Options, Urgency};
     let disk = Disk::new(1);
@@ -222,11 +222,11 @@ fn all_frames_of_a_data_directory_bear_its_mark() {
 }
 
 #[test]
-fn a_copy_in_the_quarantine_is_whole_or_made_again() {
+fn an_incomplete_quarantine_copy_is_repeated() {
     let disk = disk(&[frame(1, 0, 5, &entry(1, b"x"))]);
     let name = file_name(SegmentId::new(1));
     let kept = kept_name(&name);
-    // The process died while it copied.
+    // The process died during the copy.
     disk.put(&format!("{kept}.part"), vec![1; 10]);
     assert!(keep(&disk, &name).expect("copied"));
     assert_eq!(disk.content(&kept), disk.content(&name));

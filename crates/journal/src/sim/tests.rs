@@ -11,19 +11,19 @@ fn disk_with(seed: u64, content: &[u8]) -> (Disk, Arc<dyn StorageFile>) {
 }
 
 #[test]
-fn what_is_synced_survives_a_power_cut() {
+fn synced_data_survives_a_power_cut() {
     for seed in 0..50 {
         let (disk, file) = disk_with(seed, b"abc");
         let after = disk.power_cut();
         assert_eq!(after.content("a").as_deref(), Some(&b"abc"[..]));
-        assert!(file.size().is_err(), "a file of the former life");
+        assert!(file.size().is_err(), "a handle from before the power cut");
         assert!(disk.list().is_err());
         assert_eq!(after.list().expect("names"), ["a"]);
     }
 }
 
 #[test]
-fn what_is_not_synced_may_be_torn_at_sectors() {
+fn unsynced_data_may_be_torn_at_sectors() {
     let mut outcomes = [0; 3];
     for seed in 0..200 {
         let (disk, file) = disk_with(seed, &[1; 2048]);
@@ -49,7 +49,7 @@ fn later_writes_may_arrive_without_earlier_ones() {
 }
 
 #[test]
-fn names_that_are_not_synced_may_be_as_before() {
+fn unsynced_names_may_revert() {
     let mut outcomes = [0; 2];
     for seed in 0..50 {
         let (disk, _) = disk_with(seed, b"abc");
@@ -62,7 +62,7 @@ fn names_that_are_not_synced_may_be_as_before() {
 }
 
 #[test]
-fn a_killed_process_leaves_everything_written() {
+fn a_killed_process_loses_no_written_data() {
     let (disk, file) = disk_with(1, b"abc");
     write_all_at(&*file, 3, b"def").expect("written");
     let after = disk.kill();
@@ -71,14 +71,14 @@ fn a_killed_process_leaves_everything_written() {
 }
 
 #[test]
-fn after_a_failed_sync_the_next_one_says_nothing() {
+fn a_sync_after_a_failed_one_proves_nothing() {
     let lost = (0..100).any(|seed| {
         let (disk, file) = disk_with(seed, b"abc");
         write_all_at(&*file, 0, b"xyz").expect("written");
         disk.set_faults(Faults { sync_error: 1.0, ..Faults::default() });
         assert!(file.sync().is_err());
         disk.set_faults(Faults::default());
-        file.sync().expect("synced, it says");
+        file.sync().expect("the second sync reports success");
         assert_eq!(disk.content("a").as_deref(), Some(&b"xyz"[..]));
         disk.power_cut().content("a").as_deref() == Some(&b"abc"[..])
     });
@@ -86,7 +86,7 @@ fn after_a_failed_sync_the_next_one_says_nothing() {
 }
 
 #[test]
-fn a_full_disk_takes_what_fits_and_what_is_there_already() {
+fn a_full_disk_accepts_what_fits_and_overwrites() {
     let (disk, file) = disk_with(1, &[0; 1000]);
     disk.set_capacity(Some(1500));
     write_all_at(&*file, 0, &[1; 1000]).expect("these blocks are there");

@@ -1,4 +1,4 @@
-//! What is left out changes nothing of what there is afterwards.
+//! Records left out of a commit do not change the resulting index.
 
 use fastrand::Rng;
 
@@ -42,16 +42,16 @@ fn apply(index: &mut Index, number: u64, records: &[u8]) {
     index.apply(FrameAt::new(place, number), records).expect("records");
 }
 
-/// As writers have them: without the checksums of messages.
-fn told(records: &[Record<'_>]) -> Vec<u8> {
+/// As writers buffer them: without the checksums of messages.
+fn encode_unsealed(records: &[Record<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     records.iter().for_each(|record| record.encode_unsummed(&mut bytes));
     bytes
 }
 
-/// What is left of the records of one commit.
+/// The remaining records of one commit, and the number left out.
 fn rest_of(index: &Index, writers: &[&[Record<'_>]]) -> (Vec<u8>, u32) {
-    let taken: Vec<_> = writers.iter().map(|records| told(records)).collect();
+    let taken: Vec<_> = writers.iter().map(|records| encode_unsealed(records)).collect();
     let mut rest = Vec::new();
     let left_out = TransientFilter::default().append(index, &taken, &mut rest);
     let all: usize = taken.iter().map(Vec::len).sum();
@@ -60,7 +60,7 @@ fn rest_of(index: &Index, writers: &[&[Record<'_>]]) -> (Vec<u8>, u32) {
 }
 
 #[test]
-fn a_message_that_all_have_had_is_left_out_with_all_that_was_told_of_it() {
+fn a_message_delivered_to_all_queues_is_left_out_with_its_records() {
     let ours = [
         message(1),
         entry(1, 5, 1),
@@ -78,7 +78,7 @@ fn a_message_that_all_have_had_is_left_out_with_all_that_was_told_of_it() {
 }
 
 #[test]
-fn what_something_else_needs_stays() {
+fn records_that_others_depend_on_stay() {
     let key = b"key";
     let put = |message| Record::Put {
         queue: QueueId::COMMON,
@@ -99,19 +99,19 @@ fn what_something_else_needs_stays() {
             assert_eq!((rest, records), (encode(&writers.concat()), 0), "{more:?}");
         }
     }
-    // Nobody has had it yet.
+    // Not delivered yet.
     assert_eq!(rest_of(&Index::default(), &[&[message(1)]]).1, 0);
     assert_eq!(rest_of(&Index::default(), &[&[message(1), entry(1, 1, 1)]]).1, 0);
-    // It takes the place of another one.
+    // It replaces another message.
     let mut index = Index::default();
     apply(&mut index, 1, &encode(&[message(9), entry(1, 1, 9)]));
     assert_eq!(rest_of(&index, &[&gone]).1, 0);
 }
 
 #[test]
-fn what_is_not_understood_is_left_as_it_is() {
+fn undecodable_records_are_left_unchanged() {
     let records = [message(1), entry(1, 1, 1), remove(1, 1)];
-    let (mut taken, mut bytes) = ([told(&records)], encode(&records));
+    let (mut taken, mut bytes) = ([encode_unsealed(&records)], encode(&records));
     taken[0].push(0xff);
     bytes.push(0xff);
     let mut rest = Vec::new();
@@ -120,7 +120,7 @@ fn what_is_not_understood_is_left_as_it_is() {
 }
 
 #[test]
-fn commits_in_which_nothing_goes_are_not_looked_at_for_a_while() {
+fn commits_without_savings_pause_the_search() {
     let mut transients = TransientFilter::default();
     let mut look = |records: &[Record<'_>]| {
         transients.append(&Index::default(), &[encode(records)], &mut Vec::new()).records
@@ -130,14 +130,14 @@ fn commits_in_which_nothing_goes_are_not_looked_at_for_a_while() {
     assert_eq!(look(&[message(1)]), 0);
     let looks = (0..REST_COMMITS).map(|_| look(&gone)).sum::<u32>();
     assert_eq!((looks, look(&gone)), (0, 3));
-    // Their messages get their checksums all the same.
+    // Their messages still get checksums.
     let (records, mut rest) = ([message(1), entry(1, 1, 1), message(2)], Vec::new());
     let mut resting = TransientFilter { rest: 1, ..TransientFilter::default() };
-    resting.append(&Index::default(), &[told(&records)], &mut rest);
+    resting.append(&Index::default(), &[encode_unsealed(&records)], &mut rest);
     assert_eq!(rest, encode(&records));
 }
 
-/// All that an index knows, but for where it is.
+/// The content of an index, without positions.
 fn content(index: &Index) -> impl PartialEq + std::fmt::Debug {
     let messages: Vec<_> = index.messages().into_iter().map(|(id, _)| id.get()).collect();
     let places = (1..=QUEUES).flat_map(|queue| (0..SEQS).map(move |seq| (queue, seq)));
@@ -150,11 +150,11 @@ fn content(index: &Index) -> impl PartialEq + std::fmt::Debug {
     (sorted, entries, opens, index.keys().len(), counts)
 }
 
-/// Writers that follow the rules: each number of an entry is used once, and only what is sure to be
-/// there is referred to.
+/// Writers that follow the rules: each entry number is used once, and only committed messages are
+/// referenced.
 struct Writers {
     random: Rng,
-    /// Entries that were not removed, and which writer moves them on.
+    /// Live entries, and the writer that changes each.
     entries: Vec<(u64, u64, usize)>,
     next_message: u64,
     next_seq: u64,
@@ -233,7 +233,7 @@ impl Writers {
 }
 
 #[test]
-fn an_index_is_the_same_with_and_without() {
+fn the_index_is_the_same_with_and_without_transient_records() {
     let mut left_out = 0;
     for seed in 0..400 {
         let random = Rng::with_seed(seed);

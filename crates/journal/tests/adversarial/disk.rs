@@ -1,4 +1,4 @@
-//! A disk whose operations are counted, and one of which is the last, or fails.
+//! A disk that counts its operations, and stops or fails at a chosen one.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use tacho_journal::sim::{Disk, Faults};
 use tacho_journal::storage::{Storage, StorageFile};
 
-/// What becomes of an operation that changes something.
+/// What happens to an operation that changes the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trap {
-    /// It and all after it never happen: the machine is off.
+    /// This operation and all later ones never happen: the machine is off.
     Dies,
-    /// It fails, and so do so many after it; then all is well.
+    /// This operation and the given number of later ones fail; then the disk recovers.
     Fails(u64),
-    /// The disk is full from here on, for so many operations.
+    /// The disk is full from this operation on, for the given number of operations.
     Full(u64),
 }
 
@@ -24,7 +24,7 @@ struct Traps {
     trap: Mutex<Option<(u64, Trap)>>,
 }
 
-/// What the next operation is to do.
+/// Outcome of the next operation.
 enum Now {
     Works,
     Dies,
@@ -32,7 +32,7 @@ enum Now {
     Full,
 }
 
-/// The disk; clones are the same one.
+/// The disk; clones share its state.
 #[derive(Clone)]
 pub(crate) struct Trapped {
     pub(crate) disk: Disk,
@@ -45,7 +45,7 @@ impl Trapped {
         Self { disk, traps: Arc::new(traps) }
     }
 
-    /// Operations so far, those that failed too.
+    /// Operations so far, failed ones included.
     pub(crate) fn done(&self) -> u64 {
         self.traps.done.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Who tells a journal things.
+//! A random workload and the state it must leave behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +10,23 @@ use tacho_testkit::journal::{Action, Entry, Shown, State, Value};
 
 use crate::body;
 
-/// Who tells a journal random things and remembers what it would say after each commit.
-pub(crate) struct Teller {
+/// Appends random records and keeps the expected state after each commit.
+pub(crate) struct Workload {
     rng: Rng,
     state: State,
-    /// What is live after each commit; a commit without records is as the one before.
+    /// The live state after each commit; a commit without records repeats the one before.
     after: BTreeMap<CommitSeq, State>,
-    /// The newest commit that survives everything once it is complete.
+    /// The newest commit that survives any failure once it is complete.
     pub(crate) asked: BTreeSet<CommitSeq>,
     queues: Vec<QueueId>,
     seq: u64,
     version: u64,
-    /// The greatest numbers that were seen.
+    /// The greatest identifiers seen.
     newest_message: u64,
     newest_queue: u64,
 }
 
-impl Teller {
+impl Workload {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             rng: Rng::with_seed(seed),
@@ -41,11 +41,11 @@ impl Teller {
         }
     }
 
-    /// Tells a few things, as one group or one by one.
-    pub(crate) fn tell(&mut self, journal: &Journal, writer: &mut Writer) {
+    /// Appends a few records, as one record batch or one by one.
+    pub(crate) fn append_some(&mut self, journal: &Journal, writer: &mut Writer) {
         let level = if self.rng.u8(..3) == 0 { Level::Written } else { Level::Fsynced };
         for _ in 0..self.rng.u8(1..4) {
-            let commit = self.tell_one(journal, writer, level);
+            let commit = self.append_one(journal, writer, level);
             self.after.insert(commit, self.state.clone());
             if level == Level::Fsynced {
                 self.asked.insert(commit);
@@ -85,7 +85,7 @@ impl Teller {
         self.gather(writer, level, &Action::Entry { queue, seq, entry, counts: true });
     }
 
-    fn tell_one(&mut self, journal: &Journal, writer: &mut Writer, level: Level) -> CommitSeq {
+    fn append_one(&mut self, journal: &Journal, writer: &mut Writer, level: Level) -> CommitSeq {
         match self.rng.u8(..20) {
             0..6 => {
                 let id = self.new_message(journal, writer, level);
@@ -107,7 +107,7 @@ impl Teller {
             16..19 => self.put(journal, writer, level),
             _ => self.delete(journal, writer, level),
         }
-        // Something, so that the commit comes.
+        // Any record, so that there is something to commit.
         writer.gather(Record::Remove { queue: QueueId::new(u64::MAX), seq: 1 }, level);
         writer.close(Urgency::Forces)
     }
@@ -147,7 +147,7 @@ impl Teller {
         self.gather(writer, level, &Action::Drop(queue));
     }
 
-    /// A queue, one of its keys, and a version: newer than any, or an older one that comes late.
+    /// A queue, one of its keys, and a version: the newest, or an older one that arrives late.
     fn key(&mut self, journal: &Journal) -> (QueueId, Vec<u8>, u64) {
         let common = self.rng.bool();
         let queue = if common { QueueId::COMMON } else { self.queue(journal) };
@@ -174,8 +174,8 @@ impl Teller {
         self.gather(writer, level, &Action::Delete { queue, key, version });
     }
 
-    /// The journal was opened: it must say what it was told up to its newest commit, which is not
-    /// before `safe`. From now on nothing behind that was ever said.
+    /// Checks a reopened journal: it must show the state at its newest commit, which is not older
+    /// than `safe`. Later commits are then forgotten here, too.
     pub(crate) fn check(&mut self, journal: &Journal, recovered: &mut Recovered, safe: CommitSeq) {
         let newest = journal.committed();
         assert!(newest >= safe, "the log ends with {newest:?}, {safe:?} was safe");
@@ -185,12 +185,12 @@ impl Teller {
         recovered.visit(&mut shown).unwrap();
         let (_, state) = self.after.range(..=newest).next_back().unwrap();
         state.check(&shown);
-        // There is one writer, so it is certain who was served.
+        // With a single writer the set of served queues is certain.
         assert_eq!(shown.opens, state.opens, "after {newest:?}");
         self.state = state.clone();
         self.after.retain(|commit, _| *commit <= newest);
         self.asked.retain(|commit| *commit <= newest);
-        // What was lost with the tail may be given out again.
+        // Identifiers lost with the tail may be assigned again.
         let messages = self.state.messages();
         self.newest_message = messages.last().map_or(0, |id| id.get());
         let queues = queues(&self.state);
@@ -203,7 +203,7 @@ impl Teller {
     }
 }
 
-/// All queues of which something is live.
+/// All queues with live records.
 fn queues(state: &State) -> BTreeSet<QueueId> {
     let entries = state.entries.keys().map(|(queue, _)| *queue);
     let live = state.keys.iter().filter(|(_, value)| value.bytes.is_some());

@@ -1,4 +1,4 @@
-//! Logs that are cut off, damaged, or that the disk does not let be read.
+//! Logs that are cut off, damaged, or partly unreadable.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,7 +14,7 @@ use tacho_journal::{
 
 use super::{Bench, options};
 
-/// Nothing is moved, so that what was written stays where it is.
+/// Without compaction, so that records stay where they were written.
 fn still() -> Options {
     Options { log_bytes_min: u64::MAX, ..options() }
 }
@@ -25,8 +25,7 @@ const COMMITS: u64 = 60;
 /// The name of the first segment.
 const FIRST: &str = "0000000000000001.segment";
 
-/// A log with one entry in each commit, and the number of the commit as that of the entry. Commit
-/// 20 fills more than a segment.
+/// A log with one entry per commit, numbered like the commit. Commit 20 fills more than a segment.
 fn log(seed: u64) -> Disk {
     let mut bench = Bench::open_with(Disk::new(seed), 1, still());
     let mut rng = Rng::with_seed(seed);
@@ -39,7 +38,7 @@ fn log(seed: u64) -> Disk {
     bench.disk.kill()
 }
 
-/// The entries that are there, all with their bodies.
+/// The live entries; asserts that each has its body.
 fn entries(bench: &mut Bench) -> BTreeSet<u64> {
     let seen = bench.seen();
     for ((_, seq), entry) in &seen.entries {
@@ -57,7 +56,7 @@ fn open(disk: &Disk, seed: u64) -> (Bench, Report) {
     (bench, report)
 }
 
-/// The segments with the bytes of theirs that are in use, in order.
+/// The segments and their used bytes, in order.
 fn segments(disk: &Disk) -> Vec<(String, Vec<u8>)> {
     let mut names = disk.list().expect("names");
     names.retain(|name| name.ends_with(".segment"));
@@ -72,7 +71,7 @@ fn segments(disk: &Disk) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn every_beginning_of_a_log_is_a_log() {
+fn every_prefix_of_a_log_is_a_log() {
     let disk = log(1);
     let segments = segments(&disk);
     assert!(segments.len() > 4, "{}", segments.len());
@@ -102,7 +101,7 @@ fn every_beginning_of_a_log_is_a_log() {
 }
 
 #[test]
-fn a_flipped_bit_costs_one_commit_and_is_told() {
+fn a_flipped_bit_loses_one_commit_and_is_reported() {
     let disk = log(2);
     let segments = segments(&disk);
     let mut rng = Rng::with_seed(2);
@@ -125,7 +124,7 @@ fn a_flipped_bit_costs_one_commit_and_is_told() {
                 assert_eq!((&report.damage[..], &problems[..]), (&[][..], &[][..]), "byte {at}");
                 continue;
             }
-            // Nobody can tell the last one from one that was cut off.
+            // Damage of the last commit is indistinguishable from a cut-off one.
             [COMMITS] if report.damage.is_empty() => {}
             [seq] => {
                 let damage = &report.damage[..];
@@ -145,7 +144,7 @@ fn a_flipped_bit_costs_one_commit_and_is_told() {
     assert!(lost > 100 && harmless > 10, "{lost} {harmless}");
 }
 
-/// After damage the journal is used like any other, and opened again.
+/// After damage the journal works normally and can be reopened.
 fn goes_on(mut bench: Bench, there: &BTreeSet<u64>) {
     let mut expected = there.clone();
     for seq in 1_000..1_005_u64 {
@@ -159,7 +158,7 @@ fn goes_on(mut bench: Bench, there: &BTreeSet<u64>) {
 }
 
 #[test]
-fn a_segment_that_is_nothing_but_damage_is_set_aside() {
+fn a_fully_damaged_segment_is_quarantined() {
     let disk = log(3);
     let segments = segments(&disk);
     for (index, (name, content)) in segments.iter().enumerate() {
@@ -173,7 +172,7 @@ fn a_segment_that_is_nothing_but_damage_is_set_aside() {
             let lost = report.damage[0].first_frame..=report.damage[0].last_frame;
             assert!((1..=COMMITS).all(|seq| lost.contains(&seq) != there.contains(&seq)));
             assert_eq!(report.quarantined, [format!("quarantine/{name}")]);
-            assert!(bench.disk.content(name).is_none(), "moved away");
+            assert!(bench.disk.content(name).is_none(), "moved to quarantine");
         }
         assert!(!there.is_empty());
         goes_on(bench, &there);
@@ -181,7 +180,7 @@ fn a_segment_that_is_nothing_but_damage_is_set_aside() {
 }
 
 #[test]
-fn an_entry_without_its_message_is_told_and_its_message_gone() {
+fn an_entry_without_its_message_is_reported() {
     let mut bench = Bench::open_with(Disk::new(4), 1, still());
     let message = bench.message(&[7; 100]);
     bench.commit();
@@ -198,7 +197,7 @@ fn an_entry_without_its_message_is_told_and_its_message_gone() {
 }
 
 #[test]
-fn a_message_that_is_damaged_later_is_told_when_it_is_read() {
+fn a_message_damaged_later_is_reported_when_read() {
     let mut bench = Bench::open_with(Disk::new(5), 1, still());
     let message = bench.message(&[7; 9_000]);
     bench.entry(QUEUE, 1, message);
@@ -210,7 +209,7 @@ fn a_message_that_is_damaged_later_is_told_when_it_is_read() {
 }
 
 #[test]
-fn reads_that_fail_now_and_then_lose_nothing() {
+fn intermittent_read_errors_lose_nothing() {
     for seed in 0..20 {
         let disk = log(seed).copy(seed);
         disk.set_faults(Faults { read_error: 0.05, short: 0.2, ..Faults::default() });
@@ -224,7 +223,7 @@ fn reads_that_fail_now_and_then_lose_nothing() {
     }
 }
 
-/// A disk with a place that cannot be read.
+/// A disk with an unreadable range.
 #[derive(Clone)]
 struct BadSector {
     disk: Disk,
@@ -291,7 +290,7 @@ impl StorageFile for BadFile {
 }
 
 #[test]
-fn a_sector_that_cannot_be_read_costs_the_commit_that_it_is_in() {
+fn an_unreadable_sector_loses_only_its_commit() {
     let disk = log(6);
     for (name, content) in segments(&disk) {
         for at in (0..content.len() as u64).step_by(7_001) {
@@ -316,7 +315,7 @@ fn a_sector_that_cannot_be_read_costs_the_commit_that_it_is_in() {
 }
 
 #[test]
-fn what_cannot_be_moved_is_given_up_and_told() {
+fn records_that_cannot_be_relocated_are_dropped_and_reported() {
     let mut bench = Bench::new(7, 1);
     let lost = bench.message(&[1; 500]);
     bench.entry(QUEUE, 1, lost);
@@ -324,7 +323,7 @@ fn what_cannot_be_moved_is_given_up_and_told() {
     bench.commit();
     let kept = bench.message(&[2; 500]);
     bench.entry(QUEUE, 2, kept);
-    // Its message cannot be read, it can.
+    // The entry is readable, its message is not.
     bench.entry(QUEUE, 3, lost);
     bench.commit();
     bench.disk.damage(FIRST, 100, 1);

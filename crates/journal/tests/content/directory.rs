@@ -16,10 +16,10 @@ use super::options;
 
 const QUEUE: QueueId = QueueId::new(1_000_001);
 
-/// Generous: the machine may be busy.
+/// Generous, as the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The newest commit, and whom to wake.
+/// The newest commit, and the condition variable of its waiters.
 type Committed = Arc<(Mutex<u64>, Condvar)>;
 
 struct Running {
@@ -39,10 +39,10 @@ impl Running {
         let opened = Journal::open(directory, options).expect("the journal opens");
         let Opened { journal, committer, recovered } = opened;
         let committed: Committed = Arc::default();
-        let told = Arc::clone(&committed);
+        let shared = Arc::clone(&committed);
         let notify = move |commit: CommitSeq| {
-            *told.0.lock().expect("not poisoned") = commit.get();
-            told.1.notify_all();
+            *shared.0.lock().expect("not poisoned") = commit.get();
+            shared.1.notify_all();
         };
         let thread = committer.spawn(Arc::new(notify)).expect("a thread");
         Self { writer: journal.writer(), journal, recovered, thread, committed }
@@ -73,7 +73,7 @@ impl Running {
     }
 }
 
-/// The files of segments that are not empty, in order.
+/// Paths of the non-empty segments, in order.
 fn segments(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).expect("the directory");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -87,7 +87,7 @@ fn segments(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_is_old_is_moved_by_a_thread_and_read_meanwhile() {
+fn old_records_stay_readable_while_the_thread_relocates_them() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut running = Running::open(directory.path());
     let old: Vec<_> = (0..20).map(|seq| running.publish(QUEUE, seq, &[7; 2_000]).0).collect();
@@ -95,14 +95,14 @@ fn what_is_old_is_moved_by_a_thread_and_read_meanwhile() {
     let end = Instant::now() + PATIENCE;
     let mut seq = 0;
     while !moved(&running) {
-        assert!(Instant::now() < end, "nothing was moved");
+        assert!(Instant::now() < end, "no record was relocated");
         let queue = running.journal.new_queue_id();
         let (_, commit) = running.publish(queue, 0, &[8; 3_000]);
         running.append(Record::DropQueue { queue });
         running.wait(commit);
         let id = old[seq % old.len()];
         let (_, body) = running.journal.read(&[id]).pop().expect("an answer");
-        assert_eq!(*body.expect("readable while it is moved"), [7; 2_000]);
+        assert_eq!(*body.expect("readable during relocation"), [7; 2_000]);
         seq += 1;
     }
     assert!(running.thread.stop());
@@ -115,9 +115,9 @@ fn what_is_old_is_moved_by_a_thread_and_read_meanwhile() {
 }
 
 #[test]
-fn a_damaged_file_is_put_into_quarantine_once() {
+fn a_damaged_file_is_quarantined_once() {
     let directory = tempfile::tempdir().expect("a directory");
-    // Nothing is moved: the damaged segment stays.
+    // Compaction is off, so the damaged segment stays.
     let still = Options { log_bytes_min: u64::MAX, ..options() };
     let mut running = Running::open_with(directory.path(), still.clone());
     for seq in 0..20 {
@@ -131,7 +131,7 @@ fn a_damaged_file_is_put_into_quarantine_once() {
     content[9_000] ^= 1;
     fs::write(&damaged, &content).expect("damaged");
 
-    let inspection = Inspection::open(directory.path()).expect("nobody uses it");
+    let inspection = Inspection::open(directory.path()).expect("the directory is not in use");
     let problems = inspection.check();
     assert!(matches!(&problems[..], [Problem::Damage(_)]), "{problems:?}");
     let name = damaged.file_name().and_then(|name| name.to_str()).expect("a name");
@@ -156,7 +156,7 @@ fn a_damaged_file_is_put_into_quarantine_once() {
 }
 
 #[test]
-fn a_directory_is_inspected_only_while_no_broker_uses_it() {
+fn a_directory_in_use_cannot_be_inspected() {
     let directory = tempfile::tempdir().expect("a directory");
     assert!(matches!(Inspection::open(directory.path()), Err(OpenError::NoJournal { .. })));
     let mut running = Running::open(directory.path());
@@ -167,8 +167,8 @@ fn a_directory_is_inspected_only_while_no_broker_uses_it() {
     assert!(running.thread.stop());
     drop((running.journal, running.writer, running.recovered));
     let before = segments(directory.path());
-    let one = Inspection::open(directory.path()).expect("nobody uses it");
-    let two = Inspection::open(directory.path()).expect("several may look");
+    let one = Inspection::open(directory.path()).expect("the directory is not in use");
+    let two = Inspection::open(directory.path()).expect("inspections may overlap");
     assert!(matches!(Journal::open(directory.path(), options()), Err(OpenError::Locked { .. })));
     let summary = one.summary();
     assert_eq!((summary.entries, summary.messages, summary.queues, summary.keys), (1, 1, 1, 0));
@@ -177,5 +177,5 @@ fn a_directory_is_inspected_only_while_no_broker_uses_it() {
     assert_eq!(summary.segments[0].live_records, 2);
     assert_eq!((two.check(), two.report().damage.len()), (vec![], 0));
     assert_eq!(&*two.message(id).expect("readable"), b"body");
-    assert_eq!(segments(directory.path()), before, "nothing was changed");
+    assert_eq!(segments(directory.path()), before, "inspection changes no file");
 }

@@ -1,7 +1,7 @@
-//! Every format that was ever written can be read: a data directory of each is kept.
+//! Every format ever released can be read: a fixture directory of each is kept.
 //!
-//! `cargo test -p tacho-journal --test content write_the_fixture -- --ignored` writes that of the
-//! present format, once, when the format has changed.
+//! `cargo test -p tacho-journal --test content write_the_fixture -- --ignored` writes the
+//! fixture of the current format, once, after a format change.
 
 use std::fmt::Write;
 use std::fs;
@@ -54,7 +54,7 @@ fn write() -> Bench {
     bench
 }
 
-/// What is live, as lines.
+/// The live state, as text lines.
 fn describe(disk: &Disk) -> String {
     let inspection = Inspection::open_on(disk).expect("the fixture can be read");
     assert_eq!(inspection.check(), []);
@@ -113,9 +113,9 @@ fn format_1_is_read() {
 }
 
 #[test]
-fn what_is_written_now_is_read_as_the_fixture_is() {
+fn the_current_format_reads_like_its_fixture() {
     let disk = write().disk.kill();
-    assert_eq!(describe(&disk), FORMAT_1, "a new format needs a number and a fixture of its own");
+    assert_eq!(describe(&disk), FORMAT_1, "a format change needs a new number and a new fixture");
 }
 
 #[test]

@@ -1,13 +1,13 @@
-//! What the journal says is live, against a naive model of it: while it runs, after kills and power
-//! cuts, after damage, and while old records are moved.
+//! The live state of a journal against a naive model: while it runs, after kills and power cuts,
+//! after damage, and during compaction.
 
+mod cases;
 mod damage;
 mod directory;
 mod format;
 mod model;
 mod random;
 mod space;
-mod stories;
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tacho_journal::{
     Step, Urgency, Writer,
 };
 
-/// Small segments, and a log that is made smaller early.
+/// Small segments, and compaction that starts early.
 fn options() -> Options {
     Options {
         segment_bytes: 32 << 10,
@@ -75,7 +75,7 @@ impl Bench {
         }
     }
 
-    /// Steps until there is nothing left to do, the moving of old records included.
+    /// Steps until idle, compaction included.
     fn settle(&mut self) {
         let mut idle = 0;
         while idle < 3 {
@@ -83,13 +83,13 @@ impl Bench {
         }
     }
 
-    /// Commits what was appended; as a frame takes all, once is enough.
+    /// Commits the appended records; a frame takes all of them, so one step is enough.
     fn commit(&mut self) -> CommitSeq {
         self.settle();
         self.journal.committed()
     }
 
-    /// The process dies and another one opens the same disk.
+    /// Kills the process and opens the same disk in a new one.
     fn reopen(self) -> Self {
         let writers = self.writers.len();
         Self::open(self.disk.kill(), writers)

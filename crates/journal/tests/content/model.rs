@@ -1,4 +1,4 @@
-//! What should be live, kept in maps.
+//! The expected live state, kept in maps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,13 +76,13 @@ pub(crate) struct Value {
     pub(crate) message: Option<u64>,
 }
 
-/// What was told and when, with the queues served since.
+/// Metadata and commit of each opening, with the queues served since.
 pub(crate) type Opened = Vec<(Vec<u8>, BTreeSet<u64>)>;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) entries: BTreeMap<(u64, u64), Entry>,
-    /// Deleted ones too, without a value.
+    /// Deleted keys included, without a value.
     pub(crate) keys: BTreeMap<(u64, Vec<u8>), (u64, Option<Value>)>,
     pub(crate) opens: BTreeMap<u64, (u32, Opened)>,
 }
@@ -134,7 +134,7 @@ impl Model {
         }
     }
 
-    /// All messages that something refers to.
+    /// All referenced messages.
     pub(crate) fn messages(&self) -> BTreeSet<u64> {
         let entries = self.entries.values().filter_map(|entry| entry.message);
         let values = self.keys.values().filter_map(|(_, value)| value.as_ref()?.message);
@@ -142,7 +142,7 @@ impl Model {
     }
 }
 
-/// What a journal showed.
+/// The live state that a journal reported.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) entries: BTreeMap<(u64, u64), Entry>,
@@ -160,12 +160,12 @@ impl Visitor for Seen {
         value: &[u8],
         message: Option<(MessageId, &[u8])>,
     ) {
-        assert!(self.entries.is_empty() && self.opens.is_empty(), "keys come first");
+        assert!(self.entries.is_empty() && self.opens.is_empty(), "keys are visited first");
         self.bodies.extend(message.map(|(id, body)| (id.get(), body.to_vec())));
         let message = message.map(|(id, _)| id.get());
         let value = Value { version, value: value.to_vec(), message };
         let before = self.keys.insert((queue.get(), key.to_vec()), value);
-        assert_eq!(before, None, "a key is shown once");
+        assert_eq!(before, None, "a key is visited once");
     }
 
     fn entry(
@@ -176,10 +176,10 @@ impl Visitor for Seen {
         state: u32,
         meta: &[u8],
     ) {
-        assert!(self.opens.is_empty(), "open messages come last");
+        assert!(self.opens.is_empty(), "open messages are visited last");
         let entry = Entry { message: message.map(MessageId::get), state, meta: meta.to_vec() };
         let before = self.entries.insert((queue.get(), seq), entry);
-        assert_eq!(before, None, "an entry is shown once");
+        assert_eq!(before, None, "an entry is visited once");
     }
 
     fn open(&mut self, message: MessageId, body: &[u8], meta: &[u8], served: &[QueueId]) {
@@ -190,7 +190,7 @@ impl Visitor for Seen {
 }
 
 impl Seen {
-    /// Everything that the model has, and nothing else.
+    /// Asserts that the reported state equals the model.
     pub(crate) fn check(&self, model: &Model, bodies: &BTreeMap<u64, Vec<u8>>) {
         assert_eq!(self.entries, model.entries);
         let keys = model.keys.iter().filter_map(|(key, (_, value))| {

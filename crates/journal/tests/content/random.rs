@@ -15,7 +15,7 @@ const SEEDS: u64 = 300;
 const COMMON: u64 = 0;
 
 #[test]
-fn what_is_live_is_what_was_told_whatever_happens() {
+fn the_live_state_matches_the_model_after_any_fault() {
     let mut moved = 0;
     for seed in sim::seeds(SEEDS) {
         let done = std::panic::catch_unwind(|| Run::new(seed).run());
@@ -24,7 +24,7 @@ fn what_is_live_is_what_was_told_whatever_happens() {
             Err(_) => panic!("run again with TACHO_JOURNAL_SEED={seed}"),
         }
     }
-    assert!(moved > 0, "nothing was ever moved");
+    assert!(moved > 0, "no record was ever relocated");
 }
 
 struct Queue {
@@ -37,19 +37,19 @@ struct Run {
     rng: Rng,
     bench: Bench,
     queues: Vec<Queue>,
-    /// What was live when the journal was opened, and what was appended since.
+    /// The live state at opening, and the records appended since.
     base: Model,
     appended: Vec<(u64, Op)>,
-    /// With all that was appended.
-    ahead: Model,
-    /// The commits that asked for a sync.
+    /// The state with all appended records.
+    expected: Model,
+    /// The commits with a sync request.
     synced: BTreeSet<u64>,
-    /// Messages that nothing refers to yet.
+    /// Messages without a reference so far.
     fresh: Vec<u64>,
-    /// Records of some writer that come later than they should.
+    /// Delayed records of any writer.
     late: Vec<(usize, Op)>,
     bodies: BTreeMap<u64, Vec<u8>>,
-    /// The disk fails now and then, or is full.
+    /// The disk fails intermittently, or is full.
     trouble: bool,
     next_version: u64,
     next_meta: u64,
@@ -67,7 +67,7 @@ impl Run {
             queues: Vec::new(),
             base: Model::default(),
             appended: Vec::new(),
-            ahead: Model::default(),
+            expected: Model::default(),
             synced: BTreeSet::new(),
             fresh: Vec::new(),
             late: Vec::new(),
@@ -139,7 +139,7 @@ impl Run {
         if level == Level::Fsynced {
             self.synced.insert(commit);
         }
-        self.ahead.apply(&op);
+        self.expected.apply(&op);
         self.appended.push((commit, op));
     }
 
@@ -156,7 +156,7 @@ impl Run {
         let id = self.bench.journal.new_message_id().get();
         let len = if self.rng.u8(..20) == 0 { 20_000 } else { 2_000 };
         let body = vec![id as u8; self.rng.usize(..len)];
-        assert_eq!(self.bodies.insert(id, body.clone()), None, "the number was used before");
+        assert_eq!(self.bodies.insert(id, body.clone()), None, "the identifier was used before");
         self.append(writer, Op::Message { id, body });
         id
     }
@@ -164,7 +164,10 @@ impl Run {
     fn queue(&mut self) -> usize {
         if self.queues.len() < 2 || self.queues.len() < 8 && self.rng.u8(..8) == 0 {
             let id = self.bench.journal.new_queue_id().get();
-            assert!(self.queues.iter().all(|queue| queue.id < id), "the number was used before");
+            assert!(
+                self.queues.iter().all(|queue| queue.id < id),
+                "the identifier was used before"
+            );
             let writer = self.any_writer();
             self.queues.push(Queue { id, writer, next_seq: 1 });
         }
@@ -193,7 +196,7 @@ impl Run {
             self.entry(message);
         }
         if self.rng.u8(..30) == 0 {
-            // Another shard that did not know that it is written already.
+            // From another shard that did not know that the message is written already.
             let (writer, body) = (self.any_writer(), self.bodies[&message].clone());
             self.append(writer, Op::Message { id: message, body });
         }
@@ -215,7 +218,7 @@ impl Run {
     }
 
     fn known_message(&mut self) -> Option<u64> {
-        let messages: Vec<_> = self.ahead.messages().into_iter().collect();
+        let messages: Vec<_> = self.expected.messages().into_iter().collect();
         (!messages.is_empty()).then(|| messages[self.rng.usize(..messages.len())])
     }
 
@@ -231,7 +234,7 @@ impl Run {
         }
         if let Some(message) = self.known_message() {
             let (writer, meta) = (self.any_writer(), self.meta());
-            // What is in the same frame has no order among writers.
+            // Records of different writers in one frame have no order.
             self.bench.committer.step();
             self.append(writer, Op::Open { message, meta });
             self.bench.committer.step();
@@ -239,12 +242,12 @@ impl Run {
     }
 
     fn any_entry(&mut self) -> Option<(usize, u64, u64)> {
-        let count = self.ahead.entries.len();
+        let count = self.expected.entries.len();
         if count == 0 {
             return None;
         }
         let at = self.rng.usize(..count);
-        let (queue, seq) = self.ahead.entries.keys().nth(at).copied()?;
+        let (queue, seq) = self.expected.entries.keys().nth(at).copied()?;
         let writer = self.queues.iter().find(|known| known.id == queue)?.writer;
         Some((writer, queue, seq))
     }
@@ -262,7 +265,7 @@ impl Run {
         }
     }
 
-    /// A key of a queue, which only its writer changes, or a common one with its next version.
+    /// A key of a queue, changed by its writer only, or a common key with its next version.
     fn any_key(&mut self) -> (usize, u64, Vec<u8>, u64) {
         let key = self.rng.u8(..20).to_string().into_bytes();
         if self.rng.bool() {
@@ -306,7 +309,7 @@ impl Run {
     }
 
     fn finish(&mut self) {
-        let open: Vec<_> = self.ahead.opens.keys().copied().collect();
+        let open: Vec<_> = self.expected.opens.keys().copied().collect();
         if !open.is_empty() {
             let message = open[self.rng.usize(..open.len())];
             let writer = self.any_writer();
@@ -314,7 +317,7 @@ impl Run {
         }
     }
 
-    /// What is committed and needed can be read; what is not committed is not there yet.
+    /// Committed referenced messages are readable; uncommitted ones are not there yet.
     fn read_some(&mut self) {
         let committed = self.bench.journal.committed().get();
         let needed = self.at(committed).messages();
@@ -371,8 +374,8 @@ impl Run {
         let report = self.bench.recovered.report();
         assert_eq!((&report.damage[..], report.unresolved), (&[][..], 0));
         let last = self.bench.journal.committed().get();
-        // Frames of moved records come on top of what was appended.
-        assert!(last >= at_least, "the log ends with {last}, {at_least} was told to be there");
+        // Frames of relocated records count in addition to the appended ones.
+        assert!(last >= at_least, "the log ends with {last}, {at_least} was reported complete");
         let model = self.at(last);
         assert!(last <= at_most + self.relocated, "{last} was never written");
         let seen = self.bench.seen();
@@ -402,17 +405,17 @@ impl Run {
         self.queues.iter_mut().for_each(|queue| queue.writer %= writers);
         self.synced = BTreeSet::from([last]);
         self.base = model.clone();
-        self.ahead = model;
+        self.expected = model;
         self.appended.clear();
         self.fresh.clear();
         self.late.clear();
-        // Numbers that were given out in vain may be given out again.
-        self.bodies.retain(|id, _| self.ahead.messages().contains(id));
+        // Identifiers assigned without a record may be assigned again.
+        self.bodies.retain(|id, _| self.expected.messages().contains(id));
     }
 
-    /// When all is removed nothing is left.
+    /// Removes everything and asserts that no record is live.
     fn end(&mut self) {
-        let model = self.ahead.clone();
+        let model = self.expected.clone();
         for (message, (times, _)) in &model.opens {
             (0..*times).for_each(|_| self.append(0, Op::Done { message: *message }));
         }

@@ -1,4 +1,4 @@
-//! How much of the disk the log takes.
+//! Disk space taken by the log.
 
 use tacho_journal::sim::Disk;
 use tacho_journal::{Condition, Options, QueueId, Record, Step};
@@ -13,12 +13,12 @@ fn log_bytes(bench: &Bench) -> u64 {
 }
 
 #[test]
-fn a_session_that_never_returns_does_not_hold_the_log() {
+fn an_idle_session_does_not_block_compaction() {
     let mut bench = Bench::new(1, 1);
     for seq in 0..30 {
         let message = bench.message(&[7; 2_000]);
         bench.entry(OLD, seq, message);
-        // Between messages that are soon gone.
+        // Between short-lived messages.
         let message = bench.message(&[8; 2_000]);
         bench.entry(BUSY, seq, message);
         bench.commit();
@@ -34,7 +34,7 @@ fn a_session_that_never_returns_does_not_hold_the_log() {
     let stats = bench.journal.stats();
     let bound = options().log_bytes_min.max(2 * stats.live_bytes.get());
     assert!(bound < 350_000, "{bound}");
-    // While a step moves a little, a segment more may be filled than is freed.
+    // While compaction relocates in small steps, one more segment may be filled than is freed.
     assert!(largest < bound + 6 * u64::from(options().segment_bytes), "{largest} of {bound}");
     assert!(stats.relocated_records.get() > 60);
     let mut bench = bench.reopen();
@@ -49,7 +49,7 @@ fn a_session_that_never_returns_does_not_hold_the_log() {
 }
 
 #[test]
-fn the_space_of_a_dropped_queue_is_given_back() {
+fn the_space_of_a_dropped_queue_is_freed() {
     let mut bench = Bench::new(2, 1);
     for seq in 0..500 {
         let message = bench.message(&[7; 3_000]);
@@ -69,14 +69,14 @@ fn the_space_of_a_dropped_queue_is_given_back() {
     bench.settle();
     assert!(log_bytes(&bench) <= 2 * u64::from(options().segment_bytes), "{}", log_bytes(&bench));
     assert_eq!(bench.journal.stats().live_bytes.get(), 0);
-    // One file in each step.
+    // One file per step.
     bench.steps(100);
     let used = bench.disk.used_bytes();
     assert!(used < 10 * u64::from(options().segment_bytes), "{used} bytes of files");
 }
 
 #[test]
-fn more_than_may_be_live_is_refused_until_it_is_gone() {
+fn appends_beyond_the_live_limit_are_refused_until_space_is_freed() {
     let limited = Options { journal_bytes_max: Some(200_000), ..options() };
     let mut bench = Bench::open_with(Disk::new(3), 1, limited);
     let mut seq = 0;
@@ -85,7 +85,7 @@ fn more_than_may_be_live_is_refused_until_it_is_gone() {
         bench.entry(OLD, seq, message);
         bench.commit();
         seq += 1;
-        assert!(seq < 100, "no limit");
+        assert!(seq < 100, "the limit is never reached");
     }
     assert_eq!(bench.journal.condition(), Condition::Limited);
     assert!(bench.journal.stats().live_bytes.get() > 200_000);
@@ -111,7 +111,7 @@ fn restarts_do_not_fill_the_disk() {
     assert!(bench.disk.used_bytes() < bound, "{}", bench.disk.used_bytes());
 }
 
-/// Steps until nothing is left to do; what was moved until then.
+/// Steps until idle; returns the bytes relocated.
 fn rest(bench: &mut Bench) -> u64 {
     let before = bench.journal.stats().relocated_bytes.get();
     let mut idle = 0;
@@ -121,23 +121,26 @@ fn rest(bench: &mut Bench) -> u64 {
             return bench.journal.stats().relocated_bytes.get() - before;
         }
     }
-    panic!("what is live is moved round and round: {:?}", bench.journal.stats().relocated_bytes);
+    panic!(
+        "compaction does not settle: {:?} bytes relocated",
+        bench.journal.stats().relocated_bytes
+    );
 }
 
-/// The log is as small as moving can make it, and larger than it should be.
+/// The log is as small as compaction can make it, and still above its target size.
 fn check_rest(mut bench: Bench, messages: u64) {
     let moved = rest(&mut bench);
     let live = bench.journal.stats().live_bytes.get();
-    assert!(moved > 0, "the log is as small as it should be");
-    assert!(moved <= 3 * live, "{moved} bytes were moved, {live} are live");
-    // A little garbage is no reason to begin again.
+    assert!(moved > 0, "the log is at its target size already");
+    assert!(moved <= 3 * live, "{moved} bytes relocated, {live} live");
+    // A little garbage must not restart compaction.
     bench.append(Record::Remove { queue: OLD, seq: 0 });
     assert_eq!(rest(&mut bench), 0);
     let before = log_bytes(&bench);
     for seq in (1..messages).filter(|seq| seq % 4 != 1) {
         bench.append(Record::Remove { queue: OLD, seq });
     }
-    // Now there is something to be gained.
+    // Now compaction pays.
     rest(&mut bench);
     let after = log_bytes(&bench);
     let segment = u64::from(bench.journal.options().segment_bytes);
@@ -151,10 +154,10 @@ fn append_old(bench: &mut Bench, seq: u64, bytes: usize) {
     bench.committer.step();
 }
 
-// One and the next do not fit into a segment, but take less than half of two: so the log is more
-// than twice as large as what is live, in whatever place they are.
+// Two messages do not fit into one segment, but one fills less than half of it: wherever they are,
+// the log is more than twice as large as the live records.
 #[test]
-fn messages_that_fill_less_than_half_of_their_segments_come_to_rest() {
+fn compaction_settles_when_messages_fill_less_than_half_a_segment() {
     let options = Options { segment_bytes: 16 << 10, log_bytes_min: 48 << 10, ..options() };
     let mut bench = Bench::open_with(Disk::new(5), 1, options);
     for seq in 0..4 {
@@ -163,14 +166,14 @@ fn messages_that_fill_less_than_half_of_their_segments_come_to_rest() {
     check_rest(bench, 4);
 }
 
-// While the disk is full the log should be little larger than what is live. With few segments it
-// cannot be: the last one is never full.
+// While the disk is full the log should be little larger than its live records. With few segments
+// it cannot be: the last one is never full.
 #[test]
-fn a_full_disk_is_not_worn_by_moving_what_cannot_get_smaller() {
+fn a_full_disk_is_not_compacted_without_gain() {
     let options = Options { segment_bytes: 16 << 20, segments_ready: 2, ..options() };
     let options = Options { log_bytes_min: 8 * u64::from(options.segment_bytes), ..options };
     let mut bench = Bench::open_with(Disk::new(6), 1, options);
-    // More than one segment takes.
+    // More than one segment holds.
     let mut messages = 200;
     (0..messages).for_each(|seq| append_old(&mut bench, seq, 100 << 10));
     bench.steps(10);
@@ -184,10 +187,10 @@ fn a_full_disk_is_not_worn_by_moving_what_cannot_get_smaller() {
     check_rest(bench, messages);
 }
 
-// What is live in the oldest segment would not find room any more: to move a part of it frees
-// nothing, and what makes space would be held.
+// The live records of the oldest segment no longer fit: relocating a part of them frees nothing and
+// would use up the room for the records that free space.
 #[test]
-fn the_last_room_of_a_full_disk_is_not_used_up_by_moving() {
+fn compaction_does_not_use_up_the_last_room_of_a_full_disk() {
     let options = Options { segment_bytes: 1 << 20, log_bytes_min: 1 << 30, ..options() };
     let mut bench = Bench::open_with(Disk::new(7), 1, options);
     let mut messages = 0;
@@ -196,13 +199,13 @@ fn the_last_room_of_a_full_disk_is_not_used_up_by_moving() {
         messages += 1;
         messages
     };
-    // More than is looked at with a full disk, and nothing of it to be gained.
+    // More than compaction scans on a full disk, and without gain.
     while append(&mut bench) < 220 {}
     bench.disk.set_capacity(Some(bench.disk.used_bytes()));
     while bench.journal.condition() == Condition::Fine {
         append(&mut bench);
     }
-    // The last segment has been begun. Nine of these go into one; three are left out.
+    // The last segment is in use. Nine of these fit into one; three are left out.
     for _ in 0..5 {
         append(&mut bench);
     }
@@ -217,10 +220,10 @@ fn the_last_room_of_a_full_disk_is_not_used_up_by_moving() {
     };
     remove(&mut bench, &|seq| seq % 2 == 1);
     let stats = bench.journal.stats();
-    assert!(stats.log_bytes.get() > stats.live_bytes.get() * 3 / 2, "there is nothing to move");
+    assert!(stats.log_bytes.get() > stats.live_bytes.get() * 3 / 2, "compaction has no work");
     assert_eq!(stats.relocated_records.get(), 0);
     assert_eq!(bench.journal.condition(), Condition::Full);
-    // What is left there finds room: the segment gets free, and is used again.
+    // The remaining live records fit: the segment is freed and recycled.
     remove(&mut bench, &|seq| seq % 2 == 0 && seq < 8);
     assert!(bench.journal.stats().relocated_records.get() > 0);
     assert_eq!(bench.journal.condition(), Condition::Fine);

@@ -1,4 +1,4 @@
-//! Lives of a journal: random records, commits, faults, and their ends.
+//! Process lifetimes of a journal: random records, commits, faults, and how each ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,35 +12,35 @@ use tacho_testkit::journal::{Action, Entry, Shown, State, Value};
 
 use crate::body;
 
-/// What a run did.
+/// Counters of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) moved: u64,
     pub(crate) freed: u64,
 }
 
-/// A run of some lives.
+/// A run of several lifetimes.
 pub(crate) struct Run {
     rng: Rng,
     disk: Disk,
     options: Options,
-    /// What every record up to the newest one says.
+    /// The state after all appended records.
     newest: State,
-    /// What the records up to the newest commit that must survive a power cut say.
+    /// The state after the newest commit that must survive a power cut.
     certain: State,
-    /// Queues that have an entry of a message, or had one, by these.
+    /// Queues that have or had an entry of a message, by these records.
     had: BTreeMap<MessageId, BTreeSet<QueueId>>,
-    /// The records behind that, with their commits.
+    /// The later records, with their commits.
     open: Vec<(CommitSeq, Action)>,
-    /// Ids of messages that are in the log, or may be.
+    /// Messages that are or may be in the log.
     used: BTreeSet<MessageId>,
-    /// Queues, and which writer owns them.
+    /// Queues and their owning writers.
     queues: BTreeMap<QueueId, usize>,
-    /// In which commit a message was opened, and by whom. Once: who ends it does not say which.
+    /// Commit and writer of each opening. One per message, as an end does not name its opening.
     opened: BTreeMap<MessageId, (CommitSeq, usize)>,
     version: u64,
     seq: u64,
-    /// The newest commit that must survive a power cut, and all that were asked to.
+    /// The newest commit that must survive a power cut, and all commits with a sync request.
     safe: CommitSeq,
     to_be_safe: Vec<CommitSeq>,
     counts: Counts,
@@ -81,26 +81,26 @@ impl Run {
 
     pub(crate) fn run(mut self) -> Counts {
         for _ in 0..self.rng.usize(1..6) {
-            let mut life = self.be_born();
+            let mut life = self.open();
             for _ in 0..self.rng.usize(..150) {
                 self.act(&mut life);
             }
             self.die(life);
         }
-        self.be_born();
+        self.open();
         self.counts
     }
 
-    /// Opens the journal and compares what it shows.
-    fn be_born(&mut self) -> Life {
+    /// Opens the journal and compares its state with the model.
+    fn open(&mut self) -> Life {
         let opened = Journal::open_on(self.disk.clone(), self.options.clone());
         let Opened { journal, committer, mut recovered } = opened.expect("opened");
         let report = recovered.report();
         assert!(report.damage.is_empty(), "{report:?}");
         assert_eq!(report.unresolved, 0);
         let last = journal.committed();
-        assert!(last >= self.safe, "{last:?} is the last, {:?} was promised", self.safe);
-        self.be_certain(last);
+        assert!(last >= self.safe, "the log ends with {last:?}, {:?} had to survive", self.safe);
+        self.must_survive(last);
         self.open.clear();
         self.to_be_safe.clear();
         let mut shown = Shown::new(body);
@@ -116,7 +116,7 @@ impl Run {
         self.opened.retain(|message, _| self.used.contains(message));
         let count = self.rng.usize(1..=4);
         let writers = (0..count).map(|_| journal.writer()).collect();
-        // Whatever had no record in the log is forgotten.
+        // Messages without a record in the log are forgotten.
         let keys = self.newest.keys.keys().map(|(queue, _)| *queue);
         let entries = self.newest.entries.keys().map(|(queue, _)| *queue);
         let queues: BTreeSet<_> =
@@ -125,7 +125,7 @@ impl Run {
         Life { journal, committer, writers }
     }
 
-    /// The power goes, or the process dies.
+    /// Cuts the power or kills the process.
     fn die(&mut self, life: Life) {
         self.counts.moved += life.journal.stats().relocated_records.get();
         self.counts.freed += life.journal.stats().freed_segments.get();
@@ -135,7 +135,7 @@ impl Run {
         if self.rng.bool() {
             self.disk = self.disk.power_cut();
         } else {
-            self.be_certain(committed);
+            self.must_survive(committed);
             self.disk = self.disk.kill();
         }
     }
@@ -154,12 +154,12 @@ impl Run {
         if let Step::Committed(commit) = life.committer.step() {
             assert_eq!(commit, life.journal.committed());
             let safe = self.to_be_safe.iter().copied().filter(|safe| *safe <= commit).max();
-            self.be_certain(safe.unwrap_or(CommitSeq::DONE));
+            self.must_survive(safe.unwrap_or(CommitSeq::DONE));
         }
     }
 
-    /// Whatever happens, this commit stays.
-    fn be_certain(&mut self, commit: CommitSeq) {
+    /// This commit must survive any failure.
+    fn must_survive(&mut self, commit: CommitSeq) {
         self.safe = self.safe.max(commit);
         let open = std::mem::take(&mut self.open);
         let (certain, open): (Vec<_>, _) = open.into_iter().partition(|(of, _)| *of <= commit);
@@ -173,7 +173,7 @@ impl Run {
         }
     }
 
-    /// What the records up to the last complete commit say.
+    /// The state after the last complete commit.
     fn complete(&self, life: &Life) -> State {
         let mut complete = self.certain.clone();
         let committed = life.journal.committed();
@@ -182,7 +182,7 @@ impl Run {
         complete
     }
 
-    /// What is live can be read once it is committed.
+    /// Live messages are readable once committed.
     fn read(&mut self, life: &Life) {
         let newest = self.newest.messages();
         let complete = self.complete(life).messages();
@@ -197,7 +197,7 @@ impl Run {
                 assert!(!complete.contains(&id), "{error}");
                 assert!(matches!(error, ReadError::NotYet), "{error}");
             }
-            None => panic!("an answer for each"),
+            None => panic!("one answer per message"),
         }
     }
 
@@ -217,7 +217,7 @@ impl Run {
             18 => self.open_or_end(life, writer),
             _ if self.rng.u8(..4) == 0 => {
                 if let Some(queue) = self.queue_of(writer) {
-                    self.tell(life, writer, Action::Drop(queue));
+                    self.record(life, writer, Action::Drop(queue));
                     self.queues.remove(&queue);
                 }
             }
@@ -231,7 +231,7 @@ impl Run {
         let open = self.rng.u8(..5) == 0 && !self.opened.contains_key(&message);
         if open {
             let meta = self.bytes(20);
-            self.tell(life, writer, Action::Open { message, meta });
+            self.record(life, writer, Action::Open { message, meta });
         }
         for _ in 0..self.rng.usize(1..4) {
             if self.rng.u8(..4) == 0 {
@@ -245,30 +245,30 @@ impl Run {
             self.seq += 1;
             let entry =
                 Entry { message: Some(message), state: self.rng.u32(..), meta: self.bytes(30) };
-            self.tell(life, owner, Action::Entry { queue, seq: self.seq, entry, counts: true });
+            self.record(life, owner, Action::Entry { queue, seq: self.seq, entry, counts: true });
         }
         if open && self.rng.bool() {
-            // Whoever wrote it is who ends it.
-            self.tell(life, writer, Action::Done(message));
+            // The writer that opened a message also ends it.
+            self.record(life, writer, Action::Done(message));
         }
     }
 
     fn change_entry(&mut self, life: &mut Life, writer: usize) {
         if let Some((queue, seq)) = self.entry_of(writer) {
             let (state, keep_message) = (self.rng.u32(..), self.rng.u8(..3) > 0);
-            self.tell(life, writer, Action::State { queue, seq, state, keep_message });
+            self.record(life, writer, Action::State { queue, seq, state, keep_message });
         }
     }
 
     fn remove_entry(&mut self, life: &mut Life, writer: usize) {
         for _ in 0..self.rng.usize(1..5) {
             if let Some((queue, seq)) = self.entry_of(writer) {
-                self.tell(life, writer, Action::Remove { queue, seq });
+                self.record(life, writer, Action::Remove { queue, seq });
             }
         }
     }
 
-    /// Keys of a queue have no versions: its owner's order counts.
+    /// Keys of a queue have no versions: the order of its owner's records counts.
     fn change_key(&mut self, life: &mut Life, writer: usize) {
         let Some(queue) = self.queue_of(writer) else { return };
         let key = vec![self.rng.u8(..6)];
@@ -279,14 +279,14 @@ impl Run {
             let value = Value { version: 0, bytes: Some(self.bytes(100)), message };
             Action::Put { queue, key, value }
         };
-        self.tell(life, writer, action);
+        self.record(life, writer, action);
     }
 
-    /// Common keys have versions, which may come in any order.
+    /// Common keys have versions, which may arrive in any order.
     fn change_common(&mut self, life: &mut Life, writer: usize) {
         self.version += 1;
         let late = if self.rng.u8(..4) == 0 { self.rng.u64(..5) } else { 0 };
-        // All different: five numbers for each.
+        // Five numbers per writer, so that versions never collide.
         let version = (self.version - late) * 5 + late;
         let (queue, key) = (QueueId::COMMON, vec![self.rng.u8(..6)]);
         let action = if self.rng.u8(..3) == 0 {
@@ -296,21 +296,21 @@ impl Run {
             let value = Value { version, bytes: Some(self.bytes(100)), message };
             Action::Put { queue, key, value }
         };
-        self.tell(life, writer, action);
+        self.record(life, writer, action);
     }
 
     fn open_or_end(&mut self, life: &mut Life, writer: usize) {
         let opens: BTreeSet<_> = self.newest.opens.keys().copied().collect();
-        // In one commit an end must not stand before its beginning, told by another writer.
+        // Within one commit an end must not precede the opening by another writer.
         let mut both = self.complete(life).opens;
         both.retain(|message, _| opens.contains(message));
         let both = both.into_keys().collect();
         if let Some(message) = self.choose(&both) {
-            self.tell(life, writer, Action::Done(message));
+            self.record(life, writer, Action::Done(message));
         }
     }
 
-    /// A new message, or one that something refers to.
+    /// A new message, or a referenced one.
     fn a_message(&mut self, life: &mut Life, writer: usize) -> MessageId {
         if self.rng.u8(..3) == 0 {
             let known = self.newest.messages();
@@ -320,7 +320,7 @@ impl Run {
         }
         let id = life.journal.new_message_id();
         assert!(self.used.insert(id), "{id:?} was used before");
-        self.tell(life, writer, Action::Message(id));
+        self.record(life, writer, Action::Message(id));
         id
     }
 
@@ -340,7 +340,7 @@ impl Run {
         (0..len).map(|_| self.rng.u8(..)).collect()
     }
 
-    fn tell(&mut self, life: &mut Life, owner: usize, mut action: Action) {
+    fn record(&mut self, life: &mut Life, owner: usize, mut action: Action) {
         let level = if self.rng.u8(..3) == 0 { Level::Written } else { Level::Fsynced };
         let writer = &mut life.writers[owner];
         let commit =
@@ -353,7 +353,7 @@ impl Run {
                 self.opened.insert(*message, (commit, owner));
             }
             Action::Entry { entry, counts, .. } => {
-                // In one commit only the order of each writer is known.
+                // Within one commit only the order of each writer is known.
                 let opened = entry.message.and_then(|message| self.opened.get(&message));
                 *counts = opened.is_none_or(|(at, by)| *at < commit || *by == owner);
             }

@@ -1,6 +1,6 @@
-//! Random lives of a journal on a disk with every fault, against a model that keeps everything in
-//! maps: what a journal shows when it is opened is exactly what the records up to some commit say,
-//! and that commit is none before what was promised.
+//! Random process lifetimes of a journal on a disk with every fault, against a model in maps: the
+//! state of an opened journal is exactly the state after some commit, and no commit that had to
+//! survive is missing.
 //!
 //! `TACHO_JOURNAL_SEEDS` sets how many runs, `TACHO_JOURNAL_SEED` the only one.
 
@@ -13,7 +13,7 @@ use tacho_journal::{MessageId, sim};
 const SEEDS: u64 = 1000;
 
 #[test]
-fn the_journal_says_what_was_told_to_it_whatever_happens() {
+fn a_reopened_journal_matches_the_model_after_any_fault() {
     let seeds = sim::seeds(SEEDS);
     let mut moved = 0;
     let mut freed = 0;
@@ -27,7 +27,7 @@ fn the_journal_says_what_was_told_to_it_whatever_happens() {
     assert!(runs < 100 || moved > 0 && freed > 0, "{moved} moved, {freed} freed");
 }
 
-/// The body of a message: its number says all.
+/// The body of a message, derived from its number.
 pub(crate) fn body(id: MessageId) -> Vec<u8> {
     let mut rng = Rng::with_seed(id.get());
     let bytes = match rng.u8(..20) {

@@ -80,12 +80,12 @@ fn a_written_commit_that_cannot_be_saved_leaves_no_gap() {
     bench.disk.set_faults(Faults::default());
     assert_eq!(bench.committer.step(), Step::Committed(CommitSeq::new(3)));
     assert_eq!(bench.journal.stats().lost_frames.get(), 1);
-    bench.told.insert(lost.get(), Vec::new());
+    bench.appended.insert(lost.get(), Vec::new());
     assert_eq!(bench.check(&bench.disk.power_cut(), 3), 3);
 }
 
 #[test]
-fn a_write_that_fails_is_done_again_elsewhere() {
+fn a_failed_write_is_repeated_in_another_segment() {
     for seed in 0..20 {
         let mut bench = Bench::new(seed, 1);
         bench.commit(5000, Level::Fsynced);
@@ -104,11 +104,11 @@ fn a_write_that_fails_is_done_again_elsewhere() {
 }
 
 #[test]
-fn a_full_disk_holds_commits_until_there_is_space() {
+fn a_full_disk_delays_commits_until_there_is_space() {
     let mut bench = Bench::new(1, 1);
     bench.commit(1000, Level::Fsynced);
     bench.disk.set_capacity(Some(bench.disk.used_bytes()));
-    // What is prepared can still be written: room for what makes space.
+    // Prepared segments can still be written: room for the records that free space.
     let mut commits = 1;
     let held = loop {
         let commit = bench.append(0, 1000, Level::Fsynced);
@@ -145,7 +145,7 @@ fn the_disk_is_known_to_be_full_before_the_last_segment_is() {
 }
 
 #[test]
-fn a_disk_that_fails_for_long_does_not_fill_up() {
+fn a_long_failure_does_not_fill_the_disk() {
     let mut bench = Bench::new(1, 1);
     bench.commit(1000, Level::Fsynced);
     bench.append(0, 1000, Level::Fsynced);
@@ -166,7 +166,7 @@ fn a_disk_that_fails_for_long_does_not_fill_up() {
 }
 
 #[test]
-fn names_that_cannot_be_made_are_tried_again() {
+fn failed_file_creations_are_retried() {
     for seed in 0..20 {
         let mut bench = Bench::new(seed, 1);
         bench.disk.set_faults(always(|faults| faults.name_error = 0.5));
@@ -184,7 +184,7 @@ fn names_that_cannot_be_made_are_tried_again() {
 }
 
 #[test]
-fn after_a_failure_nothing_is_complete_before_it_is_synced() {
+fn after_a_failure_commits_complete_only_when_synced() {
     for seed in 0..50 {
         let mut bench = Bench::new(seed, 1);
         bench.commit(5000, Level::Fsynced);
@@ -197,7 +197,7 @@ fn after_a_failure_nothing_is_complete_before_it_is_synced() {
     }
 }
 
-/// The newest frame that some frame says is on the disk.
+/// The newest frame that any frame declares synced.
 fn claimed(disk: &Disk) -> u64 {
     let names = disk.list().expect("names");
     let segments = names.iter().filter_map(|name| Some((parse_name(name)?, name)));
@@ -212,9 +212,9 @@ fn claimed(disk: &Disk) -> u64 {
     claimed
 }
 
-// Recovery takes what a frame says to be synced for damage where it is missing.
+// Recovery reports a missing frame as damage if a later frame declares it synced.
 #[test]
-fn what_a_frame_says_to_be_synced_survives_a_power_cut() {
+fn frames_declared_synced_survive_a_power_cut() {
     let mut claims = 0;
     for seed in 0..200 {
         let mut rng = Rng::with_seed(seed);
@@ -236,9 +236,9 @@ fn what_a_frame_says_to_be_synced_survives_a_power_cut() {
     assert!(claims > 200, "{claims}");
 }
 
-// Half of what was taken over from a failing file made the next start fail.
+// A partial takeover from a failing file once made the next start fail.
 #[test]
-fn what_was_taken_over_in_part_does_not_count() {
+fn a_partial_takeover_of_frames_is_ignored() {
     let mut bench = Bench::new(1, 1);
     bench.commit(10, Level::Fsynced);
     bench.commit(10, Level::Written);

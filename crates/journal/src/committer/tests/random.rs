@@ -10,7 +10,7 @@ use crate::sim;
 const SEEDS: u64 = 1500;
 
 #[test]
-fn what_was_committed_is_there_whatever_happens() {
+fn completed_commits_survive_any_fault() {
     for seed in sim::seeds(SEEDS) {
         let done = std::panic::catch_unwind(|| Run::new(seed).run());
         assert!(done.is_ok(), "run again with TACHO_JOURNAL_SEED={seed}");
@@ -36,7 +36,7 @@ impl Run {
         }
     }
 
-    /// Appends and commits for a while, with or without faults.
+    /// Appends and commits a number of times, with or without faults.
     fn live(&mut self) {
         for _ in 0..self.rng.usize(..40) {
             match self.rng.u8(..20) {
@@ -75,7 +75,7 @@ impl Run {
         self.bench.disk.set_capacity(capacity);
     }
 
-    /// The power goes or the process dies; what was told to be there is, and life goes on.
+    /// Cuts the power or kills the process, checks the log, and reopens it.
     fn die(&mut self) {
         let bench = &self.bench;
         bench.disk.set_faults(Faults::default());
@@ -90,7 +90,7 @@ impl Run {
         let synced = bench.synced.clone();
         let next = bench.next;
         self.bench = Bench::open(disk, writers);
-        // What the last life was sure of, this one is too.
+        // Commits that had to survive in the last lifetime still have to.
         self.bench.synced = synced.into_iter().filter(|commit| commit.get() <= at_least).collect();
         self.bench.synced.push(self.bench.journal.committed());
         self.bench.next = next;

@@ -1,4 +1,4 @@
-//! Single cases.
+//! Single cases, one test each.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl Bench {
     fn commit(&mut self, record: Record<'_>) {
         let commit = self.append(record);
         while self.journal.committed() < commit {
-            assert_ne!(self.committer.step(), Step::Idle, "it waits for ever");
+            assert_ne!(self.committer.step(), Step::Idle, "the commit never completes");
         }
     }
 
@@ -52,7 +52,7 @@ impl Bench {
         id
     }
 
-    /// So many bytes that come and go, with what has to be done for space.
+    /// Writes and removes this many bytes, compaction included.
     fn churn(&mut self, bytes: usize) {
         let queue = QueueId::new(1 << 40);
         for seq in 0..(bytes / 4000) as u64 {
@@ -90,10 +90,10 @@ impl Visitor for Shown {
     }
 }
 
-/// Who got an open message is known for as long as it is open, also when entry and removal are gone
-/// from the log with the segments that they were in.
+/// The queues that an open message was delivered to are known while it is open, even when the entry
+/// and its removal have left the log with their segments.
 #[test]
-fn who_was_served_outlives_the_records_that_say_so() {
+fn served_queues_outlive_their_entries() {
     let disk = Disk::new(1);
     let mut bench = Bench::open(&disk);
     let message = bench.message(b"open");
@@ -105,12 +105,12 @@ fn who_was_served_outlives_the_records_that_say_so() {
     }
     for _ in 0..3 {
         bench.churn(1 << 20);
-        assert!(bench.journal.stats().relocated_records.get() > 0, "nothing was moved");
+        assert!(bench.journal.stats().relocated_records.get() > 0, "no record was relocated");
         let mut again = Bench::open(&disk.copy(2));
         assert_eq!(again.shown().opens, [(message, b"to all".to_vec(), queues.to_vec())]);
         assert_eq!(again.journal.read(&[message])[0].1.as_deref().unwrap(), b"open");
     }
-    // And its end ends it, there too.
+    // The end of the message takes effect there, too.
     bench.commit(Record::Done { message });
     bench.churn(1 << 20);
     let mut again = Bench::open(&disk.power_cut());
@@ -118,10 +118,10 @@ fn who_was_served_outlives_the_records_that_say_so() {
     assert!(matches!(again.journal.read(&[message])[0].1, Err(ReadError::Gone)));
 }
 
-/// A deleted key with an older value behind it in the log does not come back when the deletion is
-/// forgotten, moved or freed.
+/// A deleted key with an older value behind it in the log does not reappear when its tombstone is
+/// dropped, moved or freed.
 #[test]
-fn a_late_older_value_stays_away_whatever_is_moved() {
+fn a_late_older_value_never_revives_a_deleted_key() {
     let disk = Disk::new(3);
     let mut bench = Bench::open(&disk);
     let queue = QueueId::COMMON;
@@ -140,10 +140,10 @@ fn a_late_older_value_stays_away_whatever_is_moved() {
     assert_eq!(again.shown().keys, [b"k".to_vec()]);
 }
 
-/// Numbers of messages and queues are never given out twice if anything on the disk may know them,
-/// also when nothing live has them any more.
+/// Message and queue identifiers are never assigned twice while any record on the disk may use
+/// them, even when no live record does.
 #[test]
-fn numbers_are_not_given_out_again_though_all_their_records_are_gone() {
+fn identifiers_are_not_reused_after_all_their_records_are_gone() {
     let mut disk = Disk::new(5);
     let (mut newest_message, mut newest_queue) = (0, 0);
     for _ in 0..5 {
@@ -159,14 +159,14 @@ fn numbers_are_not_given_out_again_though_all_their_records_are_gone() {
     }
 }
 
-/// What is left over by tries to write on a disk that fails again and again is given back.
+/// Segments left over by failed writes are freed, however often the disk fails.
 #[test]
-fn a_disk_that_fails_again_and_again_is_not_filled_up() {
+fn repeated_disk_failures_do_not_fill_the_disk() {
     for seed in 0..20 {
         let disk = Disk::new(seed);
         let mut bench = Bench::open(&disk);
         for number in 0..400_u64 {
-            // Written and not synced: all of this has to be written again with each failure.
+            // Written and not synced: every failure makes the committer write it again.
             let id = bench.journal.new_message_id();
             let body = body(id);
             let (queue, seq) = (QueueId::new(1), number % 8);
@@ -189,12 +189,12 @@ fn a_disk_that_fails_again_and_again_is_not_filled_up() {
     }
 }
 
-/// In a frame the records of one writer stand behind those of another, whenever they were appended.
+/// A frame holds the records of one writer after those of another, in any order of appending.
 #[test]
-fn what_another_writer_removes_at_once_is_gone() {
+fn a_removal_by_another_writer_in_the_same_commit_takes_effect() {
     let disk = Disk::new(8);
     let mut bench = Bench::open(&disk);
-    // Made first, so its records stand first.
+    // Created first, so its records are first in the frame.
     let mut early = bench.journal.writer();
     std::mem::swap(&mut early, &mut bench.writer);
     let message = bench.message(b"waits");

@@ -1,4 +1,4 @@
-//! One after the other: what must not come back, what may come in any order, what can be read.
+//! Single cases: tombstones, records in any order, and when a message can be read.
 
 use tacho_journal::{
     CommitSeq, Counter, Level, MessageId, QueueId, ReadError, Record, Step, Urgency, Writer,
@@ -6,11 +6,11 @@ use tacho_journal::{
 
 use super::Bench;
 
-// Far from those that a journal gives out here.
+// Far from the identifiers that a journal assigns here.
 const QUEUE: QueueId = QueueId::new(1_000_001);
 const OTHER: QueueId = QueueId::new(1_000_002);
 
-/// Commits short-lived messages until everything older was moved or freed.
+/// Commits short-lived messages until all older records are relocated or freed.
 fn turn_over(bench: &mut Bench) {
     turn(bench, 80);
 }
@@ -26,7 +26,7 @@ fn turn(bench: &mut Bench, commits: u64) {
     }
 }
 
-/// The name of the oldest segment that is there.
+/// Name of the oldest segment.
 fn oldest(bench: &Bench) -> String {
     use tacho_journal::storage::Storage;
     bench.disk.list().expect("names").into_iter().min().expect("a segment")
@@ -38,7 +38,7 @@ fn body(bench: &Bench, id: MessageId) -> Result<Vec<u8>, ReadError> {
 }
 
 #[test]
-fn what_is_old_and_live_is_moved_with_its_present_state() {
+fn old_live_records_are_relocated_with_their_current_state() {
     let mut bench = Bench::new(1, 1);
     let message = bench.message(b"old");
     bench.entry(QUEUE, 1, message);
@@ -63,7 +63,7 @@ fn what_is_old_and_live_is_moved_with_its_present_state() {
 }
 
 #[test]
-fn what_was_removed_does_not_come_back() {
+fn removed_records_do_not_reappear() {
     let mut bench = Bench::new(2, 1);
     let kept = bench.message(b"kept");
     let message = bench.message(b"removed");
@@ -72,7 +72,7 @@ fn what_was_removed_does_not_come_back() {
     bench.entry(OTHER, 1, message);
     bench.append(Record::Put { queue: OTHER, key: b"k", version: 0, value: b"", message: None });
     bench.commit();
-    // First moved, then removed, then their removal is freed as well.
+    // Relocated, then removed, then the tombstones are freed as well.
     turn_over(&mut bench);
     bench.append(Record::Remove { queue: QUEUE, seq: 2 });
     bench.append(Record::DropQueue { queue: OTHER });
@@ -85,7 +85,7 @@ fn what_was_removed_does_not_come_back() {
 }
 
 #[test]
-fn an_older_value_that_comes_late_does_not_bring_a_deleted_key_back() {
+fn a_late_older_value_does_not_revive_a_deleted_key() {
     let mut bench = Bench::new(3, 1);
     let put = |version| Record::Put {
         queue: QueueId::COMMON,
@@ -97,18 +97,18 @@ fn an_older_value_that_comes_late_does_not_bring_a_deleted_key_back() {
     bench.append(put(10));
     bench.append(Record::Delete { queue: QueueId::COMMON, key: b"r/topic", version: 12 });
     bench.commit();
-    // Into a segment behind that of the deletion, which is freed first.
+    // Into a segment after that of the tombstone, which is freed first.
     for _ in 0..12 {
         bench.message(&[0; 3_000]);
         bench.commit();
     }
     bench.append(put(11));
-    // Its segment is not freed together with that of the deletion.
+    // Its segment is not freed together with that of the tombstone.
     let kept = bench.message(b"kept");
     bench.entry(QUEUE, 1, kept);
     bench.commit();
     let first = oldest(&bench);
-    // Whatever is freed first: the deletion must not be gone before the value.
+    // In any order of freeing, the tombstone must outlive the value.
     for _ in 0..100 {
         turn(&mut bench, 1);
         bench = bench.reopen();
@@ -136,13 +136,13 @@ fn an_equal_version_replaces_and_an_older_one_does_not() {
     assert_eq!((value.version, &value.value[..]), (5, &b"b"[..]));
 }
 
-/// Within a frame the records of the first writer come first.
+/// Within a frame the records of the first writer are first.
 fn append(writer: &mut Writer, record: Record<'_>) -> CommitSeq {
     writer.append(record, Level::Written, Urgency::Rides)
 }
 
 #[test]
-fn an_entry_may_stand_before_its_message() {
+fn an_entry_may_precede_its_message() {
     let mut bench = Bench::new(5, 2);
     let id = bench.journal.new_message_id();
     append(&mut bench.writers[1], Record::Message { id, body: &[b"later"] });
@@ -158,13 +158,13 @@ fn an_entry_may_stand_before_its_message() {
     assert_eq!(bench.recovered.report().unresolved, 0);
     let seen = bench.seen();
     assert_eq!(seen.entries.len(), 1);
-    // Both queues were served although their entries stand before the message.
+    // Both queues count as served although their entries precede the message.
     assert_eq!(seen.opens[&id.get()], [(b"m".to_vec(), [QUEUE.get(), OTHER.get()].into())]);
     assert_eq!(body(&bench, id).expect("there"), b"later");
 }
 
 #[test]
-fn an_end_may_stand_before_its_beginning() {
+fn the_end_of_a_message_may_precede_its_opening() {
     let mut bench = Bench::new(6, 2);
     let id = bench.journal.new_message_id();
     append(&mut bench.writers[1], Record::Message { id, body: &[b"x"] });
@@ -176,7 +176,7 @@ fn an_end_may_stand_before_its_beginning() {
 }
 
 #[test]
-fn an_open_message_keeps_who_was_served_when_it_is_moved() {
+fn a_relocated_open_message_keeps_its_served_queues() {
     let mut bench = Bench::new(7, 1);
     let id = bench.message(b"open");
     bench.append(Record::Open { message: id, meta: b"one" });
@@ -202,7 +202,7 @@ fn an_open_message_keeps_who_was_served_when_it_is_moved() {
 }
 
 #[test]
-fn a_message_can_be_read_from_its_commit_on_until_nothing_needs_it() {
+fn a_message_is_readable_from_its_commit_until_it_is_unreferenced() {
     let mut bench = Bench::new(8, 1);
     let id = bench.message(b"x");
     assert!(matches!(body(&bench, id), Err(ReadError::NotYet)));
@@ -210,16 +210,16 @@ fn a_message_can_be_read_from_its_commit_on_until_nothing_needs_it() {
     assert!(matches!(body(&bench, id), Err(ReadError::NotYet)));
     bench.commit();
     assert_eq!(body(&bench, id).expect("there"), b"x");
-    // One that was never written: nobody knows before the next commit.
+    // A message that was never written: unknown until the next commit.
     let never = bench.journal.new_message_id();
-    assert!(matches!(body(&bench, never), Err(ReadError::Gone)), "nothing is waiting");
+    assert!(matches!(body(&bench, never), Err(ReadError::Gone)), "no record is waiting");
     bench.message(b"y");
     let never = bench.journal.new_message_id();
     assert!(matches!(body(&bench, never), Err(ReadError::NotYet)));
     bench.message(b"z");
     assert_eq!(bench.committer.step(), Step::Committed(CommitSeq::new(2)));
     bench.message(b"more");
-    assert!(matches!(body(&bench, never), Err(ReadError::Gone)), "not asked for ever");
+    assert!(matches!(body(&bench, never), Err(ReadError::Gone)), "the answer does not stay open");
     bench.append(Record::Remove { queue: QUEUE, seq: 1 });
     bench.commit();
     turn_over(&mut bench);
@@ -227,7 +227,7 @@ fn a_message_can_be_read_from_its_commit_on_until_nothing_needs_it() {
 }
 
 #[test]
-fn a_message_that_nothing_refers_to_yet_is_kept() {
+fn a_message_without_references_is_kept_until_restart() {
     let mut bench = Bench::new(9, 1);
     let id = bench.message(b"fresh");
     bench.commit();
@@ -237,7 +237,7 @@ fn a_message_that_nothing_refers_to_yet_is_kept() {
     bench.commit();
     let bench = bench.reopen();
     assert_eq!(body(&bench, id).expect("kept"), b"fresh");
-    // After a restart nobody is left who could refer to one.
+    // After a restart no writer can still refer to it.
     let mut bench = bench.reopen();
     let id = bench.message(b"fresh");
     bench.commit();
@@ -246,7 +246,7 @@ fn a_message_that_nothing_refers_to_yet_is_kept() {
 }
 
 #[test]
-fn numbers_are_not_given_out_twice() {
+fn identifiers_are_not_assigned_twice() {
     let mut bench = Bench::new(10, 1);
     let (mut last_message, mut last_queue) = (0, 0);
     for _ in 0..4 {
@@ -266,7 +266,7 @@ fn numbers_are_not_given_out_twice() {
 }
 
 #[test]
-fn a_large_queue_is_dropped_bit_by_bit() {
+fn a_large_queue_is_dropped_in_small_steps() {
     let mut bench = Bench::new(11, 1);
     for seq in 0..20_000 {
         let message = bench.message(b"x");
