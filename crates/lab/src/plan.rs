@@ -6,7 +6,7 @@ use tacho_load::{QoS, RetainHandling, Version};
 mod stream;
 
 use tacho_scenario::{
-    ClientPlace, DeclaredLoss, Deed, Group, Offline, PerSecond, ProtocolVersion, Reconnect,
+    ActionKind, ClientPlace, DeclaredLoss, Group, Offline, PerSecond, ProtocolVersion, Reconnect,
     Scenario, Scheduled, TimeSpan, Timing, Will,
 };
 
@@ -88,21 +88,23 @@ fn bridges(scenario: &Scenario) -> Vec<load::Bridge> {
 /// What happens to clients; the rest of a scenario's actions is not the load's.
 fn actions(scenario: &Scenario, plan: &load::Plan) -> Vec<load::Action> {
     let client_action = |scheduled: Scheduled<'_>| {
-        let (name, _) = scheduled.action.crowd()?;
+        let (name, _) = scheduled.action.group_and_share()?;
         let group = plan.groups.iter().position(|group| group.name == name)?;
-        let kind = match scheduled.action.deed {
-            Deed::Disconnect { cleanly, .. } => load::ActionKind::Disconnect { clean: cleanly },
-            Deed::Pause { length, .. } => load::ActionKind::Pause { for_ns: length.as_ns() },
-            Deed::Takeover { .. } => load::ActionKind::TakeOver,
-            Deed::Subscribe { .. } => load::ActionKind::Subscribe,
-            Deed::Kill { .. } | Deed::Run(_) => return None,
+        let kind = match scheduled.action.kind {
+            ActionKind::Disconnect { cleanly, .. } => {
+                load::ActionKind::Disconnect { clean: cleanly }
+            }
+            ActionKind::Pause { length, .. } => load::ActionKind::Pause { for_ns: length.as_ns() },
+            ActionKind::Takeover { .. } => load::ActionKind::TakeOver,
+            ActionKind::Subscribe { .. } => load::ActionKind::Subscribe,
+            ActionKind::Kill { .. } | ActionKind::Run(_) => return None,
         };
         let clients = plan.groups[group].clients.len() as u32;
         Some(load::Action {
             after_ns: TimeSpan(scheduled.after).as_ns(),
             over_ns: scheduled.action.over.as_ns(),
             group,
-            clients: scheduled.action.concerned(clients),
+            clients: scheduled.action.affected_clients(clients),
             turn: scheduled.turn,
             kind,
         })
@@ -172,7 +174,7 @@ fn load_group(
             .map(|publish| stream::block(publish, group, scenario.machines))
             .collect(),
         clients: (0..u64::from(group.clients))
-            .map(|number| client(ClientPlace::of(number, scenario.machines)))
+            .map(|number| client(ClientPlace::new(number, scenario.machines)))
             .collect(),
     }
 }

@@ -11,30 +11,30 @@ use super::quantity::TimeSpan;
 pub struct Action {
     /// From the start of the measured phase.
     pub at: TimeSpan,
-    /// Again and again after so long.
+    /// Interval between repetitions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<TimeSpan>,
-    /// How often in all.
+    /// Occurrences in total.
     #[serde(skip_serializing_if = "is_one")]
     pub times: u32,
     /// One client after the other within this time, instead of all at once.
     #[serde(skip_serializing_if = "TimeSpan::is_zero")]
     pub over: TimeSpan,
-    /// A command is ended when it takes longer.
+    /// Time after which a command is killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<TimeSpan>,
     /// What happens.
     #[serde(flatten)]
-    pub deed: Deed,
+    pub kind: ActionKind,
 }
 
 /// What happens.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Deed {
+pub enum ActionKind {
     /// Connections end, and come back by the group's policy for reconnecting.
     Disconnect {
-        /// Whose.
+        /// Name of the group.
         group: String,
         /// Share of the group's clients, above 0 and at most 1.
         share: f64,
@@ -43,24 +43,24 @@ pub enum Deed {
     },
     /// Clients stop reading their sockets.
     Pause {
-        /// Whose.
+        /// Name of the group.
         group: String,
         /// Share of the group's clients.
         share: f64,
-        /// For so long.
+        /// How long they do not read.
         #[serde(rename = "for")]
         length: TimeSpan,
     },
     /// Clients connect a second time with the same identifier.
     Takeover {
-        /// Whose.
+        /// Name of the group.
         group: String,
         /// Share of the group's clients.
         share: f64,
     },
-    /// Clients subscribe, which have not before.
+    /// Clients of a group whose subscriptions wait for this action subscribe.
     Subscribe {
-        /// Whose.
+        /// Name of the group.
         group: String,
         /// Share of the group's clients.
         share: f64,
@@ -80,61 +80,63 @@ const fn is_one(times: &u32) -> bool {
 }
 
 impl Action {
-    /// Occurrences of all actions that a scenario has at most.
+    /// Largest number of occurrences of all actions of a scenario.
     pub const MAX: usize = 1000;
-    /// How long a command may take that says nothing else.
+    /// Default time limit of a command.
     pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// The group whose clients it is about, and the share of them.
-    pub fn crowd(&self) -> Option<(&str, f64)> {
-        match &self.deed {
-            Deed::Disconnect { group, share, .. }
-            | Deed::Pause { group, share, .. }
-            | Deed::Takeover { group, share }
-            | Deed::Subscribe { group, share } => Some((group, *share)),
-            Deed::Kill { .. } | Deed::Run(_) => None,
+    /// The group whose clients it affects, and the share of them.
+    pub fn group_and_share(&self) -> Option<(&str, f64)> {
+        match &self.kind {
+            ActionKind::Disconnect { group, share, .. }
+            | ActionKind::Pause { group, share, .. }
+            | ActionKind::Takeover { group, share }
+            | ActionKind::Subscribe { group, share } => Some((group, *share)),
+            ActionKind::Kill { .. } | ActionKind::Run(_) => None,
         }
     }
 
-    /// How many of `clients` it is about: at least one.
-    pub fn concerned(&self, clients: u32) -> u32 {
-        let share = self.crowd().map_or(0.0, |(_, share)| share);
+    /// How many of `clients` it affects: at least one.
+    pub fn affected_clients(&self, clients: u32) -> u32 {
+        let share = self.group_and_share().map_or(0.0, |(_, share)| share);
         ((f64::from(clients) * share).round() as u32).clamp(clients.min(1), clients)
     }
 
-    /// The key under which files have it.
-    pub const fn kind(&self) -> &'static str {
-        match self.deed {
-            Deed::Disconnect { .. } => "disconnect",
-            Deed::Pause { .. } => "pause",
-            Deed::Takeover { .. } => "takeover",
-            Deed::Subscribe { .. } => "subscribe",
-            Deed::Kill { .. } => "kill",
-            Deed::Run(_) => "run",
+    /// Its key in scenario files.
+    pub const fn key(&self) -> &'static str {
+        match self.kind {
+            ActionKind::Disconnect { .. } => "disconnect",
+            ActionKind::Pause { .. } => "pause",
+            ActionKind::Takeover { .. } => "takeover",
+            ActionKind::Subscribe { .. } => "subscribe",
+            ActionKind::Kill { .. } => "kill",
+            ActionKind::Run(_) => "run",
         }
     }
 
-    /// What it does, in words.
+    /// A description of what it does.
     pub fn sentence(&self) -> String {
         let all = |share: f64| match share {
             share if share >= 1.0 => "all".to_owned(),
             share => format!("{} %", (share * 1e4).round() / 1e2),
         };
-        match &self.deed {
-            Deed::Disconnect { group, share, cleanly } => {
+        match &self.kind {
+            ActionKind::Disconnect { group, share, cleanly } => {
                 let how = if *cleanly { "disconnect" } else { "break off" };
                 format!("{} of {group} {how}", all(*share))
             }
-            Deed::Pause { group, share, length } => {
+            ActionKind::Pause { group, share, length } => {
                 format!("{} of {group} stop reading for {length}", all(*share))
             }
-            Deed::Takeover { group, share } => {
+            ActionKind::Takeover { group, share } => {
                 format!("{} of {group} connect a second time", all(*share))
             }
-            Deed::Subscribe { group, share } => format!("{} of {group} subscribe", all(*share)),
-            Deed::Kill { target: None } => "the broker is killed".to_owned(),
-            Deed::Kill { target: Some(name) } => format!("broker {name} is killed"),
-            Deed::Run(command) => format!("run: {command}"),
+            ActionKind::Subscribe { group, share } => {
+                format!("{} of {group} subscribe", all(*share))
+            }
+            ActionKind::Kill { target: None } => "the broker is killed".to_owned(),
+            ActionKind::Kill { target: Some(name) } => format!("broker {name} is killed"),
+            ActionKind::Run(command) => format!("run: {command}"),
         }
     }
 }

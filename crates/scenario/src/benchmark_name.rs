@@ -47,12 +47,12 @@ impl BenchmarkName {
         let looks_like_one = !name.contains(['/', '\\'])
             && (counts == 2 || (counts == 1 && parts.iter().any(|part| part.starts_with("qos"))));
         looks_like_one.then(|| {
-            Self::of(name, &prefixes, &parts)
+            Self::from_parts(name, &prefixes, &parts)
                 .map_err(|sentence| format!("'{name}': {sentence}; names are {BENCHMARK_GRAMMAR}"))
         })
     }
 
-    fn of(name: &str, prefixes: &[&str], parts: &[&str]) -> Result<Self, String> {
+    fn from_parts(name: &str, prefixes: &[&str], parts: &[&str]) -> Result<Self, String> {
         let (mut clean_session, mut share) = (None, false);
         for prefix in prefixes {
             match *prefix {

@@ -1,4 +1,4 @@
-//! How a broker is named: `mqtt://host:port` and its kin.
+//! How a broker is named: `mqtt://host:port` and the like.
 
 use serde::{Serialize, Serializer};
 
@@ -71,7 +71,7 @@ impl Scheme {
     }
 
     /// The scheme called `name`, aliases included.
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         match name {
             "mqtt" | "tcp" => Some(Self::Mqtt),
             "mqtts" | "ssl" | "tls" => Some(Self::Mqtts),
@@ -104,7 +104,7 @@ impl BrokerUrl {
     pub fn parse(text: &str) -> Result<Self, String> {
         let (scheme, rest) = match text.split_once("://") {
             None => (Scheme::Mqtt, text),
-            Some((name, rest)) => match Scheme::of(&name.to_ascii_lowercase()) {
+            Some((name, rest)) => match Scheme::from_name(&name.to_ascii_lowercase()) {
                 Some(scheme) => (scheme, rest),
                 None => {
                     return Err(format!(

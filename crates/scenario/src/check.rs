@@ -2,7 +2,9 @@
 
 mod action;
 mod checker;
+mod group;
 mod life;
+mod payload;
 mod publish;
 
 use std::collections::BTreeMap;
@@ -10,8 +12,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use action::Surroundings;
+use action::ActionContext;
 pub(super) use checker::{Checked, Checker};
+use group::Brokers;
 use toml::Spanned;
 
 use super::adjust::MEASURE_MIN;
@@ -20,13 +23,9 @@ use super::error::{ScenarioError, closest};
 use super::headline::HeadlineKind;
 use super::limits::{DESCRIPTORS_RESERVED, Shortage};
 use super::quantity::{TimeSpan, Whole};
-use super::raw::{
-    RawBridge, RawConnect, RawGroup, RawLoad, RawPhases, RawScenario, RawTarget, RawTls,
-};
-use super::template::Template;
+use super::raw::{RawBridge, RawLoad, RawPhases, RawScenario, RawTarget, RawTls};
 use super::types::{
-    Bridge, Connect, Group, LoadOptions, Phases, ProtocolVersion, Scenario, Target, Timing,
-    TlsOptions,
+    Bridge, Group, LoadOptions, Phases, ProtocolVersion, Scenario, Target, Timing, TlsOptions,
 };
 use super::vars::VarValue;
 use crate::threshold::{Threshold, Thresholds};
@@ -51,19 +50,20 @@ impl Checker<'_> {
         let machines = self.adjustment.count(machines) as u32;
         let target = self.target(&raw.target, None)?;
         let targets = self.targets(&raw.targets, &target)?;
+        let brokers = Brokers { default: &target, named: &targets };
         let mut groups = BTreeMap::new();
         let mut largest: Option<(u32, Range<usize>)> = None;
         for (group_name, group) in raw.groups.into_inner() {
             let span = group.clients.span();
-            let checked = self.group(group_name.get_ref(), group, machines, &targets, &target)?;
+            let checked = self.group(group_name.get_ref(), group, machines, brokers)?;
             if largest.as_ref().is_none_or(|(clients, _)| *clients < checked.clients) {
                 largest = Some((checked.clients, span));
             }
             groups.insert(group_name.into_inner(), checked);
         }
         let phases = self.phases(&raw.phases, &groups)?;
-        let about = Surroundings { groups: &groups, targets: &targets, phases: &phases };
-        let actions = self.actions(&raw.actions, about)?;
+        let context = ActionContext { groups: &groups, targets: &targets, phases: &phases };
+        let actions = self.actions(&raw.actions, context)?;
         let scenario = Scenario {
             name,
             description: raw.description,
@@ -348,114 +348,5 @@ impl Checker<'_> {
                 .map_err(|title| self.error(condition.span(), title))
         });
         Ok(Thresholds(checked.collect::<Checked<_>>()?))
-    }
-
-    fn group(
-        &self,
-        name: &str,
-        raw: RawGroup,
-        machines: u32,
-        targets: &BTreeMap<String, Target>,
-        default: &Target,
-    ) -> Checked<Group> {
-        let clients = self.whole(&raw.clients, "the number of clients", 0, i32::MAX as u64)?;
-        let clients = self.adjustment.count(clients);
-        if let Some(target) = &raw.target {
-            self.target_name(target, targets)?;
-        }
-        let client_id = match &raw.client_id {
-            Some(text) => self.template(text)?,
-            None => Template::parse(&format!("{name}_{{{{machine}}}}_{{{{i}}}}"))
-                .map_err(|title| self.error(raw.clients.span(), title))?,
-        };
-        let rows = self.rows(&raw)?;
-        let credentials = raw
-            .credentials
-            .as_ref()
-            .map(|file| self.credentials(file, &rows, (clients, machines)))
-            .transpose()?;
-        let named = credentials.as_ref().is_some_and(|table| table.column("client_id").is_some());
-        if let Some(text) =
-            raw.client_id.as_ref().filter(|_| !named && !client_id.is_unique(clients, machines))
-        {
-            return Err(self
-                .error(text.span(), "clients of this group would have the same client id")
-                .label(match machines {
-                    1 => "put {{i}}, the client's number, into it",
-                    _ => "put {{client}}, or {{machine}} and {{i}}, into it",
-                }));
-        }
-        let version = raw.version.as_ref().map(|version| self.version(version)).transpose()?;
-        let inherited = raw.target.as_ref().and_then(|name| targets.get(name.get_ref()));
-        let spoken = version.unwrap_or_else(|| inherited.unwrap_or(default).version);
-        let publish = raw.publish.iter().map(|publish| self.publish(publish, spoken));
-        let subscribe = raw.subscribe.iter().map(|subscribe| self.subscribe(subscribe, spoken));
-        if let Some(answers) = raw.answers.as_ref().filter(|answers| {
-            *answers.get_ref() && (spoken != ProtocolVersion::V5 || raw.subscribe.is_empty())
-        }) {
-            return Err(self
-                .error(answers.span(), "who answers must speak MQTT 5 and subscribe to requests"));
-        }
-        let answers = raw.answers.as_ref().is_some_and(|answers| *answers.get_ref());
-        let whole = |value: &Option<Spanned<Whole>>, what, max, default| {
-            value.as_ref().map_or(Ok(default), |value| self.whole(value, what, 1, max))
-        };
-        let absent = self.absent(&raw)?;
-        Ok(Group {
-            clients: clients as u32,
-            client_id,
-            target: raw.target.map(Spanned::into_inner),
-            version,
-            credentials,
-            rows,
-            losses: raw.losses.as_ref().map(|losses| self.losses(losses)).transpose()?,
-            disconnect: self.disconnect(&raw.disconnect)?,
-            will: raw.will.as_ref().map(|will| self.will(will)).transpose()?,
-            absent,
-            answers,
-            offline: raw.offline.as_ref().map(|offline| self.offline(offline)).transpose()?,
-            reconnect: raw.reconnect.as_ref().map(|raw| self.reconnect(raw)).transpose()?,
-            inflight: whole(&raw.inflight, "an inflight window", 65_535, 65_535)? as u16,
-            waiting: whole(&raw.waiting, "a waiting queue", u64::from(u32::MAX), 10_000)? as u32,
-            connect: self.connect(&raw.connect)?,
-            publish: publish.collect::<Checked<_>>()?,
-            subscribe: subscribe.collect::<Checked<_>>()?,
-        })
-    }
-
-    fn connect(&self, raw: &RawConnect) -> Checked<Connect> {
-        if let (Some(rate), Some(_)) = (&raw.rate, &raw.ramp) {
-            return Err(self
-                .error(rate.span(), "a group connects by 'rate' or by 'ramp', not by both")
-                .label("remove one of them"));
-        }
-        if let Some(rate) =
-            raw.rate.as_ref().filter(|rate| !rate.get_ref().0.is_normal() || rate.get_ref().0 < 0.0)
-        {
-            return Err(self.error(rate.span(), "at a rate of 0 no client would ever connect"));
-        }
-        let span = |value: &Option<Spanned<TimeSpan>>, default| {
-            value.as_ref().map_or_else(|| TimeSpan::from_secs(default), |value| *value.get_ref())
-        };
-        let keep_alive = span(&raw.keep_alive, 300);
-        if let Some(value) = raw.keep_alive.as_ref().filter(|_| keep_alive.0.as_secs() > 65_535) {
-            return Err(self.error(value.span(), "a keep-alive is at most 65535 seconds"));
-        }
-        let template = |text: &Option<Spanned<String>>| {
-            text.as_ref().map(|text| self.template(text)).transpose()
-        };
-        let ramp =
-            self.adjustment.ramp_up.or_else(|| raw.ramp.as_ref().map(|ramp| *ramp.get_ref()));
-        let rate = raw.rate.as_ref().map(|rate| *rate.get_ref());
-        let rate = rate.filter(|_| self.adjustment.ramp_up.is_none());
-        Ok(Connect {
-            ramp: ramp.or_else(|| rate.is_none().then(|| TimeSpan::from_secs(2))),
-            rate,
-            clean_start: raw.clean_start.unwrap_or(true),
-            session_expiry: span(&raw.session_expiry, 0),
-            keep_alive,
-            username: template(&raw.username)?,
-            password: template(&raw.password)?,
-        })
     }
 }

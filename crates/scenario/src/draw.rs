@@ -11,13 +11,13 @@ const CHARS_MAX: usize = 65_535;
 /// A random piece of a string, different for each client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Draw {
-    kind: Kind,
+    kind: DrawKind,
     /// Tells this draw from others.
     word: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum DrawKind {
     /// `hex 18 word`.
     Hex { digits: usize },
     /// `random 1 6 word`: a number from the first to the second.
@@ -43,14 +43,14 @@ impl Draw {
                 .map_err(|_| format!("'{{{{{inner}}}}}': '{text}' is not a whole number"))
         };
         let kind = match words[..] {
-            ["hex", digits, _] => count(digits).map(|digits| Kind::Hex { digits }),
+            ["hex", digits, _] => count(digits).map(|digits| DrawKind::Hex { digits }),
             ["random", from, to, _] => match (number(from), number(to)) {
-                (Ok(from), Ok(to)) if from <= to => Ok(Kind::Number { from, to }),
+                (Ok(from), Ok(to)) if from <= to => Ok(DrawKind::Number { from, to }),
                 (Ok(_), Ok(_)) => Err(format!("'{{{{{inner}}}}}': the smaller number is first")),
                 (Err(error), _) | (_, Err(error)) => Err(error),
             },
             ["chars", digits, letters, _] => count(digits)
-                .map(|count| Kind::Letters { count, letters: letters.chars().collect() }),
+                .map(|count| DrawKind::Letters { count, letters: letters.chars().collect() }),
             ["hex" | "random" | "chars", _, ..] => Err(format!(
                 "'{{{{{inner}}}}}' is not understood: write {{{{hex 8 word}}}}, {{{{random 1 6 \
                  word}}}} or {{{{chars 8 abc word}}}}; the word tells one draw from another"
@@ -65,11 +65,11 @@ impl Draw {
     pub(crate) fn drawn(&self, client: u64) -> String {
         let mut random = fastrand::Rng::with_seed(seed(&self.word, client));
         match &self.kind {
-            Kind::Hex { digits } => {
+            DrawKind::Hex { digits } => {
                 (0..*digits).filter_map(|_| char::from_digit(random.u32(..16), 16)).collect()
             }
-            Kind::Number { from, to } => random.u64(*from..=*to).to_string(),
-            Kind::Letters { count, letters } => {
+            DrawKind::Number { from, to } => random.u64(*from..=*to).to_string(),
+            DrawKind::Letters { count, letters } => {
                 (0..*count).map(|_| letters[random.usize(..letters.len())]).collect()
             }
         }
@@ -80,11 +80,11 @@ impl Draw {
         // By the birthday rule with one chance in 64.
         let enough = |choices: f64| choices >= 32.0 * (clients as f64).powi(2);
         match &self.kind {
-            Kind::Hex { digits } => {
+            DrawKind::Hex { digits } => {
                 enough(16_f64.powi(i32::try_from(*digits).unwrap_or(64).min(64)))
             }
-            Kind::Number { from, to } => enough((to - from) as f64),
-            Kind::Letters { count, letters } => {
+            DrawKind::Number { from, to } => enough((to - from) as f64),
+            DrawKind::Letters { count, letters } => {
                 enough((letters.len() as f64).powi(i32::try_from(*count).unwrap_or(64).min(64)))
             }
         }
@@ -104,9 +104,9 @@ fn seed(word: &str, client: u64) -> u64 {
 impl fmt::Display for Draw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::Hex { digits } => write!(f, "hex {digits} {}", self.word),
-            Kind::Number { from, to } => write!(f, "random {from} {to} {}", self.word),
-            Kind::Letters { count, letters } => {
+            DrawKind::Hex { digits } => write!(f, "hex {digits} {}", self.word),
+            DrawKind::Number { from, to } => write!(f, "random {from} {to} {}", self.word),
+            DrawKind::Letters { count, letters } => {
                 write!(f, "chars {count} {} {}", letters.iter().collect::<String>(), self.word)
             }
         }

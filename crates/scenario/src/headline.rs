@@ -6,17 +6,17 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadlineKind {
-    /// How soon those who were dropped are connected again.
+    /// How soon disconnected clients are connected again.
     Recovery,
     /// How soon a second connection is served, and whether the first one is told.
     Takeover,
-    /// Connections per second, and the latency of those who stay.
+    /// Connections per second, and the latency of the clients that stay.
     Churn,
     /// How soon new subscribers have all retained messages.
     Retained,
     /// How soon all wills have come.
     Wills,
-    /// Latency of those who go on before, during and after pauses of others.
+    /// Latency of unaffected clients before, during and after pauses of others.
     Isolation,
     /// Broker CPU per message before and after the first action.
     Cost,

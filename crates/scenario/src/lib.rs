@@ -43,7 +43,7 @@ mod trace;
 mod types;
 mod vars;
 
-pub use action::{Action, Deed};
+pub use action::{Action, ActionKind};
 pub use adjust::Adjustment;
 pub use benchmark_name::{BENCHMARK_GRAMMAR, BenchmarkName};
 pub use broker_url::{BrokerUrl, Scheme};

@@ -1,8 +1,8 @@
 //! The published results whose workloads Tacho reproduces, as data to stand beside ours.
 //!
 //! Two reports: a guide that measured EMQX 5.1.6 with the service XMeter ([`guide`]) and the report
-//! of BifroMQ ([`bifromq`]). Both name their hardware ([`Source`]): whoever shows a figure of
-//! theirs shows that too. The figures are in `data/*.csv`; where the guide has only a drawn curve,
+//! of BifroMQ ([`bifromq`]). Both name their hardware ([`Source`]): a report that shows one of
+//! their figures shows it too. The figures are in `data/*.csv`; where the guide has only a drawn curve,
 //! they are read off it ([`GuidePoint::from_table`] tells).
 
 use std::sync::LazyLock;

@@ -45,15 +45,15 @@ pub(super) struct RawAction {
     pub(super) timeout: Option<Spanned<TimeSpan>>,
     pub(super) disconnect: Option<RawDrop>,
     pub(super) pause: Option<RawPause>,
-    pub(super) takeover: Option<RawCrowd>,
-    pub(super) subscribe: Option<RawCrowd>,
+    pub(super) takeover: Option<RawClients>,
+    pub(super) subscribe: Option<RawClients>,
     pub(super) kill: Option<RawKill>,
     pub(super) run: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { group = \"sub\", share = 0.5 }")]
-pub(super) struct RawCrowd {
+pub(super) struct RawClients {
     pub(super) group: Spanned<String>,
     pub(super) share: Option<Spanned<f64>>,
 }
@@ -87,14 +87,14 @@ const fn yes() -> bool {
 }
 
 impl RawDrop {
-    pub(super) fn crowd(&self) -> RawCrowd {
-        RawCrowd { group: self.group.clone(), share: self.share.clone() }
+    pub(super) fn clients(&self) -> RawClients {
+        RawClients { group: self.group.clone(), share: self.share.clone() }
     }
 }
 
 impl RawPause {
-    pub(super) fn crowd(&self) -> RawCrowd {
-        RawCrowd { group: self.group.clone(), share: self.share.clone() }
+    pub(super) fn clients(&self) -> RawClients {
+        RawClients { group: self.group.clone(), share: self.share.clone() }
     }
 }
 

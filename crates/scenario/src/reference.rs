@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::builtin::{BUILTIN, Builtin};
-use super::schema::keys::{Key, Kind, SCENARIO};
+use super::schema::keys::{Key, KeyKind, SCENARIO};
 use super::suite::{SUITES, Suite};
 use super::{BENCHMARK_GRAMMAR, SourceText};
 
@@ -72,13 +72,13 @@ pub fn reference() -> String {
 
 /// A table of keys under a heading, and the tables in it.
 fn table(out: &mut String, path: &str, title: &str, about: &str, keys: &[Key]) {
-    let _ = write!(out, "## {title}\n\n{}\n\n", default_of(about).0);
+    let _ = write!(out, "## {title}\n\n{}\n\n", split_default(about).0);
     if let Some(example) = example(path) {
         let _ = write!(out, "```toml\n{example}\n```\n\n");
     }
     out.push_str("| key | type | default | |\n|---|---|---|---|\n");
     for key in keys {
-        let (about, default) = default_of(key.about);
+        let (about, default) = split_default(key.about);
         let default = match (key.required, default) {
             (true, _) => "required".to_owned(),
             (false, Some(default)) if default.contains(' ') || WORDED.contains(&default) => {
@@ -87,7 +87,7 @@ fn table(out: &mut String, path: &str, title: &str, about: &str, keys: &[Key]) {
             (false, Some(default)) => format!("`{default}`"),
             (false, None) => String::new(),
         };
-        let (name, kind) = (key.name, kind_of(key.kind));
+        let (name, kind) = (key.name, kind_name(key.kind));
         let _ = writeln!(out, "| `{name}` | {kind} | {default} | {} |", cell(&about));
     }
     out.push('\n');
@@ -95,11 +95,11 @@ fn table(out: &mut String, path: &str, title: &str, about: &str, keys: &[Key]) {
         let path =
             if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
         match key.kind {
-            Kind::Table(inner) => table(out, &path, &format!("`[{path}]`"), key.about, inner),
-            Kind::Tables(inner) => table(out, &path, &format!("`[[{path}]]`"), key.about, inner),
+            KeyKind::Table(inner) => table(out, &path, &format!("`[{path}]`"), key.about, inner),
+            KeyKind::Tables(inner) => table(out, &path, &format!("`[[{path}]]`"), key.about, inner),
             // Further brokers have the keys of the first.
-            Kind::Named(_) if key.name == "targets" => {}
-            Kind::Named(inner) => {
+            KeyKind::Named(_) if key.name == "targets" => {}
+            KeyKind::Named(inner) => {
                 let path = format!("{path}.NAME");
                 table(out, &path, &format!("`[{path}]`"), key.about, inner);
             }
@@ -109,7 +109,7 @@ fn table(out: &mut String, path: &str, title: &str, about: &str, keys: &[Key]) {
 }
 
 /// Splits a description into what it says and its default.
-fn default_of(about: &str) -> (String, Option<&str>) {
+fn split_default(about: &str) -> (String, Option<&str>) {
     let Some((front, last)) = about.rsplit_once("; ") else { return (about.to_owned(), None) };
     let (default, behind) =
         last.split_once(". ").unwrap_or_else(|| (last.trim_end_matches('.'), ""));
@@ -123,28 +123,28 @@ fn default_of(about: &str) -> (String, Option<&str>) {
     (format!("{front}.{behind}"), Some(default))
 }
 
-fn kind_of(kind: Kind) -> String {
+fn kind_name(kind: KeyKind) -> String {
     match kind {
-        Kind::Text => "text".to_owned(),
-        Kind::Flag => "true or false".to_owned(),
-        Kind::Whole(min, max) if max >= i32::MAX as u64 => match min {
+        KeyKind::Text => "text".to_owned(),
+        KeyKind::Flag => "true or false".to_owned(),
+        KeyKind::Whole(min, max) if max >= i32::MAX as u64 => match min {
             0 => "whole number".to_owned(),
             min => format!("whole number from {min}"),
         },
-        Kind::Whole(min, max) => format!("whole number, {min} to {max}"),
-        Kind::Number => "number".to_owned(),
-        Kind::Span => "length of time".to_owned(),
-        Kind::PerSecond => "rate".to_owned(),
-        Kind::Choice(choices) => {
+        KeyKind::Whole(min, max) => format!("whole number, {min} to {max}"),
+        KeyKind::Number => "number".to_owned(),
+        KeyKind::Span => "length of time".to_owned(),
+        KeyKind::PerSecond => "rate".to_owned(),
+        KeyKind::Choice(choices) => {
             choices.iter().map(|choice| format!("`\"{choice}\"`")).collect::<Vec<_>>().join(", ")
         }
-        Kind::Texts => "list of texts".to_owned(),
-        Kind::Spans => "list of times".to_owned(),
-        Kind::Values => "names and values".to_owned(),
-        Kind::Conditions => "figures and conditions".to_owned(),
-        Kind::Table(_) => "table".to_owned(),
-        Kind::Tables(_) => "list of tables".to_owned(),
-        Kind::Named(_) => "tables by name".to_owned(),
+        KeyKind::Texts => "list of texts".to_owned(),
+        KeyKind::Spans => "list of times".to_owned(),
+        KeyKind::Values => "names and values".to_owned(),
+        KeyKind::Conditions => "figures and conditions".to_owned(),
+        KeyKind::Table(_) => "table".to_owned(),
+        KeyKind::Tables(_) => "list of tables".to_owned(),
+        KeyKind::Named(_) => "tables by name".to_owned(),
     }
 }
 
@@ -171,7 +171,7 @@ fn example(path: &str) -> Option<String> {
         (length > 1 || !lines[place].starts_with('[')).then(|| lines[place..][..length].join("\n"))
     });
     let written =
-        || EXAMPLES.iter().find(|(of, _)| *of == path).map(|(_, text)| (*text).to_owned());
+        || EXAMPLES.iter().find(|(known, _)| *known == path).map(|(_, text)| (*text).to_owned());
     found.or_else(written)
 }
 
@@ -186,7 +186,7 @@ fn is_header(line: &str, path: &str) -> bool {
 
 /// A scenario with its variables, as its file tells them.
 fn scenario(out: &mut String, builtin: &Builtin) {
-    let description = value_of(builtin.text, "description").unwrap_or_default();
+    let description = quoted_value(builtin.text, "description").unwrap_or_default();
     let _ = write!(out, "\n### `{}`\n\n{description}\n\n", builtin.name);
     out.push_str("| variable | default | |\n|---|---|---|\n");
     let SourceText { text, .. } = builtin.source();
@@ -203,7 +203,7 @@ fn scenario(out: &mut String, builtin: &Builtin) {
 }
 
 /// The text behind `key = "`.
-fn value_of<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+fn quoted_value<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \""))?;
     line.strip_suffix('"')
 }
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn defaults_stand_behind_the_last_semicolon() {
-        let split = |about| default_of(about);
+        let split = |about| split_default(about);
         assert_eq!(split("Seed; 1."), ("Seed.".to_owned(), Some("1")));
         assert_eq!(split("Keep-alive; 0s turns it off; 300s.").1, Some("300s"));
         assert_eq!(split("Version; \"5\".").1, Some("\"5\""));

@@ -52,7 +52,7 @@ impl Rows {
     }
 
     /// The row of a client, of a table with `count` of them. There may be no such row.
-    pub(super) fn of(&self, place: ClientPlace, count: u64) -> u64 {
+    pub(super) fn row_for(&self, place: ClientPlace, count: u64) -> u64 {
         let (before, number) = match self.per_machine {
             Some(rows) => (place.machine.saturating_mul(rows), place.index),
             None => (0, place.client),
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn rows_are_dealt_out() {
         let rows = |rows: &Rows| -> Vec<u64> {
-            (0..5).map(|client| rows.of(ClientPlace::of(client, 2), 6)).collect()
+            (0..5).map(|client| rows.row_for(ClientPlace::new(client, 2), 6)).collect()
         };
         let plain = Rows::default();
         assert_eq!(rows(&plain), [0, 1, 2, 3, 4]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::action::{Action, Deed};
+use crate::action::{Action, ActionKind};
 use crate::types::Scenario;
 
 /// One occurrence of an action.
@@ -32,11 +32,11 @@ impl Scenario {
 
     /// When actions kill a broker, from the start of the measured phase.
     pub fn kill_actions(&self, target: &str) -> Vec<Duration> {
-        let of = |action: &Action| match &action.deed {
-            Deed::Kill { target: named } => named.as_deref().unwrap_or("") == target,
+        let kills_target = |action: &Action| match &action.kind {
+            ActionKind::Kill { target: named } => named.as_deref().unwrap_or("") == target,
             _ => false,
         };
         let schedule = self.schedule().into_iter();
-        schedule.filter(|at| of(at.action)).map(|at| at.after).collect()
+        schedule.filter(|at| kills_target(at.action)).map(|at| at.after).collect()
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 pub(super) mod keys;
 
-use keys::{Key, Kind, SCENARIO};
+use keys::{Key, KeyKind, SCENARIO};
 
 /// Where the schema says that it is from; nothing is fetched from there.
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
@@ -30,8 +30,8 @@ pub fn documented_keys() -> Vec<(String, &'static str)> {
             };
             found.push((path.clone(), key.about));
             match key.kind {
-                Kind::Table(keys) | Kind::Tables(keys) => collect(&path, keys, found),
-                Kind::Named(keys) => collect(&format!("{path}.NAME"), keys, found),
+                KeyKind::Table(keys) | KeyKind::Tables(keys) => collect(&path, keys, found),
+                KeyKind::Named(keys) => collect(&format!("{path}.NAME"), keys, found),
                 _ => {}
             }
         }
@@ -58,39 +58,39 @@ fn table(keys: &[Key]) -> Value {
 
 fn property(key: &Key) -> Value {
     let mut property = match key.kind {
-        Kind::Text => json!({ "type": "string" }),
-        Kind::Flag => or_variable(json!({ "type": "boolean" })),
-        Kind::Whole(min, max) => {
+        KeyKind::Text => json!({ "type": "string" }),
+        KeyKind::Flag => or_variable(json!({ "type": "boolean" })),
+        KeyKind::Whole(min, max) => {
             or_variable(json!({ "type": "integer", "minimum": min, "maximum": max }))
         }
-        Kind::Number => or_variable(json!({ "type": "number" })),
+        KeyKind::Number => or_variable(json!({ "type": "number" })),
         // A number of seconds, or text with a unit, or a variable.
-        Kind::Span => json!({
+        KeyKind::Span => json!({
             "anyOf": [
                 { "type": "number", "minimum": 0 },
                 { "type": "string", "pattern": "^ *[0-9._]+ *(ns|us|µs|ms|s|m|min|h)? *$|\\{\\{" },
             ]
         }),
-        Kind::PerSecond => json!({
+        KeyKind::PerSecond => json!({
             "anyOf": [
                 { "type": "number", "minimum": 0 },
                 { "type": "string", "pattern": "^ *[0-9._]+ *(/ *s|/ *m|/ *min|k|k/s)? *$|\\{\\{" },
             ]
         }),
-        Kind::Choice(choices) => json!({ "anyOf": [{ "enum": choices }, variable()] }),
-        Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-        Kind::Spans => json!({ "type": "array", "items": { "type": ["number", "string"] } }),
-        Kind::Values => json!({
+        KeyKind::Choice(choices) => json!({ "anyOf": [{ "enum": choices }, variable()] }),
+        KeyKind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        KeyKind::Spans => json!({ "type": "array", "items": { "type": ["number", "string"] } }),
+        KeyKind::Values => json!({
             "type": "object",
             "additionalProperties": { "type": ["string", "number", "boolean"] },
         }),
-        Kind::Conditions => json!({
+        KeyKind::Conditions => json!({
             "type": "object",
             "additionalProperties": { "type": "string" },
         }),
-        Kind::Table(keys) => table(keys),
-        Kind::Tables(keys) => json!({ "type": "array", "items": table(keys) }),
-        Kind::Named(keys) => json!({ "type": "object", "additionalProperties": table(keys) }),
+        KeyKind::Table(keys) => table(keys),
+        KeyKind::Tables(keys) => json!({ "type": "array", "items": table(keys) }),
+        KeyKind::Named(keys) => json!({ "type": "object", "additionalProperties": table(keys) }),
     };
     property["description"] = json!(key.about);
     property
@@ -120,7 +120,7 @@ mod tests {
         list.split(", ").map(str::to_owned).collect()
     }
 
-    fn keys_of(keys: &[Key]) -> BTreeSet<String> {
+    fn key_names(keys: &[Key]) -> BTreeSet<String> {
         keys.iter().map(|key| key.name.to_owned()).collect()
     }
 
@@ -130,11 +130,13 @@ mod tests {
         for name in path.split('.').filter(|name| !name.is_empty()) {
             let Some(key) = keys.iter().find(|key| key.name == name) else { continue };
             match key.kind {
-                Kind::Table(inner) | Kind::Tables(inner) | Kind::Named(inner) => keys = inner,
+                KeyKind::Table(inner) | KeyKind::Tables(inner) | KeyKind::Named(inner) => {
+                    keys = inner
+                }
                 _ => panic!("{path}: {name} is no table"),
             }
         }
-        keys_of(keys)
+        key_names(keys)
     }
 
     #[test]

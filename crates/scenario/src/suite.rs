@@ -83,23 +83,35 @@ fn guide() -> Suite {
         name: "guide",
         description: "The EMQX guide: QoS 0, 1 and 2, payload 128 B to 8 KiB, models, bridge.",
         series: vec![
-            ladder("qos0", "QoS 0", "qos", &Model::symmetric("0", 6), "symmetric-qos0"),
-            ladder("qos1", "QoS 1", "qos", &Model::symmetric("1", 5), "symmetric-qos1"),
-            ladder("qos2", "QoS 2", "qos", &Model::symmetric("2", 3), "symmetric-qos2"),
+            ladder("qos0", "QoS 0", "qos", &RateLadder::symmetric("0", 6), "symmetric-qos0"),
+            ladder("qos1", "QoS 1", "qos", &RateLadder::symmetric("1", 5), "symmetric-qos1"),
+            ladder("qos2", "QoS 2", "qos", &RateLadder::symmetric("2", 3), "symmetric-qos2"),
             payload(),
-            ladder("symmetric", "symmetric", "models", &Model::symmetric("1", 5), "symmetric-qos1"),
-            ladder("fan-in", "fan-in", "models", &Model::named("fan-in", 5000, 5), "fan-in"),
+            ladder(
+                "symmetric",
+                "symmetric",
+                "models",
+                &RateLadder::symmetric("1", 5),
+                "symmetric-qos1",
+            ),
+            ladder("fan-in", "fan-in", "models", &RateLadder::named("fan-in", 5000, 5), "fan-in"),
             // 50 in, and 200 times as many out: 10,050 in and out.
-            ladder("fan-out", "fan-out", "models", &Model::named("fan-out", 50, 6), "fan-out"),
-            ladder("no-bridge", "no bridge", "bridge", &Model::symmetric("1", 5), "symmetric-qos1"),
+            ladder("fan-out", "fan-out", "models", &RateLadder::named("fan-out", 50, 6), "fan-out"),
+            ladder(
+                "no-bridge",
+                "no bridge",
+                "bridge",
+                &RateLadder::symmetric("1", 5),
+                "symmetric-qos1",
+            ),
             // In each direction; a message counts four times, twice at each broker.
-            ladder("bridge", "bridge", "bridge", &Model::named("bridge", 2500, 3), "bridge"),
+            ladder("bridge", "bridge", "bridge", &RateLadder::named("bridge", 2500, 3), "bridge"),
         ],
     }
 }
 
 /// A scenario whose publish rate is stepped.
-struct Model {
+struct RateLadder {
     scenario: &'static str,
     vars: Vec<(&'static str, &'static str)>,
     /// Publishes per second that make 10K TPS.
@@ -107,7 +119,7 @@ struct Model {
     steps: u32,
 }
 
-impl Model {
+impl RateLadder {
     fn symmetric(qos: &'static str, steps: u32) -> Self {
         Self { scenario: "symmetric", vars: vec![("qos", qos)], step: 5000, steps }
     }
@@ -118,7 +130,13 @@ impl Model {
 }
 
 /// 10K, 20K, ... TPS.
-fn ladder(name: &str, label: &str, figure: &str, model: &Model, published: &str) -> SuiteSeries {
+fn ladder(
+    name: &str,
+    label: &str,
+    figure: &str,
+    model: &RateLadder,
+    published: &str,
+) -> SuiteSeries {
     let point = |step: u32| {
         let rate = ("target_throughput", (step * model.step).to_string());
         let vars = model.vars.iter().map(|(name, value)| (*name, (*value).to_owned()));

@@ -23,7 +23,7 @@ pub struct ClientPlace {
 
 impl ClientPlace {
     /// The place of client `client` of a group that is divided over `machines`.
-    pub const fn of(client: u64, machines: u32) -> Self {
+    pub const fn new(client: u64, machines: u32) -> Self {
         let machines = if machines == 0 { 1 } else { machines as u64 };
         Self { client, machine: client % machines, index: client / machines }
     }
@@ -33,7 +33,7 @@ impl ClientPlace {
 ///
 /// `{{machine}}` is the load machine (`m1`, `m2`, ...), `{{i}}` the client's number on it, from 0,
 /// `{{client}}` its number in the whole group; `{{i % 10}}`, `{{i / 10}}`, `{{i + 1}}` and
-/// `{{i / 10 + 1}}` compute with numbers. `{{hex 8 word}}` and its kin are random, see [`Draw`].
+/// `{{i / 10 + 1}}` compute with numbers. `{{hex 8 word}}` and similar expressions are random, see [`Draw`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
@@ -70,7 +70,7 @@ impl Counter {
         }
     }
 
-    const fn of(self, place: ClientPlace) -> u64 {
+    const fn value(self, place: ClientPlace) -> u64 {
         match self {
             Self::OnMachine => place.index,
             Self::InGroup => place.client,
@@ -188,7 +188,7 @@ impl Template {
 
     /// The string for client `index` (from 0) of its group, when one machine generates all load.
     pub fn expand(&self, index: u64) -> String {
-        self.expand_at(ClientPlace::of(index, 1))
+        self.expand_at(ClientPlace::new(index, 1))
     }
 
     /// The string for a client of its group.
@@ -199,7 +199,7 @@ impl Template {
                 Part::Text(literal) => text.push_str(literal),
                 Part::Machine => text.push_str(&format!("m{}", place.machine + 1)),
                 Part::Number(counter, operation) => {
-                    text.push_str(&operation.apply(counter.of(place)).to_string());
+                    text.push_str(&operation.apply(counter.value(place)).to_string());
                 }
                 Part::Draw(draw) => text.push_str(&draw.drawn(place.client)),
             }
@@ -221,7 +221,7 @@ impl Template {
             Operation::Modulo(modulus) => modulus.get() >= count,
             Operation::Divided(_) | Operation::DividedPlus(..) => false,
         };
-        // Where a number ends, for whoever reads the string: "1" and "11" would be "11" and "1".
+        // A number must be delimited: "1" then "11" would read as "11" then "1".
         let apart = self.0.windows(2).all(|pair| match pair {
             [Part::Number(..), Part::Text(text)] => !text.starts_with(|c: char| c.is_ascii_digit()),
             [Part::Number(..), _] => false,
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn clients_are_dealt_out_to_machines() {
-        let places: Vec<_> = (0..5).map(|client| ClientPlace::of(client, 2)).collect();
+        let places: Vec<_> = (0..5).map(|client| ClientPlace::new(client, 2)).collect();
         let numbers: Vec<_> = places.iter().map(|place| (place.machine, place.index)).collect();
         assert_eq!(numbers, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2)]);
         let template = Template::parse("{{machine}}/{{i}}/{{client}}").expect("parses");

@@ -79,17 +79,17 @@ mod tests {
 
     #[test]
     fn a_faster_trace_is_shorter_and_denser() {
-        let of = |arrivals| Trace {
+        let trace = |arrivals| Trace {
             arrivals,
             repeat: Some(TimeSpan::from_secs(4)),
             each: false,
             speed: 2.0,
         };
         let at = |seconds| TimeSpan::from_secs(seconds);
-        let offsets = of(Arrivals::At(vec![at(0), at(2)])).spelled_out(3).expect("plays");
+        let offsets = trace(Arrivals::At(vec![at(0), at(2)])).spelled_out(3).expect("plays");
         assert_eq!(offsets.arrivals, load::Arrivals::Offsets(vec![0, 1_000_000_000]));
         assert_eq!((offsets.repeat_ns, offsets.shared_by), (Some(2_000_000_000), 3));
-        let none = of(Arrivals::At(vec![at(2), at(0)])).spelled_out(3).expect_err("goes back");
+        let none = trace(Arrivals::At(vec![at(2), at(0)])).spelled_out(3).expect_err("goes back");
         assert_eq!(none, "this trace cannot be played: its times must ascend");
     }
 }

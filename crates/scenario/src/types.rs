@@ -88,7 +88,7 @@ pub struct TlsOptions {
     /// The private key to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// Take any certificate of the broker for good.
+    /// Accept any certificate of the broker.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
     /// The name that the broker's certificate must have, instead of the host's.
@@ -300,7 +300,7 @@ impl Group {
 
     fn credential(&self, place: ClientPlace, column: &str) -> Option<String> {
         let table = self.credentials.as_ref()?;
-        let row = self.rows.of(place, table.rows.len() as u64);
+        let row = self.rows.row_for(place, table.rows.len() as u64);
         table.cell(row, column).map(str::to_owned)
     }
 }
@@ -314,8 +314,8 @@ impl Scenario {
         self.groups.values().map(|group| u64::from(group.clients)).sum()
     }
 
-    /// Does a session of its clients outlive their connections?
-    pub fn has_lasting_sessions(&self, group: &Group) -> bool {
+    /// Do sessions of the group outlive their connections?
+    pub fn has_persistent_sessions(&self, group: &Group) -> bool {
         let connect = &group.connect;
         !connect.session_expiry.0.is_zero()
             || !connect.clean_start && self.version_of(group) != ProtocolVersion::V5

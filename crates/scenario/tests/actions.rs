@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tacho_scenario::{BUILTIN, Deed, Limits, Scenario, SourceText};
+use tacho_scenario::{ActionKind, BUILTIN, Limits, Scenario, SourceText};
 
 const BASE: &str = "name = 'x'\n[groups.a]\nclients = 10\n\
     [[groups.a.publish]]\ntopic = 't/{{i}}'\nrate = { per_client = 1 }\n\
@@ -25,8 +25,8 @@ fn repetitions_fit_into_the_measured_phase() {
     assert_eq!(at("at = 0\nevery = '5s'\nrun = 'true'\n"), seconds(&[0, 5]));
     assert_eq!(at("at = 0\nevery = '2s'\ntimes = 2\nrun = 'true'\n"), seconds(&[0, 2]));
     let scenario = parse("at = 1\ndisconnect = { group = 'a', share = 0.25 }\n").expect("parses");
-    assert_eq!(scenario.actions[0].concerned(10), 3);
-    assert_eq!(scenario.actions[0].concerned(1), 1);
+    assert_eq!(scenario.actions[0].affected_clients(10), 3);
+    assert_eq!(scenario.actions[0].affected_clients(1), 1);
     assert_eq!(scenario.kill_actions(""), []);
 }
 
@@ -63,8 +63,8 @@ fn what_comes_with_the_program_runs_no_commands() {
     let mut with_actions = 0;
     for builtin in BUILTIN {
         let scenario = Scenario::parse(&builtin.source(), &[], Limits::NONE).expect(builtin.name);
-        let runs = |deed: &Deed| matches!(deed, Deed::Run(_));
-        assert!(!scenario.actions.iter().any(|action| runs(&action.deed)), "{}", builtin.name);
+        let runs = |kind: &ActionKind| matches!(kind, ActionKind::Run(_));
+        assert!(!scenario.actions.iter().any(|action| runs(&action.kind)), "{}", builtin.name);
         with_actions += usize::from(!scenario.actions.is_empty());
     }
     assert!(with_actions >= 7);

@@ -64,7 +64,7 @@ fn persistent_lasts_as_long_as_its_messages_take() {
     assert_eq!(scenario.clients(), 200);
     assert_eq!(scenario.phases.measure, TimeSpan::from_secs(10));
     assert!(scenario.groups["sub"].absent && !scenario.groups["pub"].absent);
-    assert!(scenario.groups.values().all(|group| scenario.has_lasting_sessions(group)));
+    assert!(scenario.groups.values().all(|group| scenario.has_persistent_sessions(group)));
     assert_eq!(scenario.target.kills, 0);
     for (name, value) in [
         ("sessions", "7"),

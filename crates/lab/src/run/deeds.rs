@@ -7,7 +7,7 @@ use tacho_load::{ActionTotals, Histogram};
 use super::collector::round;
 use super::commands::CommandDone;
 use tacho_record::{ActionRecord, LatencyStats, Restart};
-use tacho_scenario::{Deed, Scenario};
+use tacho_scenario::{ActionKind, Scenario};
 
 /// The actions of a run as planned.
 #[derive(Clone, Debug, Default)]
@@ -36,16 +36,16 @@ impl Deeds {
     pub(super) fn of(scenario: &Scenario) -> Self {
         let planned = |scheduled: tacho_scenario::Scheduled<'_>| {
             let action = scheduled.action;
-            let length_s = match &action.deed {
-                Deed::Pause { length, .. } => Some(length.0.as_secs_f64()),
+            let length_s = match &action.kind {
+                ActionKind::Pause { length, .. } => Some(length.0.as_secs_f64()),
                 _ => None,
             };
-            let group = action.crowd().map_or("", |(group, _)| group).to_owned();
-            let target = match &action.deed {
-                Deed::Kill { target } => target.clone().unwrap_or_default(),
+            let group = action.group_and_share().map_or("", |(group, _)| group).to_owned();
+            let target = match &action.kind {
+                ActionKind::Kill { target } => target.clone().unwrap_or_default(),
                 _ => String::new(),
             };
-            let (kind, what) = (action.kind().to_owned(), action.sentence());
+            let (kind, what) = (action.key().to_owned(), action.sentence());
             let record = ActionRecord { kind, what, group, length_s, ..ActionRecord::default() };
             Planned { after: scheduled.after, target, record }
         };

@@ -36,7 +36,7 @@ impl Names {
             let topics = group.publish.len() as u64;
             let streams = u64::from(group.clients) * topics;
             if rest < streams {
-                let place = ClientPlace::of(rest / topics, self.machines);
+                let place = ClientPlace::new(rest / topics, self.machines);
                 let publish = &group.publish[(rest % topics) as usize];
                 return (group.client_id(place), publish.topic.expand_at(place));
             }
@@ -63,7 +63,7 @@ impl Names {
         for group in &self.groups {
             let clients = u64::from(group.clients);
             if rest < clients {
-                return group.client_id(ClientPlace::of(rest, self.machines));
+                return group.client_id(ClientPlace::new(rest, self.machines));
             }
             rest -= clients;
         }

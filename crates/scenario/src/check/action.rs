@@ -6,32 +6,32 @@ use std::time::Duration;
 use toml::Spanned;
 
 use super::checker::{Checked, Checker};
-use crate::action::{Action, Deed};
+use crate::action::{Action, ActionKind};
 use crate::quantity::TimeSpan;
-use crate::raw::{RawAction, RawCrowd};
+use crate::raw::{RawAction, RawClients};
 use crate::types::{Group, Phases, Target};
 
-/// What actions may be about.
+/// What the actions of a scenario refer to.
 #[derive(Clone, Copy)]
-pub(super) struct Surroundings<'a> {
+pub(super) struct ActionContext<'a> {
     pub(super) groups: &'a BTreeMap<String, Group>,
     pub(super) targets: &'a BTreeMap<String, Target>,
     pub(super) phases: &'a Phases,
 }
 
 /// Keys of which an action has one.
-const DEEDS: &str = "disconnect, pause, takeover, subscribe, kill or run";
+const KINDS: &str = "disconnect, pause, takeover, subscribe, kill or run";
 
 impl Checker<'_> {
     pub(super) fn actions(
         &self,
         raw: &[Spanned<RawAction>],
-        about: Surroundings<'_>,
+        context: ActionContext<'_>,
     ) -> Checked<Vec<Action>> {
         let mut actions = Vec::with_capacity(raw.len());
         let mut count = 0;
         for raw in raw {
-            let action = self.action(raw, about)?;
+            let action = self.action(raw, context)?;
             count += action.times as usize;
             if count > Action::MAX {
                 return Err(self
@@ -43,23 +43,23 @@ impl Checker<'_> {
         Ok(actions)
     }
 
-    fn action(&self, raw: &Spanned<RawAction>, about: Surroundings<'_>) -> Checked<Action> {
-        let of = raw.get_ref();
-        let deed = self.deed(raw, about)?;
-        let measure = about.phases.measure;
-        let at = *of.at.get_ref();
+    fn action(&self, raw: &Spanned<RawAction>, context: ActionContext<'_>) -> Checked<Action> {
+        let fields = raw.get_ref();
+        let kind = self.action_kind(raw, context)?;
+        let measure = context.phases.measure;
+        let at = *fields.at.get_ref();
         if at.0 >= measure.0 {
             return Err(self
-                .error(of.at.span(), "this would happen after the end of the measured phase")
+                .error(fields.at.span(), "this would happen after the end of the measured phase")
                 .label(format!("it takes {measure}")));
         }
-        if let (Some(times), None) = (&of.times, &of.every) {
+        if let (Some(times), None) = (&fields.times, &fields.every) {
             return Err(self
                 .error(times.span(), "nothing says after how long it happens again")
                 .help("add every = \"10s\""));
         }
-        let every = of.every.as_ref().map(|every| *every.get_ref());
-        if let (Some(value), Some(every)) = (&of.every, every)
+        let every = fields.every.as_ref().map(|every| *every.get_ref());
+        if let (Some(value), Some(every)) = (&fields.every, every)
             && every.0 < Duration::from_millis(1)
         {
             return Err(self.error(value.span(), "this is too often").label("at least 1ms"));
@@ -69,7 +69,7 @@ impl Checker<'_> {
             ((measure.0 - at.0).as_nanos() - 1) / every.0.as_nanos() + 1
         });
         let fitting = u32::try_from(fitting).unwrap_or(u32::MAX);
-        let times = of.times.as_ref().map(|times| {
+        let times = fields.times.as_ref().map(|times| {
             let count = self.whole(times, "the number of times", 1, Action::MAX as u64)? as u32;
             if count > fitting {
                 return Err(self
@@ -84,15 +84,15 @@ impl Checker<'_> {
             // Once is once.
             every: every.filter(|_| times > 1),
             times,
-            over: of.over.as_ref().map_or_else(TimeSpan::default, |over| *over.get_ref()),
-            timeout: of.timeout.as_ref().map(|timeout| *timeout.get_ref()),
-            deed,
+            over: fields.over.as_ref().map_or_else(TimeSpan::default, |over| *over.get_ref()),
+            timeout: fields.timeout.as_ref().map(|timeout| *timeout.get_ref()),
+            kind,
         };
-        let stray = match (&action.deed, &of.over, &of.timeout) {
-            (Deed::Run(_) | Deed::Kill { .. }, Some(over), _) => {
+        let stray = match (&action.kind, &fields.over, &fields.timeout) {
+            (ActionKind::Run(_) | ActionKind::Kill { .. }, Some(over), _) => {
                 Some((over.span(), "'over' is for what happens to clients"))
             }
-            (deed, _, Some(timeout)) if !matches!(deed, Deed::Run(_)) => {
+            (kind, _, Some(timeout)) if !matches!(kind, ActionKind::Run(_)) => {
                 Some((timeout.span(), "'timeout' is for 'run'"))
             }
             _ => None,
@@ -103,59 +103,63 @@ impl Checker<'_> {
         }
     }
 
-    fn deed(&self, raw: &Spanned<RawAction>, about: Surroundings<'_>) -> Checked<Deed> {
-        let of = raw.get_ref();
-        let mut deeds = Vec::new();
-        if let Some(disconnect) = &of.disconnect {
-            let (group, share) = self.crowd(&disconnect.crowd(), about)?;
-            deeds.push(Deed::Disconnect { group, share, cleanly: disconnect.cleanly });
+    fn action_kind(
+        &self,
+        raw: &Spanned<RawAction>,
+        context: ActionContext<'_>,
+    ) -> Checked<ActionKind> {
+        let fields = raw.get_ref();
+        let mut kinds = Vec::new();
+        if let Some(disconnect) = &fields.disconnect {
+            let (group, share) = self.clients(&disconnect.clients(), context)?;
+            kinds.push(ActionKind::Disconnect { group, share, cleanly: disconnect.cleanly });
         }
-        if let Some(pause) = &of.pause {
-            let (group, share) = self.crowd(&pause.crowd(), about)?;
-            let length = self.pause(&pause.length, &about.groups[&group])?;
-            deeds.push(Deed::Pause { group, share, length });
+        if let Some(pause) = &fields.pause {
+            let (group, share) = self.clients(&pause.clients(), context)?;
+            let length = self.pause(&pause.length, &context.groups[&group])?;
+            kinds.push(ActionKind::Pause { group, share, length });
         }
-        if let Some(takeover) = &of.takeover {
-            let (group, share) = self.crowd(takeover, about)?;
-            deeds.push(Deed::Takeover { group, share });
+        if let Some(takeover) = &fields.takeover {
+            let (group, share) = self.clients(takeover, context)?;
+            kinds.push(ActionKind::Takeover { group, share });
         }
-        if let Some(subscribe) = &of.subscribe {
-            let (group, share) = self.crowd(subscribe, about)?;
-            if about.groups[&group].subscribe.is_empty() {
+        if let Some(subscribe) = &fields.subscribe {
+            let (group, share) = self.clients(subscribe, context)?;
+            if context.groups[&group].subscribe.is_empty() {
                 return Err(self
                     .error(subscribe.group.span(), format!("group '{group}' has no filters"))
                     .help(format!("add [[groups.{group}.subscribe]]")));
             }
-            deeds.push(Deed::Subscribe { group, share });
+            kinds.push(ActionKind::Subscribe { group, share });
         }
-        if let Some(kill) = &of.kill {
+        if let Some(kill) = &fields.kill {
             let target = kill.target.as_ref();
-            let target = target.map(|name| self.target_name(name, about.targets)).transpose()?;
-            deeds.push(Deed::Kill { target });
+            let target = target.map(|name| self.target_name(name, context.targets)).transpose()?;
+            kinds.push(ActionKind::Kill { target });
         }
-        if let Some(run) = &of.run {
+        if let Some(run) = &fields.run {
             if run.get_ref().trim().is_empty() {
                 return Err(self.error(run.span(), "there is no command to run"));
             }
-            deeds.push(Deed::Run(run.get_ref().clone()));
+            kinds.push(ActionKind::Run(run.get_ref().clone()));
         }
-        match (deeds.pop(), deeds.is_empty()) {
-            (Some(deed), true) => Ok(deed),
+        match (kinds.pop(), kinds.is_empty()) {
+            (Some(kind), true) => Ok(kind),
             (None, _) => Err(self
                 .error(raw.span(), "nothing says what happens here")
-                .help(format!("add one of {DEEDS}"))),
+                .help(format!("add one of {KINDS}"))),
             (Some(_), false) => Err(self
                 .error(raw.span(), "an action is one thing")
-                .label(format!("one of {DEEDS}"))
+                .label(format!("one of {KINDS}"))
                 .help("write several [[actions]]")),
         }
     }
 
     /// A group that there is, and a share of it.
-    fn crowd(&self, raw: &RawCrowd, about: Surroundings<'_>) -> Checked<(String, f64)> {
+    fn clients(&self, raw: &RawClients, context: ActionContext<'_>) -> Checked<(String, f64)> {
         let name = raw.group.get_ref();
-        let Some(group) = about.groups.get(name) else {
-            let known = about.groups.keys().map(String::as_str);
+        let Some(group) = context.groups.get(name) else {
+            let known = context.groups.keys().map(String::as_str);
             return Err(self.unknown_name(&raw.group, ("group", "groups"), known));
         };
         if group.absent || group.offline.is_some() {

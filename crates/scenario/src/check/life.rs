@@ -136,7 +136,7 @@ impl Checker<'_> {
                 .help(format!("known columns: {}", CREDENTIALS.join(", "))));
         }
         let rows = table.rows.len() as u64;
-        let row_of = |client: u64| how.of(ClientPlace::of(client, machines), rows);
+        let row_of = |client: u64| how.row_for(ClientPlace::new(client, machines), rows);
         if let Some(last) = (0..clients).map(row_of).max().filter(|last| *last >= rows) {
             let needed = last.saturating_add(1);
             let title = match how.is_default() {

@@ -3,15 +3,13 @@
 use toml::Spanned;
 
 use super::checker::{Checked, Checker};
-use crate::data::{DataFile, Table};
+use crate::data::Table;
 use crate::quantity::PerSecond;
 use crate::raw::{RawPublish, RawRate, RawTrace};
 use crate::rows::Rows;
-use crate::stream::{Arrivals, Model, Payload, PhasePolicy, Publish, Rate, RateFrom, Trace};
-use crate::{PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MIN, ProtocolVersion, Template};
-
-/// Size of a payload that nothing else is said about.
-const PAYLOAD_BYTES: u32 = 128;
+use crate::stream::{Arrivals, Model, PhasePolicy, Publish, Rate, RateFrom, Trace};
+use crate::template::Template;
+use crate::types::ProtocolVersion;
 
 impl Checker<'_> {
     fn response_topic(
@@ -35,7 +33,7 @@ impl Checker<'_> {
             qos: raw.qos.as_ref().map_or(Ok(0), |qos| self.qos(qos))?,
             retain: raw.retain,
             model: self.model(raw)?,
-            payload: self.payload(raw)?,
+            payload: self.payload(&raw.payload)?,
         })
     }
 
@@ -52,11 +50,14 @@ impl Checker<'_> {
             (raw.burst.as_ref().map(Spanned::span), "burst", "bursts"),
             (raw.trace.as_ref().map(Spanned::span), "trace", "trace"),
         ];
-        let stray = for_one_model.into_iter().find(|(span, _, of)| span.is_some() && *of != name);
+        let stray =
+            for_one_model.into_iter().find(|(span, _, owner)| span.is_some() && *owner != name);
         let catch_up = raw.catch_up.unwrap_or(true);
         let model = match name {
-            "open" => Model::Open { rate: self.rate_of(raw)?, phase: self.phase(raw)?, catch_up },
-            "poisson" => Model::Poisson { rate: self.rate_of(raw)?, catch_up },
+            "open" => {
+                Model::Open { rate: self.stream_rate(raw)?, phase: self.phase(raw)?, catch_up }
+            }
+            "poisson" => Model::Poisson { rate: self.stream_rate(raw)?, catch_up },
             "bursts" => {
                 let Some(burst) = &raw.burst else {
                     return Err(self
@@ -64,7 +65,7 @@ impl Checker<'_> {
                         .help("add burst = 10"));
                 };
                 let burst = self.whole(burst, "a burst", 1, 1_000_000)? as u32;
-                let (rate, phase) = (self.rate_of(raw)?, self.phase(raw)?);
+                let (rate, phase) = (self.stream_rate(raw)?, self.phase(raw)?);
                 Model::Bursts { rate, burst, phase, catch_up }
             }
             "trace" => {
@@ -75,7 +76,9 @@ impl Checker<'_> {
                 };
                 Model::Trace { trace: self.trace(trace)?, catch_up }
             }
-            "jmeter" => Model::Jmeter { rate: self.rate_of(raw)?, wait: raw.wait.unwrap_or(false) },
+            "jmeter" => {
+                Model::Jmeter { rate: self.stream_rate(raw)?, wait: raw.wait.unwrap_or(false) }
+            }
             "closed" => {
                 let window = raw.window.as_ref();
                 let window =
@@ -91,8 +94,8 @@ impl Checker<'_> {
             }
         };
         match stray {
-            Some((Some(span), key, of)) => Err(self
-                .error(span, format!("'{key}' belongs to model = \"{of}\""))
+            Some((Some(span), key, owner)) => Err(self
+                .error(span, format!("'{key}' belongs to model = \"{owner}\""))
                 .label(format!("the model here is \"{name}\""))),
             _ => Ok(model),
         }
@@ -110,7 +113,7 @@ impl Checker<'_> {
         })
     }
 
-    fn rate_of(&self, raw: &RawPublish) -> Checked<Rate> {
+    fn stream_rate(&self, raw: &RawPublish) -> Checked<Rate> {
         let Some(rate) = &raw.rate else {
             return Err(self
                 .error(raw.topic.span(), "this stream has no rate")
@@ -173,86 +176,6 @@ impl Checker<'_> {
         // Spelling it out finds what is wrong with it.
         trace.spelled_out(1).map_err(|title| self.error(span, title))?;
         Ok(trace)
-    }
-
-    fn payload(&self, raw: &RawPublish) -> Checked<Payload> {
-        let raw = &raw.payload;
-        let kind = raw.kind.as_ref().map(|kind| kind.get_ref().as_str());
-        let kind = kind.unwrap_or(match (&raw.csv, &raw.file, &raw.text) {
-            (Some(_), ..) => "csv",
-            (_, Some(_), _) => "file",
-            (.., Some(_)) => "text",
-            _ => "random",
-        });
-        let spans = [
-            ("size", raw.size.as_ref().map(Spanned::span), &["random", "zeros", "jmeter"][..]),
-            ("timestamp", raw.timestamp.as_ref().map(Spanned::span), &["jmeter"]),
-            ("text", raw.text.as_ref().map(Spanned::span), &["text", "csv"]),
-            ("file", raw.file.as_ref().map(Spanned::span), &["file"]),
-            ("csv", raw.csv.as_ref().map(Spanned::span), &["csv"]),
-        ];
-        let size = |min: u64| match &raw.size {
-            None => Ok(PAYLOAD_BYTES),
-            Some(size) if size.get_ref().0 < min as i64 => Err(self
-                .error(
-                    size.span(),
-                    format!("a payload of {} bytes is too small to measure", size.get_ref().0),
-                )
-                .label(format!("at least {min}"))
-                .help("every message carries who sent it, its number and when it was due")),
-            Some(size) => {
-                self.whole(size, "a payload size", 0, PAYLOAD_BYTES_MAX).map(|size| size as u32)
-            }
-        };
-        let needs = |key: &str| {
-            // Invariant: without the key the kind was given, it does not follow from it.
-            let span = raw.kind.as_ref().map_or(0..0, Spanned::span);
-            self.error(span, format!("a payload of kind \"{kind}\" needs '{key}'"))
-        };
-        let payload = match kind {
-            "random" => Payload::Random { size: size(PAYLOAD_BYTES_MIN)? },
-            "zeros" => Payload::Zeros { size: size(PAYLOAD_BYTES_MIN)? },
-            "jmeter" => Payload::Jmeter {
-                size: size(tacho_load::Plan::TEXT_BYTES_MIN.into())?,
-                timestamp: raw.timestamp.as_ref().is_none_or(|flag| *flag.get_ref()),
-            },
-            "text" => {
-                let text = raw.text.as_ref().ok_or_else(|| needs("text"))?;
-                tacho_load::Template::parse(text.get_ref())
-                    .map_err(|error| self.error(text.span(), error.to_string()))?;
-                Payload::Text { text: text.get_ref().clone() }
-            }
-            "file" => {
-                let file = raw.file.as_ref().ok_or_else(|| needs("file"))?;
-                let read = DataFile::read(&self.source.path(file.get_ref()));
-                Payload::File { file: read.map_err(|title| self.error(file.span(), title))? }
-            }
-            "csv" => {
-                let file = raw.csv.as_ref().ok_or_else(|| needs("csv"))?;
-                let csv = self.table(file, &Rows::default())?;
-                if let Some(text) = &raw.text {
-                    let (columns, rows) = (&csv.columns, csv.rows.to_vec());
-                    tacho_load::Template::with_rows(text.get_ref(), columns, rows)
-                        .map_err(|error| self.error(text.span(), error.to_string()))?;
-                }
-                Payload::Csv { csv, text: raw.text.as_ref().map(|text| text.get_ref().clone()) }
-            }
-            _ => {
-                let choices = "\"random\", \"zeros\", \"text\", \"file\", \"csv\" or \"jmeter\"";
-                // Invariant: only a given kind is none of these.
-                return Err(match &raw.kind {
-                    Some(kind) => self.choice(kind, "kind", choices),
-                    None => needs("kind"),
-                });
-            }
-        };
-        let stray = spans.into_iter().find(|(_, span, of)| span.is_some() && !of.contains(&kind));
-        match stray {
-            Some((key, Some(span), of)) => Err(self
-                .error(span, format!("'{key}' is not for a payload of kind \"{kind}\""))
-                .label(format!("only for {}", of.join(", ")))),
-            _ => Ok(payload),
-        }
     }
 
     /// A table beside the scenario's file.

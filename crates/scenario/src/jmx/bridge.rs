@@ -4,11 +4,11 @@
 //! are bridged is nowhere said. Where a filter at one broker is a topic of another one with
 //! something put in front of it or cut off from it, a bridge is what makes the two meet.
 
-use super::group::Group;
+use super::group::ThreadGroup;
 
 /// Messages that one broker passes on to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Bridge {
+pub(super) struct ImpliedBridge {
     /// Positions in the list of brokers.
     pub(super) from: usize,
     pub(super) to: usize,
@@ -22,9 +22,9 @@ pub(super) struct Bridge {
 /// # Errors
 /// A sentence, when a topic cannot be written as a template.
 pub(super) fn implied(
-    groups: &[Group],
-    broker_of: impl Fn(&Group) -> Option<usize>,
-) -> Result<Vec<Bridge>, String> {
+    groups: &[ThreadGroup],
+    broker_of: impl Fn(&ThreadGroup) -> Option<usize>,
+) -> Result<Vec<ImpliedBridge>, String> {
     let mut bridges = Vec::new();
     for publisher in groups {
         for subscriber in groups {
@@ -40,7 +40,7 @@ pub(super) fn implied(
                     let filter = subscription.filter.template()?;
                     let Some((strip, prefix)) = change(&topic, unshared(&filter)) else { continue };
                     let filter = everything_below(&topic);
-                    let bridge = Bridge { from, to, filter, strip, prefix };
+                    let bridge = ImpliedBridge { from, to, filter, strip, prefix };
                     if !bridges.contains(&bridge) {
                         bridges.push(bridge);
                     }

@@ -1,6 +1,6 @@
 //! The condition of an If controller, as far as it can be decided before the run.
 
-use super::expression::{Expression, Piece};
+use super::expression::{JmeterPiece, JmeterText};
 use super::values::Values;
 
 /// Does the controller run what is below it?
@@ -11,9 +11,9 @@ use super::values::Values;
 /// # Errors
 /// A sentence, when it is something else.
 pub(super) fn holds(values: &mut Values, text: &str) -> Result<bool, String> {
-    let expression = Expression::parse(text)?;
+    let expression = JmeterText::parse(text)?;
     let inner = match &expression.0[..] {
-        [Piece::Reference { name, arguments, .. }]
+        [JmeterPiece::Reference { name, arguments, .. }]
             if ["__jexl3", "__jexl2", "__groovy"].contains(&name.as_str()) =>
         {
             let mut parts = arguments.iter();
@@ -46,7 +46,7 @@ pub(super) fn holds(values: &mut Values, text: &str) -> Result<bool, String> {
     }
 }
 
-fn fixed(values: &mut Values, expression: &Expression) -> Result<String, String> {
+fn fixed(values: &mut Values, expression: &JmeterText) -> Result<String, String> {
     let fixed = values.resolve(expression)?.fixed();
     fixed
         .ok_or_else(|| "a condition that differs from client to client is not supported".to_owned())

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::data_set::{COLUMNS, DataSet, Share};
-use super::group::Connect;
+use super::group::ConnectSampler;
 use super::quoted::quoted;
-use super::values::Value;
+use super::value::Value;
 
 /// Of files whose rows all threads share, by the number of the data set: rows that are taken.
 pub(super) type RowsTaken = BTreeMap<usize, u64>;
@@ -16,7 +16,7 @@ pub(super) type RowsTaken = BTreeMap<usize, u64>;
 /// # Errors
 /// A sentence, when a scenario cannot have it so.
 pub(super) fn lines(
-    connect: &Connect,
+    connect: &ConnectSampler,
     threads: u64,
     machines: u32,
     sets: &[DataSet],
@@ -35,8 +35,8 @@ pub(super) fn lines(
     let Some(set) = sets.get(number) else { return Ok(Vec::new()) };
     // What a column is for is what the scenario calls it.
     let role = |column: &String| {
-        let of = |value: &&Value| value.column().is_some_and(|(name, _)| name == column);
-        values.iter().position(of).map(|role| COLUMNS[role])
+        let has_name = |value: &&Value| value.column().is_some_and(|(name, _)| name == column);
+        values.iter().position(has_name).map(|role| COLUMNS[role])
     };
     let roles: Vec<Option<&str>> = set.columns.iter().map(role).collect();
     let one = |name: &str| roles.iter().filter(|role| **role == Some(name)).count() == 1;

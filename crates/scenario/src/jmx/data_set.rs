@@ -22,10 +22,10 @@ pub(super) struct DataSet {
     pub(super) recycle: bool,
 }
 
-/// Who shares the rows of a file.
+/// Which threads share the rows of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Share {
-    /// All threads: nobody gets a row that another one has.
+    /// All threads: no two of them get the same row.
     All,
     /// Each thread group begins with the first row.
     Group,

@@ -2,11 +2,11 @@
 
 /// A text in pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Expression(pub(super) Vec<Piece>);
+pub(super) struct JmeterText(pub(super) Vec<JmeterPiece>);
 
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum JmeterPiece {
     /// As it stands.
     Text(String),
     /// `${name}` or `${name(arguments)}`.
@@ -14,7 +14,7 @@ pub(super) enum Piece {
         /// Variable, or function when it begins with `__`.
         name: String,
         /// What stands in the brackets.
-        arguments: Vec<Expression>,
+        arguments: Vec<JmeterText>,
         /// As written.
         written: String,
     },
@@ -23,7 +23,7 @@ pub(super) enum Piece {
 /// Deepest nesting of references.
 const DEPTH_MAX: usize = 50;
 
-impl Expression {
+impl JmeterText {
     /// Cuts a text at its references. `\$`, `\,` and `\\` stand for the character behind the
     /// backslash; a `$` that no brace follows stays, so that `$${x}` is `$` and the value of `x`.
     ///
@@ -53,13 +53,13 @@ impl Parser<'_> {
     }
 
     /// Pieces up to one of `ends`, which stays.
-    fn pieces(&mut self, ends: &[char]) -> Result<Expression, String> {
+    fn pieces(&mut self, ends: &[char]) -> Result<JmeterText, String> {
         let mut pieces = Vec::new();
         let mut plain = String::new();
         loop {
             if self.rest().starts_with("${") {
                 if !plain.is_empty() {
-                    pieces.push(Piece::Text(std::mem::take(&mut plain)));
+                    pieces.push(JmeterPiece::Text(std::mem::take(&mut plain)));
                 }
                 pieces.push(self.reference()?);
                 continue;
@@ -79,13 +79,13 @@ impl Parser<'_> {
             }
         }
         if !plain.is_empty() {
-            pieces.push(Piece::Text(plain));
+            pieces.push(JmeterPiece::Text(plain));
         }
-        Ok(Expression(pieces))
+        Ok(JmeterText(pieces))
     }
 
     /// From `${` to its `}`.
-    fn reference(&mut self) -> Result<Piece, String> {
+    fn reference(&mut self) -> Result<JmeterPiece, String> {
         let start = self.at;
         let complaint = |what: &str| format!("'{}': {what}", &self.text[start..]);
         let unclosed = complaint("a '${' has no '}'");
@@ -116,7 +116,11 @@ impl Parser<'_> {
             arguments.clear();
         }
         self.depth -= 1;
-        Ok(Piece::Reference { name, arguments, written: self.text[start..self.at].to_owned() })
+        Ok(JmeterPiece::Reference {
+            name,
+            arguments,
+            written: self.text[start..self.at].to_owned(),
+        })
     }
 }
 
@@ -124,18 +128,18 @@ impl Parser<'_> {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Piece {
-        Piece::Text(text.to_owned())
+    fn text(text: &str) -> JmeterPiece {
+        JmeterPiece::Text(text.to_owned())
     }
 
-    fn parsed(text: &str) -> Vec<Piece> {
-        Expression::parse(text).expect("parses").0
+    fn parsed(text: &str) -> Vec<JmeterPiece> {
+        JmeterText::parse(text).expect("parses").0
     }
 
-    fn name(piece: &Piece) -> &str {
+    fn name(piece: &JmeterPiece) -> &str {
         match piece {
-            Piece::Reference { name, .. } => name,
-            Piece::Text(text) => panic!("{text} is text"),
+            JmeterPiece::Reference { name, .. } => name,
+            JmeterPiece::Text(text) => panic!("{text} is text"),
         }
     }
 
@@ -153,7 +157,9 @@ mod tests {
     #[test]
     fn functions_have_arguments() {
         let pieces = parsed(r"${__f(${a}, SEC\,x,b${__g(1,2)})}!");
-        let [Piece::Reference { name: f, arguments, .. }, end] = &pieces[..] else { panic!() };
+        let [JmeterPiece::Reference { name: f, arguments, .. }, end] = &pieces[..] else {
+            panic!()
+        };
         assert_eq!((f.as_str(), end), ("__f", &text("!")));
         assert_eq!(arguments.len(), 3);
         assert_eq!(name(&arguments[0].0[0]), "a");
@@ -174,8 +180,8 @@ mod tests {
     #[test]
     fn unclosed_references_are_refused() {
         for bad in ["${x", "${__f(1", "${__f(1)x}", "${__f(${x)}"] {
-            assert!(Expression::parse(bad).is_err(), "{bad}");
+            assert!(JmeterText::parse(bad).is_err(), "{bad}");
         }
-        assert!(Expression::parse(&"${__f(".repeat(1000)).is_err());
+        assert!(JmeterText::parse(&"${__f(".repeat(1000)).is_err());
     }
 }

@@ -1,7 +1,8 @@
 //! Thread groups, and what the samplers in them say.
 
 use super::timer::Throughput;
-use super::values::{Value, Values};
+use super::value::Value;
+use super::values::Values;
 use super::xml::Element;
 
 /// Length of a client identifier with a random suffix, as mqtt-jmeter makes it.
@@ -9,7 +10,7 @@ const CLIENT_ID_CHARS: usize = 23;
 
 /// An enabled thread group.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ThreadGroup {
     pub(super) name: String,
     pub(super) line: u32,
     /// Threads, and how a scenario writes them.
@@ -20,14 +21,14 @@ pub(super) struct Group {
     pub(super) ramp_written: Option<String>,
     /// How long the plan's scheduler lets it run.
     pub(super) duration_s: Option<u32>,
-    pub(super) connect: Option<Connect>,
+    pub(super) connect: Option<ConnectSampler>,
     pub(super) streams: Vec<Stream>,
     pub(super) subscriptions: Vec<Subscription>,
 }
 
 /// A connect sampler.
 #[derive(Debug)]
-pub(super) struct Connect {
+pub(super) struct ConnectSampler {
     pub(super) line: u32,
     pub(super) broker: Broker,
     pub(super) client_id: Value,
@@ -102,7 +103,7 @@ pub(super) struct Subscription {
     pub(super) qos: Value,
 }
 
-impl Group {
+impl ThreadGroup {
     /// Reads the properties of a thread group.
     ///
     /// # Errors
@@ -168,7 +169,7 @@ fn count(
     }
 }
 
-impl Connect {
+impl ConnectSampler {
     /// Reads a connect sampler of a group of `threads` clients.
     ///
     /// # Errors

@@ -114,7 +114,7 @@ fn machines_divide_groups() {
     let adjustment = Adjustment { machines: Some(4), ..Adjustment::NONE };
     let scenario = scenario("team.jmx", &[], &adjustment);
     assert_eq!((scenario.machines, scenario.groups["Senders"].clients), (4, 20));
-    let place = |client| ClientPlace::of(client, 4);
+    let place = |client| ClientPlace::new(client, 4);
     let filter = &scenario.groups["Receivers"].subscribe[0].filter;
     let filters: Vec<_> = (0..8).map(|client| filter.expand_at(place(client))).collect();
     for machine in 1..=4 {
@@ -335,7 +335,7 @@ fn client_ids_and_credentials_come_from_a_file() {
     let good = "client_id,username\none,u1\ntwo,u2\n";
     let scenario = with(good, "", "${client_id}").expect("a scenario");
     let group = &scenario.groups["Senders"];
-    let second = ClientPlace::of(1, 1);
+    let second = ClientPlace::new(1, 1);
     assert_eq!(group.client_id(second), "two");
     assert_eq!(group.username(second).as_deref(), Some("u2"));
     assert!(with(good, "client_id,username", "x${__threadNum}").is_ok());
@@ -379,7 +379,7 @@ fn dealt_out(options: &str, machines: u32) -> Result<Vec<Vec<(String, String)>>,
     assert_eq!(again, scenario);
     let group = |name: &str| {
         let group = &scenario.groups[name];
-        let places = (0..u64::from(group.clients)).map(|client| ClientPlace::of(client, machines));
+        let places = (0..u64::from(group.clients)).map(|client| ClientPlace::new(client, machines));
         let of = |place| (group.client_id(place), group.username(place).unwrap_or_default());
         places.map(of).collect()
     };
@@ -480,12 +480,12 @@ fn a_thread_may_have_many_connections() {
     let scenario = with("5", "false", "").expect("a scenario");
     let many = &scenario.groups["Many"];
     assert_eq!(many.clients, 50, "ten threads");
-    assert_eq!(many.client_id(ClientPlace::of(13, 1)), "3-xmeter-suffix-3");
+    assert_eq!(many.client_id(ClientPlace::new(13, 1)), "3-xmeter-suffix-3");
     let filters = many.subscribe.iter().map(|subscribe| subscribe.filter.expand(13));
     assert_eq!(filters.collect::<Vec<_>>(), ["a/3", "b"]);
     assert_eq!((many.subscribe[0].qos, many.publish.len()), (1, 0));
     let random = with("5", "true", "").expect("a scenario");
-    let id = random.groups["Many"].client_id(ClientPlace::of(13, 1));
+    let id = random.groups["Many"].client_id(ClientPlace::new(13, 1));
     assert!(id.starts_with('3') && id.len() == 9, "{id}");
     let sampler = "<net.xmeter.samplers.PubSampler testclass='net.xmeter.samplers.PubSampler' \
                    testname='Pub' enabled='true'/><hashTree/>";

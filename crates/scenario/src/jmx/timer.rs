@@ -1,7 +1,8 @@
 //! Timers: how they pace the samplers in their scope.
 
-use super::expression::{Expression, Piece};
-use super::values::{Values, number_text, per_minute};
+use super::expression::{JmeterPiece, JmeterText};
+use super::number::{number_text, per_minute};
+use super::values::Values;
 use super::xml::Element;
 
 /// A timer of a plan.
@@ -26,17 +27,17 @@ pub(super) enum Timer {
 /// A constant throughput timer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Throughput {
-    /// Samples per minute of those whom the mode names.
+    /// Samples per minute of the threads that `mode` names.
     pub(super) per_minute: f64,
     /// The rate as a scenario writes it, when it is a variable: `{{target_throughput}}`.
     pub(super) written: Option<String>,
-    /// Whom the rate is for.
+    /// Which threads the rate is for.
     pub(super) mode: Mode,
     /// The platform divides the rate over its machines.
     pub(super) shared_by_machines: bool,
 }
 
-/// Whom the rate of a constant throughput timer is for.
+/// Which threads share the rate of a constant throughput timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Each thread.
@@ -116,11 +117,11 @@ impl Throughput {
             .ok()
             .filter(|rate: &f64| rate.is_finite() && *rate > 0.0)
             .ok_or_else(|| format!("a throughput of '{fixed}' per minute never samples"))?;
-        let (written, shared_by_machines) = match &Expression::parse(text)?.0[..] {
-            [Piece::Reference { name, arguments, .. }] if name == "__xmeterThroughput" => {
+        let (written, shared_by_machines) = match &JmeterText::parse(text)?.0[..] {
+            [JmeterPiece::Reference { name, arguments, .. }] if name == "__xmeterThroughput" => {
                 (xmeter_rate(arguments, values)?, true)
             }
-            [Piece::Reference { .. }] => {
+            [JmeterPiece::Reference { .. }] => {
                 (value.variable().map(|name| format!("{{{{{name}}}}}/m")), false)
             }
             _ => (None, false),
@@ -135,7 +136,7 @@ impl Throughput {
 }
 
 /// `{{x}}` for `${__xmeterThroughput(${x}, SEC)}`.
-fn xmeter_rate(arguments: &[Expression], values: &mut Values) -> Result<Option<String>, String> {
+fn xmeter_rate(arguments: &[JmeterText], values: &mut Values) -> Result<Option<String>, String> {
     let mut parts = arguments.iter().map(|argument| values.resolve(argument));
     let Some(rate) = parts.next().transpose()? else { return Ok(None) };
     let unit = parts.next().transpose()?.and_then(|unit| unit.fixed()).unwrap_or_default();

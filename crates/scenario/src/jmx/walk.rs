@@ -5,7 +5,7 @@ use std::path::Path;
 use super::condition;
 use super::csv_data::{self, is_data_set};
 use super::error::PlanError;
-use super::group::{Connect, EFFICIENT, Group, Pace, Stream, Subscription};
+use super::group::{ConnectSampler, EFFICIENT, Pace, Stream, Subscription, ThreadGroup};
 use super::timer::{Timer, is_timer};
 use super::values::Values;
 use super::xml::Element;
@@ -14,7 +14,7 @@ use crate::jmx_options::JmxOptions;
 /// A plan that was read.
 #[derive(Debug)]
 pub(super) struct Walked {
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<ThreadGroup>,
     pub(super) values: Values,
     /// Elements and properties that are not understood, each with its line.
     pub(super) problems: Vec<String>,
@@ -67,7 +67,7 @@ pub(super) fn walk(
 struct Walker<'d> {
     /// Where the plan is.
     directory: Option<&'d Path>,
-    groups: Vec<Group>,
+    groups: Vec<ThreadGroup>,
     values: Values,
     problems: Vec<String>,
     /// Names of the elements around the current one.
@@ -147,7 +147,7 @@ impl Walker<'_> {
 
     fn group(&mut self, element: &Element) {
         self.values.enter_group(&element.name);
-        let group = match Group::read(element, &mut self.values) {
+        let group = match ThreadGroup::read(element, &mut self.values) {
             Ok(group) => group,
             Err(sentence) => return self.problem(element, &sentence),
         };
@@ -299,7 +299,7 @@ impl Walker<'_> {
                 element.line, element.name
             ));
         }
-        let connect = match Connect::read(element, &mut self.values) {
+        let connect = match ConnectSampler::read(element, &mut self.values) {
             Ok(connect) => connect,
             Err(sentence) => return self.problem(element, &sentence),
         };

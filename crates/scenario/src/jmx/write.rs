@@ -6,10 +6,12 @@ use std::fmt::Write as _;
 use super::bridge;
 use super::credentials::{self, RowsTaken};
 use super::error::PlanError;
-use super::group::{Broker, Connect, Content, Group, Stream, Subscription};
+use super::group::{Broker, ConnectSampler, Content, Stream, Subscription, ThreadGroup};
+use super::number::number_text;
 use super::quoted::quoted;
 use super::timer::Mode;
-use super::values::{Value, Values, number_text, scenario_name};
+use super::value::Value;
+use super::values::{Values, scenario_name};
 use super::walk::Walked;
 use crate::jmx_options::{Pacing, PayloadStyle};
 use crate::{Adjustment, Scenario, SourceText, VarValue};
@@ -109,7 +111,7 @@ struct Writer<'a> {
 }
 
 /// The rate of a stream, in the scenario's words and as a number.
-struct Rate {
+struct StreamRate {
     key: &'static str,
     written: String,
     per_client: f64,
@@ -187,8 +189,8 @@ impl Writer<'_> {
     }
 
     /// `[[bridges]]`: what the brokers must pass on for the plan to make sense.
-    fn bridges(&mut self, groups: &[Group]) -> Result<String, PlanError> {
-        let broker_of = |group: &Group| {
+    fn bridges(&mut self, groups: &[ThreadGroup]) -> Result<String, PlanError> {
+        let broker_of = |group: &ThreadGroup| {
             let broker = &group.connect.as_ref()?.broker;
             self.brokers.iter().position(|(_, known)| known == broker)
         };
@@ -217,7 +219,7 @@ impl Writer<'_> {
         Ok(text)
     }
 
-    fn group(&mut self, name: &str, group: &Group) -> Result<(), PlanError> {
+    fn group(&mut self, name: &str, group: &ThreadGroup) -> Result<(), PlanError> {
         // Invariant: groups without a connect sampler are not in the list.
         let Some(connect) = &group.connect else { return Ok(()) };
         let error = |error: PlanError| match error.line {
@@ -259,7 +261,11 @@ impl Writer<'_> {
     }
 
     /// Client ids, and the file that has them or the credentials.
-    fn credentials(&mut self, group: &Group, connect: &Connect) -> Result<(), PlanError> {
+    fn credentials(
+        &mut self,
+        group: &ThreadGroup,
+        connect: &ConnectSampler,
+    ) -> Result<(), PlanError> {
         if connect.client_id.column().is_none() {
             let line = format!("client_id = {}", quoted(&template(&connect.client_id)?));
             self.line(&line);
@@ -272,7 +278,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn connect(&mut self, group: &Group, connect: &Connect) -> Result<(), PlanError> {
+    fn connect(&mut self, group: &ThreadGroup, connect: &ConnectSampler) -> Result<(), PlanError> {
         let ramp = self.ramp(group);
         self.line(&format!("connect.ramp = {}", quoted(&ramp)));
         self.line(&format!("connect.clean_start = {}", connect.clean_session));
@@ -295,7 +301,7 @@ impl Writer<'_> {
 
     /// How long all clients of the group take to start: JMeter rounds the step between two
     /// threads of a machine to whole milliseconds.
-    fn ramp(&self, group: &Group) -> String {
+    fn ramp(&self, group: &ThreadGroup) -> String {
         let threads = u64::from(group.threads / self.machines).max(1);
         let (ramp_ms, written) = match self.adjustment.ramp_up {
             Some(span) => (span.0.as_secs_f64() * 1e3, None),
@@ -309,7 +315,12 @@ impl Writer<'_> {
         }
     }
 
-    fn stream(&mut self, name: &str, group: &Group, stream: &Stream) -> Result<(), PlanError> {
+    fn stream(
+        &mut self,
+        name: &str,
+        group: &ThreadGroup,
+        stream: &Stream,
+    ) -> Result<(), PlanError> {
         self.note_one_machine(&stream.topic);
         self.line(&format!("\n[[groups.{name}.publish]]"));
         self.line(&format!("topic = {}", quoted(&template(&stream.topic)?)));
@@ -341,7 +352,7 @@ impl Writer<'_> {
     }
 
     /// How messages follow each other at that rate, where that is not evenly.
-    fn model(&mut self, stream: &Stream, rate: &Rate) {
+    fn model(&mut self, stream: &Stream, rate: &StreamRate) {
         match rate.from {
             Timed::Arrivals => self.line("model = \"poisson\""),
             Timed::Throughput if self.adjustment.jmx.pacing == Pacing::Jmeter => {
@@ -386,7 +397,7 @@ impl Writer<'_> {
     }
 
     /// The rate that the timers give a stream; `None` when there are none.
-    fn rate(&mut self, group: &Group, stream: &Stream) -> Option<Rate> {
+    fn rate(&mut self, group: &ThreadGroup, stream: &Stream) -> Option<StreamRate> {
         let timed = self.timed_rate(group, stream);
         let pause_ms = stream.pace.pause_ms;
         if pause_ms <= 0.0 {
@@ -400,7 +411,7 @@ impl Writer<'_> {
         let per_client = 1e3 / pause_ms;
         match timed {
             Some(rate) if rate.per_client <= per_client => Some(rate),
-            _ => Some(Rate {
+            _ => Some(StreamRate {
                 key: "per_client",
                 written: number_text(per_client),
                 per_client,
@@ -409,10 +420,10 @@ impl Writer<'_> {
         }
     }
 
-    fn timed_rate(&mut self, group: &Group, stream: &Stream) -> Option<Rate> {
+    fn timed_rate(&mut self, group: &ThreadGroup, stream: &Stream) -> Option<StreamRate> {
         let machines = f64::from(self.machines);
         let threads = f64::from(group.threads.max(1));
-        let total = |per_second: f64, from| Rate {
+        let total = |per_second: f64, from| StreamRate {
             key: "total",
             written: number_text(per_second),
             per_client: per_second / threads,
@@ -436,8 +447,10 @@ impl Writer<'_> {
                 false => number_text(per_second),
             };
             return Some(match throughput.mode {
-                Mode::Thread => Rate { key: "per_client", written, per_client: per_second, from },
-                Mode::Group => Rate { written, ..total(per_second, from) },
+                Mode::Thread => {
+                    StreamRate { key: "per_client", written, per_client: per_second, from }
+                }
+                Mode::Group => StreamRate { written, ..total(per_second, from) },
                 Mode::AllGroups => total(per_second * threads / self.threads.max(1) as f64, from),
             });
         }
@@ -463,7 +476,7 @@ impl Writer<'_> {
         }
     }
 
-    fn phases(&mut self, groups: &[Group]) {
+    fn phases(&mut self, groups: &[ThreadGroup]) {
         let timeout_s = groups
             .iter()
             .filter_map(|group| group.connect.as_ref())

@@ -4,14 +4,14 @@
 #[derive(Debug)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: KeyKind,
     pub(crate) required: bool,
     pub(crate) about: &'static str,
 }
 
 /// What stands behind it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum KeyKind {
     Text,
     Flag,
     /// From, to.
@@ -35,18 +35,18 @@ pub(crate) enum Kind {
     Named(&'static [Key]),
 }
 
-use Kind::*;
+use KeyKind::*;
 
-const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
+const fn key(name: &'static str, kind: KeyKind, about: &'static str) -> Key {
     Key { name, kind, required: false, about }
 }
 
-const fn required(name: &'static str, kind: Kind, about: &'static str) -> Key {
+const fn required(name: &'static str, kind: KeyKind, about: &'static str) -> Key {
     Key { name, kind, required: true, about }
 }
 
-const QOS: Kind = Whole(0, 2);
-const VERSION: Kind = Choice(&["3", "3.1", "4", "3.1.1", "5", "5.0"]);
+const QOS: KeyKind = Whole(0, 2);
+const VERSION: KeyKind = Choice(&["3", "3.1", "4", "3.1.1", "5", "5.0"]);
 
 /// The file as a whole.
 pub(crate) const SCENARIO: &[Key] = &[
@@ -85,8 +85,8 @@ const ACTION: &[Key] = &[
         "Clients lose their connections; 'reconnect' says how they come back.",
     ),
     key("pause", Table(PAUSED), "Clients stop reading their sockets for a time."),
-    key("takeover", Table(CROWD), "Clients connect a second time with the same client id."),
-    key("subscribe", Table(CROWD), "Clients subscribe that have not: the group waits for this."),
+    key("takeover", Table(CLIENTS), "Clients connect a second time with the same client id."),
+    key("subscribe", Table(CLIENTS), "Clients subscribe that have not: the group waits for this."),
     key("kill", Table(KILLED), "SIGKILL for a broker that the run started; it is started again."),
     key(
         "run",
@@ -96,7 +96,7 @@ const ACTION: &[Key] = &[
     key("timeout", Span, "With 'run': the command is ended after this long; 30s."),
 ];
 
-const CROWD: &[Key] = &[
+const CLIENTS: &[Key] = &[
     required("group", Text, "Name of the group in [groups]."),
     key(
         "share",

@@ -9,7 +9,7 @@ use tacho_lab::run::{
 use tacho_load::PhaseKind;
 use tacho_record::RunDirectory;
 use tacho_rig::{CommandEnd, CommandEvent, Killer, ProcessEvents, TimedCommand, WatchedBridge};
-use tacho_scenario::{Action, Deed};
+use tacho_scenario::{Action, ActionKind};
 
 /// Records the kills and restarts of a broker.
 struct CourseEvents(Arc<Course>);
@@ -57,7 +57,7 @@ pub(super) fn timed_commands(
 ) -> Vec<TimedCommand> {
     let mut commands = Vec::new();
     for (number, scheduled) in config.scenario.schedule().iter().enumerate() {
-        let Deed::Run(text) = &scheduled.action.deed else { continue };
+        let ActionKind::Run(text) = &scheduled.action.kind else { continue };
         let dir = directory.path().display().to_string();
         let pid = pid.map_or_else(String::new, |pid| pid.to_string());
         commands.push(TimedCommand {

@@ -226,7 +226,7 @@ impl Source {
 fn level_for(scenario: &Scenario, target: &str) -> Level {
     let is_loaded = |group: &&Group| group.clients > 0 && scenario.target_of(group).0 == target;
     let mut groups = scenario.groups.values().filter(is_loaded);
-    match groups.any(|group| scenario.has_lasting_sessions(group)) {
+    match groups.any(|group| scenario.has_persistent_sessions(group)) {
         true => Durability::default().persistent_level,
         false => Level::Memory,
     }
