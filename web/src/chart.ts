@@ -1,5 +1,5 @@
-// An interactive chart: values under the pointer, dragging zooms, a double click resets the zoom, the
-// legend switches lines on and off. Used by reports and by the live page.
+// An interactive chart: values under the pointer, dragging zooms, a double click resets the zoom,
+// the legend switches lines on and off. Used by reports and by the live page.
 
 import uPlot from "uplot";
 

@@ -2,8 +2,8 @@
 
 import type { Unit } from "./data";
 
-// A round step that divides a span into at most `parts`: 1, 2 or 5 times a power of ten; for bytes a
-// power of two.
+// A round step that divides a span into at most `parts`: 1, 2 or 5 times a power of ten; for bytes
+// a power of two.
 export function step(span: number, unit: Unit, parts: number): number {
   if (!(span > 0)) return 1;
   if ((unit === "bytes" || unit === "bytes_per_s") && span > parts) {
@@ -49,8 +49,8 @@ export function nineTicks(from: number, to: number): number[] {
   return ticks.filter((value) => value >= from - 1e-9 && value <= to + 1e-9);
 }
 
-// Labels at their places from left to right; a label that would touch its neighbour is omitted, as in
-// the SVG charts. `letter` is the width of a character.
+// Labels at their places from left to right; a label that would touch its neighbour is omitted, as
+// in the SVG charts. `letter` is the width of a character.
 export function apart(labels: string[], places: number[], letter: number): string[] {
   let free = -Infinity;
   return labels.map((label, index) => {
