@@ -1,4 +1,4 @@
-//! The broker as a process: started on a data directory, killed without a farewell.
+//! The broker as a process, started on a data directory and killed with SIGKILL.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -8,14 +8,14 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// What is started.
+/// The program to start.
 #[derive(Clone, Debug)]
 pub(crate) enum Program {
     /// Tacho with a data directory.
     Durable,
-    /// Tacho without: it forgets, which has to be noticed.
+    /// Tacho in memory: its losses have to be detected.
     Forgetful,
-    /// A shell command with `{port}`, `{dir}` and perhaps `{shards}` in it.
+    /// A shell command with `{port}`, `{dir}` and optionally `{shards}`.
     Command(String),
 }
 
@@ -24,11 +24,11 @@ pub(crate) enum Program {
 pub(crate) struct Place {
     pub(crate) port: u16,
     pub(crate) data: PathBuf,
-    /// What it says, of all its lives.
+    /// Output of all its processes.
     pub(crate) log: PathBuf,
 }
 
-/// One life of the broker; ends when dropped.
+/// One process of the broker; killed when dropped.
 pub(crate) struct Broker {
     child: Child,
     is_gone: bool,
@@ -39,12 +39,12 @@ impl Broker {
         let log = OpenOptions::new().create(true).append(true).open(&place.log)?;
         let mut command = command(program, place, shards);
         command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
-        // Of its own group, so that whatever it starts dies with it.
+        // A process group of its own, so that its children die with it.
         command.process_group(0);
         Ok(Self { child: command.spawn()?, is_gone: false })
     }
 
-    /// SIGKILL, and no process is left.
+    /// Kills the process group and waits for the broker.
     pub(crate) fn kill(&mut self) {
         if std::mem::replace(&mut self.is_gone, true) {
             return;
@@ -57,7 +57,7 @@ impl Broker {
         let _ = self.child.wait();
     }
 
-    /// How it has ended, if it has.
+    /// The exit status, if it has ended.
     pub(crate) fn has_ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
@@ -77,7 +77,7 @@ fn command(program: &Program, place: &Place, shards: usize) -> Command {
             .replace("{port}", &place.port.to_string())
             .replace("{shards}", &shards.to_string())
             .replace("{dir}", &place.data.display().to_string());
-        // It becomes the shell's command, and ends when this process does.
+        // `attached` runs the shell command and ends it with this process.
         command.args(["attached", &std::process::id().to_string(), &text]);
         return command;
     }

@@ -1,11 +1,11 @@
-//! Who takes part, drawn from the seed, and the topics that they use.
+//! The clients of a run, drawn from the seed, and their topics.
 
 use tacho_codec::{QoS, Version};
 
 use tacho_testkit::rng::Rng;
 
-/// Topics by what happens there: plain messages, those of changing subscriptions, retained ones,
-/// those of shared subscriptions (each group has its own), wills.
+/// Topics by use: plain messages, changing subscriptions, retained messages, shared subscriptions
+/// (separate ones for each group), wills.
 pub(crate) const TOPICS: [&str; 14] = [
     "t/0", "t/1", "t/2", "t/3", "c/0", "c/1", "c/2", "r/0", "r/1", "r/2", "s/a/0", "s/a/1",
     "s/b/0", "w/0",
@@ -13,7 +13,7 @@ pub(crate) const TOPICS: [&str; 14] = [
 pub(crate) const RETAINED: [usize; 3] = [7, 8, 9];
 pub(crate) const WILL: usize = 13;
 
-/// What clients subscribe to. No client has two filters that overlap.
+/// The filters of all clients. No client has two overlapping filters.
 pub(crate) const FILTERS: [&str; 10] =
     ["t/#", "t/+", "t/0", "r/+", "c/0", "c/1", "c/2", "$share/a/s/a/+", "$share/b/s/b/#", "w/+"];
 /// All retained topics.
@@ -21,7 +21,7 @@ pub(crate) const ALL_RETAINED: usize = 3;
 const CHANGING: [usize; 3] = [4, 5, 6];
 const WILLS: usize = 9;
 
-/// The pattern of a filter and whether it is that of a group.
+/// The pattern of a filter, and whether it is a shared subscription.
 fn pattern(filter: usize) -> (&'static str, bool) {
     let text = FILTERS[filter];
     match text.strip_prefix("$share/").and_then(|rest| rest.split_once('/')) {
@@ -38,7 +38,7 @@ pub(crate) fn is_shared(filter: usize) -> bool {
     pattern(filter).1
 }
 
-/// What one client is there for.
+/// The role of one client.
 #[derive(Clone, Debug)]
 pub(crate) struct Role {
     pub(crate) name: String,
@@ -46,19 +46,19 @@ pub(crate) struct Role {
     /// Its session outlives connections and the broker.
     pub(crate) durable: bool,
     pub(crate) publishes: bool,
-    /// What it is subscribed to from its first connection on.
+    /// Subscriptions from its first connection on.
     pub(crate) wishes: Vec<(usize, QoS)>,
-    /// What it subscribes to and unsubscribes from again and again.
+    /// Filters that it repeatedly subscribes to and unsubscribes from.
     pub(crate) changes: Vec<(usize, QoS)>,
     /// It has wills, and loses its connections.
     pub(crate) mortal: bool,
-    /// It begins a new session now and then.
+    /// It starts a new session occasionally.
     pub(crate) fickle: bool,
-    /// It never leaves by itself.
+    /// It never disconnects by itself.
     pub(crate) steady: bool,
     pub(crate) receive_maximum: u16,
     pub(crate) inflight_max: u16,
-    /// Percent of chances to answer that it uses.
+    /// Probability of answering in a turn, in percent.
     pub(crate) diligence: u64,
 }
 
@@ -81,7 +81,7 @@ impl Role {
         }
     }
 
-    /// Sees what is retained, once.
+    /// Receives the retained messages, once.
     pub(crate) fn auditor(number: u32) -> Self {
         Self {
             name: format!("auditor-{number}"),
@@ -104,8 +104,8 @@ fn assured(rng: &mut Rng) -> QoS {
     if rng.percent(35) { QoS::AtLeastOnce } else { QoS::ExactlyOnce }
 }
 
-/// All clients of a run. The first one sees all wills. The members of one of the groups are there
-/// for exactly once.
+/// All clients of a run. The first one receives all wills. One of the shared groups subscribes at
+/// QoS 2.
 pub(crate) fn cast(rng: &mut Rng) -> Vec<Role> {
     let mut all = vec![Role {
         version: Version::V5,
@@ -151,7 +151,7 @@ pub(crate) fn cast(rng: &mut Rng) -> Vec<Role> {
     all
 }
 
-/// What publishers publish to: the topic and whether it is retained.
+/// A topic to publish to, and whether the message is retained.
 pub(crate) fn draw_topic(rng: &mut Rng) -> (usize, bool) {
     let topic = rng.below(WILL as u64) as usize;
     (topic, RETAINED.contains(&topic) && rng.percent(85))

@@ -1,4 +1,4 @@
-//! A client: the client's session machine on one connection after the other.
+//! A client: the client session state machine on successive connections.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -12,12 +12,12 @@ use crate::cast::Role;
 use crate::ledger::Viewer;
 use crate::wire::{self, Event, Opening};
 
-/// Loopback answers at once, unless the broker's backlog is full.
+/// Loopback connects at once, unless the accept backlog is full.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of one read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// A SUBSCRIBE or UNSUBSCRIBE whose answer has not come.
+/// A SUBSCRIBE or UNSUBSCRIBE without its answer so far.
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
     /// Filters and their spans in the ledger.
@@ -41,9 +41,9 @@ pub(crate) struct Link {
     pub(crate) opening: Opening,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// The broker's side has ended.
+    /// The broker has closed its side.
     pub(crate) is_over: bool,
-    /// Its DISCONNECT asks for the will.
+    /// Its DISCONNECT requests the will.
     pub(crate) keeps_will: bool,
 }
 
@@ -51,7 +51,7 @@ impl Link {
     fn dial(port: u16, opening: Opening) -> Option<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).ok()?;
-        // A port that nobody listens on may be connected to itself.
+        // Without a listener the socket may connect to itself.
         if stream.local_addr().ok()? == address {
             return None;
         }
@@ -68,7 +68,7 @@ impl Link {
         })
     }
 
-    /// Takes in what has come. False if nothing has.
+    /// Reads available bytes; false if there are none.
     pub(crate) fn read(&mut self) -> bool {
         let mut buffer = [0; READ_BYTES];
         let mut moved = false;
@@ -88,7 +88,7 @@ impl Link {
         moved
     }
 
-    /// The next whole packet.
+    /// The next complete packet.
     pub(crate) fn next(&mut self, version: Version) -> Result<Option<Event>, String> {
         let Some((event, len)) = wire::decode(&self.input, version)? else { return Ok(None) };
         self.input.drain(..len);
@@ -99,13 +99,13 @@ impl Link {
         self.output.extend_from_slice(bytes);
     }
 
-    /// Gives to the socket what it takes.
+    /// Writes as much as the socket accepts.
     pub(crate) fn flush(&mut self) {
         while !self.output.is_empty() {
             match self.stream.write(&self.output) {
                 Ok(len) => drop(self.output.drain(..len)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // What is to be read comes first, also after an end.
+                // Pending input is read first, even after a close.
                 Err(_) => return,
             }
         }
@@ -119,16 +119,16 @@ pub(crate) struct Client {
     pub(crate) link: Option<Link>,
     /// Connections that were left open; the next CONNECT takes over from them.
     pub(crate) left_open: Vec<Link>,
-    /// The sessions of this client, counted.
+    /// Number of sessions so far.
     pub(crate) epoch: u32,
-    /// Its next CONNECT is to begin a new session.
+    /// Its next CONNECT has clean start.
     pub(crate) wants_clean: bool,
-    /// CONNACK has granted a session that outlives everything.
+    /// CONNACK has granted a session without expiry.
     pub(crate) has_session: bool,
     pub(crate) requests: HashMap<PacketId, Request>,
-    /// Messages of QoS 2 under way, until PUBREC.
+    /// QoS 2 messages in flight, until PUBREC.
     pub(crate) unreceived: HashMap<PacketId, u64>,
-    /// Filters that it is subscribed to, as far as it knows.
+    /// Filters that it believes to be subscribed to.
     pub(crate) subscribed: HashSet<usize>,
     /// It does not connect before this time.
     pub(crate) away_until_ms: u64,
@@ -162,7 +162,7 @@ impl Client {
         self.link.as_ref().is_some_and(|link| link.stage == Stage::Online)
     }
 
-    /// Whether everything that it has asked for is answered.
+    /// Whether all its requests are answered.
     pub(crate) fn is_done(&self) -> bool {
         self.is_online()
             && self.requests.is_empty()
@@ -170,7 +170,7 @@ impl Client {
             && !self.machine.has_output()
     }
 
-    /// Begins a connection; false if nobody listens.
+    /// Opens a connection; false without a listener.
     pub(crate) fn dial(&mut self, port: u16, opening: Opening) -> bool {
         let Some(mut link) = Link::dial(port, opening) else { return false };
         link.write(&wire::connect(&self.role, opening));
@@ -185,7 +185,7 @@ impl Client {
         }
     }
 
-    /// Its machine learns that the connection is over.
+    /// Reports the end of the connection to the state machine.
     pub(crate) fn disconnected(&mut self) {
         self.machine.disconnected();
         self.requests.clear();

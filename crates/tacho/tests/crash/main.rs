@@ -1,16 +1,15 @@
-//! The broker is killed with SIGKILL at random moments, again and again, and everything that it
-//! has acknowledged must be there.
+//! The broker is killed with SIGKILL at random moments, repeatedly, and must lose nothing that it
+//! has acknowledged.
 //!
-//! Clients with sessions that outlive everything publish numbered messages at QoS 1 and 2 and
-//! receive them, by plain, changing and shared subscriptions; others have wills, or messages
-//! retained. The broker dies, also while it starts, and comes back on the same data, with another
-//! number of shards; the clients resume. Then: no acknowledged message is missing, none of
-//! QoS 2 came twice, order holds per topic and publisher, retained messages and subscriptions are
-//! as acknowledged, wills were published once, see [`ledger`].
+//! Clients with persistent sessions publish numbered messages at QoS 1 and 2 and receive them by
+//! plain, changing and shared subscriptions; others have wills or publish retained messages. The
+//! broker dies, also while it starts, and restarts on the same data with a different number of
+//! shards; the clients resume. Then no acknowledged message is missing, none of QoS 2 is
+//! duplicated, order holds per topic and publisher, retained messages and subscriptions are as
+//! acknowledged, and wills were published once; see [`ledger`].
 //!
-//! What happens is drawn from a seed, when it happens is up to the machine: a seed that failed is
-//! worth running again, but need not fail again. `cargo xtask crash` runs for as long as one likes,
-//! and against any broker that can be started by a command.
+//! The seed decides what happens, the machine when: a failing seed is worth repeating but may pass.
+//! `cargo xtask crash` runs for any time, and against any broker that a command can start.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
@@ -31,20 +30,20 @@ use options::Options;
 use outcome::Outcome;
 use world::World;
 
-/// Says what was wrong, if anything was; then what the broker left is kept.
+/// Fails on findings, and keeps the data and log of the broker then.
 fn judge(options: &Options, outcome: &Outcome) {
     println!("{}", outcome.table());
     let findings = &outcome.findings;
     assert!(
         findings.total() == 0,
-        "{}\n{} promises were broken with seed {} (TACHO_CRASH_SEED); the broker's data and log \
+        "{}\n{} findings with seed {} (TACHO_CRASH_SEED); the broker's data and log \
          are in {}",
-        findings.told().join("\n"),
+        findings.texts().join("\n"),
         findings.total(),
         options.seed,
         options.folder.display(),
     );
-    assert!(outcome.totals.acknowledged > 0, "nothing was checked");
+    assert!(outcome.totals.acknowledged > 0, "no message was acknowledged");
     fs::remove_dir_all(&options.folder).unwrap();
 }
 
@@ -53,26 +52,26 @@ fn a_few_kills_lose_nothing() {
     let options = Options::short("short", Program::Durable, 6);
     let outcome = World::new(options.clone()).run();
     judge(&options, &outcome);
-    assert!(outcome.reshaped > 0, "every life had as many shards as the one before");
+    assert!(outcome.reshaped > 0, "every restart had the same number of shards");
 }
 
 #[test]
-#[ignore = "as long as asked for: cargo xtask crash"]
+#[ignore = "for long runs: cargo xtask crash"]
 fn kills_for_as_long_as_asked() {
     let options = Options::from_environment();
     judge(&options, &World::new(options.clone()).run());
 }
 
-/// The clients and the checker are right: without kills also a broker in memory passes.
+/// Clients and checker are correct: without kills even an in-memory broker passes.
 #[test]
-fn without_kills_nothing_is_wrong() {
+fn without_kills_there_are_no_findings() {
     let options = Options::short("alive", Program::Forgetful, 0);
     judge(&options, &World::new(options.clone()).run_without_kills(4));
 }
 
-/// What the checker is worth: a broker that keeps nothing does not pass.
+/// The checker detects losses: an in-memory broker does not pass.
 #[test]
-fn a_broker_that_forgets_is_found_out() {
+fn an_in_memory_broker_is_detected() {
     let mut options = Options::short("forgetful", Program::Forgetful, 4);
     options.keep_going = true;
     let folder = options.folder.clone();

@@ -1,4 +1,4 @@
-//! What is asked for, by `cargo xtask crash` or by a test.
+//! Options of a run, from `cargo xtask crash` or a test.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -6,28 +6,28 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::broker::Program;
 
-/// A long run that nothing else ends.
+/// Length of a long run without another limit.
 const MINUTES: f64 = 60.0;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) seed: u64,
-    /// The run ends after so many kills or after this time, whatever comes first.
+    /// The run ends after this many kills or after this time, whichever is first.
     pub(crate) kills: u64,
     pub(crate) time: Duration,
-    /// Always so many shards; without it another number at each start.
+    /// A fixed number of shards; otherwise a different one at each start.
     pub(crate) shards: Option<usize>,
     pub(crate) program: Program,
-    /// Where the data and the log of the broker are; kept if anything was wrong.
+    /// Data and log of the broker; kept when there are findings.
     pub(crate) folder: PathBuf,
-    /// Go on when a promise was broken, to count how many are.
+    /// Continue after a finding, to count them all.
     pub(crate) keep_going: bool,
-    /// Say how it goes.
-    pub(crate) talks: bool,
+    /// Print progress.
+    pub(crate) prints_progress: bool,
 }
 
 impl Options {
-    /// A short run. Its name makes its folder.
+    /// A short run; its folder has its name.
     pub(crate) fn short(name: &str, program: Program, kills: u64) -> Self {
         let seed = variable("TACHO_CRASH_SEED").unwrap_or_else(fresh_seed);
         Self {
@@ -38,11 +38,11 @@ impl Options {
             program,
             folder: folder(name, seed),
             keep_going: false,
-            talks: false,
+            prints_progress: false,
         }
     }
 
-    /// What the environment says: `TACHO_CRASH_KILLS`, `_MINUTES`, `_SEED`, `_SHARDS`,
+    /// Options from the environment: `TACHO_CRASH_KILLS`, `_MINUTES`, `_SEED`, `_SHARDS`,
     /// `_BROKER_CMD` and `_KEEP_GOING`.
     pub(crate) fn from_environment() -> Self {
         let minutes = variable::<f64>("TACHO_CRASH_MINUTES");
@@ -53,7 +53,7 @@ impl Options {
             time: Duration::from_secs_f64(minutes.unwrap_or(MINUTES) * 60.0),
             shards: variable("TACHO_CRASH_SHARDS"),
             keep_going: variable::<u8>("TACHO_CRASH_KEEP_GOING").is_some_and(|value| value > 0),
-            talks: true,
+            prints_progress: true,
             ..Self::short("long", command.map_or(Program::Durable, Program::Command), 0)
         }
     }

@@ -1,4 +1,4 @@
-//! What a run comes to.
+//! Result of a run.
 
 use crate::ledger::{Findings, Kind, Ledger, Totals};
 
@@ -6,9 +6,9 @@ use crate::ledger::{Findings, Kind, Ledger, Totals};
 pub(crate) struct Outcome {
     seed: u64,
     pub(crate) kills: u64,
-    /// Kills before the broker served anybody.
+    /// Kills before the broker served any client.
     pub(crate) kills_starting: u64,
-    /// Starts with another number of shards than the one before.
+    /// Restarts with a different number of shards.
     pub(crate) reshaped: u64,
     /// From the start of the process to the first CONNACK.
     pub(crate) restarts_ms: Vec<u64>,
@@ -40,19 +40,19 @@ impl Outcome {
         sorted.get(sorted.len() / 2).copied().unwrap_or(0)
     }
 
-    /// One line for those who wait.
+    /// Prints one line of progress.
     pub(crate) fn say_progress(&self, ledger: &Ledger) {
         if self.kills.is_multiple_of(10) {
             let Totals { acknowledged, delivered, .. } = ledger.totals;
             let wrong = ledger.findings.total();
             eprintln!(
-                "{:>5} kills, {acknowledged} acknowledged, {delivered} delivered, {wrong} wrong",
+                "{:>5} kills, {acknowledged} acknowledged, {delivered} delivered, {wrong} findings",
                 self.kills
             );
         }
     }
 
-    /// The table.
+    /// The figures as a table.
     pub(crate) fn table(&self) -> String {
         let Totals { published, acknowledged, delivered, again_qos_1, .. } = self.totals;
         let Totals { wills_seen, retained_checked, audits, .. } = self.totals;
@@ -62,7 +62,7 @@ impl Outcome {
         let rows = [
             ("seed", self.seed.to_string()),
             ("kills", format!("{}, {} of them during a start", self.kills, self.kills_starting)),
-            ("restarts, other shards", self.reshaped.to_string()),
+            ("restarts, resharded", self.reshaped.to_string()),
             ("restart to serving, ms", format!("median {median}, max {max}")),
             ("audits", audits.to_string()),
             ("messages published", published.to_string()),
@@ -70,9 +70,9 @@ impl Outcome {
             ("messages delivered", delivered.to_string()),
             ("duplicates at QoS 1", again_qos_1.to_string()),
             ("wills published", wills_seen.to_string()),
-            ("retained topics looked at", retained_checked.to_string()),
+            ("retained topics checked", retained_checked.to_string()),
             ("acknowledged and lost", wrong(Kind::Lost)),
-            ("twice (QoS 2, QoS 0)", wrong(Kind::Twice)),
+            ("duplicates at QoS 2, QoS 0", wrong(Kind::Twice)),
             ("out of order", wrong(Kind::Disorder)),
             ("damaged", wrong(Kind::Damaged)),
             ("without a subscription", wrong(Kind::Unasked)),
@@ -80,7 +80,7 @@ impl Outcome {
             ("sessions lost", wrong(Kind::Session)),
             ("wrong retained messages", wrong(Kind::Retained)),
             ("wrong wills", wrong(Kind::Will)),
-            ("the broker failed", wrong(Kind::Broker)),
+            ("broker failures", wrong(Kind::Broker)),
         ];
         rows.map(|(name, value)| format!("{name:<26} {value}\n")).concat()
     }

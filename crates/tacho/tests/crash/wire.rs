@@ -1,4 +1,4 @@
-//! Packets as bytes, by the real codec, and back as values that own their parts.
+//! Packets to and from bytes by the real codec, as owned values.
 
 use tacho_codec::{
     Ack, AckKind, Connect, ConnectProperties, Direction, Disconnect, Packet, PacketId, Publish,
@@ -10,7 +10,7 @@ use crate::cast::{FILTERS, Role, TOPICS};
 pub(crate) use tacho_testkit::packets::ack;
 use tacho_testkit::packets::encode;
 
-/// Larger than anything that is sent here.
+/// Larger than any packet of the test.
 const PACKET_SIZE_MAX: u32 = 1 << 20;
 
 /// A packet from the broker.
@@ -35,7 +35,7 @@ pub(crate) enum Event {
         packet_id: PacketId,
     },
     Disconnect(ReasonCode),
-    /// Says nothing that matters here.
+    /// A packet without relevance here.
     Other,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Received {
     pub(crate) payload: Vec<u8>,
 }
 
-/// What a CONNECT says beside the client's role.
+/// Fields of CONNECT that the client's role does not determine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
     pub(crate) clean_start: bool,
@@ -126,10 +126,10 @@ pub(crate) fn publish(
     encode(&Packet::Publish(publish), version)
 }
 
-/// A payload that is not empty has at least its message's number.
+/// A non-empty payload has at least its message number.
 pub(crate) const PAYLOAD_LEN_MIN: usize = 8;
 
-/// A message's number, and as many bytes that follow from it.
+/// A message number, padded with bytes derived from it.
 pub(crate) fn payload(id: u64, len: usize) -> Vec<u8> {
     if len == 0 {
         return Vec::new();
@@ -154,7 +154,7 @@ pub(crate) fn disconnect(version: Version, reason: ReasonCode) -> Vec<u8> {
     encode(&Packet::Disconnect(disconnect), version)
 }
 
-/// The first packet in `bytes` and its length, or what is wrong with it.
+/// The first packet in `bytes` and its length, or the error.
 pub(crate) fn decode(bytes: &[u8], version: Version) -> Result<Option<(Event, usize)>, String> {
     let frame = split_frame(bytes, PACKET_SIZE_MAX).map_err(|error| error.to_string())?;
     let Some(frame) = frame else { return Ok(None) };

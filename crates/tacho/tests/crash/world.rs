@@ -1,4 +1,4 @@
-//! One run: lives of the broker, its clients, and what happens between them.
+//! One run: the processes of the broker, the clients, and all events between them.
 
 mod audit;
 mod input;
@@ -20,17 +20,17 @@ use crate::outcome::Outcome;
 use crate::wire;
 use tacho_testkit::rng::Rng;
 
-/// How long anything may take on a slow machine without any progress.
+/// Time without progress that is tolerated on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The same once something was wrong: what is missing will not come.
+/// The same after a finding: missing messages will not arrive.
 const PATIENCE_AFTER: Duration = Duration::from_secs(2);
-/// A pause where nothing has moved.
+/// Pause after a round without progress.
 const PAUSE: Duration = Duration::from_micros(300);
-/// Messages between two audits; a queue must not reach the limits of a broker.
+/// Messages between two audits; no queue may reach a limit of the broker.
 const UNSETTLED_MAX: u64 = 5_000;
-/// The broker has up to so many shards.
+/// Most shards of the broker.
 const SHARDS_MAX: usize = 4;
-/// The first client sees all wills and is the first one to connect.
+/// The first client receives all wills and connects first.
 const WARDEN: usize = 0;
 
 pub(crate) struct World {
@@ -39,20 +39,20 @@ pub(crate) struct World {
     start: Instant,
     place: Place,
     broker: Option<Broker>,
-    /// Of the last start; 0 before the first.
+    /// Shards of the last start; 0 before the first.
     shards: usize,
-    /// The broker is there, or was killed a moment ago.
+    /// The broker runs, or has just been killed.
     is_alive: bool,
-    /// The first client of this life is connected.
+    /// The first client is connected since this start.
     is_ready: bool,
     spawned: Instant,
     clients: Vec<Client>,
     ledger: Ledger,
-    /// Nobody publishes, subscribes or leaves.
+    /// No client publishes, subscribes or disconnects.
     is_calm: bool,
-    /// The broker is killed after so many acknowledgements.
+    /// The broker is killed after this many acknowledgements.
     acks_left: Option<u64>,
-    /// Packets that have come.
+    /// Packets received.
     heard: u64,
     audit: audit::Audit,
     outcome: Outcome,
@@ -89,14 +89,14 @@ impl World {
         }
     }
 
-    /// Kill after kill, until the options say that it is enough or a promise was broken.
+    /// Kills repeatedly, until a limit of the options or the first finding.
     pub(crate) fn run(mut self) -> Outcome {
         while self.outcome.kills < self.options.kills
             && self.start.elapsed() < self.options.time
             && self.may_go_on()
         {
             self.live();
-            if self.options.talks {
+            if self.options.prints_progress {
                 self.outcome.say_progress(&self.ledger);
             }
         }
@@ -108,7 +108,7 @@ impl World {
         self.outcome
     }
 
-    /// Work and audits, and the broker lives: nothing of what is wrong then is a crash's fault.
+    /// Work and audits without kills: a finding then is not caused by a crash.
     pub(crate) fn run_without_kills(mut self, rounds: u64) -> Outcome {
         if self.begin() {
             for _ in 0..rounds {
@@ -129,7 +129,7 @@ impl World {
         self.options.keep_going || self.ledger.findings.total() == 0
     }
 
-    /// One life of the broker, to its violent end.
+    /// One process of the broker, from start to kill.
     fn live(&mut self) {
         if self.rng.percent(12) && !self.outcome.restarts_ms.is_empty() {
             return self.die_young();
@@ -159,7 +159,7 @@ impl World {
     fn spawn(&mut self) {
         let shards = match self.options.shards {
             Some(shards) => shards,
-            // Another number than last time.
+            // A different number than last time.
             None => 1 + (self.shards + self.rng.below(SHARDS_MAX as u64 - 1) as usize) % SHARDS_MAX,
         };
         let is_told = match &self.options.program {
@@ -174,7 +174,7 @@ impl World {
         self.is_alive = true;
     }
 
-    /// Starts the broker and waits until it serves. False: it does not.
+    /// Starts the broker and waits until it serves; false if it does not.
     fn begin(&mut self) -> bool {
         self.spawn();
         while !self.is_ready {
@@ -183,7 +183,7 @@ impl World {
             }
             if self.spawned.elapsed() > PATIENCE {
                 let log = broker::tail(&self.place.log);
-                let text = format!("it serves nobody after {PATIENCE:?}; it said:\n{log}");
+                let text = format!("it does not serve clients after {PATIENCE:?}; its log:\n{log}");
                 self.ledger.findings.add(Kind::Broker, text);
                 self.kill();
                 return false;
@@ -194,18 +194,18 @@ impl World {
         true
     }
 
-    /// It should not die by itself.
+    /// Reports a broker that has ended by itself.
     fn has_died(&mut self) -> bool {
         let Some(status) = self.broker.as_mut().and_then(Broker::has_ended) else { return false };
         let log = broker::tail(&self.place.log);
-        let text = format!("it ended by itself, {status}; it said:\n{log}");
+        let text = format!("it ended by itself, {status}; its log:\n{log}");
         self.ledger.findings.add(Kind::Broker, text);
         self.broker = None;
         self.part_from_all();
         true
     }
 
-    /// Clients do what clients do until the broker is to be killed.
+    /// Runs the clients until the broker is to be killed.
     fn work(&mut self) {
         let time_ms = match self.rng.below(10) {
             0..4 => self.rng.between(10, 150),
@@ -222,7 +222,7 @@ impl World {
         }
     }
 
-    /// SIGKILL; what the broker has said until then is heard.
+    /// Kills the broker; packets sent before are still received.
     fn kill(&mut self) {
         if let Some(mut broker) = self.broker.take() {
             broker.kill();
@@ -234,7 +234,7 @@ impl World {
         self.part_from_all();
     }
 
-    /// The broker is gone: everything that is still in a socket is read, then connections end.
+    /// After a kill: reads what is left in the sockets, then ends the connections.
     fn part_from_all(&mut self) {
         (self.is_alive, self.is_ready, self.acks_left) = (false, false, None);
         for client in 0..self.clients.len() {
@@ -257,7 +257,7 @@ impl World {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Everybody has a turn.
+    /// One turn for each client.
     fn tick(&mut self) {
         let heard = self.heard;
         for client in 0..self.clients.len() {
@@ -271,7 +271,7 @@ impl World {
         }
     }
 
-    /// What has come is read, what is to be said is written.
+    /// Reads and writes as far as the sockets allow.
     fn turn(&mut self, client: usize) {
         self.ledger.now_ms = self.now_ms();
         if self.is_alive && self.clients[client].link.is_none() {
@@ -293,7 +293,7 @@ impl World {
         }
     }
 
-    /// Somebody does something, or not.
+    /// Random actions of the clients.
     fn act(&mut self, client: usize) {
         let Role { publishes, mortal, steady, .. } = self.clients[client].role;
         if !self.clients[client].is_online() {
@@ -315,12 +315,12 @@ impl World {
         }
     }
 
-    /// The connection breaks, or is left open until the next one takes over.
+    /// Breaks the connection, or leaves it open until the next one takes over.
     fn cut(&mut self, client: usize) {
         let link = self.lose_link(client);
         let away_ms = if self.rng.percent(30) { 0 } else { self.rng.below(500) };
         let client = &mut self.clients[client];
-        // The end of a will's connection has to be seen.
+        // A connection with a will has to be closed visibly.
         let leaves_open = self.rng.percent(30) && !client.role.mortal;
         client.away_until_ms = self.ledger.now_ms + away_ms;
         client.left_open.clear();
@@ -329,7 +329,7 @@ impl World {
         }
     }
 
-    /// A mortal client leaves one way or the other, and perhaps waits for what its will does.
+    /// A client with a will disconnects or breaks off, and may wait for its will.
     fn die(&mut self, client: usize) {
         let reason = match self.rng.below(4) {
             0 => Some(ReasonCode::SUCCESS),
@@ -352,7 +352,7 @@ impl World {
         }
     }
 
-    /// The connection is over for the client, whatever it was.
+    /// The connection is over for the client, for any reason.
     fn lose_link(&mut self, client: usize) -> Option<Link> {
         let link = self.clients[client].link.take()?;
         let since_ms = self.now_ms();
@@ -365,7 +365,7 @@ impl World {
         Some(link)
     }
 
-    /// The broker has closed a connection while it lives.
+    /// The running broker has closed a connection.
     fn closed_by_broker(&mut self, client: usize) {
         let Some(link) = self.clients[client].link.take() else { return };
         let since_ms = self.now_ms();
@@ -374,7 +374,7 @@ impl World {
             Stage::Leaving if !link.keeps_will => Ending::Polite { at_ms: since_ms },
             Stage::Leaving | Stage::Online => Ending::Lost { since_ms },
         };
-        // It may have died this moment.
+        // It may have died just now.
         sleep(Duration::from_millis(2));
         if link.stage == Stage::Online && !self.has_died() {
             let name = &self.clients[client].role.name;

@@ -1,30 +1,30 @@
-//! Broken promises, counted by kind, the first ones in words.
+//! Findings, counted by kind; the first ones with a text.
 
 use std::collections::BTreeMap;
 
-/// Findings that are kept in words.
-const TOLD_MAX: usize = 20;
+/// Findings that are kept as texts.
+const TEXTS_MAX: usize = 20;
 
-/// What can go wrong.
+/// Kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
-    /// An acknowledged message did not come.
+    /// An acknowledged message did not arrive.
     Lost,
-    /// A message came more often than its QoS allows.
+    /// A message arrived more often than its QoS allows.
     Twice,
-    /// A message came after a later one of the same publisher to the same topic.
+    /// A message arrived after a later one of the same publisher to the same topic.
     Disorder,
-    /// A message is not as it was sent.
+    /// A message arrived altered.
     Damaged,
-    /// A message came without a subscription.
+    /// A message arrived without a subscription.
     Unasked,
     /// A publish was refused.
     Refused,
-    /// A session was gone.
+    /// A session was lost.
     Session,
-    /// Another message is retained than was acknowledged last.
+    /// The retained message is not the one acknowledged last.
     Retained,
-    /// A will was not published, twice, or in spite of its deletion.
+    /// A will was published twice, not at all, or after its deletion.
     Will,
     /// The broker ended by itself, did not start, or broke the protocol.
     Broker,
@@ -33,14 +33,14 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
     counts: BTreeMap<Kind, u64>,
-    told: Vec<String>,
+    texts: Vec<String>,
 }
 
 impl Findings {
     pub(crate) fn add(&mut self, kind: Kind, text: String) {
         *self.counts.entry(kind).or_default() += 1;
-        if self.told.len() < TOLD_MAX {
-            self.told.push(format!("{kind:?}: {text}"));
+        if self.texts.len() < TEXTS_MAX {
+            self.texts.push(format!("{kind:?}: {text}"));
         }
     }
 
@@ -52,7 +52,7 @@ impl Findings {
         self.counts.values().sum()
     }
 
-    pub(crate) fn told(&self) -> &[String] {
-        &self.told
+    pub(crate) fn texts(&self) -> &[String] {
+        &self.texts
     }
 }

@@ -1,9 +1,9 @@
-//! What was promised and what came, message by message.
+//! What was acknowledged and what arrived, message by message.
 //!
 //! The ledger knows only what clients know: when they sent something and when the answer came.
-//! Between the two it is open whether the broker has acted, so that statements have two sides:
-//! what *must* have been the case and what *may* have been. Nothing here panics: whatever breaks a
-//! promise becomes a [`Finding`], and the run goes on.
+//! Between the two the state of the broker is unknown, so a statement has two sides: what *must*
+//! be the case and what *may* be. Nothing here panics: a violation is recorded in [`Findings`], and
+//! the run continues.
 
 mod findings;
 mod retained;
@@ -26,7 +26,7 @@ pub(crate) use retained::Retained;
 pub(crate) use spans::Span;
 pub(crate) use wills::{Ending, Wills};
 
-/// Counts what clients do and see. Of two moments the earlier one has the smaller number.
+/// Logical time: the number of an action or observation of a client.
 pub(crate) type Moment = u64;
 
 pub(crate) const NEVER: Moment = Moment::MAX;
@@ -38,11 +38,11 @@ pub(crate) struct Message {
     pub(crate) topic: usize,
     pub(crate) qos: QoS,
     pub(crate) retain: bool,
-    /// Bytes of its payload; a retained message without any deletes.
+    /// Payload length; a retained message with an empty payload deletes.
     pub(crate) len: usize,
     pub(crate) is_will: bool,
     first_sent: Moment,
-    /// PUBACK or PUBREC came.
+    /// When PUBACK or PUBREC arrived.
     done: Moment,
     refused: bool,
     /// How often the PUBLISH was written.
@@ -69,12 +69,12 @@ impl Message {
         }
     }
 
-    /// It has to arrive wherever a subscription certainly was.
+    /// It must be delivered to every subscription that certainly existed.
     fn is_promised(&self) -> bool {
         self.done != NEVER && !self.refused && !self.is_will && self.len > 0
     }
 
-    /// How many messages the broker may have taken this for: QoS 1 may be taken twice.
+    /// Messages that the broker may have made of this one: QoS 1 is accepted again on each resend.
     fn times(&self) -> u32 {
         if self.qos == QoS::AtLeastOnce { self.sends.max(1) } else { 1 }
     }
@@ -87,14 +87,14 @@ pub(crate) struct Viewer {
     pub(crate) epoch: u32,
 }
 
-/// What one session got of one message.
+/// Deliveries of one message to one session.
 #[derive(Clone, Copy, Debug, Default)]
 struct Copies {
     count: u32,
     last_ms: u64,
 }
 
-/// One publisher's messages of one QoS to one topic, as one session gets them.
+/// The messages of one publisher, topic and QoS, as delivered to one session at one QoS.
 type Stream = (Viewer, usize, usize, QoS, QoS);
 
 /// The figures of a run.
@@ -103,7 +103,7 @@ pub(crate) struct Totals {
     pub(crate) published: u64,
     pub(crate) acknowledged: u64,
     pub(crate) delivered: u64,
-    /// Messages that one session got again at QoS 1.
+    /// Duplicates at QoS 1.
     pub(crate) again_qos_1: u64,
     pub(crate) wills_seen: u64,
     pub(crate) retained_checked: u64,
@@ -116,11 +116,11 @@ pub(crate) struct Ledger {
     /// Milliseconds since the run began.
     pub(crate) now_ms: u64,
     messages: VecDeque<Message>,
-    /// The number of the first one that is kept.
+    /// The number of the first message kept.
     first_id: u64,
-    /// Those below are settled: an audit has seen what became of them.
+    /// Messages below this number were settled by an audit.
     settled: u64,
-    /// By a number that clients know while a request is open.
+    /// By a number that clients hold while a request is open.
     spans: BTreeMap<usize, Span>,
     spans_made: usize,
     copies: HashMap<(Viewer, u64), Copies>,
@@ -137,13 +137,13 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Something happens: a new moment.
+    /// Advances the logical time.
     fn tick(&mut self) -> Moment {
         self.now += 1;
         self.now
     }
 
-    /// A message that is to be sent; returns its number.
+    /// Registers a message to be sent; returns its number.
     pub(crate) fn published(&mut self, message: Message) -> u64 {
         self.messages.push_back(message);
         self.totals.published += 1;
@@ -181,7 +181,7 @@ impl Ledger {
         }
     }
 
-    /// PUBACK or PUBREC came, with success or not.
+    /// PUBACK or PUBREC arrived, with success or an error.
     pub(crate) fn acknowledged(&mut self, id: u64, refused: bool) {
         let (now, now_ms) = (self.tick(), self.now_ms);
         let Some(message) = self.message_mut(id) else { return };
@@ -191,7 +191,7 @@ impl Ledger {
         (message.done, message.done_ms, message.refused) = (now, now_ms, refused);
         let message = *message;
         if refused {
-            let text = format!("{} was refused", self.tell(id));
+            let text = format!("{} was refused", self.describe(id));
             self.findings.add(Kind::Refused, text);
             return;
         }
@@ -201,16 +201,17 @@ impl Ledger {
         }
     }
 
-    /// A session gets a message, not as a repetition that its own machine recognises.
+    /// A session received a message that its state machine does not recognise as a duplicate.
     pub(crate) fn delivered(&mut self, viewer: Viewer, got: &Received) {
         self.tick();
         self.totals.delivered += 1;
         if got.payload.is_empty() && RETAINED.iter().any(|&topic| TOPICS[topic] == got.topic) {
-            // A deletion passes by.
+            // The deletion of a retained message.
             return;
         }
         let Some(id) = wire::number(&got.payload) else {
-            let text = format!("{} got a payload that nobody sent", self.name(viewer.client));
+            let text =
+                format!("{} received a payload that was never sent", self.name(viewer.client));
             return self.findings.add(Kind::Damaged, text);
         };
         if self.wills.knows(id) {
@@ -220,15 +221,22 @@ impl Ledger {
             return self.came_late(viewer, id, got);
         }
         let Some(message) = self.message(id).copied() else {
-            let text = format!("{} got message {id} before it was", self.name(viewer.client));
+            let text = format!(
+                "{} received message {id} before it was published",
+                self.name(viewer.client)
+            );
             return self.findings.add(Kind::Damaged, text);
         };
         if !self.is_whole(&message, id, got) {
-            let text = format!("{} got another {}", self.name(viewer.client), self.tell(id));
+            let text = format!(
+                "{} received an altered copy of {}",
+                self.name(viewer.client),
+                self.describe(id)
+            );
             return self.findings.add(Kind::Damaged, text);
         }
         if got.retain {
-            // As it was stored; that is for the audit.
+            // A stored message; the audit checks these.
             return;
         }
         self.check_spans(viewer, &message, id);
@@ -242,29 +250,30 @@ impl Ledger {
             && message.first_sent != NEVER
     }
 
-    /// A message that was settled two audits ago comes once more.
+    /// A message that was settled two audits ago arrived again.
     fn came_late(&mut self, viewer: Viewer, id: u64, got: &Received) {
         if got.qos == QoS::AtLeastOnce || got.retain {
             self.totals.again_qos_1 += u64::from(!got.retain);
             return;
         }
-        let who = self.name(viewer.client);
-        let text = format!("{who} got message {id} ({:?}) again, long after it", got.qos);
+        let client = self.name(viewer.client);
+        let text =
+            format!("{client} received message {id} ({:?}) again, after two audits", got.qos);
         self.findings.add(Kind::Twice, text);
     }
 
-    /// Was there a subscription through which it may come?
+    /// Checks that a subscription may have caused the delivery.
     fn check_spans(&mut self, viewer: Viewer, message: &Message, id: u64) {
         let allowed = self.spans.values().any(|span| {
             span.viewer == viewer
                 && matches(span.filter, message.topic)
                 && span.may_to > message.first_sent
-                // What was acknowledged before can only come from a group's queue.
+                // A message acknowledged earlier can only come from the queue of a shared group.
                 && (message.done > span.may_from || is_shared(span.filter))
         });
         if !allowed {
-            let who = self.name(viewer.client);
-            let text = format!("{who} was not subscribed to {}", self.tell(id));
+            let client = self.name(viewer.client);
+            let text = format!("{client} was not subscribed to {}", self.describe(id));
             self.findings.add(Kind::Unasked, text);
         }
     }
@@ -287,21 +296,24 @@ impl Ledger {
         } else {
             before.count + 1
         };
-        // With QoS 1 there may always be one more.
+        // QoS 1 allows any number of copies.
         if got.qos != QoS::AtLeastOnce && count > message.times() {
-            let (who, tale) = (self.name(viewer.client), self.tell(id));
+            let (client, message) = (self.name(viewer.client), self.describe(id));
             let before = self.moment(before.last_ms);
-            let text = format!("{who} got {tale} as {:?}: copy {count}, before {before}", got.qos);
+            let text = format!(
+                "{client} received copy {count} of {message} at {:?}, the last {before}",
+                got.qos
+            );
             self.findings.add(Kind::Twice, text);
         } else if before.count == 0 && !by_group {
             self.check_order(viewer, message, id, got.qos);
         }
     }
 
-    /// The first copies of a publisher's messages come in their order.
+    /// Checks that the first copies of a publisher's messages arrive in order.
     fn check_order(&mut self, viewer: Viewer, message: &Message, id: u64, qos: QoS) {
         let first_sent = message.first_sent;
-        // Else it may come because its publisher repeats it, behind newer ones.
+        // Otherwise a resend by the publisher may be delivered after newer messages.
         let was_there = self.spans.values().any(|span| {
             span.viewer == viewer
                 && matches(span.filter, message.topic)
@@ -316,18 +328,19 @@ impl Ledger {
         let before = *newest;
         *newest = id.max(before);
         if id < before {
-            let who = self.name(viewer.client);
-            let text = format!("{who} got {} after {}", self.tell(id), self.tell(before));
+            let client = self.name(viewer.client);
+            let text =
+                format!("{client} received {} after {}", self.describe(id), self.describe(before));
             self.findings.add(Kind::Disorder, text);
         }
     }
 
     fn name(&self, client: usize) -> &str {
-        self.names.get(client).map_or("a stranger", String::as_str)
+        self.names.get(client).map_or("an unknown client", String::as_str)
     }
 
-    /// A message and its fate, for people.
-    fn tell(&self, id: u64) -> String {
+    /// A message and its state, as text.
+    fn describe(&self, id: u64) -> String {
         let Some(message) = self.message(id) else { return format!("message {id}") };
         let Message { publisher, topic, qos, sends, .. } = *message;
         let mut text = format!("message {id} of {} to {}", self.name(publisher), TOPICS[topic]);
@@ -339,7 +352,7 @@ impl Ledger {
         text + &format!(", acknowledged {})", self.moment(message.done_ms))
     }
 
-    /// A time, as seconds and as a place between kills.
+    /// A time in seconds, with the number of kills before it.
     fn moment(&self, ms: u64) -> String {
         let kills = self.kills_ms.iter().filter(|kill| **kill <= ms).count();
         format!("at {}.{:03} s after kill {kills}", ms / 1000, ms % 1000)

@@ -1,21 +1,21 @@
-//! Retained messages: the last acknowledged one of a topic counts, or any that was sent later.
+//! Retained messages: a topic has the last acknowledged one, or any that was sent later.
 
 use std::collections::BTreeMap;
 
 use super::{Kind, Ledger, Moment, NEVER};
 use crate::cast::{RETAINED, TOPICS};
 
-/// A PUBLISH with RETAIN as its publisher knows it.
+/// A retained PUBLISH as its publisher knows it.
 #[derive(Clone, Copy, Debug)]
 struct Write {
     id: u64,
     len: usize,
     first_sent: Moment,
-    /// Its acknowledgement came.
+    /// When its acknowledgement arrived.
     done: Moment,
 }
 
-/// By topic, what may be retained: writes that no later one has certainly replaced.
+/// By topic, the writes that no later one has certainly replaced.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Retained {
     writes: BTreeMap<usize, Vec<Write>>,
@@ -38,7 +38,7 @@ impl Retained {
         writes.retain(|write| !all.iter().any(|later| later.replaces(write)));
     }
 
-    /// What may be retained for a topic; `None` stands for nothing.
+    /// The messages that may be retained for a topic; `None` means no message.
     fn allowed(&self, topic: usize) -> Vec<Option<u64>> {
         let writes = self.writes.get(&topic).map_or(&[][..], Vec::as_slice);
         let mut allowed: Vec<Option<u64>> =
@@ -49,7 +49,7 @@ impl Retained {
         allowed
     }
 
-    /// Somebody has looked while nothing was under way: that it is.
+    /// A subscriber received this while no PUBLISH was in flight: it is the retained message.
     fn seen(&mut self, topic: usize, id: Option<u64>, now: Moment) {
         let write = match id {
             Some(id) => Write { id, len: 1, first_sent: now, done: now },
@@ -60,21 +60,21 @@ impl Retained {
 }
 
 impl Write {
-    /// This one was certainly taken after the other one.
+    /// This write was certainly processed after the other one.
     const fn replaces(&self, other: &Self) -> bool {
         self.done != NEVER && other.done != NEVER && other.done < self.first_sent
     }
 }
 
 impl Ledger {
-    /// Whether what a new subscriber has got is everything that it has to get.
+    /// Whether a new subscriber has received every retained message that it must receive.
     pub(crate) fn retained_is_complete(&self, got: &BTreeMap<usize, u64>) -> bool {
         RETAINED
             .iter()
             .all(|topic| got.contains_key(topic) || self.retained.allowed(*topic).contains(&None))
     }
 
-    /// A new subscriber has got the retained messages while nothing was under way.
+    /// A new subscriber has received the retained messages while no PUBLISH was in flight.
     pub(crate) fn check_retained(&mut self, got: &BTreeMap<usize, u64>) {
         let now = self.tick();
         for topic in RETAINED {
@@ -82,11 +82,12 @@ impl Ledger {
             let allowed = self.retained.allowed(topic);
             self.totals.retained_checked += 1;
             if !allowed.contains(&id) {
-                let tell =
-                    |id: Option<u64>| id.map_or_else(|| "nothing".to_owned(), |id| self.tell(id));
-                let want: Vec<String> = allowed.into_iter().map(tell).collect();
+                let describe = |id: Option<u64>| {
+                    id.map_or_else(|| "nothing".to_owned(), |id| self.describe(id))
+                };
+                let want: Vec<String> = allowed.into_iter().map(describe).collect();
                 let name = TOPICS[topic];
-                let text = format!("{name} has {}, not {}", tell(id), want.join(" or "));
+                let text = format!("{name} has {}, not {}", describe(id), want.join(" or "));
                 self.findings.add(Kind::Retained, text);
             }
             self.retained.seen(topic, id, now);

@@ -1,4 +1,4 @@
-//! Subscriptions, from when to when they may have been there and must have been there.
+//! Subscriptions, with the times between which each may and must have existed.
 
 use super::{Kind, Ledger, Moment, NEVER, Viewer};
 use crate::cast::FILTERS;
@@ -10,23 +10,23 @@ pub(crate) struct Span {
     pub(crate) filter: usize,
     /// The first SUBSCRIBE was sent.
     pub(crate) may_from: Moment,
-    /// SUBACK came.
+    /// SUBACK arrived.
     pub(crate) must_from: Moment,
     /// UNSUBSCRIBE was sent, or the session may have ended.
     pub(crate) must_to: Moment,
-    /// UNSUBACK came, or the session has ended.
+    /// UNSUBACK arrived, or the session has ended.
     pub(crate) may_to: Moment,
 }
 
 impl Span {
-    /// It was certainly there since SUBACK and is still.
+    /// It has certainly existed since SUBACK and still does.
     pub(crate) const fn lasts(&self) -> bool {
         self.must_from != NEVER && self.must_to == NEVER
     }
 }
 
 impl Ledger {
-    /// SUBSCRIBE is sent. Returns what `subscribed` wants to know.
+    /// SUBSCRIBE is sent. Returns the number to pass to `subscribed`.
     pub(crate) fn subscribing(&mut self, viewer: Viewer, filter: usize) -> usize {
         let may_from = self.tick();
         let open = self.spans.iter().find(|(_, span)| {
@@ -42,7 +42,7 @@ impl Ledger {
         self.spans_made
     }
 
-    /// SUBACK came.
+    /// SUBACK arrived.
     pub(crate) fn subscribed(&mut self, span: usize) {
         let now = self.tick();
         if let Some(span) = self.spans.get_mut(&span) {
@@ -73,7 +73,7 @@ impl Ledger {
         ended
     }
 
-    /// UNSUBACK came.
+    /// UNSUBACK arrived.
     pub(crate) fn unsubscribed(&mut self, spans: &[usize]) {
         let now = self.tick();
         for number in spans {
@@ -83,7 +83,7 @@ impl Ledger {
         }
     }
 
-    /// A session may end from now on: a CONNECT that wants a new one is sent.
+    /// The session may end from now on: a CONNECT with clean start was sent.
     pub(crate) fn session_may_end(&mut self, viewer: Viewer) {
         let now = self.tick();
         for span in self.spans.values_mut().filter(|span| span.viewer == viewer) {
@@ -91,7 +91,7 @@ impl Ledger {
         }
     }
 
-    /// A session has ended, as its client wanted.
+    /// The session has ended on request of its client.
     pub(crate) fn session_ended(&mut self, viewer: Viewer) {
         self.session_may_end(viewer);
         let now = self.now;

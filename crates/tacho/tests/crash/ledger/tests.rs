@@ -1,4 +1,4 @@
-//! The checker finds what it is there for, and nothing else.
+//! The checker reports every kind of finding, and no false ones.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const ONE: QoS = QoS::AtLeastOnce;
 const TWO: QoS = QoS::ExactlyOnce;
 const READER: Viewer = Viewer { client: 1, epoch: 1 };
 const OTHER: Viewer = Viewer { client: 2, epoch: 1 };
-/// `t/#`, a group's filter, and a topic of each.
+/// `t/#`, a shared subscription, and a topic of each.
 const FILTER: usize = 0;
 const TOPIC: usize = 0;
 const GROUP: usize = 7;
@@ -33,7 +33,7 @@ fn send(ledger: &mut Ledger, topic: usize, qos: QoS) -> u64 {
     id
 }
 
-/// Publishes and is acknowledged.
+/// Publishes a message that is acknowledged.
 fn acked(ledger: &mut Ledger, topic: usize, qos: QoS) -> u64 {
     let id = send(ledger, topic, qos);
     ledger.acknowledged(id, false);
@@ -62,7 +62,7 @@ fn found(ledger: &Ledger) -> Vec<(Kind, u64)> {
 }
 
 #[test]
-fn what_arrives_in_order_is_fine() {
+fn messages_in_order_are_no_finding() {
     let mut ledger = ledger();
     for qos in [ONE, TWO, ONE, TWO] {
         let id = acked(&mut ledger, TOPIC, qos);
@@ -75,27 +75,27 @@ fn what_arrives_in_order_is_fine() {
 }
 
 #[test]
-fn an_acknowledged_message_that_does_not_come_is_lost() {
+fn an_acknowledged_message_that_does_not_arrive_is_lost() {
     let mut ledger = ledger();
     let (first, second) = (acked(&mut ledger, TOPIC, ONE), acked(&mut ledger, TOPIC, TWO));
     ledger.delivered(READER, &got(TOPIC, ONE, first));
     assert_eq!(ledger.missing(), 1);
     ledger.settle();
     assert_eq!(found(&ledger), [(Kind::Lost, 1)]);
-    let told = &ledger.findings.told()[0];
+    let told = &ledger.findings.texts()[0];
     assert!(told.contains(&format!("message {second} of publisher to t/0")), "{told}");
-    assert!(told.contains(&format!("for reader; it last got {first}")), "{told}");
+    assert!(told.contains(&format!("for reader; last received: {first}")), "{told}");
 }
 
 #[test]
-fn what_nobody_has_acknowledged_may_be_gone() {
+fn an_unacknowledged_message_may_be_lost() {
     let mut ledger = ledger();
     send(&mut ledger, TOPIC, TWO);
     assert_eq!(ledger.missing(), 0);
 }
 
 #[test]
-fn nobody_misses_what_was_sent_before_the_suback_or_after_the_unsubscribe() {
+fn messages_before_suback_or_after_unsubscribe_are_not_missing() {
     let mut ledger = ledger();
     let span = ledger.subscribing(OTHER, FILTER);
     let early = acked(&mut ledger, TOPIC, TWO);
@@ -104,7 +104,7 @@ fn nobody_misses_what_was_sent_before_the_suback_or_after_the_unsubscribe() {
     let spans = ledger.unsubscribing(READER, FILTER);
     ledger.unsubscribed(&spans);
     let late = acked(&mut ledger, TOPIC, TWO);
-    assert_eq!(ledger.missing(), 1, "only for the other one");
+    assert_eq!(ledger.missing(), 1, "only for the other client");
     ledger.delivered(OTHER, &got(TOPIC, TWO, late));
     assert_eq!(ledger.missing(), 0);
     assert_eq!(found(&ledger), []);
@@ -113,7 +113,7 @@ fn nobody_misses_what_was_sent_before_the_suback_or_after_the_unsubscribe() {
 }
 
 #[test]
-fn what_was_acknowledged_before_a_subscribe_does_not_come_through_it() {
+fn a_message_acknowledged_before_a_subscribe_must_not_arrive() {
     let mut ledger = ledger();
     let id = acked(&mut ledger, TOPIC, TWO);
     ledger.subscribing(OTHER, FILTER);
@@ -122,7 +122,7 @@ fn what_was_acknowledged_before_a_subscribe_does_not_come_through_it() {
 }
 
 #[test]
-fn exactly_once_is_once() {
+fn a_duplicate_at_qos_2_is_reported() {
     let mut ledger = ledger();
     let id = acked(&mut ledger, TOPIC, TWO);
     ledger.delivered(READER, &got(TOPIC, TWO, id));
@@ -131,18 +131,18 @@ fn exactly_once_is_once() {
 }
 
 #[test]
-fn exactly_once_is_once_also_long_after() {
+fn a_late_duplicate_at_qos_2_is_reported() {
     let mut ledger = ledger();
     let id = acked(&mut ledger, TOPIC, TWO);
     ledger.delivered(READER, &got(TOPIC, TWO, id));
     (0..2).for_each(|_| ledger.settle());
-    assert!(ledger.message(id).is_none(), "it is forgotten");
+    assert!(ledger.message(id).is_none(), "the message is no longer kept");
     ledger.delivered(READER, &got(TOPIC, TWO, id));
     assert_eq!(found(&ledger), [(Kind::Twice, 1)]);
 }
 
 #[test]
-fn a_publish_of_qos_1_that_was_sent_twice_may_come_twice_at_qos_2() {
+fn a_qos_1_publish_sent_twice_may_arrive_twice() {
     let mut ledger = ledger();
     let id = send(&mut ledger, TOPIC, ONE);
     ledger.sent(id);
@@ -156,7 +156,7 @@ fn a_publish_of_qos_1_that_was_sent_twice_may_come_twice_at_qos_2() {
 }
 
 #[test]
-fn a_message_behind_a_later_one_is_out_of_order() {
+fn a_message_after_a_later_one_is_out_of_order() {
     let mut ledger = ledger();
     let (first, second) = (acked(&mut ledger, TOPIC, TWO), acked(&mut ledger, TOPIC, TWO));
     ledger.delivered(READER, &got(TOPIC, TWO, second));
@@ -165,7 +165,7 @@ fn a_message_behind_a_later_one_is_out_of_order() {
 }
 
 #[test]
-fn order_is_for_each_qos_and_for_first_copies() {
+fn order_is_checked_per_qos_and_for_first_copies() {
     let mut ledger = ledger();
     let (one, two) = (acked(&mut ledger, TOPIC, ONE), acked(&mut ledger, TOPIC, TWO));
     ledger.delivered(READER, &got(TOPIC, TWO, two));
@@ -177,7 +177,7 @@ fn order_is_for_each_qos_and_for_first_copies() {
 }
 
 #[test]
-fn another_payload_is_damage() {
+fn an_altered_payload_is_damage() {
     let mut ledger = ledger();
     let id = acked(&mut ledger, TOPIC, TWO);
     let mut other = got(TOPIC, TWO, id);
@@ -205,7 +205,7 @@ fn one_member_of_a_group_gets_each_message() {
 }
 
 #[test]
-fn a_lost_session_loses_what_it_was_promised() {
+fn a_lost_session_loses_its_acknowledged_messages() {
     let mut ledger = ledger();
     acked(&mut ledger, TOPIC, TWO);
     ledger.session_lost(READER);
@@ -221,7 +221,7 @@ fn retain(ledger: &mut Ledger, len: usize) -> u64 {
 }
 
 #[test]
-fn the_last_acknowledged_retained_message_counts_or_a_later_one() {
+fn the_retained_message_is_the_last_acknowledged_or_a_later_one() {
     let mut ledger = ledger();
     let old = retain(&mut ledger, 8);
     ledger.acknowledged(old, false);
@@ -237,7 +237,11 @@ fn the_last_acknowledged_retained_message_counts_or_a_later_one() {
     }
     ledger.check_retained(&see(open));
     ledger.check_retained(&see(last));
-    assert_eq!(found(&ledger), [(Kind::Retained, 1)], "what was seen stays");
+    assert_eq!(
+        found(&ledger),
+        [(Kind::Retained, 1)],
+        "a retained message that was received must stay"
+    );
 }
 
 #[test]
@@ -261,7 +265,7 @@ fn will(ledger: &mut Ledger, delay_s: u32) -> u64 {
 }
 
 #[test]
-fn the_will_of_a_dead_client_comes_once() {
+fn the_will_of_a_lost_connection_is_published_once() {
     let mut ledger = ledger();
     let (first, second) = (will(&mut ledger, 0), will(&mut ledger, 2));
     for id in [first, second] {
@@ -270,13 +274,13 @@ fn the_will_of_a_dead_client_comes_once() {
     assert_eq!(ledger.wills.missing(), 2);
     ledger.will_seen(first);
     ledger.check_wills();
-    assert_eq!(found(&ledger), [(Kind::Will, 1)], "the second one did not come");
+    assert_eq!(found(&ledger), [(Kind::Will, 1)], "the second will is missing");
     ledger.will_seen(first);
-    assert_eq!(found(&ledger), [(Kind::Will, 2)], "the first one came again");
+    assert_eq!(found(&ledger), [(Kind::Will, 2)], "the first will was published twice");
 }
 
 #[test]
-fn no_will_after_a_farewell_or_a_resume_in_time() {
+fn no_will_after_disconnect_or_a_resume_in_time() {
     let mut ledger = ledger();
     let (polite, resumed) = (will(&mut ledger, 0), will(&mut ledger, 2));
     ledger.wills.ended(polite, Ending::Polite { at_ms: 1_000 });
@@ -290,7 +294,7 @@ fn no_will_after_a_farewell_or_a_resume_in_time() {
 }
 
 #[test]
-fn a_deletion_is_firm_after_a_while() {
+fn a_will_deletion_is_durable_after_the_commit_delay() {
     let mut ledger = ledger();
     let (fresh, firm) = (will(&mut ledger, 0), will(&mut ledger, 0));
     ledger.wills.ended(fresh, Ending::Polite { at_ms: 1_900 });

@@ -1,11 +1,11 @@
-//! What must have arrived once everything is calm.
+//! The messages that must have arrived once the system is idle.
 
 use tacho_codec::QoS;
 
 use super::{Kind, Ledger, Message, Span, Viewer};
 use crate::cast::{FILTERS, is_shared, matches};
 
-/// A promised message that has not come: its number, and the session or the group that misses it.
+/// A missing acknowledged message: its number, and the session or group that should have it.
 type Missing = (u64, Misses);
 
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +15,12 @@ enum Misses {
 }
 
 impl Ledger {
-    /// Promised messages that have not arrived.
+    /// Number of acknowledged messages that have not arrived.
     pub(crate) fn missing(&self) -> usize {
         self.missing_for(None).count()
     }
 
-    /// Whatever is missing now is lost. Forgets what was settled before the last audit.
+    /// Reports all missing messages as lost, and drops messages settled before the last audit.
     pub(crate) fn settle(&mut self) {
         let lost: Vec<Missing> = self.missing_for(None).collect();
         self.lose(lost);
@@ -30,7 +30,7 @@ impl Ledger {
         self.forget(keep_from);
     }
 
-    /// A session that had to be there is gone, and with it what it was promised.
+    /// Reports a lost session, and its missing messages.
     pub(crate) fn session_lost(&mut self, viewer: Viewer) {
         let text = format!("{} has lost its session", self.name(viewer.client));
         self.findings.add(Kind::Session, text);
@@ -44,28 +44,28 @@ impl Ledger {
             let text = match misses {
                 Misses::Session(viewer) => {
                     let last = self.last_seen(viewer, id);
-                    format!("{} for {}; {last}", self.tell(id), self.name(viewer.client))
+                    format!("{} for {}; {last}", self.describe(id), self.name(viewer.client))
                 }
                 Misses::Group(filter) => {
-                    format!("{} for any member of {}", self.tell(id), FILTERS[filter])
+                    format!("{} for any member of {}", self.describe(id), FILTERS[filter])
                 }
             };
             self.findings.add(Kind::Lost, text);
         }
     }
 
-    /// What a session got last from the publisher of a message, to its topic.
+    /// The last message that a session received from the same publisher to the same topic.
     fn last_seen(&self, viewer: Viewer, id: u64) -> String {
         let Some(message) = self.message(id) else { return String::new() };
-        let kin =
+        let is_same_stream =
             |other: &Message| (other.publisher, other.topic) == (message.publisher, message.topic);
-        let got = self.copies.iter().filter(|((who, _), _)| *who == viewer);
-        let got = got.filter(|((_, id), _)| self.message(*id).is_some_and(kin));
+        let got = self.copies.iter().filter(|((receiver, _), _)| *receiver == viewer);
+        let got = got.filter(|((_, id), _)| self.message(*id).is_some_and(is_same_stream));
         match got.max_by_key(|(_, copies)| copies.last_ms) {
             Some(((_, id), copies)) => {
-                format!("it last got {id} of these, {}", self.moment(copies.last_ms))
+                format!("last received: {id}, {}", self.moment(copies.last_ms))
             }
-            None => "it got none of these since the last audit".to_owned(),
+            None => "none received since the last audit".to_owned(),
         }
     }
 
@@ -79,7 +79,7 @@ impl Ledger {
             let plain = self.spans.values().filter(move |span| {
                 !is_shared(span.filter)
                     && only.is_none_or(|viewer| viewer == span.viewer)
-                    && self.is_owed(span, message)
+                    && self.must_deliver(span, message)
                     && !self.copies.contains_key(&(span.viewer, id))
             });
             let plain = plain.map(move |span| (id, Misses::Session(span.viewer)));
@@ -88,14 +88,17 @@ impl Ledger {
                     && is_shared(filter)
                     && matches(filter, message.topic)
                     && !self.shared_copies.contains_key(&id)
-                    && self.spans.values().any(|s| s.filter == filter && self.is_owed(s, message))
+                    && self
+                        .spans
+                        .values()
+                        .any(|s| s.filter == filter && self.must_deliver(s, message))
             });
             plain.chain(by_group.map(move |filter| (id, Misses::Group(filter))))
         })
     }
 
-    /// The subscription was certainly there before the message was sent, and still is.
-    fn is_owed(&self, span: &Span, message: &Message) -> bool {
+    /// The subscription certainly existed before the message was sent, and still does.
+    fn must_deliver(&self, span: &Span, message: &Message) -> bool {
         span.lasts() && span.must_from < message.first_sent && matches(span.filter, message.topic)
     }
 

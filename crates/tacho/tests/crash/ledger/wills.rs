@@ -1,24 +1,24 @@
-//! Wills: published once, not at all, or at most once, as the end of their connection says.
+//! Wills: published once, not at all, or at most once, depending on how their connection ended.
 
 use std::collections::BTreeMap;
 
 use super::{Kind, Ledger};
 
-/// So long a broker may take to keep what nobody waits for.
-const KEPT_AFTER_MS: u64 = 1_000;
+/// Time within which a broker commits changes that it does not acknowledge.
+const COMMIT_DELAY_MS: u64 = 1_000;
 
-/// What is known of a will's fate.
+/// Expected fate of a will.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// Its connection lasts, or it is open what came of it.
+    /// Its connection is open, or its fate is unknown.
     Open,
     /// It has to be published.
     Must,
     /// It must not be published.
     MustNot,
-    /// It was deleted at this time by a DISCONNECT, which nobody acknowledges.
+    /// A DISCONNECT, which has no acknowledgement, deleted it at this time.
     Deleted { at_ms: u64 },
-    /// Its delay runs, since this time at the earliest.
+    /// Its delay is running, since this time at the earliest.
     Delayed { since_ms: u64 },
 }
 
@@ -28,18 +28,18 @@ struct Will {
     delay_ms: u64,
     fate: Fate,
     seen: u32,
-    /// Each repetition can be told from a second publication.
+    /// A retransmission is distinguishable from a second publication.
     exact: bool,
 }
 
 /// How a connection with a will ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// CONNACK had not come, or DISCONNECT was on its way: nobody knows.
+    /// CONNACK had not arrived, or DISCONNECT was in flight: the fate is unknown.
     Unknown,
     /// The broker has seen DISCONNECT 0x00 and closed, at this time.
     Polite { at_ms: u64 },
-    /// Without DISCONNECT, or the broker was killed, at this time.
+    /// Without DISCONNECT, or by a kill of the broker, at this time.
     Lost { since_ms: u64 },
 }
 
@@ -55,7 +55,7 @@ impl Wills {
         self.all.insert(id, Will { client, delay_ms, fate: Fate::Open, seen: 0, exact });
     }
 
-    /// Its CONNECT reached nobody.
+    /// Its CONNECT did not reach the broker.
     pub(crate) fn never_sent(&mut self, id: u64) {
         self.all.remove(&id);
     }
@@ -76,23 +76,23 @@ impl Wills {
             if let Fate::Delayed { since_ms } = will.fate
                 && now_ms >= since_ms + will.delay_ms
             {
-                // It was due by its client's clock; the broker's may run from its restart.
+                // Due by the client's clock, but the broker may count from its restart.
                 will.fate = Fate::Open;
             }
         }
     }
 
-    /// The broker was killed. What nobody waits for may take a moment until it is kept.
+    /// The broker was killed. Deletions have no acknowledgement, so recent ones may be uncommitted.
     pub(crate) fn killed(&mut self, now_ms: u64) {
         for will in self.all.values_mut() {
             if let Fate::Deleted { at_ms } = will.fate {
-                let is_kept = now_ms - at_ms > KEPT_AFTER_MS;
+                let is_kept = now_ms - at_ms > COMMIT_DELAY_MS;
                 will.fate = if is_kept { Fate::MustNot } else { Fate::Open };
             }
         }
     }
 
-    /// The client has its session again.
+    /// The client has resumed its session.
     pub(crate) fn resumed(&mut self, client: usize, now_ms: u64) {
         for will in self.all.values_mut().filter(|will| will.client == client) {
             let Fate::Delayed { since_ms } = will.fate else { continue };
@@ -101,7 +101,7 @@ impl Wills {
         }
     }
 
-    /// A connection was tried and broke: was the session resumed?
+    /// A connection attempt broke: the session may have been resumed.
     pub(crate) fn perhaps_resumed(&mut self, client: usize) {
         for will in self.all.values_mut().filter(|will| will.client == client) {
             if matches!(will.fate, Fate::Delayed { .. }) {
@@ -110,7 +110,7 @@ impl Wills {
         }
     }
 
-    /// It may still be seen.
+    /// The will may still arrive.
     pub(super) fn knows(&self, id: u64) -> bool {
         self.all.contains_key(&id)
     }
@@ -119,46 +119,47 @@ impl Wills {
         will.seen == 0 && matches!(will.fate, Fate::Must | Fate::Delayed { .. })
     }
 
-    /// Wills of a client that will come, or have to.
-    pub(crate) fn is_owed(&self, client: usize) -> bool {
+    /// Whether a will of this client is still expected.
+    pub(crate) fn is_expected(&self, client: usize) -> bool {
         self.all.values().any(|will| will.client == client && Self::is_missing(will))
     }
 
-    /// Wills that have to come still.
+    /// Number of wills still expected.
     pub(crate) fn missing(&self) -> usize {
         self.all.values().filter(|will| Self::is_missing(will)).count()
     }
 }
 
 impl Ledger {
-    /// The one who sees all wills gets this one.
+    /// The subscriber of all wills received this one.
     pub(crate) fn will_seen(&mut self, id: u64) {
         self.totals.wills_seen += 1;
         let Some(will) = self.wills.all.get_mut(&id) else { return };
         will.seen += 1;
         let will = *will;
         if will.seen > 1 && will.exact {
-            let text = format!("{will:?} came {} times: {}", will.seen, self.tell(id));
+            let text = format!("{will:?} was published {} times: {}", will.seen, self.describe(id));
             self.findings.add(Kind::Will, text);
         }
         if matches!(will.fate, Fate::MustNot | Fate::Deleted { .. }) {
-            let text = format!("{will:?} was published: {}", self.tell(id));
+            let text = format!("{will:?} was published: {}", self.describe(id));
             self.findings.add(Kind::Will, text);
         }
     }
 
-    /// Whatever has to come has had its time.
+    /// Reports the wills that have not arrived in time.
     pub(crate) fn check_wills(&mut self) {
         let missing = self.wills.all.iter().filter(|(_, will)| Wills::is_missing(will));
         let missing: Vec<u64> = missing.map(|(id, _)| *id).collect();
         for id in missing {
-            let text = format!("{:?} was not published: {}", self.wills.all[&id], self.tell(id));
+            let text =
+                format!("{:?} was not published: {}", self.wills.all[&id], self.describe(id));
             self.findings.add(Kind::Will, text);
             self.wills.all.remove(&id);
         }
     }
 
-    /// Wills that nothing can happen to any more are forgotten.
+    /// Drops wills that can no longer change.
     pub(super) fn forget_wills(&mut self, below: u64) {
         self.wills.all.retain(|&id, will| id >= below || will.fate == Fate::Open && will.seen == 0);
     }

@@ -1,4 +1,4 @@
-//! No more kills for a while: everything that was promised has to arrive.
+//! Audits: without further kills, every acknowledged message has to arrive.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use crate::client::Client;
 use crate::ledger::Kind;
 use crate::wire::{self, Received};
 
-/// So long nothing may come before it is taken for all.
+/// Time without arrivals after which an audit counts as complete.
 const QUIET: Duration = Duration::from_millis(100);
-/// How often promises and deliveries are compared where nothing comes: it takes a while.
+/// Interval of comparisons while nothing arrives; a comparison is slow.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// What a new subscriber sees.
+/// Retained messages as a new subscriber receives them.
 #[derive(Debug, Default)]
 pub(super) struct Audit {
     /// The new subscriber.
@@ -33,7 +33,7 @@ impl Audit {
 }
 
 impl World {
-    /// Everybody comes back, reads and answers, nobody publishes; then the ledger judges.
+    /// All clients reconnect, read and answer, none publishes; then the ledger is checked.
     pub(super) fn audit(&mut self) {
         self.is_calm = true;
         let arrived = self.settles(|world| {
@@ -52,7 +52,7 @@ impl World {
         self.is_calm = false;
     }
 
-    /// Everybody is there and has its answers; those who wait for their will are excused.
+    /// All clients are connected and have their answers, except those that wait for their will.
     fn all_done(&self) -> bool {
         self.clients
             .iter()
@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    /// Goes on until `met` and nothing comes any more; false if that is not to be.
+    /// Runs until `met` and no arrivals; false if that is not reached.
     fn settles(&mut self, met: impl Fn(&Self) -> bool) -> bool {
         let mut heard = self.heard;
         let mut progress = Instant::now();
@@ -97,7 +97,7 @@ impl World {
         false
     }
 
-    /// A new subscriber gets what is retained.
+    /// A new subscriber receives the retained messages.
     fn look_at_retained(&mut self) {
         let index = self.clients.len();
         self.audit.number += 1;

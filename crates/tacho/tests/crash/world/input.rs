@@ -1,4 +1,4 @@
-//! What clients get.
+//! Packets that clients receive.
 
 use tacho_codec::{AckKind, PacketId, ReasonCode, Version};
 use tacho_session::Inbound;
@@ -11,7 +11,7 @@ use crate::ledger::Kind;
 use crate::wire::{Event, Received};
 
 impl World {
-    /// Reads and takes in everything that is there.
+    /// Reads and handles everything available.
     pub(super) fn hear(&mut self, client: usize) {
         let version = self.clients[client].role.version;
         loop {
@@ -28,7 +28,7 @@ impl World {
                     }
                     Ok(None) => break,
                     Err(error) => {
-                        self.wrong(client, &format!("no legal packet: {error}"));
+                        self.wrong(client, &format!("an illegal packet: {error}"));
                         self.lose_link(client);
                         return;
                     }
@@ -37,13 +37,13 @@ impl World {
         }
     }
 
-    /// The broker says what it should not.
+    /// Reports an illegal packet of the broker.
     fn wrong(&mut self, client: usize, what: &str) {
-        let text = format!("{} got {what}", self.clients[client].role.name);
+        let text = format!("{} received {what}", self.clients[client].role.name);
         self.ledger.findings.add(Kind::Broker, text);
     }
 
-    /// Perhaps this acknowledgement is the last thing that the broker says.
+    /// May make this acknowledgement the last one before the kill.
     fn count_ack(&mut self) {
         if let Some(left) = &mut self.acks_left {
             *left -= 1;
@@ -91,7 +91,7 @@ impl World {
         let Some(link) = &mut known.link else { return };
         link.stage = Stage::Online;
         if link.opening.clean_start && present {
-            self.wrong(client, "a session although it wanted a new one");
+            self.wrong(client, "an old session despite clean start");
         }
         let known = &mut self.clients[client];
         if !present && known.has_session {
@@ -113,7 +113,7 @@ impl World {
             receive_maximum: maximum,
             ..ConnAckParams::new(known.role.version)
         };
-        // Those given up may have been taken or not, which the ledger leaves open.
+        // Abandoned messages may have been accepted or not; the ledger allows both.
         known.machine.connack(now_ns, params);
         known.left_open.clear();
         self.subscribe_wishes(client);
@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// What an acknowledgement of the broker means.
+    /// Handles an acknowledgement of the broker.
     fn acknowledged(
         &mut self,
         client: usize,
@@ -165,7 +165,7 @@ impl World {
         let known = &mut self.clients[client];
         known.machine.release_id(packet_id);
         let Some(Request::Subscribe(spans)) = known.requests.remove(&packet_id) else {
-            return self.wrong(client, "a SUBACK that answers nothing");
+            return self.wrong(client, "a SUBACK without a request");
         };
         if spans.len() != reasons.len() {
             return self.wrong(client, &format!("SUBACK {reasons:?} for {spans:?}"));
@@ -185,7 +185,7 @@ impl World {
         known.machine.release_id(packet_id);
         match known.requests.remove(&packet_id) {
             Some(Request::Unsubscribe(_, spans)) => self.ledger.unsubscribed(&spans),
-            _ => self.wrong(client, "an UNSUBACK that answers nothing"),
+            _ => self.wrong(client, "an UNSUBACK without a request"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What clients send.
+//! Packets that clients send.
 
 use tacho_codec::{AckKind, QoS};
 use tacho_session::Transmit;
@@ -10,7 +10,7 @@ use crate::client::Request;
 use crate::ledger::Message;
 use crate::wire::{self, Opening, WillWish};
 
-/// SUBSCRIBEs and UNSUBSCRIBEs of one client under way.
+/// SUBSCRIBEs and UNSUBSCRIBEs of one client in flight.
 const REQUESTS_MAX: usize = 4;
 
 impl World {
@@ -18,14 +18,14 @@ impl World {
     pub(super) fn come(&mut self, client: usize) {
         let now_ms = self.ledger.now_ms;
         let known = &mut self.clients[client];
-        if known.away_until_ms == u64::MAX && !self.ledger.wills.is_owed(client) {
+        if known.away_until_ms == u64::MAX && !self.ledger.wills.is_expected(client) {
             known.away_until_ms = now_ms;
         }
-        // Those who wait for their will go on waiting when it is calm.
+        // A client that waits for its will keeps waiting during an audit.
         let is_time =
             known.away_until_ms <= now_ms || self.is_calm && known.away_until_ms != u64::MAX;
-        let owed = self.is_calm && self.ledger.wills.is_owed(client);
-        if is_time && !owed && (self.is_ready || client == WARDEN) {
+        let awaits_will = self.is_calm && self.ledger.wills.is_expected(client);
+        if is_time && !awaits_will && (self.is_ready || client == WARDEN) {
             self.dial(client);
         }
     }
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// Writes whatever the client's machine wants to say.
+    /// Writes the packets that the client's state machine has ready.
     pub(super) fn answer(&mut self, client: usize) {
         if !self.clients[client].is_online() {
             return;
@@ -103,7 +103,7 @@ impl World {
         let bytes = match transmit {
             Transmit::Publish { delivery, packet_id, dup } => {
                 let id = delivery.message;
-                // Only a broker that never acknowledges makes messages so old.
+                // Only without acknowledgements do messages get this old.
                 let Some(message) = self.ledger.message(id).copied() else { return };
                 self.ledger.sent(id);
                 if let (QoS::ExactlyOnce, Some(packet_id)) = (delivery.qos, packet_id) {
@@ -123,7 +123,7 @@ impl World {
         self.clients[client].write(&bytes);
     }
 
-    /// Subscribes to what is there from the first connection on and is not granted yet.
+    /// Subscribes to the permanent filters that are not granted yet.
     pub(super) fn subscribe_wishes(&mut self, client: usize) {
         let known = &self.clients[client];
         let wishes = known.role.wishes.iter().copied();
@@ -149,12 +149,12 @@ impl World {
         known.write(&bytes);
     }
 
-    /// A subscription comes or goes.
+    /// Adds or removes a subscription.
     pub(super) fn change(&mut self, client: usize) {
         let known = &self.clients[client];
         let changes = &known.role.changes;
         let (filter, qos) = changes[self.rng.below(changes.len() as u64) as usize];
-        // One thing at a time per filter: what two open requests come to is nobody's promise.
+        // One request at a time per filter: the result of two open ones is not defined.
         let is_open = known.requests.values().any(|request| match request {
             Request::Subscribe(spans) => spans.iter().any(|(open, _)| *open == filter),
             Request::Unsubscribe(open, _) => *open == filter,
