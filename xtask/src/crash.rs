@@ -1,37 +1,37 @@
-//! `cargo xtask crash`: kills a broker again and again and looks for what it has lost.
+//! `cargo xtask crash`: kills a broker repeatedly and checks what it has lost.
 
 use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::shell;
 
-/// Kills where neither a number nor a time is asked for.
+/// Kills without --kills and --minutes.
 const KILLS: u64 = 200;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// End after so many kills [default: 200, or any number if --minutes is given]
+    /// Number of kills after which the run ends [default: 200, or any number if --minutes is given]
     #[arg(long)]
     kills: Option<u64>,
-    /// End after so many minutes, at the latest
+    /// Minutes after which the run ends at the latest
     #[arg(long)]
     minutes: Option<f64>,
-    /// Draw everything from this seed; without it another one each time
+    /// Seed of the run; without it a different one each time
     #[arg(long)]
     seed: Option<u64>,
-    /// Always so many shards; without it another number at each start
+    /// Fixed number of shards; without it a different number at each start
     #[arg(long)]
     shards: Option<usize>,
-    /// Start this shell command instead of Tacho; {port} and {dir} stand for where it listens and
-    /// where its data belong, {shards} for the number of this start
+    /// Shell command to start instead of Tacho; {port} stands for the port to listen on, {dir} for
+    /// the data directory, {shards} for the number of shards of this start
     #[arg(long, value_name = "COMMAND")]
     broker_cmd: Option<String>,
-    /// Go on after a broken promise, to count how many are
+    /// Continue after a finding, to count them all
     #[arg(long)]
     keep_going: bool,
 }
 
-/// Builds everything in release and lets the test run.
+/// Builds the crash test in release and runs it.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let variables = options.variables()?;
     let mut cargo = shell::cargo();
@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 impl Options {
-    /// What the test reads from its environment.
+    /// Environment variables of the test.
     fn variables(&self) -> Result<[(&'static str, Option<String>); 6]> {
         if self.minutes.is_some_and(|minutes| !(0.01..=1e5).contains(&minutes)) {
             bail!("--minutes must be between 0.01 and 100000");
@@ -55,12 +55,12 @@ impl Options {
         if self.shards.is_some_and(|shards| !(1..=64).contains(&shards)) {
             bail!("--shards must be between 1 and 64");
         }
-        let says = |what| self.broker_cmd.as_ref().is_none_or(|command| command.contains(what));
-        if self.shards.is_some() && !says("{shards}") {
-            bail!("--shards is for Tacho, or for a --broker-cmd with {{shards}} in it");
+        let has = |what| self.broker_cmd.as_ref().is_none_or(|command| command.contains(what));
+        if self.shards.is_some() && !has("{shards}") {
+            bail!("--shards needs {{shards}} in --broker-cmd");
         }
-        if !says("{port}") {
-            bail!("--broker-cmd must say {{port}} where the port belongs");
+        if !has("{port}") {
+            bail!("--broker-cmd needs {{port}}");
         }
         let kills = match (self.kills, self.minutes) {
             (None, None) => Some(KILLS),
@@ -87,23 +87,23 @@ mod tests {
         Options { kills, minutes, seed, shards, broker_cmd: None, keep_going: false }
     }
 
-    fn of(options: &Options, name: &str) -> Option<String> {
-        let all = options.variables().expect("they make sense");
+    fn variable(options: &Options, name: &str) -> Option<String> {
+        let all = options.variables().expect("valid options");
         all.into_iter().find(|(known, _)| *known == name).and_then(|(_, value)| value)
     }
 
     #[test]
     fn a_run_ends_by_kills_or_by_time() {
-        assert_eq!(of(&options(), "TACHO_CRASH_KILLS").as_deref(), Some("200"));
+        assert_eq!(variable(&options(), "TACHO_CRASH_KILLS").as_deref(), Some("200"));
         let timed = Options { minutes: Some(1.5), ..options() };
-        assert_eq!(of(&timed, "TACHO_CRASH_KILLS"), None);
-        assert_eq!(of(&timed, "TACHO_CRASH_MINUTES").as_deref(), Some("1.5"));
+        assert_eq!(variable(&timed, "TACHO_CRASH_KILLS"), None);
+        assert_eq!(variable(&timed, "TACHO_CRASH_MINUTES").as_deref(), Some("1.5"));
         let both = Options { kills: Some(7), ..timed };
-        assert_eq!(of(&both, "TACHO_CRASH_KILLS").as_deref(), Some("7"));
+        assert_eq!(variable(&both, "TACHO_CRASH_KILLS").as_deref(), Some("7"));
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_options_are_refused() {
         assert!(Options { minutes: Some(f64::NAN), ..options() }.variables().is_err());
         assert!(Options { shards: Some(0), ..options() }.variables().is_err());
         let command = Some("mosquitto".to_owned());
@@ -112,8 +112,8 @@ mod tests {
         let two = Options { broker_cmd: command.clone(), shards: Some(2), ..options() };
         assert!(two.variables().is_err());
         let command_with_shards = Some("tacho broker --shards {shards} -p {port}".to_owned());
-        let told = Options { broker_cmd: command_with_shards, shards: Some(2), ..options() };
-        assert!(told.variables().is_ok());
+        let with_shards = Options { broker_cmd: command_with_shards, shards: Some(2), ..options() };
+        assert!(with_shards.variables().is_ok());
         assert!(Options { broker_cmd: command, ..options() }.variables().is_ok());
     }
 }

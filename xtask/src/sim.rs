@@ -1,4 +1,4 @@
-//! `cargo xtask sim`: simulates whole shards of the broker for as long as one likes.
+//! `cargo xtask sim`: simulates whole shards of the broker for a given time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,10 +15,10 @@ pub(crate) struct Options {
     /// How long, in hours
     #[arg(long)]
     hours: Option<f64>,
-    /// The first seed; without it another one each time
+    /// The first seed; without it a different one each time
     #[arg(long)]
     seed: Option<u64>,
-    /// Run this seed alone, and print what happens in it
+    /// Run only this seed, and print its events
     #[arg(long, value_name = "SEED", conflicts_with_all = ["minutes", "hours", "seed"])]
     replay: Option<u64>,
 }
@@ -53,7 +53,7 @@ fn seconds(options: &Options) -> Result<u64> {
     Ok(seconds as u64)
 }
 
-/// Far from those of ordinary tests, and another one each second.
+/// A seed outside the range of ordinary tests, different each second.
 fn fresh_seed() -> Result<u64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
     Ok(now.as_secs() * 1_000_000)

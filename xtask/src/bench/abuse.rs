@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// Between two new bad clients.
+/// Pause between two new bad clients.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// CONNECT of a 3.1.1 client named `bad`, clean session, without keep-alive.
@@ -36,7 +36,7 @@ impl Abuse {
         Ok(Self { stop, worker })
     }
 
-    /// Ends it; returns how many bad clients tried.
+    /// Ends the thread; returns how many bad clients connected.
     pub(super) fn stop(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         self.worker.join().unwrap_or(0)
@@ -47,7 +47,7 @@ fn work(port: u16, clients: usize, stop: &AtomicBool) -> u64 {
     let mut connections = VecDeque::with_capacity(clients);
     let mut attempts = 0;
     while !stop.load(Ordering::Relaxed) {
-        // Being refused is a fine answer.
+        // A refusal is a valid answer.
         if let Ok(stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
             misbehave(&stream, attempts);
             connections.push_back(stream);
@@ -74,7 +74,7 @@ fn misbehave(mut stream: &TcpStream, attempt: u64) {
         2 => say(&[0x10, 0xff, 0xff, 0xff, 0x7f, 0x00]),
         // A length of five bytes.
         3 => say(&[0x10, 0xff, 0xff, 0xff, 0xff, 0x7f]),
-        // Nothing at all.
+        // No bytes.
         4 => {}
         // A second CONNECT.
         5 => say(&[CONNECT, CONNECT].concat()),
@@ -91,7 +91,7 @@ fn misbehave(mut stream: &TcpStream, attempt: u64) {
     }
 }
 
-/// 256 bytes that look like nothing; xorshift, seeded by the attempt.
+/// 256 random bytes; xorshift, seeded by the attempt.
 fn noise(seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = || {

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The cases of the benchmark.
 
 use super::routing::Routing;
 
@@ -12,27 +12,27 @@ pub(super) struct Case {
 
 #[derive(Clone)]
 pub(super) enum Kind {
-    /// The echo floor at so many frames per second in.
+    /// The echo floor at this many frames per second in.
     Floor { rate: u64 },
     /// A scenario against a broker.
     Load { subject: Subject, load: Load },
     /// Memory per idle connection.
     Idle { connections: u64 },
-    /// What a message costs among 100,000 filters.
+    /// Cost of a message among 100,000 filters.
     Routing(Routing),
     /// Time and memory of a million subscriptions.
     Subscriptions,
-    /// One message to 10,000 subscribers again and again, and a scenario beside it.
+    /// Repeated messages to 10,000 subscribers, with a scenario beside them.
     Burst,
-    /// What the disk takes for a sync.
+    /// Latency of a disk sync.
     Disk,
-    /// What a journal writes for each byte of payload under a scenario.
+    /// Bytes that a journal writes per byte of payload under a scenario.
     WrittenBytes { load: Load },
-    /// What a journal writes for messages to a thousand sessions.
+    /// Bytes that a journal writes for messages to a thousand sessions.
     FanOutBytes,
-    /// A million messages for sessions that are away, a kill, and their way back.
+    /// A million messages for offline sessions, a kill, and their delivery.
     Offline,
-    /// A scenario while bad clients try.
+    /// A scenario while clients break the rules.
     Abuse { load: Load, clients: usize },
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Load {
 }
 
 impl Case {
-    /// Does it measure Tacho, and not a peer or the machine?
+    /// Whether it measures Tacho, not a peer or the machine.
     pub(super) fn is_of_tacho(&self) -> bool {
         match &self.kind {
             Kind::Floor { .. } | Kind::Disk => false,
@@ -63,12 +63,12 @@ impl Case {
         }
     }
 
-    /// The same case under the name of the program that this one is compared with.
+    /// The same case under the name of the program compared with.
     pub(super) fn of_other_program(&self) -> Self {
         Self { name: format!("{}@other", self.name), ..self.clone() }
     }
 
-    /// Is it worth its time in this round? What takes long and hardly varies is run once.
+    /// Whether it runs in this round; long cases with stable results run once.
     pub(super) fn is_due(&self, round: usize) -> bool {
         let once = matches!(self.kind, Kind::Offline | Kind::FanOutBytes);
         !once || round == 1
@@ -76,7 +76,7 @@ impl Case {
 }
 
 impl Load {
-    /// Is its length a variable?
+    /// Whether its duration is a variable.
     pub(super) fn has_length(&self) -> bool {
         self.scenario != "persistent"
     }

@@ -1,4 +1,4 @@
-//! What the disk takes by itself for what a commit is: a block written and synced.
+//! The disk's own latency for the minimum of a commit: one block written and synced.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,17 +10,17 @@ use anyhow::{Context, Result};
 use super::figures::Sample;
 
 const BLOCK: usize = 4096;
-/// Syncs of each kind, or as many as fit into the time.
+/// Syncs of each kind, fewer if time runs out.
 const SYNCS: usize = 2000;
 const TIME: Duration = Duration::from_secs(4);
 
-/// Measures the disk below `folder`: blocks of a file whose space is written already, as a log in
-/// recycled segments has it, and blocks behind the end of a file.
+/// Measures the disk below `folder`: blocks of a file with allocated space, like a log in recycled
+/// segments, and blocks appended to a file.
 pub(super) fn measure(mut sample: Sample, folder: &Path) -> Result<Sample> {
     let path = folder.join("sync-test");
     let prepared = sync_us(&path, true);
     let grown = prepared.and_then(|prepared| Ok((prepared, sync_us(&path, false)?)));
-    // It is in the folder of the benchmark's own files.
+    // The file is in the benchmark's own folder.
     let _ = std::fs::remove_file(&path);
     let (prepared, grown) = grown?;
     sample.set("fdatasync_us_p50", quantile(&prepared, 0.5));
@@ -52,7 +52,7 @@ fn sync_us(path: &Path, prepared: bool) -> Result<Vec<f64>> {
     Ok(took)
 }
 
-/// The value that so large a share stays below or at.
+/// The quantile at this share.
 fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let at = (sorted.len() as f64 * share).ceil() as usize;
     sorted.get(at.saturating_sub(1)).copied()

@@ -1,8 +1,8 @@
-//! The cases of durability: what the disk costs, beside the same without it.
+//! The durability cases: the cost of the disk, next to the same load in memory.
 
 use super::case::{Case, Kind, Load, Subject};
 
-/// Sessions of the case about restarts, and messages of each.
+/// Sessions of the restart case, and messages of each.
 pub(super) const SESSIONS: u64 = 1000;
 pub(super) const MESSAGES: u64 = 1000;
 

@@ -1,22 +1,22 @@
-//! What runs found, and medians over rounds.
+//! Results of runs, and medians over rounds.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// One run of one case. Metrics are named by what they are and their unit.
+/// Results of one run of one case. A metric name ends with its unit.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Sample {
     pub(super) case: String,
     pub(super) round: usize,
     /// The run's verdict, or `ok` where there is none.
     pub(super) verdict: String,
-    /// Why, where the verdict is another one.
+    /// Reasons of any other verdict.
     pub(super) reasons: Vec<String>,
     pub(super) metrics: BTreeMap<&'static str, f64>,
 }
 
-/// Every metric that a run may have, in the order of the tables.
+/// All metrics of runs, in table order.
 pub(super) const METRICS: [&str; 38] = [
     "cpu_us_per_message",
     "cpu_us_per_delivery",
@@ -58,7 +58,7 @@ pub(super) const METRICS: [&str; 38] = [
     "rss_bytes_restarted",
 ];
 
-/// Those of them that have a table of their own: what few cases have.
+/// Metrics with a table of their own, as few cases have them.
 pub(super) const FURTHER: &[&str] = METRICS.split_at(23).1;
 
 /// All samples of a session.
@@ -134,7 +134,7 @@ impl Figures {
         self.samples.iter().filter(move |sample| sample.case == case)
     }
 
-    /// For every round that both cases have the figure of: the first one's over the second one's.
+    /// The first case's figure over the second's, for each round in which both have it.
     pub(super) fn ratios(&self, case: &str, other: &str, metric: &str) -> Vec<f64> {
         let ratio = |sample: &Sample| {
             let pair = self.of(other).find(|paired| paired.round == sample.round)?;
@@ -150,7 +150,7 @@ impl Figures {
         median(values.collect())
     }
 
-    /// The verdicts of a case's rounds, each once.
+    /// The distinct verdicts of a case.
     pub(super) fn verdicts<'a>(&'a self, case: &'a str) -> Vec<&'a str> {
         let mut verdicts: Vec<&str> = self.of(case).map(|sample| sample.verdict.as_str()).collect();
         verdicts.sort_unstable();
@@ -158,7 +158,7 @@ impl Figures {
         verdicts
     }
 
-    /// Who could not do more: a side that used its core up.
+    /// The bottleneck: a side that used its core up.
     pub(super) fn bottleneck(&self, case: &str) -> &'static str {
         let busy = |metric| self.median(case, metric).is_some_and(|percent| percent >= 95.0);
         match (busy("broker_cpu_percent"), busy("generator_cpu_percent")) {
@@ -180,7 +180,7 @@ pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// As many digits as mean something.
+/// A number with its significant digits.
 pub(super) fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 1000.0 => grouped(value),

@@ -1,4 +1,4 @@
-//! The machine that figures belong to, and what is measured on.
+//! The machine that is measured, and the programs on it.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::shell;
 
-/// A machine that is busier than this, over all cores, is not idle.
+/// Share of busy cores above which the machine is not idle.
 const IDLE_SHARE_MAX: f64 = 0.1;
 
 #[derive(Clone, Debug, Serialize)]
@@ -61,7 +61,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     line.split_once(':').map(|(_, value)| value.trim())
 }
 
-/// Share of all cores that is busy during a short look, 0 to 1.
+/// Busy share of all cores over half a second, 0 to 1.
 fn busy_share() -> Option<f64> {
     let look = || -> Option<(u64, u64)> {
         let text = fs::read_to_string("/proc/stat").ok()?;
@@ -83,7 +83,7 @@ fn busy_share() -> Option<f64> {
     Some(1.0 - (idle - idle_before) as f64 / passed as f64)
 }
 
-/// Waits until the machine does next to nothing, at most so many seconds; says whether it does.
+/// Waits at most this many seconds until the machine is idle; returns whether it is.
 pub(crate) fn wait_until_idle(seconds_max: u64) -> bool {
     let deadline = Instant::now() + Duration::from_secs(seconds_max);
     loop {

@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: the speed that the project promises, measured and kept as a record.
+//! `cargo xtask bench`: measures the performance targets of the project and records the results.
 //!
 //! Broker on one core, generator on another, every case once per round and the rounds interleaved,
-//! so that a slow minute of the machine hits all cases alike; figures are medians of the rounds.
+//! so that a slow minute of the machine affects all cases; figures are medians of the rounds.
 
 mod abuse;
 mod case;
@@ -31,22 +31,22 @@ pub(crate) struct Options {
     /// Only cases whose name contains this; may be given several times
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Times that every case runs
+    /// Rounds: runs of each case
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// Measured seconds of every run
     #[arg(long, default_value_t = 5)]
     seconds: u64,
-    /// One round of two seconds, and no record: to see that everything works
+    /// One round of two seconds without a record, as a smoke test
     #[arg(long)]
     quick: bool,
     /// Seconds to wait before each run until the machine is idle
     #[arg(long, default_value_t = 60)]
     idle_wait: u64,
-    /// The cases of durability instead of those of speed
+    /// Run the durability cases instead of the speed cases
     #[arg(long)]
     durable: bool,
-    /// Name the cases and stop
+    /// List the cases and exit
     #[arg(long)]
     list: bool,
     /// Last part of the record's name under bench/runs; speed, or durability with --durable
@@ -89,7 +89,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return Ok(());
     }
     if cases.is_empty() || options.rounds == 0 || options.seconds == 0 {
-        bail!("nothing to measure: `--list` names the cases");
+        bail!("no case matches: `--list` shows all cases");
     }
     if let Some(program) = &mut options.against {
         *program = program.canonicalize().with_context(|| format!("cannot find {program:?}"))?;
@@ -106,7 +106,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
         for case in order {
             if !machine::wait_until_idle(options.idle_wait) && !options.quick {
-                eprintln!("other programs are busy: figures will be worth little");
+                eprintln!("the machine is busy: figures will be unreliable");
             }
             for (name, result) in runners.run(case, round) {
                 match result {
@@ -114,7 +114,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                         println!("{round}/{} {}", options.rounds, sample.line());
                         figures.push(sample);
                     }
-                    // One broken case must not cost the others of a long session.
+                    // A failed case must not end a long session.
                     Err(error) => eprintln!("{round}/{} {name}: {error:#}", options.rounds),
                 }
             }
@@ -135,7 +135,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The program of this tree, and the one that it is compared with.
+/// The program of this tree, and the one compared with it.
 struct Runners {
     this: Runner,
     other: Option<Runner>,
@@ -148,7 +148,7 @@ impl Runners {
         Ok(Self { this: Runner::new(options, &program)?, other: other.transpose()? })
     }
 
-    /// Runs a case, with both programs where there are two; they swap places every round.
+    /// Runs a case with each program; their order alternates by round.
     fn run(&self, case: &Case, round: usize) -> Vec<(String, Result<Sample>)> {
         let other = self.other.as_ref().filter(|_| case.is_of_tacho());
         let before = case.of_other_program();

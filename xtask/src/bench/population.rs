@@ -47,14 +47,14 @@ impl Population {
                 // A remaining length below 128 has one byte: 2 + 50 codes fit.
                 let mut suback = vec![0; 4 + filters.len()];
                 stream.read_exact(&mut suback).context("no SUBACK")?;
-                ensure!(suback[0] == 0x90, "no SUBACK but {suback:02x?}");
+                ensure!(suback[0] == 0x90, "expected SUBACK, got {suback:02x?}");
                 ensure!(suback[4..].iter().all(|code| *code == 0), "refused: {suback:02x?}");
             }
         }
         Ok(started.elapsed())
     }
 
-    /// From now on [`Self::drain`] does not wait.
+    /// Makes [`Self::drain`] non-blocking.
     pub(super) fn unblock(&self) -> Result<()> {
         self.streams
             .iter()

@@ -1,11 +1,11 @@
-//! Cases that ran with two programs in turns: ratios of this tree's figures to the other's.
+//! Ratios of this tree's figures to another program's, for cases that alternate between the two.
 
 use std::fmt::Write as _;
 
 use super::case::Case;
 use super::figures::{Figures, median, number};
 
-/// What is compared, where both programs have it. All but the rates are better when they are low.
+/// Metrics to compare where both programs have them. Lower is better, except for rates.
 const METRICS: [&str; 9] = [
     "cpu_us_per_message",
     "tps",
@@ -20,8 +20,7 @@ const METRICS: [&str; 9] = [
 
 /// A table: medians of both programs, the median of the rounds' ratios, and their range.
 ///
-/// A ratio is made of two runs that followed one another, so that a slow minute of the machine
-/// is in both.
+/// A ratio comes from two consecutive runs, so that a slow minute of the machine affects both.
 pub(super) fn table(cases: &[Case], figures: &Figures) -> String {
     let mut text = "| case | figure | this | other | this / other | range over rounds |\n\
         |---|---|---|---|---|---|\n"
@@ -64,7 +63,7 @@ mod tests {
                 figures.push(sample);
             }
         }
-        // A round in which only one of them has ended has no ratio.
+        // A round with a result of only one program has no ratio.
         figures.push(Sample::new(&case.name, 4));
         let text = table(&cases, &figures);
         assert_eq!(text.lines().count(), 3, "{text}");

@@ -1,4 +1,4 @@
-//! The record under `bench/runs`: tables for people, the same as data.
+//! The record under `bench/runs`: tables, and the same as data.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -157,7 +157,7 @@ fn cases_table(text: &mut String, cases: &[Case], figures: &Figures) {
     }
 }
 
-/// Figures that few cases have.
+/// Table of the metrics that few cases have.
 fn further_figures(text: &mut String, cases: &[Case], figures: &Figures) {
     let mut lines = Vec::new();
     for case in cases {

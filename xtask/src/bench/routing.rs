@@ -1,5 +1,4 @@
-//! What routing costs with many filters: topics seen before, never seen, and while others
-//! subscribe.
+//! Cost of routing with many filters: for known topics, new topics, and during subscriptions.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -16,18 +15,18 @@ use crate::mqtt::{connect, publish, subscribe, unsubscribe};
 /// Clients that subscribe, and filters of each: 100,000 filters.
 const CLIENTS: usize = 100;
 const FILTERS_PER_CLIENT: usize = 1000;
-/// Topics that are published again and again.
+/// Number of repeated topics.
 const TOPICS: usize = 10_000;
 /// Publishes per second, in batches of one millisecond.
 const RATE: u64 = 20_000;
 const TICK: Duration = Duration::from_millis(1);
 const WARM_UP: Duration = Duration::from_secs(2);
 const PAYLOAD: [u8; 16] = *b"0123456789abcdef";
-/// Of a PUBLISH as it comes back: every topic has the same length.
+/// Bytes of a delivered PUBLISH; all topics have the same length.
 const FRAME_BYTES: u64 = 2 + 2 + TOPIC_BYTES + PAYLOAD.len() as u64;
 const TOPIC_BYTES: u64 = "s/000/0000/00000000".len() as u64;
 
-/// Which filters there are, which topics are published, and what happens meanwhile.
+/// The filters, the published topics, and concurrent changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Routing {
     /// Exact filters only.
@@ -36,11 +35,11 @@ pub(super) enum Routing {
     Wildcards,
     /// The same filters; every publish has a topic of its own, which a wildcard matches.
     Unseen,
-    /// Exact filters, while 1,000 subscriptions come or go every second.
+    /// Exact filters, while 1,000 subscriptions change every second.
     Churn,
 }
 
-/// Measures one of them against the broker with this process id.
+/// Measures one variant against the broker with this process id.
 pub(super) fn measure(
     mut sample: Sample,
     routing: Routing,
@@ -61,7 +60,7 @@ pub(super) fn measure(
         received_bytes: 0,
         changes: 0,
     };
-    // What the broker takes for the changes alone is not the publishers' cost.
+    // The cost of the changes alone is not part of the cost of publishing.
     let changes_us_per_s = if routing == Routing::Churn { load.changes_alone(pid)? } else { 0.0 };
     load.run_for(WARM_UP)?;
     let (cpu, at) = (cpu_ns(pid)?, Instant::now());

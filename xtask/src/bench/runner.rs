@@ -1,4 +1,4 @@
-//! Running one case: the broker on its core, the generator on the other.
+//! Runs one case: the broker on its core, the generator on the other.
 
 mod durable;
 
@@ -33,7 +33,7 @@ pub(super) struct Runner {
     options: Options,
     tacho: PathBuf,
     xtask: PathBuf,
-    /// Where runs leave their directories.
+    /// Folder of the run directories.
     folder: PathBuf,
 }
 
@@ -43,7 +43,7 @@ impl Runner {
         if options.broker_cpu == options.generator_cpu {
             bail!("broker and generator need a core each");
         }
-        // Everything started from here stays on these two cores.
+        // All child processes inherit these two cores.
         pin(&[options.broker_cpu, options.generator_cpu])?;
         let folder = shell::target_dir().join("bench");
         fs::create_dir_all(&folder).context("cannot create the folder for runs")?;
@@ -104,8 +104,8 @@ impl Runner {
         command.args(["--seconds", &self.options.seconds.to_string()]);
         command.args(["--server-cpu", &self.options.broker_cpu.to_string()]);
         command.args(["--client-cpu", &self.options.generator_cpu.to_string()]);
-        let floor: Floor =
-            serde_json::from_str(&shell::output(&mut command)?).context("odd floor")?;
+        let floor: Floor = serde_json::from_str(&shell::output(&mut command)?)
+            .context("unexpected output of the floor")?;
         let seconds = self.options.seconds as f64;
         let (sent, received) = (floor.sent as f64, floor.received as f64);
         sample.set("cpu_us_per_message", Some(floor.server_cpu_us_per_frame));
@@ -141,7 +141,7 @@ impl Runner {
         })
     }
 
-    /// Runs a scenario and returns its summary; `during` is called again and again meanwhile.
+    /// Runs a scenario and returns its summary; calls `during` repeatedly while it runs.
     fn tacho_run(
         &self,
         load: &Load,
@@ -170,7 +170,7 @@ impl Runner {
                 break status;
             }
             if Instant::now() > deadline {
-                bail!("`{shown}` does not end");
+                bail!("`{shown}` does not finish");
             }
             during();
             thread::sleep(Duration::from_millis(100));
@@ -191,7 +191,7 @@ impl Runner {
         let mut command = shell::command(&self.tacho);
         command.args(["broker", "--quiet", "--listen", &listen, "--shards", "1"]).args(arguments);
         let child = command.spawn().context("cannot start the broker");
-        // What is started from now on belongs to the generator's side.
+        // Later children belong to the generator.
         pin(&[self.options.generator_cpu])?;
         let running = Running(child?);
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -238,7 +238,7 @@ impl Runner {
         })
     }
 
-    /// Figures are those of the clients beside, except for how long a burst takes.
+    /// Figures are those of the concurrent clients, except for the duration of a burst.
     fn burst(&self, sample: Sample, dir: &Path) -> Result<Sample> {
         let seconds = (self.options.seconds + 15).to_string() + "s";
         let burst = Load { scenario: BURST, vars: vec![("duration", seconds)] };
@@ -273,7 +273,7 @@ impl Runner {
             let summary = self.tacho_run(load, dir, &running_broker(pid, port), || {});
             let attempts = abuse.stop();
             if attempts < clients as u64 {
-                bail!("only {attempts} bad clients tried");
+                bail!("only {attempts} bad clients connected");
             }
             read_summary(sample, &summary?)
         })
@@ -284,7 +284,7 @@ fn running_broker(pid: u32, port: u16) -> [String; 2] {
     [format!("--broker=mqtt://127.0.0.1:{port}"), format!("--broker-pid={pid}")]
 }
 
-/// A child that does not outlive us.
+/// A child process that is ended on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -292,7 +292,7 @@ impl Drop for Running {
         if matches!(self.0.try_wait(), Ok(Some(_))) {
             return;
         }
-        // A broker deserves the polite way; what ignores it is killed.
+        // SIGTERM first; a process that ignores it is killed.
         let _ = Command::new("kill").arg(self.0.id().to_string()).status();
         for _ in 0..50 {
             if matches!(self.0.try_wait(), Ok(Some(_))) {
@@ -305,7 +305,7 @@ impl Drop for Running {
     }
 }
 
-/// Keeps this thread and what it starts on some cores.
+/// Pins this thread and its children to these cores.
 fn pin(cpus: &[usize]) -> Result<()> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|cpu| set.set(*cpu));
@@ -320,7 +320,7 @@ fn rss_bytes(pid: u32) -> Result<u64> {
     Ok(kib.context("no VmRSS")? * 1024)
 }
 
-/// Takes the figures out of `summary.json`.
+/// Reads the figures from `summary.json`.
 fn read_summary(mut sample: Sample, summary: &Value) -> Result<Sample> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     sample.verdict = summary.get("verdict").map(text).context("the summary has no verdict")?;

@@ -1,18 +1,18 @@
-//! The speed to reach, and whether it was.
+//! The performance targets, and whether they are met.
 
 use serde::Serialize;
 
 use super::figures::{Figures, number};
 
-/// A promise and what became of it.
+/// A target and its result.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Verdict {
     pub(super) target: String,
     pub(super) bound: Option<Bound>,
     pub(super) unit: &'static str,
-    /// Absent when its cases were not measured.
+    /// Absent if its cases were not measured.
     pub(super) value: Option<f64>,
-    /// Absent where there is no bound or no value.
+    /// Absent without a bound or value.
     pub(super) passed: Option<bool>,
 }
 
@@ -47,7 +47,7 @@ struct Judge<'f> {
 const CPU: &str = "cpu_us_per_message";
 const TIMES: &str = "x";
 
-/// Compares medians with the promises.
+/// Compares medians with the targets.
 pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {
     use Bound::{AtLeast, AtMost};
     let mut judge = Judge { figures, verdicts: Vec::new() };
@@ -143,7 +143,7 @@ fn judge_population(judge: &mut Judge<'_>) {
     judge.one("lost by good clients meanwhile", "tacho_abuse_20k", "lost", "messages", lost);
 }
 
-/// The same for the cases of durability.
+/// The same for the durability cases.
 pub(super) fn judge_durability(figures: &Figures) -> Vec<Verdict> {
     use Bound::{AtLeast, AtMost};
     let mut judge = Judge { figures, verdicts: Vec::new() };
@@ -217,7 +217,7 @@ fn ratio(value: Option<f64>, reference: Option<f64>) -> Option<f64> {
 }
 
 impl Judge<'_> {
-    /// CPU per message of one case in terms of another's.
+    /// CPU per message of one case relative to another.
     fn cpu(&mut self, target: &str, case: &str, reference: &str, bound: Bound) {
         let value = ratio(self.figures.median(case, CPU), self.figures.median(reference, CPU));
         self.push(target, value, TIMES, bound);

@@ -1,4 +1,4 @@
-//! The offering side: an open-loop absolute schedule, every frame checked on return.
+//! The client: an open-loop absolute schedule, with every returned frame checked.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -19,7 +19,7 @@ use super::{FRAME_BYTES, Floor, Load};
 const TIMER: u64 = u64::MAX;
 const EVENTS_PER_WAIT: usize = 1024;
 const SECOND_NS: u64 = 1_000_000_000;
-/// How long stragglers are waited for.
+/// Time to wait for late frames.
 const DRAIN_NS: u64 = SECOND_NS / 2;
 
 /// Offers the load to the server on `port`, whose process is `pid`.
@@ -43,7 +43,7 @@ struct Client {
     tally: Tally,
 }
 
-/// What came back of the frames that were due in the window.
+/// Returned frames of those due in the window.
 #[derive(Default)]
 struct Tally {
     sent: u64,

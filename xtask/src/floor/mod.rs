@@ -1,5 +1,5 @@
-//! The echo floor: what the kernel takes for the sockets and frames of the symmetric scenario
-//! when no broker stands between.
+//! The echo floor: the cost of the kernel for the sockets and frames of the symmetric scenario
+//! without a broker in between.
 //!
 //! A server passes each frame that arrives on socket *i* on to socket *i* + 1000, with raw epoll
 //! and nothing else; a client offers frames on an absolute schedule. Neither shares code with the
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::shell;
 pub(crate) use process::cpu_ns;
 
-/// A 128-byte payload in an MQTT frame would be a little longer; the floor is told in frames.
+/// A 128-byte payload in an MQTT frame would be slightly longer; the floor counts frames.
 pub(crate) const FRAME_BYTES: usize = 128;
 
 #[derive(Args)]
@@ -42,20 +42,20 @@ enum Part {
         #[arg(long)]
         cpu: Option<usize>,
     },
-    /// Publishing alone, to a broker that runs already
+    /// Publishing alone, to a running broker
     Publish(publish::Options),
 }
 
-/// What the client offers.
+/// The offered load.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Load {
-    /// Frames per second in; as many come out
+    /// Frames per second in, and the same number out
     #[arg(long, default_value_t = 30_000)]
     pub(crate) rate: u64,
     /// Seconds to measure
     #[arg(long, default_value_t = 5)]
     pub(crate) seconds: u64,
-    /// Seconds before that
+    /// Seconds of warm-up
     #[arg(long, default_value_t = 1)]
     pub(crate) warmup: u64,
     /// Sockets; the first half sends, the second half receives
@@ -69,7 +69,7 @@ pub(crate) struct Load {
     pub(crate) client_cpu: usize,
 }
 
-/// What one run of the floor found.
+/// Result of one run of the floor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Floor {
     pub(crate) offered_in_per_s: f64,
@@ -130,7 +130,7 @@ impl ServerProcess {
     }
 
     fn stop(&mut self) {
-        // The server ends by itself when its sockets close; this is for the unhappy path.
+        // The server ends by itself when its sockets close; the kill is for errors.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

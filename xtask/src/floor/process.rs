@@ -20,7 +20,7 @@ pub(crate) fn cpu_ns(pid: u32) -> Result<u64> {
     let mut total = 0;
     for entry in fs::read_dir(&tasks).with_context(|| format!("cannot list {tasks}"))? {
         let path = entry.context("cannot list threads")?.path().join("schedstat");
-        // A thread may end between the listing and the look.
+        // A thread may end between the listing and the read.
         let Ok(text) = fs::read_to_string(&path) else { continue };
         let first = text.split_whitespace().next().unwrap_or("0");
         total += first.parse::<u64>().with_context(|| format!("odd schedstat: {text:?}"))?;

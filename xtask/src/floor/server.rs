@@ -1,4 +1,4 @@
-//! The forwarding side.
+//! The forwarding server.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -16,7 +16,7 @@ const EVENTS_PER_WAIT: usize = 1024;
 
 struct Peer {
     stream: TcpStream,
-    /// What waits to be written to it.
+    /// Pending output.
     out: Vec<u8>,
     dirty: bool,
 }
@@ -86,7 +86,7 @@ fn forward(epoll: &impl AsFd, peers: Vec<Peer>) -> Result<()> {
     }
 }
 
-/// A socket's state after it was used.
+/// State of a socket after a read or write.
 #[derive(PartialEq, Eq)]
 enum Link {
     Open,
@@ -125,7 +125,7 @@ impl Forwarder {
         Ok(Link::Open)
     }
 
-    /// Notes that a peer has something to write.
+    /// Marks a peer as having pending output.
     fn mark(&mut self, index: usize) {
         if let Some(peer) = self.peers.get_mut(index)
             && !peer.dirty
@@ -153,7 +153,7 @@ fn flush(peer: &mut Peer) -> Result<Link> {
         match peer.stream.write(&peer.out) {
             Ok(count) if count == peer.out.len() => peer.out.clear(),
             Ok(count) => drop(peer.out.drain(..count)),
-            // The writable event brings us back.
+            // The writable event resumes the output.
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error)

@@ -1,4 +1,4 @@
-//! Runs of durability: what is written, and what comes back after a kill.
+//! Durability runs: bytes written, and messages recovered after a kill.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,27 +16,27 @@ use crate::bench::figures::Sample;
 use crate::bench::machine::free_port;
 use crate::mqtt::{connect, packet, push_text};
 
-/// Sessions that get every message of the fan-out, and how many messages of how many bytes.
+/// Sessions that receive every message of the fan-out, number of messages, and their size.
 const RECEIVERS: u64 = 1000;
 const FANNED_OUT: u16 = 100;
 const FANNED_OUT_BYTES: usize = 1024;
-/// Messages per second for each session that is away.
+/// Messages per second for each offline session.
 const OFFLINE_RATE: u64 = 40;
 
-/// What was written so far.
+/// Bytes written so far.
 #[derive(Clone, Copy)]
 struct Written {
-    /// To the disk by the process, as the kernel counts it.
+    /// To the disk by the process, as counted by the kernel.
     disk: f64,
-    /// By the journal's own counters, where the broker tells them.
+    /// By the journal's own counters, where the broker exports them.
     journal: Option<Journal>,
 }
 
 #[derive(Clone, Copy)]
 struct Journal {
-    /// To the log: records, heads, fill up to whole blocks.
+    /// To the log: records, headers, padding to whole blocks.
     log: f64,
-    /// Zeros, to prepare segments.
+    /// Zeroes, to prepare segments.
     zeros: f64,
     /// Bodies of messages.
     bodies: f64,
@@ -78,7 +78,7 @@ impl Runner {
                 publisher.write_all(&packet(0x32, &body)).context("cannot publish")?;
                 let mut puback = [0; 4];
                 publisher.read_exact(&mut puback).context("no PUBACK")?;
-                ensure!(puback[0] == 0x40, "no PUBACK but {puback:02x?}");
+                ensure!(puback[0] == 0x40, "expected PUBACK, got {puback:02x?}");
             }
             let after = written(pid, metrics)?;
             let messages = f64::from(FANNED_OUT);
@@ -90,7 +90,7 @@ impl Runner {
         })
     }
 
-    /// Sessions full of messages, a kill, and what comes back how fast.
+    /// Sessions full of messages, a kill, and how fast they are delivered after it.
     pub(super) fn offline(&self, sample: Sample, dir: &Path) -> Result<Sample> {
         let messages = if self.options.quick { MESSAGES / 20 } else { MESSAGES };
         let vars = [
@@ -118,7 +118,7 @@ impl Runner {
                 phases.iter().filter(|phase| phase["name"] == "resume" || phase["name"] == "drain");
             back.filter_map(|phase| phase[key].as_f64()).sum()
         };
-        // Nothing comes while the broker reads what it kept.
+        // No deliveries while the broker recovers.
         let seconds = sum("length_s") - serving_ms.unwrap_or(0.0) / 1e3;
         sample.set("drained_per_s", Some(sum("received") / seconds.max(1e-3)));
         let lost = summary.pointer("/steps/0/acknowledged_lost").and_then(Value::as_f64);
@@ -129,7 +129,7 @@ impl Runner {
         Ok(sample)
     }
 
-    /// Works with a broker that has a data directory below `dir` and tells its figures.
+    /// Runs `work` with a broker that has a data directory below `dir` and exports metrics.
     fn with_journal(
         &self,
         dir: &Path,
@@ -144,13 +144,13 @@ impl Runner {
             format!("--metrics=127.0.0.1:{metrics}"),
         ];
         let result = self.with_broker_and(&arguments, |pid, port| work(pid, port, metrics));
-        // Segments are large, and say nothing any more.
+        // Segments are large and no longer needed.
         let _ = fs::remove_dir_all(&data);
         result
     }
 }
 
-/// A persistent session that is subscribed to everything below `fan`, and away.
+/// An offline persistent session with a subscription to everything below `fan`.
 fn leave_a_session(broker: SocketAddr, number: u64) -> Result<()> {
     let mut stream = TcpStream::connect(broker).context("cannot connect")?;
     stream.set_read_timeout(Some(Duration::from_secs(60))).context("cannot set a timeout")?;
@@ -190,7 +190,7 @@ fn messages_in(metrics: u16) -> Result<f64> {
     sum_of(&figures(metrics)?, "tacho_publishes_in_total")
 }
 
-/// Bytes that a process had the disk write.
+/// Bytes that a process has written to the disk.
 fn disk_bytes(pid: u32) -> Result<f64> {
     let path = format!("/proc/{pid}/io");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
@@ -201,17 +201,17 @@ fn disk_bytes(pid: u32) -> Result<f64> {
 /// The broker's `/metrics`.
 fn figures(port: u16) -> Result<String> {
     let mut stream =
-        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).context("cannot ask for figures")?;
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).context("cannot request metrics")?;
     stream.set_read_timeout(Some(Duration::from_secs(10))).context("cannot set a timeout")?;
     let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    stream.write_all(request).context("cannot ask for figures")?;
+    stream.write_all(request).context("cannot request metrics")?;
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).context("no figures")?;
-    ensure!(answer.starts_with("HTTP/1.1 200"), "no figures but {answer}");
+    stream.read_to_string(&mut answer).context("no metrics")?;
+    ensure!(answer.starts_with("HTTP/1.1 200"), "unexpected metrics response: {answer}");
     Ok(answer)
 }
 
-/// The sum of a figure over its labels.
+/// The sum of a metric over its labels.
 fn sum_of(text: &str, name: &str) -> Result<f64> {
     let of = |line: &str| {
         let rest = line.strip_prefix(name)?;
@@ -223,12 +223,12 @@ fn sum_of(text: &str, name: &str) -> Result<f64> {
     };
     let mut values = text.lines().filter_map(of).peekable();
     if values.peek().is_none() {
-        bail!("the broker does not tell {name}");
+        bail!("the broker does not export {name}");
     }
     Ok(values.sum())
 }
 
-/// The most memory that the broker had in these phases, by the run's time series.
+/// The broker's peak memory in these phases, from the time series of the run.
 fn rss_of_phases(dir: &Path, phases: &[&str]) -> Result<Option<f64>> {
     let path = dir.join("timeseries.csv");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path:?}"))?;
