@@ -144,7 +144,7 @@ fn a_full_window_delays_nothing_but_publishes_of_qos_1_and_2() {
         let first = client.receive();
         client.subscribe("other", QoS::AtMostOnce);
         for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
-            client.publish("nobody", b"", qos, false);
+            client.publish("unread", b"", qos, false);
         }
         publisher.publish("other", b"now", QoS::AtMostOnce, false);
         assert_eq!(client.receive().payload, b"now");

@@ -183,7 +183,7 @@ fn no_reason_strings_or_user_properties_are_sent_unasked() {
     client.connect(&Connect { properties, ..connect("c", Version::V5) });
     client.send_notation("82 | 0001 [] <a#> 00");
     assert_eq!(client.frame().unwrap(), [0x90, 4, 0, 1, 0, 0x8f]);
-    client.send_notation("32 | <nobody> 0001 []");
+    client.send_notation("32 | <unread> 0001 []");
     let puback = client.frame().unwrap();
     assert!(puback.len() <= 5, "{puback:02x?}");
 }

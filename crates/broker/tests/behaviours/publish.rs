@@ -331,7 +331,7 @@ fn publishes_without_subscribers_are_acknowledged() {
         for version in VERSIONS {
             let mut client = broker.connected("c", version);
             for qos in ALL_QOS {
-                client.publish("nobody/cares", b"x", qos, false);
+                client.publish("unread/topic", b"x", qos, false);
             }
             client.ping();
         }

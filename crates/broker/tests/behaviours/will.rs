@@ -198,9 +198,9 @@ fn a_will_without_retain_is_not_kept_and_without_a_will_nothing_is_published() {
                 late.ping();
                 late.disconnect();
             }
-            let nobody = broker.connected("nobody", version);
+            let unread = broker.connected("unread", version);
             let before = broker.counter("connections");
-            drop(nobody);
+            drop(unread);
             wait_until("it has gone", || broker.counter("connections") < before);
             watcher.ping();
         }

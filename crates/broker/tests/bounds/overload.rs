@@ -133,7 +133,7 @@ fn the_heaviest_publishers_are_held_back_and_light_ones_are_not() {
     let broker = TestBroker::configured(&format!("shards = 1\n{}", steps(3)));
     let mut light = broker.connected("light", Version::V5);
     wait_for_level(&broker, 3);
-    let _flood = Flood::start(&broker, "heavy", "nobody", QoS::AtLeastOnce);
+    let _flood = Flood::start(&broker, "heavy", "unread", QoS::AtLeastOnce);
     wait_until("it is held back", || broker.counter("throttled_overload_total") >= 2);
     let before = broker.counter("publishes_in_total");
     for _ in 0..200 {

@@ -216,7 +216,7 @@ fn no_client_can_be_a_bridge() {
 }
 
 #[test]
-fn a_bridge_by_tls_believes_whom_it_is_told_to_believe() {
+fn a_tls_bridge_trusts_only_the_configured_certificates() {
     let folder = tempfile::tempdir().unwrap();
     let files = self_signed(folder.path(), []).unwrap();
     let there = TestBroker::configured(&format!(

@@ -140,9 +140,9 @@ fn a_retained_message_reaches_a_lasting_subscriber_whatever_becomes_of_it() {
     );
 }
 
-/// A message that was retained before a subscription came from the store, and then once more after
-/// the broker had died: its way to somebody else was not over, and nobody remembered that the
-/// subscription was too late for it.
+/// A message retained before a subscription was delivered from the store, and once more after a
+/// crash: its delivery to another subscriber was incomplete, and the record that the subscription
+/// was too late for it was lost.
 #[test]
 fn what_a_replay_brought_does_not_come_again_when_the_broker_dies_in_between() {
     let mut station = Station::new(3);

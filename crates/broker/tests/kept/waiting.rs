@@ -85,7 +85,7 @@ fn acknowledgements_leave_in_the_order_of_the_publishes() {
 fn a_lasting_publishers_qos_2_waits_for_its_identifiers() {
     let mut station = Station::new(1);
     let mut publisher = station.lasting("publisher");
-    publisher.publish("nobody/listens", "one", QOS2, 9);
+    publisher.publish("unread/topic", "one", QOS2, 9);
     station.settle();
     publisher.expect_nothing();
     station.commit();
@@ -187,7 +187,7 @@ fn qos_0_to_an_absent_session_is_kept_only_if_the_settings_say_so() {
 }
 
 #[test]
-fn a_session_is_gone_for_good_before_its_client_is_told_so() {
+fn the_end_of_a_session_is_committed_before_connack() {
     for leaves in [false, true] {
         let mut station = Station::new(1);
         let mut former = station.lasting("client");
