@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::{Behaviour, Broker, Fault, Scene, open, run, with_fault};
 use tacho_codec::{QoS, ReasonCode, Version};
 use tacho_load::{
-    Arrivals, CatchUp, End, Failure, Pace, Payload, Phase, PhasePolicy, Rate, RateFrom, Receiver,
-    Stream, Subscription, Template, Trace,
+    Arrivals, CatchUp, End, Failure, Histogram, Pace, Payload, Phase, PhasePolicy, Rate, RateFrom,
+    Receiver, Stream, Subscription, Template, Trace,
 };
 
 #[test]
@@ -349,9 +349,9 @@ fn jmeter_pacing_is_a_ceiling() {
     for (wait, mute) in [(false, false), (true, false), (true, true)] {
         let broker = Broker::start(Behaviour { mute, ..Behaviour::default() });
         let pace = Pace::Jmeter { per_minute: 12_000.0, threads: 2, ramp_ns: 0, wait };
-        let scene =
-            Scene { pace, warm_up_ms: 0, drain_ms: 500, ..Scene::pairs(2, QoS::AtLeastOnce) };
-        let mut plan = scene.plan(broker.addr);
+        let scene = Scene { pace, warm_up_ms: 0, ..Scene::pairs(2, QoS::AtLeastOnce) };
+        let drain_ms = if mute { 500 } else { scene.drain_ms };
+        let mut plan = Scene { drain_ms, ..scene }.plan(broker.addr);
         if mute {
             // Neither a probe nor the first message is ever acknowledged.
             plan.phases.remove(2);
@@ -361,9 +361,20 @@ fn jmeter_pacing_is_a_ceiling() {
         if mute {
             assert_eq!(sent, 2);
         } else {
-            // 2 threads with 10 ms each, for 1 s.
-            assert!((20..=200).contains(&sent), "{sent} messages");
-            assert_eq!(outcome.only().violations.total(), 0);
+            // 2 threads with a gap of 10 ms each, for 1 s. A gap grows only by the delay of its own
+            // message: late sending and, where the thread waits, the acknowledgement.
+            let totals = outcome.only();
+            let sum_us = |histogram: &Histogram| -> u64 {
+                let upper = |value| histogram.highest_equivalent(value) + 1;
+                let recorded = histogram.iter_recorded();
+                recorded.map(|step| upper(step.value_iterated_to()) * step.count_at_value()).sum()
+            };
+            let acks_us = if wait { sum_us(&totals.ack) } else { 0 };
+            let delays_us = sum_us(&totals.send_delay) + acks_us;
+            assert_eq!((totals.send_delay.len(), totals.ack.len()), (sent, sent));
+            assert!(sent <= 200, "{sent} messages");
+            assert!(sent * 10_000 + delays_us >= 2_000_000, "{sent} messages, {delays_us} us late");
+            assert_eq!(totals.violations.total(), 0);
         }
     }
 }
