@@ -11,4 +11,4 @@ mod search;
 mod tests;
 
 pub use judge::{Judgement, default_objectives, judge};
-pub use search::{Ending, Purpose, Search, SearchPlan, Try};
+pub use search::{Purpose, Search, SearchEnd, SearchPlan, Try};

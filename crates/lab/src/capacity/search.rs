@@ -51,7 +51,7 @@ pub struct Try {
 
 /// Why a search has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum SearchEnd {
     /// The bounds are near enough and confirmed.
     Found,
     /// The ceiling passes.
@@ -135,9 +135,9 @@ impl Search {
     ///
     /// # Errors
     /// The search has ended; that is no failure.
-    pub fn next(&self) -> Result<Try, Ending> {
+    pub fn next(&self) -> Result<Try, SearchEnd> {
         if self.history.len() >= self.plan.trials_max {
-            return Err(Ending::GaveUp);
+            return Err(SearchEnd::GaveUp);
         }
         if let Some((again, _)) = self.again {
             return Ok(again);
@@ -149,11 +149,11 @@ impl Search {
         match (self.low, self.high) {
             (None, None) => trial(self.plan.from, self.length_s, Purpose::Bracket),
             (Some(low), None) if low >= self.plan.ceiling => match self.is_confirmed() {
-                true => Err(Ending::Ceiling),
+                true => Err(SearchEnd::Ceiling),
                 false => trial(low, self.plan.hold_s, Purpose::Confirm),
             },
             (Some(low), None) => trial(low * self.stride, self.length_s, Purpose::Bracket),
-            (None, Some(high)) if high.value <= self.plan.floor => Err(Ending::NothingPasses),
+            (None, Some(high)) if high.value <= self.plan.floor => Err(SearchEnd::NothingPasses),
             (None, Some(high)) => trial(high.value / self.stride, self.length_s, Purpose::Bracket),
             (Some(low), Some(high)) if !self.plan.near_enough(low, high.value) => {
                 let middle = self.plan.rounded((low * high.value).sqrt());
@@ -168,12 +168,12 @@ impl Search {
     }
 
     /// The trials at the end: both bounds at full length.
-    fn closing(&self, low: f64, high: Upper) -> Result<Try, Ending> {
+    fn closing(&self, low: f64, high: Upper) -> Result<Try, SearchEnd> {
         let trial = |value, purpose| Ok(Try { value, hold_s: self.plan.hold_s, purpose });
         match (high.verified, self.is_confirmed()) {
             (false, _) => trial(high.value, Purpose::Verify),
             (true, false) => trial(low, Purpose::Confirm),
-            (true, true) => Err(Ending::Found),
+            (true, true) => Err(SearchEnd::Found),
         }
     }
 

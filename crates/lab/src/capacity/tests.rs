@@ -19,7 +19,7 @@ fn plan() -> SearchPlan {
 }
 
 /// Runs a search against `broker`; returns it, its end, and the seconds that it took.
-fn run(plan: SearchPlan, mut broker: impl FnMut(Try) -> TrialOutcome) -> (Search, Ending, f64) {
+fn run(plan: SearchPlan, mut broker: impl FnMut(Try) -> TrialOutcome) -> (Search, SearchEnd, f64) {
     let mut search = Search::new(plan);
     let mut seconds = 0.0;
     loop {
@@ -44,7 +44,7 @@ fn limit(value: f64, limit: f64) -> TrialOutcome {
 fn a_plain_limit_is_enclosed() {
     for truth in [812.0, 10_000.0, 23_456.0, 1_234_567.0] {
         let (search, ending, _) = run(plan(), |trial| limit(trial.value, truth));
-        assert_eq!(ending, Ending::Found, "{truth}");
+        assert_eq!(ending, SearchEnd::Found, "{truth}");
         let (low, high) =
             (search.highest_pass().expect("low"), search.lowest_fail().expect("high"));
         assert!(low <= truth && truth < high, "{truth}: {low}..{high}");
@@ -73,7 +73,7 @@ fn most_of_the_time_goes_where_it_counts() {
 #[test]
 fn a_broker_that_always_fails() {
     let (search, ending, _) = run(plan(), |_| Fail);
-    assert_eq!(ending, Ending::NothingPasses);
+    assert_eq!(ending, SearchEnd::NothingPasses);
     assert_eq!((search.highest_pass(), search.lowest_fail()), (None, Some(1.0)));
 }
 
@@ -81,7 +81,7 @@ fn a_broker_that_always_fails() {
 fn a_broker_that_never_fails() {
     let plan = SearchPlan { ceiling: 50_000.0, ..plan() };
     let (search, ending, _) = run(plan, |_| Pass);
-    assert_eq!(ending, Ending::Ceiling);
+    assert_eq!(ending, SearchEnd::Ceiling);
     assert_eq!((search.highest_pass(), search.lowest_fail()), (Some(50_000.0), None));
     assert!(search.confirmed() >= 3);
 }
@@ -92,7 +92,7 @@ fn the_generators_limit_bounds_the_search_without_a_failure_of_the_broker() {
         true => Pass,
         false => GeneratorBound,
     });
-    assert_eq!(ending, Ending::Found);
+    assert_eq!(ending, SearchEnd::Found);
     let low = search.highest_pass().expect("low");
     let bound = search.lowest_generator_bound().expect("the generator's");
     assert!(low <= 30_000.0 && bound > 30_000.0 && bound - low < 0.02 * bound);
@@ -103,7 +103,7 @@ fn the_generators_limit_bounds_the_search_without_a_failure_of_the_broker() {
 #[test]
 fn a_generator_that_never_keeps_up_finds_nothing() {
     let (search, ending, _) = run(plan(), |_| GeneratorBound);
-    assert_eq!(ending, Ending::NothingPasses);
+    assert_eq!(ending, SearchEnd::NothingPasses);
     assert_eq!((search.highest_pass(), search.lowest_fail()), (None, None));
     assert!(search.lowest_generator_bound().is_some());
 }
@@ -115,7 +115,7 @@ fn a_hiccup_of_the_generator_is_tried_again() {
         count += 1;
         if count % 5 == 3 { GeneratorBound } else { limit(trial.value, 40_000.0) }
     });
-    assert_eq!((ending, search.lowest_generator_bound()), (Ending::Found, None));
+    assert_eq!((ending, search.lowest_generator_bound()), (SearchEnd::Found, None));
     let low = search.highest_pass().expect("low");
     assert!((39_000.0..=40_000.0).contains(&low), "{low}");
 }
@@ -125,7 +125,7 @@ fn short_trials_that_are_too_kind_are_found_out() {
     // Queues take a while to fill: short trials pass up to 20 % above the limit.
     let truth = |trial: Try| 20_000.0 * (1.0 + 0.2 * (1.0 - trial.hold_s / 15.0));
     let (search, ending, _) = run(plan(), |trial| limit(trial.value, truth(trial)));
-    assert_eq!((ending, search.confirmed()), (Ending::Found, 3));
+    assert_eq!((ending, search.confirmed()), (SearchEnd::Found, 3));
     let (low, high) = (search.highest_pass().expect("low"), search.lowest_fail().expect("high"));
     assert!(low <= 20_000.0 && low > 19_000.0, "{low}..{high}");
 }
@@ -135,7 +135,7 @@ fn short_trials_that_are_too_harsh_are_found_out() {
     // A cold start: short trials fail from 15 % below the limit.
     let truth = |trial: Try| 20_000.0 * (1.0 - 0.15 * (1.0 - trial.hold_s / 15.0));
     let (search, ending, _) = run(plan(), |trial| limit(trial.value, truth(trial)));
-    assert_eq!(ending, Ending::Found);
+    assert_eq!(ending, SearchEnd::Found);
     let (low, high) = (search.highest_pass().expect("low"), search.lowest_fail().expect("high"));
     assert!(low <= 20_000.0 && 20_000.0 < high && low > 19_500.0, "{low}..{high}");
 }
@@ -155,8 +155,8 @@ fn noise_widens_the_search_but_ends_it() {
                 false => Fail,
             }
         });
-        assert_ne!(ending, Ending::Ceiling);
-        if ending == Ending::Found {
+        assert_ne!(ending, SearchEnd::Ceiling);
+        if ending == SearchEnd::Found {
             found.push(search.highest_pass().expect("low"));
         }
     }
@@ -173,7 +173,7 @@ fn a_hole_below_the_limit_ends_at_its_edge() {
         true => Fail,
         false => limit(trial.value, 60_000.0),
     });
-    assert_eq!(ending, Ending::Found);
+    assert_eq!(ending, SearchEnd::Found);
     let (low, high) = (search.highest_pass().expect("low"), search.lowest_fail().expect("high"));
     assert!(!hole(low) && low <= 60_000.0 && high > low, "{low}..{high}");
 }
@@ -185,11 +185,11 @@ fn a_few_clients_are_whole() {
         assert_eq!(trial.value.fract(), 0.0);
         limit(trial.value, 7.0)
     });
-    assert_eq!(ending, Ending::Found);
+    assert_eq!(ending, SearchEnd::Found);
     assert_eq!((search.highest_pass(), search.lowest_fail()), (Some(7.0), Some(8.0)));
     let plan = SearchPlan { whole: false, floor: 0.001, ..plan };
     let (search, ending, _) = run(plan, |trial| limit(trial.value, 0.7));
-    assert_eq!(ending, Ending::Found);
+    assert_eq!(ending, SearchEnd::Found);
     let low = search.highest_pass().expect("low");
     assert!((0.69..=0.7).contains(&low), "{low}");
 }
@@ -201,6 +201,6 @@ fn outcomes_that_contradict_each_other_end_too() {
         count += 1;
         if count % 2 == 0 { Pass } else { Fail }
     });
-    assert!(matches!(ending, Ending::GaveUp | Ending::Found), "{ending:?}");
+    assert!(matches!(ending, SearchEnd::GaveUp | SearchEnd::Found), "{ending:?}");
     assert!(search.trials() <= 60);
 }

@@ -32,7 +32,7 @@ pub struct About {
 
 /// Where a step stands, the same in repeats and on other sides.
 #[derive(Clone, Debug, PartialEq)]
-struct Place {
+struct PointKey {
     series: String,
     label: String,
     x: Option<f64>,
@@ -116,29 +116,29 @@ fn check(sides: &[Side]) -> Result<&Run, CompareError> {
 }
 
 /// The steps of a run with their places and verdicts.
-fn steps(run: &Run) -> Vec<(Place, &Step, Verdict)> {
+fn steps(run: &Run) -> Vec<(PointKey, &Step, Verdict)> {
     let single = run.record.kind == RunKind::Run;
     let count = run.record.steps.len();
     let of = |(index, step)| {
         let step: &Step = step;
         if single {
             let label = if count > 1 { format!("window {}", index + 1) } else { String::new() };
-            return (Place { series: String::new(), label, x: None }, step, run.record.verdict);
+            return (PointKey { series: String::new(), label, x: None }, step, run.record.verdict);
         }
         // Repeats of a step have a number at the end.
         let label = match step.label.rsplit_once(" #") {
             Some((label, number)) if number.parse::<u32>().is_ok() => label,
             _ => &step.label,
         };
-        let place = Place { series: step.series.clone(), label: label.to_owned(), x: step.x };
+        let place = PointKey { series: step.series.clone(), label: label.to_owned(), x: step.x };
         (place, step, step.verdict)
     };
     run.record.steps.iter().enumerate().map(of).collect()
 }
 
 /// The places that all sides have, in the order of the first.
-fn common_places(sides: &[Side]) -> Result<Vec<Place>, CompareError> {
-    let all: Vec<Vec<Place>> = sides
+fn common_places(sides: &[Side]) -> Result<Vec<PointKey>, CompareError> {
+    let all: Vec<Vec<PointKey>> = sides
         .iter()
         .map(|side| {
             let mut places = Vec::new();
@@ -150,10 +150,10 @@ fn common_places(sides: &[Side]) -> Result<Vec<Place>, CompareError> {
             places
         })
         .collect();
-    let everywhere = |place: &&Place| all.iter().all(|places| places.contains(place));
-    let common: Vec<Place> = all[0].iter().filter(everywhere).cloned().collect();
+    let everywhere = |place: &&PointKey| all.iter().all(|places| places.contains(place));
+    let common: Vec<PointKey> = all[0].iter().filter(everywhere).cloned().collect();
     if common.is_empty() {
-        let labels = |places: &Vec<Place>| {
+        let labels = |places: &Vec<PointKey>| {
             let mut labels: Vec<&str> =
                 places.iter().take(NAMED_MAX).map(|place| place.label.as_str()).collect();
             if places.len() > NAMED_MAX {
@@ -167,7 +167,7 @@ fn common_places(sides: &[Side]) -> Result<Vec<Place>, CompareError> {
     Ok(common)
 }
 
-fn point(sides: &[Side], place: &Place, method: &Method) -> Point {
+fn point(sides: &[Side], place: &PointKey, method: &Method) -> Point {
     let values = |runs: &[Run], figure: &Figure| -> Vec<f64> {
         let of_run = |run: &Run| -> Vec<f64> {
             let here = steps(run).into_iter();

@@ -1,7 +1,6 @@
 //! Whether a setting is enough for a scenario: from what the scenario needs, and from what the
 //! kernel has counted since the machine started.
 
-use super::settings::{Place, Setting};
 use crate::files::Files;
 use tacho_scenario::Needs;
 use tacho_scenario::format::thousands;
@@ -15,34 +14,24 @@ const TIME_WAIT_S: u64 = 60;
 
 /// What is thought of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Judgement {
+pub(super) enum Sufficiency {
     /// Enough, with the reason.
     Enough(String),
     /// Not enough, with the reason and the least value that is.
     Limits { why: String, wanted: String },
 }
 
-use Judgement::{Enough, Limits};
+use Sufficiency::{Enough, Limits};
 
-/// What is known of a machine.
-pub(super) struct Machine<'a> {
+/// What is known of a system.
+pub(super) struct System<'a> {
     pub(super) files: Files<'a>,
     pub(super) descriptors_hard: Option<u64>,
     /// Broker and generator are both here.
     pub(super) one_machine: bool,
 }
 
-impl Machine<'_> {
-    pub(super) fn value(&self, setting: &Setting) -> Option<String> {
-        match setting.place {
-            Place::Sysctl => self.files.sysctl(setting.name),
-            Place::Module(path) => self.files.line(path),
-            Place::OpenFiles => Some(
-                self.descriptors_hard.map_or_else(|| "unlimited".to_owned(), |n| n.to_string()),
-            ),
-        }
-    }
-
+impl System<'_> {
     /// A counter of the TCP extensions since the machine started.
     fn tcp_counter(&self, name: &str) -> u64 {
         let text = self.files.text("proc/net/netstat").unwrap_or_default();
@@ -65,7 +54,7 @@ impl Machine<'_> {
 }
 
 /// Enough if `has` reaches `needs`.
-fn at_least(has: u64, needs: u64, of: &str) -> Judgement {
+fn at_least(has: u64, needs: u64, of: &str) -> Sufficiency {
     let why = format!("needs {} {of}", thousands(needs));
     if has >= needs { Enough(why) } else { Limits { why, wanted: needs.to_string() } }
 }
@@ -80,17 +69,17 @@ fn ceiling(value: &str) -> u64 {
     value.split_whitespace().next_back().map_or(u64::MAX, number)
 }
 
-pub(super) fn descriptors(_: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+pub(super) fn descriptors(_: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     at_least(number(value), needs.descriptors, "open files of one process")
 }
 
-pub(super) fn files(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
-    let open = machine.files.sysctl("fs.file-nr");
+pub(super) fn files(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
+    let open = system.files.sysctl("fs.file-nr");
     let open = open.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0);
-    at_least(number(value), open + needs.descriptors * machine.ends(), "open files of the system")
+    at_least(number(value), open + needs.descriptors * system.ends(), "open files of the system")
 }
 
-pub(super) fn ports(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+pub(super) fn ports(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     let mut bounds = value.split_whitespace().map(number);
     let (Some(first), Some(last)) = (bounds.next(), bounds.next()) else {
         return Enough("its two numbers cannot be read".to_owned());
@@ -98,7 +87,7 @@ pub(super) fn ports(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgem
     let ports = (last + 1).saturating_sub(first);
     match at_least(ports, needs.clients, "ports of one address") {
         // The generator takes 127.0.0.2 and so on, too.
-        Limits { why, .. } if machine.one_machine => {
+        Limits { why, .. } if system.one_machine => {
             Enough(format!("{why}; on loopback there are further addresses"))
         }
         Limits { why, .. } => Limits { why, wanted: "1024 65535".to_owned() },
@@ -106,8 +95,8 @@ pub(super) fn ports(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgem
     }
 }
 
-pub(super) fn listen_queue(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
-    let overflows = machine.tcp_counter("ListenOverflows");
+pub(super) fn listen_queue(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
+    let overflows = system.tcp_counter("ListenOverflows");
     if overflows > 0 {
         let why = format!("a listener overflowed {} times since the start", thousands(overflows));
         return Limits { why, wanted: (2 * number(value).max(2048)).to_string() };
@@ -115,8 +104,8 @@ pub(super) fn listen_queue(machine: &Machine<'_>, value: &str, needs: &Needs) ->
     at_least(number(value), arriving(needs), "connections waiting to be accepted")
 }
 
-pub(super) fn syn_queue(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
-    let dropped = machine.tcp_counter("TCPReqQFullDrop");
+pub(super) fn syn_queue(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
+    let dropped = system.tcp_counter("TCPReqQFullDrop");
     if dropped > 0 {
         let why =
             format!("{} connection requests were dropped since the start", thousands(dropped));
@@ -129,8 +118,8 @@ fn arriving(needs: &Needs) -> u64 {
     (needs.connects_per_s * UNACCEPTED_S).ceil().min(needs.clients as f64) as u64
 }
 
-pub(super) fn packet_queue(machine: &Machine<'_>, value: &str, _: &Needs) -> Judgement {
-    match machine.packets_dropped() {
+pub(super) fn packet_queue(system: &System<'_>, value: &str, _: &Needs) -> Sufficiency {
+    match system.packets_dropped() {
         0 => Enough("no packet was dropped there since the machine started".to_owned()),
         dropped => Limits {
             why: format!("{} packets were dropped there since the start", thousands(dropped)),
@@ -139,11 +128,11 @@ pub(super) fn packet_queue(machine: &Machine<'_>, value: &str, _: &Needs) -> Jud
     }
 }
 
-pub(super) fn socket_ceiling(_: &Machine<'_>, _: &str, _: &Needs) -> Judgement {
+pub(super) fn socket_ceiling(_: &System<'_>, _: &str, _: &Needs) -> Sufficiency {
     Enough("TCP sizes its buffers by tcp_rmem and tcp_wmem".to_owned())
 }
 
-pub(super) fn tcp_buffer(_: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+pub(super) fn tcp_buffer(_: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     let bytes = (needs.connection_bytes_per_s * ROUND_TRIP_S).ceil() as u64;
     let bytes = bytes.max(needs.payload_bytes_max);
     match at_least(ceiling(value), bytes, "bytes under way on one connection") {
@@ -157,8 +146,8 @@ pub(super) fn tcp_buffer(_: &Machine<'_>, value: &str, needs: &Needs) -> Judgeme
     }
 }
 
-pub(super) fn time_wait(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
-    let overflows = machine.tcp_counter("TCPTimeWaitOverflow");
+pub(super) fn time_wait(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
+    let overflows = system.tcp_counter("TCPTimeWaitOverflow");
     if overflows > 0 {
         let why = format!("it was exceeded {} times since the start", thousands(overflows));
         return Limits { why, wanted: (2 * number(value)).to_string() };
@@ -166,28 +155,28 @@ pub(super) fn time_wait(machine: &Machine<'_>, value: &str, needs: &Needs) -> Ju
     at_least(number(value), needs.clients, "connections that ended within a minute")
 }
 
-pub(super) fn maps(machine: &Machine<'_>, value: &str, _: &Needs) -> Judgement {
-    let maps = machine.files.text("proc/self/maps");
+pub(super) fn maps(system: &System<'_>, value: &str, _: &Needs) -> Sufficiency {
+    let maps = system.files.text("proc/self/maps");
     let maps = maps.map_or(0, |text| text.lines().count() as u64);
     at_least(number(value), 2 * maps, "memory maps of one process, a broker on a JVM more")
 }
 
-pub(super) fn tracked(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
-    let now = machine.files.number("proc/sys/net/netfilter/nf_conntrack_count").unwrap_or(0);
+pub(super) fn tracked(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
+    let now = system.files.number("proc/sys/net/netfilter/nf_conntrack_count").unwrap_or(0);
     at_least(number(value), now + needs.clients, "tracked connections")
 }
 
-pub(super) fn tracked_buckets(_: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+pub(super) fn tracked_buckets(_: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     at_least(number(value), needs.clients / 8, "buckets, to keep their lists short")
 }
 
-pub(super) fn tracked_idle(_: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
+pub(super) fn tracked_idle(_: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     let keep_alive_s = u64::from(needs.keep_alive_s_max);
     at_least(number(value), keep_alive_s, "s between two packets of an idle client")
 }
 
-pub(super) fn tracked_ends(machine: &Machine<'_>, value: &str, needs: &Needs) -> Judgement {
-    let max = machine.files.number("proc/sys/net/netfilter/nf_conntrack_max").unwrap_or(u64::MAX);
+pub(super) fn tracked_ends(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
+    let max = system.files.number("proc/sys/net/netfilter/nf_conntrack_max").unwrap_or(u64::MAX);
     let ended = (needs.connects_per_s * number(value).min(2 * TIME_WAIT_S) as f64) as u64;
     let tracked = ended.min(needs.clients) + needs.clients;
     if tracked <= max {

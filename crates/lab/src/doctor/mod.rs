@@ -11,11 +11,11 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::files::Files;
-use judge::{Judgement, Machine};
-use settings::{Place, SETTINGS, Setting};
+use judge::{Sufficiency, System};
+use settings::{SETTINGS, Setting, SettingSource};
 use tacho_scenario::Needs;
 
-/// One setting on this machine.
+/// One setting on this system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// As users write it.
@@ -38,22 +38,22 @@ pub struct Row {
 pub fn examine(needs: &Needs, one_machine: bool) -> Vec<Row> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let (files, descriptors_hard) = (Files(Path::new("/")), limit.maximum);
-    examine_machine(&Machine { files, descriptors_hard, one_machine }, needs)
+    examine_system(&System { files, descriptors_hard, one_machine }, needs)
 }
 
-fn examine_machine(machine: &Machine<'_>, needs: &Needs) -> Vec<Row> {
-    SETTINGS.iter().map(|setting| row(machine, setting, needs)).collect()
+fn examine_system(system: &System<'_>, needs: &Needs) -> Vec<Row> {
+    SETTINGS.iter().map(|setting| row(system, setting, needs)).collect()
 }
 
-fn row(machine: &Machine<'_>, setting: &Setting, needs: &Needs) -> Row {
-    let current = machine.value(setting);
+fn row(system: &System<'_>, setting: &Setting, needs: &Needs) -> Row {
+    let current = setting.value(system);
     let judgement = match &current {
-        Some(value) => (setting.judge)(machine, value, needs),
-        None => Judgement::Enough("this system does not have it".to_owned()),
+        Some(value) => (setting.judge)(system, value, needs),
+        None => Sufficiency::Enough("this system does not have it".to_owned()),
     };
     let (limits, why, command) = match judgement {
-        Judgement::Enough(why) => (false, why, None),
-        Judgement::Limits { why, wanted } => (true, why, Some(command(setting, &wanted))),
+        Sufficiency::Enough(why) => (false, why, None),
+        Sufficiency::Limits { why, wanted } => (true, why, Some(command(setting, &wanted))),
     };
     let Setting { name, guide, bifromq, .. } = *setting;
     Row { name, current, guide, bifromq, limits, why, command }
@@ -61,10 +61,10 @@ fn row(machine: &Machine<'_>, setting: &Setting, needs: &Needs) -> Row {
 
 /// What a person with the rights types.
 fn command(setting: &Setting, wanted: &str) -> String {
-    match setting.place {
-        Place::Sysctl => format!("sysctl -w {}='{wanted}'", setting.name),
-        Place::Module(path) => format!("echo {wanted} > /{path}"),
-        Place::OpenFiles => {
+    match setting.source {
+        SettingSource::Sysctl => format!("sysctl -w {}='{wanted}'", setting.name),
+        SettingSource::Module(path) => format!("echo {wanted} > /{path}"),
+        SettingSource::OpenFiles => {
             format!("ulimit -n {wanted}   (lasting: /etc/security/limits.conf, LimitNOFILE=)")
         }
     }
@@ -89,8 +89,8 @@ mod tests {
             fs::write(path, text).expect("is written");
         }
         let (files, descriptors_hard) = (Files(root.path()), Some(20_000));
-        let machine = Machine { files, descriptors_hard, one_machine };
-        examine_machine(&machine, needs)
+        let system = System { files, descriptors_hard, one_machine };
+        examine_system(&system, needs)
     }
 
     fn find<'a>(rows: &'a [Row], name: &str) -> &'a Row {

@@ -1,24 +1,24 @@
 //! The settings that both published reports name, with the values they ran with or advise.
 
-use super::judge::{self, Judgement, Machine};
+use super::judge::{self, Sufficiency, System};
 use tacho_scenario::Needs;
 
 /// How to look at a setting, and what others have it at.
 pub(super) struct Setting {
     /// As users write it.
     pub(super) name: &'static str,
-    pub(super) place: Place,
+    pub(super) source: SettingSource,
     /// What the EMQX guide ran with.
     pub(super) guide: Option<&'static str>,
     /// What the BifroMQ report advises.
     pub(super) bifromq: Option<&'static str>,
     /// Whether `value` is enough for a scenario.
-    pub(super) judge: fn(&Machine, &str, &Needs) -> Judgement,
+    pub(super) judge: fn(&System, &str, &Needs) -> Sufficiency,
 }
 
 /// Where a setting stands.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum SettingSource {
     /// A file below `/proc/sys`, set by `sysctl -w`.
     Sysctl,
     /// A parameter of a kernel module, by the path of its file.
@@ -27,20 +27,33 @@ pub(super) enum Place {
     OpenFiles,
 }
 
+impl Setting {
+    /// Its value on this system.
+    pub(super) fn value(&self, system: &System<'_>) -> Option<String> {
+        match self.source {
+            SettingSource::Sysctl => system.files.sysctl(self.name),
+            SettingSource::Module(path) => system.files.line(path),
+            SettingSource::OpenFiles => Some(
+                system.descriptors_hard.map_or_else(|| "unlimited".to_owned(), |n| n.to_string()),
+            ),
+        }
+    }
+}
+
 const fn sysctl(
     name: &'static str,
     guide: Option<&'static str>,
     bifromq: Option<&'static str>,
-    judge: fn(&Machine, &str, &Needs) -> Judgement,
+    judge: fn(&System, &str, &Needs) -> Sufficiency,
 ) -> Setting {
-    Setting { name, place: Place::Sysctl, guide, bifromq, judge }
+    Setting { name, source: SettingSource::Sysctl, guide, bifromq, judge }
 }
 
 /// All of them, in the order in which they are shown.
 pub(super) const SETTINGS: &[Setting] = &[
     Setting {
         name: "nofile",
-        place: Place::OpenFiles,
+        source: SettingSource::OpenFiles,
         guide: None,
         bifromq: Some("1048576"),
         judge: judge::descriptors,
@@ -72,7 +85,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     sysctl("vm.max_map_count", None, Some("221184"), judge::maps),
     Setting {
         name: "nf_conntrack hashsize",
-        place: Place::Module("sys/module/nf_conntrack/parameters/hashsize"),
+        source: SettingSource::Module("sys/module/nf_conntrack/parameters/hashsize"),
         guide: None,
         bifromq: Some("262144"),
         judge: judge::tracked_buckets,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::collector::round;
+use super::numbers::round;
 use tacho_monitor::now_ns;
 use tacho_record::BrokerSpent;
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tacho_load::IntervalSnapshot;
 
 use super::bridge_log::{self, BridgeLog};
-use super::collector::round;
 use super::course::Course;
 use super::hosts::Hosts;
-use super::runner::RunTarget;
+use super::numbers::round;
+use super::target::RunTarget;
 use crate::probe::{Probe, Samples};
 use tacho_record::{BrokerRow, BrokerSpent, PartBy, PartRow};
 

@@ -2,73 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use tacho_load::{
-    ActionTotals, Event, Failure, IntervalSnapshot, PhaseKind, Summary, ThreadUsage, Totals,
-};
+use tacho_load::{ActionTotals, Event, Failure, IntervalSnapshot, PhaseKind, Summary, Totals};
 
 use super::commands::CommandDone;
+use super::connecting::Connecting;
 use super::course::Again;
-use super::deeds::Deeds;
+use super::facts::RunFacts;
 use super::headlines::{CalmSecond, Sources, headlines};
 use super::hosts::Hosts;
-use super::names::Names;
+use super::numbers::round;
 use super::row::series_row;
 use super::window::step;
 use crate::findings::{self, Evidence};
 use crate::probe::{Samples, Usage};
 use crate::verdict;
 use tacho_record::{
-    Cause, Check, LatencyStats, PhaseRecord, Placement, Remark, ResourceRow, Restart, RunKind,
-    RunRecord, SCHEMA_VERSION, SeriesRow, Step, StepCurves, TargetRecord, Verdict, curve,
+    ActionRecord, Cause, Check, Finding, Headline, MonitorRecord, PhaseRecord, Remark, ResourceRow,
+    Restart, RunKind, RunRecord, SCHEMA_VERSION, SeriesRow, Step, StepCurves, Verdict, curve,
 };
-use tacho_scenario::threshold::Thresholds;
-use tacho_scenario::{HeadlineKind, Scenario, VarValue};
+use tacho_scenario::HeadlineKind;
 
 /// Failures of single clients that the record quotes.
 const FAILURES_QUOTED: usize = 10;
-
-/// What is known about a run before it starts.
-#[derive(Clone, Debug)]
-pub struct RunFacts {
-    /// Scenario name.
-    pub scenario: String,
-    /// Run name.
-    pub name: String,
-    /// Description of the scenario.
-    pub description: String,
-    /// Start, RFC 3339.
-    pub started_at: String,
-    /// What is loaded, at least one broker.
-    pub targets: Vec<TargetRecord>,
-    /// Where things run.
-    pub placement: Placement,
-    /// Variables.
-    pub vars: BTreeMap<String, VarValue>,
-    /// Seed.
-    pub seed: u64,
-    /// What the scenario says about where it came from.
-    pub notes: Vec<String>,
-    /// Thresholds.
-    pub thresholds: Thresholds,
-    /// Clients of the plan.
-    pub clients: u64,
-    /// Delivery rate that the plan implies at its publish rate.
-    pub offered_out_per_s: f64,
-    /// Names of clients and topics.
-    pub names: Names,
-    /// What happens while the run is measured.
-    pub deeds: Deeds,
-    /// For each group of the plan, whether anything happens to it.
-    pub concerned: Vec<bool>,
-    /// Groups that ask and get answers.
-    pub asking: Vec<String>,
-    /// The figures that the scenario is for.
-    pub headlines: Vec<HeadlineKind>,
-    /// At least one publisher is closed: there is no rate to reach.
-    pub closed: bool,
-    /// Every publisher uses QoS 1 or 2: acknowledgements tell what the broker took.
-    pub acknowledged: bool,
-}
 
 /// Collects one run.
 #[derive(Debug)]
@@ -82,7 +37,7 @@ pub(super) struct Collector {
     opened: Option<Samples>,
     /// Usage of each closed window by phase index.
     windows: BTreeMap<usize, Usage>,
-    rows: Vec<(usize, SeriesRow)>,
+    rows: Vec<PhaseRow>,
     steps: Vec<(usize, Step)>,
     /// Start of each step in seconds since the start of the run.
     starts_s: Vec<f64>,
@@ -104,6 +59,37 @@ pub(super) struct Collector {
     first_failures: Vec<String>,
     exhausted: bool,
     summary: Option<Box<Summary>>,
+}
+
+/// A second of a phase.
+#[derive(Debug)]
+struct PhaseRow {
+    phase: PhaseKind,
+    phase_index: usize,
+    row: SeriesRow,
+}
+
+/// The verdicts of a run's parts, and the causes that the record names.
+#[derive(Default)]
+struct Judged {
+    verdicts: Vec<Verdict>,
+    causes: Vec<Cause>,
+}
+
+impl Judged {
+    fn add(&mut self, verdict: Verdict, cause: Cause) {
+        self.verdicts.push(verdict);
+        self.causes.push(cause);
+    }
+}
+
+/// The completed steps of a run and what they show.
+#[derive(Default)]
+struct JudgedSteps {
+    steps: Vec<Step>,
+    findings: Vec<Finding>,
+    /// Those of the last step.
+    headlines: Vec<Headline>,
 }
 
 impl Collector {
@@ -248,7 +234,8 @@ impl Collector {
         self.last.broker = self.last.broker.take().or(broker);
         let mut row = series_row(interval, self.started_ns, &usage);
         self.hosts.complete_row(&mut row);
-        self.rows.push((interval.phase_index, row.clone()));
+        let (phase, phase_index) = (interval.phase, interval.phase_index);
+        self.rows.push(PhaseRow { phase, phase_index, row: row.clone() });
         row
     }
 
@@ -308,153 +295,47 @@ impl Collector {
         aborted: Option<Cause>,
     ) -> (RunRecord, Vec<SeriesRow>, Vec<StepCurves>, Vec<ResourceRow>) {
         self.phase_ended(elapsed_s);
-        let mut verdicts = Vec::new();
-        let mut causes = Vec::new();
-        if let Some(cause) = aborted {
-            verdicts.push(Verdict::Aborted);
-            causes.push(cause);
-        } else if self.steps.is_empty() {
-            verdicts.push(Verdict::Aborted);
-            causes.push(Cause::EndedBeforeMeasuring);
+        let mut judged = Judged::default();
+        let unmeasured = self.steps.is_empty().then_some(Cause::EndedBeforeMeasuring);
+        if let Some(cause) = aborted.or(unmeasured) {
+            judged.add(Verdict::Aborted, cause);
         }
-        let stats = |histogram: Option<&tacho_load::Histogram>| {
-            histogram.map_or_else(LatencyStats::default, LatencyStats::of)
-        };
-        let summary = self.summary;
-        let connect_us = stats(summary.as_ref().map(|summary| &summary.connect));
-        let connecting = summary.as_ref().filter(|summary| summary.connect_span_ns > 0);
-        let connect_s = connecting.map(|summary| summary.connect_span_ns as f64 / 1e9);
-        let connect_per_s = connecting
-            .zip(connect_s)
-            .map(|(summary, seconds)| round(summary.connected as f64 / seconds, 1));
-        let actions = match self.starts_s.last() {
-            Some(start_s) => self.facts.deeds.records(
-                *start_s,
-                &self.acted,
-                (&self.commands, self.started_ns),
-                &self.restarts,
-            ),
-            None => Vec::new(),
-        };
-        let mut on_top = Vec::new();
-        let mut steps = Vec::new();
-        let mut findings = Vec::new();
+        let connecting = Connecting::from_summary(self.summary.as_deref());
+        let actions = self.actions();
         let monitors = self.hosts.records();
-        for ((phase_index, mut step), start_s) in self.steps.into_iter().zip(&self.starts_s) {
-            self.hosts.complete_step(&mut step, *start_s);
-            step.connect_us = connect_us;
-            step.connect_per_s = connect_per_s;
-            step.connect_s = connect_s.map(|seconds| round(seconds, 6));
-            step.sessions_lost = self.sessions_lost;
-            step.kills = self.restarts.len() as u64;
-            if step.kills > 0 {
-                // What waits for a broker is no lateness of the generator.
-                step.gates.retain(|gate| gate.name != Check::SendDelay.name());
-            }
-            let broker_cores = self.windows.get(&phase_index).and_then(|usage| usage.broker_cores);
-            step.settle_cpu(&self.facts.placement, broker_cores);
-            step.settle_busier();
-            let rows: Vec<&SeriesRow> = self
-                .rows
-                .iter()
-                .filter(|(index, row)| {
-                    *index == phase_index && row.phase == "measure" && row.length_s > 0.9
-                })
-                .map(|(_, row)| row)
-                .collect();
-            let found = findings::of_step(
-                &Evidence {
-                    step: &step,
-                    rows: &rows,
-                    curve: self.curves.get(steps.len()).map_or(&[], |curves| &curves.latency),
-                    one_machine: self.facts.placement.one_machine,
-                    monitors: &monitors,
-                },
-                steps.len(),
-            );
-            let (mut verdict, found_causes) = verdict::judge_step(&step, &rows);
-            causes.extend(found_causes);
-            if let Some(bound) = found.iter().find(|found| found.code == findings::NETWORK_BOUND) {
-                verdict = verdict::worst([verdict, Verdict::NetworkBound]);
-                let observation = bound.observation.clone();
-                causes.extend(observation.map(|observation| Cause::Observed { observation }));
-            }
-            findings.extend(found);
-            step.verdict = verdict;
-            verdicts.push(verdict);
-            on_top = headlines(
-                &self.facts.headlines,
-                &Sources {
-                    actions: &actions,
-                    restarts: &self.restarts,
-                    step: &step,
-                    rows: &rows,
-                    calm: &self.calm,
-                    asking: &self.facts.asking,
-                },
-            );
-            steps.push(step);
-        }
-        for (verdict, cause) in verdict::judge_actions(&actions) {
-            verdicts.push(verdict);
-            causes.push(cause);
-        }
-        if self.failures > 0 {
-            verdicts.push(match self.exhausted {
-                true => Verdict::GeneratorBound,
-                false => Verdict::NotSustained,
-            });
-            let first = self.first_failures.first().cloned().unwrap_or_default();
-            causes.push(Cause::ClientsFailed { count: self.failures, first });
-        }
+        let JudgedSteps { steps, mut findings, headlines } =
+            self.judge_steps(&connecting, &actions, &monitors, &mut judged);
+        self.judge_clients(&actions, &mut judged);
         let thresholds = verdict::judge_thresholds(&self.facts.thresholds, &steps);
         for result in thresholds.iter().filter(|result| !result.passed) {
-            verdicts.push(Verdict::ThresholdFailed);
-            causes.push(verdict::threshold_cause(result));
+            judged.add(Verdict::ThresholdFailed, verdict::threshold_cause(result));
         }
-        let windows: Vec<(f64, f64)> = self
-            .starts_s
-            .iter()
-            .zip(&steps)
-            .map(|(start_s, step)| (*start_s, step.window_s))
-            .collect();
+        let starts = self.starts_s.iter().zip(&steps);
+        let windows: Vec<_> = starts.map(|(start_s, step)| (*start_s, step.window_s)).collect();
         findings.extend(self.hosts.findings(&windows));
-        let mut remarks = remarks(&self.facts, &steps);
-        let rtt_failure = summary.as_ref().and_then(|summary| summary.rtt_failure.clone());
-        remarks.extend(rtt_failure.map(|why| Remark::RoundTripsMissing { why }));
-        if !self.restarts.is_empty() {
-            remarks.push(Remark::BrokerKilled);
-        }
-        if !self.facts.deeds.is_empty() {
-            remarks.push(Remark::Eventful);
-        }
-        if self.interruptions > 0 {
-            let (count, first) = (self.interruptions, self.first_interruption);
-            remarks.push(Remark::Interrupted { count, first });
-        }
         let record = RunRecord {
             schema_version: SCHEMA_VERSION,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            remarks,
+            remarks: self.remarks(&steps),
             kind: RunKind::Run,
             scenario: self.facts.scenario,
             name: self.facts.name,
             description: self.facts.description,
             started_at: self.facts.started_at,
             elapsed_s: round(elapsed_s, 3),
-            verdict: verdict::worst(verdicts),
-            causes,
+            verdict: verdict::worst(judged.verdicts),
+            causes: judged.causes,
             target: self.facts.targets.first().cloned().unwrap_or_default(),
             targets: self.facts.targets,
             placement: self.facts.placement,
             vars: self.facts.vars,
             seed: self.facts.seed,
-            connect_us,
-            handshake_us: stats(summary.as_ref().map(|summary| &summary.handshake)),
-            connect_per_s,
-            suback_us: stats(summary.as_ref().map(|summary| &summary.suback)),
+            connect_us: connecting.connect_us,
+            handshake_us: connecting.handshake_us,
+            connect_per_s: connecting.connect_per_s,
+            suback_us: connecting.suback_us,
             clients: self.facts.clients,
-            clients_connected: summary.as_ref().map_or(0, |summary| summary.connected),
+            clients_connected: connecting.connected,
             client_failures: self.failures,
             first_failures: self.first_failures,
             thresholds,
@@ -463,16 +344,144 @@ impl Collector {
             phases: self.phases,
             restarts: self.restarts,
             actions,
-            headlines: on_top,
+            headlines,
             steps,
             ..RunRecord::default()
         };
-        let rows = self.rows.into_iter().map(|(_, row)| row).collect();
+        let rows = self.rows.into_iter().map(|second| second.row).collect();
         (record, rows, self.curves, self.hosts.into_rows())
+    }
+
+    /// What came of timed actions in the last measured window.
+    fn actions(&self) -> Vec<ActionRecord> {
+        let Some(start_s) = self.starts_s.last() else { return Vec::new() };
+        let commands = (&self.commands[..], self.started_ns);
+        self.facts.deeds.records(*start_s, &self.acted, commands, &self.restarts)
+    }
+
+    /// Takes the measured steps, completes and judges them.
+    fn judge_steps(
+        &mut self,
+        connecting: &Connecting,
+        actions: &[ActionRecord],
+        monitors: &[MonitorRecord],
+        judged: &mut Judged,
+    ) -> JudgedSteps {
+        let mut all = JudgedSteps::default();
+        for (phase_index, mut step) in std::mem::take(&mut self.steps) {
+            let index = all.steps.len();
+            self.complete_step(&mut step, phase_index, self.starts_s[index], connecting);
+            let rows = self.measured_rows(phase_index);
+            all.findings.extend(self.judge_step(&mut step, index, &rows, monitors, judged));
+            let sources = Sources {
+                actions,
+                restarts: &self.restarts,
+                step: &step,
+                rows: &rows,
+                calm: &self.calm,
+                asking: &self.facts.asking,
+            };
+            all.headlines = headlines(&self.facts.headlines, &sources);
+            all.steps.push(step);
+        }
+        all
+    }
+
+    /// Adds to a step what was known only after its window.
+    fn complete_step(
+        &self,
+        step: &mut Step,
+        phase_index: usize,
+        start_s: f64,
+        connecting: &Connecting,
+    ) {
+        self.hosts.complete_step(step, start_s);
+        step.connect_us = connecting.connect_us;
+        step.connect_per_s = connecting.connect_per_s;
+        step.connect_s = connecting.connect_s.map(|seconds| round(seconds, 6));
+        step.sessions_lost = self.sessions_lost;
+        step.kills = self.restarts.len() as u64;
+        if step.kills > 0 {
+            // Messages that wait for a killed broker do not make the generator late.
+            step.gates.retain(|gate| gate.name != Check::SendDelay.name());
+        }
+        let broker_cores = self.windows.get(&phase_index).and_then(|usage| usage.broker_cores);
+        step.settle_cpu(&self.facts.placement, broker_cores);
+        step.settle_busier();
+    }
+
+    /// The full measured seconds of a phase.
+    fn measured_rows(&self, phase_index: usize) -> Vec<&SeriesRow> {
+        let is_measured =
+            |row: &&PhaseRow| row.phase_index == phase_index && row.phase == PhaseKind::Measure;
+        let rows = self.rows.iter().filter(is_measured).map(|second| &second.row);
+        rows.filter(|row| row.length_s > 0.9).collect()
+    }
+
+    /// Judges the step at `index`, and returns what it shows.
+    fn judge_step(
+        &self,
+        step: &mut Step,
+        index: usize,
+        rows: &[&SeriesRow],
+        monitors: &[MonitorRecord],
+        judged: &mut Judged,
+    ) -> Vec<Finding> {
+        let evidence = Evidence {
+            step,
+            rows,
+            curve: self.curves.get(index).map_or(&[], |curves| &curves.latency),
+            one_machine: self.facts.placement.one_machine,
+            monitors,
+        };
+        let found = findings::of_step(&evidence, index);
+        let (mut verdict, causes) = verdict::judge_step(step, rows);
+        judged.causes.extend(causes);
+        if let Some(bound) = found.iter().find(|found| found.code == findings::NETWORK_BOUND) {
+            verdict = verdict::worst([verdict, Verdict::NetworkBound]);
+            let observation = bound.observation.clone();
+            judged.causes.extend(observation.map(|observation| Cause::Observed { observation }));
+        }
+        step.verdict = verdict;
+        judged.verdicts.push(verdict);
+        found
+    }
+
+    /// Judges what came of actions, and failures of clients.
+    fn judge_clients(&self, actions: &[ActionRecord], judged: &mut Judged) {
+        for (verdict, cause) in verdict::judge_actions(actions) {
+            judged.add(verdict, cause);
+        }
+        if self.failures > 0 {
+            let verdict = match self.exhausted {
+                true => Verdict::GeneratorBound,
+                false => Verdict::NotSustained,
+            };
+            let first = self.first_failures.first().cloned().unwrap_or_default();
+            judged.add(verdict, Cause::ClientsFailed { count: self.failures, first });
+        }
+    }
+
+    /// What a reader must know before comparing figures.
+    fn remarks(&self, steps: &[Step]) -> Vec<Remark> {
+        let mut remarks = remarks(&self.facts, steps);
+        let rtt_failure = self.summary.as_ref().and_then(|summary| summary.rtt_failure.clone());
+        remarks.extend(rtt_failure.map(|why| Remark::RoundTripsMissing { why }));
+        if !self.restarts.is_empty() {
+            remarks.push(Remark::BrokerKilled);
+        }
+        if !self.facts.deeds.is_empty() {
+            remarks.push(Remark::Eventful);
+        }
+        if self.interruptions > 0 {
+            let (count, first) = (self.interruptions, self.first_interruption.clone());
+            remarks.push(Remark::Interrupted { count, first });
+        }
+        remarks
     }
 }
 
-/// What a reader must know before comparing figures.
+/// The remarks that follow from the scenario, the machines and the steps.
 fn remarks(facts: &RunFacts, steps: &[Step]) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = facts.notes.iter().cloned().map(Remark::Message).collect();
     if facts.placement.one_machine {
@@ -490,60 +499,4 @@ fn remarks(facts: &RunFacts, steps: &[Step]) -> Vec<Remark> {
         remarks.push(Remark::BrokerNotObserved);
     }
     remarks
-}
-
-pub(super) fn round(value: f64, digits: i32) -> f64 {
-    let factor = 10_f64.powi(digits);
-    (value * factor).round() / factor
-}
-
-/// Busy time of the generator's threads in percent of a core: the sum and the largest.
-pub(super) fn busy_percent(threads: &[ThreadUsage]) -> (f64, f64) {
-    let busy = || threads.iter().map(|thread| thread.busy() * 100.0);
-    (round(busy().sum(), 2), round(busy().fold(0.0, f64::max), 2))
-}
-
-/// The facts that a scenario knows; the rest is the machine's.
-impl RunFacts {
-    /// Takes over what the scenario says.
-    pub fn of(
-        scenario: &Scenario,
-        plan: &tacho_load::Plan,
-        name: String,
-        started_at: String,
-        targets: Vec<TargetRecord>,
-        placement: Placement,
-    ) -> Self {
-        let paces = || plan.groups.iter().flat_map(|group| &group.publish);
-        let deeds = Deeds::of(scenario);
-        Self {
-            scenario: scenario.name.clone(),
-            name,
-            description: scenario.description.clone(),
-            started_at,
-            targets,
-            placement,
-            vars: scenario.vars.clone(),
-            seed: scenario.seed,
-            notes: scenario.notes.clone(),
-            thresholds: scenario.thresholds.clone(),
-            clients: plan.client_count() as u64,
-            offered_out_per_s: plan.offered_out_per_s(),
-            names: Names::of(scenario, plan),
-            concerned: plan.groups.iter().map(|group| deeds.concern(&group.name)).collect(),
-            deeds,
-            asking: plan
-                .groups
-                .iter()
-                .filter(|group| {
-                    let mut streams = group.clients.iter().flat_map(|client| &client.streams);
-                    streams.any(|stream| stream.response_topic.is_some())
-                })
-                .map(|group| group.name.clone())
-                .collect(),
-            headlines: scenario.headlines.clone(),
-            closed: paces().any(|block| block.pace.per_second().is_none()),
-            acknowledged: paces().all(|block| u8::from(block.qos) > 0),
-        }
-    }
 }

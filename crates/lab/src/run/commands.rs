@@ -6,10 +6,10 @@ use tacho_monitor::now_ns;
 
 /// The commands of one run.
 #[derive(Debug, Default)]
-pub struct Commands(Mutex<State>);
+pub struct Commands(Mutex<CommandStates>);
 
 #[derive(Debug, Default)]
-struct State {
+struct CommandStates {
     /// Position in the schedule and time of those that have begun.
     begun: Vec<(usize, u64)>,
     done: Vec<CommandDone>,
@@ -60,7 +60,7 @@ impl Commands {
         Some((*at_ns, done.cloned()))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CommandStates> {
         // Every change is whole by itself.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

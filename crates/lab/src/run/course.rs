@@ -10,11 +10,11 @@ use tacho_monitor::now_ns;
 pub struct Course {
     /// It is going to be killed.
     is_killed: bool,
-    state: Mutex<State>,
+    state: Mutex<CourseState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CourseState {
     pid: Option<u32>,
     killed_ns: u64,
     started_ns: u64,
@@ -36,7 +36,7 @@ pub(super) struct Again {
 impl Course {
     /// A broker with this process id, where that is known.
     pub fn new(pid: Option<u32>, is_killed: bool) -> Self {
-        Self { is_killed, state: Mutex::new(State { pid, ..State::default() }) }
+        Self { is_killed, state: Mutex::new(CourseState { pid, ..CourseState::default() }) }
     }
 
     /// Its process is killed now.
@@ -86,7 +86,7 @@ impl Course {
         })
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut CourseState) -> T) -> T {
         // Every change is whole by itself.
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }

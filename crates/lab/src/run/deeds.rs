@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tacho_load::{ActionTotals, Histogram};
 
-use super::collector::round;
 use super::commands::CommandDone;
+use super::numbers::round;
 use tacho_record::{ActionRecord, LatencyStats, Restart};
 use tacho_scenario::{ActionKind, Scenario};
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use tacho_load::{ActionCounts, Event, PhaseKind};
 
-use super::collector::round;
 use super::commands::Commands;
 use super::course::Course;
 use super::deeds::{Deeds, Planned};
+use super::numbers::round;
 use tacho_scenario::format::{latency, thousands};
 
 /// What is known of a timed action that has begun.

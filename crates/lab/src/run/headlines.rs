@@ -2,7 +2,7 @@
 
 use tacho_load::{Histogram, IntervalSnapshot};
 
-use super::collector::round;
+use super::numbers::round;
 use tacho_record::{ActionRecord, Headline, LatencyStats, Restart, SeriesRow, Step, StepGroup};
 use tacho_scenario::HeadlineKind;
 

@@ -4,8 +4,8 @@ use tacho_monitor::{
     HostRow, HostSampler, MonitorSpec, ProcessSelector, SourceReport, SourceSpec, WatchedProcess,
 };
 
-use super::parts_of_hosts::{Place, complete_targets, spent_by};
-use super::runner::RunTarget;
+use super::parts_of_hosts::{BrokerPlace, complete_targets, spent_by};
+use super::target::RunTarget;
 use crate::findings::finding;
 use tacho_record::{
     Finding, HostUse, MetricUse, MonitorRecord, Observation, ResourceRow, SeriesRow, Severity, Step,
@@ -77,7 +77,7 @@ pub(super) struct Hosts {
     /// Sources with how often they should deliver, in seconds.
     sources: Vec<(String, Option<String>, f64)>,
     reports: Vec<SourceReport>,
-    places: Vec<Place>,
+    places: Vec<BrokerPlace>,
 }
 
 impl Hosts {
@@ -91,7 +91,7 @@ impl Hosts {
             sources: specs.iter().map(source).collect(),
             rows: Vec::new(),
             reports: Vec::new(),
-            places: targets.iter().map(Place::of).collect(),
+            places: targets.iter().map(BrokerPlace::of).collect(),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use tacho_load::{Counters, GroupTotals, IntervalSnapshot, SharedTotals, TargetTotals, Totals};
 
-use super::collector::{RunFacts, round};
+use super::facts::RunFacts;
+use super::numbers::round;
 use tacho_record::{
     BrokerSpent, LatencyStats, PartBy, PartRow, SharedFairness, StepGroup, StepTarget,
 };

@@ -2,20 +2,20 @@
 
 use tacho_monitor::{CoreRow, HostRow};
 
-use super::collector::round;
-use super::runner::RunTarget;
+use super::numbers::round;
+use super::target::RunTarget;
 use tacho_record::{HostUse, ResourceRow, Step, StepTarget, WhoseCpu};
 
 /// Where a broker is.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct BrokerPlace {
     name: String,
     /// Cores that it was given; empty when unknown.
     cores: Vec<usize>,
     is_local: bool,
 }
 
-impl Place {
+impl BrokerPlace {
     pub(super) fn of(target: &RunTarget) -> Self {
         Self {
             name: target.record.name.clone(),
@@ -27,7 +27,7 @@ impl Place {
 
 /// Completes the brokers of a step from the rows of its window, and the step's own figures with
 /// those of the busier broker.
-pub(super) fn complete_targets(step: &mut Step, places: &[Place], rows: &[&ResourceRow]) {
+pub(super) fn complete_targets(step: &mut Step, places: &[BrokerPlace], rows: &[&ResourceRow]) {
     let mut targets = std::mem::take(&mut step.targets);
     for target in &mut targets {
         let place = places.iter().find(|place| place.name == target.name);
@@ -64,7 +64,7 @@ fn account_for_all(step: &mut Step, targets: &[StepTarget]) {
 
 fn complete(
     target: &mut StepTarget,
-    place: Option<&Place>,
+    place: Option<&BrokerPlace>,
     rows: &[&ResourceRow],
     hosts: &[HostUse],
 ) {
@@ -105,7 +105,7 @@ pub(super) fn spent_by(row: &HostRow, name: &str) -> Option<(f64, Option<u64>)> 
 }
 
 /// The CPU that objectives are about, as for a step with one broker.
-fn settle(target: &mut StepTarget, place: &Place, rows: &[&ResourceRow]) {
+fn settle(target: &mut StepTarget, place: &BrokerPlace, rows: &[&ResourceRow]) {
     let found = match place.is_local {
         false => WhoseCpu::settle(target.host_cpu_percent, None, None),
         true => {
@@ -187,7 +187,7 @@ mod tests {
             other_cpu_percent: Some(45.0),
             ..Step::default()
         };
-        let place = |name: &str, cores: &[usize]| Place {
+        let place = |name: &str, cores: &[usize]| BrokerPlace {
             name: name.to_owned(),
             cores: cores.to_vec(),
             is_local: true,
@@ -231,7 +231,7 @@ mod tests {
             hosts: HostUse::of_rows(&rows, 0.0, 2.0),
             ..Step::default()
         };
-        let place = Place { name: "node1".to_owned(), cores: Vec::new(), is_local: false };
+        let place = BrokerPlace { name: "node1".to_owned(), cores: Vec::new(), is_local: false };
         complete_targets(&mut step, &[place], &rows.iter().collect::<Vec<_>>());
         let target = &step.targets[0];
         assert_eq!((target.cpu_percent, target.whose_cpu.as_deref()), (Some(40.0), Some("host")));
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn the_busier_of_two_brokers_counts() {
         let target = |name: &str| StepTarget { name: name.to_owned(), ..StepTarget::default() };
-        let place = |name: &str, cores: &[usize], is_local| Place {
+        let place = |name: &str, cores: &[usize], is_local| BrokerPlace {
             name: name.to_owned(),
             cores: cores.to_vec(),
             is_local,

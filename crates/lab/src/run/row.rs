@@ -2,7 +2,7 @@
 
 use tacho_load::{Histogram, IntervalSnapshot};
 
-use super::collector::busy_percent;
+use super::numbers::busy_percent;
 use crate::probe::Usage;
 use tacho_record::{SeriesRow, percentile};
 

@@ -1,5 +1,7 @@
 //! The loop that drives the load generator through a scenario.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,20 +11,25 @@ use tacho_monitor::{MonitorSpec, Watch, WatchError};
 
 use super::bridge_log::{self, BridgeLog};
 use super::brokers::Brokers;
-use super::collector::{Collector, RunFacts};
+use super::collector::Collector;
 use super::commands::Commands;
-use super::course::{Again, Course};
+use super::course::Again;
+use super::deeds::Deeds;
 use super::deeds_so_far::{DeedNews, DeedsSoFar};
+use super::facts::RunFacts;
 use super::figures::FigureFiles;
 use super::hosts::{Hosts, specs};
+use super::names::Names;
 use super::parts;
+use super::target::RunTarget;
 use crate::environment;
 use crate::plan::{PlanOptions, plan};
 use crate::probe::{Probe, Samples};
 use tacho_monitor::now_ns;
 use tacho_record::Timestamp;
-use tacho_record::{Cause, PartRow, Placement, ResourceRow, RunData, SeriesRow, TargetRecord};
-use tacho_record::{OutputError, RunDirectory};
+use tacho_record::output::{BrokerWriter, ResourceWriter, SeriesWriter};
+use tacho_record::{BrokerRow, Cause, OutputError, PartRow, Placement, ResourceRow, RunData};
+use tacho_record::{RunDirectory, SeriesRow};
 use tacho_scenario::Scenario;
 
 /// How long the loop waits for an event before it looks at the stop flag.
@@ -45,23 +52,6 @@ pub struct RunConfig {
     pub commands: Arc<Commands>,
     /// Hosts to watch; this machine is watched anyway where a broker runs on it.
     pub monitors: Vec<MonitorSpec>,
-}
-
-/// A broker to load.
-#[derive(Clone, Debug)]
-pub struct RunTarget {
-    /// For the record.
-    pub record: TargetRecord,
-    /// Its addresses, with how to reach them.
-    pub addresses: Vec<tacho_load::Target>,
-    /// Cores that it was given; empty when unknown.
-    pub cores: Vec<usize>,
-    /// Does it run on this machine?
-    pub is_local: bool,
-    /// What happens to it during the run.
-    pub course: Arc<Course>,
-    /// How its bridges to other brokers of the run stand; nothing is told where it has none.
-    pub bridges: Arc<BridgeLog>,
 }
 
 /// News of a running run.
@@ -143,7 +133,7 @@ pub enum RunError {
 }
 
 /// Runs a scenario to its end or until `stop` becomes true, reports on the way, and leaves the
-/// files of its samples in `directory`; the record is the caller's to write.
+/// files of its samples in `directory`; the caller writes the record.
 ///
 /// # Errors
 /// When the scenario cannot run, threads cannot be started or files cannot be written. A broker
@@ -152,7 +142,7 @@ pub fn run(
     config: &RunConfig,
     directory: &RunDirectory,
     stop: &AtomicBool,
-    mut on_progress: impl FnMut(Progress),
+    on_progress: impl FnMut(Progress),
 ) -> Result<Outcome, RunError> {
     let plan = plan(
         &config.scenario,
@@ -164,137 +154,29 @@ pub fn run(
         },
     )?;
     let watched = specs(&config.monitors, &config.targets);
-    let mut watch = Watch::start(&watched)?;
+    let watch = Watch::start(&watched)?;
     let scenario_toml = config.scenario.to_toml();
     let environment = environment::read(config.placement.clone(), &scenario_toml);
     directory.write_scenario(&scenario_toml)?;
     directory.write_environment(&environment)?;
-    let mut series = directory.series()?;
-    let mut resources = directory.resources()?;
-    let facts = RunFacts::of(
-        &config.scenario,
-        &plan,
-        config.name.clone(),
-        config.started.rfc3339(),
-        config.targets.iter().map(|target| target.record.clone()).collect(),
-        config.placement.clone(),
-    );
-    let mut per_broker = match config.targets.len() {
-        0 | 1 => None,
-        _ => Some(directory.brokers()?),
-    };
-    let clients = facts.clients;
-    let url = config.targets.first().map_or("", |target| target.record.broker.as_str());
-    let mut figures = FigureFiles::begin(directory, config.started, url, facts.acknowledged)?;
-    let (names, deeds) = (facts.names.clone(), facts.deeds.clone());
-    let first = config.targets.first();
-    let mut probe = Probe::new(
-        first.and_then(|target| target.record.pid),
-        first.map(|target| target.cores.clone()).unwrap_or_default(),
-        first.is_some_and(|target| target.is_local),
-    );
-    let started_ns = now_ns();
-    let mut collector = Collector::new(facts, started_ns, probe.sample());
-    collector.hosts = Hosts::new(started_ns, &watched, &config.targets);
-    let mut brokers = Brokers::new(&config.targets, started_ns);
-    let mut broker_rows = Vec::new();
-    let courses = config.targets.iter();
-    let courses = courses.map(|target| (target.record.name.clone(), Arc::clone(&target.course)));
-    let commands = Arc::clone(&config.commands);
-    let mut so_far = DeedsSoFar::new(&deeds, started_ns, courses.collect(), commands);
-    let phases = plan.phases.clone();
-    let groups: Vec<String> = plan.groups.iter().map(|group| group.name.clone()).collect();
+    let mut files = SampleFiles::open(directory, config.targets.len())?;
+    let mut running = Running::new(config, directory, &plan, watch, &watched, on_progress)?;
     let engine = Engine::start(plan).map_err(|error| match error {
         StartError::Plan(error) => RunError::Plan(error),
         StartError::System(error) => RunError::System(error),
     })?;
-
-    let mut stopping = false;
-    let end = loop {
-        if stop.load(Ordering::Relaxed) && !stopping {
-            stopping = true;
-            engine.abort();
-        }
-        for row in watch.rows() {
-            let row = collector.hosts.take(row);
-            resources.write(row).map_err(|source| directory.error("resources.csv", source))?;
-            on_progress(Progress::Host(Box::new(row.clone())));
-        }
-        let asked_ns = now_ns();
-        let Some(event) = engine.next_event(POLL) else {
-            // No event, and no wait for one either: the generator is gone without a last word.
-            if now_ns() - asked_ns < POLL.as_nanos() as u64 / 2 {
-                break End::Thread("it ended without a report".to_owned());
-            }
-            continue;
-        };
-        if let Some(first) = first {
-            probe.follow(first.course.pid());
-        }
-        let samples =
-            if Collector::wants_samples(&event) { probe.sample() } else { Samples::default() };
-        let mut parts = Vec::new();
-        match &event {
-            Event::Phase { kind, index, .. } => on_progress(Progress::Phase {
-                kind: *kind,
-                planned: phases.get(*index).and_then(planned),
-                number: index + 1,
-                of: phases.len(),
-            }),
-            Event::Interval(interval) => {
-                let start_s = interval.start_ns.saturating_sub(started_ns) as f64 / 1e9;
-                figures.interval(start_s, interval)?;
-                parts = parts::of_interval(interval, &groups);
-                let rows = brokers.complete(interval, &mut parts, &collector.hosts);
-                if let Some(out) = &mut per_broker {
-                    let written = rows.iter().try_for_each(|row| out.write(row));
-                    written.map_err(|source| directory.error("brokers.csv", source))?;
-                }
-                broker_rows.extend(rows);
-            }
-            Event::Failed { client, why } | Event::Interrupted { client, why } => {
-                on_progress(Progress::Failed(format!("{}: {why}", names.client(*client))));
-            }
-            Event::ActionStarted { action, clients, .. } => {
-                let (what, clients) = (deeds.sentence(*action).to_owned(), *clients);
-                on_progress(Progress::Acted { what, clients });
-            }
-            Event::Measured(totals) => figures.measured(totals),
-            Event::Finished(_) => {}
-        }
-        so_far.take(&event);
-        let is_told =
-            matches!(event, Event::Interval(_) | Event::ActionStarted { .. } | Event::Finished(_));
-        let finished = match &event {
-            Event::Finished(summary) => Some(summary.end.clone()),
-            _ => None,
-        };
-        if let Some(row) = collector.handle(event, samples) {
-            series.write(&row).map_err(|source| directory.error("timeseries.csv", source))?;
-            on_progress(Progress::Second { row: Box::new(row), clients, parts });
-        }
-        if is_told {
-            so_far.news().into_iter().for_each(|news| on_progress(Progress::Deed(Box::new(news))));
-        }
-        if let Some(end) = finished {
-            break end;
-        }
-    };
-    series.flush().map_err(|source| directory.error("timeseries.csv", source))?;
-    if let Some(out) = &mut per_broker {
-        out.flush().map_err(|source| directory.error("brokers.csv", source))?;
-    }
+    let end = running.follow(&engine, stop, &mut files)?;
+    files.flush_load()?;
+    let Running { mut watch, mut collector, figures, broker_rows, started_ns, .. } = running;
     figures.end()?;
     if end == End::Completed {
         let left_ns = collector.hosts_due_ns().saturating_sub(now_ns());
         std::thread::sleep(Duration::from_nanos(left_ns));
     }
     for row in watch.rows() {
-        resources
-            .write(collector.hosts.take(row))
-            .map_err(|source| directory.error("resources.csv", source))?;
+        files.write_resource(collector.hosts.take(row))?;
     }
-    resources.flush().map_err(|source| directory.error("resources.csv", source))?;
+    files.flush_resources()?;
     collector.hosts.end(watch.stop());
 
     for (target, restarts) in config.targets.iter().zip(restarts(&config.targets)) {
@@ -304,15 +186,228 @@ pub fn run(
     let (ending, aborted) = ending(end);
     let elapsed_s = now_ns().saturating_sub(started_ns) as f64 / 1e9;
     let (record, rows, curves, hosts) = collector.finish(elapsed_s, aborted);
-    let data = RunData {
-        record,
-        rows,
-        curves,
-        hosts,
-        brokers: broker_rows,
-        environment: Some(environment),
-    };
+    let environment = Some(environment);
+    let data = RunData { record, rows, curves, hosts, brokers: broker_rows, environment };
     Ok(Outcome { data, ending })
+}
+
+/// The files of samples, written as the run goes on.
+struct SampleFiles<'d> {
+    directory: &'d RunDirectory,
+    series: SeriesWriter<BufWriter<File>>,
+    resources: ResourceWriter<BufWriter<File>>,
+    /// Absent with a single broker.
+    brokers: Option<BrokerWriter<BufWriter<File>>>,
+}
+
+impl<'d> SampleFiles<'d> {
+    fn open(directory: &'d RunDirectory, brokers: usize) -> Result<Self, OutputError> {
+        let (series, resources) = (directory.series()?, directory.resources()?);
+        let brokers = (brokers > 1).then(|| directory.brokers()).transpose()?;
+        Ok(Self { directory, series, resources, brokers })
+    }
+
+    fn write_second(&mut self, row: &SeriesRow) -> Result<(), OutputError> {
+        let written = self.series.write(row);
+        written.map_err(|source| self.directory.error("timeseries.csv", source))
+    }
+
+    fn write_resource(&mut self, row: &ResourceRow) -> Result<(), OutputError> {
+        let written = self.resources.write(row);
+        written.map_err(|source| self.directory.error("resources.csv", source))
+    }
+
+    fn write_brokers(&mut self, rows: &[BrokerRow]) -> Result<(), OutputError> {
+        let Some(out) = &mut self.brokers else { return Ok(()) };
+        let written = rows.iter().try_for_each(|row| out.write(row));
+        written.map_err(|source| self.directory.error("brokers.csv", source))
+    }
+
+    /// The rows of the load are complete.
+    fn flush_load(&mut self) -> Result<(), OutputError> {
+        let flushed = self.series.flush();
+        flushed.map_err(|source| self.directory.error("timeseries.csv", source))?;
+        let Some(out) = &mut self.brokers else { return Ok(()) };
+        out.flush().map_err(|source| self.directory.error("brokers.csv", source))
+    }
+
+    fn flush_resources(&mut self) -> Result<(), OutputError> {
+        let flushed = self.resources.flush();
+        flushed.map_err(|source| self.directory.error("resources.csv", source))
+    }
+}
+
+/// A run while the engine works.
+struct Running<'c, P> {
+    /// The first broker, whose process the probe follows.
+    first: Option<&'c RunTarget>,
+    started_ns: u64,
+    phases: Vec<tacho_load::Phase>,
+    /// Names of the plan's groups.
+    groups: Vec<String>,
+    clients: u64,
+    names: Names,
+    deeds: Deeds,
+    watch: Watch,
+    probe: Probe,
+    collector: Collector,
+    brokers: Brokers,
+    broker_rows: Vec<BrokerRow>,
+    so_far: DeedsSoFar,
+    figures: FigureFiles<'c>,
+    on_progress: P,
+}
+
+impl<'c, P: FnMut(Progress)> Running<'c, P> {
+    fn new(
+        config: &'c RunConfig,
+        directory: &'c RunDirectory,
+        plan: &tacho_load::Plan,
+        watch: Watch,
+        watched: &[MonitorSpec],
+        on_progress: P,
+    ) -> Result<Self, OutputError> {
+        let facts = RunFacts::of(
+            &config.scenario,
+            plan,
+            config.name.clone(),
+            config.started.rfc3339(),
+            config.targets.iter().map(|target| target.record.clone()).collect(),
+            config.placement.clone(),
+        );
+        let first = config.targets.first();
+        let url = first.map_or("", |target| target.record.broker.as_str());
+        let figures = FigureFiles::begin(directory, config.started, url, facts.acknowledged)?;
+        let mut probe = Probe::new(
+            first.and_then(|target| target.record.pid),
+            first.map(|target| target.cores.clone()).unwrap_or_default(),
+            first.is_some_and(|target| target.is_local),
+        );
+        let (clients, names, deeds) = (facts.clients, facts.names.clone(), facts.deeds.clone());
+        let started_ns = now_ns();
+        let mut collector = Collector::new(facts, started_ns, probe.sample());
+        collector.hosts = Hosts::new(started_ns, watched, &config.targets);
+        let courses = config.targets.iter();
+        let courses =
+            courses.map(|target| (target.record.name.clone(), Arc::clone(&target.course)));
+        let commands = Arc::clone(&config.commands);
+        Ok(Self {
+            first,
+            started_ns,
+            phases: plan.phases.clone(),
+            groups: plan.groups.iter().map(|group| group.name.clone()).collect(),
+            clients,
+            names,
+            watch,
+            probe,
+            collector,
+            brokers: Brokers::new(&config.targets, started_ns),
+            broker_rows: Vec::new(),
+            so_far: DeedsSoFar::new(&deeds, started_ns, courses.collect(), commands),
+            deeds,
+            figures,
+            on_progress,
+        })
+    }
+
+    /// Takes events and host samples until the engine ends.
+    fn follow(
+        &mut self,
+        engine: &Engine,
+        stop: &AtomicBool,
+        files: &mut SampleFiles<'_>,
+    ) -> Result<End, OutputError> {
+        let mut stopping = false;
+        loop {
+            if stop.load(Ordering::Relaxed) && !stopping {
+                stopping = true;
+                engine.abort();
+            }
+            for row in self.watch.rows() {
+                let row = self.collector.hosts.take(row);
+                files.write_resource(row)?;
+                (self.on_progress)(Progress::Host(Box::new(row.clone())));
+            }
+            let asked_ns = now_ns();
+            let Some(event) = engine.next_event(POLL) else {
+                // An empty answer without the wait: the generator has ended without a report.
+                if now_ns() - asked_ns < POLL.as_nanos() as u64 / 2 {
+                    return Ok(End::Thread("it ended without a report".to_owned()));
+                }
+                continue;
+            };
+            let finished = match &event {
+                Event::Finished(summary) => Some(summary.end.clone()),
+                _ => None,
+            };
+            self.take(event, files)?;
+            if let Some(end) = finished {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Takes one event: samples, files, progress, the collector.
+    fn take(&mut self, event: Event, files: &mut SampleFiles<'_>) -> Result<(), OutputError> {
+        if let Some(first) = self.first {
+            self.probe.follow(first.course.pid());
+        }
+        let samples = match Collector::wants_samples(&event) {
+            true => self.probe.sample(),
+            false => Samples::default(),
+        };
+        let parts = self.report(&event, files)?;
+        self.so_far.take(&event);
+        let has_news =
+            matches!(event, Event::Interval(_) | Event::ActionStarted { .. } | Event::Finished(_));
+        if let Some(row) = self.collector.handle(event, samples) {
+            files.write_second(&row)?;
+            let (row, clients) = (Box::new(row), self.clients);
+            (self.on_progress)(Progress::Second { row, clients, parts });
+        }
+        if has_news {
+            for news in self.so_far.news() {
+                (self.on_progress)(Progress::Deed(Box::new(news)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports an event as it is; the parts are those of an interval.
+    fn report(
+        &mut self,
+        event: &Event,
+        files: &mut SampleFiles<'_>,
+    ) -> Result<Vec<PartRow>, OutputError> {
+        match event {
+            Event::Phase { kind, index, .. } => (self.on_progress)(Progress::Phase {
+                kind: *kind,
+                planned: self.phases.get(*index).and_then(planned),
+                number: index + 1,
+                of: self.phases.len(),
+            }),
+            Event::Interval(interval) => {
+                let start_s = interval.start_ns.saturating_sub(self.started_ns) as f64 / 1e9;
+                self.figures.interval(start_s, interval)?;
+                let mut parts = parts::of_interval(interval, &self.groups);
+                let rows = self.brokers.complete(interval, &mut parts, &self.collector.hosts);
+                files.write_brokers(&rows)?;
+                self.broker_rows.extend(rows);
+                return Ok(parts);
+            }
+            Event::Failed { client, why } | Event::Interrupted { client, why } => {
+                let sentence = format!("{}: {why}", self.names.client(*client));
+                (self.on_progress)(Progress::Failed(sentence));
+            }
+            Event::ActionStarted { action, clients, .. } => {
+                let (what, clients) = (self.deeds.sentence(*action).to_owned(), *clients);
+                (self.on_progress)(Progress::Acted { what, clients });
+            }
+            Event::Measured(totals) => self.figures.measured(totals),
+            Event::Finished(_) => {}
+        }
+        Ok(Vec::new())
+    }
 }
 
 /// The restarts of each broker, with what became of bridges.

@@ -10,9 +10,10 @@ use tacho_load::{
 };
 use tacho_monitor::{CpuSource, ProcessSample};
 
-use super::collector::{Collector, RunFacts};
+use super::collector::Collector;
 use super::course::Again;
 use super::deeds::Deeds;
+use super::facts::RunFacts;
 use super::names::Names;
 use crate::probe::Samples;
 use tacho_record::{

@@ -3,7 +3,8 @@
 use tacho_load::{Counters, Totals};
 use tacho_monitor::CpuSource;
 
-use super::collector::{RunFacts, busy_percent, round};
+use super::facts::RunFacts;
+use super::numbers::{busy_percent, round};
 use super::parts;
 use crate::probe::Usage;
 use tacho_record::{DeclaredLost, LatencyStats, LostRange, Step, Verdict, ViolationCounts};
@@ -21,9 +22,6 @@ pub(super) fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
     let counters: &Counters = &totals.counters;
     let delivery = &totals.delivery;
     let achieved_in = if facts.acknowledged { counters.acked } else { counters.sent };
-    let messages = counters.sent + counters.received;
-    let percent = |value: Option<f64>| value.map(|value| round(value, 2));
-    let undeclared = totals.gaps.iter().filter(|gap| !gap.declared).count();
     let closed_out = || {
         // Without a schedule the deliveries due are those that the sent messages had to cause.
         rate(delivery.expected)
@@ -47,6 +45,25 @@ pub(super) fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
         send_delay_us: LatencyStats::of(&totals.send_delay),
         ack_us: LatencyStats::of(&totals.ack),
         rtt_us: LatencyStats::of(&totals.rtt),
+        overrun: counters.overrun,
+        dropped: counters.dropped,
+        refused: counters.refused,
+        actions: facts.deeds.len() as u64,
+        groups: parts::step_groups(totals, facts),
+        shared: totals.shared.iter().map(parts::fairness).collect(),
+        targets: parts::step_targets(totals, facts.acknowledged),
+        drained: totals.drained,
+        received_min: totals.received_min_max.map(|(min, _)| min),
+        received_max: totals.received_min_max.map(|(_, max)| max),
+        ..deliveries(totals, facts, resources(totals, usage))
+    }
+}
+
+/// `step` with what became of the messages of a window.
+fn deliveries(totals: &Totals, facts: &RunFacts, step: Step) -> Step {
+    let delivery = &totals.delivery;
+    let undeclared = totals.gaps.iter().filter(|gap| !gap.declared).count();
+    Step {
         sent: delivery.sent,
         expected: delivery.expected,
         received: delivery.received,
@@ -67,22 +84,21 @@ pub(super) fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
         out_of_order: delivery.out_of_order,
         unexpected: delivery.unexpected,
         corrupted: delivery.corrupted,
-        overrun: counters.overrun,
-        dropped: counters.dropped,
-        refused: counters.refused,
         violations: ViolationCounts {
             lost: totals.violations.lost,
             duplicates: totals.violations.duplicates,
             out_of_order: totals.violations.out_of_order,
             corrupted: totals.violations.corrupted,
         },
-        actions: facts.deeds.len() as u64,
-        groups: parts::step_groups(totals, facts),
-        shared: totals.shared.iter().map(parts::fairness).collect(),
-        targets: parts::step_targets(totals, facts.acknowledged),
-        drained: totals.drained,
-        received_min: totals.received_min_max.map(|(min, _)| min),
-        received_max: totals.received_min_max.map(|(_, max)| max),
+        ..step
+    }
+}
+
+/// A step with what the broker, the host and the generator used in a window.
+fn resources(totals: &Totals, usage: &Usage) -> Step {
+    let messages = totals.counters.sent + totals.counters.received;
+    let percent = |value: Option<f64>| value.map(|value| round(value, 2));
+    Step {
         broker_cpu_percent: percent(usage.broker_cpu_percent),
         broker_cpu_us_per_message: usage
             .broker_cpu_ns
@@ -101,8 +117,6 @@ pub(super) fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
         host_memory_percent: percent(usage.host_memory_percent),
         generator_cpu_percent: busy_percent(&totals.threads).0,
         generator_thread_busy_max_percent: busy_percent(&totals.threads).1,
-        hosts: Vec::new(),
-        gates: Vec::new(),
         ..Step::default()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use tacho_lab::campaign::Place;
 use tacho_lab::capacity::{
-    Ending, Judgement, Purpose, Search, SearchPlan, Try, default_objectives, judge,
+    Judgement, Purpose, Search, SearchEnd, SearchPlan, Try, default_objectives, judge,
 };
 use tacho_record::{
     Capacity, Cause, Observation, RunKind, Series, Severity, Trial, TrialOutcome, Verdict,
@@ -140,7 +140,7 @@ struct Hunt<'a> {
 
 impl Hunt<'_> {
     /// Makes trials until the search has ended; `None` when it was cut short.
-    fn search(&mut self, search: &mut Search) -> Result<Option<Ending>, Failure> {
+    fn search(&mut self, search: &mut Search) -> Result<Option<SearchEnd>, Failure> {
         loop {
             let trial = match search.next() {
                 Ok(trial) => trial,
@@ -251,38 +251,38 @@ impl Hunt<'_> {
         Ok(())
     }
 
-    fn finish(mut self, search: &Search, ending: Option<Ending>) -> Result<u8, Failure> {
+    fn finish(mut self, search: &Search, ending: Option<SearchEnd>) -> Result<u8, Failure> {
         let arguments = self.arguments;
         let pass = search.highest_pass();
         let bound = search.lowest_generator_bound();
         let tps = self.tps_at(pass);
         let sentence = match ending {
             None => "the search was cut short",
-            Some(Ending::Found) => "the bounds are as near as asked",
-            Some(Ending::Ceiling) => "the highest value to try passes",
-            Some(Ending::NothingPasses) => "nothing passes, down to the lowest value",
-            Some(Ending::GaveUp) => "outcomes contradict each other, the search gave up",
+            Some(SearchEnd::Found) => "the bounds are as near as asked",
+            Some(SearchEnd::Ceiling) => "the highest value to try passes",
+            Some(SearchEnd::NothingPasses) => "nothing passes, down to the lowest value",
+            Some(SearchEnd::GaveUp) => "outcomes contradict each other, the search gave up",
         };
         let campaign = &mut self.driver.campaign;
         match ending {
-            Some(Ending::Found) if bound.is_some() => campaign.reason(
+            Some(SearchEnd::Found) if bound.is_some() => campaign.reason(
                 Verdict::GeneratorBound,
                 match &self.needs {
                     Some((_, needs)) => Cause::MachineEndsSearch { needs: needs.to_string() },
                     None => Cause::GeneratorEndsSearch,
                 },
             ),
-            Some(Ending::NothingPasses) if search.lowest_fail().is_none() => {
+            Some(SearchEnd::NothingPasses) if search.lowest_fail().is_none() => {
                 campaign.reason(Verdict::GeneratorBound, Cause::GeneratorBoundEverywhere);
             }
-            Some(Ending::NothingPasses) => {
+            Some(SearchEnd::NothingPasses) => {
                 campaign.reason(Verdict::ThresholdFailed, Cause::NoLoadPasses);
             }
-            Some(Ending::GaveUp) => {
+            Some(SearchEnd::GaveUp) => {
                 let trials = search.trials() as u64;
                 campaign.reason(Verdict::NotSteady, Cause::Contradictions { trials });
             }
-            Some(Ending::Found | Ending::Ceiling) | None => {}
+            Some(SearchEnd::Found | SearchEnd::Ceiling) | None => {}
         }
         let capacity = Capacity {
             variable: arguments.variable.clone(),
