@@ -3,18 +3,18 @@
 
 use super::axis::Unit;
 use super::chart::{Chart, Line};
-use super::charts::{float, line_of, log_over_time, over_time};
 use super::lang::Lang;
+use super::over_time::{float, line_of, log_over_time, over_time};
 use tacho_record::{BrokerRow, PartRow, SeriesRow};
 
 /// The panels of one broker.
 #[derive(Debug)]
-pub(super) struct Panels {
+pub(super) struct BrokerPanels {
     pub(super) name: String,
     pub(super) charts: Vec<Chart>,
 }
 
-type Pick = fn(&PartRow) -> Option<f64>;
+type PartPick = fn(&PartRow) -> Option<f64>;
 
 /// What charts of a broker have in common.
 struct Of<'a> {
@@ -39,10 +39,10 @@ fn own<'a>(brokers: &'a [BrokerRow], name: &str) -> Vec<&'a BrokerRow> {
 }
 
 /// Panels of all brokers; none without several.
-pub(super) fn panels(lang: Lang, brokers: &[BrokerRow], rows: &[SeriesRow]) -> Vec<Panels> {
+pub(super) fn panels(lang: Lang, brokers: &[BrokerRow], rows: &[SeriesRow]) -> Vec<BrokerPanels> {
     let panels = |name: &str| {
         let of = Of { lang, own: own(brokers, name), rows };
-        Panels { name: shown(lang, name).to_owned(), charts: of.charts() }
+        BrokerPanels { name: shown(lang, name).to_owned(), charts: of.charts() }
     };
     names(brokers).into_iter().map(panels).collect()
 }
@@ -52,7 +52,7 @@ fn shown(lang: Lang, name: &str) -> &str {
 }
 
 /// A line per broker.
-pub(super) fn side_by_side(lang: Lang, brokers: &[BrokerRow], pick: Pick) -> Vec<Line> {
+pub(super) fn side_by_side(lang: Lang, brokers: &[BrokerRow], pick: PartPick) -> Vec<Line> {
     let named = names(brokers).into_iter().enumerate();
     let lines = named.map(|(index, name)| {
         // The generator's colour is the third.
@@ -62,7 +62,7 @@ pub(super) fn side_by_side(lang: Lang, brokers: &[BrokerRow], pick: Pick) -> Vec
     lines.filter(|line| !line.is_empty()).collect()
 }
 
-fn line(own: &[&BrokerRow], name: &str, colour: usize, pick: Pick) -> Line {
+fn line(own: &[&BrokerRow], name: &str, colour: usize, pick: PartPick) -> Line {
     let values = own.iter().map(|row| (row.start_s, row.length_s, pick(&row.part)));
     line_of(name, colour, values)
 }
@@ -81,7 +81,7 @@ impl Of<'_> {
         charts
     }
 
-    fn chart(&self, title: &str, y: (&str, Unit), lines: &[(&str, usize, Pick)]) -> Chart {
+    fn chart(&self, title: &str, y: (&str, Unit), lines: &[(&str, usize, PartPick)]) -> Chart {
         let lines = lines
             .iter()
             .map(|(name, colour, pick)| line(&self.own, name, *colour, *pick))

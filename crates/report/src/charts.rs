@@ -2,104 +2,11 @@
 
 use super::axis::{Scale, Unit, nines};
 use super::brokers;
-use super::chart::{Axis, Band, Chart, Line, Style, from_zero, greatest, least, logarithmic};
+use super::chart::{Axis, Chart, Line, Style, greatest, least};
 use super::lang::Lang;
+use super::over_time::{Pick, float, line, log_over_time, over_time};
 use tacho_record::StepCurves;
 use tacho_record::{BrokerRow, CurvePoint, PartRow, SeriesRow};
-
-/// Latency statistics of intervals shorter than this, in seconds, are left out: the last rest of a
-/// phase has too few messages to compare with whole seconds.
-const INTERVAL_SHOWN_S: f64 = 0.5;
-
-/// A figure of a second.
-pub(super) type Pick = fn(&SeriesRow) -> Option<f64>;
-
-/// A line over the time of the run.
-pub(super) fn line(rows: &[SeriesRow], name: &str, colour: usize, pick: Pick) -> Line {
-    let values = rows.iter().map(|row| (row.start_s, row.length_s, pick(row)));
-    line_of(name, colour, values)
-}
-
-/// A line over the time of the run, of starts and lengths of intervals with their values.
-pub(super) fn line_of(
-    name: &str,
-    colour: usize,
-    values: impl Iterator<Item = (f64, f64, Option<f64>)>,
-) -> Line {
-    let points = values
-        .filter(|(_, length_s, _)| *length_s >= INTERVAL_SHOWN_S)
-        // A value stands in the middle of the interval that it describes.
-        .map(|(start_s, length_s, value)| (start_s + length_s / 2.0, value));
-    Line::plain(name, colour, points.collect())
-}
-
-/// A line over the time of the run that has short intervals too: what happens while clients
-/// connect and subscribe may take less than one.
-pub(super) fn every_interval(rows: &[SeriesRow], name: &str, colour: usize, pick: Pick) -> Line {
-    let points = rows.iter().map(|row| (row.start_s + row.length_s / 2.0, pick(row)));
-    Line::plain(name, colour, points.collect())
-}
-
-/// The time of the run.
-pub(super) fn time_axis(lang: Lang, rows: &[SeriesRow]) -> Axis {
-    let end = rows.last().map_or(1.0, |row| row.start_s + row.length_s);
-    Axis {
-        title: lang.time_since_the_start_of_the_run_s().to_owned(),
-        scale: Scale::exactly(0.0, end, Unit::Seconds),
-        unit: Unit::Seconds,
-    }
-}
-
-/// The measured windows.
-pub(super) fn bands(lang: Lang, rows: &[SeriesRow]) -> Vec<Band> {
-    let mut bands: Vec<Band> = Vec::new();
-    let mut previous = "";
-    for row in rows {
-        let end = row.start_s + row.length_s;
-        if row.phase == "measure" {
-            match bands.last_mut().filter(|_| previous == row.phase) {
-                Some(band) => band.to = end,
-                None => {
-                    bands.push(Band {
-                        name: lang.measured_band().to_owned(),
-                        from: row.start_s,
-                        to: end,
-                    });
-                }
-            }
-        }
-        previous = &row.phase;
-    }
-    bands
-}
-
-/// A chart over time whose axis starts at zero.
-pub(super) fn over_time(
-    lang: Lang,
-    rows: &[SeriesRow],
-    title: &str,
-    y: &str,
-    unit: Unit,
-    lines: Vec<Line>,
-) -> Chart {
-    let y = from_zero(y, unit, &lines);
-    Chart { bands: bands(lang, rows), ..Chart::new(title, time_axis(lang, rows), y, lines) }
-}
-
-/// A chart of latencies over time, logarithmic.
-pub(super) fn log_over_time(
-    lang: Lang,
-    rows: &[SeriesRow],
-    title: &str,
-    lines: Vec<Line>,
-) -> Chart {
-    let y = logarithmic(lang, lang.latency(), Unit::Latency, &lines);
-    Chart { bands: bands(lang, rows), ..Chart::new(title, time_axis(lang, rows), y, lines) }
-}
-
-pub(super) fn float(value: Option<u64>) -> Option<f64> {
-    value.map(|value| value as f64)
-}
 
 /// Rates and latencies over time: the first two charts that a reader sees.
 pub(super) fn overview(lang: Lang, rows: &[SeriesRow]) -> Vec<Chart> {

@@ -8,13 +8,14 @@ use super::charts::{curve, quantile_chart};
 use super::comparison_text::{
     change_shown, ends_shown, floor_shown, interval_ends, median_shown, verdict_sentence,
 };
+use super::document::{document, files};
+use super::elements::{banner, escape, tiles};
 use super::grid::{Cell, Grid};
-use super::html::{banner, document, escape, files, tiles};
 use super::intervals::{Span, drawn};
 use super::lang::Lang;
 use super::page::Page;
-use super::single::quoted;
 use super::steps_table::verdict_words;
+use super::surroundings::quoted;
 use tacho_record::{
     Change, Comparison, ComparisonSide, Difference, FigureRow, FigureUnit, Judgement, Point,
     Repeat, SideCurve, Spread,

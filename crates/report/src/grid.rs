@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::html::escape;
+use super::elements::escape;
 
 /// One cell.
 #[derive(Clone, Debug, Default)]

@@ -3,23 +3,23 @@
 
 use super::axis::{Scale, Unit};
 use super::chart::{Axis, Chart, Line, Spread, from_zero};
-use super::charts::{bands, time_axis};
 use super::lang::Lang;
+use super::over_time::{bands, time_axis};
 use tacho_monitor::{CpuPercent, HostRow};
 use tacho_record::{ResourceRow, SeriesRow};
 
 /// The panels of one host.
 #[derive(Debug)]
-pub(super) struct Panels {
+pub(super) struct HostPanels {
     /// Which host, what it stands for, who told.
     pub(super) title: String,
     pub(super) charts: Vec<Chart>,
 }
 
-type Figure<'a> = (String, Box<dyn Fn(&HostRow) -> Option<f64> + 'a>);
+type HostFigure<'a> = (String, Box<dyn Fn(&HostRow) -> Option<f64> + 'a>);
 
 /// Panels of all hosts.
-pub(super) fn panels(lang: Lang, hosts: &[ResourceRow], rows: &[SeriesRow]) -> Vec<Panels> {
+pub(super) fn panels(lang: Lang, hosts: &[ResourceRow], rows: &[SeriesRow]) -> Vec<HostPanels> {
     let mut sources: Vec<(&str, &str, Option<&str>)> = Vec::new();
     for row in hosts {
         let source = identity(&row.host);
@@ -34,7 +34,7 @@ pub(super) fn panels(lang: Lang, hosts: &[ResourceRow], rows: &[SeriesRow]) -> V
             let (host, via, target) = source;
             let of = target.map_or_else(String::new, |name| lang.host_of_broker(name));
             let via = if via.is_empty() { String::new() } else { lang.told_by(via) };
-            Panels { title: lang.host(host, of, via), charts: charts(lang, &own, rows) }
+            HostPanels { title: lang.host(host, of, via), charts: charts(lang, &own, rows) }
         })
         .collect()
 }
@@ -61,7 +61,7 @@ fn lines(
     lang: Lang,
     own: &[&ResourceRow],
     rows: &[SeriesRow],
-    figures: &[Figure<'_>],
+    figures: &[HostFigure<'_>],
 ) -> (Vec<Line>, Vec<Spread>) {
     let windows = bands(lang, rows);
     let end = rows.last().map_or(f64::INFINITY, |row| row.start_s + row.length_s);
@@ -100,7 +100,7 @@ fn panel(
     rows: &[SeriesRow],
     title: &str,
     y: (&str, Unit),
-    figures: &[Figure<'_>],
+    figures: &[HostFigure<'_>],
 ) -> Chart {
     let (lines, table) = lines(lang, own, rows, figures);
     let axis = from_zero(y.0, y.1, &lines);
@@ -111,7 +111,7 @@ fn panel(
     }
 }
 
-fn figure<'a>(name: &str, pick: impl Fn(&HostRow) -> Option<f64> + 'a) -> Figure<'a> {
+fn figure<'a>(name: &str, pick: impl Fn(&HostRow) -> Option<f64> + 'a) -> HostFigure<'a> {
     (name.to_owned(), Box::new(pick))
 }
 

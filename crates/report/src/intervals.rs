@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::html::escape;
+use super::elements::escape;
 use tacho_record::{Change, FigureRow, Judgement, Scale};
 
 const WIDTH: f64 = 170.0;

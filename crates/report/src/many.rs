@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use super::charts::{curve, quantile_chart};
 use super::data::ReportData;
+use super::elements::{escape, remarks, tiles};
 use super::grid::{Cell, Grid};
-use super::html::{escape, remarks, tiles};
 use super::ladder::{self, is_invalid, short_rate};
 use super::lang::Lang;
 use super::page::Page;
-use super::single::{conditions, surroundings};
+use super::single::conditions;
 use super::steps_table::{self, report_of, verdict_words};
+use super::surroundings::surroundings;
 use super::{capacity, words};
 use tacho_record::{Position, RunRecord, Series, Step};
 use tacho_scenario::format::{latency, percent, rate};

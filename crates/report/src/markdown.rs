@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::campaign::{capacity_text, recommendation_text};
-use tacho_record::{RunKind, RunRecord, Severity, Step, TrialOutcome, Verdict};
+use tacho_record::{Capacity, RunKind, RunRecord, Severity, Step, TrialOutcome, Verdict};
 use tacho_scenario::format;
 use tacho_scenario::steps::shown;
 
@@ -37,47 +37,11 @@ pub fn markdown(record: &RunRecord) -> String {
         .chain(record.capacity.iter().map(capacity_text));
     list(&mut out, results);
     match (record.kind, &record.capacity) {
-        (RunKind::Capacity, Some(capacity)) => {
-            let _ = writeln!(out, "| trial | {HEADS} | outcome |");
-            let _ = writeln!(out, "|---|{RULE}---|");
-            for trial in &capacity.trials {
-                let step = trial.step.and_then(|index| record.steps.get(index));
-                let outcome = match trial.outcome {
-                    TrialOutcome::Pass => "pass",
-                    TrialOutcome::Fail => "fail",
-                    TrialOutcome::GeneratorBound => "generator bound",
-                };
-                let label =
-                    format!("{} {}, {} s", trial.purpose, shown(trial.value), shown(trial.hold_s));
-                let _ = writeln!(out, "| {label} | {} | {outcome} |", cells(step));
-            }
-        }
-        _ => {
-            let _ = writeln!(out, "| step | {HEADS} | verdict |");
-            let _ = writeln!(out, "|---|{RULE}---|");
-            for (index, step) in record.steps.iter().enumerate() {
-                let label = match (step.series.as_str(), step.label.as_str()) {
-                    (_, "") => (index + 1).to_string(),
-                    (series, label) if record.kind == RunKind::Suite && series != label => {
-                        format!("{series}, {label}")
-                    }
-                    (_, label) => label.to_owned(),
-                };
-                let verdict = step.verdict.name();
-                let _ = writeln!(out, "| {} | {} | {verdict} |", text(&label), cells(Some(step)));
-            }
-        }
+        (RunKind::Capacity, Some(capacity)) => trials(&mut out, record, capacity),
+        _ => steps(&mut out, record),
     }
     let _ = writeln!(out);
-    if !record.thresholds.is_empty() {
-        let _ = writeln!(out, "| threshold | figure | holds |\n|---|---|---|");
-        for result in &record.thresholds {
-            let holds = if result.passed { "yes" } else { "**no**" };
-            let condition = text(&result.condition);
-            let _ = writeln!(out, "| {condition} | {} | {holds} |", text(&result.shown()));
-        }
-        let _ = writeln!(out);
-    }
+    thresholds(&mut out, record);
     list(
         &mut out,
         record.skipped.iter().map(|skipped| {
@@ -88,6 +52,50 @@ pub fn markdown(record: &RunRecord) -> String {
     list(&mut out, findings.map(|finding| finding.sentence.clone()));
     list(&mut out, record.notes.iter().cloned());
     out
+}
+
+fn trials(out: &mut String, record: &RunRecord, capacity: &Capacity) {
+    let _ = writeln!(out, "| trial | {HEADS} | outcome |");
+    let _ = writeln!(out, "|---|{RULE}---|");
+    for trial in &capacity.trials {
+        let step = trial.step.and_then(|index| record.steps.get(index));
+        let outcome = match trial.outcome {
+            TrialOutcome::Pass => "pass",
+            TrialOutcome::Fail => "fail",
+            TrialOutcome::GeneratorBound => "generator bound",
+        };
+        let label = format!("{} {}, {} s", trial.purpose, shown(trial.value), shown(trial.hold_s));
+        let _ = writeln!(out, "| {label} | {} | {outcome} |", cells(step));
+    }
+}
+
+fn steps(out: &mut String, record: &RunRecord) {
+    let _ = writeln!(out, "| step | {HEADS} | verdict |");
+    let _ = writeln!(out, "|---|{RULE}---|");
+    for (index, step) in record.steps.iter().enumerate() {
+        let label = match (step.series.as_str(), step.label.as_str()) {
+            (_, "") => (index + 1).to_string(),
+            (series, label) if record.kind == RunKind::Suite && series != label => {
+                format!("{series}, {label}")
+            }
+            (_, label) => label.to_owned(),
+        };
+        let verdict = step.verdict.name();
+        let _ = writeln!(out, "| {} | {} | {verdict} |", text(&label), cells(Some(step)));
+    }
+}
+
+fn thresholds(out: &mut String, record: &RunRecord) {
+    if record.thresholds.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "| threshold | figure | holds |\n|---|---|---|");
+    for result in &record.thresholds {
+        let holds = if result.passed { "yes" } else { "**no**" };
+        let condition = text(&result.condition);
+        let _ = writeln!(out, "| {condition} | {} | {holds} |", text(&result.shown()));
+    }
+    let _ = writeln!(out);
 }
 
 const HEADS: &str = "in/s | out/s | TPS | CPU | mean | p99 | loss";
@@ -138,7 +146,7 @@ pub(crate) fn text(plain: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tacho_record::{Capacity, LatencyStats, Trial};
+    use tacho_record::{LatencyStats, Trial};
 
     #[test]
     fn a_run_in_markdown() {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::axis::Unit;
 use super::chart::{Band, Chart, Spread};
 use super::chart_data::Data;
-use super::html::escape;
+use super::elements::escape;
 use super::lang::Lang;
 use super::svg::{classes, svg};
 

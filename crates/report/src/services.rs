@@ -3,8 +3,8 @@
 
 use super::axis::Unit;
 use super::chart::{Chart, Line, Style};
-use super::charts::{every_interval, line, log_over_time, over_time};
 use super::lang::Lang;
+use super::over_time::{every_interval, line, log_over_time, over_time};
 use tacho_record::SeriesRow;
 
 /// The mean over everything that ended, from the means of two parts and how many each had.

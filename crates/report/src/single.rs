@@ -7,15 +7,16 @@ use super::brokers;
 use super::charts;
 use super::course;
 use super::data::ReportData;
+use super::elements::{escape, pairs, remarks, tiles};
 use super::grid::{Cell, Grid};
 use super::hosts;
-use super::html::{escape, files, pairs, remarks, tiles};
 use super::lang::Lang;
 use super::page::Page;
 use super::services;
 use super::steps_table;
+use super::surroundings::surroundings;
 use super::tables::{latencies, latency_heads, lost, tables};
-use tacho_record::{Headline, LatencyStats, RunRecord, Series, Step};
+use tacho_record::{Headline, RunRecord, Series, Step};
 use tacho_scenario::format::{self, percent, rate, thousands};
 
 /// Runs of lost messages that are shown.
@@ -337,112 +338,5 @@ pub(super) fn conditions(page: &mut Page, record: &RunRecord) {
             let _ = write!(page.out, "<li>{}</li>", escape(&lang.told(sentence)));
         }
         page.out.push_str("</ol>\n");
-    }
-}
-
-/// How to do it again, where it was done, and what else there is.
-pub(super) fn surroundings(page: &mut Page, data: &ReportData<'_>) {
-    let (record, lang) = (data.record, page.lang);
-    page.section("reproduce", lang.how_to_reproduce());
-    let command = &data.environment.command_line;
-    if !command.is_empty() {
-        page.note(lang.the_command_with_passwords_and_tokens_left_out());
-        let line = command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-        let _ = writeln!(page.out, "<pre>{}</pre>", escape(&line));
-    }
-    if record.kind == tacho_record::RunKind::Run {
-        page.note(lang.the_same_load());
-        page.out.push_str("<pre>tacho run scenario.toml</pre>\n");
-    }
-    page.out.push_str("<div class=\"columns\">");
-    let mut run: Vec<(String, String)> =
-        record.vars.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-    run.push((lang.seed().to_owned(), record.seed.to_string()));
-    for target in &record.targets {
-        let name = if target.name.is_empty() { lang.broker() } else { target.name.as_str() };
-        run.push((name.to_owned(), target.broker.clone()));
-        if target.durability.is_some() {
-            run.push((lang.sessions_of(name), course::keeping(lang, target)));
-        }
-    }
-    if let Some(command) = &record.target.command {
-        run.push((lang.broker_command().to_owned(), command.clone()));
-    }
-    let p50 = |stats: &LatencyStats| lang.latency_or(stats.p50.map(|us| us as f64));
-    if record.connect_us.count > 0 {
-        run.push((lang.median_time_to_connack().to_owned(), p50(&record.connect_us)));
-        if record.handshake_us.count > 0 {
-            let handshake = p50(&record.handshake_us);
-            run.push((lang.median_time_of_tls_and_websocket_handshakes().to_owned(), handshake));
-        }
-        run.push((lang.median_time_to_suback().to_owned(), p50(&record.suback_us)));
-    }
-    if record.clients > 0 {
-        let (connected, all) = (thousands(record.clients_connected), thousands(record.clients));
-        run.push((lang.clients_connected().to_owned(), lang.some_of(connected, all)));
-        run.push((lang.failures_of_clients().to_owned(), thousands(record.client_failures)));
-    }
-    pairs(&mut page.out, lang.scenario(), &run);
-    let monitors: Vec<_> = record
-        .monitors
-        .iter()
-        .map(|monitor| {
-            let of = monitor.target.as_ref().map_or_else(String::new, |name| lang.named(name));
-            let clock = monitor.clock_error_us_max.map_or_else(
-                || lang.clock_error_unknown().to_owned(),
-                |us| lang.clock_error_at_most(format::latency(us)),
-            );
-            let trouble = match monitor.errors + monitor.dropped {
-                0 => String::new(),
-                _ => {
-                    let last = monitor.last_error.as_ref();
-                    let last = last.map_or_else(String::new, |error| format!("; {error}"));
-                    lang.monitor_trouble(monitor.errors, monitor.dropped, last)
-                }
-            };
-            (
-                format!("{}{of}", monitor.source),
-                lang.monitor_rows(thousands(monitor.rows), clock, trouble),
-            )
-        })
-        .collect();
-    if !monitors.is_empty() {
-        pairs(&mut page.out, lang.watched_hosts(), &monitors);
-    }
-    page.out.push_str("</div>\n");
-    page.section("environment", lang.environment());
-    page.out.push_str("<div class=\"columns\">");
-    let entries = data.environment.entries();
-    let told = |(name, value): (String, String)| (lang.told(&name), lang.told(&value));
-    // Kernel settings follow the machine.
-    let machine = entries.iter().position(|(name, _)| name.contains('.')).unwrap_or(entries.len());
-    let entries: Vec<_> = entries.into_iter().map(told).collect();
-    pairs(&mut page.out, lang.machine(), &entries[..machine]);
-    if machine < entries.len() {
-        pairs(&mut page.out, lang.kernel_settings(), &entries[machine..]);
-    }
-    page.out.push_str("</div>\n");
-    files(page);
-}
-
-/// A word as a shell takes it.
-pub(super) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=+,@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_quoted_for_the_shell() {
-        assert_eq!(quoted("--var"), "--var");
-        assert_eq!(quoted("mosquitto -p {port}"), "'mosquitto -p {port}'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::axis::Scale;
 use super::chart::{Chart, Line, Marker, Style, greatest, least};
-use super::html::escape;
+use super::elements::escape;
 
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 14.0;
