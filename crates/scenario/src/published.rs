@@ -2,8 +2,8 @@
 //!
 //! Two reports: a guide that measured EMQX 5.1.6 with the service XMeter ([`guide`]) and the report
 //! of BifroMQ ([`bifromq`]). Both name their hardware ([`Source`]): a report that shows one of
-//! their figures shows it too. The figures are in `data/*.csv`; where the guide has only a drawn curve,
-//! they are read off it ([`GuidePoint::from_table`] tells).
+//! their figures shows it too. The figures are in `data/*.csv`; where the guide has only a drawn
+//! curve, they are read off it ([`GuidePoint::from_table`] tells).
 
 use std::sync::LazyLock;
 

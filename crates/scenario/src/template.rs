@@ -33,7 +33,8 @@ impl ClientPlace {
 ///
 /// `{{machine}}` is the load machine (`m1`, `m2`, ...), `{{i}}` the client's number on it, from 0,
 /// `{{client}}` its number in the whole group; `{{i % 10}}`, `{{i / 10}}`, `{{i + 1}}` and
-/// `{{i / 10 + 1}}` compute with numbers. `{{hex 8 word}}` and similar expressions are random, see [`Draw`].
+/// `{{i / 10 + 1}}` compute with numbers. `{{hex 8 word}}` and similar expressions are random, see
+/// [`Draw`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 

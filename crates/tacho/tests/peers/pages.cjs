@@ -91,7 +91,7 @@ async function live(page, pictures) {
 }
 
 async function actions(page, pictures) {
-  const rows = page.locator("#deeds tbody tr");
+  const rows = page.locator("#actions tbody tr");
   // The newest is first.
   await rows.nth(1).locator("td", { hasText: "5 of 5 back" }).waitFor({ timeout: PATIENCE_MS });
   check((await rows.first().textContent()).includes("all of storm break off"), "what has happened?");
