@@ -1,6 +1,6 @@
 //! The command that started this program, fit to be shown to others.
 
-/// What a name has in it when its value is nobody's business.
+/// Parts of option names whose values are secret.
 const SECRET: [&str; 4] = ["password", "passwd", "token", "secret"];
 
 /// What stands for something left out.

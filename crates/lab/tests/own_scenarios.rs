@@ -160,8 +160,8 @@ fn everything_is_spelled_out() {
         panic!("no text")
     };
     assert_eq!(text, r#"{"seq": {{seq}}, "value": {{random 1 6}}, "unit": "C"}"#);
-    // Nobody hears himself. Each hears ... nobody else; 'old' shares the texts and has the rows
-    // three times, 'fresh' has all.
+    // Clients do not receive each other's messages; 'old' shares the texts and has rows three
+    // times, 'fresh' has all.
     let needs = needs(&scenario).expect("counts");
     assert_eq!((needs.clients, needs.subscriptions), (8, 11));
     assert_eq!(needs.routes, 4 + 3 * 4 + 6 * 4);
@@ -202,7 +202,7 @@ fn what_is_wrong_is_told_where_it_is_wrong() {
         ),
         ("{{place}}", "{{plaice}}", &["unknown field {{plaice}}", "place, value"]),
         ("{{random 1 6}}", "{{random 6 1}}", &["FROM <= TO"]),
-        ("file = \"body.bin\"", "file = \"nobody.bin\"", &["cannot read", "nobody.bin"]),
+        ("file = \"body.bin\"", "file = \"absent.bin\"", &["cannot read", "absent.bin"]),
         ("file = \"arrivals.csv\"", "file = \"users.csv\"", &["no column 'at'"]),
         ("repeat = \"4s\"", "repeat = \"1s\"", &["repeated after its last entry"]),
         ("burst = 5", "burst = 0", &["a burst cannot be 0"]),

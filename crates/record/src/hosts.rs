@@ -61,7 +61,7 @@ pub struct MonitorRecord {
     pub target: Option<String>,
     /// Rows that came.
     pub rows: u64,
-    /// Rows that were dropped because nobody took them in time.
+    /// Rows dropped because their queue was full.
     pub dropped: u64,
     /// How often it could not be asked, or sent what could not be used.
     pub errors: u64,

@@ -91,7 +91,7 @@ pub struct Step {
     pub duplicates: u64,
     /// First deliveries behind a later message of the same publisher and topic.
     pub out_of_order: u64,
-    /// Messages that nobody expected: of other runs, or at the wrong receiver.
+    /// Unexpected messages: from other runs, or at the wrong receiver.
     pub unexpected: u64,
     /// Damaged messages.
     pub corrupted: u64,

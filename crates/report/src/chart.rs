@@ -60,7 +60,7 @@ pub struct Line {
     pub style: Style,
     /// What marks its points.
     pub marker: Marker,
-    /// Somebody else's figures, which are shown on request.
+    /// Published figures, which are shown on request.
     pub published: bool,
     /// Positions and values.
     pub points: Vec<(f64, Option<f64>)>,
@@ -200,7 +200,7 @@ impl Chart {
         self.lines.iter().all(Line::is_empty)
     }
 
-    /// True when somebody else's figures can be shown with it.
+    /// True when published figures can be shown with it.
     pub fn has_published(&self) -> bool {
         self.lines.iter().any(|line| line.published && !line.is_empty())
     }

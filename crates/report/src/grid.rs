@@ -80,7 +80,7 @@ impl Grid {
         self.rows.push((if invalid { "invalid" } else { "" }, cells));
     }
 
-    /// A row of somebody else's figures.
+    /// A row of published figures.
     pub(super) fn published(&mut self, cells: Vec<Cell>) {
         self.rows.push(("published", cells));
     }
@@ -90,7 +90,7 @@ impl Grid {
         self.rows.iter().all(|(class, _)| matches!(*class, "heading" | "published"))
     }
 
-    /// True when somebody else's figures stand in it.
+    /// True when it contains published figures.
     pub(super) fn has_published(&self) -> bool {
         self.rows.iter().any(|(class, _)| *class == "published")
     }

@@ -59,7 +59,7 @@ pub(super) fn latencies(lang: Lang, step: &Step) -> Vec<(&'static str, [Option<S
     rows
 }
 
-/// The first lost messages: from whom to whom, and which; and how many more runs there are.
+/// The first lost messages: publisher, receiver, sequence numbers, and the number of further runs.
 pub(super) fn lost(lang: Lang, step: &Step, shown: usize) -> (Vec<(String, String)>, u64) {
     let lines = step.lost_ranges.iter().take(shown).map(|range| {
         let (first, last) = (range.first_seq, range.first_seq + range.span.saturating_sub(1));

@@ -6,7 +6,7 @@ use super::lang::Lang;
 use tacho_record::{Position, Recommendation, RunKind, RunRecord, Step, Verdict};
 use tacho_scenario::format::{latency, percent, rate, thousands};
 
-/// The result in a sentence or two, for somebody who reads nothing else.
+/// The result in a sentence or two, for a reader of these alone.
 pub(super) fn verdict(lang: Lang, record: &RunRecord) -> String {
     let is_single = record.kind == RunKind::Run;
     let killed = record.steps.iter().map(|step| step.kills).sum();

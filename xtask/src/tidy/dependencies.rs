@@ -6,18 +6,17 @@ use anyhow::{Context, Result};
 use toml::{Table, Value};
 
 use super::Finding;
-use super::allowance::Violation;
 use super::crates::dependency_tables;
-use super::rust::{crate_name, identifiers};
+use super::rust::identifiers;
 
 /// Checks the workspace's table and the manifest of each crate. `files` are Rust files by name.
 pub(super) fn check(
     root: &Table,
     manifests: &[(String, Table)],
     files: &[(&str, &str)],
-    violations: &mut Vec<Violation>,
+    findings: &mut Vec<Finding>,
 ) -> Result<()> {
-    workspace(root, manifests, violations);
+    workspace(root, manifests, findings);
     for (name, manifest) in manifests {
         let folder = name.trim_end_matches("Cargo.toml");
         let of_crate = files.iter().filter(|(file, _)| file.starts_with(folder));
@@ -31,7 +30,7 @@ pub(super) fn check(
             }
             used.any.extend(identifiers(&parsed, true));
         }
-        crate_manifest(name, manifest, &used, violations);
+        crate_manifest(name, manifest, &used, findings);
     }
     Ok(())
 }
@@ -44,18 +43,14 @@ pub(super) struct Used {
     pub(super) any: BTreeSet<String>,
 }
 
-fn workspace(root: &Table, manifests: &[(String, Table)], violations: &mut Vec<Violation>) {
+fn workspace(root: &Table, manifests: &[(String, Table)], findings: &mut Vec<Finding>) {
     let table = root.get("workspace").and_then(Value::as_table);
     let declared = table.and_then(|table| table.get("dependencies")).and_then(Value::as_table);
     for name in declared.into_iter().flat_map(Table::keys) {
         let mut tables = manifests.iter().flat_map(|(_, manifest)| dependency_tables(manifest));
         if !tables.any(|(_, dependencies)| dependencies.contains_key(name)) {
             let message = format!("no crate depends on `{name}`");
-            violations.push(Violation {
-                package: "workspace".to_owned(),
-                item: format!("dependency {name}"),
-                finding: Finding::new("Cargo.toml", 0, message),
-            });
+            findings.push(Finding::new("Cargo.toml", 0, message));
         }
     }
 }
@@ -64,7 +59,7 @@ pub(super) fn crate_manifest(
     file: &str,
     manifest: &Table,
     used: &Used,
-    violations: &mut Vec<Violation>,
+    findings: &mut Vec<Finding>,
 ) {
     let tables = dependency_tables(manifest);
     for (section, dependencies) in &tables {
@@ -89,11 +84,7 @@ pub(super) fn crate_manifest(
             } else {
                 continue;
             };
-            violations.push(Violation {
-                package: crate_name(file).to_owned(),
-                item: format!("dependency {name}"),
-                finding: Finding::new(file, 0, message),
-            });
+            findings.push(Finding::new(file, 0, message));
         }
     }
 }

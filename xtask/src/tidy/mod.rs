@@ -4,7 +4,6 @@
 //! read, the layers of crates, cycles of modules, types of the same name, unused dependencies,
 //! links that lead nowhere, and whether the page on conformance is up to date.
 
-mod allowance;
 mod crates;
 mod dependencies;
 mod links;
@@ -36,7 +35,6 @@ pub(crate) fn run() -> Result<()> {
 fn check(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let names = shell::files(root)?;
-    let mut violations = Vec::new();
     let mut documents = Vec::new();
     let mut code = Vec::new();
     for name in &names {
@@ -44,7 +42,7 @@ fn check(root: &Path) -> Result<Vec<Finding>> {
         // Binary files (fuzz corpora, pictures) have no style.
         let Ok(text) = String::from_utf8(bytes) else { continue };
         source::check(name, &text, &mut findings);
-        words::check(name, &text, &mut violations);
+        words::check(name, &text, &mut findings);
         if name.ends_with(".md") {
             documents.push((name.as_str(), text));
         } else if name.ends_with(".rs") {
@@ -56,9 +54,8 @@ fn check(root: &Path) -> Result<Vec<Finding>> {
     texts.for_each(|(name, text)| links.check(name, text, &mut findings));
     let manifests = crates::check(root, &mut findings)?;
     let code: Vec<(&str, &str)> = code.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    dependencies::check(&crates::read(root, "Cargo.toml")?, &manifests, &code, &mut violations)?;
-    violations.extend(rust::check(root, &code, &mut findings)?);
-    allowance::add(root, violations, &mut findings)?;
+    dependencies::check(&crates::read(root, "Cargo.toml")?, &manifests, &code, &mut findings)?;
+    rust::check(root, &code, &mut findings)?;
     conformance::check(root, &mut findings)?;
     Ok(findings)
 }

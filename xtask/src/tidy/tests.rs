@@ -1,4 +1,3 @@
-use super::allowance::Violation;
 use super::dependencies::{self, Used};
 use super::{Finding, check, crates, source, words};
 use crate::shell;
@@ -96,10 +95,9 @@ fn unused_dependencies_are_found() {
     let manifest = manifest.parse().expect("a manifest");
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let used = Used { product: names(&["in_product"]), any: names(&["in_product", "in_tests"]) };
-    let mut violations: Vec<Violation> = Vec::new();
-    dependencies::crate_manifest("crates/a/Cargo.toml", &manifest, &used, &mut violations);
-    let mut messages: Vec<&str> =
-        violations.iter().map(|violation| violation.finding.message.as_str()).collect();
+    let mut findings: Vec<Finding> = Vec::new();
+    dependencies::crate_manifest("crates/a/Cargo.toml", &manifest, &used, &mut findings);
+    let mut messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
     messages.sort_unstable();
     let expected = [
         "`in-product` is among the dependencies already",
@@ -118,11 +116,11 @@ fn dependencies_of_the_workspace_need_a_crate() {
         [target.'cfg(unix)'.dependencies]\nthree.workspace = true\n";
     let member = ("crates/a/Cargo.toml".to_owned(), member.parse().expect("a manifest"));
     let files = [("crates/a/src/lib.rs", "use three::X;"), ("crates/a/tests/t.rs", "use one::X;")];
-    let mut violations = Vec::new();
+    let mut findings = Vec::new();
     let root = root.parse().expect("a manifest");
-    dependencies::check(&root, &[member], &files, &mut violations).expect("parses");
-    let items: Vec<&str> = violations.iter().map(|violation| violation.item.as_str()).collect();
-    assert_eq!(items, ["dependency two"]);
+    dependencies::check(&root, &[member], &files, &mut findings).expect("parses");
+    let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+    assert_eq!(messages, ["no crate depends on `two`"]);
 }
 
 #[test]
@@ -139,8 +137,8 @@ fn words_of_a_private_language_are_found() {
         ("a.rs", "// A number of nowhere, of course.\n", 0),
     ];
     for (name, text, count) in cases {
-        let mut violations = Vec::new();
-        words::check(name, text, &mut violations);
-        assert_eq!(violations.len(), count, "{text}");
+        let mut findings = Vec::new();
+        words::check(name, text, &mut findings);
+        assert_eq!(findings.len(), count, "{text}");
     }
 }

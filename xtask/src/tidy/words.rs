@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::Finding;
-use super::allowance::Violation;
-use super::rust::crate_name;
 
 /// What is not written, and what is written instead.
 const PHRASES: [(&str, &str); 14] = [
@@ -28,18 +26,14 @@ const PHRASES: [(&str, &str); 14] = [
 const QUOTING: [&str; 2] = ["xtask/src/tidy/words.rs", "xtask/src/tidy/tests.rs"];
 
 /// Checks one text file. `name` is relative to the root.
-pub(super) fn check(name: &str, text: &str, violations: &mut Vec<Violation>) {
+pub(super) fn check(name: &str, text: &str, findings: &mut Vec<Finding>) {
     let is_prose = name.ends_with(".md") || name.ends_with(".rs") || name.ends_with(".ts");
     let is_recorded = name.starts_with("bench/runs/") || QUOTING.contains(&name);
     if !is_prose || is_recorded {
         return;
     }
     for (line, phrase, instead) in phrases(text) {
-        violations.push(Violation {
-            package: crate_name(name).to_owned(),
-            item: format!("words {name}"),
-            finding: Finding::new(name, line, format!("\"{phrase}\": {instead}")),
-        });
+        findings.push(Finding::new(name, line, format!("\"{phrase}\": {instead}")));
     }
 }
 

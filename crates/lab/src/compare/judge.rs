@@ -93,7 +93,7 @@ fn change(
     }
 }
 
-/// More digits than anybody reads.
+/// More digits than a reader needs.
 fn shown(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }

@@ -443,8 +443,8 @@ fn what_cannot_be_compared_is_refused() {
 
 #[test]
 fn conditions_are_read_or_refused() {
-    for good in ["5%", "e2e_p99=10%", "p99=10 %", "loss=0.1%", "acknowledged_lost=0"] {
-        assert!(Regression::parse(good).is_ok(), "{good}");
+    for valid in ["5%", "e2e_p99=10%", "p99=10 %", "loss=0.1%", "acknowledged_lost=0"] {
+        assert!(Regression::parse(valid).is_ok(), "{valid}");
     }
     for (bad, words) in [
         ("5", "needs a %"),

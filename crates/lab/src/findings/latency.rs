@@ -18,7 +18,7 @@ pub(super) fn delayed_acknowledgements(evidence: &Evidence<'_>) -> Found {
     Some(("delayed_ack", Severity::Warning, observation))
 }
 
-/// TCP waits at least 200 ms before it repeats a segment that nobody acknowledged.
+/// TCP waits at least 200 ms before it retransmits an unacknowledged segment.
 pub(super) fn retransmission_timeouts(evidence: &Evidence<'_>) -> Found {
     let share = plateau(evidence, 196_000, 220_000)?;
     let observation = Observation::RetransmissionTimeouts { percent: share * 100.0 };

@@ -1,4 +1,4 @@
-//! How the bridges between brokers of a run stand, told by whoever asks the brokers.
+//! The state of the bridges between the brokers of a run, reported by the program that polls them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -91,7 +91,7 @@ impl BridgeSample {
         self.bridges.iter().all(|bridge| bridge.connected == bridge.connections)
     }
 
-    /// Messages per second that went to `to`, or to anybody, since `before`.
+    /// Messages per second that went to `to`, or to any broker, since `before`.
     fn rate_since(&self, before: &Self, to: Option<&str>) -> Option<f64> {
         let sent = |sample: &Self| {
             let chosen = sample.bridges.iter().filter(|bridge| to.is_none_or(|to| bridge.to == to));
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!((second.bridged_out_per_s, first.bridged_in_per_s), (None, None));
         assert_eq!((first.bridge_waiting, second.bridge_waiting), (Some(5), Some(1)));
         assert_eq!((first.bridge_waiting_bytes, second.bridge_connections_up), (Some(50), Some(3)));
-        // Nobody answers any more.
+        // No broker answers any more.
         let mut parts = [BrokerSpent::default(); 2];
         complete(&logs, &mut parts, (5 * S, 6 * S));
         assert_eq!(parts, [BrokerSpent::default(); 2]);

@@ -95,7 +95,7 @@ impl Watched {
             ..BrokerSpent::default()
         };
         if spent.cpu_percent.is_none() && !self.course.is_killed() {
-            // Somebody else may see it.
+            // Another source may see it.
             let told = hosts.process_of(&self.name, end_s);
             spent.cpu_percent = told.map(|(cpu, _)| cpu);
             spent.rss_bytes = spent.rss_bytes.or_else(|| told.and_then(|(_, rss)| rss));

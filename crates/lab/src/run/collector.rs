@@ -356,7 +356,7 @@ impl Collector {
     fn actions(&self) -> Vec<ActionRecord> {
         let Some(start_s) = self.starts_s.last() else { return Vec::new() };
         let commands = (&self.commands[..], self.started_ns);
-        self.facts.deeds.records(*start_s, &self.acted, commands, &self.restarts)
+        self.facts.actions.records(*start_s, &self.acted, commands, &self.restarts)
     }
 
     /// Takes the measured steps, completes and judges them.
@@ -470,7 +470,7 @@ impl Collector {
         if !self.restarts.is_empty() {
             remarks.push(Remark::BrokerKilled);
         }
-        if !self.facts.deeds.is_empty() {
+        if !self.facts.actions.is_empty() {
             remarks.push(Remark::Eventful);
         }
         if self.interruptions > 0 {

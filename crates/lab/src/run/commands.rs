@@ -1,4 +1,4 @@
-//! What commands of a scenario did, told by whoever runs them.
+//! Outcomes of a scenario's commands, reported by the program that runs them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

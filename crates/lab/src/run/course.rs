@@ -1,4 +1,4 @@
-//! What happens to a broker while a run loads it, told by whoever starts and kills it.
+//! Restarts of a broker during a run, reported by the program that starts and kills it.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::deeds::Deeds;
 use super::names::Names;
+use super::planned_actions::PlannedActions;
 use tacho_record::{Placement, TargetRecord};
 use tacho_scenario::threshold::Thresholds;
 use tacho_scenario::{HeadlineKind, Scenario, VarValue};
@@ -38,7 +38,7 @@ pub struct RunFacts {
     /// Names of clients and topics.
     pub names: Names,
     /// What happens while the run is measured.
-    pub deeds: Deeds,
+    pub actions: PlannedActions,
     /// For each group of the plan, whether anything happens to it.
     pub concerned: Vec<bool>,
     /// Groups that ask and get answers.
@@ -62,7 +62,7 @@ impl RunFacts {
         placement: Placement,
     ) -> Self {
         let paces = || plan.groups.iter().flat_map(|group| &group.publish);
-        let deeds = Deeds::of(scenario);
+        let actions = PlannedActions::from_scenario(scenario);
         Self {
             scenario: scenario.name.clone(),
             name,
@@ -77,8 +77,8 @@ impl RunFacts {
             clients: plan.client_count() as u64,
             offered_out_per_s: plan.offered_out_per_s(),
             names: Names::of(scenario, plan),
-            concerned: plan.groups.iter().map(|group| deeds.concern(&group.name)).collect(),
-            deeds,
+            concerned: plan.groups.iter().map(|group| actions.concern(&group.name)).collect(),
+            actions,
             asking: plan
                 .groups
                 .iter()

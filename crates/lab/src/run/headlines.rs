@@ -172,7 +172,7 @@ impl Sources<'_> {
                 (window_s > 0.0).then(|| round(connects / window_s, 2)),
             ),
             Headline::new(
-                ("steady_p99", "latency p99 of those who stay", "microseconds"),
+                ("steady_p99", "latency p99 of unaffected clients", "microseconds"),
                 calm.p99.map(|us| us as f64),
             ),
         ]
@@ -213,7 +213,7 @@ impl Sources<'_> {
         ]
     }
 
-    /// Latency of those whom nothing happened to, over the seconds that are wanted.
+    /// Latency of the unaffected clients over the given seconds.
     fn latency(&self, wanted: impl Fn(&CalmSecond) -> bool) -> LatencyStats {
         let mut sum = super::figures::empty();
         for second in self.calm.iter().filter(|second| wanted(second)) {

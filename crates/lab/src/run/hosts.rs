@@ -4,7 +4,7 @@ use tacho_monitor::{
     HostRow, HostSampler, MonitorSpec, ProcessSelector, SourceReport, SourceSpec, WatchedProcess,
 };
 
-use super::parts_of_hosts::{BrokerPlace, complete_targets, spent_by};
+use super::broker_use::{BrokerPlace, complete_targets, spent_by};
 use super::target::RunTarget;
 use crate::findings::finding;
 use tacho_record::{
@@ -40,7 +40,7 @@ pub(super) fn specs(asked: &[MonitorSpec], targets: &[RunTarget]) -> Vec<Monitor
     let local = specs.iter_mut().find(|spec| spec.source == SourceSpec::Local);
     match local {
         Some(local) => local.processes.extend(brokers),
-        // Nobody asked for it: where the system does not tell, the run goes without.
+        // Not requested: where the system does not provide it, the run continues without.
         None if targets.iter().any(|target| target.is_local) && can_be_sampled() => {
             specs.push(MonitorSpec::local(brokers));
         }

@@ -1,13 +1,13 @@
 //! Running a scenario: the load generator is driven, sampled, recorded and judged.
 
+mod action_progress;
 mod bridge_log;
+mod broker_use;
 mod brokers;
 mod collector;
 mod commands;
 mod connecting;
 mod course;
-mod deeds;
-mod deeds_so_far;
 mod facts;
 mod figures;
 mod headlines;
@@ -16,7 +16,7 @@ mod kills;
 mod names;
 mod numbers;
 mod parts;
-mod parts_of_hosts;
+mod planned_actions;
 mod row;
 mod runner;
 mod target;
@@ -24,13 +24,13 @@ mod target;
 mod tests;
 mod window;
 
+pub use action_progress::ActionNews;
 pub use bridge_log::{BridgeFigures, BridgeLog, BridgeSample};
 pub use commands::{CommandDone, Commands};
 pub use course::Course;
-pub use deeds::Deeds;
-pub use deeds_so_far::DeedNews;
 pub use facts::RunFacts;
 pub use kills::Kills;
 pub use names::Names;
+pub use planned_actions::PlannedActions;
 pub use runner::{Ending, Outcome, Progress, RunConfig, RunError, run};
 pub use target::RunTarget;

@@ -42,7 +42,7 @@ pub(super) fn step_groups(totals: &Totals, facts: &RunFacts) -> Vec<StepGroup> {
             received: delivery.received,
             lost: delivery.lost.saturating_sub(delivery.declared_lost),
             declared_lost: delivery.declared_lost,
-            concerned: facts.deeds.concern(&group.name),
+            concerned: facts.actions.concern(&group.name),
             latency_us: LatencyStats::of(&group.e2e),
         }
     };

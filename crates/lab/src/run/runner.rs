@@ -9,18 +9,18 @@ use std::time::Duration;
 use tacho_load::{End, Engine, Event, PhaseKind, PlanError, StartError};
 use tacho_monitor::{MonitorSpec, Watch, WatchError};
 
+use super::action_progress::{ActionNews, ActionProgress};
 use super::bridge_log::{self, BridgeLog};
 use super::brokers::Brokers;
 use super::collector::Collector;
 use super::commands::Commands;
 use super::course::Again;
-use super::deeds::Deeds;
-use super::deeds_so_far::{DeedNews, DeedsSoFar};
 use super::facts::RunFacts;
 use super::figures::FigureFiles;
 use super::hosts::{Hosts, specs};
 use super::names::Names;
 use super::parts;
+use super::planned_actions::PlannedActions;
 use super::target::RunTarget;
 use crate::environment;
 use crate::plan::{PlanOptions, plan};
@@ -89,7 +89,7 @@ pub enum Progress {
         clients: u64,
     },
     /// More is known of a timed action that has begun.
-    Deed(Box<DeedNews>),
+    Action(Box<ActionNews>),
 }
 
 /// A finished run.
@@ -106,7 +106,7 @@ pub struct Outcome {
 pub enum Ending {
     /// All phases were run.
     Completed,
-    /// Somebody stopped it.
+    /// It was stopped on request.
     Aborted,
     /// The broker could not be reached, went away, or did not deliver the readiness probe.
     TargetFailed(String),
@@ -247,13 +247,13 @@ struct Running<'c, P> {
     groups: Vec<String>,
     clients: u64,
     names: Names,
-    deeds: Deeds,
+    actions: PlannedActions,
     watch: Watch,
     probe: Probe,
     collector: Collector,
     brokers: Brokers,
     broker_rows: Vec<BrokerRow>,
-    so_far: DeedsSoFar,
+    so_far: ActionProgress,
     figures: FigureFiles<'c>,
     on_progress: P,
 }
@@ -283,7 +283,7 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
             first.map(|target| target.cores.clone()).unwrap_or_default(),
             first.is_some_and(|target| target.is_local),
         );
-        let (clients, names, deeds) = (facts.clients, facts.names.clone(), facts.deeds.clone());
+        let (clients, names, actions) = (facts.clients, facts.names.clone(), facts.actions.clone());
         let started_ns = now_ns();
         let mut collector = Collector::new(facts, started_ns, probe.sample());
         collector.hosts = Hosts::new(started_ns, watched, &config.targets);
@@ -303,8 +303,8 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
             collector,
             brokers: Brokers::new(&config.targets, started_ns),
             broker_rows: Vec::new(),
-            so_far: DeedsSoFar::new(&deeds, started_ns, courses.collect(), commands),
-            deeds,
+            so_far: ActionProgress::new(&actions, started_ns, courses.collect(), commands),
+            actions,
             figures,
             on_progress,
         })
@@ -367,7 +367,7 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
         }
         if has_news {
             for news in self.so_far.news() {
-                (self.on_progress)(Progress::Deed(Box::new(news)));
+                (self.on_progress)(Progress::Action(Box::new(news)));
             }
         }
         Ok(())
@@ -400,7 +400,7 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
                 (self.on_progress)(Progress::Failed(sentence));
             }
             Event::ActionStarted { action, clients, .. } => {
-                let (what, clients) = (self.deeds.sentence(*action).to_owned(), *clients);
+                let (what, clients) = (self.actions.sentence(*action).to_owned(), *clients);
                 (self.on_progress)(Progress::Acted { what, clients });
             }
             Event::Measured(totals) => self.figures.measured(totals),

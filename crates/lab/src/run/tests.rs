@@ -12,9 +12,9 @@ use tacho_monitor::{CpuSource, ProcessSample};
 
 use super::collector::Collector;
 use super::course::Again;
-use super::deeds::Deeds;
 use super::facts::RunFacts;
 use super::names::Names;
+use super::planned_actions::PlannedActions;
 use crate::probe::Samples;
 use tacho_record::{
     Cause, LostRange, Placement, Remark, RunRecord, TargetKind, TargetRecord, Verdict,
@@ -55,7 +55,7 @@ fn facts() -> RunFacts {
         clients: 2000,
         offered_out_per_s: RATE as f64,
         names: Names::default(),
-        deeds: Deeds::default(),
+        actions: PlannedActions::default(),
         concerned: vec![],
         asking: vec![],
         headlines: vec![],

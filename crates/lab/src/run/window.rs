@@ -48,7 +48,7 @@ pub(super) fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
         overrun: counters.overrun,
         dropped: counters.dropped,
         refused: counters.refused,
-        actions: facts.deeds.len() as u64,
+        actions: facts.actions.len() as u64,
         groups: parts::step_groups(totals, facts),
         shared: totals.shared.iter().map(parts::fairness).collect(),
         targets: parts::step_targets(totals, facts.acknowledged),

@@ -115,7 +115,7 @@ impl Lang {
         }
     }
 
-    /// One change in a sentence, for those who do not see the picture.
+    /// One change in a sentence, for readers without the picture.
     pub(crate) fn change_was(
         self,
         (figure, change, verdict): (&str, &str, Judgement),

@@ -61,7 +61,7 @@ pub(super) const SENTENCES: &[(&str, &str)] = &[
     ("first connections that the broker ended", "被 Broker 结束的原连接"),
     ("first connections that were told why", "被告知原因的原连接"),
     ("clients that leave and come back", "离开并返回的客户端"),
-    ("latency p99 of those who stay", "未受影响者的延迟 p99"),
+    ("latency p99 of unaffected clients", "未受影响者的延迟 p99"),
     ("until the last retained message is there", "最后一条保留消息到达所需时间"),
     ("retained messages that came", "收到的保留消息"),
     ("until the last will is there", "最后一条遗嘱到达所需时间"),

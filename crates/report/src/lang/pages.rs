@@ -127,7 +127,7 @@ catalogue! {
     waited_at_the_worst: "waited in bridges at the worst", "桥接中等待的最大消息数";
     no_more_waited_after: "no more than before after", "恢复到之前水平用时";
     brokers_killed_and_started_again: "Brokers killed and started again", "被终止并重新启动的 Broker";
-    qos0_is_kept: "QoS 0 is kept for those who are away", "为离线客户端保留 QoS 0 消息";
-    qos0_is_not_kept: "QoS 0 is not kept for those who are away", "不为离线客户端保留 QoS 0 消息";
+    qos0_is_kept: "QoS 0 is kept for absent clients", "为离线客户端保留 QoS 0 消息";
+    qos0_is_not_kept: "QoS 0 is not kept for absent clients", "不为离线客户端保留 QoS 0 消息";
     unknown: "unknown", "未知";
 }

@@ -14,7 +14,7 @@ statements! {
         "Closed model: publishers wait for the broker, so latency is not that of a fixed load.",
         "闭环模型：发布者会等待 Broker，因此延迟并非固定负载下的延迟。";
     Remark::CertificateNotVerified { broker } => []
-        "The certificate of {broker} was not verified (insecure): nobody knows who was measured.",
+        "The certificate of {broker} was not verified (insecure): the measured broker may be another one.",
         "未验证 {broker} 的证书（insecure）：无法确认所测对象的身份。";
     Remark::BrokerNotObserved => []
         "CPU and memory of the broker process were not observed.", "未观测 Broker 进程的 CPU 与内存。";

@@ -5,7 +5,7 @@ use tacho_record::{Verdict, WhoseCpu};
 use tacho_scenario::format;
 
 impl Lang {
-    /// What a verdict means, for somebody who reads nothing else.
+    /// What a verdict means, for a reader of this sentence alone.
     pub(crate) const fn meaning(self, verdict: Verdict, is_single: bool) -> &'static str {
         let (english, chinese) = match verdict {
             Verdict::Ok if is_single => (
@@ -445,7 +445,7 @@ mod tests {
     #[test]
     fn who_is_not_known_stays() {
         assert_eq!(Lang::Zh.whose("broker cores"), "Broker 所用核");
-        assert_eq!(Lang::Zh.whose("somebody"), "somebody");
+        assert_eq!(Lang::Zh.whose("unknown"), "unknown");
         assert_eq!(Lang::Zh.variable("my_variable"), "my variable");
         assert_eq!(Lang::En.whose("host"), "host");
     }

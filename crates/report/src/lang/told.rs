@@ -137,7 +137,7 @@ const SENTENCES: &[(&str, &str)] = &[
         "两个桥接的 Broker 上的发布者各自向对方的订阅者发送消息。",
     ),
     (
-        "Clients connect at a steady rate and stay; nobody sends a message.",
+        "Clients connect at a steady rate and stay; no messages are sent.",
         "客户端以恒定速率连接并保持在线，不发送消息。",
     ),
     (
@@ -182,7 +182,7 @@ const SENTENCES: &[(&str, &str)] = &[
         "大量重叠的 + 与 # 过滤器匹配全部消息：匹配的开销。",
     ),
     (
-        "Many clients with wills break off at once; everybody who watches must hear of all of them.",
+        "Many clients with wills break off at once; every observer must receive all wills.",
         "大量带遗嘱的客户端同时异常断开，所有关注者都必须收到全部遗嘱。",
     ),
     (

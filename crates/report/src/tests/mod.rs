@@ -41,7 +41,7 @@ fn content(page: &str) -> String {
     content + rest
 }
 
-/// Leaves the pages where somebody can look at them: `TACHO_REPORT_SAMPLES=dir cargo test`.
+/// Keeps the pages for inspection: `TACHO_REPORT_SAMPLES=dir cargo test`.
 fn keep(name: &str, page: &str) {
     if let Some(folder) = std::env::var_os("TACHO_REPORT_SAMPLES") {
         let path = std::path::Path::new(&folder).join(name);

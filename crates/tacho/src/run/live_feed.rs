@@ -30,14 +30,14 @@ pub(super) fn show(page: &LiveRun, progress: &Progress) {
         Progress::Second { row, parts, .. } => page.second(row, parts),
         Progress::Host(row) => page.host(row),
         Progress::Failed(sentence) => page.failed(sentence),
-        Progress::Deed(deed) => page.action(ActionState {
-            number: deed.number,
-            kind: deed.kind.clone(),
-            what: deed.what.clone(),
-            at_s: deed.at_s,
-            length_s: deed.length_s,
-            clients: deed.clients,
-            followed: deed.followed.clone(),
+        Progress::Action(action) => page.action(ActionState {
+            number: action.number,
+            kind: action.kind.clone(),
+            what: action.what.clone(),
+            at_s: action.at_s,
+            length_s: action.length_s,
+            clients: action.clients,
+            followed: action.followed.clone(),
         }),
         // It is told as the state of an action, too.
         Progress::Acted { .. } => {}

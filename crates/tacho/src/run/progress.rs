@@ -106,7 +106,7 @@ impl Display {
                 }
             }
             // One line has no room for hosts; the live page has.
-            Progress::Host(_) | Progress::Deed(_) => {}
+            Progress::Host(_) | Progress::Action(_) => {}
             Progress::Acted { what, clients } => {
                 self.line(&format!("action: {what} ({} clients)", thousands(clients)));
             }

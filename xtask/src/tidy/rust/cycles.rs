@@ -7,14 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Finding;
-use super::super::allowance::Violation;
 use super::names::Target;
 use super::tree::Crate;
 
 /// Modules of one folder, by name, and what each uses of the others, with one place of it.
 type Arrows<'a> = BTreeMap<(&'a str, &'a str), (&'a str, usize)>;
 
-pub(super) fn check(found: &Crate, violations: &mut Vec<Violation>) {
+pub(super) fn check(found: &Crate, findings: &mut Vec<Finding>) {
     for (folder, arrows) in folders(found) {
         let place = match folder.is_empty() {
             true => "the crate's root".to_owned(),
@@ -25,12 +24,7 @@ pub(super) fn check(found: &Crate, violations: &mut Vec<Violation>) {
             let way = way_back(&arrows, used, user).join(" -> ");
             let message =
                 format!("cycle of modules in {place}: {user} -> {way}: move what both need below");
-            let prefix = folder.join("::");
-            violations.push(Violation {
-                package: found.name.clone(),
-                item: format!("cycle {prefix}: {user} -> {used}"),
-                finding: Finding::new(file, *line, message),
-            });
+            findings.push(Finding::new(file, *line, message));
         }
     }
 }

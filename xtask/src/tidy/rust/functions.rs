@@ -8,9 +8,8 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Block, ImplItemFn, Item, ItemFn, ItemImpl, ItemMod, Signature, TraitItemFn};
 
 use super::super::Finding;
-use super::super::allowance::Violation;
 use super::collect::is_test_only;
-use super::tree::{Crate, Sources, crate_name};
+use super::tree::{Crate, Sources};
 
 /// Lines of a function, from its signature to the closing brace.
 pub(super) const LINES_MAX: usize = 70;
@@ -19,7 +18,7 @@ pub(super) const LINES_MAX: usize = 70;
 pub(super) fn check(
     sources: &Sources<'_>,
     crates: &[Crate],
-    violations: &mut Vec<Violation>,
+    findings: &mut Vec<Finding>,
 ) -> Result<()> {
     let tests: BTreeSet<&str> =
         crates.iter().flat_map(|found| &found.test_files).map(String::as_str).collect();
@@ -32,11 +31,7 @@ pub(super) fn check(
         long.visit_file(&sources.parse(name)?);
         for (function, line, lines) in long.found {
             let message = format!("`{function}` has {lines} lines, more than {LINES_MAX}");
-            violations.push(Violation {
-                package: crate_name(name).to_owned(),
-                item: format!("function {function}"),
-                finding: Finding::new(name, line, message),
-            });
+            findings.push(Finding::new(name, line, message));
         }
     }
     Ok(())

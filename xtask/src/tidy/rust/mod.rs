@@ -15,9 +15,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::Finding;
-use super::allowance::Violation;
 pub(super) use collect::identifiers;
-pub(super) use tree::crate_name;
 use tree::{Crate, Sources};
 
 /// The table of types that share a name, with the reason for each.
@@ -28,20 +26,18 @@ pub(super) fn check(
     root: &Path,
     files: &[(&str, &str)],
     findings: &mut Vec<Finding>,
-) -> Result<Vec<Violation>> {
+) -> Result<()> {
     let sources = Sources::new(files);
-    let mut violations = Vec::new();
     let mut crates = Vec::new();
     for root in sources.crate_roots() {
         let context = || format!("cannot read the crate of {root}");
         crates.push(Crate::read(root, &sources).with_context(context)?);
     }
     for found in &crates {
-        cycles::check(found, &mut violations);
+        cycles::check(found, findings);
     }
     let reasons = fs::read_to_string(root.join(SAME_NAMES))
         .with_context(|| format!("cannot read {SAME_NAMES}"))?;
-    same_names::check(&crates, SAME_NAMES, &reasons, findings, &mut violations);
-    functions::check(&sources, &crates, &mut violations)?;
-    Ok(violations)
+    same_names::check(&crates, SAME_NAMES, &reasons, findings);
+    functions::check(&sources, &crates, findings)
 }

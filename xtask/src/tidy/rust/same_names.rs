@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Finding;
-use super::super::allowance::Violation;
 use super::tree::Crate;
 
 /// Where a type is defined.
@@ -15,13 +14,7 @@ struct Place<'a> {
 }
 
 /// Checks every crate. `reasons` are lines `crate Name: why`, from the file `table`.
-pub(super) fn check(
-    crates: &[Crate],
-    table: &str,
-    reasons: &str,
-    findings: &mut Vec<Finding>,
-    violations: &mut Vec<Violation>,
-) {
+pub(super) fn check(crates: &[Crate], table: &str, reasons: &str, findings: &mut Vec<Finding>) {
     let mut known = table_rows(table, reasons, findings);
     for found in crates {
         let mut types: BTreeMap<&str, Vec<Place<'_>>> = BTreeMap::new();
@@ -46,11 +39,7 @@ pub(super) fn check(
                 "type `{name}` is also at {}: rename, or give a reason in {table}",
                 others.join(", ")
             );
-            violations.push(Violation {
-                package: found.name.clone(),
-                item: format!("type {name}"),
-                finding: Finding::new(first.file, first.line, message),
-            });
+            findings.push(Finding::new(first.file, first.line, message));
         }
     }
     for ((package, name), line) in known {

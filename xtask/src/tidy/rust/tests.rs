@@ -8,11 +8,16 @@ use super::{cycles, functions, identifiers, same_names};
 fn arrows(files: &[(&str, &str)]) -> Vec<String> {
     let sources = Sources::new(files);
     let found = Crate::read("crates/a/src/lib.rs", &sources).expect("the crate can be read");
-    let mut violations = Vec::new();
-    cycles::check(&found, &mut violations);
-    let shown = violations.iter().map(|violation| {
-        let Finding { file, line, .. } = &violation.finding;
-        format!("{} at {}:{line}", violation.item, file.trim_start_matches("crates/a/src/"))
+    let mut findings = Vec::new();
+    cycles::check(&found, &mut findings);
+    let shown = findings.iter().map(|Finding { file, line, message }| {
+        let (place, way) = message.split_once(": ").expect("a place and a way");
+        let place = place.trim_start_matches("cycle of modules in ").trim_matches('`');
+        let folder = if place == "the crate's root" { "" } else { place };
+        let mut way = way.split([' ', ':']).filter(|part| *part != "->");
+        let (user, used) = (way.next().expect("a user"), way.next().expect("what it uses"));
+        let file = file.trim_start_matches("crates/a/src/");
+        format!("cycle {folder}: {user} -> {used} at {file}:{line}")
     });
     shown.collect()
 }
@@ -26,11 +31,10 @@ fn modules_that_use_each_other_are_a_cycle() {
         ("crates/a/src/z.rs", "use crate::x::X;\nstruct Z(X, crate::y::Y);\n"),
     ];
     assert_eq!(arrows(&files), ["cycle : x -> y at x.rs:1", "cycle : y -> x at y.rs:2"]);
-    let mut violations = Vec::new();
+    let mut findings = Vec::new();
     let found = Crate::read("crates/a/src/lib.rs", &Sources::new(&files)).expect("reads");
-    cycles::check(&found, &mut violations);
-    assert_eq!(violations[0].package, "a");
-    let message = &violations[0].finding.message;
+    cycles::check(&found, &mut findings);
+    let message = &findings[0].message;
     assert!(message.starts_with("cycle of modules in the crate's root: x -> y -> x:"), "{message}");
 }
 
@@ -153,11 +157,14 @@ fn long_functions_are_found_outside_tests() {
     ];
     let sources = Sources::new(&files);
     let found = Crate::read("crates/a/src/lib.rs", &sources).expect("reads");
-    let mut violations = Vec::new();
-    functions::check(&sources, &[found], &mut violations).expect("parses");
-    let shown: Vec<String> = violations
+    let mut findings = Vec::new();
+    functions::check(&sources, &[found], &mut findings).expect("parses");
+    let shown: Vec<String> = findings
         .iter()
-        .map(|violation| format!("{} {}", violation.finding.file, violation.item))
+        .map(|finding| {
+            let function = finding.message.split('`').nth(1).expect("a name");
+            format!("{} function {function}", finding.file)
+        })
         .collect();
     let expected = [
         "crates/a/examples/e.rs function long",
@@ -165,8 +172,8 @@ fn long_functions_are_found_outside_tests() {
         "crates/a/src/lib.rs function A::of_a",
     ];
     assert_eq!(shown, expected);
-    assert_eq!(violations[1].finding.line, 72);
-    let message = &violations[1].finding.message;
+    assert_eq!(findings[1].line, 72);
+    let message = &findings[1].message;
     assert_eq!(message, "`long` has 71 lines, more than 70");
 }
 
@@ -184,13 +191,13 @@ fn same_names(reasons: &str) -> (Vec<String>, Vec<Finding>) {
     ];
     let sources = Sources::new(&files);
     let found = Crate::read("crates/a/src/lib.rs", &sources).expect("reads");
-    let (mut findings, mut violations) = (Vec::new(), Vec::new());
-    same_names::check(&[found], "table", reasons, &mut findings, &mut violations);
-    let places = violations.iter().map(|violation| {
-        let Finding { file, line, message } = &violation.finding;
-        format!("{file}:{line}: {message}")
-    });
-    (places.collect(), findings)
+    let mut findings = Vec::new();
+    same_names::check(&[found], "table", reasons, &mut findings);
+    let (in_table, in_code): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| finding.file == "table");
+    let places =
+        in_code.iter().map(|Finding { file, line, message }| format!("{file}:{line}: {message}"));
+    (places.collect(), in_table)
 }
 
 #[test]

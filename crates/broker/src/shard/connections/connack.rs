@@ -77,7 +77,7 @@ impl Shard {
         }
         let text = self.shared.response_information.as_deref()?;
         let text = text.replace("{client_id}", client_id);
-        // Nobody can publish where an identifier with wildcards has gone in.
+        // No client can publish to a topic name that contains wildcards.
         tacho_codec::is_valid_topic_name(&text).then_some(text)
     }
 }

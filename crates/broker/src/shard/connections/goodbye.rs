@@ -124,7 +124,7 @@ impl Shard {
 
 /// Tells a client why its connection ends, where its version can.
 ///
-/// The Reason String may be said here even to those who want none elsewhere [MQTT-3.1.2-29].
+/// The Reason String is allowed here even for clients that want none elsewhere [MQTT-3.1.2-29].
 pub(in crate::shard) fn send_disconnect(
     net: &mut Net,
     conn: ConnId,

@@ -171,8 +171,8 @@ impl ShardJournal {
         self.group_queues.remove(&group);
     }
 
-    /// Notes that a shared subscription has had its part of an open message, which may be over
-    /// when somebody asks: the message is in the group's queue for no time at all.
+    /// Records that a shared group has received its part of an open message, whose distribution
+    /// may already be complete: the message enters the group's queue and leaves it at once.
     pub(in crate::shard) fn note_served(
         &mut self,
         queue: QueueId,
@@ -434,7 +434,7 @@ impl Shard {
         let level = durable.settings.retained_level;
         let waits = header.qos != QoS::AtMostOnce;
         if !waits && !journal.is_fine() {
-            // Nobody is told, and it must not pile up in memory.
+            // No session is told, and it must not pile up in memory.
             self.stats.journal_skipped_total.increment();
             return BatchSeq::DONE;
         }

@@ -74,7 +74,7 @@ impl Shard {
         filter: Filter,
         options: SubscriptionOptions,
     ) {
-        // What was on its way then has been given to whom it belongs.
+        // Messages in distribution at that time have reached their sessions.
         let options = SubscriptionOptions { since: 0, ..options };
         let subscription = self.subscriptions.add(&filter);
         match &filter {

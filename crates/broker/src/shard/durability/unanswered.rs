@@ -21,8 +21,8 @@ use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
 
-/// It is looked so often whether those who wait can be helped. Who waits is told once the journal
-/// took nothing two times in a row: a segment that fails is replaced sooner than that.
+/// Interval of the look at waiting clients. They are answered once the journal accepted nothing in
+/// two intervals in a row: a failed segment is replaced sooner than that.
 const LOOK_NS: u64 = 1_000_000_000;
 
 /// Why a durable session's subscription is refused.
@@ -88,7 +88,7 @@ impl PendingAck {
 }
 
 impl Shard {
-    /// Somebody waits for a commit.
+    /// A client waits for a commit.
     pub(in crate::shard) fn watch_unanswered(&mut self, net: &mut Net) {
         if self.durability.unanswered.timer.is_none() {
             let deadline_ns = net.now_ns() + LOOK_NS;
@@ -98,7 +98,7 @@ impl Shard {
         }
     }
 
-    /// Those who have waited for too long are told.
+    /// Answers the clients that have waited for too long.
     pub(in crate::shard) fn look_at_unanswered(&mut self, net: &mut Net) {
         self.durability.unanswered.timer = None;
         let is_stalled = self.durability.is_stalled();

@@ -80,7 +80,7 @@ impl Shard {
         self.sessions[member.session].takes(&publish)
     }
 
-    /// Nobody here takes a message: the next shard of those not `asked` yet looks for a member.
+    /// No member here takes a message: the next shard of those not `asked` yet looks for a member.
     #[cold]
     pub(super) fn ask_other_shards(
         &mut self,

@@ -80,7 +80,7 @@ impl Shard {
                 match self.choose_member(net, local, &message) {
                     Some(chosen) => Some(chosen),
                     None => {
-                        // Nobody here after all: once more, with the counters right.
+                        // No member here after all: once more, with the counters right.
                         group.credit_changed(shard, reserved);
                         continue;
                     }

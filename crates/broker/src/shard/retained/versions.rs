@@ -56,7 +56,7 @@ impl RetainedVersions {
             || filter.as_str().starts_with('$') && last.version.load(SeqCst) > 0
     }
 
-    /// Those of `owners` whom a replay of `filter` has to ask.
+    /// The `owners` that a replay of `filter` has to ask.
     pub(super) fn owners_to_ask(&self, owners: Range<usize>, filter: &TopicFilter) -> Vec<Owner> {
         let owner = |shard| Owner { shard, after: self.last(shard) };
         owners.filter(|&shard| self.may_have(shard, filter)).map(owner).collect()

@@ -139,8 +139,8 @@ impl Shard {
     }
 
     /// Retained messages that were routed before a new subscription became visible are its
-    /// replay's. They may still be on their way to this shard for others; or, when the broker dies,
-    /// to all whom they are for.
+    /// replay's. They may still be on their way to this shard for other sessions; or, after a
+    /// crash, to all of their receivers.
     fn note_visible(&mut self, slot: SessionSlot, replays: &[WantsReplay]) {
         for WantsReplay { filter, .. } in replays.iter().filter(|replay| replay.is_new) {
             let Some(mut options) = self.routing.options(filter, slot) else { continue };

@@ -7,13 +7,13 @@ use tacho_load::{ActionCounts, Event, PhaseKind};
 
 use super::commands::Commands;
 use super::course::Course;
-use super::deeds::{Deeds, Planned};
 use super::numbers::round;
+use super::planned_actions::{Planned, PlannedActions};
 use tacho_scenario::format::{latency, thousands};
 
 /// What is known of a timed action that has begun.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct DeedNews {
+pub struct ActionNews {
     /// Its position in the scenario's [schedule](tacho_scenario::Scenario::schedule).
     pub number: usize,
     /// `disconnect`, `pause`, `takeover`, `subscribe`, `kill` or `run`.
@@ -32,41 +32,41 @@ pub struct DeedNews {
 
 /// All of a run.
 #[derive(Debug)]
-pub(super) struct DeedsSoFar {
+pub(super) struct ActionProgress {
     started_ns: u64,
     /// When the measured phase began.
     measured_ns: Option<u64>,
-    deeds: Vec<Deed>,
+    actions: Vec<RunningAction>,
     /// Brokers by name, with what happens to them.
     courses: Vec<(String, Arc<Course>)>,
     commands: Arc<Commands>,
 }
 
 #[derive(Debug)]
-struct Deed {
+struct RunningAction {
     planned: Planned,
     at_ns: Option<u64>,
     clients: u64,
     counts: ActionCounts,
-    told: Option<DeedNews>,
+    told: Option<ActionNews>,
 }
 
-impl DeedsSoFar {
+impl ActionProgress {
     pub(super) fn new(
-        deeds: &Deeds,
+        actions: &PlannedActions,
         started_ns: u64,
         courses: Vec<(String, Arc<Course>)>,
         commands: Arc<Commands>,
     ) -> Self {
-        let deed = |planned: &Planned| Deed {
+        let action = |planned: &Planned| RunningAction {
             planned: planned.clone(),
             at_ns: None,
             clients: 0,
             counts: ActionCounts::default(),
             told: None,
         };
-        let deeds = deeds.planned().iter().map(deed).collect();
-        Self { started_ns, measured_ns: None, deeds, courses, commands }
+        let actions = actions.planned().iter().map(action).collect();
+        Self { started_ns, measured_ns: None, actions, courses, commands }
     }
 
     /// Takes an event of the load.
@@ -74,20 +74,20 @@ impl DeedsSoFar {
         match event {
             Event::Phase { kind: PhaseKind::Measure, at_ns, .. } => {
                 self.measured_ns = Some(*at_ns);
-                for deed in &mut self.deeds {
-                    (deed.at_ns, deed.clients) = (None, 0);
-                    (deed.counts, deed.told) = (ActionCounts::default(), None);
+                for action in &mut self.actions {
+                    (action.at_ns, action.clients) = (None, 0);
+                    (action.counts, action.told) = (ActionCounts::default(), None);
                 }
             }
             Event::ActionStarted { action, at_ns, clients } => {
-                if let Some(deed) = self.of_load(*action) {
-                    (deed.at_ns, deed.clients) = (Some(*at_ns), *clients);
+                if let Some(action) = self.of_load(*action) {
+                    (action.at_ns, action.clients) = (Some(*at_ns), *clients);
                 }
             }
             Event::Interval(interval) => {
                 for (action, counts) in &interval.actions {
-                    if let Some(deed) = self.of_load(*action) {
-                        deed.counts.add(counts);
+                    if let Some(action) = self.of_load(*action) {
+                        action.counts.add(counts);
                     }
                 }
             }
@@ -96,12 +96,12 @@ impl DeedsSoFar {
     }
 
     /// The action with this number in the load's plan, which has those about clients only.
-    fn of_load(&mut self, action: usize) -> Option<&mut Deed> {
-        self.deeds.iter_mut().filter(|deed| deed.planned.is_of_load()).nth(action)
+    fn of_load(&mut self, action: usize) -> Option<&mut RunningAction> {
+        self.actions.iter_mut().filter(|action| action.planned.is_of_load()).nth(action)
     }
 
     /// Those of which more is known than when this was asked last.
-    pub(super) fn news(&mut self) -> Vec<DeedNews> {
+    pub(super) fn news(&mut self) -> Vec<ActionNews> {
         let Some(measured_ns) = self.measured_ns else { return Vec::new() };
         let mut kills: Vec<_> = self
             .courses
@@ -109,13 +109,13 @@ impl DeedsSoFar {
             .map(|(name, course)| (name.as_str(), course.kills().into_iter()))
             .collect();
         let mut news = Vec::new();
-        for (number, deed) in self.deeds.iter_mut().enumerate() {
-            let record = &deed.planned.record;
+        for (number, action) in self.actions.iter_mut().enumerate() {
+            let record = &action.planned.record;
             let (at_ns, length_s, followed) = match record.kind.as_str() {
                 "kill" => {
-                    let due_ns = (measured_ns + deed.planned.after.as_nanos() as u64)
-                        .saturating_sub(Deeds::EARLY_NS);
-                    let of = kills.iter_mut().find(|(name, _)| *name == deed.planned.target);
+                    let due_ns = (measured_ns + action.planned.after.as_nanos() as u64)
+                        .saturating_sub(PlannedActions::EARLY_NS);
+                    let of = kills.iter_mut().find(|(name, _)| *name == action.planned.target);
                     let kill = of.and_then(|(_, all)| all.find(|(at_ns, _)| *at_ns >= due_ns));
                     let Some((at_ns, serving_ns)) = kill else { continue };
                     let length_s = serving_ns.map(|ns| ns as f64 / 1e9);
@@ -139,22 +139,22 @@ impl DeedsSoFar {
                     None => continue,
                 },
                 _ => {
-                    let Some(at_ns) = deed.at_ns else { continue };
-                    let followed = of_clients(&record.kind, &deed.counts);
+                    let Some(at_ns) = action.at_ns else { continue };
+                    let followed = of_clients(&record.kind, &action.counts);
                     (at_ns, record.length_s, followed)
                 }
             };
-            let now = DeedNews {
+            let now = ActionNews {
                 number,
                 kind: record.kind.clone(),
                 what: record.what.clone(),
                 at_s: round(at_ns.saturating_sub(self.started_ns) as f64 / 1e9, 3),
                 length_s: length_s.map(|length_s| round(length_s, 3)),
-                clients: deed.clients.max(deed.counts.clients),
+                clients: action.clients.max(action.counts.clients),
                 followed,
             };
-            if deed.told.as_ref() != Some(&now) {
-                deed.told = Some(now.clone());
+            if action.told.as_ref() != Some(&now) {
+                action.told = Some(now.clone());
                 news.push(now);
             }
         }
@@ -213,7 +213,7 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    fn deeds() -> Deeds {
+    fn actions() -> PlannedActions {
         let text = "name = 'x'\n[groups.a]\nclients = 4\n\
             [[groups.a.publish]]\ntopic = 't'\nrate = { total = 1 }\n\
             [[actions]]\nat = '1s'\nrun = 'true'\n\
@@ -222,10 +222,10 @@ mod tests {
             [[actions]]\nat = '4s'\nkill = {}\n\
             [phases]\nmeasure = '10s'\n";
         let source = SourceText::new("x", text);
-        Deeds::of(&Scenario::parse(&source, &[], Limits::NONE).expect("parses"))
+        PlannedActions::from_scenario(&Scenario::parse(&source, &[], Limits::NONE).expect("parses"))
     }
 
-    fn told(so_far: &mut DeedsSoFar) -> Vec<(usize, String)> {
+    fn told(so_far: &mut ActionProgress) -> Vec<(usize, String)> {
         so_far.news().into_iter().map(|news| (news.number, news.followed)).collect()
     }
 
@@ -234,11 +234,11 @@ mod tests {
         let course = Arc::new(Course::new(Some(1), true));
         let commands = Arc::<Commands>::default();
         let courses = vec![(String::new(), Arc::clone(&course))];
-        let mut so_far = DeedsSoFar::new(&deeds(), 0, courses, Arc::clone(&commands));
+        let mut so_far = ActionProgress::new(&actions(), 0, courses, Arc::clone(&commands));
         // A kill before the measured phase is none of the planned ones.
         course.killed();
         course.serves();
-        std::thread::sleep(std::time::Duration::from_nanos(Deeds::EARLY_NS));
+        std::thread::sleep(std::time::Duration::from_nanos(PlannedActions::EARLY_NS));
         // As if the measured phase had begun two seconds ago, so that the kill is due now.
         let measured_ns = Commands::now_ns().saturating_sub(2 * SECOND_NS);
         let measured = Event::Phase { kind: PhaseKind::Measure, index: 4, at_ns: measured_ns };

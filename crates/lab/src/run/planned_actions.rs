@@ -11,7 +11,7 @@ use tacho_scenario::{ActionKind, Scenario};
 
 /// The actions of a run as planned.
 #[derive(Clone, Debug, Default)]
-pub struct Deeds(Vec<Planned>);
+pub struct PlannedActions(Vec<Planned>);
 
 #[derive(Clone, Debug)]
 pub(super) struct Planned {
@@ -28,12 +28,12 @@ impl Planned {
     }
 }
 
-impl Deeds {
+impl PlannedActions {
     /// A kill may come so much before its time by the clock of the load.
     pub(super) const EARLY_NS: u64 = 100_000_000;
 
     /// Those of a scenario.
-    pub(super) fn of(scenario: &Scenario) -> Self {
+    pub(super) fn from_scenario(scenario: &Scenario) -> Self {
         let planned = |scheduled: tacho_scenario::Scheduled<'_>| {
             let action = scheduled.action;
             let length_s = match &action.kind {
@@ -193,8 +193,8 @@ mod tests {
             restart("a", 16.1, 3.0),
             restart("b", 12.0, 4.0),
         ];
-        let deeds = Deeds::of(&scenario);
-        let records = deeds.records(10.0, &[], (&[], 0), &restarts);
+        let actions = PlannedActions::from_scenario(&scenario);
+        let records = actions.records(10.0, &[], (&[], 0), &restarts);
         let found: Vec<_> =
             records.iter().map(|record| (record.at_s, record.length_s, &*record.what)).collect();
         let expected = [
@@ -204,7 +204,7 @@ mod tests {
         ];
         assert_eq!(found, expected);
         // One that did not come back has none.
-        assert_eq!(deeds.records(10.0, &[], (&[], 0), &restarts[..3]).len(), 2);
+        assert_eq!(actions.records(10.0, &[], (&[], 0), &restarts[..3]).len(), 2);
     }
 
     #[test]
