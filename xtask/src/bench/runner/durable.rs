@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(sum_of(text, "a_total").expect("is there"), 3.0);
         assert_eq!(sum_of(text, "b_total").expect("is there"), 5.0);
         let error = sum_of(text, "c_total").expect_err("is not there").to_string();
-        assert_eq!(error, "the broker does not tell c_total");
+        assert_eq!(error, "the broker does not export c_total");
     }
 
     #[test]
