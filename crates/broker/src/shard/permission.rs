@@ -8,10 +8,11 @@ use tacho_codec::{Connect, ReasonCode, Version};
 use tacho_net::ConnId;
 use tacho_topic::Filter;
 
+use super::connections::ConnectingClient;
 use super::output::Flow;
 use super::{Net, Shard};
 use crate::config::Limits;
-use crate::keys::{ClientKey, LINK_PREFIX};
+use crate::keys::LINK_PREFIX;
 use crate::message::{Header, Source};
 use crate::subscription::{Scope, Target};
 
@@ -56,13 +57,12 @@ impl Shard {
         conn: ConnId,
         connect: &Connect<'_>,
         packet: &[u8],
-        client: (ClientKey, bool),
+        client: ConnectingClient,
     ) -> Flow {
         if connect.properties.authentication_method.is_some() {
             return self.authenticate(net, conn, connect, packet, client);
         }
-        let (key, assigned) = client;
-        self.connect(net, conn, connect, packet, key, assigned)
+        self.connect(net, conn, connect, packet, client)
     }
 }
 

@@ -7,7 +7,7 @@ use tacho_net::{Closed, ConnId};
 use tacho_session::LinkEvent;
 use tacho_session::server::End;
 
-use super::{Asking, Stage};
+use super::{Asking, Introduction, Stage};
 use crate::bridge::State;
 use crate::shard::connections::Connection;
 use crate::shard::timers::TimerToken;
@@ -130,9 +130,9 @@ impl Shard {
     pub(in crate::shard) fn bridge_lost(&mut self, net: &mut Net, link: usize, why: &Closed) {
         let entry = &mut self.bridges.all[link];
         entry.conn = None;
-        if entry.says_bridge && matches!(entry.stage, Stage::Greeting { .. }) {
+        if matches!(entry.stage, Stage::Greeting { .. }) {
             // Some refuse what they do not understand without a word.
-            entry.says_bridge = false;
+            entry.introduction = Introduction::Client;
         }
         let why = match why {
             Closed::Error(error) => format!("the connection broke: {error}"),

@@ -54,7 +54,7 @@ impl Shard {
         }
         let delivery = Delivery {
             message: Copy { message: Body::Here(message.clone()), group: NO_GROUP },
-            qos: rule.mapping.qos(header.qos).min(entry.qos_max),
+            qos: rule.mapping.qos(header.qos).min(entry.granted.qos_max),
             retain: rule.mapping.retain(header.retain),
             subscription_ids: target.subscription_ids.clone(),
             size_bytes,
@@ -144,7 +144,7 @@ impl Shard {
             publish.payload = &links.payload;
         }
         publish.qos = delivery.qos;
-        publish.retain = delivery.retain && entry.retain_available;
+        publish.retain = delivery.retain && entry.granted.retain;
         publish.dup = dup && delivery.qos != QoS::AtMostOnce;
         publish.packet_id = packet_id;
         if publish.topic.len() > TOPIC_BYTES_MAX {

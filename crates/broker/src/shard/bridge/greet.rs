@@ -4,7 +4,7 @@ use tacho_codec::{ConnAck, Connect, ConnectProperties, QoS, ReasonCode, Version,
 use tacho_net::ConnId;
 use tacho_session::server::ConnectParams;
 
-use super::{Asking, PeerSession, Stage};
+use super::{Asking, Granted, Introduction, PeerSession, Stage};
 use crate::bridge::{Bridge, LINK_EXPIRY_S, State};
 use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
@@ -43,14 +43,14 @@ impl Shard {
                 false => ConnectProperties::default(),
             },
         };
-        let says_bridge = entry.says_bridge;
+        let introduction = entry.introduction;
         let out = net.out(conn).as_vec_mut();
         let start = out.len();
         if let Err(error) = connect.encode(out) {
             let why = format!("CONNECT cannot be written: {error}");
             return self.break_off(net, link, &why);
         }
-        if says_bridge {
+        if introduction == Introduction::Bridge {
             set_bridge_bit(&mut out[start..]);
         }
     }
@@ -96,8 +96,10 @@ impl Shard {
     /// CONNACK with an error.
     fn greeting_refused(&mut self, net: &mut Net, link: usize, connack: &ConnAck<'_>) -> Flow {
         let entry = &mut self.bridges.all[link];
-        if entry.says_bridge && connack.reason == ReasonCode::UNSUPPORTED_PROTOCOL_VERSION {
-            entry.says_bridge = false;
+        if entry.introduction == Introduction::Bridge
+            && connack.reason == ReasonCode::UNSUPPORTED_PROTOCOL_VERSION
+        {
+            entry.introduction = Introduction::Client;
             entry.stage = Stage::Disconnected;
             return self.greet_again(net, link);
         }
@@ -116,7 +118,10 @@ impl Shard {
             entry.peer = PeerSession::ToBeForgotten;
             return true;
         }
-        let before = std::mem::replace(&mut entry.peer, PeerSession::Known);
+        let before = entry.peer;
+        if before != PeerSession::Used {
+            entry.peer = PeerSession::Known;
+        }
         // In 3.1.1 a clean session would end with this connection.
         before == PeerSession::ToBeForgotten && config.version != Version::V5 && !config.clean_start
     }
@@ -131,18 +136,17 @@ impl Shard {
         entry.protocol.accepted(now_ns, keep_alive_s);
         entry.stage = Stage::Up;
         entry.attempts = 0;
-        entry.retain_available = properties.retain_available.unwrap_or(true);
-        entry.qos_max = qos_max;
+        entry.granted = Granted { qos_max, retain: properties.retain_available.unwrap_or(true) };
+        let is_again = std::mem::replace(&mut entry.peer, PeerSession::Used) == PeerSession::Used;
         let has_rules = bridge.ingress_of(entry.number).next().is_some();
         // With 5.0 once more costs nothing; in 3.1.1 it would bring all retained messages again.
         let is_subscribed = connack.session_present
-            && entry.was_up
+            && is_again
             && entry.subscribing == Asking::Done
             && !config.version.is_v5();
         entry.subscribing = Asking::wanted_if(has_rules && !is_subscribed);
-        let is_tidy = entry.was_up && entry.unsubscribing == Asking::Done;
+        let is_tidy = is_again && entry.unsubscribing == Asking::Done;
         entry.unsubscribing = Asking::wanted_if(connack.session_present && !is_tidy);
-        let is_again = std::mem::replace(&mut entry.was_up, true);
         if let Some(stats) = bridge.stats(entry.number) {
             stats.reconnects.add(u64::from(is_again));
             stats.set_up(now_ns, None);

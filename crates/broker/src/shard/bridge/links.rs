@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use tacho_codec::QoS;
 use tacho_session::Link;
 use tacho_session::server::{self, Restored, SessionLimits};
 
-use super::{Asking, BridgeLink, PeerSession, Stage};
+use super::{Asking, BridgeLink, Granted, Introduction, PeerSession, Stage, Tenure};
 use crate::bridge::LINK_EXPIRY_S;
 use crate::config::Level;
 use crate::delivery::Copy;
@@ -114,15 +113,19 @@ impl Shard {
             conn: None,
             stage: Stage::Disconnected,
             peer: if is_new { PeerSession::Unknown } else { PeerSession::Known },
-            says_bridge: bridge.config().bridge_flag && !bridge.config().version.is_v5(),
-            is_leaving: number >= bridge.config().connections,
+            introduction: match bridge.config().bridge_flag && !bridge.config().version.is_v5() {
+                true => Introduction::Bridge,
+                false => Introduction::Client,
+            },
+            tenure: match number < bridge.config().connections {
+                true => Tenure::Configured,
+                false => Tenure::Leaving,
+            },
             attempts: 0,
-            was_up: false,
             subscribing: Asking::Done,
             unsubscribing: Asking::Done,
             refusals_told_ns: 0,
-            retain_available: true,
-            qos_max: QoS::ExactlyOnce,
+            granted: Granted::ALL,
             held_bytes: 0,
             dropped_full: 0,
         });
@@ -154,7 +157,8 @@ impl Shard {
     pub(super) fn leave_if_done(&mut self, net: &mut Net, link: usize) -> bool {
         let entry = &self.bridges.all[link];
         let slot = entry.slot;
-        let Some(session) = self.sessions.get(slot).filter(|_| entry.is_leaving) else {
+        let Some(session) = self.sessions.get(slot).filter(|_| entry.tenure == Tenure::Leaving)
+        else {
             return false;
         };
         if session.machine.queue_len() + session.machine.inflight_len() > 0 {

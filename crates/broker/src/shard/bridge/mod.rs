@@ -47,22 +47,16 @@ struct BridgeLink {
     stage: Stage,
     /// What is known of the session that the other broker has.
     peer: PeerSession,
-    /// CONNECT says that it is a bridge's (3.1.1).
-    says_bridge: bool,
-    /// The configuration has no such link: it ends once its queue is empty.
-    is_leaving: bool,
+    introduction: Introduction,
+    tenure: Tenure,
     attempts: u32,
-    was_up: bool,
     subscribing: Asking,
     /// The session there may have subscriptions of an earlier configuration, for rules that other
     /// links have now: they are to be ended.
     unsubscribing: Asking,
     /// Messages that it refused were said in the log until then.
     refusals_told_ns: u64,
-    /// The other broker keeps retained messages.
-    retain_available: bool,
-    /// The highest QoS that it takes.
-    qos_max: QoS,
+    granted: Granted,
     /// Bytes in the queue as the bridge has them.
     held_bytes: u64,
     /// Messages that did not find room in the bridge's buffer.
@@ -78,6 +72,38 @@ enum PeerSession {
     ToBeForgotten,
     /// It has what this broker expects.
     Known,
+    /// The same, and a connection of this life of the broker has used it.
+    Used,
+}
+
+/// How CONNECT introduces a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Introduction {
+    Client,
+    /// With the bit of bridges (3.1.1).
+    Bridge,
+}
+
+/// How long a link stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tenure {
+    /// It is in the configuration.
+    Configured,
+    /// It is not: the link ends once its queue is empty.
+    Leaving,
+}
+
+/// What the other broker granted in its last CONNACK.
+#[derive(Clone, Copy, Debug)]
+struct Granted {
+    /// The highest QoS that it accepts.
+    qos_max: QoS,
+    /// It keeps retained messages.
+    retain: bool,
+}
+
+impl Granted {
+    const ALL: Self = Self { qos_max: QoS::ExactlyOnce, retain: true };
 }
 
 /// How far a link's connection has come.
@@ -101,7 +127,7 @@ enum Asking {
     /// The packet is to be sent as soon as there is an identifier for it.
     Wanted,
     /// SUBACK or UNSUBACK is to come.
-    ConnectRequest(PacketId),
+    Awaited(PacketId),
 }
 
 impl BridgeLinks {

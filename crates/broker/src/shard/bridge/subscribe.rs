@@ -31,7 +31,7 @@ impl Shard {
         else {
             return;
         };
-        entry.subscribing = Asking::ConnectRequest(packet_id);
+        entry.subscribing = Asking::Awaited(packet_id);
         let rules: Vec<(String, QoS)> = bridge
             .ingress_of(entry.number)
             .map(|rule| (rule.filter.to_string(), rule.subscription_qos()))
@@ -62,7 +62,7 @@ impl Shard {
     /// SUBACK: what it refuses is said, and the rest works.
     pub(super) fn subscribed_there(&mut self, net: &Net, link: usize, suback: &SubAck<'_>) {
         let entry = &mut self.bridges.all[link];
-        if entry.subscribing != Asking::ConnectRequest(suback.packet_id) {
+        if entry.subscribing != Asking::Awaited(suback.packet_id) {
             return;
         }
         entry.subscribing = Asking::Done;
@@ -104,7 +104,7 @@ impl Shard {
         else {
             return;
         };
-        entry.unsubscribing = Asking::ConnectRequest(packet_id);
+        entry.unsubscribing = Asking::Awaited(packet_id);
         let filters: Vec<String> = rules.iter().map(|rule| rule.filter.to_string()).collect();
         let packet = Packet::Unsubscribe(Unsubscribe {
             packet_id,
@@ -120,7 +120,7 @@ impl Shard {
     /// UNSUBACK: whatever it says, there is nothing more to be done.
     pub(super) fn unsubscribed_there(&mut self, link: usize, packet_id: PacketId) {
         let entry = &mut self.bridges.all[link];
-        if entry.unsubscribing != Asking::ConnectRequest(packet_id) {
+        if entry.unsubscribing != Asking::Awaited(packet_id) {
             return;
         }
         entry.unsubscribing = Asking::Done;

@@ -14,9 +14,8 @@ use tacho_session::{AuthAnswer, AuthRequest, Authentication};
 use crate::authentication::{
     AuthClient, AuthExchange, AuthMethod, AuthMethods, AuthReply, AuthStep, ExchangeRef,
 };
-use crate::keys::ClientKey;
 use crate::mail::Mail;
-use crate::shard::connections::Connection;
+use crate::shard::connections::{ConnectingClient, Connection};
 use crate::shard::output::Flow;
 use crate::shard::output::encode_within;
 use crate::shard::{Net, Shard};
@@ -43,8 +42,7 @@ pub(crate) struct Exchange {
 /// A CONNECT that waits for its authentication.
 struct HeldConnect {
     packet: Vec<u8>,
-    key: ClientKey,
-    assigned: bool,
+    client: ConnectingClient,
 }
 
 impl Shard {
@@ -55,7 +53,7 @@ impl Shard {
         conn: ConnId,
         connect: &Connect<'_>,
         packet: &[u8],
-        client: (ClientKey, bool),
+        client: ConnectingClient,
     ) -> Flow {
         let name = connect.properties.authentication_method.unwrap_or_default();
         let (Some((method, remote)), Connection::Opening { id, timer, listener }) =
@@ -66,9 +64,8 @@ impl Shard {
         };
         // The time for connecting goes on to run.
         self.connections.set(conn, Connection::Authenticating { id, timer, listener });
-        let (key, assigned) = client;
         let mut state = method.begin(&AuthClient {
-            client_id: &key.client_id,
+            client_id: &client.key.client_id,
             username: connect.username,
             password: connect.password,
             again: false,
@@ -84,7 +81,7 @@ impl Shard {
             remote,
             state: Some(state),
             packet_size_max: connect.properties.packet_size_max.unwrap_or(u32::MAX),
-            waiting: Some(HeldConnect { packet: packet.to_vec(), key, assigned }),
+            waiting: Some(HeldConnect { packet: packet.to_vec(), client }),
         };
         self.connections.exchanges.insert(conn.index() as u32, Box::new(exchange));
         Flow::Continue
@@ -244,10 +241,8 @@ impl Shard {
     /// The client is authenticated: its CONNECT goes on.
     fn accept(&mut self, net: &mut Net, conn: ConnId, data: Option<&[u8]>) {
         let exchange = self.connections.exchanges.get_mut(&(conn.index() as u32));
-        let Some(HeldConnect { packet, key, assigned }) = exchange.and_then(|e| e.waiting.take())
-        else {
-            return;
-        };
+        let Some(waiting) = exchange.and_then(|exchange| exchange.waiting.take()) else { return };
+        let HeldConnect { packet, client } = waiting;
         let frame = split_frame(&packet, u32::MAX).ok().flatten();
         let connect = frame.and_then(|frame| Connect::decode(&frame).ok());
         // Invariant: it was decoded before, when it came.
@@ -255,7 +250,7 @@ impl Shard {
         // What CONNACK shall carry stands where the client's own data stood.
         connect.properties.authentication_data = data;
         self.refresh_routes();
-        self.connect(net, conn, &connect, &packet, key, assigned);
+        self.connect(net, conn, &connect, &packet, client);
     }
 
     /// How a connection whose time for connecting is over learns of it: by the code that says that

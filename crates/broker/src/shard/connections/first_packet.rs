@@ -14,6 +14,13 @@ use crate::shard::{Net, Shard};
 /// Bytes of the smallest CONNACK of 5.0. A client that takes no more cannot even be refused.
 const REFUSAL_LEN: u32 = 5;
 
+/// The client that a CONNECT is from.
+pub(in crate::shard) struct ConnectingClient {
+    pub(in crate::shard) key: ClientKey,
+    /// The broker assigned its identifier, and says so in CONNACK.
+    pub(in crate::shard) is_assigned: bool,
+}
+
 impl Shard {
     /// Handles the first packet of a connection. `unread` starts with it.
     pub(in crate::shard) fn first_packet(
@@ -48,11 +55,11 @@ impl Shard {
             self.refuse(net, conn, connect.version, reason);
             return Flow::Stop;
         }
-        let (key, assigned) = self.client_key(&connect, net.shards());
-        let owner = key.owner(net.shards());
+        let client = self.connecting_client(&connect, net.shards());
+        let owner = client.key.owner(net.shards());
         if owner == self.id {
             let packet = &unread[..frame.total_len];
-            return self.ask_to_connect(net, conn, &connect, packet, (key, assigned));
+            return self.ask_to_connect(net, conn, &connect, packet, client);
         }
         self.move_connection(net, conn, owner, unread);
         Flow::Stop
@@ -68,17 +75,18 @@ impl Shard {
     }
 
     /// Clients without an identifier get one of their own [MQTT-3.1.3-6], [MQTT-3.2.2-16].
-    fn client_key(&self, connect: &Connect<'_>, shards: usize) -> (ClientKey, bool) {
+    fn connecting_client(&self, connect: &Connect<'_>, shards: usize) -> ConnectingClient {
         let tenant = TenantId::DEFAULT;
         if !connect.client_id.is_empty() {
-            return (ClientKey { tenant, client_id: connect.client_id.into() }, false);
+            let key = ClientKey { tenant, client_id: connect.client_id.into() };
+            return ConnectingClient { key, is_assigned: false };
         }
         // An identifier that this shard owns saves moving the connection.
         loop {
             let client_id = format!("auto-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
             let key = ClientKey { tenant, client_id: client_id.into() };
             if key.owner(shards) == self.id && self.sessions.find(&key).is_none() {
-                return (key, true);
+                return ConnectingClient { key, is_assigned: true };
             }
         }
     }

@@ -9,7 +9,7 @@ use tacho_net::ConnId;
 use tacho_session::server::{ConnectParams, End, SessionLimits};
 use tacho_session::{BatchSeq, WillState};
 
-use super::{Connection, agree, packet_size_max};
+use super::{ConnectingClient, Connection, agree, packet_size_max};
 use crate::config::Level;
 use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::keys::{ClientKey, SessionSlot};
@@ -32,11 +32,11 @@ impl Shard {
         conn: ConnId,
         connect: &Connect<'_>,
         packet: &[u8],
-        key: ClientKey,
-        assigned: bool,
+        client: ConnectingClient,
     ) -> Flow {
+        let ConnectingClient { key, is_assigned } = client;
         let agreed = agree(connect, self.limits());
-        if !self.takes_connack(connect, &agreed, assigned.then_some(&*key.client_id)) {
+        if !self.takes_connack(connect, &agreed, is_assigned.then_some(&*key.client_id)) {
             self.refuse(net, conn, connect.version, ReasonCode::PACKET_TOO_LARGE);
             return Flow::Stop;
         }
@@ -67,12 +67,13 @@ impl Shard {
             OpenedSession { version: connect.version, expiry_s, will: will.as_ref(), waits };
         let batch = self.record_opened(slot, &opened).max(ended);
         if batch <= self.durability.committed() || !waits {
-            self.open_session(net, conn, slot, connect, will, assigned);
+            self.open_session(net, conn, slot, connect, will, is_assigned);
             return Flow::Continue;
         }
         let packet = without_bridge_bit(packet).unwrap_or_else(|| packet.to_vec());
         let authentication_data = connect.properties.authentication_data.map(Into::into);
-        let pending = PendingConnect { conn, batch, packet, authentication_data, assigned, will };
+        let pending =
+            PendingConnect { conn, batch, packet, authentication_data, is_assigned, will };
         self.await_session_commit(net, slot, pending);
         Flow::Continue
     }
@@ -126,13 +127,13 @@ impl Shard {
         slot: SessionSlot,
         connect: &Connect<'_>,
         will: Option<WillState<Copy>>,
-        assigned: bool,
+        is_assigned: bool,
     ) {
         self.cancel_connect_timer(net, conn);
         let agreed = agree(connect, self.limits());
         let client_id = Arc::clone(&self.sessions[slot].key.client_id);
         let response_information = self.response_information(connect, &client_id);
-        let assigned_client_id = assigned.then_some(&*client_id);
+        let assigned_client_id = is_assigned.then_some(&*client_id);
         let mut connack =
             self.connack(connect, &agreed, assigned_client_id, response_information.as_deref());
         let aliases_max = connect.properties.topic_alias_maximum.unwrap_or(0);

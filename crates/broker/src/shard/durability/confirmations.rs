@@ -47,8 +47,16 @@ pub(in crate::shard) struct PendingConnect {
     pub(in crate::shard) packet: Vec<u8>,
     /// Goes into CONNACK in the place of what the client sent.
     pub(in crate::shard) authentication_data: Option<Vec<u8>>,
-    pub(in crate::shard) assigned: bool,
+    pub(in crate::shard) is_assigned: bool,
     pub(in crate::shard) will: Option<WillState<Copy>>,
+}
+
+/// What a SUBSCRIBE or UNSUBSCRIBE changed, as recorded in the journal.
+pub(in crate::shard) struct RecordedChanges {
+    /// The last batch that holds a record of it.
+    pub(in crate::shard) batch: BatchSeq,
+    /// The subscriptions that SUBSCRIBE made or changed.
+    pub(in crate::shard) changed: Vec<Changed>,
 }
 
 impl Shard {
@@ -139,7 +147,7 @@ impl Shard {
     }
 
     fn complete_connect(&mut self, net: &mut Net, slot: SessionSlot, pending: PendingConnect) {
-        let PendingConnect { conn, packet, authentication_data, assigned, will, .. } = pending;
+        let PendingConnect { conn, packet, authentication_data, is_assigned, will, .. } = pending;
         let frame = split_frame(&packet, u32::MAX).ok().flatten();
         let connect = frame.and_then(|frame| Connect::decode(&frame).ok());
         // Invariant: it was decoded before, when it came.
@@ -148,20 +156,21 @@ impl Shard {
             connect.properties.authentication_data = authentication_data.as_deref();
         }
         self.refresh_routes();
-        self.open_session(net, conn, slot, &connect, will, assigned);
+        self.open_session(net, conn, slot, &connect, will, is_assigned);
         net.resume_read(conn);
     }
 
-    /// Sends SUBACK or UNSUBACK once `batch` is committed, and what was asked before is answered.
-    /// `changed` is what SUBSCRIBE has changed.
+    /// Sends SUBACK or UNSUBACK once what the request changed is committed, and what was asked
+    /// before is answered.
     pub(in crate::shard) fn answer_after(
         &mut self,
         net: &mut Net,
         conn: ConnId,
         slot: SessionSlot,
         packet: Packet<'_>,
-        (batch, changed): (BatchSeq, Vec<Changed>),
+        recorded: RecordedChanges,
     ) -> Flow {
+        let RecordedChanges { batch, changed } = recorded;
         let committed = self.durability.committed();
         let session = &mut self.sessions[slot];
         let waits = session.confirmations.as_ref().is_some_and(|p| !p.answers.is_empty());

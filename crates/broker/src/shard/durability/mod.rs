@@ -29,7 +29,7 @@ use journal::ShardJournal;
 use loading::Loading;
 use unanswered::Unanswered;
 
-pub(super) use confirmations::{Confirmations, PendingConnect};
+pub(super) use confirmations::{Confirmations, PendingConnect, RecordedChanges};
 pub(super) use distribution::{Acknowledge, Sending};
 pub(super) use journal::is_retained_durably;
 pub(super) use recorder::{Machine, Subject};

@@ -10,7 +10,7 @@ use tacho_topic::{Filter, RouteChange};
 
 use super::Subscription;
 use crate::keys::SessionSlot;
-use crate::shard::durability::{Changed, NOTHING_CAN_BE_WRITTEN};
+use crate::shard::durability::{Changed, NOTHING_CAN_BE_WRITTEN, RecordedChanges};
 use crate::shard::output::Flow;
 use crate::shard::permission::may_subscribe;
 use crate::shard::{Net, Shard};
@@ -20,6 +20,13 @@ use crate::subscription::SubscriptionOptions;
 struct WantsReplay {
     filter: tacho_topic::TopicFilter,
     is_new: bool,
+}
+
+/// One subscription that a SUBSCRIBE asks for.
+struct RequestedSubscription<'a> {
+    filter: &'a Filter,
+    options: SubscriptionOptions,
+    handling: RetainHandling,
 }
 
 /// What the filters of one SUBSCRIBE come to.
@@ -71,6 +78,7 @@ impl Shard {
         self.note_visible(slot, &replays);
         let batch = self.record_subscriptions(slot, &granted);
         let changed = granted.into_iter().map(|(changed, _)| changed).collect();
+        let recorded = RecordedChanges { batch, changed };
         let packet_id = subscribe.packet_id;
         let suback = SubAck {
             packet_id,
@@ -81,7 +89,7 @@ impl Shard {
         let suback = Packet::SubAck(suback);
         let flow = match is_stalled {
             true => self.answer(net, conn, slot, suback),
-            false => self.answer_after(net, conn, slot, suback, (batch, changed)),
+            false => self.answer_after(net, conn, slot, suback, recorded),
         };
         if flow == Flow::Stop {
             return Flow::Stop;
@@ -122,7 +130,10 @@ impl Shard {
                 self.stats.journal_refused_subscriptions_total.increment();
                 ReasonCode::QUOTA_EXCEEDED
             }
-            Ok(filter) => self.add_subscription(net, slot, filter, (options, handling), asked),
+            Ok(filter) => {
+                let requested = RequestedSubscription { filter, options, handling };
+                self.add_subscription(net, slot, requested, asked)
+            }
         };
         if asked.explanation.is_none() {
             asked.explanation = explain(reason, asked.is_stalled);
@@ -213,10 +224,10 @@ impl Shard {
         &mut self,
         net: &mut Net,
         slot: SessionSlot,
-        filter: &Filter,
-        (options, handling): (SubscriptionOptions, RetainHandling),
+        requested: RequestedSubscription<'_>,
         asked: &mut Asked,
     ) -> ReasonCode {
+        let RequestedSubscription { filter, options, handling } = requested;
         if let Err(reason) = may_subscribe(filter, self.limits()) {
             self.stats.refused_subscriptions_total.increment();
             return reason;
@@ -297,7 +308,8 @@ impl Shard {
         self.stats.unsubscribes_total.increment();
         // Also while the journal is stalled: it promises that they stay removed.
         let unsuback = Packet::UnsubAck(unsuback);
-        self.answer_after(net, conn, slot, unsuback, (batch, Vec::new()))
+        let recorded = RecordedChanges { batch, changed: Vec::new() };
+        self.answer_after(net, conn, slot, unsuback, recorded)
     }
 
     fn remove_subscription(
