@@ -47,6 +47,14 @@ impl ClientKey {
     }
 }
 
+/// The client that a CONNECT is from.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectingClient {
+    pub(crate) key: ClientKey,
+    /// The broker assigned its identifier, and says so in CONNACK.
+    pub(crate) is_assigned: bool,
+}
+
 /// The place of a session among those of its shard. It is used again after the session's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SessionSlot(u32);

@@ -8,11 +8,10 @@ use tacho_codec::{Connect, ReasonCode, Version};
 use tacho_net::ConnId;
 use tacho_topic::Filter;
 
-use super::connections::ConnectingClient;
 use super::output::Flow;
 use super::{Net, Shard};
 use crate::config::Limits;
-use crate::keys::LINK_PREFIX;
+use crate::keys::{ConnectingClient, LINK_PREFIX};
 use crate::message::{Header, Source};
 use crate::subscription::{Scope, Target};
 

@@ -14,8 +14,9 @@ use tacho_session::{AuthAnswer, AuthRequest, Authentication};
 use crate::authentication::{
     AuthClient, AuthExchange, AuthMethod, AuthMethods, AuthReply, AuthStep, ExchangeRef,
 };
+use crate::keys::ConnectingClient;
 use crate::mail::Mail;
-use crate::shard::connections::{ConnectingClient, Connection};
+use crate::shard::connections::Connection;
 use crate::shard::output::Flow;
 use crate::shard::output::encode_within;
 use crate::shard::{Net, Shard};

@@ -6,20 +6,13 @@ use tacho_codec::{
 use tacho_net::ConnId;
 
 use super::packet_size_max;
-use crate::keys::{ClientKey, TenantId};
+use crate::keys::{ClientKey, ConnectingClient, TenantId};
 use crate::mail::{Adopted, Mail};
 use crate::shard::output::{Flow, encode};
 use crate::shard::{Net, Shard};
 
 /// Bytes of the smallest CONNACK of 5.0. A client that takes no more cannot even be refused.
 const REFUSAL_LEN: u32 = 5;
-
-/// The client that a CONNECT is from.
-pub(in crate::shard) struct ConnectingClient {
-    pub(in crate::shard) key: ClientKey,
-    /// The broker assigned its identifier, and says so in CONNACK.
-    pub(in crate::shard) is_assigned: bool,
-}
 
 impl Shard {
     /// Handles the first packet of a connection. `unread` starts with it.

@@ -9,10 +9,10 @@ use tacho_net::ConnId;
 use tacho_session::server::{ConnectParams, End, SessionLimits};
 use tacho_session::{BatchSeq, WillState};
 
-use super::{ConnectingClient, Connection, agree, packet_size_max};
+use super::{Connection, agree, packet_size_max};
 use crate::config::Level;
 use crate::delivery::{Body, Copy, NO_GROUP};
-use crate::keys::{ClientKey, SessionSlot};
+use crate::keys::{ClientKey, ConnectingClient, SessionSlot};
 use crate::message::{Message, Source};
 use crate::shard::admission::BudgetHold;
 use crate::shard::durability::Machine;
