@@ -236,10 +236,10 @@ fn json<T: Serialize>(value: &T) -> Arc<str> {
 mod tests {
     use std::pin::pin;
 
-    use tacho_record::SeriesRow;
+    use tacho_record::{ActionEffect, ActionKind, ActionState, Consequence, SeriesRow};
 
     use super::*;
-    use crate::news::{ActionState, SecondNews};
+    use crate::news::SecondNews;
 
     fn second(start_s: f64) -> News {
         let row = SeriesRow { start_s, ..SeriesRow::default() };
@@ -282,21 +282,29 @@ mod tests {
 
     #[test]
     fn of_an_action_the_newest_counts_and_the_oldest_actions_are_forgotten() {
-        let action = |run: u64, number: usize, followed: &str| {
-            let followed = followed.to_owned();
-            let state = ActionState { number, followed, ..ActionState::default() };
-            News::Action(ActionNews { run, state })
+        let action = |run: u64, number: usize, clients: u64| {
+            let effect = ActionEffect::BreakOff { group: "a".to_owned(), share: 1.0 };
+            let state = ActionState {
+                number,
+                kind: ActionKind::from(&effect),
+                effect,
+                at_s: 1.0,
+                length_s: None,
+                clients: 5,
+                consequences: vec![Consequence::Connected { clients, of: 5, last_us: None }],
+            };
+            News::Action(ActionNews::new(run, state))
         };
         let hub = Hub::new("x", "run");
-        hub.lock().take(action(1, 7, "0 of 5 back"));
-        hub.lock().take(action(2, 7, "another run"));
-        hub.lock().take(action(1, 7, "5 of 5 back"));
+        hub.lock().take(action(1, 7, 0));
+        hub.lock().take(action(2, 7, 3));
+        hub.lock().take(action(1, 7, 5));
         let followed = |inner: &Inner| -> Vec<String> {
-            inner.known.actions.iter().map(|news| news.state.followed.clone()).collect()
+            inner.known.actions.iter().map(|news| news.followed.clone()).collect()
         };
-        assert_eq!(followed(&hub.lock()), ["5 of 5 back", "another run"]);
+        assert_eq!(followed(&hub.lock()), ["5 of 5 back", "3 of 5 back"]);
         for number in 0..ACTIONS_MAX {
-            hub.lock().take(action(3, number, ""));
+            hub.lock().take(action(3, number, 0));
         }
         let inner = hub.lock();
         assert_eq!((inner.known.actions.len(), inner.known.actions[0].run), (ACTIONS_MAX, 3));

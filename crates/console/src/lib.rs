@@ -23,7 +23,7 @@ mod stop;
 pub use address::{Listen, parse_address};
 pub use error::ConsoleError;
 pub use live::{Live, LiveRun, LiveSettings, Outlook};
-pub use news::{ActionState, RunAbout};
+pub use news::RunAbout;
 pub use past_page::PastRunsPage;
 pub use running::{Running, RunningFile};
 pub use stop::Stop;

@@ -12,16 +12,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use tacho_record::{PartRow, ResourceRow, RunKind, RunRecord, SeriesRow};
+use tacho_record::{ActionState, PartRow, ResourceRow, RunKind, RunRecord, SeriesRow};
 use tokio::sync::mpsc;
 
 use crate::address::Listen;
 use crate::error::ConsoleError;
 use crate::files;
 use crate::hub::{Hub, SUBSCRIBERS_MAX};
-use crate::news::{
-    ActionNews, ActionState, EndNews, News, PhaseNews, RunAbout, RunNews, SecondNews, StepNews,
-};
+use crate::news::{ActionNews, EndNews, News, PhaseNews, RunAbout, RunNews, SecondNews, StepNews};
 use crate::page;
 use crate::server::Server;
 use crate::stop::Stop;
@@ -242,7 +240,7 @@ impl LiveRun {
     /// A timed action has begun, or changed.
     pub fn action(&self, mut state: ActionState) {
         state.at_s += self.at_s;
-        self.live.tell(News::Action(ActionNews { run: self.number, state }));
+        self.live.tell(News::Action(ActionNews::new(self.number, state)));
     }
 
     /// The run has ended.

@@ -1,7 +1,8 @@
 //! News for the page, as JSON.
 
 use serde::Serialize;
-use tacho_record::{PartRow, ResourceRow, RunRecord, SeriesRow};
+use tacho_record::{ActionState, PartRow, ResourceRow, RunRecord, SeriesRow};
+use tacho_report::Lang;
 
 /// A piece of news from the run to the page.
 #[derive(Debug)]
@@ -31,25 +32,6 @@ pub struct RunAbout {
     pub version: String,
     /// The brokers that are loaded.
     pub brokers: Vec<String>,
-}
-
-/// The state of a timed action that has begun.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct ActionState {
-    /// Its position in the scenario's schedule.
-    pub number: usize,
-    /// `disconnect`, `pause`, `takeover`, `subscribe`, `kill` or `run`.
-    pub kind: String,
-    /// What happens, in words.
-    pub what: String,
-    /// When it began, in seconds since the start of the run.
-    pub at_s: f64,
-    /// How long it lasts, where that is known.
-    pub length_s: Option<f64>,
-    /// How many clients it concerns.
-    pub clients: u64,
-    /// What has followed so far, in words.
-    pub followed: String,
 }
 
 /// A run began.
@@ -92,6 +74,18 @@ pub(crate) struct ActionNews {
     pub(crate) run: u64,
     #[serde(flatten)]
     pub(crate) state: ActionState,
+    /// What it does, in words.
+    pub(crate) what: String,
+    /// What has followed so far, in words.
+    pub(crate) followed: String,
+}
+
+impl ActionNews {
+    pub(crate) fn new(run: u64, state: ActionState) -> Self {
+        let what = Lang::En.effect(&state.effect);
+        let followed = Lang::En.consequences(&state.consequences);
+        Self { run, state, what, followed }
+    }
 }
 
 /// A run ended.

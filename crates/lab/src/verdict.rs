@@ -1,8 +1,8 @@
 //! What a run is worth: the checks behind the verdict.
 
 use tacho_record::{
-    ActionRecord, Cause, Check, Direction, Gate, SUSTAINED_PERCENT, SeriesRow, Step, StepGroup,
-    ThresholdResult, Verdict, ViolationCounts,
+    ActionKind, ActionRecord, Cause, Check, Direction, Gate, SUSTAINED_PERCENT, SeriesRow, Step,
+    StepGroup, ThresholdResult, Verdict, ViolationCounts,
 };
 use tacho_scenario::threshold::{Comparison, Thresholds};
 
@@ -103,8 +103,8 @@ fn sustained(step: &Step) -> Vec<(Verdict, Cause)> {
 /// What actions should have brought and did not.
 pub fn judge_actions(actions: &[ActionRecord]) -> Vec<(Verdict, Cause)> {
     let missing = |of: fn(&ActionRecord) -> u64| actions.iter().map(of).sum::<u64>();
-    let outlived = |action: &ActionRecord| match action.kind.as_str() {
-        "takeover" => action.connected.saturating_sub(action.displaced),
+    let outlived = |action: &ActionRecord| match action.kind {
+        ActionKind::Takeover => action.connected.saturating_sub(action.displaced),
         _ => 0,
     };
     let retained = missing(|action| action.retained_expected.saturating_sub(action.retained));

@@ -85,6 +85,24 @@ pub enum PhaseKind {
 }
 
 impl PhaseKind {
+    /// All of them, in the order in which they run.
+    pub const ALL: [Self; 9] = [
+        Self::Connect,
+        Self::Subscribe,
+        Self::Offline,
+        Self::Probe,
+        Self::WarmUp,
+        Self::Measure,
+        Self::Resume,
+        Self::Drain,
+        Self::Disconnect,
+    ];
+
+    /// The phase of that [name](Self::name).
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// Lower-case name for reports, e.g. `warm-up`.
     pub const fn name(self) -> &'static str {
         match self {

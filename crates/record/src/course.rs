@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::phase::PhaseName;
+
 /// One phase of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PhaseRecord {
     /// As the time series calls it: `connect`, `offline`, `measure`, `resume`, `drain` and so on.
-    pub name: String,
+    pub name: PhaseName,
     /// When it began, in seconds since the start of the run.
     pub start_s: f64,
     /// How long it took.
@@ -34,7 +36,7 @@ pub struct Restart {
     /// Its name in the scenario; empty for the only or default one.
     pub target: String,
     /// The phase in which it was killed.
-    pub phase: String,
+    pub phase: PhaseName,
     /// When, in seconds since the start of the run.
     pub at_s: f64,
     /// From the start of its new process until that answered a CONNECT, or where something lies

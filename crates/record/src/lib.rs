@@ -10,11 +10,13 @@ mod campaign;
 mod cause;
 mod check;
 mod comparison;
+mod consequence;
 mod course;
 mod cpu;
 mod curves;
 mod data;
 mod direction;
+mod effect;
 mod environment;
 mod figure;
 mod headline;
@@ -24,6 +26,7 @@ mod observation;
 pub mod output;
 pub mod past;
 mod percentiles;
+mod phase;
 mod read;
 mod remark;
 mod run;
@@ -34,7 +37,7 @@ mod timestamp;
 mod verdict;
 mod version;
 
-pub use action::ActionRecord;
+pub use action::{ActionKind, ActionRecord, ActionState};
 pub use basis::Basis;
 pub use campaign::{
     Capacity, DeclaredLost, Finding, Position, Recommendation, RunKind, Series, Severity,
@@ -46,11 +49,13 @@ pub use comparison::{
     Again, BeforeRun, Change, Comparison, ComparisonSide, ConditionOutcome, ConditionResult,
     Difference, FigureRow, Judgement, Method, Point, Repeat, Spread,
 };
+pub use consequence::{Consequence, CutShort};
 pub use course::{PhaseRecord, Restart};
 pub use cpu::WhoseCpu;
 pub use curves::{SideCurve, StepCurves};
 pub use data::RunData;
 pub use direction::Direction;
+pub use effect::ActionEffect;
 pub use environment::{Environment, Interface};
 pub use figure::{Better, FigureUnit, Scale};
 pub use headline::Headline;
@@ -59,6 +64,7 @@ pub use latency::{CurvePoint, LatencyStats, curve, percentile};
 pub use observation::Observation;
 pub use output::{OutputError, RunDirectory};
 pub use percentiles::{Cumulative, curve_of, curve_of_file, parse_percentiles, read_percentiles};
+pub use phase::PhaseName;
 pub use read::{ReadError, read_comparison, read_json, read_record};
 pub use remark::Remark;
 pub use run::RunRecord;
@@ -66,6 +72,7 @@ pub use series::{BrokerRow, BrokerSpent, PartBy, PartRow, SeriesRow};
 pub use step::{
     Gate, LostRange, SUSTAINED_PERCENT, Step, StepGroup, ThresholdResult, ViolationCounts,
 };
+pub use tacho_load::PhaseKind;
 pub use target::{Placement, TargetKind, TargetRecord};
 pub use timestamp::Timestamp;
 pub use verdict::Verdict;

@@ -14,6 +14,7 @@ use crate::environment::Environment;
 use crate::hosts::ResourceRow;
 use crate::output::RunDirectory;
 use crate::percentiles::curve_of_file;
+use crate::phase::PhaseName;
 use crate::read::{ReadError, read_json, read_record};
 use crate::series::{BrokerRow, BrokerSpent, PartBy, PartRow};
 use crate::step::Step;
@@ -141,7 +142,7 @@ struct HostLine {
 struct BrokerLine {
     start_s: f64,
     length_s: f64,
-    phase: String,
+    phase: PhaseName,
     broker: String,
     connected: u64,
     sent_per_s: f64,

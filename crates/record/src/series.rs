@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::phase::PhaseName;
+
 /// What happened in one interval: a row of `timeseries.csv`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesRow {
@@ -10,7 +12,7 @@ pub struct SeriesRow {
     /// Its length in seconds: 1, or less for the last one of a phase.
     pub length_s: f64,
     /// The phase it belongs to.
-    pub phase: String,
+    pub phase: PhaseName,
     /// Clients connected at its end.
     pub connected: u64,
     /// Messages that were due, per second.
@@ -176,7 +178,7 @@ pub struct BrokerRow {
     /// Its length in seconds.
     pub length_s: f64,
     /// The phase it belongs to.
-    pub phase: String,
+    pub phase: PhaseName,
     /// What happened at the broker.
     pub part: PartRow,
 }

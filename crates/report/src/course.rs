@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::grid::{Cell, Grid};
 use super::lang::Lang;
-use tacho_record::{PhaseRecord, Restart, RunRecord, TargetRecord};
+use tacho_record::{PhaseKind, PhaseRecord, Restart, RunRecord, TargetRecord};
 use tacho_scenario::format::{self, rate, thousands};
 
 /// One phase in cells.
@@ -49,7 +49,7 @@ pub(super) fn keeping(lang: Lang, target: &TargetRecord) -> String {
 
 /// Did clients leave their sessions and come back, or was a broker killed?
 pub(super) fn is_eventful(record: &RunRecord) -> bool {
-    !record.restarts.is_empty() || record.phases.iter().any(|phase| phase.name == "resume")
+    !record.restarts.is_empty() || record.phases.iter().any(|phase| phase.name == PhaseKind::Resume)
 }
 
 /// The tables of a page.

@@ -3,7 +3,7 @@
 use super::axis::{Scale, Unit};
 use super::chart::{Axis, Band, Chart, Line, from_zero, logarithmic};
 use super::lang::Lang;
-use tacho_record::SeriesRow;
+use tacho_record::{PhaseKind, SeriesRow};
 
 /// Latency statistics of intervals shorter than this, in seconds, are left out: the last rest of a
 /// phase has too few messages to compare with whole seconds.
@@ -51,11 +51,12 @@ pub(super) fn time_axis(lang: Lang, rows: &[SeriesRow]) -> Axis {
 /// The measured windows.
 pub(super) fn bands(lang: Lang, rows: &[SeriesRow]) -> Vec<Band> {
     let mut bands: Vec<Band> = Vec::new();
-    let mut previous = "";
+    let mut was_measured = false;
     for row in rows {
         let end = row.start_s + row.length_s;
-        if row.phase == "measure" {
-            match bands.last_mut().filter(|_| previous == row.phase) {
+        let is_measured = row.phase == PhaseKind::Measure;
+        if is_measured {
+            match bands.last_mut().filter(|_| was_measured) {
                 Some(band) => band.to = end,
                 None => {
                     bands.push(Band {
@@ -66,7 +67,7 @@ pub(super) fn bands(lang: Lang, rows: &[SeriesRow]) -> Vec<Band> {
                 }
             }
         }
-        previous = &row.phase;
+        was_measured = is_measured;
     }
     bands
 }

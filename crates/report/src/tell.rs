@@ -4,8 +4,8 @@ use tacho_record::{Comparison, RunRecord};
 
 use crate::lang::Lang;
 
-/// Writes the sentences of reasons, notes, findings and trials from their data. Those of records
-/// that have no data for them stay.
+/// Writes the sentences of reasons, notes, findings, actions and trials from their data. Those of
+/// records that have no data for them stay.
 pub fn tell(record: &mut RunRecord) {
     const LANG: Lang = Lang::En;
     if !record.causes.is_empty() {
@@ -16,6 +16,12 @@ pub fn tell(record: &mut RunRecord) {
     }
     for finding in record.findings.iter_mut().filter(|finding| finding.observation.is_some()) {
         finding.sentence = LANG.finding(finding);
+    }
+    for action in &mut record.actions {
+        action.what = LANG.what_happened(action);
+        if let Some(why) = &action.cut_short {
+            action.error = LANG.cut_short(why);
+        }
     }
     for trial in record.capacity.iter_mut().flat_map(|capacity| &mut capacity.trials) {
         if !trial.causes.is_empty() {

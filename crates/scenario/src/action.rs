@@ -101,42 +101,4 @@ impl Action {
         let share = self.group_and_share().map_or(0.0, |(_, share)| share);
         ((f64::from(clients) * share).round() as u32).clamp(clients.min(1), clients)
     }
-
-    /// Its key in scenario files.
-    pub const fn key(&self) -> &'static str {
-        match self.kind {
-            ActionKind::Disconnect { .. } => "disconnect",
-            ActionKind::Pause { .. } => "pause",
-            ActionKind::Takeover { .. } => "takeover",
-            ActionKind::Subscribe { .. } => "subscribe",
-            ActionKind::Kill { .. } => "kill",
-            ActionKind::Run(_) => "run",
-        }
-    }
-
-    /// A description of what it does.
-    pub fn sentence(&self) -> String {
-        let all = |share: f64| match share {
-            share if share >= 1.0 => "all".to_owned(),
-            share => format!("{} %", (share * 1e4).round() / 1e2),
-        };
-        match &self.kind {
-            ActionKind::Disconnect { group, share, cleanly } => {
-                let how = if *cleanly { "disconnect" } else { "break off" };
-                format!("{} of {group} {how}", all(*share))
-            }
-            ActionKind::Pause { group, share, length } => {
-                format!("{} of {group} stop reading for {length}", all(*share))
-            }
-            ActionKind::Takeover { group, share } => {
-                format!("{} of {group} connect a second time", all(*share))
-            }
-            ActionKind::Subscribe { group, share } => {
-                format!("{} of {group} subscribe", all(*share))
-            }
-            ActionKind::Kill { target: None } => "the broker is killed".to_owned(),
-            ActionKind::Kill { target: Some(name) } => format!("broker {name} is killed"),
-            ActionKind::Run(command) => format!("run: {command}"),
-        }
-    }
 }

@@ -2,9 +2,9 @@
 
 use super::recommend::{LoadPoint, interpolate};
 use tacho_record::{
-    Capacity, Cause, Environment, Finding, Observation, Recommendation, RunData, RunKind,
-    RunRecord, SCHEMA_VERSION, SUSTAINED_PERCENT, Series, SeriesRow, Severity, Skipped, Step,
-    StepCurves, Timestamp, Verdict, WhoseCpu,
+    Capacity, Cause, Environment, Finding, Observation, PhaseKind, Recommendation, RunData,
+    RunKind, RunRecord, SCHEMA_VERSION, SUSTAINED_PERCENT, Series, SeriesRow, Severity, Skipped,
+    Step, StepCurves, Timestamp, Verdict, WhoseCpu,
 };
 use tacho_scenario::threshold::Thresholds;
 
@@ -317,7 +317,7 @@ fn seconds(step: &Step, rows: &[SeriesRow]) -> Vec<(f64, f64)> {
         WhoseCpu::BrokerProcess => row.broker_cpu_percent.map(|cpu| cpu * per_core),
     };
     rows.iter()
-        .filter(|row| row.phase == "measure" && row.length_s > 0.9)
+        .filter(|row| row.phase == PhaseKind::Measure && row.length_s > 0.9)
         .filter_map(|row| Some((row.sent_per_s + row.received_per_s, cpu(row)?)))
         .collect()
 }

@@ -2,33 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
 use tacho_load::{ActionCounts, Event, PhaseKind};
+use tacho_record::{ActionKind, ActionState, Consequence};
 
-use super::commands::Commands;
+use super::commands::{CommandDone, Commands};
 use super::course::Course;
 use super::numbers::round;
 use super::planned_actions::{Planned, PlannedActions};
-use tacho_scenario::format::{latency, thousands};
-
-/// What is known of a timed action that has begun.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct ActionNews {
-    /// Its position in the scenario's [schedule](tacho_scenario::Scenario::schedule).
-    pub number: usize,
-    /// `disconnect`, `pause`, `takeover`, `subscribe`, `kill` or `run`.
-    pub kind: String,
-    /// What happens, in words.
-    pub what: String,
-    /// When, in seconds since the start of the run.
-    pub at_s: f64,
-    /// How long it lasts, where that is known.
-    pub length_s: Option<f64>,
-    /// To how many clients.
-    pub clients: u64,
-    /// What has followed so far, in words.
-    pub followed: String,
-}
 
 /// All of a run.
 #[derive(Debug)]
@@ -48,7 +28,7 @@ struct RunningAction {
     at_ns: Option<u64>,
     clients: u64,
     counts: ActionCounts,
-    told: Option<ActionNews>,
+    told: Option<ActionState>,
 }
 
 impl ActionProgress {
@@ -101,7 +81,7 @@ impl ActionProgress {
     }
 
     /// Those of which more is known than when this was asked last.
-    pub(super) fn news(&mut self) -> Vec<ActionNews> {
+    pub(super) fn news(&mut self) -> Vec<ActionState> {
         let Some(measured_ns) = self.measured_ns else { return Vec::new() };
         let mut kills: Vec<_> = self
             .courses
@@ -110,48 +90,43 @@ impl ActionProgress {
             .collect();
         let mut news = Vec::new();
         for (number, action) in self.actions.iter_mut().enumerate() {
-            let record = &action.planned.record;
-            let (at_ns, length_s, followed) = match record.kind.as_str() {
-                "kill" => {
-                    let due_ns = (measured_ns + action.planned.after.as_nanos() as u64)
+            let planned = &action.planned;
+            let (at_ns, length_s, consequences) = match planned.record.kind {
+                ActionKind::Kill => {
+                    let due_ns = (measured_ns + planned.after.as_nanos() as u64)
                         .saturating_sub(PlannedActions::EARLY_NS);
-                    let of = kills.iter_mut().find(|(name, _)| *name == action.planned.target);
+                    let of = kills.iter_mut().find(|(name, _)| *name == planned.target);
                     let kill = of.and_then(|(_, all)| all.find(|(at_ns, _)| *at_ns >= due_ns));
                     let Some((at_ns, serving_ns)) = kill else { continue };
                     let length_s = serving_ns.map(|ns| ns as f64 / 1e9);
-                    let followed = match length_s {
-                        Some(length_s) => format!("serving again after {:.0} ms", 1e3 * length_s),
-                        None => "away".to_owned(),
-                    };
-                    (at_ns, length_s, followed)
+                    (at_ns, length_s, vec![of_broker(length_s)])
                 }
-                "run" => match self.commands.so_far(number) {
+                ActionKind::Run => match self.commands.so_far(number) {
                     Some((at_ns, Some(done))) => {
                         let length_s = done.took_ns as f64 / 1e9;
-                        let end = match done.exit_code {
-                            _ if !done.error.is_empty() => done.error.clone(),
-                            Some(code) => format!("exit code {code}"),
-                            None => "ended by a signal".to_owned(),
-                        };
-                        (at_ns, Some(length_s), format!("{end}; after {length_s:.2} s"))
+                        (at_ns, Some(length_s), of_command(&done))
                     }
-                    Some((at_ns, None)) => (at_ns, None, "it runs".to_owned()),
+                    Some((at_ns, None)) => (at_ns, None, vec![Consequence::CommandRuns]),
                     None => continue,
                 },
-                _ => {
+                ActionKind::Disconnect
+                | ActionKind::Pause
+                | ActionKind::Takeover
+                | ActionKind::Subscribe
+                | ActionKind::Other(_) => {
                     let Some(at_ns) = action.at_ns else { continue };
-                    let followed = of_clients(&record.kind, &action.counts);
-                    (at_ns, record.length_s, followed)
+                    let consequences = of_clients(&planned.record.kind, &action.counts);
+                    (at_ns, planned.record.length_s, consequences)
                 }
             };
-            let now = ActionNews {
+            let now = ActionState {
                 number,
-                kind: record.kind.clone(),
-                what: record.what.clone(),
+                kind: planned.record.kind.clone(),
+                effect: planned.effect.clone(),
                 at_s: round(at_ns.saturating_sub(self.started_ns) as f64 / 1e9, 3),
                 length_s: length_s.map(|length_s| round(length_s, 3)),
                 clients: action.clients.max(action.counts.clients),
-                followed,
+                consequences,
             };
             if action.told.as_ref() != Some(&now) {
                 action.told = Some(now.clone());
@@ -162,53 +137,70 @@ impl ActionProgress {
     }
 }
 
-/// What followed for clients, in words.
-fn of_clients(kind: &str, counts: &ActionCounts) -> String {
-    let of = |part: u64, all: u64| format!("{} of {}", thousands(part), thousands(all));
-    let last = |us: u64| format!(", the last after {}", latency(us as f64));
-    let mut words = Vec::new();
+/// What followed for a broker that was killed, and serves again after so long.
+fn of_broker(length_s: Option<f64>) -> Consequence {
+    length_s.map_or(Consequence::BrokerAway, |length_s| Consequence::BrokerServes {
+        after_ms: 1e3 * length_s,
+    })
+}
+
+/// How a command ended.
+fn of_command(done: &CommandDone) -> Vec<Consequence> {
+    let end = match (&done.cut_short, done.exit_code) {
+        (Some(why), _) => Consequence::CommandCutShort { why: why.clone() },
+        (None, Some(code)) => Consequence::CommandExited { code },
+        (None, None) => Consequence::CommandSignalled,
+    };
+    vec![end, Consequence::CommandTook { length_s: done.took_ns as f64 / 1e9 }]
+}
+
+/// What followed for clients.
+fn of_clients(kind: &ActionKind, counts: &ActionCounts) -> Vec<Consequence> {
+    let last = |count: u64, us: u64| (count > 0).then_some(us);
+    let mut all = Vec::new();
     match kind {
-        "disconnect" | "takeover" => {
-            let back = of(counts.connected, counts.clients);
-            let late =
-                if counts.connected > 0 { last(counts.connected_max_us) } else { String::new() };
-            words.push(format!("{back} back{late}"));
+        ActionKind::Disconnect | ActionKind::Takeover => {
+            let last_us = last(counts.connected, counts.connected_max_us);
+            let (clients, of) = (counts.connected, counts.clients);
+            all.push(Consequence::Connected { clients, of, last_us });
         }
-        "subscribe" => {
-            let ready = of(counts.ready, counts.clients);
-            let late = if counts.ready > 0 { last(counts.ready_max_us) } else { String::new() };
-            words.push(format!("{ready} have their SUBACK{late}"));
+        ActionKind::Subscribe => {
+            let last_us = last(counts.ready, counts.ready_max_us);
+            let (clients, of) = (counts.ready, counts.clients);
+            all.push(Consequence::Subscribed { clients, of, last_us });
         }
-        _ => words.push(format!("{} of them so far", thousands(counts.clients))),
+        ActionKind::Pause | ActionKind::Kill | ActionKind::Run | ActionKind::Other(_) => {
+            all.push(Consequence::Reached { clients: counts.clients });
+        }
     }
-    if kind == "takeover" {
-        words.push(format!("{} first connections ended", thousands(counts.displaced)));
-        words.push(format!("{} were told", thousands(counts.taken_over)));
+    if *kind == ActionKind::Takeover {
+        let connections = counts.displaced;
+        all.push(Consequence::FirstConnectionsEnded { connections, of: None });
+        all.push(Consequence::ToldOfTakeover { connections: counts.taken_over });
     }
     if counts.wills_expected > 0 {
-        let late = if counts.wills > 0 { last(counts.wills_max_us) } else { String::new() };
-        words.push(format!("{} wills came{late}", of(counts.wills, counts.wills_expected)));
+        let (wills, of) = (counts.wills, counts.wills_expected);
+        all.push(Consequence::WillsReceived { wills, of });
+        let last_us = last(counts.wills, counts.wills_max_us);
+        all.extend(last_us.map(|us| Consequence::LastWill { last_us: Some(us) }));
     }
     if counts.retained > 0 {
-        words.push(format!("{} retained messages came", thousands(counts.retained)));
+        all.push(Consequence::RetainedReceived { messages: counts.retained, of: None });
     }
     if counts.retried > 0 {
-        let refused = match counts.refused {
-            0 => String::new(),
-            refused => format!(" ({} refused)", thousands(refused)),
-        };
-        words.push(format!("{} failed attempts{refused}", thousands(counts.retried)));
+        let (attempts, refused) = (counts.retried, counts.refused);
+        all.push(Consequence::AttemptsFailed { attempts, refused });
     }
     if counts.given_up > 0 {
-        words.push(format!("{} given up", thousands(counts.given_up)));
+        all.push(Consequence::GivenUp { clients: counts.given_up });
     }
-    words.join("; ")
+    all
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::commands::CommandDone;
     use super::*;
+    use tacho_record::ActionEffect;
     use tacho_scenario::{Limits, Scenario, SourceText};
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -225,8 +217,8 @@ mod tests {
         PlannedActions::from_scenario(&Scenario::parse(&source, &[], Limits::NONE).expect("parses"))
     }
 
-    fn told(so_far: &mut ActionProgress) -> Vec<(usize, String)> {
-        so_far.news().into_iter().map(|news| (news.number, news.followed)).collect()
+    fn told(so_far: &mut ActionProgress) -> Vec<(usize, Vec<Consequence>)> {
+        so_far.news().into_iter().map(|news| (news.number, news.consequences)).collect()
     }
 
     #[test]
@@ -247,25 +239,28 @@ mod tests {
         assert_eq!(told(&mut so_far), []);
 
         commands.began(0, measured_ns + SECOND_NS);
-        assert_eq!(told(&mut so_far), [(0, "it runs".to_owned())]);
+        assert_eq!(told(&mut so_far), [(0, vec![Consequence::CommandRuns])]);
         assert_eq!(told(&mut so_far), []);
         let done = CommandDone { scheduled: 0, exit_code: Some(3), ..CommandDone::default() };
         commands.done(CommandDone { took_ns: SECOND_NS / 2, ..done });
-        assert_eq!(told(&mut so_far), [(0, "exit code 3; after 0.50 s".to_owned())]);
+        let exited = Consequence::CommandExited { code: 3 };
+        let took = Consequence::CommandTook { length_s: 0.5 };
+        assert_eq!(told(&mut so_far), [(0, vec![exited, took])]);
 
         course.killed();
-        assert_eq!(told(&mut so_far), [(1, "away".to_owned())]);
+        assert_eq!(told(&mut so_far), [(1, vec![Consequence::BrokerAway])]);
         course.started(2);
         course.serves();
         let news = so_far.news();
-        assert!(news[0].followed.starts_with("serving again after"), "{news:?}");
+        assert!(matches!(news[0].consequences[..], [Consequence::BrokerServes { .. }]), "{news:?}");
         assert_eq!((news.len(), news[0].number), (1, 1));
 
         let at_ns = measured_ns + 3 * SECOND_NS;
         so_far.take(&Event::ActionStarted { action: 0, at_ns, clients: 4 });
         let news = so_far.news();
         assert_eq!((news.len(), news[0].number, news[0].clients), (1, 2, 4));
-        assert_eq!(news[0].what, "all of a break off");
+        let effect = ActionEffect::BreakOff { group: "a".to_owned(), share: 1.0 };
+        assert_eq!(news[0].effect, effect);
         let counts = ActionCounts {
             clients: 4,
             connected: 3,
@@ -274,7 +269,8 @@ mod tests {
             refused: 1,
             ..ActionCounts::default()
         };
-        let said = of_clients("disconnect", &counts);
-        assert_eq!(said, "3 of 4 back, the last after 120 ms; 2 failed attempts (1 refused)");
+        let connected = Consequence::Connected { clients: 3, of: 4, last_us: Some(120_000) };
+        let failed = Consequence::AttemptsFailed { attempts: 2, refused: 1 };
+        assert_eq!(of_clients(&ActionKind::Disconnect, &counts), [connected, failed]);
     }
 }

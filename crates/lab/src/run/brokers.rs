@@ -70,7 +70,7 @@ impl Brokers {
             let found = self.all.iter().position(|broker| broker.name == part.name);
             let Some(found) = found else { continue };
             part.spent = spent[found];
-            let phase = interval.phase.name().to_owned();
+            let phase = interval.phase.into();
             rows.push(BrokerRow { start_s, length_s, phase, part: part.clone() });
         }
         rows

@@ -177,9 +177,8 @@ impl Collector {
     fn phase_began(&mut self, kind: PhaseKind, at_ns: u64) {
         let start_s = at_ns.saturating_sub(self.started_ns) as f64 / 1e9;
         self.phase_ended(start_s);
-        let name = kind.name().to_owned();
         let start_s = round(start_s, 3);
-        self.phases.push(PhaseRecord { name, start_s, ..PhaseRecord::default() });
+        self.phases.push(PhaseRecord { name: kind.into(), start_s, ..PhaseRecord::default() });
     }
 
     /// The phase that began last ends.
@@ -196,7 +195,7 @@ impl Collector {
             let phase = self.phases.iter().rev().find(|phase| phase.start_s <= at_s);
             Restart {
                 target: target.to_owned(),
-                phase: phase.map_or_else(String::new, |phase| phase.name.clone()),
+                phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
                 at_s: round(at_s, 3),
                 serving_ms: round(again.serving_ns as f64 / 1e6, 1),
                 waiting_max: again.recovery.map(|recovery| recovery.waiting_max),
@@ -222,8 +221,8 @@ impl Collector {
         if interval.phase == PhaseKind::Measure && self.wants_calm() {
             self.calm.push(CalmSecond::of(interval, self.started_ns, &self.facts.concerned));
         }
-        let name = interval.phase.name();
-        if let Some(phase) = self.phases.iter_mut().rev().find(|phase| phase.name == name) {
+        let kind = interval.phase;
+        if let Some(phase) = self.phases.iter_mut().rev().find(|phase| phase.name == kind) {
             phase.sent += interval.counters.sent;
             phase.acknowledged += interval.counters.acked;
             phase.received += interval.counters.received;

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tacho_monitor::now_ns;
+use tacho_record::CutShort;
 
 /// The commands of one run.
 #[derive(Debug, Default)]
@@ -28,8 +29,8 @@ pub struct CommandDone {
     pub exit_code: Option<i32>,
     /// File in the run directory with what it said.
     pub output: String,
-    /// Why it did not come to its end; empty when it did.
-    pub error: String,
+    /// Why it did not come to its end; `None` when it did.
+    pub cut_short: Option<CutShort>,
 }
 
 impl Commands {

@@ -3,7 +3,9 @@
 use tacho_load::{Histogram, IntervalSnapshot};
 
 use super::numbers::round;
-use tacho_record::{ActionRecord, Headline, LatencyStats, Restart, SeriesRow, Step, StepGroup};
+use tacho_record::{
+    ActionKind, ActionRecord, Headline, LatencyStats, Restart, SeriesRow, Step, StepGroup,
+};
 use tacho_scenario::HeadlineKind;
 
 /// After something began or ended, seconds that belong to neither side.
@@ -73,24 +75,24 @@ impl Sources<'_> {
         }
     }
 
-    fn actions(&self, kind: &str) -> impl Iterator<Item = &ActionRecord> {
-        self.actions.iter().filter(move |action| action.kind == kind && action.clients > 0)
+    fn actions(&self, kind: &ActionKind) -> impl Iterator<Item = &ActionRecord> {
+        self.actions.iter().filter(move |action| action.kind == *kind && action.clients > 0)
     }
 
     /// The worst of all actions of a kind; none when there is one without the figure.
-    fn worst(&self, kind: &str, of: impl Fn(&ActionRecord) -> Option<f64>) -> Option<f64> {
+    fn worst(&self, kind: &ActionKind, of: impl Fn(&ActionRecord) -> Option<f64>) -> Option<f64> {
         let figures: Option<Vec<f64>> = self.actions(kind).map(of).collect();
         figures.and_then(|figures| figures.into_iter().reduce(f64::max))
     }
 
-    fn sum(&self, kind: &str, of: impl Fn(&ActionRecord) -> u64) -> u64 {
+    fn sum(&self, kind: &ActionKind, of: impl Fn(&ActionRecord) -> u64) -> u64 {
         self.actions(kind).map(of).sum()
     }
 
     fn recovery(&self) -> Vec<Headline> {
-        let connected = self.worst("disconnect", |action| action.connected_99_ms);
-        let ready = self.worst("disconnect", |action| action.ready_99_ms);
-        let failed = self.sum("disconnect", |action| action.retried) as f64;
+        let connected = self.worst(&ActionKind::Disconnect, |action| action.connected_99_ms);
+        let ready = self.worst(&ActionKind::Disconnect, |action| action.ready_99_ms);
+        let failed = self.sum(&ActionKind::Disconnect, |action| action.retried) as f64;
         vec![
             Headline::new(
                 ("time_to_99_percent_connected", "until 99 % are connected again", "milliseconds"),
@@ -138,10 +140,10 @@ impl Sources<'_> {
     }
 
     fn takeover(&self) -> Vec<Headline> {
-        let served = self.worst("takeover", |action| action.ready_99_ms);
-        let clients = self.sum("takeover", |action| action.clients);
-        let told = self.sum("takeover", |action| action.told);
-        let ended = self.sum("takeover", |action| action.displaced);
+        let served = self.worst(&ActionKind::Takeover, |action| action.ready_99_ms);
+        let clients = self.sum(&ActionKind::Takeover, |action| action.clients);
+        let told = self.sum(&ActionKind::Takeover, |action| action.told);
+        let ended = self.sum(&ActionKind::Takeover, |action| action.displaced);
         vec![
             Headline::new(
                 (
@@ -163,7 +165,7 @@ impl Sources<'_> {
     }
 
     fn churn(&self) -> Vec<Headline> {
-        let connects = self.sum("disconnect", |action| action.connected) as f64;
+        let connects = self.sum(&ActionKind::Disconnect, |action| action.connected) as f64;
         let window_s = self.step.window_s;
         let calm = self.latency(|_| true);
         vec![
@@ -183,12 +185,12 @@ impl Sources<'_> {
             let all = action.complete == action.clients;
             action.complete_us.max.filter(|_| all).map(|us| us as f64)
         };
-        let expected = self.sum("subscribe", |action| action.retained_expected);
-        let came = self.sum("subscribe", |action| action.retained);
+        let expected = self.sum(&ActionKind::Subscribe, |action| action.retained_expected);
+        let came = self.sum(&ActionKind::Subscribe, |action| action.retained);
         vec![
             Headline::new(
                 ("last_retained", "until the last retained message is there", "microseconds"),
-                self.worst("subscribe", complete),
+                self.worst(&ActionKind::Subscribe, complete),
             ),
             Headline::new(
                 ("retained_complete", "retained messages that came", "percent"),
@@ -202,12 +204,12 @@ impl Sources<'_> {
             let all = action.wills >= action.wills_expected;
             action.wills_us.max.filter(|_| all).map(|us| us as f64)
         };
-        let expected = self.sum("disconnect", |action| action.wills_expected);
-        let came = self.sum("disconnect", |action| action.wills);
+        let expected = self.sum(&ActionKind::Disconnect, |action| action.wills_expected);
+        let came = self.sum(&ActionKind::Disconnect, |action| action.wills);
         vec![
             Headline::new(
                 ("last_will", "until the last will is there", "microseconds"),
-                self.worst("disconnect", last),
+                self.worst(&ActionKind::Disconnect, last),
             ),
             Headline::new(("wills_complete", "wills that came", "percent"), share(came, expected)),
         ]
@@ -226,7 +228,7 @@ impl Sources<'_> {
     fn isolation(&self) -> Vec<Headline> {
         let ends = |action: &ActionRecord| action.at_s + action.length_s.unwrap_or(0.0);
         let pauses: Vec<(f64, f64)> =
-            self.actions("pause").map(|action| (action.at_s, ends(action))).collect();
+            self.actions(&ActionKind::Pause).map(|action| (action.at_s, ends(action))).collect();
         let first = pauses.iter().map(|(from, _)| *from).fold(f64::INFINITY, f64::min);
         let last = pauses.iter().map(|(_, to)| *to).fold(0.0, f64::max);
         let during = |second: &CalmSecond| {
@@ -400,7 +402,7 @@ mod tests {
     #[test]
     fn the_worst_action_counts_and_one_that_never_ended_has_no_figure() {
         let action = |connected_99_ms| ActionRecord {
-            kind: "disconnect".to_owned(),
+            kind: ActionKind::Disconnect,
             clients: 10,
             connected_99_ms,
             retried: 3,

@@ -24,7 +24,6 @@ mod target;
 mod tests;
 mod window;
 
-pub use action_progress::ActionNews;
 pub use bridge_log::{BridgeFigures, BridgeLog, BridgeSample};
 pub use commands::{CommandDone, Commands};
 pub use course::Course;

@@ -6,8 +6,10 @@ use tacho_load::{ActionTotals, Histogram};
 
 use super::commands::CommandDone;
 use super::numbers::round;
-use tacho_record::{ActionRecord, LatencyStats, Restart};
-use tacho_scenario::{ActionKind, Scenario};
+use tacho_record::{
+    ActionEffect, ActionKind, ActionRecord, CutShort, LatencyStats, PhaseKind, Restart,
+};
+use tacho_scenario::Scenario;
 
 /// The actions of a run as planned.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +18,7 @@ pub struct PlannedActions(Vec<Planned>);
 #[derive(Clone, Debug)]
 pub(super) struct Planned {
     pub(super) after: Duration,
+    pub(super) effect: ActionEffect,
     /// The broker that is killed.
     pub(super) target: String,
     pub(super) record: ActionRecord,
@@ -36,18 +39,22 @@ impl PlannedActions {
     pub(super) fn from_scenario(scenario: &Scenario) -> Self {
         let planned = |scheduled: tacho_scenario::Scheduled<'_>| {
             let action = scheduled.action;
-            let length_s = match &action.kind {
-                ActionKind::Pause { length, .. } => Some(length.0.as_secs_f64()),
-                _ => None,
-            };
+            let effect = ActionEffect::of_action(action);
             let group = action.group_and_share().map_or("", |(group, _)| group).to_owned();
-            let target = match &action.kind {
-                ActionKind::Kill { target } => target.clone().unwrap_or_default(),
-                _ => String::new(),
+            let (length_s, target) = match &effect {
+                ActionEffect::StopReading { length_s, .. } => (Some(*length_s), None),
+                ActionEffect::KillBroker { target } => (None, target.clone()),
+                _ => (None, None),
             };
-            let (kind, what) = (action.key().to_owned(), action.sentence());
-            let record = ActionRecord { kind, what, group, length_s, ..ActionRecord::default() };
-            Planned { after: scheduled.after, target, record }
+            let record = ActionRecord {
+                kind: ActionKind::from(&effect),
+                effect: Some(effect.clone()),
+                group,
+                length_s,
+                ..ActionRecord::default()
+            };
+            let target = target.unwrap_or_default();
+            Planned { after: scheduled.after, effect, target, record }
         };
         Self(scenario.schedule().into_iter().map(planned).collect())
     }
@@ -72,10 +79,10 @@ impl PlannedActions {
         self.0.iter().any(|planned| !group.is_empty() && planned.record.group == group)
     }
 
-    /// What the number in the load's plan is called.
-    pub(super) fn sentence(&self, of_load: usize) -> &str {
+    /// What the action with this number in the load's plan does.
+    pub(super) fn effect(&self, of_load: usize) -> Option<&ActionEffect> {
         let mut about = self.0.iter().filter(|planned| planned.is_of_load());
-        about.nth(of_load).map_or("", |planned| planned.record.what.as_str())
+        about.nth(of_load).map(|planned| &planned.effect)
     }
 
     /// What came of them in a window that began at `start_s`; `totals` are those of the load's
@@ -93,10 +100,10 @@ impl PlannedActions {
         let mut records = Vec::with_capacity(self.0.len());
         for (number, planned) in self.0.iter().enumerate() {
             let mut record = planned.record.clone();
-            "measure".clone_into(&mut record.phase);
+            record.phase = PhaseKind::Measure.into();
             record.at_s = round(start_s + planned.after.as_secs_f64(), 3);
-            match record.kind.as_str() {
-                "kill" => {
+            match record.kind {
+                ActionKind::Kill => {
                     let due_s = record.at_s - Self::EARLY_NS as f64 / 1e9;
                     let is_it = |restart: &&Restart| {
                         restart.target == planned.target && restart.at_s >= due_s
@@ -107,9 +114,9 @@ impl PlannedActions {
                     record.phase.clone_from(&restart.phase);
                     record.length_s = Some(round(restart.serving_ms / 1e3, 3));
                 }
-                "run" => {
+                ActionKind::Run => {
                     let Some(done) = commands.iter().find(|done| done.scheduled == number) else {
-                        "it had not ended when the run did".clone_into(&mut record.error);
+                        record.cut_short = Some(CutShort::StillRunning);
                         records.push(record);
                         continue;
                     };
@@ -118,9 +125,13 @@ impl PlannedActions {
                     record.length_s = Some(round(done.took_ns as f64 / 1e9, 3));
                     record.exit_code = done.exit_code;
                     record.output.clone_from(&done.output);
-                    record.error.clone_from(&done.error);
+                    record.cut_short.clone_from(&done.cut_short);
                 }
-                _ => {
+                ActionKind::Disconnect
+                | ActionKind::Pause
+                | ActionKind::Takeover
+                | ActionKind::Subscribe
+                | ActionKind::Other(_) => {
                     let Some(totals) = totals.next() else { continue };
                     take(&mut record, totals);
                 }
@@ -195,12 +206,15 @@ mod tests {
         ];
         let actions = PlannedActions::from_scenario(&scenario);
         let records = actions.records(10.0, &[], (&[], 0), &restarts);
-        let found: Vec<_> =
-            records.iter().map(|record| (record.at_s, record.length_s, &*record.what)).collect();
+        let found: Vec<_> = records
+            .iter()
+            .map(|record| (record.at_s, record.length_s, record.effect.clone()))
+            .collect();
+        let kill = |name: &str| Some(ActionEffect::KillBroker { target: Some(name.to_owned()) });
         let expected = [
-            (12.0, Some(0.004), "broker b is killed"),
-            (14.0, Some(0.002), "broker a is killed"),
-            (16.1, Some(0.003), "broker a is killed"),
+            (12.0, Some(0.004), kill("b")),
+            (14.0, Some(0.002), kill("a")),
+            (16.1, Some(0.003), kill("a")),
         ];
         assert_eq!(found, expected);
         // One that did not come back has none.

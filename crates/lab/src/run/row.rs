@@ -14,7 +14,7 @@ pub(super) fn series_row(interval: &IntervalSnapshot, started_ns: u64, usage: &U
     SeriesRow {
         start_s: interval.start_ns.saturating_sub(started_ns) as f64 / 1e9,
         length_s,
-        phase: interval.phase.name().to_owned(),
+        phase: interval.phase.into(),
         connected: interval.connected,
         offered_in_per_s: rate(counters.offered),
         sent_per_s: rate(counters.sent),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tacho_load::{End, Engine, Event, PhaseKind, PlanError, StartError};
 use tacho_monitor::{MonitorSpec, Watch, WatchError};
 
-use super::action_progress::{ActionNews, ActionProgress};
+use super::action_progress::ActionProgress;
 use super::bridge_log::{self, BridgeLog};
 use super::brokers::Brokers;
 use super::collector::Collector;
@@ -28,7 +28,10 @@ use crate::probe::{Probe, Samples};
 use tacho_monitor::now_ns;
 use tacho_record::Timestamp;
 use tacho_record::output::{BrokerWriter, ResourceWriter, SeriesWriter};
-use tacho_record::{BrokerRow, Cause, OutputError, PartRow, Placement, ResourceRow, RunData};
+use tacho_record::{
+    ActionEffect, ActionState, BrokerRow, Cause, OutputError, PartRow, Placement, ResourceRow,
+    RunData,
+};
 use tacho_record::{RunDirectory, SeriesRow};
 use tacho_scenario::Scenario;
 
@@ -83,13 +86,13 @@ pub enum Progress {
     Failed(String),
     /// A timed action began.
     Acted {
-        /// What happened, in words.
-        what: String,
+        /// What it does.
+        effect: ActionEffect,
         /// To how many clients.
         clients: u64,
     },
     /// More is known of a timed action that has begun.
-    Action(Box<ActionNews>),
+    Action(Box<ActionState>),
 }
 
 /// A finished run.
@@ -400,8 +403,9 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
                 (self.on_progress)(Progress::Failed(sentence));
             }
             Event::ActionStarted { action, clients, .. } => {
-                let (what, clients) = (self.actions.sentence(*action).to_owned(), *clients);
-                (self.on_progress)(Progress::Acted { what, clients });
+                if let Some(effect) = self.actions.effect(*action).cloned() {
+                    (self.on_progress)(Progress::Acted { effect, clients: *clients });
+                }
             }
             Event::Measured(totals) => self.figures.measured(totals),
             Event::Finished(_) => {}

@@ -53,7 +53,7 @@ impl<W: Write> BrokerWriter<W> {
         let cells: [String; COLUMNS.len()] = [
             format!("{:.3}", row.start_s),
             format!("{:.3}", row.length_s),
-            row.phase.clone(),
+            row.phase.to_string(),
             part.name.clone(),
             part.connected.to_string(),
             format!("{:.1}", part.sent_per_s),
@@ -83,7 +83,7 @@ impl<W: Write> BrokerWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BrokerSpent, PartBy, PartRow};
+    use crate::{BrokerSpent, PartBy, PartRow, PhaseKind};
 
     #[test]
     fn a_row_per_broker() {
@@ -103,7 +103,8 @@ mod tests {
             rtt_p50_us: None,
             spent,
         };
-        let row = BrokerRow { start_s: 1.0, length_s: 1.0004, phase: "measure".to_owned(), part };
+        let row =
+            BrokerRow { start_s: 1.0, length_s: 1.0004, phase: PhaseKind::Measure.into(), part };
         let mut bytes = Vec::new();
         let mut writer = BrokerWriter::new(&mut bytes).expect("writes");
         writer.write(&row).expect("writes");

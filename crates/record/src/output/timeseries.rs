@@ -80,7 +80,7 @@ impl<W: Write> SeriesWriter<W> {
         let cells = [
             format!("{:.3}", row.start_s),
             format!("{:.3}", row.length_s),
-            row.phase.clone(),
+            row.phase.to_string(),
             row.connected.to_string(),
             format!("{:.1}", row.offered_in_per_s),
             format!("{:.1}", row.sent_per_s),

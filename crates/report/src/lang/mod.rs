@@ -7,7 +7,10 @@
 mod bases;
 mod causes;
 mod charts;
+mod commands;
 mod compared;
+mod consequences;
+mod effects;
 mod files;
 mod happened;
 mod observations;
@@ -111,19 +114,31 @@ use statements;
 /// Texts of all statements, for tests.
 #[cfg(test)]
 pub(crate) fn statement_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    [bases::TEXTS, causes::TEXTS, observations::TEXTS, remarks::TEXTS]
-        .into_iter()
-        .flatten()
-        .copied()
+    let texts = [
+        bases::TEXTS,
+        causes::TEXTS,
+        commands::TEXTS,
+        consequences::TEXTS,
+        effects::TEXTS,
+        observations::TEXTS,
+        remarks::TEXTS,
+    ];
+    texts.into_iter().flatten().copied()
 }
 
 /// Patterns of all statements, for tests.
 #[cfg(test)]
 pub(crate) fn statement_variants() -> impl Iterator<Item = &'static str> {
-    [bases::VARIANTS, causes::VARIANTS, observations::VARIANTS, remarks::VARIANTS]
-        .into_iter()
-        .flatten()
-        .copied()
+    let variants = [
+        bases::VARIANTS,
+        causes::VARIANTS,
+        commands::VARIANTS,
+        consequences::VARIANTS,
+        effects::VARIANTS,
+        observations::VARIANTS,
+        remarks::VARIANTS,
+    ];
+    variants.into_iter().flatten().copied()
 }
 
 /// All labels, for tests.

@@ -1,7 +1,7 @@
 //! Sentences with figures in them, and words that follow from types.
 
 use super::Lang;
-use tacho_record::{Verdict, WhoseCpu};
+use tacho_record::{PhaseKind, PhaseName, Verdict, WhoseCpu};
 use tacho_scenario::format;
 
 impl Lang {
@@ -331,22 +331,24 @@ impl Lang {
         )
     }
 
-    /// A phase by its name in the record.
-    pub(crate) fn phase(self, name: &str) -> String {
-        let known = match (self, name) {
-            (Self::En, _) => None,
-            (Self::Zh, "connect") => Some("连接"),
-            (Self::Zh, "subscribe") => Some("订阅"),
-            (Self::Zh, "probe") => Some("就绪探测"),
-            (Self::Zh, "offline") => Some("离线"),
-            (Self::Zh, "warm-up") => Some("预热"),
-            (Self::Zh, "measure") => Some("测量"),
-            (Self::Zh, "resume") => Some("恢复会话"),
-            (Self::Zh, "drain") => Some("排空"),
-            (Self::Zh, "disconnect") => Some("断开"),
-            (Self::Zh, _) => None,
+    /// A phase.
+    pub(crate) fn phase(self, name: &PhaseName) -> String {
+        let word = match (self, name) {
+            (Self::En, name) => name.as_str(),
+            (Self::Zh, PhaseName::Other(word)) => word,
+            (Self::Zh, PhaseName::Known(kind)) => match kind {
+                PhaseKind::Connect => "连接",
+                PhaseKind::Subscribe => "订阅",
+                PhaseKind::Probe => "就绪探测",
+                PhaseKind::Offline => "离线",
+                PhaseKind::WarmUp => "预热",
+                PhaseKind::Measure => "测量",
+                PhaseKind::Resume => "恢复会话",
+                PhaseKind::Drain => "排空",
+                PhaseKind::Disconnect => "断开",
+            },
         };
-        known.unwrap_or(name).to_owned()
+        word.to_owned()
     }
 
     /// `1 h 2 min`, `25 s`.

@@ -10,11 +10,11 @@ use tacho_monitor::{
 use tacho_record::Environment;
 use tacho_record::StepCurves;
 use tacho_record::{
-    BrokerRow, BrokerSpent, Capacity, Cause, DeclaredLost, Finding, Gate, HostUse, LatencyStats,
-    LostRange, Observation, PartBy, PartRow, PhaseRecord, Placement, Position, Recommendation,
-    Remark, ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION, Series, SeriesRow, Severity,
-    SharedFairness, Skipped, Step, StepTarget, TargetRecord, ThresholdResult, Trial, TrialOutcome,
-    Verdict, curve,
+    ActionEffect, ActionKind, ActionRecord, BrokerRow, BrokerSpent, Capacity, Cause, CutShort,
+    DeclaredLost, Finding, Gate, HostUse, LatencyStats, LostRange, Observation, PartBy, PartRow,
+    PhaseKind, PhaseRecord, Placement, Position, Recommendation, Remark, ResourceRow, Restart,
+    RunKind, RunRecord, SCHEMA_VERSION, Series, SeriesRow, Severity, SharedFairness, Skipped, Step,
+    StepTarget, TargetRecord, ThresholdResult, Trial, TrialOutcome, Verdict, curve,
 };
 use tacho_scenario::VarValue;
 
@@ -157,12 +157,12 @@ fn seconds(count: u64, noise: &mut Noise) -> Vec<SeriesRow> {
                 start_s: second as f64,
                 length_s: 1.0,
                 phase: match second {
-                    0..3 => "connect",
-                    3..8 => "warm_up",
-                    at if at + 2 < count => "measure",
-                    _ => "drain",
+                    0..3 => PhaseKind::Connect,
+                    3..8 => PhaseKind::WarmUp,
+                    at if at + 2 < count => PhaseKind::Measure,
+                    _ => PhaseKind::Drain,
                 }
-                .to_owned(),
+                .into(),
                 connected: (second * 700).min(2000),
                 offered_in_per_s: rate,
                 sent_per_s: rate,
@@ -284,7 +284,7 @@ fn brokers(count: u64, noise: &mut Noise) -> Vec<BrokerRow> {
             rtt_p50_us: here.then_some(60 + (noise.next() * 20.0) as u64),
             spent,
         };
-        BrokerRow { start_s: second as f64, length_s: 1.0, phase: "measure".to_owned(), part }
+        BrokerRow { start_s: second as f64, length_s: 1.0, phase: PhaseKind::Measure.into(), part }
     };
     seconds.map(row).collect()
 }
@@ -336,7 +336,7 @@ pub(super) fn single(count: u64) -> Sample {
     step.sessions_lost = 1;
     step.kills = 1;
     record.phases = vec![PhaseRecord {
-        name: "measure".to_owned(),
+        name: PhaseKind::Measure.into(),
         start_s: 8.0,
         length_s: count as f64 - 10.0,
         sent: 500_000,
@@ -345,12 +345,37 @@ pub(super) fn single(count: u64) -> Sample {
     }];
     record.restarts = vec![Restart {
         target: "node2".to_owned(),
-        phase: "measure".to_owned(),
+        phase: PhaseKind::Measure.into(),
         at_s: 20.0,
         serving_ms: 52.0,
         waiting_max: Some(5040),
         drained_ms: Some(2345.0),
     }];
+    record.actions = vec![
+        ActionRecord {
+            kind: ActionKind::Disconnect,
+            effect: Some(ActionEffect::BreakOff { group: "sub".to_owned(), share: 0.5 }),
+            phase: PhaseKind::Measure.into(),
+            at_s: 18.0,
+            clients: 500,
+            connected: 499,
+            wills_expected: 500,
+            retried: 12,
+            refused: 3,
+            given_up: 1,
+            ..ActionRecord::default()
+        },
+        ActionRecord {
+            kind: ActionKind::Run,
+            effect: Some(ActionEffect::RunCommand { command: "date".to_owned() }),
+            phase: PhaseKind::Measure.into(),
+            at_s: 22.0,
+            length_s: Some(30.0),
+            output: "command-1.log".to_owned(),
+            cut_short: Some(CutShort::TimedOut),
+            ..ActionRecord::default()
+        },
+    ];
     step.declared_lost = DeclaredLost { count: 4, by: BTreeMap::from([("offline".to_owned(), 4)]) };
     record.verdict = Verdict::QosViolation;
     let (lost, duplicated, out_of_order, damaged) = (3, 0, 0, 0);

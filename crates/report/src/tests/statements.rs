@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use tacho_record::{Basis, Cause, Check, Direction, Observation, Remark};
+use tacho_record::{
+    ActionEffect, ActionKind, ActionRecord, Basis, Cause, Check, Consequence, CutShort, Direction,
+    Observation, PhaseKind, PhaseName, Remark,
+};
 
 use crate::lang::{Lang, statement_texts, statement_variants};
 
@@ -126,6 +129,70 @@ fn remarks() -> Vec<Remark> {
     ]
 }
 
+fn effects() -> Vec<ActionEffect> {
+    let group = text;
+    vec![
+        ActionEffect::BreakOff { group: group(), share: 1.0 },
+        ActionEffect::BreakOff { group: group(), share: 0.125 },
+        ActionEffect::Disconnect { group: group(), share: 0.5 },
+        ActionEffect::StopReading { group: group(), share: 1.0, length_s: 1.5 },
+        ActionEffect::ConnectAgain { group: group(), share: 1.0 },
+        ActionEffect::Subscribe { group: group(), share: 1.0 },
+        ActionEffect::KillBroker { target: None },
+        ActionEffect::KillBroker { target: Some(text()) },
+        ActionEffect::RunCommand { command: text() },
+    ]
+}
+
+fn cut_short() -> Vec<CutShort> {
+    vec![
+        CutShort::TimedOut,
+        CutShort::RunOver,
+        CutShort::StillRunning,
+        CutShort::NotWatched { error: text() },
+        CutShort::NotStarted { error: text() },
+    ]
+}
+
+fn consequences() -> Vec<Consequence> {
+    let (clients, of, last_us) = (3, 4000, Some(120_000));
+    let (connections, messages, wills) = (3, 3, 3);
+    vec![
+        Consequence::Reached { clients },
+        Consequence::Connected { clients, of, last_us: None },
+        Consequence::Connected { clients, of, last_us },
+        Consequence::Connected99 { after_ms: None },
+        Consequence::Connected99 { after_ms: Some(1.5) },
+        Consequence::Served99 { after_ms: 1.5 },
+        Consequence::PausedUntil { at_s: 12.25 },
+        Consequence::Subscribed { clients, of, last_us: None },
+        Consequence::Subscribed { clients, of, last_us },
+        Consequence::Subscribed99 { after_ms: 1.5 },
+        Consequence::RetainedReceived { messages, of: None },
+        Consequence::RetainedReceived { messages, of: Some(of) },
+        Consequence::RetainedComplete { last_us: None },
+        Consequence::RetainedComplete { last_us },
+        Consequence::BrokerAway,
+        Consequence::BrokerServes { after_ms: 12.0 },
+        Consequence::CommandRuns,
+        Consequence::CommandExited { code: 3 },
+        Consequence::CommandSignalled,
+        Consequence::CommandCutShort { why: CutShort::TimedOut },
+        Consequence::CommandTook { length_s: 0.5 },
+        Consequence::CommandOutput { file: "command-1.log".to_owned() },
+        Consequence::FirstConnectionsEnded { connections, of: None },
+        Consequence::FirstConnectionsEnded { connections, of: Some(of) },
+        Consequence::ToldOfTakeover { connections },
+        Consequence::WillsReceived { wills, of },
+        Consequence::LastWill { last_us: None },
+        Consequence::LastWill { last_us },
+        Consequence::AttemptsFailed { attempts: 5, refused: 0 },
+        Consequence::AttemptsFailed { attempts: 5, refused: 2 },
+        Consequence::GivenUp { clients },
+        Consequence::Message(text()),
+    ]
+}
+
 /// Checks the words of every variant, and that they survive a file.
 fn walk<T>(all: &[T], words: impl Fn(Lang, &T) -> String) -> BTreeSet<String>
 where
@@ -159,6 +226,9 @@ fn every_variant_has_words_in_both_languages() {
     let mut names = walk(&causes(), |lang, one| lang.cause(one));
     names.extend(walk(&observations(), |lang, one| lang.observation(one)));
     names.extend(walk(&remarks(), |lang, one| lang.remark(one)));
+    names.extend(walk(&effects(), |lang, one| lang.effect(one)));
+    names.extend(walk(&cut_short(), |lang, one| lang.cut_short(one)));
+    names.extend(walk(&consequences(), |lang, one| lang.consequence(one)));
     let bases = [
         Basis::IncludesZero,
         Basis::BelowFloor,
@@ -175,6 +245,55 @@ fn every_variant_has_words_in_both_languages() {
         assert!(names.contains(name), "{name} is not among the samples");
     }
     assert!(statement_texts().all(|(english, chinese)| !english.is_empty() && !chinese.is_empty()));
+}
+
+#[test]
+fn kinds_of_actions_and_phases_have_words_in_both_languages() {
+    let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+    for kind in ActionKind::ALL {
+        assert_eq!(Lang::En.action_kind(&kind), kind.as_str());
+        assert!(is_chinese(Lang::Zh.action_kind(&kind)), "{kind:?}");
+    }
+    for kind in PhaseKind::ALL {
+        assert_eq!(Lang::En.phase(&kind.into()), kind.name());
+        assert!(is_chinese(&Lang::Zh.phase(&kind.into())), "{kind:?}");
+    }
+    // Words of other versions stay as they are.
+    for lang in Lang::ALL {
+        assert_eq!(lang.action_kind(&ActionKind::Other("freeze".to_owned())), "freeze");
+        assert_eq!(lang.phase(&PhaseName::Other("rest".to_owned())), "rest");
+    }
+}
+
+#[test]
+fn an_action_is_told_in_both_languages_and_that_of_an_old_record_as_it_is() {
+    let old = ActionRecord {
+        kind: ActionKind::Run,
+        what: "run: date".to_owned(),
+        error: "ended: it took too long".to_owned(),
+        length_s: Some(0.5),
+        ..ActionRecord::default()
+    };
+    for lang in Lang::ALL {
+        assert_eq!(lang.what_happened(&old), "run: date");
+        let followed = lang.consequences(&old.consequences());
+        assert!(followed.starts_with("ended: it took too long"), "{followed}");
+    }
+    let command = ActionEffect::RunCommand { command: "date".to_owned() };
+    let new = ActionRecord {
+        effect: Some(command),
+        cut_short: Some(CutShort::TimedOut),
+        what: String::new(),
+        error: String::new(),
+        ..old
+    };
+    assert_eq!(Lang::Zh.what_happened(&new), "命令：date");
+    assert_eq!(Lang::Zh.consequences(&new.consequences()), "因超时被终止；用时 0.50 秒");
+    // The record has the English sentences beside the data.
+    let mut record = tacho_record::RunRecord { actions: vec![new], ..Default::default() };
+    crate::tell(&mut record);
+    assert_eq!(record.actions[0].what, "run: date");
+    assert_eq!(record.actions[0].error, "ended: it took too long");
 }
 
 #[test]

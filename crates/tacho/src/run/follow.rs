@@ -7,7 +7,7 @@ use tacho_lab::run::{
     BridgeFigures, BridgeLog, BridgeSample, CommandDone, Commands, Course, Kills, RunConfig,
 };
 use tacho_load::PhaseKind;
-use tacho_record::RunDirectory;
+use tacho_record::{CutShort, RunDirectory};
 use tacho_rig::{CommandEnd, CommandEvent, Killer, ProcessEvents, TimedCommand, WatchedBridge};
 use tacho_scenario::{Action, ActionKind};
 
@@ -89,12 +89,16 @@ pub(super) fn command_log(config: &RunConfig) -> impl FnMut(CommandEvent) + Send
             commands.began(number, began_ns);
         }
         CommandEvent::Ended { number, took, end } => {
-            let (exit_code, error) = match end {
-                CommandEnd::Exited(code) => (code, String::new()),
-                CommandEnd::TimedOut => (None, "ended: it took too long".to_owned()),
-                CommandEnd::RunOver => (None, "ended: the run was over".to_owned()),
-                CommandEnd::Unknown(error) => (None, format!("cannot be watched: {error}")),
-                CommandEnd::NotStarted(error) => (None, format!("cannot be started: {error}")),
+            let (exit_code, cut_short) = match end {
+                CommandEnd::Exited(code) => (code, None),
+                CommandEnd::TimedOut => (None, Some(CutShort::TimedOut)),
+                CommandEnd::RunOver => (None, Some(CutShort::RunOver)),
+                CommandEnd::Unknown(error) => {
+                    (None, Some(CutShort::NotWatched { error: error.to_string() }))
+                }
+                CommandEnd::NotStarted(error) => {
+                    (None, Some(CutShort::NotStarted { error: error.to_string() }))
+                }
             };
             commands.done(CommandDone {
                 scheduled: number,
@@ -102,7 +106,7 @@ pub(super) fn command_log(config: &RunConfig) -> impl FnMut(CommandEvent) + Send
                 took_ns: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
                 exit_code,
                 output: log_name(position),
-                error,
+                cut_short,
             });
             position += 1;
         }

@@ -1,6 +1,6 @@
 //! The progress of a run, told to its live page.
 
-use tacho_console::{ActionState, LiveRun, RunAbout};
+use tacho_console::{LiveRun, RunAbout};
 use tacho_lab::run::{Progress, RunConfig};
 
 /// What the live page shows about a run that begins.
@@ -30,15 +30,7 @@ pub(super) fn show(page: &LiveRun, progress: &Progress) {
         Progress::Second { row, parts, .. } => page.second(row, parts),
         Progress::Host(row) => page.host(row),
         Progress::Failed(sentence) => page.failed(sentence),
-        Progress::Action(action) => page.action(ActionState {
-            number: action.number,
-            kind: action.kind.clone(),
-            what: action.what.clone(),
-            at_s: action.at_s,
-            length_s: action.length_s,
-            clients: action.clients,
-            followed: action.followed.clone(),
-        }),
+        Progress::Action(state) => page.action((**state).clone()),
         // It is told as the state of an action, too.
         Progress::Acted { .. } => {}
     }

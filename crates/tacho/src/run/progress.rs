@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tacho_lab::run::{Progress, RunConfig};
-use tacho_record::SeriesRow;
+use tacho_record::{PhaseName, SeriesRow};
+use tacho_report::Lang;
 use tacho_scenario::format::{latency, rate, thousands};
 
 /// Without a terminal, a line every so many seconds.
@@ -17,7 +18,7 @@ const FAILURES_SHOWN: u32 = 5;
 #[derive(Debug)]
 pub(super) struct Display {
     style: Style,
-    phase: String,
+    phase: PhaseName,
     planned: Option<Duration>,
     seconds_in_phase: f64,
     failures: u32,
@@ -46,8 +47,13 @@ impl Display {
                 Style::Terminal(bar)
             }
         };
-        let display =
-            Self { style, phase: String::new(), planned: None, seconds_in_phase: 0.0, failures: 0 };
+        let display = Self {
+            style,
+            phase: PhaseName::default(),
+            planned: None,
+            seconds_in_phase: 0.0,
+            failures: 0,
+        };
         if let Some(title) = title {
             display.line(title);
             return display;
@@ -74,11 +80,11 @@ impl Display {
     pub(super) fn show(&mut self, news: Progress) {
         match news {
             Progress::Phase { kind, planned, .. } => {
-                self.phase = kind.name().to_owned();
+                self.phase = kind.into();
                 self.planned = planned;
                 self.seconds_in_phase = 0.0;
                 match &mut self.style {
-                    Style::Terminal(bar) => bar.set_message(self.phase.clone()),
+                    Style::Terminal(bar) => bar.set_message(self.phase.to_string()),
                     Style::Lines { until_next } => {
                         *until_next = SECONDS_PER_LINE;
                         self.line(&self.phase_line());
@@ -107,7 +113,8 @@ impl Display {
             }
             // One line has no room for hosts; the live page has.
             Progress::Host(_) | Progress::Action(_) => {}
-            Progress::Acted { what, clients } => {
+            Progress::Acted { effect, clients } => {
+                let what = Lang::En.effect(&effect);
                 self.line(&format!("action: {what} ({} clients)", thousands(clients)));
             }
             Progress::Failed(sentence) => {
@@ -132,7 +139,7 @@ impl Display {
     fn phase_line(&self) -> String {
         match self.planned {
             Some(planned) => format!("{} ({} s)", self.phase, planned.as_secs_f64()),
-            None => self.phase.clone(),
+            None => self.phase.to_string(),
         }
     }
 
