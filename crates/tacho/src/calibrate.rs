@@ -45,7 +45,7 @@ const EASY_SHARE: f64 = 0.1;
 /// How often this process's memory is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Measure what the load generator can do on this machine: messages per second and core, clients
+/// Measure the limits of the load generator on this machine: messages per second and core, clients
 /// per GiB, lateness, connections per second.
 ///
 /// It is measured against a responder that only acknowledges and forwards, on cores of its own
@@ -53,7 +53,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// 'tacho doctor' and suites then estimate with it how many cores a scenario takes.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exit codes: 0 it was measured, 1 something unexpected, 105 stopped by a signal, 112 the responder \
+Exit codes: 0 success, 1 unexpected error, 105 stopped by a signal, 112 the responder \
 went away.")]
 pub(crate) struct CalibrateArguments {
     /// Fewer kinds of messages and a second each: about 20 seconds instead of 75

@@ -9,7 +9,7 @@ use tacho_scenario::{Limits, Scenario};
 use crate::exit::{self, Failure};
 use crate::scenario::{AdjustArguments, failure, parse_var};
 
-/// Show the system settings that limit a scenario on this machine, and what sets them.
+/// Show the system settings that limit a scenario on this machine, and the commands to change them.
 ///
 /// Every setting that the EMQX guide and the BifroMQ report name is shown with its value here and
 /// theirs. Whether it limits is worked out from what the scenario needs, and from what the kernel

@@ -27,10 +27,10 @@ pub(crate) const TARGET_UNREACHABLE: u8 = 112;
 pub(crate) const HELP: &str = "\
 Exit codes:
     0  the verdict is ok
-    1  wrong usage, or something unexpected
+    1  wrong usage, or an unexpected error
    99  a threshold failed, or less than 99 % of the offered load was carried (not_sustained)
-  104  the scenario or a setting makes no sense
-  105  stopped by a signal or by the live page; the report shows what was measured until then
+  104  the scenario or a setting is invalid
+  105  stopped by a signal or by the live page; the report covers the run up to then
   110  QoS contract broken: lost, duplicated, reordered or damaged messages (qos_violation)
   111  invalid run: the generator was the bottleneck (generator_bound) or the network
        (network_bound), or the load was not steady in the measured window (not_steady)

@@ -1,4 +1,4 @@
-//! Tacho: measures how much an MQTT broker can carry, and is a broker that carries more.
+//! Tacho: load-tests MQTT brokers, and includes a fast one.
 //!
 //! Arguments in, exit code out. What the commands do is in the library crates.
 
@@ -32,7 +32,7 @@ use exit::Failure;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Measures how much an MQTT broker can carry, and is a broker that carries more.
+/// Load-tests MQTT brokers, and includes a fast one.
 #[derive(Parser, Debug)]
 #[command(name = "tacho", version, arg_required_else_help = true, max_term_width = 100)]
 struct Cli {
@@ -68,7 +68,7 @@ enum Command {
     Compare(Box<compare::CompareArguments>),
     /// List, show and check scenarios.
     Scenario(scenario::ScenarioArguments),
-    /// Write a JMeter plan as a scenario file that runs the same.
+    /// Convert a JMeter plan to an equivalent scenario file.
     Convert(convert::ConvertArguments),
     Calibrate(calibrate::CalibrateArguments),
     Doctor(doctor::DoctorArguments),

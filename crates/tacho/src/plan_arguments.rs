@@ -1,13 +1,13 @@
-//! Arguments that a JMeter plan leaves to the platform that runs it.
+//! Arguments for JMeter plans, which leave these settings to the platform.
 
 use clap::{Args, ValueEnum};
 use tacho_scenario::{Adjustment, TimeSpan};
 use tacho_scenario::{JmxOptions, Pacing, PayloadStyle};
 
-/// How clients are divided and started, and how a JMeter plan is understood.
+/// Division and start of clients, and the interpretation of JMeter plans.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct PlanArguments {
-    /// Virtual load machines that every group is divided over, instead of the scenario's
+    /// Virtual load machines to divide every group over, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     machines: Option<u32>,
 
@@ -15,22 +15,22 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse)]
     ramp_up: Option<TimeSpan>,
 
-    /// How the constant throughput timers of a JMeter plan pace
-    #[arg(long, value_name = "HOW", default_value = "exact")]
+    /// Pacing of constant throughput timers
+    #[arg(long, help_heading = "JMeter plans", value_name = "HOW", default_value = "exact")]
     jmx_pacing: PacingArgument,
 
-    /// What the random messages of a JMeter plan look like
-    #[arg(long, value_name = "HOW", default_value = "exact-size")]
+    /// Form of random messages
+    #[arg(long, help_heading = "JMeter plans", value_name = "HOW", default_value = "exact-size")]
     jmx_payload: PayloadArgument,
 
-    /// Leave out the elements of a JMeter plan that are not understood
-    #[arg(long)]
+    /// Skip unsupported elements instead of refusing the plan
+    #[arg(long, help_heading = "JMeter plans")]
     ignore_unknown: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PacingArgument {
-    /// The throughput exactly, on an absolute schedule
+    /// Exact throughput on an absolute schedule
     Exact,
     /// As JMeter: steps of whole milliseconds, without catching up
     Jmeter,
@@ -38,9 +38,9 @@ enum PacingArgument {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PayloadArgument {
-    /// As many bytes as the plan says
+    /// The size that the plan gives
     ExactSize,
-    /// As JMeter's MQTT samplers: a time stamp and 'ts_sep_flag' in front, 24 bytes more
+    /// As JMeter's MQTT samplers: prefixed with time stamp and 'ts_sep_flag', 24 bytes more
     #[value(alias = "compat")]
     Jmeter,
 }

@@ -8,9 +8,9 @@ use tacho_report::Lang;
 
 use crate::exit::{self, Failure};
 
-/// Render the report of a recorded run again, from the files in its directory.
+/// Regenerate the report of a recorded run from the files in its directory.
 ///
-/// Replaces report.html, and that of each step of a ladder, a search or a suite; other files stay
+/// Replaces report.html, also in the steps of a ladder, search or suite; other files stay
 /// as they are. The charts show the recorded figures: percentiles come from e2e.hgrm and the other
 /// .hgrm files.
 #[derive(Args, Debug)]

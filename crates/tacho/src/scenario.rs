@@ -22,13 +22,13 @@ pub(crate) struct ScenarioArguments {
 enum ScenarioCommand {
     /// List the built-in scenarios and suites
     List,
-    /// Print a scenario as it is written: a start for one of your own
+    /// Print the text of a scenario, as a start for your own
     ///
-    /// A JMeter plan is printed as the scenario that it becomes.
+    /// A JMeter plan is printed as the scenario it translates to.
     Show {
         /// Name of a built-in scenario or a suite, a name such as 1k_1k_qos1_p32_10mps, or a file
         scenario: String,
-        /// Of a suite: its runs as JSON, with what each offers and what this machine lacks for it
+        /// Print the runs of a suite as JSON, each with its load and the resources missing here
         #[arg(long)]
         json: bool,
     },
@@ -38,7 +38,7 @@ enum ScenarioCommand {
     Reference,
     /// Check a scenario and print it resolved: variables replaced, defaults spelled out
     ///
-    /// What it needs and offers goes to standard error, so that standard output is a scenario.
+    /// Needs and offered load go to standard error, so that standard output is a scenario.
     Check {
         /// Name of a built-in scenario, a name such as 1k_1k_qos1_p32_10mps, or a file
         scenario: String,
@@ -50,7 +50,7 @@ enum ScenarioCommand {
     },
 }
 
-/// Factors and lengths that are put on a scenario.
+/// Factors and lengths that change a scenario.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct AdjustArguments {
     /// Multiply every publish rate by this factor
@@ -58,7 +58,7 @@ pub(crate) struct AdjustArguments {
           value_parser = Adjustment::parse_factor)]
     scale: f64,
 
-    /// Multiply the clients of every group, and the virtual machines, by this factor
+    /// Multiply the clients of every group, and the virtual load machines, by this factor
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0,
           value_parser = Adjustment::parse_factor)]
     scale_clients: f64,
@@ -68,7 +68,7 @@ pub(crate) struct AdjustArguments {
           value_parser = Adjustment::parse_hold)]
     pub(crate) hold: Option<TimeSpan>,
 
-    /// Length of the load before it, which is not counted, instead of the scenario's
+    /// Length of the warm-up, which is not counted, instead of the scenario's
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse)]
     warmup: Option<TimeSpan>,
 
@@ -77,7 +77,7 @@ pub(crate) struct AdjustArguments {
 }
 
 impl AdjustArguments {
-    /// What they say.
+    /// The adjustment that the arguments ask for.
     pub(crate) fn adjustment(self) -> Adjustment {
         Adjustment {
             scale: self.scale,
@@ -110,7 +110,7 @@ pub(crate) fn scenario(arguments: &ScenarioArguments) -> Result<u8, Failure> {
 
 fn list() -> Result<(), Failure> {
     for builtin in BUILTIN {
-        // It may be too large for this machine and is there all the same.
+        // A scenario too large for this machine is listed, too.
         let scenario = Scenario::load(builtin.name, &[], &Adjustment::NONE, Limits::NONE);
         let scenario = scenario.map_err(|error| failure(&error))?;
         println!("{:<14} {}", builtin.name, scenario.description);

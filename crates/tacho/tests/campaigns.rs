@@ -56,7 +56,11 @@ fn invalid_arguments_are_refused() {
     refused(&["ladder", "symmetric", "target_throughput=1..9"], 1, "needs a step");
     refused(&["ladder", "symmetric", "qos=1,2,3"], 104, "there is no QoS 3");
     refused(&["ladder", "symmetric", "speed=1,2"], 104, "no variable 'speed'");
-    refused(&["ladder", "symmetric", "qos=0,1", "--stop-when", "cpu=1"], 1, "none of <");
+    refused(
+        &["ladder", "symmetric", "qos=0,1", "--stop-when", "cpu=1"],
+        1,
+        "does not start with <",
+    );
     refused(&["capacity", "symmetric", "--variable", "duration"], 104, "only a number");
     refused(&["capacity", "symmetric", "--variable", "speed"], 104, "no such variable");
     refused(&["capacity", "symmetric", "--from", "10", "--to", "5"], 104, "is below --from");

@@ -324,7 +324,7 @@ fn a_broker_without_a_name_is_none_of_several() {
         ["--broker-cmd", "never started {port}"],
     ] {
         let arguments = [&["run", "bridge"][..], &arguments].concat();
-        fails(&arguments, 104, &["which broker", "NAME=", "node1, node2"]);
+        fails(&arguments, 104, &["needs the name of one", "NAME=", "node1, node2"]);
     }
 }
 

@@ -65,6 +65,30 @@ fn the_scenario_reference_is_up_to_date() {
     );
 }
 
+#[test]
+fn the_help_of_run_groups_its_options() {
+    let help = output(&["run", "--help"]);
+    let section = |title: &str| {
+        let (_, rest) =
+            help.split_once(&format!("\n{title}:\n")).unwrap_or_else(|| panic!("{title}"));
+        let lines = rest.lines().take_while(|line| line.is_empty() || line.starts_with(' '));
+        let options = lines.map(str::trim_start).filter(|line| line.starts_with('-'));
+        options.map(|line| line.split(' ').find(|word| word.starts_with("--"))).collect::<Vec<_>>()
+    };
+    assert_eq!(section("Options"), [Some("--only"), Some("--help")]);
+    for (title, option) in [
+        ("Broker", "--broker"),
+        ("Transport", "--ca"),
+        ("Load", "--var"),
+        ("JMeter plans", "--ignore-unknown"),
+        ("Generator", "--timing"),
+        ("Output", "--json"),
+        ("Live page", "--ui"),
+    ] {
+        assert!(section(title).contains(&Some(option)), "{title} has no {option}: {help}");
+    }
+}
+
 /// Every key of a schema but those of tables, which their own keys document.
 fn collect(schema: &serde_json::Value, keys: &mut Vec<String>) {
     let is_table = |schema: &serde_json::Value| schema["properties"].is_object();

@@ -35,26 +35,26 @@ pub(crate) struct CapacityArguments {
     /// Name of a scenario (see 'tacho scenario list'), a scenario file or a JMeter plan (.jmx)
     scenario: String,
 
-    /// What a load must meet to pass; may be given several times
+    /// Condition that a load must meet to pass; may be given several times
     ///
     /// By default 'cpu<=75%', 'p99<10ms', 'loss==0' and 'achieved>=99%'. Figures and comparisons
     /// as with --threshold. A load that breaks the QoS contract or is not sustained never passes.
     #[arg(long = "objective", value_name = "CONDITION", value_parser = Threshold::parse)]
     objectives: Vec<Threshold>,
 
-    /// The variable whose highest value is searched
+    /// Variable to maximise
     #[arg(long, value_name = "NAME", default_value = "target_throughput")]
     variable: String,
 
-    /// The first value to try; the scenario's own by default
+    /// First value to try; default: the scenario's
     #[arg(long, value_name = "VALUE", value_parser = parse_value)]
     from: Option<f64>,
 
-    /// The highest value to try; no bound by default
+    /// Highest value to try; default: unbounded
     #[arg(long, value_name = "VALUE", value_parser = parse_value)]
     to: Option<f64>,
 
-    /// How close the highest pass and the lowest fail must come
+    /// Largest distance between the highest pass and the lowest fail
     #[arg(long, value_name = "PERCENT", value_parser = super::ladder::parse_percent,
           default_value = "5%")]
     precision: f64,
@@ -63,16 +63,16 @@ pub(crate) struct CapacityArguments {
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse, default_value = "5s")]
     trial: TimeSpan,
 
-    /// Time between two trials, without clients; longer after a trial that left messages over
+    /// Time between two trials, without clients; longer after a trial that left messages queued
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::parse, default_value = "1s")]
     pause: TimeSpan,
 
-    /// Trials of full length that must pass at the result
+    /// Full-length trials that must pass at the result
     #[arg(long, value_name = "N", default_value_t = 3,
           value_parser = clap::value_parser!(u32).range(1..=20))]
     confirm: u32,
 
-    /// Leave out the runs at 10, 50 and 90 % of the result
+    /// Skip the runs at 10, 50 and 90 % of the result
     #[arg(long)]
     no_profile: bool,
 

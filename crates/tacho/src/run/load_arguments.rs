@@ -1,4 +1,4 @@
-//! Arguments about the scenario's load, and where its results go.
+//! Arguments about the scenario's load and about the results.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -18,6 +18,7 @@ use crate::ui_arguments::UiArguments;
 
 /// Changes to a scenario.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Load")]
 pub(crate) struct LoadArguments {
     /// Set a variable of the scenario; may be given several times
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_var)]
@@ -26,7 +27,8 @@ pub(crate) struct LoadArguments {
     #[command(flatten)]
     pub(crate) adjust: AdjustArguments,
 
-    /// Fail the run unless this holds, for example 'e2e_p99<10ms'; may be given several times
+    /// Fail the run unless this condition holds, for example 'e2e_p99<10ms'; may be given several
+    /// times
     ///
     /// Figures: e2e_, service_, send_delay_, ack_, rtt_ and connect_ with mean, p50, p90, p95, p99,
     /// p999 or max (p99 alone is e2e_p99); loss (percent), lost, acknowledged_lost, sessions_lost,
@@ -36,13 +38,14 @@ pub(crate) struct LoadArguments {
     #[arg(long = "threshold", value_name = "CONDITION", value_parser = Threshold::parse)]
     pub(crate) thresholds: Vec<Threshold>,
 
-    /// Generator threads; one per generator core by default
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    /// Generator threads; default: one per generator core
+    #[arg(long, help_heading = "Generator", value_name = "N",
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
-    /// How generator threads wait for the next message: sleep; spin, which takes whole cores; or
-    /// batch, which takes the least CPU and adds up to half a millisecond of latency
-    #[arg(long, value_name = "HOW")]
+    /// How generator threads wait for the next message: sleep; spin, which uses whole cores; or
+    /// batch, which uses the least CPU and adds up to half a millisecond of latency
+    #[arg(long, help_heading = "Generator", value_name = "HOW")]
     timing: Option<TimingArgument>,
 
     /// Publish as fast as the broker allows, with N messages in flight per publisher, instead of at
@@ -55,14 +58,15 @@ pub(crate) struct LoadArguments {
     seed: Option<u64>,
 }
 
-/// Where results go.
+/// Destinations and forms of the results.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct OutputArguments {
     /// Directory for the results, instead of runs/<time>-<name>
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Print no progress and no table; the exit code and the files have the result
+    /// Print no progress and no table; the exit code and the files hold the result
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
@@ -70,11 +74,11 @@ pub(crate) struct OutputArguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write junit.xml to this file too
+    /// Also write the JUnit report to this file
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 
-    /// Append summary.md to this file too, such as $GITHUB_STEP_SUMMARY
+    /// Also append summary.md to this file, such as $GITHUB_STEP_SUMMARY
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
@@ -120,16 +124,16 @@ impl OutputArguments {
 enum TimingArgument {
     /// Sleep until the next message is due
     Sleep,
-    /// Never sleep; takes a whole core per thread
+    /// Never sleep; uses a whole core per thread
     Spin,
-    /// Handle the events of half a millisecond together: takes the least CPU, and adds up to that
+    /// Handle events in batches of half a millisecond: uses the least CPU and adds up to that time
     /// to every latency
     Batch,
 }
 
 impl LoadArguments {
-    /// The scenario `name` with everything that the command line says about it; `vars` come
-    /// after those of the command line.
+    /// The scenario `name` with all changes of the command line; `vars` come after the command
+    /// line's own.
     pub(crate) fn scenario(
         &self,
         name: &str,
@@ -141,8 +145,8 @@ impl LoadArguments {
         Ok(self.applied(scenario, targets))
     }
 
-    /// As [`LoadArguments::scenario`]; where this machine cannot run it, the sentence that says
-    /// what it needs.
+    /// As [`LoadArguments::scenario`]; where this machine cannot run it, a sentence with the
+    /// missing resources.
     pub(crate) fn feasible(
         &self,
         name: &str,

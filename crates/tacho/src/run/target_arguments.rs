@@ -1,4 +1,4 @@
-//! Arguments that say which brokers are loaded, and where things run.
+//! Arguments about the brokers under test, and the cores of brokers and generator.
 
 use clap::Args;
 use tacho_broker::Level;
@@ -8,14 +8,15 @@ use tacho_scenario::{BrokerUrl, Scenario};
 use super::transport::TransportArguments;
 use crate::exit::{self, Failure};
 
-/// Which brokers, on which cores.
+/// The brokers under test and their cores.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Broker")]
 pub(crate) struct TargetArguments {
-    /// Load this broker, which is already running; NAME=URL for a named target of the scenario, may
-    /// then be given several times. 'builtin' starts Tacho's own, whatever the scenario names
+    /// Load this running broker; NAME=URL for a named target of the scenario, may then be given
+    /// several times. 'builtin' starts Tacho's own broker instead of the scenario's
     ///
-    /// mqtt:// is TCP, mqtts:// is TLS, ws:// and wss:// are WebSockets and may have a path (/mqtt
-    /// unless given). Ports are 1883, 8883, 80 and 443 unless given.
+    /// mqtt:// is TCP, mqtts:// is TLS, ws:// and wss:// are WebSocket and may have a path (default
+    /// /mqtt). Default ports: 1883, 8883, 80 and 443.
     #[arg(long = "broker", value_name = "[NAME=]mqtt://HOST:PORT",
           value_parser = |text: &str| Named::parse(text, BrokerArgument::parse))]
     pub(super) brokers: Vec<Named<BrokerArgument>>,
@@ -24,53 +25,52 @@ pub(crate) struct TargetArguments {
     #[command(flatten)]
     pub(super) transport: TransportArguments,
 
-    /// Process id of that broker, when it runs on this machine: its CPU and memory are then
-    /// sampled; NAME=PID for a named target
+    /// Process id of that broker if it runs on this machine, to sample its CPU and memory; NAME=PID
+    /// for a named target
     #[arg(long = "broker-pid", value_name = "[NAME=]PID", requires = "brokers",
           value_parser = |text: &str| Named::parse(text, parse_pid))]
     pub(super) broker_pids: Vec<Named<u32>>,
 
     /// Start this broker for the run and stop it afterwards; {port} becomes a free loopback port,
-    /// {dir} a directory that stays until the end of the run
+    /// {dir} a directory that exists until the end of the run
     ///
-    /// The command is run by sh, must listen on 127.0.0.1 and stay in the foreground, for example
-    /// --broker-cmd 'mosquitto -p {port}'. Its output goes to broker.log in the run directory. A
-    /// broker that the scenario has killed is started again by the same command, with the same port
-    /// and directory.
+    /// sh runs the command, which must listen on 127.0.0.1 and stay in the foreground, for example
+    /// --broker-cmd 'mosquitto -p {port}'. Its output goes to broker.log in the run directory.
+    /// After a kill by the scenario the same command restarts the broker, with the same port and
+    /// directory.
     /// NAME=COMMAND for a named target; may then be given several times.
     #[arg(long = "broker-cmd", value_name = "[NAME=]COMMAND",
           value_parser = |text: &str| Named::parse(text, |command| Ok(command.to_owned())))]
     pub(super) broker_cmds: Vec<Named<String>>,
 
     /// Watch the host of a broker: agent://HOST:PORT (a 'tacho monitor --listen' there),
-    /// prometheus+http://HOST:PORT/metrics, collectd://ADDRESS:PORT (sent to us), or local; may be
-    /// given several times
+    /// prometheus+http://HOST:PORT/metrics, collectd://ADDRESS:PORT (collectd sends to it), or
+    /// local; may be given several times
     ///
     /// NAME=SOURCE binds it to a named target. An agent takes ?token-file=PATH (else
     /// TACHO_MONITOR_TOKEN) and &port=N or &process=NAME for the broker's process. The host of a
-    /// local broker is watched anyway. docs/monitoring.md has the details.
+    /// local broker is always watched. See docs/monitoring.md.
     #[arg(long = "monitor", value_name = "[NAME=]SOURCE",
           value_parser = |text: &str| MonitorSpec::parse(text).map_err(|error| error.to_string()))]
     pub(super) monitors: Vec<MonitorSpec>,
 
-    /// Shards (event loops) of Tacho's own broker; as many as it has cores by default
+    /// Shards (event loops) of Tacho's own broker; default: one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(super) shards: Option<u16>,
 
-    /// Durability of sessions that outlive their connections, in Tacho's own broker: memory,
-    /// written or fsynced. The default is fsynced where the scenario has such sessions, else
-    /// memory. Their directory is removed after the run
+    /// Durability of persistent sessions in Tacho's own broker: memory, written or fsynced.
+    /// Default: fsynced if the scenario has such sessions, else memory. The run removes its data
+    /// directory
     #[arg(long, value_name = "LEVEL")]
     pub(super) durability: Option<Level>,
 
-    /// Cores of brokers that the run starts, such as 0-3; half of all by default. Several brokers
+    /// Cores of the brokers that the run starts, such as 0-3; default: half of all. Several brokers
     /// divide them
     #[arg(long, value_name = "LIST", value_parser = parse_cores)]
     pub(super) broker_cores: Option<CoreList>,
 
-    /// Cores of the generator's threads, such as 4-7; the other half by default, or with --broker
-    /// wherever the system puts them
-    #[arg(long, value_name = "LIST", value_parser = parse_cores)]
+    /// Cores of the generator's threads, such as 4-7; default: the other half, or all with --broker
+    #[arg(long, help_heading = "Generator", value_name = "LIST", value_parser = parse_cores)]
     pub(super) generator_cores: Option<CoreList>,
 
     /// Further arguments of Tacho's own broker, of one side of a comparison.
@@ -88,7 +88,7 @@ impl TargetArguments {
         missing.map(|(name, _)| name.to_owned()).collect()
     }
 
-    /// What concerns the brokers of `scenario`, one of several that these arguments are for.
+    /// The arguments that concern `scenario`, one of several scenarios of a campaign.
     pub(crate) fn narrowed(&self, scenario: &Scenario) -> Self {
         let mut narrowed = self.clone();
         let targets = scenario.targets_in_use();
@@ -108,7 +108,7 @@ impl TargetArguments {
         narrowed
     }
 
-    /// Is a broker that runs already named, perhaps on another machine?
+    /// Whether the arguments name a running broker, perhaps on another machine.
     pub(crate) fn names_a_broker(&self) -> bool {
         !self.brokers.is_empty()
     }
@@ -150,13 +150,13 @@ impl TargetArguments {
         side
     }
 
-    /// Shards and durability of Tacho's own broker, where they are said for one side.
+    /// Sets shards and durability of Tacho's own broker for one side.
     pub(crate) fn set_builtin(&mut self, shards: Option<u16>, level: Option<Level>) {
         self.shards = shards.or(self.shards);
         self.durability = level.or(self.durability);
     }
 
-    /// Leaves out options that only another side can use.
+    /// Removes options that only another side uses.
     fn forget_useless(&mut self) {
         let is_builtin = |named: &Named<BrokerArgument>| named.value == BrokerArgument::BuiltIn;
         let default = |name: &str| name == Scenario::DEFAULT_TARGET;
@@ -175,18 +175,18 @@ impl TargetArguments {
         }
     }
 
-    /// Is `name` given a broker?
+    /// Whether the arguments give `name` a broker.
     pub(crate) fn tells_about(&self, name: &str) -> bool {
         Named::of(&self.brokers, name).is_some() || Named::of(&self.broker_cmds, name).is_some()
     }
 
-    /// All names that something is said about, with the flag that says it.
+    /// All target names in the arguments, each with its flag.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let monitors = self.monitors.iter().filter_map(|spec| spec.target.as_deref());
         self.names_of_brokers().chain(monitors.map(|name| ("--monitor", name)))
     }
 
-    /// The names of brokers, not of hosts, that something is said about.
+    /// The target names of broker flags, without those of --monitor.
     fn names_of_brokers(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let urls = self.brokers.iter().map(|named| ("--broker", named.name.as_str()));
         let commands = self.broker_cmds.iter().map(|named| ("--broker-cmd", named.name.as_str()));
@@ -207,8 +207,8 @@ impl TargetArguments {
             // Otherwise the option would apply to no broker without notice.
             if name.is_empty() && !names.contains(&name) {
                 return complain(format!(
-                    "{flag} does not say which broker of the scenario it is about: write {flag} \
-                     NAME=..., with one of {}",
+                    "{flag} needs the name of one of the scenario's brokers: write {flag} NAME=..., \
+                     with one of {}",
                     known.join(", ")
                 ));
             }
@@ -255,7 +255,7 @@ pub(crate) enum SideBroker {
     Command(String),
 }
 
-/// Which broker is loaded.
+/// The broker under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BrokerArgument {
     /// Tacho's own, started for the run.

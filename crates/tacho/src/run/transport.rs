@@ -11,11 +11,12 @@ use crate::exit::{self, Failure};
 
 /// Transport and certificates of all brokers under test.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Transport")]
 pub(crate) struct TransportArguments {
-    /// Transport of brokers that the run starts; that of a --broker is in its URL
+    /// Transport of the brokers that the run starts; with --broker the URL decides
     ///
-    /// Tacho's own broker makes certificates for the run, which the clients trust. A --broker-cmd
-    /// must bring its own.
+    /// Tacho's own broker creates certificates for the run, which the clients trust. The command of
+    /// --broker-cmd needs certificates of its own.
     #[arg(long, value_name = "HOW")]
     pub(super) transport: Option<TransportArgument>,
 
@@ -23,19 +24,19 @@ pub(crate) struct TransportArguments {
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// Certificate that the clients show, with its chain (PEM)
+    /// Client certificate with its chain (PEM)
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
 
-    /// Private key of that certificate (PEM)
+    /// Private key of the client certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 
-    /// Accept any certificate of the broker; the run record says so
+    /// Do not verify the broker's certificate; the run record notes it
     #[arg(long, conflicts_with = "ca")]
     insecure: bool,
 
-    /// The name that the broker's certificate must have, instead of the host in its URL
+    /// Name to verify in the broker's certificate, instead of the host of the URL
     #[arg(long, value_name = "NAME")]
     server_name: Option<String>,
 }
