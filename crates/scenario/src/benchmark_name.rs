@@ -59,11 +59,11 @@ impl BenchmarkName {
                 "share" if !share => share = true,
                 "true" if clean_session.is_none() && !share => clean_session = Some(true),
                 "false" if clean_session.is_none() && !share => clean_session = Some(false),
-                _ => return Err(format!("'{prefix}_' does not belong there")),
+                _ => return Err(format!("unexpected prefix '{prefix}_'")),
             }
         }
         if let Some(extra) = parts.get(5) {
-            return Err(format!("'{extra}' behind the rate is too much"));
+            return Err(format!("unexpected '{extra}' after the rate"));
         }
         let part = |index: usize, what: &str| {
             parts.get(index).copied().ok_or_else(|| format!("{what} is missing at the end"))
@@ -77,14 +77,14 @@ impl BenchmarkName {
             Some("1") => 1,
             Some("2") => 2,
             Some(other) => return Err(format!("there is no QoS '{other}', only 0, 1 and 2")),
-            None => return Err(format!("'{qos}' stands where the QoS should be ('qos1')")),
+            None => return Err(format!("expected the QoS ('qos1'), not '{qos}'")),
         };
         let payload = part(3, "the payload ('p1024')")?;
         let payload_size = match payload.strip_prefix('p').map(value) {
             Some(Some(bytes)) => whole(bytes).ok_or_else(|| {
                 format!("'{payload}' is not a payload: it must be a whole number of bytes")
             })?,
-            _ => return Err(format!("'{payload}' stands where the payload should be ('p1024')")),
+            _ => return Err(format!("expected the payload ('p1024'), not '{payload}'")),
         };
         if u64::from(payload_size) < PAYLOAD_BYTES_MIN {
             return Err(format!(
@@ -95,8 +95,8 @@ impl BenchmarkName {
         let rate = part(4, "the rate ('50mps')")?;
         let per_publisher = match rate.strip_suffix("mps").map(value) {
             Some(Some(rate)) if rate > 0.0 => rate,
-            Some(Some(_)) => return Err("at a rate of 0 nothing is published".to_owned()),
-            _ => return Err(format!("'{rate}' stands where the rate should be ('50mps')")),
+            Some(Some(_)) => return Err("at a rate of 0 no messages are published".to_owned()),
+            _ => return Err(format!("expected the rate ('50mps'), not '{rate}'")),
         };
         Ok(Self {
             name: name.to_owned(),
@@ -118,7 +118,7 @@ impl BenchmarkName {
     pub fn source(&self) -> SourceText {
         let Self { name, publishers, subscribers, qos, payload_size, per_publisher, .. } = self;
         let (how, topic, filter) = if self.share {
-            ("every message goes to one of all subscribers", "{{i}}", "+")
+            ("each message goes to one of all subscribers", "{{i}}", "+")
         } else if publishers == subscribers {
             ("each publisher has a subscriber of its own", "{{i}}", "{{i}}")
         } else if publishers < subscribers {
@@ -236,20 +236,20 @@ mod tests {
     fn wrong_names_are_explained() {
         for (name, words) in [
             ("1k_1k_qos3_p32_1mps", "no QoS '3'"),
-            ("1k_1k_q1_p32_1mps", "'q1' stands where the QoS should be"),
-            ("1k_1k_qos1_32_1mps", "'32' stands where the payload should be"),
+            ("1k_1k_q1_p32_1mps", "expected the QoS ('qos1'), not 'q1'"),
+            ("1k_1k_qos1_32_1mps", "expected the payload ('p1024'), not '32'"),
             ("1k_1k_qos1_p32", "the rate ('50mps') is missing"),
-            ("1k_1k_qos1_p32_1", "'1' stands where the rate should be"),
+            ("1k_1k_qos1_p32_1", "expected the rate ('50mps'), not '1'"),
             ("1k_1k_qos1_p32_0mps", "at a rate of 0"),
             ("1k_1k_qos1_p8_1mps", "8 bytes is too small"),
             ("1k_1k_qos1_p32.5_1mps", "whole number of bytes"),
-            ("1k_1k_qos1_p32_1mps_more", "'more' behind the rate is too much"),
+            ("1k_1k_qos1_p32_1mps_more", "unexpected 'more' after the rate"),
             ("1x_1k_qos1_p32_1mps", "'1x' is not the number of publishers"),
             ("1k_0_qos1_p32_1mps", "the number of subscribers cannot be 0"),
             ("1k_qos1_p32_1mps", "'qos1' is not the number of subscribers"),
-            ("maybe_1k_1k_qos1_p32_1mps", "'maybe_' does not belong there"),
-            ("share_true_1k_1k_qos1_p32_1mps", "'true_' does not belong there"),
-            ("true_false_1k_1k_qos1_p32_1mps", "'false_' does not belong there"),
+            ("maybe_1k_1k_qos1_p32_1mps", "unexpected prefix 'maybe_'"),
+            ("share_true_1k_1k_qos1_p32_1mps", "unexpected prefix 'true_'"),
+            ("true_false_1k_1k_qos1_p32_1mps", "unexpected prefix 'false_'"),
             ("1.0001_1k_qos1_p32_1mps", "'1.0001' is not the number of publishers"),
         ] {
             let error = parse(name).expect_err(name);

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_broker_is_refused_with_words() {
+    fn invalid_urls_are_refused_with_the_reason() {
         for (text, words) in [
             ("http://x", "'http' is not supported"),
             ("mqtt://x/y", "only ws:// and wss://"),

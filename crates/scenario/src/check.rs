@@ -39,7 +39,7 @@ impl Checker<'_> {
         let name = raw.name.get_ref().trim().to_owned();
         if name.is_empty() || name.contains("{{") {
             return Err(self
-                .error(raw.name.span(), "a scenario needs a name of its own")
+                .error(raw.name.span(), "the scenario has no fixed name")
                 .label("letters, digits, '-'"));
         }
         let groups_span = raw.groups.span();
@@ -87,8 +87,8 @@ impl Checker<'_> {
         };
         if scenario.clients() == 0 {
             return Err(self
-                .error(groups_span, "there is no client, so there is nothing to measure")
-                .help("give a group clients"));
+                .error(groups_span, "the scenario has no clients")
+                .help("set 'clients' of at least one group"));
         }
         self.descriptors(scenario.clients(), largest.map_or(groups_span, |(_, span)| span))?;
         Ok(scenario)
@@ -106,7 +106,7 @@ impl Checker<'_> {
                 largest,
                 format!("{clients} clients need more open files than this system allows"),
             )
-            .label(format!("at most {room} in all here"))
+            .label(format!("at most {room} clients here"))
             .help(format!(
                 "the hard limit is {available} ('ulimit -Hn'): raise it, or use fewer clients"
             ))
@@ -238,13 +238,13 @@ impl Checker<'_> {
         }
         if let (true, Some(ca)) = (tls.insecure, &tls.ca) {
             return Err(self
-                .error(ca.span(), "nothing is verified with insecure = true")
+                .error(ca.span(), "insecure = true turns verification off")
                 .label("remove one of them"));
         }
         let path =
             |path: &Option<Spanned<PathBuf>>| path.as_ref().map(|p| self.source.path(p.get_ref()));
         let text = |text: &Spanned<String>| match text.get_ref().as_str() {
-            "" => Err(self.error(text.span(), "this cannot be empty")),
+            "" => Err(self.error(text.span(), "this value is empty")),
             text => Ok(text.to_owned()),
         };
         Ok(TlsOptions {
@@ -287,8 +287,8 @@ impl Checker<'_> {
         }
         if let (Some(messages), Some(_)) = (&raw.messages, &raw.measure) {
             return Err(self
-                .error(messages.span(), "the measured phase has a length or a number of messages")
-                .label("'measure' is there too: remove one of them"));
+                .error(messages.span(), "the measured phase ends by time or by number of messages")
+                .label("'measure' is set too: remove one of them"));
         }
         let counted = raw.messages.as_ref().map(|messages| self.time_for(messages, groups));
         let counted = counted.transpose()?;

@@ -72,7 +72,7 @@ impl Table {
         }
         if let Some(at) = rows.iter().position(|row| row.len() < columns.len()) {
             return Err(format!(
-                "row {} of '{path_shown}' has {} cells, but there are {} columns",
+                "row {} of '{path_shown}' has {} cells for {} columns",
                 at + 1,
                 rows[at].len(),
                 columns.len()

@@ -46,13 +46,13 @@ impl Draw {
             ["hex", digits, _] => count(digits).map(|digits| DrawKind::Hex { digits }),
             ["random", from, to, _] => match (number(from), number(to)) {
                 (Ok(from), Ok(to)) if from <= to => Ok(DrawKind::Number { from, to }),
-                (Ok(_), Ok(_)) => Err(format!("'{{{{{inner}}}}}': the smaller number is first")),
+                (Ok(_), Ok(_)) => Err(format!("'{{{{{inner}}}}}': the smaller number comes first")),
                 (Err(error), _) | (_, Err(error)) => Err(error),
             },
             ["chars", digits, letters, _] => count(digits)
                 .map(|count| DrawKind::Letters { count, letters: letters.chars().collect() }),
             ["hex" | "random" | "chars", _, ..] => Err(format!(
-                "'{{{{{inner}}}}}' is not understood: write {{{{hex 8 word}}}}, {{{{random 1 6 \
+                "'{{{{{inner}}}}}' is not supported: write {{{{hex 8 word}}}}, {{{{random 1 6 \
                  word}}}} or {{{{chars 8 abc word}}}}; the word tells one draw from another"
             )),
             _ => return None,
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_draw_is_told_from_what_is_wrong() {
+    fn literal_text_is_distinguished_from_invalid_draws() {
         for text in ["hex", "i + 1", "machine", "random"] {
             assert!(Draw::parse(text).is_none(), "{text}");
         }

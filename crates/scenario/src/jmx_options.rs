@@ -7,7 +7,7 @@ pub struct JmxOptions {
     pub pacing: Pacing,
     /// What messages look like on the wire.
     pub payload: PayloadStyle,
-    /// Go on without elements that are not understood.
+    /// Skip unsupported elements.
     pub ignore_unknown: bool,
 }
 

@@ -31,9 +31,9 @@ impl Scenario {
         }
         if adjustment.jmx != JmxOptions::DEFAULT {
             let error = ScenarioError::new(format!("'{name}' is not a JMeter plan (.jmx)"));
-            return Err(
-                error.help("--jmx-pacing, --jmx-payload and --ignore-unknown are for those")
-            );
+            return Err(error.help(
+                "--jmx-pacing, --jmx-payload and --ignore-unknown apply to JMeter plans only",
+            ));
         }
         if let Some(mut parsed) = benchmark_name(name)? {
             // The shape of such a scenario is its numbers: they are scaled first.

@@ -61,18 +61,18 @@ fn explain(checker: &Checker<'_>, error: &toml::de::Error) -> ScenarioError {
     if let (true, Some((typed, known))) =
         (message.starts_with("unknown field"), quoted.split_first())
     {
-        let error = checker.error(span, format!("there is no key '{typed}' here"));
+        let error = checker.error(span, format!("unknown key '{typed}'"));
         let error = match closest(typed, known.iter().copied()) {
             Some(word) => error.label(format!("did you mean '{word}'?")),
             None => error.label("unknown key"),
         };
         return match known.is_empty() {
             true => error,
-            false => error.help(format!("known here: {}", known.join(", "))),
+            false => error.help(format!("known keys: {}", known.join(", "))),
         };
     }
     if let (true, [missing, ..]) = (message.starts_with("missing field"), quoted.as_slice()) {
-        return checker.error(span, format!("the key '{missing}' is missing here"));
+        return checker.error(span, format!("the key '{missing}' is missing"));
     }
     if message.starts_with("invalid type") {
         return checker.error(span, "this value has the wrong type").label(message);

@@ -36,7 +36,7 @@ pub(super) struct RawScenario {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table that says what happens when")]
+#[serde(deny_unknown_fields, expecting = "a table that describes a timed action")]
 pub(super) struct RawAction {
     pub(super) at: Spanned<TimeSpan>,
     pub(super) every: Option<Spanned<TimeSpan>>,
@@ -192,7 +192,7 @@ pub(super) struct RawConnect {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table that describes what is published")]
+#[serde(deny_unknown_fields, expecting = "a table that describes publications")]
 pub(super) struct RawPublish {
     pub(super) topic: Spanned<String>,
     pub(super) response_topic: Option<Spanned<String>>,
@@ -278,7 +278,7 @@ pub(super) struct RawWill {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table that says how a file is read")]
+#[serde(deny_unknown_fields, default, expecting = "a table that describes the rows of a file")]
 pub(super) struct RawRows {
     pub(super) columns: Option<Spanned<Vec<String>>>,
     pub(super) delimiter: Option<Spanned<String>>,

@@ -16,8 +16,8 @@ const WORDED: [&str; 10] = [
     "none",
     "once",
     "one per generator core",
-    "the broker's",
     "the default one",
+    "the target's",
     "uniform",
     "until the phase ends",
 ];
@@ -53,10 +53,10 @@ pub fn reference() -> String {
          writes this page; what the keys are for, with more words, stands in\n\
          [scenarios](scenarios.md).\n\n\
          A *length of time* is `\"250ms\"`, `\"30s\"`, `\"5m\"` or a number of seconds; a *rate* is\n\
-         `100`, `\"100/s\"`, `\"10k/s\"` or `\"600/m\"`. Every value but a table may be a variable\n\
-         in braces, `\"{{name}}\"`, and a string may have such variables in it.\n\n",
+         `100`, `\"100/s\"`, `\"10k/s\"` or `\"600/m\"`. Every value except a table may be a\n\
+         variable in braces, `\"{{name}}\"`; a string may contain such variables.\n\n",
     );
-    table(&mut out, "", "The file", "What stands above all tables.", SCENARIO);
+    table(&mut out, "", "The file", "Keys at the top of the file.", SCENARIO);
     out.push_str("## Built-in scenarios\n\n`--var NAME=VALUE` sets a variable.\n");
     for builtin in &BUILTIN {
         scenario(&mut out, builtin);
@@ -226,8 +226,8 @@ mod tests {
         assert_eq!(split("Version; \"5\".").1, Some("\"5\""));
         assert_eq!(split("At most 1; 1. Others.").0, "At most 1. Others.");
         assert_eq!(
-            split("What must hold; exit code 99."),
-            ("What must hold; exit code 99.".to_owned(), None)
+            split("Conditions; exit code 99."),
+            ("Conditions; exit code 99.".to_owned(), None)
         );
     }
 
@@ -259,7 +259,7 @@ mod tests {
         for words in [
             "| `seed` | whole number | `1` | Seed of payloads and random arrivals. |",
             "| `qos` | whole number, 0 to 2 | `0` | QoS of the publications. |",
-            "| `kills` | `0` | how often the broker is killed and started again |",
+            "| `kills` | `0` | how often the broker is killed and restarted |",
             "[[groups.pub.publish]]\ntopic = ",
             "reconnect = { attempts = 1000,",
         ] {

@@ -116,7 +116,7 @@ mod tests {
         let source = SourceText::new("x.toml", text);
         let error = Scenario::parse(&source, &[], Limits::NONE).expect_err(text).to_string();
         let (_, list) =
-            error.split_once("known here: ").unwrap_or_else(|| panic!("{text}: {error}"));
+            error.split_once("known keys: ").unwrap_or_else(|| panic!("{text}: {error}"));
         list.split(", ").map(str::to_owned).collect()
     }
 

@@ -57,7 +57,7 @@ fn range(from: &str, rest: &str, example: &str) -> Result<Vec<String>, String> {
     } else if let Some((to, factor)) = rest.split_once('*') {
         (to, factor, true)
     } else {
-        return Err(complain("a range needs a step behind ':' or a factor behind '*'"));
+        return Err(complain("a range needs a step after ':' or a factor after '*'"));
     };
     let number_of = |text: &str| {
         number(text).ok_or_else(|| complain(&format!("'{}' is not a number", text.trim())))
@@ -65,7 +65,7 @@ fn range(from: &str, rest: &str, example: &str) -> Result<Vec<String>, String> {
     let (from, to, by) = (number_of(from)?, number_of(to)?, number_of(by)?);
     let climbs = if times { by > 1.0 && from > 0.0 } else { by > 0.0 };
     if !climbs || to < from {
-        return Err(complain("a range must climb from a lower to a higher value"));
+        return Err(complain("a range must ascend, by a step above 0 or a factor above 1"));
     }
     let mut values = Vec::new();
     let mut value = from;
@@ -141,10 +141,10 @@ mod tests {
             ("payload_size", "no '='"),
             ("=1,2", "names no variable"),
             ("x=1..10", "needs a step"),
-            ("x=10..1:1", "must climb"),
-            ("x=1..10:0", "must climb"),
-            ("x=0..10*2", "must climb"),
-            ("x=1..10*1", "must climb"),
+            ("x=10..1:1", "must ascend"),
+            ("x=1..10:0", "must ascend"),
+            ("x=0..10*2", "must ascend"),
+            ("x=1..10*1", "must ascend"),
             ("x=a..10:1", "'a' is not a number"),
             ("x=1,,2", "empty value"),
             ("x=1..1e9:1", "more than 1000 steps"),

@@ -149,7 +149,7 @@ fn expression(inner: &str) -> Result<Expression<'_>, String> {
         }
     }
     Err(format!(
-        "'{{{{{inner}}}}}' is not understood: write a variable, {{{{i}}}}, {{{{client}}}}, \
+        "'{{{{{inner}}}}}' is not supported: write a variable, {{{{i}}}}, {{{{client}}}}, \
          {{{{machine}}}}, {{{{i % 10}}}}, {{{{i / 10}}}}, {{{{i + 1}}}} or {{{{hex 8 word}}}}"
     ))
 }
@@ -158,7 +158,7 @@ impl Template {
     /// Checks a string in which all variables have been replaced already.
     ///
     /// # Errors
-    /// A sentence, when something between braces is not understood.
+    /// A sentence when an expression in braces is not supported.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parts = pieces(text)?.into_iter().map(|piece| match piece {
             Piece::Text(text) => Ok(Part::Text(text.to_owned())),
@@ -170,7 +170,7 @@ impl Template {
             Piece::Braces(Expression::Computed { counter, operator, operand, plus }) => {
                 let number = |text: &str, operator: char| {
                     text.parse::<NonZeroU64>().map_err(|_| {
-                        format!("'{text}' behind '{operator}' is not a whole number above 0")
+                        format!("'{text}' after '{operator}' is not a whole number above 0")
                     })
                 };
                 let plus = plus.map(|plus| number(plus, '+')).transpose()?;

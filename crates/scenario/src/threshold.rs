@@ -265,7 +265,7 @@ impl Threshold {
     /// Parses `e2e_p99<10ms`, `lost==0`, `achieved>=99%`.
     ///
     /// # Errors
-    /// A sentence, when figure, comparison or limit is not understood.
+    /// A sentence when figure, comparison or limit is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         let start = text
             .find(['<', '>', '='])
@@ -276,7 +276,7 @@ impl Threshold {
     /// Parses the figure's name and `<10ms` apart, as a scenario's `[thresholds]` has them.
     ///
     /// # Errors
-    /// A sentence, when figure, comparison or limit is not understood.
+    /// A sentence when figure, comparison or limit is invalid.
     pub fn from_parts(name: &str, condition: &str) -> Result<Self, String> {
         let metric = Metric::parse(name).ok_or_else(|| {
             format!("there is no figure '{name}'; there are {}", Metric::names().join(", "))
@@ -285,7 +285,7 @@ impl Threshold {
         let (symbol, comparison) = COMPARISONS
             .iter()
             .find(|(symbol, _)| condition.starts_with(symbol))
-            .ok_or_else(|| format!("'{condition}' has none of <, <=, >, >=, == in front"))?;
+            .ok_or_else(|| format!("'{condition}' does not start with <, <=, >, >= or =="))?;
         let limit = &condition[symbol.len()..];
         let limit = metric.limit(limit).ok_or_else(|| {
             format!(
@@ -363,7 +363,7 @@ mod tests {
             ("e2e_p99", "not a threshold"),
             ("e2e_p98<10ms", "there is no figure 'e2e_p98'"),
             ("e2e_p99<10", "not a limit for e2e_p99"),
-            ("lost=0", "none of <"),
+            ("lost=0", "does not start with <"),
             ("achieved>=fast", "not a limit"),
         ] {
             let error = Threshold::parse(text).expect_err(text);

@@ -67,7 +67,7 @@ fn cells<T>(
             let line = row + 2;
             let cell = table
                 .cell(row, column)
-                .ok_or_else(|| format!("'{name}' has nothing under '{column}' in line {line}"))?;
+                .ok_or_else(|| format!("'{name}' has no value for '{column}' in line {line}"))?;
             read(cell).map_err(|why| format!("'{name}', line {line}: {why}"))
         })
         .collect()

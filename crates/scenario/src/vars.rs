@@ -111,7 +111,7 @@ impl Variables {
             let DeValue::Table(table) = table.into_inner() else {
                 return Err(ScenarioError::new("'vars' is not a table")
                     .at(source, span)
-                    .help("write [vars] on a line of its own, then name = value"));
+                    .help("write [vars] on its own line, then name = value"));
             };
             for (name, value) in table {
                 let value = checked(&name, &value, source)?;

@@ -33,24 +33,24 @@ fn repetitions_fit_into_the_measured_phase() {
 #[test]
 fn slips_are_named_with_their_line() {
     for (action, words) in [
-        ("at = 1\n", "12:1: nothing says what happens here"),
-        ("at = 1\nkill = {}\nrun = 'true'\n", "an action is one thing"),
-        ("at = 10\nkill = {}\n", "13:6: this would happen after the end of the measured phase"),
-        ("at = 1\ntimes = 2\nkill = {}\n", "nothing says after how long it happens again"),
-        ("at = 1\nevery = 5\ntimes = 3\nkill = {}\n", "too short for so many times"),
-        ("at = 1\nevery = '1ms'\nkill = {}\n", "so much cannot happen in one run"),
-        ("at = 1\nevery = 0\nkill = {}\n", "this is too often"),
+        ("at = 1\n", "12:1: this action does nothing"),
+        ("at = 1\nkill = {}\nrun = 'true'\n", "an action has exactly one kind"),
+        ("at = 10\nkill = {}\n", "13:6: the action is due after the end of the measured phase"),
+        ("at = 1\ntimes = 2\nkill = {}\n", "'times' needs 'every'"),
+        ("at = 1\nevery = 5\ntimes = 3\nkill = {}\n", "too short for this number of times"),
+        ("at = 1\nevery = '1ms'\nkill = {}\n", "the actions occur too often in one run"),
+        ("at = 1\nevery = 0\nkill = {}\n", "the interval is too short"),
         ("at = 1\nkill = { target = 'b' }\n", "there is no broker 'b'"),
-        ("at = 1\nrun = ' '\n", "there is no command to run"),
-        ("at = 1\nover = 1\nrun = 'true'\n", "'over' is for what happens to clients"),
-        ("at = 1\ntimeout = 1\nkill = {}\n", "'timeout' is for 'run'"),
+        ("at = 1\nrun = ' '\n", "the command is empty"),
+        ("at = 1\nover = 1\nrun = 'true'\n", "'over' applies only to actions on clients"),
+        ("at = 1\ntimeout = 1\nkill = {}\n", "'timeout' applies only to 'run'"),
         ("at = 1\ntakeover = { group = 'b' }\n", "14:22: there is no group 'b'"),
-        ("at = 1\ntakeover = { group = 'gone' }\n", "is away by a plan of its own"),
+        ("at = 1\ntakeover = { group = 'gone' }\n", "leaves by 'absent' or 'offline' already"),
         ("at = 1\nsubscribe = { group = 'a' }\n", "group 'a' has no filters"),
         ("at = 1\ntakeover = { group = 'a', share = 0 }\n", "a share cannot be 0"),
         ("at = 1\ntakeover = { group = 'a', share = 1.5 }\n", "a share cannot be 1.5"),
-        ("at = 1\npause = { group = 'a', for = 0 }\n", "a pause of no length is none"),
-        ("at = 1\npause = { group = 'a', for = '300s' }\n", "misses answers to its pings"),
+        ("at = 1\npause = { group = 'a', for = 0 }\n", "a pause of 0 has no effect"),
+        ("at = 1\npause = { group = 'a', for = '300s' }\n", "longer than the keep-alive"),
         ("at = 1\ndisconnect = { grup = 'a' }\n", "did you mean 'group'?"),
     ] {
         let error = parse(action).expect_err(action);
@@ -59,7 +59,7 @@ fn slips_are_named_with_their_line() {
 }
 
 #[test]
-fn what_comes_with_the_program_runs_no_commands() {
+fn built_in_scenarios_run_no_commands() {
     let mut with_actions = 0;
     for builtin in BUILTIN {
         let scenario = Scenario::parse(&builtin.source(), &[], Limits::NONE).expect(builtin.name);

@@ -115,7 +115,7 @@ fn scenarios_that_come_with_the_program_pass() {
 }
 
 #[test]
-fn what_the_program_refuses_the_schema_refuses() {
+fn the_schema_refuses_everything_the_program_refuses() {
     let good = "name = 'x'\n[groups.a]\nclients = '{{n}}'\n[[groups.a.publish]]\ntopic = 't'\n\
                 qos = 1\nrate = { total = '10/s' }\npayload = { size = 24 }\n";
     assert_eq!(check(good), Ok(()));

@@ -35,7 +35,7 @@ impl Checker<'_> {
             count += action.times as usize;
             if count > Action::MAX {
                 return Err(self
-                    .error(raw.span(), "so much cannot happen in one run")
+                    .error(raw.span(), "the actions occur too often in one run")
                     .label(format!("at most {} occurrences of all actions", Action::MAX)));
             }
             actions.push(action);
@@ -50,19 +50,21 @@ impl Checker<'_> {
         let at = *fields.at.get_ref();
         if at.0 >= measure.0 {
             return Err(self
-                .error(fields.at.span(), "this would happen after the end of the measured phase")
+                .error(fields.at.span(), "the action is due after the end of the measured phase")
                 .label(format!("it takes {measure}")));
         }
         if let (Some(times), None) = (&fields.times, &fields.every) {
             return Err(self
-                .error(times.span(), "nothing says after how long it happens again")
+                .error(times.span(), "'times' needs 'every'")
                 .help("add every = \"10s\""));
         }
         let every = fields.every.as_ref().map(|every| *every.get_ref());
         if let (Some(value), Some(every)) = (&fields.every, every)
             && every.0 < Duration::from_millis(1)
         {
-            return Err(self.error(value.span(), "this is too often").label("at least 1ms"));
+            return Err(self
+                .error(value.span(), "the interval is too short")
+                .label("at least 1ms"));
         }
         let fitting = every.map_or(1, |every| {
             // As often as it begins before the end.
@@ -73,7 +75,7 @@ impl Checker<'_> {
             let count = self.whole(times, "the number of times", 1, Action::MAX as u64)? as u32;
             if count > fitting {
                 return Err(self
-                    .error(times.span(), "the measured phase is too short for so many times")
+                    .error(times.span(), "the measured phase is too short for this number of times")
                     .label(format!("{fitting} fit into its {measure}")));
             }
             Ok(count)
@@ -90,10 +92,10 @@ impl Checker<'_> {
         };
         let stray = match (&action.kind, &fields.over, &fields.timeout) {
             (ActionKind::Run(_) | ActionKind::Kill { .. }, Some(over), _) => {
-                Some((over.span(), "'over' is for what happens to clients"))
+                Some((over.span(), "'over' applies only to actions on clients"))
             }
             (kind, _, Some(timeout)) if !matches!(kind, ActionKind::Run(_)) => {
-                Some((timeout.span(), "'timeout' is for 'run'"))
+                Some((timeout.span(), "'timeout' applies only to 'run'"))
             }
             _ => None,
         };
@@ -139,17 +141,17 @@ impl Checker<'_> {
         }
         if let Some(run) = &fields.run {
             if run.get_ref().trim().is_empty() {
-                return Err(self.error(run.span(), "there is no command to run"));
+                return Err(self.error(run.span(), "the command is empty"));
             }
             kinds.push(ActionKind::Run(run.get_ref().clone()));
         }
         match (kinds.pop(), kinds.is_empty()) {
             (Some(kind), true) => Ok(kind),
             (None, _) => Err(self
-                .error(raw.span(), "nothing says what happens here")
+                .error(raw.span(), "this action does nothing")
                 .help(format!("add one of {KINDS}"))),
             (Some(_), false) => Err(self
-                .error(raw.span(), "an action is one thing")
+                .error(raw.span(), "an action has exactly one kind")
                 .label(format!("one of {KINDS}"))
                 .help("write several [[actions]]")),
         }
@@ -164,8 +166,11 @@ impl Checker<'_> {
         };
         if group.absent || group.offline.is_some() {
             return Err(self
-                .error(raw.group.span(), format!("group '{name}' is away by a plan of its own"))
-                .label("remove its 'absent' or 'offline'"));
+                .error(
+                    raw.group.span(),
+                    format!("group '{name}' leaves by 'absent' or 'offline' already"),
+                )
+                .label("remove that key of the group"));
         }
         let share = raw.share.as_ref().map_or(1.0, |share| *share.get_ref());
         if let Some(value) = raw.share.as_ref().filter(|_| !(share > 0.0 && share <= 1.0)) {
@@ -180,11 +185,14 @@ impl Checker<'_> {
     fn pause(&self, length: &Spanned<TimeSpan>, group: &Group) -> Checked<TimeSpan> {
         let (span, keep_alive) = (*length.get_ref(), group.connect.keep_alive);
         if span.0.is_zero() {
-            return Err(self.error(length.span(), "a pause of no length is none"));
+            return Err(self.error(length.span(), "a pause of 0 has no effect"));
         }
         if !keep_alive.0.is_zero() && span.0 >= keep_alive.0 {
             return Err(self
-                .error(length.span(), "who reads nothing for so long misses answers to its pings")
+                .error(
+                    length.span(),
+                    "the pause is longer than the keep-alive: clients would miss PINGRESP",
+                )
                 .label(format!("the keep-alive of the group is {keep_alive}"))
                 .help("give the group connect.keep_alive = 0, or a longer one"));
         }

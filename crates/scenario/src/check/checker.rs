@@ -70,7 +70,7 @@ impl Checker<'_> {
         let template =
             Template::parse(text.get_ref()).map_err(|title| self.error(text.span(), title))?;
         if let Some(modulus) = template.modulus().filter(|_| self.adjustment.scale_clients != 1.0) {
-            let title = "clients cannot be scaled: this counts with their number";
+            let title = "clients cannot be scaled: this template depends on their number";
             return Err(self
                 .error(text.span(), title)
                 .label(format!("{modulus} fits the clients as they are"))
@@ -87,8 +87,8 @@ impl Checker<'_> {
         }
         if what == "topic" && first.contains(['+', '#']) {
             return Err(self
-                .error(text.span(), "a topic to publish to cannot have wildcards")
-                .label("'+' and '#' are for filters"));
+                .error(text.span(), "a topic name has no wildcards")
+                .label("'+' and '#' are allowed in filters only"));
         }
         Ok(template)
     }

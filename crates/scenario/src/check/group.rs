@@ -123,7 +123,7 @@ impl Checker<'_> {
         if let Some(rate) =
             raw.rate.as_ref().filter(|rate| !rate.get_ref().0.is_normal() || rate.get_ref().0 < 0.0)
         {
-            return Err(self.error(rate.span(), "at a rate of 0 no client would ever connect"));
+            return Err(self.error(rate.span(), "at a rate of 0 no client would connect"));
         }
         let span = |value: &Option<Spanned<TimeSpan>>, default| {
             value.as_ref().map_or_else(|| TimeSpan::from_secs(default), |value| *value.get_ref())

@@ -34,15 +34,15 @@ impl Checker<'_> {
             (version != ProtocolVersion::V5, options.into_iter().find(|(_, span)| span.is_some()))
         {
             return Err(self
-                .error(span, format!("'{key}' is there from MQTT 5 on"))
-                .label("these clients speak an older version"));
+                .error(span, format!("'{key}' requires MQTT 5"))
+                .label("the clients use an older version"));
         }
         let plain = self.topic(&raw.filter, "filter")?;
         let filter = match &raw.share {
             None => plain,
             Some(share) if raw.filter.get_ref().starts_with("$share/") => {
                 return Err(self
-                    .error(share.span(), "this filter names its shared group already")
+                    .error(share.span(), "the filter already names a shared group")
                     .label("remove 'share', or '$share/...' from the filter"));
             }
             Some(share)
@@ -78,9 +78,7 @@ impl Checker<'_> {
     pub(super) fn rows(&self, group: &RawGroup) -> Checked<Rows> {
         let Some(raw) = &group.rows else { return Ok(Rows::default()) };
         if group.credentials.is_none() {
-            return Err(self
-                .error(raw.span(), "'rows' says how 'credentials' is read, and there is none")
-                .label("remove it"));
+            return Err(self.error(raw.span(), "'rows' needs 'credentials'").label("remove it"));
         }
         let raw = raw.get_ref();
         let whole = |value: &Option<Spanned<Whole>>, what, max, default| {
@@ -89,15 +87,15 @@ impl Checker<'_> {
         let default = Rows::default();
         let columns = match &raw.columns {
             Some(columns) if columns.get_ref().is_empty() => {
-                return Err(self.error(columns.span(), "a table without columns says nothing"));
+                return Err(self.error(columns.span(), "the table has no columns"));
             }
             Some(columns) => columns.get_ref().clone(),
             None => default.columns,
         };
         if let (Some(skip), true) = (&raw.skip, columns.is_empty()) {
             return Err(self
-                .error(skip.span(), "the first line of the file names its columns")
-                .label("lines are left out where 'columns' has the names"));
+                .error(skip.span(), "the first line of the file holds the column names")
+                .label("'skip' needs 'columns'"));
         }
         let delimiter = match &raw.delimiter {
             None => default.delimiter,
@@ -131,7 +129,7 @@ impl Checker<'_> {
         let table = self.table(file, how)?;
         if !CREDENTIALS.iter().any(|name| table.column(name).is_some()) {
             return Err(self
-                .error(file.span(), "this table says nothing about clients")
+                .error(file.span(), "this table has no column that describes clients")
                 .label(format!("its columns: {}", table.columns.join(", ")))
                 .help(format!("known columns: {}", CREDENTIALS.join(", "))));
         }
@@ -157,7 +155,7 @@ impl Checker<'_> {
     pub(super) fn disconnect(&self, raw: &RawDisconnect) -> Checked<Disconnect> {
         if let (Some(rate), Some(_)) = (&raw.rate, &raw.ramp) {
             return Err(self
-                .error(rate.span(), "a group leaves by 'rate' or by 'ramp', not by both")
+                .error(rate.span(), "a group disconnects by 'rate' or by 'ramp', not by both")
                 .label("remove one of them"));
         }
         if let Some(rate) = raw
@@ -165,7 +163,7 @@ impl Checker<'_> {
             .as_ref()
             .filter(|rate| !(rate.get_ref().0.is_normal() && rate.get_ref().0 > 0.0))
         {
-            return Err(self.error(rate.span(), "at a rate of 0 no client would ever leave"));
+            return Err(self.error(rate.span(), "at a rate of 0 no client would disconnect"));
         }
         Ok(Disconnect {
             rate: raw.rate.as_ref().map(|rate| *rate.get_ref()),
@@ -190,7 +188,7 @@ impl Checker<'_> {
     pub(super) fn offline(&self, raw: &RawOffline) -> Checked<Offline> {
         let length = *raw.length.get_ref();
         if length.0.is_zero() {
-            return Err(self.error(raw.length.span(), "an absence of no length is none"));
+            return Err(self.error(raw.length.span(), "an absence of 0 has no effect"));
         }
         Ok(Offline {
             after: raw.after,
@@ -206,8 +204,8 @@ impl Checker<'_> {
         };
         if group.offline.is_some() {
             return Err(self
-                .error(absent.span(), "these clients are away for the load, or once during it")
-                .label("'offline' is there too: remove one of them"));
+                .error(absent.span(), "'absent' and 'offline' exclude each other")
+                .label("remove one of them"));
         }
         Ok(true)
     }
@@ -223,7 +221,7 @@ impl Checker<'_> {
         if let Some(value) = raw.longest.as_ref().or(raw.first.as_ref()).filter(|_| longest < first)
         {
             return Err(self
-                .error(value.span(), "the longest pause is shorter than the first one")
+                .error(value.span(), "the longest pause is shorter than the first")
                 .label(format!("{first} is the first, {longest} the longest")));
         }
         let attempts = self.whole(&raw.attempts, "the number of attempts", 1, u32::MAX.into())?;

@@ -50,7 +50,7 @@ impl Checker<'_> {
             return Err(self
                 .error(size.span(), format!("a payload of {bytes} bytes is too small to measure"))
                 .label(format!("at least {min}"))
-                .help("every message carries its publisher, its number and its due time"));
+                .help("every message carries its publisher, sequence number and intended time"));
         }
         self.whole(size, "a payload size", 0, PAYLOAD_BYTES_MAX).map(|size| size as u32)
     }
@@ -92,7 +92,7 @@ impl Checker<'_> {
         for (key, span, kinds) in keys {
             if let Some(span) = span.filter(|_| !kinds.contains(&kind)) {
                 return Err(self
-                    .error(span, format!("'{key}' is not for a payload of kind \"{kind}\""))
+                    .error(span, format!("'{key}' does not apply to a payload of kind \"{kind}\""))
                     .label(format!("only for {}", kinds.join(", "))));
             }
         }

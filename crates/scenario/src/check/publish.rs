@@ -20,8 +20,8 @@ impl Checker<'_> {
         let Some(topic) = &raw.response_topic else { return Ok(None) };
         if version != ProtocolVersion::V5 {
             return Err(self
-                .error(topic.span(), "'response_topic' is there from MQTT 5 on")
-                .label("these clients speak an older version"));
+                .error(topic.span(), "'response_topic' requires MQTT 5")
+                .label("the clients use an older version"));
         }
         self.topic(topic, "topic").map(Some)
     }
@@ -61,7 +61,7 @@ impl Checker<'_> {
             "bursts" => {
                 let Some(burst) = &raw.burst else {
                     return Err(self
-                        .error(raw.topic.span(), "nothing says how large the bursts are")
+                        .error(raw.topic.span(), "the size of the bursts is missing")
                         .help("add burst = 10"));
                 };
                 let burst = self.whole(burst, "a burst", 1, 1_000_000)? as u32;
@@ -70,7 +70,7 @@ impl Checker<'_> {
             }
             "trace" => {
                 let Some(trace) = &raw.trace else {
-                    return Err(self.error(raw.topic.span(), "there is no trace").help(
+                    return Err(self.error(raw.topic.span(), "the trace is missing").help(
                         "add trace = { file = \"arrivals.csv\" } or { at = [\"0s\", ...] }",
                     ));
                 };
@@ -124,7 +124,7 @@ impl Checker<'_> {
             (Some(total), None) => Ok(Rate::Total(self.rate(total)?)),
             (None, Some(each)) => Ok(Rate::PerClient(self.rate(each)?)),
             _ => Err(self
-                .error(rate.span(), "a rate is either a total or per client")
+                .error(rate.span(), "a rate is either total or per client")
                 .label("{ total = 100 } or { per_client = 10 }")),
         }
     }
@@ -138,7 +138,7 @@ impl Checker<'_> {
                 Err(self.error(rate.span(), "more than 1,000,000,000 messages per second"))
             }
             value => Err(self
-                .error(rate.span(), format!("a rate of {value} publishes nothing to measure"))
+                .error(rate.span(), format!("at a rate of {value} no messages are published"))
                 .label("more than 0 messages per second")),
         }
     }
@@ -157,13 +157,13 @@ impl Checker<'_> {
                 if table.column("at").is_none() {
                     return Err(self
                         .error(file.span(), "this table has no column 'at'")
-                        .help("'at' is when a message is due, or from when on 'rate' holds"));
+                        .help("'at' is the time of a message, or the start of a 'rate'"));
                 }
                 (Arrivals::File(table), file.span())
             }
             _ => {
                 return Err(self
-                    .error(raw.span(), "a trace is one of 'at', 'rates' and 'file'")
+                    .error(raw.span(), "a trace has exactly one of 'at', 'rates' and 'file'")
                     .label("give one of them"));
             }
         };

@@ -28,7 +28,7 @@ pub(super) fn holds(values: &mut Values, text: &str) -> Result<bool, String> {
         }
         _ => fixed(values, &expression)?,
     };
-    let complaint = || format!("the condition '{text}' is not understood");
+    let complaint = || format!("the condition '{text}' is not supported");
     let inner = inner.trim();
     if inner.contains("&&") || inner.contains("||") {
         return Err(complaint());

@@ -26,10 +26,10 @@ pub(super) fn lines(
     let mut used = values.iter().filter_map(|value| value.column());
     let Some((_, number)) = used.next() else { return Ok(Vec::new()) };
     if used.any(|(_, other)| other != number) {
-        return Err("client ids, user names and passwords come from several files");
+        return Err("client ids, user names and passwords must come from one file");
     }
     if connect.connections > 1 {
-        return Err("a thread with several connections has one row of the file for all");
+        return Err("a thread with several connections has only one row of the file");
     }
     // Invariant: columns name data sets that were defined.
     let Some(set) = sets.get(number) else { return Ok(Vec::new()) };
@@ -42,7 +42,7 @@ pub(super) fn lines(
     let one = |name: &str| roles.iter().filter(|role| **role == Some(name)).count() == 1;
     let mut wanted = COLUMNS.iter().zip(values).filter(|(_, value)| value.column().is_some());
     if !wanted.all(|(name, _)| one(name)) {
-        return Err("a column of a file is either client id, user name or password");
+        return Err("one column cannot be used as two of client id, user name and password");
     }
     let first = match set.share {
         Share::All => {

@@ -55,7 +55,7 @@ pub(super) fn define(
     };
     if !set.recycle && !element.flag("stopThread") {
         values.note(format!(
-            "'{}' must have a row for each client: where it has not, JMeter goes on with <EOF>.",
+            "'{}' must have a row for each client; without one JMeter continues with <EOF>.",
             set.file
         ));
     }

@@ -363,9 +363,10 @@ fn text_of_hex(digits: &str) -> Result<String, String> {
         return Err(broken());
     }
     let bytes = pairs.iter().map(|[high, low]| high << 4 | low).collect();
-    String::from_utf8(bytes).ok().filter(|text| !text.contains("{{")).ok_or_else(|| {
-        "its message is not text; put its bytes into a file of a scenario".to_owned()
-    })
+    String::from_utf8(bytes)
+        .ok()
+        .filter(|text| !text.contains("{{"))
+        .ok_or_else(|| "its message is not text; use a scenario with payload.file".to_owned())
 }
 
 impl Subscription {

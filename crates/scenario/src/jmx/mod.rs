@@ -67,11 +67,11 @@ pub fn translate(
         .map_err(complain)?;
     if !walked.problems.is_empty() && !adjustment.jmx.ignore_unknown {
         let count = walked.problems.len();
-        let what = if count == 1 { "thing that is" } else { "things that are" };
-        let title = format!("{}: the plan has {count} {what} not understood", plan.name);
+        let what = if count == 1 { "unsupported element" } else { "unsupported elements" };
+        let title = format!("{}: the plan has {count} {what}", plan.name);
         let error = ScenarioError::new(title);
         let error = walked.problems.iter().fold(error, |error, problem| error.help(problem));
-        return Err(error.help("--ignore-unknown leaves these out"));
+        return Err(error.help("--ignore-unknown skips these elements"));
     }
     let (text, notes) = write::write(walked, plan, adjustment).map_err(complain)?;
     let name = format!("{} (as a scenario)", plan.name);

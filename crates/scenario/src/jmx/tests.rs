@@ -91,7 +91,7 @@ fn variables_of_the_plan_are_set_from_outside() {
 }
 
 #[test]
-fn what_is_written_is_a_scenario_with_variables() {
+fn converted_plans_are_scenarios_with_variables() {
     let text = translated("pairs.jmx", &[("bytes", "64")], &Adjustment::NONE).source.text;
     for line in [
         "bytes = 64  # Bytes",
@@ -193,12 +193,12 @@ fn timers_controllers_and_conditions() {
 }
 
 #[test]
-fn everything_that_is_not_understood_is_listed_at_once() {
+fn unsupported_elements_are_listed_at_once() {
     let plan = fixture("unknown.jmx");
     let error =
         translate(&plan, &[], &Adjustment::NONE).expect_err("is not understood").to_string();
     for words in [
-        "4 things",
+        "4 unsupported elements",
         "line 22: Unknown > Headers: the element 'HeaderManager'",
         "line 70: Unknown > Senders > Loop > Script: the element 'JSR223Sampler'",
         "openssl pkcs12",
@@ -239,7 +239,7 @@ fn bad_values_are_told_with_their_line() {
         ("dev_", "a-prefix-of-more-than-23-characters", "longer than 23"),
         ("${q}", "high", "QoS cannot be 'high'"),
         ("Random string with fixed length", "Poem", "no message type 'Poem'"),
-        ("${__xmeterThroughput(${per_second}, SEC)}", "0", "never samples"),
+        ("${__xmeterThroughput(${per_second}, SEC)}", "0", "produces no samples"),
         ("${senders}", "${__groovy(1)}", "'${__groovy(1)}' is not supported"),
         ("pairs/${__machineName()}/${__threadNum}", "", "no topic"),
         ("ThreadGroup\" testname", "SetupThreadGroup\" testname", "'SetupThreadGroup'"),
@@ -342,7 +342,7 @@ fn client_ids_and_credentials_come_from_a_file() {
     for (file, names, prefix, words) in [
         ("client_id,username\none,u1\n", "", "${client_id}", "have the client id 'one'"),
         (good, "", "x-${client_id}", "whole client id"),
-        (good, "", "${username}", "either client id, user name or password"),
+        (good, "", "${username}", "one column cannot be used as two"),
         ("", "", "x", "is empty"),
     ] {
         let error = with(file, names, prefix).expect_err(words).to_string();

@@ -91,7 +91,7 @@ impl Timer {
                 };
                 match samples > 0.0 {
                     true => Ok(Self::Arrivals { per_second: samples / period_s }),
-                    false => Err("a throughput of 0 never samples".to_owned()),
+                    false => Err("a throughput of 0 produces no samples".to_owned()),
                 }
             }
             _ => Throughput::read(element, values).map(Self::Throughput),
@@ -116,7 +116,7 @@ impl Throughput {
             .parse()
             .ok()
             .filter(|rate: &f64| rate.is_finite() && *rate > 0.0)
-            .ok_or_else(|| format!("a throughput of '{fixed}' per minute never samples"))?;
+            .ok_or_else(|| format!("a throughput of '{fixed}' per minute produces no samples"))?;
         let (written, shared_by_machines) = match &JmeterText::parse(text)?.0[..] {
             [JmeterPiece::Reference { name, arguments, .. }] if name == "__xmeterThroughput" => {
                 (xmeter_rate(arguments, values)?, true)

@@ -176,7 +176,7 @@ impl Values {
         }
         let bytes: usize = value.0.iter().map(ValuePart::bytes).sum();
         match bytes > VALUE_BYTES_MAX {
-            true => Err(format!("a text grows to more than {VALUE_BYTES_MAX} bytes")),
+            true => Err(format!("a text expands to more than {VALUE_BYTES_MAX} bytes")),
             false => Ok(value),
         }
     }

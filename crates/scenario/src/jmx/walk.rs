@@ -16,7 +16,7 @@ use crate::jmx_options::JmxOptions;
 pub(super) struct Walked {
     pub(super) groups: Vec<ThreadGroup>,
     pub(super) values: Values,
-    /// Elements and properties that are not understood, each with its line.
+    /// Unsupported elements and properties, each with its line.
     pub(super) problems: Vec<String>,
 }
 
@@ -125,7 +125,7 @@ impl Walker<'_> {
                         }
                     }
                     if element.flag("TestPlan.serialize_threadgroups") {
-                        self.problem(element, "thread groups that run one after another");
+                        self.problem(element, "consecutive thread groups are not supported");
                     }
                     self.path.push(element.name.clone());
                     self.top(&element.children);
@@ -192,7 +192,7 @@ impl Walker<'_> {
     fn enter(&mut self, turns: Option<u64>, element: &Element, timers: &[Scoped]) {
         if turns == Some(0) {
             return self.values.note(format!(
-                "Line {}: '{}' has no turns: nothing below it runs.",
+                "Line {}: '{}' loops 0 times: its elements do not run.",
                 element.line, element.name
             ));
         }
@@ -291,7 +291,8 @@ impl Walker<'_> {
         self.sampler_timers(element, &[]);
         if self.loops.last().is_some_and(|innermost| innermost.turns != Some(1)) {
             if leaves {
-                return self.problem(element, "connecting again in every turn is not supported");
+                return self
+                    .problem(element, "connecting in every loop iteration is not supported");
             }
             self.values.note(format!(
                 "Line {}: '{}' is in a loop: clients connect once. JMeter's further attempts fail \

@@ -208,11 +208,11 @@ impl Writer<'_> {
             let (from, to) = (from.clone(), to.clone());
             let change = match (bridge.strip.as_str(), bridge.prefix.as_str()) {
                 ("", "") => "unchanged".to_owned(),
-                ("", prefix) => format!("with '{prefix}' in front"),
+                ("", prefix) => format!("prefixed with '{prefix}'"),
                 (strip, _) => format!("without '{strip}'"),
             };
             self.values.note(format!(
-                "The broker {from} must pass '{}' on to {to}, {change}: subscribers there wait for it.",
+                "Broker {from} must forward '{}' to {to}, {change}: subscribers there expect it.",
                 bridge.filter
             ));
         }
@@ -248,7 +248,9 @@ impl Writer<'_> {
         }
         let waits = |stream: &Stream| stream.waits && stream.qos.fixed().as_deref() != Some("0");
         if group.streams.iter().any(waits) {
-            self.line("inflight = 1  # a message waits for the acknowledgement of the last one");
+            self.line(
+                "inflight = 1  # each message waits for the acknowledgement of the previous one",
+            );
         }
         self.connect(group, connect).map_err(|e| e.on_line(connect.line))?;
         for stream in &group.streams {
@@ -342,7 +344,7 @@ impl Writer<'_> {
             None => {
                 let window = if stream.waits { 1 } else { WINDOW_UNPACED };
                 self.values.note(format!(
-                    "Group '{}': no timer paces its messages: each client has {window} under way.",
+                    "Group '{}': no timer paces its messages: each client keeps {window} in flight.",
                     group.name
                 ));
                 self.line(&format!("model = \"closed\"\nwindow = {window}"));
@@ -405,7 +407,7 @@ impl Writer<'_> {
         }
         if stream.pace.random_pause {
             self.values.note(
-                "Random pauses become even ones of the same mean length; JMeter draws each anew.",
+                "Random pauses become constant ones of the same mean; JMeter draws each pause.",
             );
         }
         let per_client = 1e3 / pause_ms;

@@ -61,7 +61,7 @@ impl Element {
 pub(super) fn parse(text: &str) -> Result<Element, PlanError> {
     if text.len() > BYTES_MAX {
         return Err(PlanError::new(format!(
-            "the plan has {} bytes; at most {BYTES_MAX} are read",
+            "the plan has {} bytes, more than the limit of {BYTES_MAX}",
             text.len()
         )));
     }
@@ -72,7 +72,7 @@ pub(super) fn parse(text: &str) -> Result<Element, PlanError> {
     let root = document.root_element();
     if root.tag_name().name() != "jmeterTestPlan" {
         return Err(PlanError::new(format!(
-            "this is not a JMeter plan: it begins with <{}>, not with <jmeterTestPlan>",
+            "not a JMeter plan: the root element is <{}>, not <jmeterTestPlan>",
             root.tag_name().name()
         ))
         .on_line(line(&root)));
@@ -216,7 +216,7 @@ mod tests {
         let deep = format!("{}{}", "<A/><hashTree>".repeat(250), "</hashTree>".repeat(250));
         let error = plan(&deep).expect_err("is too deep").to_string();
         assert!(error.contains("nested"), "{error}");
-        assert!(sentence(&" ".repeat(BYTES_MAX + 1)).contains("at most"));
+        assert!(sentence(&" ".repeat(BYTES_MAX + 1)).contains("more than the limit"));
         let bomb = "<!DOCTYPE x [<!ENTITY a 'b'>]><jmeterTestPlan>&a;</jmeterTestPlan>";
         assert!(sentence(bomb).contains("not XML"));
     }

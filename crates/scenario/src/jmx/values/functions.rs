@@ -69,7 +69,7 @@ impl Values {
             "__RandomString" => self.random_string(call),
             "__counter" => self.counter(call),
             "__time" => {
-                self.note(format!("{written} is the time of the translation, for all messages."));
+                self.note(format!("{written} is the time of translation for all messages."));
                 let value = time(&self.argument(call, 0)?)?;
                 self.stored(call, 1, Value::text(value))
             }
@@ -134,7 +134,9 @@ impl Values {
         };
         let (low, high) = (number(self.argument(call, 0)?)?, number(self.argument(call, 1)?)?);
         if low > high || low < 0 {
-            return Err(format!("'{written}': draw from 0 or above, lower number first"));
+            return Err(format!(
+                "'{written}': both numbers must be at least 0, the lower one first"
+            ));
         }
         let salt = self.salt();
         self.note_evaluated_once(written);
@@ -151,7 +153,7 @@ impl Values {
             some => some,
         };
         if letters.contains(|c: char| c.is_whitespace() || "{}".contains(c)) {
-            return Err(format!("'{written}': draw from letters without spaces and braces"));
+            return Err(format!("'{written}': the characters must not include spaces or braces"));
         }
         let salt = self.salt();
         self.note_evaluated_once(written);

@@ -89,7 +89,7 @@ fn messages_have_fields_of_their_own() {
 }
 
 #[test]
-fn what_is_not_supported_is_named() {
+fn unsupported_elements_are_named() {
     let mut values = values(&[], &[]);
     let error = values.evaluate("${__groovy(1+1)}").expect_err("is not supported");
     assert!(error.contains("${__groovy(1+1)}"), "{error}");
