@@ -11,7 +11,7 @@ use crate::{peers, shell, tidy, web};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Leave out the checks of dependencies (licences, sources, advisories)
+    /// Skip the checks of dependencies (licences, sources, advisories)
     #[arg(long)]
     no_deny: bool,
 }

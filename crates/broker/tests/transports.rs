@@ -242,7 +242,7 @@ fn changed_files_are_noticed_without_being_told() {
 }
 
 #[test]
-fn what_does_not_belong_to_a_listener_is_turned_away() {
+fn connections_of_another_transport_are_rejected() {
     let carriers = Carriers::start("");
     for (count, (transport, bytes)) in
         (1..).zip([("tls", b"\x10\x0e\0\x04MQTT\x05\x02"), ("ws", b"\x10\x0e\0\x04MQTT\x05\x02")])

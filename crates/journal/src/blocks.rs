@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_it_held_before_it_ends_at_boundaries_with_zeros_behind() {
+    fn content_ends_at_a_block_boundary_with_zeros_behind() {
         let mut blocks = Blocks::default();
         for seed in 0..200 {
             let mut random = fastrand::Rng::with_seed(seed);

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_resources_are_named() {
         let limits = Limits {
             descriptors_max: 20_000,
             ports_per_address: 1500,

@@ -190,7 +190,7 @@ fn rates_of_every_model_are_scaled() {
 }
 
 #[test]
-fn what_is_wrong_is_told_where_it_is_wrong() {
+fn errors_name_the_place_in_the_file() {
     let folder = folder();
     for (from, to, words) in [
         ("credentials = \"users.csv\"", "credentials = \"no.csv\"", &["cannot read", "no.csv"][..]),

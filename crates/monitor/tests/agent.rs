@@ -144,7 +144,7 @@ fn clients_and_lines_are_bounded() {
 
 /// The line that admits a client, made with the public parts only: another client's proof.
 #[test]
-fn who_does_not_read_is_cut_off() {
+fn a_client_that_does_not_read_is_disconnected() {
     let agent = agent("127.0.0.1:0", Vec::new());
     // A relay between a true client and the agent, which stops reading from the agent once the
     // client is admitted, and asks for answers without end.

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_it_is() {
+    fn the_owner_of_the_figure_follows_from_host_and_pinning() {
         assert_eq!(settled(false, false, None), (Some(40.0), "host".to_owned()));
         assert_eq!(settled(true, true, Some(1)), (Some(95.0), "broker cores".to_owned()));
         assert_eq!(settled(true, false, Some(2)), (Some(45.0), "broker process".to_owned()));

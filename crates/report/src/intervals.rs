@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_picture_has_an_arrow() {
+    fn intervals_beyond_the_axis_end_in_an_arrow() {
         let inside = change(5.0, 10.0, 20.0, Judgement::Worse);
         let row = FigureRow { changes: vec![inside.clone()], ..FigureRow::default() };
         let span = Span::of(std::slice::from_ref(&row));

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_few_cases_have_begins_with_the_disk_itself() {
+    fn columns_of_few_cases_begin_with_the_disk() {
         assert_eq!(FURTHER.first(), Some(&"fdatasync_us_p50"));
     }
 

@@ -7,13 +7,13 @@ use super::rules::{Exempt, Rule, Rules};
 
 const HEAD: &str = "# Conformance
 
-Which test covers which rule of MQTT. Written by `cargo xtask conformance` from the lists in
-`xtask/conformance` and from the comments above the tests; do not edit it. The words are ours and
-only remind of a rule: the specifications of OASIS say what it is.
+Which test covers which rule of MQTT. `cargo xtask conformance` writes this page from the lists in
+`xtask/conformance` and from the comments above the tests; do not edit it. The rules are
+paraphrased; the OASIS specifications are authoritative.
 
-*Clients*: the rule binds clients only. *Moot*: its case cannot arise in this broker. *Later*: what
-it needs does not exist yet. Names are `crate::module::test`; an asterisk marks a test that
-runs on demand.
+*clients*: the rule binds clients only. *moot*: the case cannot arise in this broker. *later*: the
+rule needs a feature that does not exist yet. Tests are named `crate::module::test`; an asterisk
+marks a test that runs on demand.
 
 ";
 
@@ -26,10 +26,10 @@ pub(super) fn render(rules: &Rules, tests: &[TestCase]) -> String {
     let mut page = HEAD.to_owned();
     page += "| list | rules | tested | clients | moot | later | not covered |\n";
     page += "|---|---|---|---|---|---|---|\n";
-    counts(&mut page, "what brokers commonly get wrong", &behaviours);
+    counts(&mut page, "common broker defects", &behaviours);
     counts(&mut page, "MQTT 5.0", &v5);
     counts(&mut page, "MQTT 3.1.1", &v311);
-    table(&mut page, "What brokers commonly get wrong", "", &behaviours);
+    table(&mut page, "Common broker defects", "", &behaviours);
     table(&mut page, "MQTT 5.0", "MQTT-", &v5);
     table(&mut page, "MQTT 3.1.1", "MQTT-", &v311);
     page
@@ -71,7 +71,7 @@ fn counts(page: &mut String, title: &str, rows: &[RuleRow<'_>]) {
 }
 
 fn table(page: &mut String, title: &str, prefix: &str, rows: &[RuleRow<'_>]) {
-    let _ = write!(page, "\n## {title}\n\n| | what it is about | tests |\n|---|---|---|\n");
+    let _ = write!(page, "\n## {title}\n\n| | rule | tests |\n|---|---|---|\n");
     for (rule, tests) in rows {
         let covered = if tests.is_empty() { why_not(rule) } else { tests.join("<br>") };
         let _ = writeln!(page, "| {prefix}{} | {} | {covered} |", rule.id, rule.words);

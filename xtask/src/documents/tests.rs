@@ -117,7 +117,7 @@ fn steps_that_came_late_but_were_carried_make_a_workload_probable() {
 }
 
 #[test]
-fn what_does_not_count_stays_visible_and_is_marked() {
+fn excluded_figures_stay_visible_and_are_marked() {
     let documents = guide();
     let text = file(&documents, "README.md");
     // Published 75.56 % at 40K, with its latencies.

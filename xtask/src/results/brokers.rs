@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_do_a_row_says_why() {
+    fn brokers_that_cannot_run_a_row_say_why() {
         let (plain, bridged) = (Needs::default(), Needs { bridged: true, ..Needs::default() });
         assert_eq!(mosquitto().refuses(&plain, false), None);
         assert_eq!(mosquitto().refuses(&plain, true), Some("keeps nothing"));

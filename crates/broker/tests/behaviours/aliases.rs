@@ -189,7 +189,7 @@ fn a_definition_must_fit_and_an_alias_makes_room() {
 // 47, 28
 // [MQTT-3.3.2-7] [MQTT-4.4.0-1]
 #[test]
-fn what_is_sent_again_names_its_topic_on_the_new_connection() {
+fn retransmissions_carry_the_topic_on_the_new_connection() {
     each_broker(|broker| {
         for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
             let mut client = with_aliases(broker, "c", 5);

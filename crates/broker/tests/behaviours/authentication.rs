@@ -160,7 +160,7 @@ fn a_client_answers_its_method_and_is_accepted() {
 
 // 52
 #[test]
-fn what_connect_asked_for_counts_after_the_authentication() {
+fn connect_options_apply_after_authentication() {
     each_riddle(|broker| {
         let mut watcher = broker.connected("watcher", Version::V5);
         watcher.subscribe("w", QoS::AtMostOnce);
@@ -192,7 +192,7 @@ fn other_methods_are_refused_even_if_there_is_one() {
 // 8, 52
 // [MQTT-4.12.0-4] [MQTT-3.2.2-7]
 #[test]
-fn who_fails_gets_a_code_and_takes_nothing_over() {
+fn a_failed_authentication_gets_a_code_and_takes_no_session_over() {
     each_riddle(|broker| {
         let mut there = broker.connected("c", Version::V5);
         let mut watcher = broker.connected("watcher", Version::V5);
@@ -393,7 +393,7 @@ fn authenticating_again_in_a_wrong_way_ends_the_connection() {
 // 52
 // [MQTT-4.12.0-6] [MQTT-4.12.0-7]
 #[test]
-fn who_named_no_method_gets_none_and_may_not_use_one() {
+fn clients_without_a_method_get_none_and_may_not_send_auth() {
     let broker = riddles("shards = 1");
     let mut client = broker.client(Version::V5);
     client.send(&Packet::Connect(connect("c", Version::V5)));

@@ -336,7 +336,7 @@ fn client_identifiers_of_letters_and_digits_and_longer_ones_are_taken() {
 // [MQTT-3.1.4-6] [MQTT-3.2.2-6] [MQTT-3.2.2-7] [MQTT-3.2.2-8] [MQTT-4.13.2-1]
 // [MQTT-3.1.1: 3.1.4-5] [MQTT-3.1.1: 3.2.2-4] [MQTT-3.1.1: 3.2.2-5]
 #[test]
-fn what_follows_a_refused_connect_is_not_processed() {
+fn packets_after_a_refused_connect_are_not_processed() {
     each_broker(|broker| {
         let mut watcher = broker.connected("watcher", Version::V5);
         watcher.subscribe("#", QoS::AtMostOnce);

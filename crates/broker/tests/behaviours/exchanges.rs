@@ -78,7 +78,7 @@ fn the_handshake_goes_on_when_its_message_has_expired() {
 // 28, 38
 // [MQTT-4.3.3-7] [MQTT-3.3.2-5]
 #[test]
-fn what_was_sent_does_not_expire_and_what_waits_does() {
+fn queued_messages_expire_and_sent_ones_do_not() {
     each_broker(|broker| {
         for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
             let mut subscriber = broker.durable("sub", Version::V5, Some(1));
@@ -181,7 +181,7 @@ fn a_puback_with_an_error_ends_the_exchange_too() {
 // 27, 45
 // [MQTT-4.8.2-6]
 #[test]
-fn what_a_member_of_a_group_refuses_goes_to_no_other_member() {
+fn a_message_refused_by_a_member_goes_to_no_other_member() {
     each_broker(|broker| {
         for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
             let mut client = broker.connected("refuses", Version::V5);

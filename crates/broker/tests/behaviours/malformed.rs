@@ -145,7 +145,7 @@ fn illegal_properties_close_the_connection_with_the_reason() {
 
 // 18, 21, 22, 24
 #[test]
-fn what_only_v5_allows_closes_older_connections() {
+fn v5_only_features_close_older_connections() {
     let broker = TestBroker::start(1);
     for (packet, what) in IN_V3 {
         refuses(&broker, Version::V311, packet, 0, what);

@@ -10,7 +10,7 @@ use tacho_testkit::{ALL_QOS, Client, TestBroker, VERSIONS, each_broker};
 // 44, 28
 // [MQTT-3.10.4-2] [MQTT-3.10.4-3] [MQTT-4.4.0-1] [MQTT-3.1.1: 3.10.4-2] [MQTT-3.1.1: 3.10.4-3]
 #[test]
-fn what_is_in_flight_is_completed_after_unsubscribing_also_on_a_new_connection() {
+fn exchanges_in_flight_complete_after_unsubscribing_also_on_a_new_connection() {
     each_broker(|broker| {
         for version in VERSIONS {
             for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {

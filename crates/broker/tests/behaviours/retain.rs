@@ -121,7 +121,7 @@ fn subscribing_again_replays_also_what_came_live() {
 
 // 35, 37. An acknowledgement once could overtake the message on its way to another shard.
 #[test]
-fn who_subscribes_after_an_acknowledgement_gets_what_was_acknowledged() {
+fn a_subscription_after_the_acknowledgement_replays_the_acknowledged_message() {
     each_broker(|broker| {
         // On every shard there are some of both.
         let mut publishers: Vec<_> =

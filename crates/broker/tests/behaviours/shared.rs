@@ -123,7 +123,7 @@ fn qos_2_completes_with_its_member_on_resume() {
 // 45
 // [MQTT-4.8.2-5]
 #[test]
-fn what_an_ended_session_left_goes_to_the_others_except_qos_2_under_way() {
+fn messages_of_an_ended_session_go_to_other_members_except_qos_2_in_flight() {
     each_broker(|broker| {
         // Members on all shards, so that the leaver is alone on its shard at times.
         for leaver in ["l1", "l2", "l3", "l4"] {
@@ -154,7 +154,7 @@ fn what_an_ended_session_left_goes_to_the_others_except_qos_2_under_way() {
 // 45
 // [MQTT-4.8.2-5]
 #[test]
-fn what_a_member_had_in_flight_when_it_unsubscribed_goes_to_the_others_once_its_session_ends() {
+fn messages_in_flight_at_unsubscribe_go_to_other_members_once_the_session_ends() {
     each_broker(|broker| {
         // On all shards, so that the leaver's shard often has no other member.
         for leaver in ["l1", "l2", "l3", "l4", "l5", "l6"] {
@@ -180,7 +180,7 @@ fn what_a_member_had_in_flight_when_it_unsubscribed_goes_to_the_others_once_its_
 
 // 45
 #[test]
-fn what_waits_for_a_member_that_unsubscribed_goes_to_others_or_stays_if_there_are_none() {
+fn queued_messages_of_a_member_that_unsubscribes_go_to_others_or_stay_if_there_are_none() {
     for shards in [1, 3] {
         // Binds messages to a member, so they wait in its session.
         let broker = TestBroker::configured(&format!(

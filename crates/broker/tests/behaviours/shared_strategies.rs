@@ -330,7 +330,7 @@ fn waiting_messages_expire() {
 
 // 45
 #[test]
-fn what_a_lost_member_had_not_been_sent_goes_to_the_others_at_once() {
+fn unsent_messages_of_a_lost_member_go_to_other_members_at_once() {
     // These bind messages to a member, so they wait in its session.
     each_strategy(&["hash_topic", "hash_client_id", "sticky"], |broker, what| {
         let mut first = member(broker, "first", 2);

@@ -194,7 +194,7 @@ fn a_retained_message_too_large_for_a_client_leaves_room_for_the_others() {
 // 32, 48
 // [MQTT-3.1.2-24]
 #[test]
-fn who_cannot_take_connack_cannot_connect_and_ends_no_session() {
+fn a_client_too_small_for_connack_is_refused_and_ends_no_session() {
     each_broker(|broker| {
         let mut kept = limited(broker, "same", None, 10);
         let connect_with = |packet_size_max| {
@@ -259,7 +259,7 @@ fn another_member_of_the_group_gets_what_is_too_large_for_one() {
 // 32, 45
 // [MQTT-3.1.2-25]
 #[test]
-fn what_is_too_large_for_all_members_is_dropped_once_and_leaves_no_trace() {
+fn a_message_too_large_for_all_members_is_dropped_once_and_leaves_no_trace() {
     let filter = "$share/g/t";
     for shards in [1, 3] {
         let broker = TestBroker::start(shards);

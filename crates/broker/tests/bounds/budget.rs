@@ -53,7 +53,7 @@ fn drain(client: &mut Client, taken: u32) {
 }
 
 #[test]
-fn what_would_wait_is_refused_and_what_was_acknowledged_arrives() {
+fn over_budget_messages_are_refused_and_acknowledged_ones_arrive() {
     for shards in [1, 3] {
         for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
             let broker = TestBroker::configured(&format!(

@@ -161,7 +161,7 @@ fn a_broker_without_qos_2_gets_qos_1() {
 }
 
 #[test]
-fn what_waits_too_long_or_finds_no_room_is_dropped_and_counted() {
+fn expired_and_overflowing_messages_are_dropped_and_counted() {
     // The remote broker does not answer.
     let other = Other::new();
     let keys = format!("buffer_bytes_max = 65536\nbuffer_ttl_s = 1\n{OUT}");

@@ -125,7 +125,7 @@ fn a_message_of_qos_2_comes_once_however_often_it_is_sent() {
 }
 
 #[test]
-fn what_no_rule_or_topic_fits_is_acknowledged_dropped_and_counted() {
+fn messages_without_a_matching_rule_are_acknowledged_dropped_and_counted() {
     let other = Other::new();
     let rules = "[[bridges.ingress]]\nfilter = 'in/#'\ntopic = '${topic}/${topic}'\n";
     let here = TestBroker::configured(&bridge(other.address, rules));

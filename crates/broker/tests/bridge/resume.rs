@@ -15,7 +15,7 @@ fn wait_cut(broker: &TestBroker) {
 }
 
 #[test]
-fn what_was_not_acknowledged_comes_again_and_qos_2_goes_on_where_it_was() {
+fn unacknowledged_messages_are_sent_again_and_qos_2_continues() {
     let other = Other::new();
     let here = TestBroker::configured(&bridge(other.address, OUT));
     let mut link = other.accepted(false);
@@ -236,7 +236,7 @@ fn cut_again_and_again_nothing_is_lost_and_qos_2_comes_once() {
 }
 
 #[test]
-fn what_is_published_while_the_other_broker_is_gone_arrives_when_it_is_back() {
+fn messages_published_during_an_outage_arrive_after_it() {
     let directory = tempfile::tempdir().unwrap();
     let kept = format!("data_dir = '{}'\nshards = 2\n", directory.path().display());
     let mut there = TestBroker::configured(&kept);

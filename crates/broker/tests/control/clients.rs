@@ -57,7 +57,7 @@ fn pages_show_every_session_once() {
 }
 
 #[test]
-fn who_does_not_read_is_found_among_those_who_do() {
+fn a_client_that_does_not_read_is_listed_as_slow_among_others() {
     let broker = TestBroker::with_metrics("shards = 2\n[limits]\noutput_bytes_max = 65536");
     let mut deaf = broker.connected("deaf \"and\" dumb", Version::V5);
     deaf.subscribe("flood", QoS::AtLeastOnce);

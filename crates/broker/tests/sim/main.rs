@@ -12,10 +12,10 @@
 //! with `TACHO_SIM_FROM`; `cargo xtask sim` does the last for minutes or hours.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
+mod backpressure;
 mod bridged;
 mod client;
 mod fuzz;
-mod held;
 mod ledger;
 mod setup;
 mod wire;

@@ -158,7 +158,7 @@ mod tests {
     /// Large and small writes, on boundaries and off them, in memory as well: what was written is
     /// read, whichever way each of them went.
     #[test]
-    fn what_was_written_last_is_read() {
+    fn the_last_write_is_read() {
         let directory = tempfile::tempdir().expect("a directory");
         let files = Files::open(directory.path()).expect("opened");
         let made = files.create("a").expect("made");

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_run_chooses_is_no_difference() {
+    fn values_chosen_per_run_are_no_difference() {
         let one =
             steady("tacho broker --listen 127.0.0.1:4711 --data-dir /x/data", "mqtt://h:4711");
         assert_eq!(one, "tacho broker --listen 127.0.0.1:{port} --data-dir {dir}");

@@ -91,7 +91,7 @@ fn five_percent_are_found_where_repeats_scatter_by_one() {
 
 /// A machine on which the first side differs from itself has a floor as high as that.
 #[test]
-fn what_the_first_side_differs_by_from_itself_is_no_change() {
+fn differences_within_the_noise_floor_are_no_change() {
     let near = |mean: f64| [0.998, 1.001, 1.0, 0.999, 1.002].map(|part| mean * part).to_vec();
     let (first, second) = (near(1000.0), near(1040.0));
     assert_eq!(judged("e2e_p99", first.clone(), second.clone()).verdict, Judgement::Worse);
@@ -298,7 +298,7 @@ fn runs_that_say_nothing_about_the_broker_do_not_count() {
 }
 
 #[test]
-fn what_differs_beside_the_figures_is_named() {
+fn differences_in_conditions_are_named() {
     let [first, mut second] = sides(&GOOD, &GOOD);
     for run in &mut second.runs {
         run.scenario = "seed = 1\n[target]\nbroker = 'y'\n[vars]\nqos = 2".parse().ok();
@@ -348,7 +348,7 @@ fn steps_of_ladders_are_compared_one_by_one() {
 }
 
 #[test]
-fn what_was_made_again_is_counted_and_said() {
+fn replaced_repeats_are_counted_and_reported() {
     let [mut first, mut second] = sides(&GOOD, &GOOD);
     first.again = BAD.iter().map(|p99| run(*p99, Verdict::Ok)).collect();
     let mut bound = run(5000, Verdict::GeneratorBound);
@@ -413,7 +413,7 @@ fn connecting_is_compared() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused() {
+fn incomparable_runs_are_refused() {
     let refused = |sides: &[Side]| {
         let error = compare(sides, &about(), &[]).expect_err("is refused");
         error.to_string()

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_scenario_needs_more_of_limits_it() {
+    fn settings_below_the_scenarios_need_limit_it() {
         let rows = examined(
             &[
                 ("proc/sys/fs/nr_open", "1048576\n"),

@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_known_stays() {
+    fn unknown_subjects_stay() {
         assert_eq!(Lang::Zh.whose("broker cores"), "Broker 所用核");
         assert_eq!(Lang::Zh.whose("unknown"), "unknown");
         assert_eq!(Lang::Zh.variable("my_variable"), "my variable");

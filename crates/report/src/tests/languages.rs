@@ -68,7 +68,7 @@ fn strings(value: &serde_json::Value, found: &mut Vec<String>) {
 
 /// What the catalogue does not know either: sentences with figures in them.
 #[test]
-fn what_stays_in_english_comes_from_the_run() {
+fn untranslated_text_comes_from_the_run() {
     for (name, sample) in samples() {
         let english = texts(&page(&sample));
         let stayed = texts(&page_in(Lang::Zh, &sample));

@@ -50,7 +50,7 @@ fn a_cycle_may_be_long() {
 }
 
 #[test]
-fn what_a_child_uses_counts_for_its_folder() {
+fn uses_of_a_child_count_for_its_folder() {
     let files = [
         ("crates/a/src/lib.rs", "mod x;\nmod y;\n"),
         ("crates/a/src/x/mod.rs", "mod deep;\npub struct X;\n"),
@@ -110,7 +110,7 @@ fn paths_in_macros_count_and_paths_to_other_crates_do_not() {
 }
 
 #[test]
-fn what_is_for_tests_makes_no_cycle() {
+fn test_code_makes_no_cycle() {
     let y = "pub struct Y;\n#[cfg(test)]\nmod tests;\n#[cfg(all(test, unix))]\n\
         use super::x::X;\n#[cfg(test)]\nmod more { use crate::x::X; }\n\
         impl Y { #[cfg(test)] fn y(x: crate::x::X) {} }\n";

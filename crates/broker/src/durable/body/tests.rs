@@ -116,7 +116,7 @@ fn the_expiry_of_a_will_begins_when_it_is_published() {
 }
 
 #[test]
-fn what_nobody_has_written_is_refused() {
+fn bodies_of_an_unknown_form_are_refused() {
     for bytes in [&[][..], &[2, 0], &[VERSION, 3], &[0; 40], &[VERSION; 10], &[0xff; 40]] {
         assert!(decode(bytes, wall(), id()).is_none(), "{bytes:?}");
     }

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_in_hand_any_more_is_forgotten_in_time() {
+    fn former_members_are_forgotten_once_their_messages_are_done() {
         let routes = RouteMap::with_shards(2);
         let mut left = FormerGroups::default();
         let mut in_hand = Ids::default();

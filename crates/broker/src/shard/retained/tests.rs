@@ -197,7 +197,7 @@ fn a_long_replay_lets_short_ones_pass() {
 }
 
 #[test]
-fn what_waits_to_be_taken_goes_with_its_replay() {
+fn messages_read_ahead_are_dropped_with_their_replay() {
     let mut replays = Replays::default();
     let owner = Owner { shard: 0, after: 0 };
     replays.start(filter("+"), options(), 5, vec![owner]);

@@ -70,13 +70,13 @@ fn repeated_behind_a_newer_one(refusals: u64) {
 }
 
 #[test]
-fn what_was_refused_at_first_may_come_behind_newer_messages() {
+fn a_message_refused_at_first_may_arrive_behind_newer_ones() {
     repeated_behind_a_newer_one(1);
 }
 
 #[test]
 #[should_panic(expected = "it came after 1")]
-fn what_was_not_refused_keeps_its_place_although_it_is_repeated() {
+fn a_repeated_message_that_was_not_refused_keeps_its_place() {
     repeated_behind_a_newer_one(0);
 }
 

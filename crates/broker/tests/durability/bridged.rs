@@ -7,7 +7,7 @@ use tacho_codec::{
 };
 use tacho_net::sim::{Faults, Peer};
 
-use crate::station::{Client, Death, Seen, Station};
+use crate::durable_broker::{Client, Death, DurableBroker, Seen};
 use tacho_testkit::packets::encode;
 
 const SEEDS: u64 = 30;
@@ -41,14 +41,14 @@ fn run(seed: u64) {
         event_delay_percent: rng.u8(..40),
         ..Faults::default()
     };
-    let mut station = Station::with_faults(seed, shards, faults, |raw| {
+    let mut broker = DurableBroker::with_faults(seed, shards, faults, |raw| {
         configure(raw, BRIDGE);
         if narrow {
             // Fan-outs go on in later turns.
             raw.limits.deliveries_per_turn_max = 1;
         }
     });
-    let mut publisher = station.lasting("publisher");
+    let mut publisher = broker.lasting("publisher");
     let mut unreceived: Vec<u16> = Vec::new();
     let mut next = 0;
     let topic = |id: u16| format!("t/{}", id % TOPICS);
@@ -59,32 +59,32 @@ fn run(seed: u64) {
             unreceived.push(next);
             for _ in 0..rng.u32(..6) {
                 match rng.u8(..4) {
-                    0 => drop(station.cluster.commit()),
+                    0 => drop(broker.cluster.commit()),
                     1 => receive(&mut publisher, &mut unreceived),
-                    _ => drop(station.cluster.loops().step()),
+                    _ => drop(broker.cluster.loops().step()),
                 }
             }
         }
         receive(&mut publisher, &mut unreceived);
-        station.restart(if rng.bool() { Death::Killed } else { Death::PowerCut });
-        publisher = station.resumed("publisher");
+        broker.restart(if rng.bool() { Death::Killed } else { Death::PowerCut });
+        publisher = broker.resumed("publisher");
         for id in &unreceived {
             publisher.publish_with(&topic(*id), &id.to_string(), QoS::ExactlyOnce, *id, |mut p| {
                 p.dup = true;
                 p
             });
         }
-        station.commit();
+        broker.commit();
         receive(&mut publisher, &mut unreceived);
-        station.commit();
+        broker.commit();
         assert!(unreceived.is_empty(), "seed {seed}: {unreceived:?} are not acknowledged");
-        let held: usize = (0..shards).map(|shard| station.cluster.held(shard).queue_len).sum();
+        let held: usize = (0..shards).map(|shard| broker.cluster.held(shard).queue_len).sum();
         assert_eq!(held, usize::from(next), "seed {seed}: {shards} shards");
     }
 }
 
 #[test]
-fn what_waits_for_another_broker_is_there_once_wherever_the_broker_dies() {
+fn messages_queued_for_a_remote_broker_arrive_once_after_a_crash_at_any_point() {
     for seed in 0..SEEDS {
         assert!(std::panic::catch_unwind(|| run(seed)).is_ok(), "failing seed: {seed}");
     }
@@ -94,12 +94,12 @@ const INCOMING: &str = "[[bridges]]\nname = 'b'\naddress = 'mqtt://127.0.0.1:1'\
                         [[bridges.ingress]]\nfilter = 'in/#'\n";
 
 /// The other end of the connection that the bridge has begun: it says CONNACK and this.
-fn other_end(station: &mut Station, behind: &[u8]) -> Peer {
-    let (_, peer) = station.cluster.loops().begun(0).remove(0);
+fn other_end(broker: &mut DurableBroker, behind: &[u8]) -> Peer {
+    let (_, peer) = broker.cluster.loops().begun(0).remove(0);
     let properties = ConnAckProperties::default();
     let connack = ConnAck { session_present: false, reason: ReasonCode::SUCCESS, properties };
     say(&peer, &[&encode(&Packet::ConnAck(connack), Version::V5), behind].concat());
-    station.settle();
+    broker.settle();
     peer
 }
 
@@ -119,21 +119,21 @@ fn incoming(payload: &str, id: u16) -> Vec<u8> {
 // on the next one.
 #[test]
 fn a_bridge_that_was_held_back_reads_its_next_connection_from_the_beginning() {
-    let mut station = Station::configured(1, |raw| configure(raw, INCOMING));
-    let mut receiver = station.lasting("receiver");
-    station.subscribe(&mut receiver, "in/#", QoS::AtLeastOnce);
-    let peer = other_end(&mut station, b"");
-    station.fill();
+    let mut broker = DurableBroker::configured(1, |raw| configure(raw, INCOMING));
+    let mut receiver = broker.lasting("receiver");
+    broker.subscribe(&mut receiver, "in/#", QoS::AtLeastOnce);
+    let peer = other_end(&mut broker, b"");
+    broker.fill();
     say(&peer, &[incoming(&"x".repeat(100), 1), incoming("y", 2)].concat());
-    station.settle();
+    broker.settle();
     drop(peer);
-    station.settle();
+    broker.settle();
     // It connects again.
-    station.sleep(2);
-    let peer = other_end(&mut station, &incoming("z", 1));
-    station.make_space();
-    station.sleep(1);
-    station.commit();
+    broker.sleep(2);
+    let peer = other_end(&mut broker, &incoming("z", 1));
+    broker.make_space();
+    broker.sleep(1);
+    broker.commit();
     let seen = receiver.all();
     let is_z = |seen: &Seen| matches!(seen, Seen::Message { payload, .. } if payload == "z");
     assert!(matches!(&*seen, [one] if is_z(one)), "{seen:?}");

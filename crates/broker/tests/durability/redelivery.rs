@@ -4,36 +4,36 @@
 use tacho_broker::SharedStrategy;
 use tacho_codec::{AckKind, QoS};
 
+use crate::durable_broker::{Client, Death, DurableBroker, Seen};
 use crate::groups::{name_on, payloads};
-use crate::station::{Client, Death, Seen, Station};
 
 const QOS2: QoS = QoS::ExactlyOnce;
 const TOPIC: &str = "jobs/x";
 const FILTER: &str = "$share/group/jobs/#";
 
 /// One shard works and commits, the other one stands still.
-fn only(station: &mut Station, shard: usize) {
+fn only(broker: &mut DurableBroker, shard: usize) {
     for _ in 0..20 {
-        station.cluster.loops().turn(shard);
-        station.cluster.commit();
+        broker.cluster.loops().turn(shard);
+        broker.cluster.commit();
     }
 }
 
 /// A session with these subscriptions whose client is not there.
-fn absent(station: &mut Station, name: &str, filters: &[&str], qos: QoS) {
-    let mut client = station.lasting(name);
+fn absent(broker: &mut DurableBroker, name: &str, filters: &[&str], qos: QoS) {
+    let mut client = broker.lasting(name);
     for filter in filters {
-        station.subscribe(&mut client, filter, qos);
+        broker.subscribe(&mut client, filter, qos);
     }
     client.peer.reset();
-    station.commit();
+    broker.commit();
 }
 
 /// Takes what comes for as long as something does, and answers it.
-fn take_all(station: &mut Station, clients: &mut [&mut Client]) -> Vec<Vec<String>> {
+fn take_all(broker: &mut DurableBroker, clients: &mut [&mut Client]) -> Vec<Vec<String>> {
     let mut got = vec![Vec::new(); clients.len()];
     for _ in 0..8 {
-        station.commit();
+        broker.commit();
         for (client, got) in clients.iter_mut().zip(&mut got) {
             let seen = client.all();
             got.extend(payloads(&seen));
@@ -54,29 +54,29 @@ fn answer(client: &Client, seen: &Seen) {
 /// A member has a subscription of its own to the topic: what it got through that is no part of the
 /// group's.
 #[test]
-fn what_a_member_got_by_a_subscription_of_its_own_the_group_has_not_had() {
+fn a_delivery_by_a_members_own_subscription_does_not_count_for_the_group() {
     for death in [Death::Killed, Death::PowerCut] {
-        let mut station = Station::new(2);
+        let mut broker = DurableBroker::new(2);
         let both = name_on(0, "both");
-        absent(&mut station, &both, &["jobs/x", FILTER], QOS2);
+        absent(&mut broker, &both, &["jobs/x", FILTER], QOS2);
         let other = name_on(1, "other");
-        let mut connected = station.lasting(&other);
-        station.subscribe(&mut connected, FILTER, QOS2);
+        let mut connected = broker.lasting(&other);
+        broker.subscribe(&mut connected, FILTER, QOS2);
         let publisher_name = name_on(0, "publisher");
-        let mut publisher = station.lasting(&publisher_name);
+        let mut publisher = broker.lasting(&publisher_name);
         publisher.publish(TOPIC, "1", QOS2, 1);
         // The connected member's shard has not looked when all is over.
-        only(&mut station, 0);
+        only(&mut broker, 0);
         publisher.expect_nothing();
         connected.expect_nothing();
-        station.restart(death);
-        let mut publisher = station.resumed(&publisher_name);
+        broker.restart(death);
+        let mut publisher = broker.resumed(&publisher_name);
         publisher.publish_with(TOPIC, "1", QOS2, 1, |mut publish| {
             publish.dup = true;
             publish
         });
-        let (mut both, mut other) = (station.resumed(&both), station.resumed(&other));
-        let got = take_all(&mut station, &mut [&mut both, &mut other]);
+        let (mut both, mut other) = (broker.resumed(&both), broker.resumed(&other));
+        let got = take_all(&mut broker, &mut [&mut both, &mut other]);
         publisher.expect_ack(AckKind::PubRec, 1);
         assert_eq!(got.concat(), ["1", "1"], "{death:?}: one for the session, one for the group");
     }
@@ -85,32 +85,32 @@ fn what_a_member_got_by_a_subscription_of_its_own_the_group_has_not_had() {
 /// The member that had the message is through with it and is none any more, and the publisher's
 /// shard has not heard that all have it.
 #[test]
-fn what_a_member_had_that_has_left_no_other_member_gets() {
+fn a_message_done_by_a_former_member_goes_to_no_other_member() {
     for death in [Death::Killed, Death::PowerCut] {
-        let mut station = Station::new(2);
+        let mut broker = DurableBroker::new(2);
         let absent_one = name_on(1, "absent");
-        absent(&mut station, &absent_one, &[FILTER], QOS2);
-        let mut member = station.lasting(&name_on(1, "member"));
-        station.subscribe(&mut member, FILTER, QOS2);
-        let mut publisher = station.lasting(&name_on(0, "publisher"));
+        absent(&mut broker, &absent_one, &[FILTER], QOS2);
+        let mut member = broker.lasting(&name_on(1, "member"));
+        broker.subscribe(&mut member, FILTER, QOS2);
+        let mut publisher = broker.lasting(&name_on(0, "publisher"));
         publisher.publish(TOPIC, "1", QOS2, 1);
         for _ in 0..20 {
-            station.cluster.loops().turn(0);
+            broker.cluster.loops().turn(0);
         }
         let mut got = Vec::new();
         for _ in 0..5 {
-            only(&mut station, 1);
+            only(&mut broker, 1);
             let seen = member.all();
             got.extend(payloads(&seen));
             seen.iter().for_each(|seen| answer(&member, seen));
         }
         assert_eq!(got, ["1"]);
         member.unsubscribe(FILTER);
-        only(&mut station, 1);
+        only(&mut broker, 1);
         publisher.expect_nothing();
-        station.restart(death);
-        let mut absent_one = station.resumed(&absent_one);
-        let got = take_all(&mut station, &mut [&mut absent_one]);
+        broker.restart(death);
+        let mut absent_one = broker.resumed(&absent_one);
+        let got = take_all(&mut broker, &mut [&mut absent_one]);
         assert_eq!(got.concat(), [] as [&str; 0], "{death:?}");
     }
 }
@@ -118,41 +118,41 @@ fn what_a_member_had_that_has_left_no_other_member_gets() {
 /// A message that a member left waits for another one, which gets it and is through with it while
 /// the publisher's shard still waits to hear of others.
 #[test]
-fn what_changed_hands_on_its_way_comes_once() {
+fn a_message_that_changed_members_in_distribution_arrives_once() {
     for death in [Death::Killed, Death::PowerCut] {
-        let mut station = Station::configured(2, |raw| {
+        let mut broker = DurableBroker::configured(2, |raw| {
             raw.limits.inflight_max = 1;
             raw.shared_subscription_strategy = Some(SharedStrategy::Sticky);
         });
-        let mut first = station.lasting(&name_on(1, "first"));
-        station.subscribe(&mut first, FILTER, QOS2);
-        let mut publisher = station.lasting(&name_on(0, "publisher"));
+        let mut first = broker.lasting(&name_on(1, "first"));
+        broker.subscribe(&mut first, FILTER, QOS2);
+        let mut publisher = broker.lasting(&name_on(0, "publisher"));
         // It fills the window of the first member, so that the next one waits in its session.
         publisher.publish(TOPIC, "1", QOS2, 1);
-        station.commit();
+        broker.commit();
         assert_eq!(payloads(&first.all()), ["1"]);
         let _ = publisher.all();
         publisher.publish(TOPIC, "2", QOS2, 2);
         for _ in 0..20 {
-            station.cluster.loops().turn(0);
+            broker.cluster.loops().turn(0);
         }
-        only(&mut station, 1);
-        let mut second = station.joining(&name_on(1, "second"), FILTER, QOS2);
-        only(&mut station, 1);
+        only(&mut broker, 1);
+        let mut second = broker.joining(&name_on(1, "second"), FILTER, QOS2);
+        only(&mut broker, 1);
         first.peer.reset();
         let mut got = Vec::new();
         for _ in 0..6 {
-            only(&mut station, 1);
+            only(&mut broker, 1);
             let seen = second.all();
             got.extend(payloads(&seen));
             seen.iter().for_each(|seen| answer(&second, seen));
         }
         assert_eq!(got, ["2"]);
         publisher.expect_nothing();
-        station.restart(death);
+        broker.restart(death);
         let (first, second) = (name_on(1, "first"), name_on(1, "second"));
-        let (mut first, mut second) = (station.resumed(&first), station.resumed(&second));
-        let got = take_all(&mut station, &mut [&mut first, &mut second]);
+        let (mut first, mut second) = (broker.resumed(&first), broker.resumed(&second));
+        let got = take_all(&mut broker, &mut [&mut first, &mut second]);
         assert_eq!(got, [vec!["1"], vec![]], "{death:?}");
     }
 }

@@ -21,7 +21,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const UNIX_NS: u64 = 1_800_000_000 * SECOND_NS;
 
 /// The broker of a test and its disk.
-pub(crate) struct Station {
+pub(crate) struct DurableBroker {
     pub(crate) cluster: Cluster,
     pub(crate) disk: Disk,
     config: Config,
@@ -38,7 +38,7 @@ pub(crate) enum Death {
     PowerCut,
 }
 
-impl Station {
+impl DurableBroker {
     pub(crate) fn new(shards: usize) -> Self {
         Self::configured(shards, |_| {})
     }
@@ -59,9 +59,9 @@ impl Station {
         let config = raw.resolve().unwrap();
         let disk = Disk::new(seed);
         let cluster = start(&config, &disk, seed, faults);
-        let mut station = Self { cluster, disk, config, faults, seed };
-        station.commit();
-        station
+        let mut broker = Self { cluster, disk, config, faults, seed };
+        broker.commit();
+        broker
     }
 
     /// Shards do what there is to do; nothing is committed.

@@ -4,7 +4,7 @@
 use tacho_codec::{AckKind, QoS, ReasonCode, Version, Will, WillProperties};
 use tacho_journal::sim::Faults;
 
-use crate::station::{Death, Seen, Station, message};
+use crate::durable_broker::{Death, DurableBroker, Seen, message};
 
 const QOS0: QoS = QoS::AtMostOnce;
 const QOS1: QoS = QoS::AtLeastOnce;
@@ -13,61 +13,61 @@ const REFUSED: Seen = Seen::Refused(ReasonCode::QUOTA_EXCEEDED);
 
 #[test]
 fn a_session_is_resumed_and_drained_while_the_disk_is_full() {
-    let mut station = Station::new(1);
-    let mut away = station.lasting("subscriber");
-    station.subscribe(&mut away, "kept", QOS1);
+    let mut broker = DurableBroker::new(1);
+    let mut away = broker.lasting("subscriber");
+    broker.subscribe(&mut away, "kept", QOS1);
     away.peer.reset();
-    station.commit();
-    let mut publisher = station.passing("publisher");
+    broker.commit();
+    let mut publisher = broker.passing("publisher");
     for (id, payload) in [(1, "one"), (2, "two"), (3, "three")] {
         publisher.publish("kept", payload, QOS1, id);
-        station.commit();
+        broker.commit();
         publisher.expect_ack(AckKind::PubAck, id);
     }
-    station.fill();
-    let mut subscriber = station.resuming("subscriber");
-    station.settle();
+    broker.fill();
+    let mut subscriber = broker.resuming("subscriber");
+    broker.settle();
     let [one, two, three] = [("one", 1), ("two", 2), ("three", 3)]
         .map(|(payload, id)| message("kept", payload, QOS1, id));
     subscriber.expect(&[CONNECTED, one, two, three]);
     for id in 1..=2 {
         subscriber.acknowledge(AckKind::PubAck, id);
     }
-    station.settle();
+    broker.settle();
     // In another version and in the place of the connection that is there, too.
-    let mut next = station.connecting("subscriber", Version::V311, |_| {});
-    station.settle();
+    let mut next = broker.connecting("subscriber", Version::V311, |_| {});
+    broker.settle();
     let seen = next.all();
     assert_eq!(seen.len(), 2, "{seen:?}");
     assert_eq!(seen[0], CONNECTED);
     assert!(matches!(&seen[1], Seen::Message { payload, dup: true, .. } if payload == "three"));
     next.acknowledge(AckKind::PubAck, 3);
-    station.settle();
-    assert_eq!(station.cluster.counter("journal_refused_connects_total"), 0);
+    broker.settle();
+    assert_eq!(broker.cluster.counter("journal_refused_connects_total"), 0);
     // What was put off is written down.
-    station.make_space();
-    station.restart(Death::PowerCut);
-    let mut again = station.resumed("subscriber");
-    station.commit();
+    broker.make_space();
+    broker.restart(Death::PowerCut);
+    let mut again = broker.resumed("subscriber");
+    broker.commit();
     again.expect_nothing();
 }
 
 #[test]
 fn a_broker_that_dies_with_its_disk_full_has_what_it_had_before() {
-    let mut station = Station::new(1);
-    let mut away = station.lasting("subscriber");
-    station.subscribe(&mut away, "kept", QOS1);
+    let mut broker = DurableBroker::new(1);
+    let mut away = broker.lasting("subscriber");
+    broker.subscribe(&mut away, "kept", QOS1);
     away.peer.reset();
-    let publisher = station.passing("publisher");
+    let publisher = broker.passing("publisher");
     publisher.publish("kept", "one", QOS1, 1);
-    station.commit();
-    station.fill();
-    let mut subscriber = station.resuming("subscriber");
-    station.settle();
+    broker.commit();
+    broker.fill();
+    let mut subscriber = broker.resuming("subscriber");
+    broker.settle();
     subscriber.expect(&[CONNECTED, message("kept", "one", QOS1, 1)]);
-    station.restart(Death::PowerCut);
-    let mut again = station.resumed("subscriber");
-    station.commit();
+    broker.restart(Death::PowerCut);
+    let mut again = broker.resumed("subscriber");
+    broker.commit();
     let seen = again.all();
     assert!(
         matches!(&seen[..], [Seen::Message { payload, .. }] if payload == "one"),
@@ -77,69 +77,69 @@ fn a_broker_that_dies_with_its_disk_full_has_what_it_had_before() {
 
 #[test]
 fn a_session_that_would_be_made_or_begin_anew_is_refused_while_the_disk_is_full() {
-    let mut station = Station::new(1);
-    let mut there = station.lasting("there");
-    station.subscribe(&mut there, "kept", QOS1);
+    let mut broker = DurableBroker::new(1);
+    let mut there = broker.lasting("there");
+    broker.subscribe(&mut there, "kept", QOS1);
     let minute = |connect: &mut tacho_codec::Connect<'static>| {
         connect.properties.session_expiry_s = Some(60);
     };
-    let mut short = station.connecting("short", Version::V5, minute);
-    station.commit();
+    let mut short = broker.connecting("short", Version::V5, minute);
+    broker.commit();
     short.expect(&[Seen::Connected { session_present: false }]);
     short.peer.reset();
-    station.fill();
-    let mut new = station.connecting("new", Version::V5, |_| {});
-    let mut new_v3 = station.connecting("new-v3", Version::V311, |_| {});
-    let mut anew = station.connecting("there", Version::V5, |connect| connect.clean_start = true);
-    let mut ending = station.visiting("there", true);
-    let mut longer = station.connecting("short", Version::V5, |_| {});
-    station.settle();
+    broker.fill();
+    let mut new = broker.connecting("new", Version::V5, |_| {});
+    let mut new_v3 = broker.connecting("new-v3", Version::V311, |_| {});
+    let mut anew = broker.connecting("there", Version::V5, |connect| connect.clean_start = true);
+    let mut ending = broker.visiting("there", true);
+    let mut longer = broker.connecting("short", Version::V5, |_| {});
+    broker.settle();
     new.expect(&[REFUSED]);
     new_v3.expect(&[Seen::Refused(ReasonCode::SERVER_UNAVAILABLE)]);
     anew.expect(&[REFUSED]);
     ending.expect(&[REFUSED]);
     longer.expect(&[REFUSED]);
-    assert_eq!(station.cluster.counter("journal_refused_connects_total"), 5);
+    assert_eq!(broker.cluster.counter("journal_refused_connects_total"), 5);
     // Who was refused has changed nothing, and sessions that need no disk are made.
-    let mut as_before = station.connecting("short", Version::V5, minute);
-    let passing = station.passing("passing");
+    let mut as_before = broker.connecting("short", Version::V5, minute);
+    let passing = broker.passing("passing");
     passing.publish("kept", "for all", QOS0, 0);
-    station.settle();
+    broker.settle();
     as_before.expect(&[CONNECTED]);
     there.expect(&[message("kept", "for all", QOS0, 0)]);
-    station.make_space();
-    let mut new = station.connecting("new", Version::V5, |_| {});
-    station.commit();
+    broker.make_space();
+    let mut new = broker.connecting("new", Version::V5, |_| {});
+    broker.commit();
     new.expect(&[Seen::Connected { session_present: false }]);
 }
 
 #[test]
 fn a_subscription_that_would_be_kept_is_refused_while_the_disk_is_full() {
-    let mut station = Station::new(1);
-    let mut there = station.lasting("there");
-    station.subscribe(&mut there, "kept", QOS1);
-    let mut old = station.connecting("old", Version::V311, |_| {});
-    station.commit();
+    let mut broker = DurableBroker::new(1);
+    let mut there = broker.lasting("there");
+    broker.subscribe(&mut there, "kept", QOS1);
+    let mut old = broker.connecting("old", Version::V311, |_| {});
+    broker.commit();
     old.expect(&[Seen::Connected { session_present: false }]);
-    station.fill();
+    broker.fill();
     there.subscribe("more", QOS1);
     there.subscribe("not/a#/filter", QOS1);
     old.subscribe("more", QOS1);
-    station.settle();
+    broker.settle();
     there.expect(&[
         Seen::NotSubscribed(vec![ReasonCode::QUOTA_EXCEEDED]),
         Seen::NotSubscribed(vec![ReasonCode::TOPIC_FILTER_INVALID]),
     ]);
     old.expect(&[Seen::NotSubscribed(vec![ReasonCode::UNSPECIFIED_ERROR])]);
-    assert_eq!(station.cluster.counter("journal_refused_subscriptions_total"), 2);
-    let mut passing = station.passing("passing");
+    assert_eq!(broker.cluster.counter("journal_refused_subscriptions_total"), 2);
+    let mut passing = broker.passing("passing");
     passing.subscribe("more", QOS0);
-    station.settle();
+    broker.settle();
     passing.expect(&[Seen::SubAck]);
     for topic in ["more", "kept"] {
         passing.publish(topic, "all", QOS0, 0);
     }
-    station.settle();
+    broker.settle();
     passing.expect(&[message("more", "all", QOS0, 0)]);
     there.expect(&[message("kept", "all", QOS0, 0)]);
     old.expect_nothing();
@@ -147,40 +147,40 @@ fn a_subscription_that_would_be_kept_is_refused_while_the_disk_is_full() {
     there.unsubscribe("kept");
     passing.publish("kept", "gone", QOS0, 0);
     there.subscribe("more", QOS1);
-    station.settle();
+    broker.settle();
     there.expect(&[Seen::NotSubscribed(vec![ReasonCode::QUOTA_EXCEEDED])]);
-    station.make_space();
+    broker.make_space();
     assert!(matches!(there.next(), Seen::Other(text) if text.starts_with("UnsubAck")));
-    station.subscribe(&mut old, "more", QOS1);
-    station.restart(Death::PowerCut);
-    let publisher = station.passing("publisher");
+    broker.subscribe(&mut old, "more", QOS1);
+    broker.restart(Death::PowerCut);
+    let publisher = broker.passing("publisher");
     publisher.publish("kept", "gone", QOS1, 1);
     publisher.publish("more", "there", QOS1, 2);
-    let mut there = station.resumed("there");
-    let mut old = station.connecting("old", Version::V311, |_| {});
-    station.commit();
+    let mut there = broker.resumed("there");
+    let mut old = broker.connecting("old", Version::V311, |_| {});
+    broker.commit();
     there.expect_nothing();
     old.expect(&[CONNECTED, message("more", "there", QOS1, 1)]);
 }
 
 #[test]
-fn what_resumed_clients_leave_to_be_written_is_bounded_and_kept_once_there_is_space() {
+fn records_of_resumed_sessions_are_bounded_and_written_once_there_is_space() {
     const WILL_BYTES: usize = 50_000;
     let payload: &[u8] = Box::leak(vec![b'x'; WILL_BYTES].into_boxed_slice());
     let properties = WillProperties { delay_s: Some(5), ..WillProperties::default() };
     let will = Will { topic: "will", payload, qos: QOS1, retain: false, properties };
-    let mut station = Station::new(1);
-    let mut heir = station.lasting("heir");
-    station.subscribe(&mut heir, "will", QOS1);
+    let mut broker = DurableBroker::new(1);
+    let mut heir = broker.lasting("heir");
+    broker.subscribe(&mut heir, "will", QOS1);
     heir.peer.reset();
-    drop(station.lasting("there"));
-    station.commit();
-    station.fill();
+    drop(broker.lasting("there"));
+    broker.commit();
+    broker.fill();
     let mut resumed = 0;
     let last = loop {
         let will = Some(will);
-        let mut there = station.connecting("there", Version::V5, |connect| connect.will = will);
-        station.settle();
+        let mut there = broker.connecting("there", Version::V5, |connect| connect.will = will);
+        broker.settle();
         match &there.all()[..] {
             [CONNECTED] => resumed += 1,
             [seen] if *seen == REFUSED => break resumed,
@@ -189,12 +189,12 @@ fn what_resumed_clients_leave_to_be_written_is_bounded_and_kept_once_there_is_sp
         assert!(resumed < 1_000, "everything is taken");
     };
     assert!(last > 10 && last < 200, "{last} wills of {WILL_BYTES} bytes");
-    station.make_space();
-    station.restart(Death::PowerCut);
-    station.sleep(6);
-    station.commit();
-    let mut heir = station.resumed("heir");
-    station.commit();
+    broker.make_space();
+    broker.restart(Death::PowerCut);
+    broker.sleep(6);
+    broker.commit();
+    let mut heir = broker.resumed("heir");
+    broker.commit();
     let seen = heir.all();
     assert!(matches!(&seen[..], [Seen::Message { topic, .. }] if topic == "will"), "{seen:?}");
 }
@@ -203,54 +203,54 @@ fn what_resumed_clients_leave_to_be_written_is_bounded_and_kept_once_there_is_sp
 /// connection was closed without a word.
 #[test]
 fn a_bridge_that_waited_for_a_commit_when_the_disk_began_to_fail_is_told_too() {
-    let mut station = Station::new(1);
-    station.disk.set_faults(Faults { write_error: 1.0, ..Faults::default() });
-    let mut bridge = station.bridging("bridge");
-    station.settle();
-    assert!(!station.cluster.commit());
-    station.settle();
+    let mut broker = DurableBroker::new(1);
+    broker.disk.set_faults(Faults { write_error: 1.0, ..Faults::default() });
+    let mut bridge = broker.bridging("bridge");
+    broker.settle();
+    assert!(!broker.cluster.commit());
+    broker.settle();
     bridge.expect_nothing();
     for _ in 0..5 {
-        station.sleep(1);
+        broker.sleep(1);
     }
     bridge.expect(&[Seen::Refused(ReasonCode::SERVER_UNAVAILABLE)]);
-    assert_eq!(station.cluster.counter("journal_refused_connects_total"), 1);
+    assert_eq!(broker.cluster.counter("journal_refused_connects_total"), 1);
 }
 
 /// What was on its way to the journal when the disk began to fail waited for as long as it failed.
 #[test]
-fn who_waited_for_a_commit_when_the_disk_began_to_fail_is_told_within_seconds() {
-    let mut station = Station::new(1);
-    let mut there = station.lasting("there");
-    station.subscribe(&mut there, "kept", QOS1);
-    let mut leaver = station.lasting("leaver");
-    station.subscribe(&mut leaver, "kept", QOS1);
-    drop(station.lasting("away"));
+fn clients_waiting_for_a_failing_commit_are_answered_within_seconds() {
+    let mut broker = DurableBroker::new(1);
+    let mut there = broker.lasting("there");
+    broker.subscribe(&mut there, "kept", QOS1);
+    let mut leaver = broker.lasting("leaver");
+    broker.subscribe(&mut leaver, "kept", QOS1);
+    drop(broker.lasting("away"));
     let [mut old, mut old_leaver] = ["old", "old-leaver"].map(|name| {
-        let mut client = station.connecting(name, Version::V311, |_| {});
-        station.commit();
+        let mut client = broker.connecting(name, Version::V311, |_| {});
+        broker.commit();
         client.expect(&[Seen::Connected { session_present: false }]);
-        station.subscribe(&mut client, "old", QOS1);
+        broker.subscribe(&mut client, "old", QOS1);
         client
     });
-    station.disk.set_faults(Faults { write_error: 1.0, ..Faults::default() });
+    broker.disk.set_faults(Faults { write_error: 1.0, ..Faults::default() });
     there.subscribe("more", QOS1);
     there.subscribe("kept", QOS0);
     old.subscribe("more", QOS1);
     leaver.unsubscribe("kept");
     leaver.unsubscribe("never there");
     old_leaver.unsubscribe("old");
-    let mut new = station.connecting("new", Version::V5, |_| {});
-    let mut away = station.connecting("away", Version::V311, |_| {});
-    station.settle();
-    assert!(!station.cluster.commit());
-    assert_ne!(station.cluster.journal().unwrap().condition(), tacho_journal::Condition::Fine);
-    station.settle();
+    let mut new = broker.connecting("new", Version::V5, |_| {});
+    let mut away = broker.connecting("away", Version::V311, |_| {});
+    broker.settle();
+    assert!(!broker.cluster.commit());
+    assert_ne!(broker.cluster.journal().unwrap().condition(), tacho_journal::Condition::Fine);
+    broker.settle();
     for client in [&mut there, &mut old, &mut leaver, &mut old_leaver, &mut new, &mut away] {
         client.expect_nothing();
     }
     for _ in 0..5 {
-        station.sleep(1);
+        broker.sleep(1);
     }
     let refused = || Seen::NotSubscribed(vec![ReasonCode::QUOTA_EXCEEDED]);
     there.expect(&[refused(), refused()]);
@@ -272,30 +272,30 @@ fn who_waited_for_a_commit_when_the_disk_began_to_fail_is_told_within_seconds() 
         ("journal_unconfirmed_unsubscribes_total", 2),
         ("journal_refused_connects_total", 2),
     ] {
-        assert_eq!(station.cluster.counter(counter), count, "{counter}");
+        assert_eq!(broker.cluster.counter(counter), count, "{counter}");
     }
     // All of it is as they were told, now and once it could be written.
-    let passing = station.passing("passing");
+    let passing = broker.passing("passing");
     for topic in ["more", "kept"] {
         passing.publish(topic, "now", QOS0, 0);
     }
-    station.settle();
+    broker.settle();
     there.expect(&[message("kept", "now", QOS0, 0)]);
     old.expect_nothing();
     leaver.expect_nothing();
-    station.disk.set_faults(Faults::default());
-    station.make_space();
-    station.restart(Death::PowerCut);
-    let publisher = station.passing("publisher");
+    broker.disk.set_faults(Faults::default());
+    broker.make_space();
+    broker.restart(Death::PowerCut);
+    let publisher = broker.passing("publisher");
     for (id, topic) in [(1, "more"), (2, "kept"), (3, "old")] {
         publisher.publish(topic, "later", QOS1, id);
     }
-    let mut there = station.resumed("there");
-    let mut leaver = station.resumed("leaver");
-    let mut old = station.connecting("old", Version::V311, |_| {});
-    let mut away = station.connecting("away", Version::V5, |_| {});
-    let mut new = station.connecting("new", Version::V5, |_| {});
-    station.commit();
+    let mut there = broker.resumed("there");
+    let mut leaver = broker.resumed("leaver");
+    let mut old = broker.connecting("old", Version::V311, |_| {});
+    let mut away = broker.connecting("away", Version::V5, |_| {});
+    let mut new = broker.connecting("new", Version::V5, |_| {});
+    broker.commit();
     there.expect(&[message("kept", "later", QOS1, 1)]);
     leaver.expect_nothing();
     old.expect(&[CONNECTED, message("old", "later", QOS1, 1)]);

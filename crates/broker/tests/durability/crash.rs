@@ -6,7 +6,7 @@ use tacho_broker::SharedStrategy;
 use tacho_codec::{AckKind, QoS, ReasonCode};
 use tacho_net::sim::Faults;
 
-use crate::station::{Client, Death, Seen, Station};
+use crate::durable_broker::{Client, Death, DurableBroker, Seen};
 
 const QOS2: QoS = QoS::ExactlyOnce;
 const SEEDS: u64 = 60;
@@ -44,15 +44,15 @@ impl Got {
     }
 }
 
-fn some_steps(station: &mut Station, rng: &mut fastrand::Rng) {
+fn some_steps(broker: &mut DurableBroker, rng: &mut fastrand::Rng) {
     for _ in 0..rng.u32(..6) {
         match rng.u8(..4) {
             0 => {
-                station.cluster.commit();
+                broker.cluster.commit();
             }
-            1 => station.settle(),
+            1 => broker.settle(),
             _ => {
-                station.cluster.loops().step();
+                broker.cluster.loops().step();
             }
         }
     }
@@ -68,7 +68,7 @@ fn run(seed: u64) {
         event_delay_percent: rng.u8(..40),
         ..Faults::default()
     };
-    let mut station = Station::with_faults(seed, shards, faults, |raw| {
+    let mut broker = DurableBroker::with_faults(seed, shards, faults, |raw| {
         if narrow {
             // Fan-outs go on in later turns.
             raw.limits.deliveries_per_turn_max = 1;
@@ -77,19 +77,19 @@ fn run(seed: u64) {
     });
     for (names, filter) in [(&NAMES[..], "t"), (&MEMBERS[..], "$share/g/t")] {
         for name in names {
-            let mut client = station.lasting(name);
-            station.subscribe(&mut client, filter, QOS2);
+            let mut client = broker.lasting(name);
+            broker.subscribe(&mut client, filter, QOS2);
             client.peer.reset();
         }
     }
-    let mut publisher = station.lasting("publisher");
+    let mut publisher = broker.lasting("publisher");
     let mut got: Vec<Got> = NAMES.iter().chain(&MEMBERS).map(|_| Got::default()).collect();
     // Messages whose PUBREC has not come, by identifier, in their order.
     let mut unreceived: Vec<(u16, String)> = Vec::new();
     let mut next = 0;
     for _ in 0..rng.u32(2..5) {
         let mut clients: Vec<Client> =
-            NAMES.iter().chain(&MEMBERS).map(|name| station.resumed(name)).collect();
+            NAMES.iter().chain(&MEMBERS).map(|name| broker.resumed(name)).collect();
         for _ in 0..rng.u32(1..30) {
             match rng.u8(..13) / 4 {
                 0 if next < 60 => {
@@ -107,11 +107,11 @@ fn run(seed: u64) {
                     let member = NAMES.len() + rng.usize(..MEMBERS.len());
                     got[member].take(&mut clients[member], &mut rng);
                     clients[member].peer.reset();
-                    some_steps(&mut station, &mut rng);
-                    clients[member] = station.resuming(MEMBERS[member - NAMES.len()]);
+                    some_steps(&mut broker, &mut rng);
+                    clients[member] = broker.resuming(MEMBERS[member - NAMES.len()]);
                 }
             }
-            some_steps(&mut station, &mut rng);
+            some_steps(&mut broker, &mut rng);
         }
         // What arrived before the end counts as received.
         for (got, client) in got.iter_mut().zip(&mut clients) {
@@ -119,24 +119,24 @@ fn run(seed: u64) {
         }
         receive(&mut publisher, &mut unreceived);
         let death = if rng.bool() { Death::Killed } else { Death::PowerCut };
-        station.restart(death);
-        publisher = station.resumed("publisher");
+        broker.restart(death);
+        publisher = broker.resumed("publisher");
         for (id, payload) in &unreceived {
             publisher.publish_with("t", payload, QOS2, *id, |mut publish| {
                 publish.dup = true;
                 publish
             });
         }
-        station.commit();
+        broker.commit();
         receive(&mut publisher, &mut unreceived);
         assert!(unreceived.is_empty(), "seed {seed}: {unreceived:?} are not acknowledged");
     }
     // What was not answered is repeated on new connections.
     for _ in 0..20 {
         let mut clients: Vec<Client> =
-            NAMES.iter().chain(&MEMBERS).map(|name| station.resumed(name)).collect();
+            NAMES.iter().chain(&MEMBERS).map(|name| broker.resumed(name)).collect();
         for _ in 0..10 {
-            station.commit();
+            broker.commit();
             for (got, client) in got.iter_mut().zip(&mut clients) {
                 got.take(client, &mut rng);
             }
