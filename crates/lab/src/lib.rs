@@ -11,10 +11,11 @@
 //! - [`run`](mod@run): drives the generator, samples broker and host, collects.
 //! - [`verdict`] and [`findings`]: what a run is worth, and what a reader must know about it.
 //! - [`campaign`] and [`capacity`]: ladders, suites and searches out of runs.
-//! - [`compare`]: what differs between runs, and whether that is more than noise.
+//! - [`compare`]: what differs between runs, and whether that is more than noise; repeats of sides
+//!   in turns.
 //!
-//! Nothing here opens a socket or starts a process: the caller says where the broker is. Nothing
-//! here renders either: records go to the report.
+//! Campaigns perform their runs on a [`Bench`](campaign::Bench), which has the brokers. Nothing
+//! here opens an MQTT socket or renders: records go to the report.
 
 pub mod calibration;
 pub mod campaign;

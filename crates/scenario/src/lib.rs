@@ -27,6 +27,7 @@ mod limits;
 mod load;
 mod needs;
 mod parse;
+mod pattern;
 pub mod published;
 mod quantity;
 mod raw;

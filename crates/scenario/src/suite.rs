@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::error::closest;
+use crate::pattern::matches;
 use crate::published;
 
 /// The names of all suites.
@@ -62,6 +63,15 @@ impl Suite {
         closest(typed, SUITES)
     }
 
+    /// The points that one of the patterns names, or all of them without any.
+    pub fn select(&self, only: &[String]) -> impl Iterator<Item = (&SuiteSeries, &SuitePoint)> {
+        let points = |series| move |point| (series, point);
+        self.series
+            .iter()
+            .flat_map(move |series| series.points.iter().map(points(series)))
+            .filter(|(series, point)| is_selected(only, series, point))
+    }
+
     /// How many runs it has; equal ones of different series count once.
     pub fn run_count(&self) -> usize {
         let mut runs: Vec<(&str, &[(String, String)])> = self
@@ -75,6 +85,13 @@ impl Suite {
         runs.dedup();
         runs.len()
     }
+}
+
+/// Does one of the patterns (or none at all) name the series or the point?
+fn is_selected(only: &[String], series: &SuiteSeries, point: &SuitePoint) -> bool {
+    let path = format!("{}/{}", series.name, point.label);
+    let names = [&series.name, &series.label, &series.scenario, &point.label, &path];
+    only.is_empty() || only.iter().any(|pattern| names.iter().any(|name| matches(pattern, name)))
 }
 
 /// The four tests of the EMQX guide.

@@ -10,6 +10,7 @@ use clap::{Args, Parser};
 use tacho_lab::calibration::{
     Calibration, Connections, LatenessCell, RateCell, calibration_text, path, store,
 };
+use tacho_lab::campaign::Performance;
 use tacho_lab::run::Ending;
 use tacho_record::RunDirectory;
 use tacho_record::Timestamp;
@@ -19,7 +20,7 @@ use tacho_scenario::{Adjustment, Limits, Scenario, TimeSpan};
 
 use crate::exit::{self, Failure};
 use crate::hidden_commands::NULL_BROKER;
-use crate::run::{Performance, Setting, Stage, TargetArguments, create};
+use crate::run::{Setting, Stage, TargetArguments, create};
 use crate::scenario::failure;
 
 /// Publishers, and as many subscribers, of a rate.

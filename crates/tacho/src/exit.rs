@@ -55,6 +55,11 @@ impl Failure {
     pub(crate) fn new(code: u8, message: impl std::fmt::Display) -> Self {
         Self { code, message: format!("error: {message}") }
     }
+
+    /// The message without a prefix.
+    pub(crate) fn sentence(&self) -> &str {
+        self.message.strip_prefix("error: ").unwrap_or(&self.message)
+    }
 }
 
 impl From<ConsoleError> for Failure {

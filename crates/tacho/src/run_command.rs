@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tacho_lab::campaign::Performance;
 use tacho_lab::run::Ending;
 use tacho_record::{RunDirectory, RunKind, Timestamp};
 use tacho_report::summary_text;
@@ -10,9 +11,7 @@ use tacho_scenario::suite::Suite;
 
 use crate::campaign;
 use crate::exit::{self, Failure};
-use crate::run::{
-    LoadArguments, OutputArguments, Performance, Setting, TargetArguments, create, show,
-};
+use crate::run::{LoadArguments, OutputArguments, Setting, TargetArguments, create, show};
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]

@@ -237,21 +237,6 @@ pub(crate) fn load(
     Scenario::load(name, vars, adjustment, Limits::of_this_process()).map_err(|e| failure(&e))
 }
 
-/// Parses and checks a scenario; the sentence in the result says what this machine lacks for it.
-pub(crate) fn load_or_shortage(
-    name: &str,
-    vars: &[(String, String)],
-    adjustment: &Adjustment,
-) -> Result<Result<Scenario, String>, Failure> {
-    match Scenario::load(name, vars, adjustment, Limits::of_this_process()) {
-        Ok(scenario) => Ok(Ok(scenario)),
-        Err(error) => match error.shortage() {
-            Some(shortage) => Ok(Err(shortage.to_string())),
-            None => Err(failure(&error)),
-        },
-    }
-}
-
 pub(crate) fn failure(error: &ScenarioError) -> Failure {
     use std::io::IsTerminal as _;
     Failure { code: exit::INVALID_CONFIG, message: error.render(std::io::stderr().is_terminal()) }

@@ -21,8 +21,8 @@ const ROOMS: [(&str, &[&str]); 17] = [
     ("scenario", &["load"]),
     ("record", &["load", "monitor", "scenario"]),
     ("report", &["monitor", "record", "scenario"]),
-    ("lab", &["load", "monitor", "record", "scenario"]),
     ("rig", &["net"]),
+    ("lab", &["load", "monitor", "record", "rig", "scenario"]),
     ("console", &["net", "monitor", "record", "report", "scenario"]),
     (
         "tacho",

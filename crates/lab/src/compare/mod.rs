@@ -11,6 +11,7 @@
 //! differs by from itself (A/A) when its repeats, and further ones that were made for this, are
 //! compared with each other in the same way.
 
+mod before;
 mod build;
 mod condition;
 mod curves;
@@ -18,10 +19,13 @@ mod differences;
 mod error;
 mod figure;
 mod judge;
+mod outcome;
+mod session;
 mod side;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 pub use build::{About, compare};
 pub use condition::{Condition, FailIf, Regression};
@@ -29,5 +33,7 @@ pub use curves::side_curves;
 pub use error::CompareError;
 pub use figure::{FIGURES, Figure};
 pub use judge::judge;
+pub use outcome::{lacks_valid_repeats, stored_record};
+pub use session::{Session, SessionError, SessionRequest, SidePlan, hold_session};
 pub use side::{Run, Side, read_side};
 pub use statistics::{Floor, REPEATS_MIN, Shift, median, shift};

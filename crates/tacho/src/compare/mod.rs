@@ -1,15 +1,13 @@
 //! `tacho compare`: the same scenario under two or more conditions, or recorded runs.
 
 mod arguments;
-mod before;
 mod session;
 mod sides;
 mod stored;
-mod turns;
 
 use tacho_lab::compare::Condition;
 use tacho_record::RunDirectory;
-use tacho_record::{Comparison, ConditionOutcome, ConditionResult, Judgement, SideCurve};
+use tacho_record::{Comparison, ConditionOutcome, SideCurve};
 use tacho_report::{comparison_junit, comparison_markdown, comparison_text, write_comparison};
 
 use crate::exit::{self, Failure};
@@ -53,11 +51,6 @@ fn publish(
     Ok(())
 }
 
-/// The name of the A/A repeats of the `first` side.
-fn again_name(first: &str) -> String {
-    format!("{first}-aa")
-}
-
 /// 99 when a condition does not hold, 111 when one cannot be decided.
 fn code_of_conditions(comparison: &Comparison) -> u8 {
     let any = |wanted| comparison.conditions.iter().any(|result| result.outcome == wanted);
@@ -66,21 +59,4 @@ fn code_of_conditions(comparison: &Comparison) -> u8 {
         (false, true) => exit::INVALID_RUN,
         (false, false) => exit::OK,
     }
-}
-
-/// Sentences of the conditions that do not hold.
-fn failed_conditions(comparison: &Comparison) -> impl Iterator<Item = String> + '_ {
-    let failed = |result: &&ConditionResult| result.outcome == ConditionOutcome::Failed;
-    comparison
-        .conditions
-        .iter()
-        .filter(failed)
-        .map(|result| format!("{}: {}", result.condition, result.reasons.join("; ")))
-}
-
-/// Whether repeats enough were made and too few count.
-fn is_lost(comparison: &Comparison) -> bool {
-    let enough =
-        |side: &tacho_record::ComparisonSide| side.repeats.len() >= tacho_lab::compare::REPEATS_MIN;
-    comparison.verdict == Judgement::Unclear && comparison.sides.iter().all(enough)
 }

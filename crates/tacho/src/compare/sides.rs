@@ -1,5 +1,6 @@
 //! The sides of a comparison, as the arguments define them.
 
+use tacho_lab::compare::SidePlan;
 use tacho_scenario::{BrokerUrl, Scenario};
 
 use super::arguments::CompareArguments;
@@ -11,16 +12,16 @@ const SIDES_MAX: usize = 8;
 
 /// One side before its repeats.
 #[derive(Debug)]
-pub(super) struct SidePlan {
-    pub(super) name: String,
-    pub(super) label: String,
-    pub(super) before: Option<String>,
+pub(super) struct PlannedSide {
     pub(super) targets: TargetArguments,
-    pub(super) scenario: Scenario,
+    pub(super) plan: SidePlan,
 }
 
 /// The sides, checked.
-pub(super) fn plan(arguments: &CompareArguments, scenario: &str) -> Result<Vec<SidePlan>, Failure> {
+pub(super) fn plan(
+    arguments: &CompareArguments,
+    scenario: &str,
+) -> Result<Vec<PlannedSide>, Failure> {
     let brokers = brokers(arguments)?;
     let names: Vec<&str> = brokers.iter().map(|(name, _)| name.as_str()).collect();
     let mut plans = Vec::new();
@@ -36,13 +37,9 @@ pub(super) fn plan(arguments: &CompareArguments, scenario: &str) -> Result<Vec<S
         let loaded = arguments.load.scenario(scenario, &[], &targets)?;
         only_known_names(arguments, &names, &loaded)?;
         let label = label(&targets, &loaded, &extra)?;
-        plans.push(SidePlan {
-            name: name.clone(),
-            label,
-            before: of_side([&arguments.before_a, &arguments.before_b]),
-            scenario: loaded,
-            targets,
-        });
+        let before = of_side([&arguments.before_a, &arguments.before_b]);
+        let plan = SidePlan { name: name.clone(), label, before, scenario: loaded };
+        plans.push(PlannedSide { targets, plan });
     }
     Ok(plans)
 }

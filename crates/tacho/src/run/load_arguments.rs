@@ -9,11 +9,11 @@ use tacho_record::RunRecord;
 use tacho_report::Lang;
 use tacho_report::{junit, markdown};
 use tacho_scenario::threshold::Threshold;
-use tacho_scenario::{Scenario, Timing};
+use tacho_scenario::{Limits, Scenario, ScenarioError, Timing};
 
 use super::target_arguments::{Named, TargetArguments};
 use crate::exit::{self, Failure};
-use crate::scenario::{AdjustArguments, load, load_or_shortage, parse_var};
+use crate::scenario::{AdjustArguments, failure, parse_var};
 use crate::ui_arguments::UiArguments;
 
 /// Changes to a scenario.
@@ -140,9 +140,7 @@ impl LoadArguments {
         vars: &[(String, String)],
         targets: &TargetArguments,
     ) -> Result<Scenario, Failure> {
-        let vars: Vec<(String, String)> = self.vars.iter().chain(vars).cloned().collect();
-        let scenario = load(name, &vars, &self.adjust.adjustment())?;
-        Ok(self.applied(scenario, targets))
+        self.try_scenario(name, vars, targets).map_err(|error| failure(&error))
     }
 
     /// As [`LoadArguments::scenario`]; where this machine cannot run it, a sentence with the
@@ -153,9 +151,26 @@ impl LoadArguments {
         vars: &[(String, String)],
         targets: &TargetArguments,
     ) -> Result<Result<Scenario, String>, Failure> {
+        match self.try_scenario(name, vars, targets) {
+            Ok(scenario) => Ok(Ok(scenario)),
+            Err(error) => match error.shortage() {
+                Some(shortage) => Ok(Err(shortage.to_string())),
+                None => Err(failure(&error)),
+            },
+        }
+    }
+
+    /// As [`LoadArguments::scenario`], with the error of the scenario.
+    pub(crate) fn try_scenario(
+        &self,
+        name: &str,
+        vars: &[(String, String)],
+        targets: &TargetArguments,
+    ) -> Result<Scenario, ScenarioError> {
         let vars: Vec<(String, String)> = self.vars.iter().chain(vars).cloned().collect();
-        let scenario = load_or_shortage(name, &vars, &self.adjust.adjustment())?;
-        Ok(scenario.map(|scenario| self.applied(scenario, targets)))
+        let limits = Limits::of_this_process();
+        let scenario = Scenario::load(name, &vars, &self.adjust.adjustment(), limits)?;
+        Ok(self.applied(scenario, targets))
     }
 
     fn applied(&self, mut scenario: Scenario, targets: &TargetArguments) -> Scenario {

@@ -18,7 +18,7 @@ use tacho_record::{RunDirectory, RunRecord};
 use crate::exit::{self, Failure};
 
 pub(crate) use load_arguments::{LoadArguments, OutputArguments};
-pub(crate) use stage::{Performance, Setting, Stage, create};
+pub(crate) use stage::{Setting, Stage, create};
 pub(crate) use target_arguments::{SideBroker, TargetArguments};
 
 /// Shows a record in the forms and at the places that the arguments ask for.

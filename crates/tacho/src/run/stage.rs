@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use tacho_console::{Live, LiveSettings, Outlook, Running, RunningFile, Stop};
+use tacho_lab::campaign::Performance;
 use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
 use tacho_load::PhaseKind;
 use tacho_monitor::MonitorSpec;
@@ -36,17 +37,6 @@ pub(crate) struct Stage {
     quiet: bool,
     lang: Lang,
     live: Option<Arc<Live>>,
-}
-
-/// One run on a stage.
-#[derive(Debug)]
-pub(crate) struct Performance {
-    /// What to run.
-    pub(crate) scenario: Scenario,
-    /// Name of the run.
-    pub(crate) name: String,
-    /// Which run this is among several, for the progress display.
-    pub(crate) title: Option<String>,
 }
 
 /// What does not change from stage to stage: the arguments, the division of the cores, the stop

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tacho_record::BeforeRun;
 use tacho_rig::{Cut, ProcessGroup};
 
-use crate::exit::{self, Failure};
+use crate::campaign::CampaignError;
 
 /// How long a command may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -21,13 +21,13 @@ pub(super) fn run(
     (side, number): (&str, &str),
     log: &Path,
     is_stopped: &dyn Fn() -> bool,
-) -> Result<BeforeRun, Failure> {
+) -> Result<BeforeRun, CampaignError> {
     let fail = |why: String| {
         let sentence = format!("the command before repeat {number} of {side} {why}: {command}");
-        Failure::new(exit::UNEXPECTED, sentence)
+        CampaignError::Failed(sentence)
     };
     let unwritable =
-        |error| Failure::new(exit::UNEXPECTED, format!("cannot write {}: {error}", log.display()));
+        |error| CampaignError::Failed(format!("cannot write {}: {error}", log.display()));
     let output = File::create(log).map_err(unwritable)?;
     let errors = output.try_clone().map_err(unwritable)?;
     let started = Instant::now();
@@ -42,17 +42,17 @@ pub(super) fn run(
     let group = ProcessGroup::start(&mut shell)
         .map_err(|error| fail(format!("cannot be started ({error})")))?;
     let status = group.wait(started + TIMEOUT, is_stopped).map_err(|cut| match cut {
-        Cut::Cancelled => Failure::new(exit::ABORTED, "stopped before the next repeat began"),
+        Cut::Cancelled => CampaignError::Stopped("stopped before the next repeat began".to_owned()),
         Cut::Deadline => fail(format!("took more than {} s", TIMEOUT.as_secs())),
         Cut::Unknown(error) => fail(format!("cannot be waited for ({error})")),
     })?;
     let said = tail(log);
     if !status.success() {
-        let said =
-            if said.trim().is_empty() { String::new() } else { format!("\n{}", said.trim()) };
-        let mut failure = fail(format!("failed ({status})"));
-        failure.message.push_str(&said);
-        return Err(failure);
+        let error = fail(format!("failed ({status})"));
+        return Err(match said.trim() {
+            "" => error,
+            said => CampaignError::Failed(format!("{error}\n{said}")),
+        });
     }
     Ok(BeforeRun {
         command: command.to_owned(),
@@ -80,12 +80,12 @@ mod tests {
         let command = "echo $TACHO_SIDE $TACHO_REPEAT; echo bad >&2";
         let ran = run(command, ("a", "3"), &log, &|| false).expect("runs");
         assert_eq!((ran.exit_code, ran.output.as_str()), (Some(0), "a 3\nbad\n"));
-        let failure = run("echo no; exit 7", ("b", "1"), &log, &|| false).expect_err("fails");
-        assert_eq!(failure.code, exit::UNEXPECTED);
+        let error = run("echo no; exit 7", ("b", "1"), &log, &|| false).expect_err("fails");
+        assert!(matches!(error, CampaignError::Failed(_)), "{error:?}");
         for words in ["repeat 1 of b failed", "7", "\nno"] {
-            assert!(failure.message.contains(words), "{}", failure.message);
+            assert!(error.to_string().contains(words), "{error}");
         }
-        let failure = run("sleep 50", ("b", "1"), &log, &|| true).expect_err("is stopped");
-        assert_eq!(failure.code, exit::ABORTED);
+        let error = run("sleep 50", ("b", "1"), &log, &|| true).expect_err("is stopped");
+        assert!(matches!(error, CampaignError::Stopped(_)), "{error:?}");
     }
 }

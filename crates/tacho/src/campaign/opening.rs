@@ -1,0 +1,112 @@
+//! How a campaign begins and ends: the process, the result's directory, the live page, the record.
+
+use std::path::PathBuf;
+
+use tacho_lab::campaign::{CampaignAbout, CampaignEnd, Driver, Finished};
+use tacho_lab::run::Ending;
+use tacho_record::{RunDirectory, RunKind, Timestamp, Verdict};
+use tacho_report::{campaign_text, write_run};
+use tacho_scenario::Scenario;
+
+use super::bench::ArgumentBench;
+use super::code_of;
+use crate::exit::{self, Failure};
+use crate::run::{OutputArguments, Setting, TargetArguments, create, show};
+
+/// A campaign whose runs can be made.
+pub(crate) struct Opened<'a> {
+    bench: ArgumentBench<'a>,
+    output: &'a OutputArguments,
+    /// The directory, until the driver takes it.
+    path: PathBuf,
+    kind: RunKind,
+    run_name: String,
+    /// Name and description of the scenario or suite.
+    about: (&'a str, &'a str),
+}
+
+/// The brokers of one side, and the scenario of its first run.
+pub(crate) type Side<'a> = (&'a TargetArguments, &'a Scenario);
+
+impl<'a> Opened<'a> {
+    /// Takes over the process and creates the directory. The brokers of the first run of each side
+    /// must be there.
+    pub(crate) fn begin(
+        kind: RunKind,
+        about: (&'a str, &'a str),
+        sides: &[Side<'a>],
+        output: &'a OutputArguments,
+    ) -> Result<Self, Failure> {
+        // Invariant: there is one side at least.
+        let [(targets, first), ..] = sides else {
+            return Err(Failure::new(exit::UNEXPECTED, "there is nothing to run"));
+        };
+        let mut setting = Setting::new(targets, output.quiet)?;
+        setting.report_in(output.lang);
+        if kind == RunKind::Suite {
+            setting.for_several();
+        }
+        // A broker that is not there, or cores that do not exist: before anything is created.
+        match sides.len() {
+            1 => drop(setting.targets(first)?),
+            _ => setting.divide_for(sides)?,
+        }
+        let run_name = match kind {
+            RunKind::Comparison => format!("compare-{}", about.0),
+            _ => about.0.to_owned(),
+        };
+        let run_name = RunDirectory::run_name(Timestamp::now(), &run_name);
+        let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&run_name));
+        setting.serve(&output.ui, (&run_name, kind), &path)?;
+        let directory = create(&path)?;
+        setting.announce(&directory, (about.0, kind))?;
+        let written = directory.write_scenario(&first.to_toml());
+        written.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+        let sides = sides.iter().map(|(targets, _)| *targets).collect();
+        let bench = ArgumentBench::new(setting, sides, output.quiet);
+        Ok(Self { bench, output, path, kind, run_name, about })
+    }
+
+    /// What makes the runs.
+    pub(crate) fn driver(&mut self) -> Driver<'_> {
+        let about = CampaignAbout {
+            kind: self.kind,
+            name: &self.run_name,
+            scenario: self.about.0,
+            description: self.about.1,
+        };
+        Driver::new(&mut self.bench, &about, RunDirectory::existing(&self.path))
+    }
+
+    /// Writes the record and the report, prints the table; the exit code.
+    pub(crate) fn end(mut self, mut finished: Finished) -> Result<u8, Failure> {
+        self.write(&mut finished)?;
+        show(self.output, &finished.data.record, &finished.directory, campaign_text)?;
+        Ok(self.conclude(&finished))
+    }
+
+    /// Writes the record and the report.
+    pub(crate) fn write(&mut self, finished: &mut Finished) -> Result<(), Failure> {
+        let written = write_run(&finished.directory, &mut finished.data, self.output.lang);
+        written.map_err(|error| Failure::new(exit::UNEXPECTED, error))
+    }
+
+    /// Ends the live page; returns the exit code.
+    pub(crate) fn conclude(mut self, finished: &Finished) -> u8 {
+        let record = &finished.data.record;
+        if let CampaignEnd::Failed(error) | CampaignEnd::Stopped { failed: Some(error) } =
+            &finished.end
+        {
+            eprintln!("error: {error}");
+        }
+        self.bench.setting.conclude(Some(record));
+        match &finished.end {
+            CampaignEnd::Stopped { .. } => exit::ABORTED,
+            CampaignEnd::Failed(error) => code_of(error),
+            CampaignEnd::Completed { forgiven } => match (record.verdict, forgiven) {
+                (Verdict::Aborted, Some(error)) => code_of(error),
+                (verdict, _) => exit::code_of(verdict, &Ending::Completed),
+            },
+        }
+    }
+}
